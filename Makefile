@@ -1,0 +1,38 @@
+# Everything from a fresh clone: each target installs what it needs, once, and then does its job.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+RUN_READY := $(VENV)/.ready
+DEV_READY := $(VENV)/.ready-dev
+INPUTS := pyproject.toml constraints.txt
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.PHONY: demo test check bench clean
+
+demo: $(RUN_READY)
+	$(BIN)/python examples/demo.py
+
+test: $(DEV_READY)
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+check: $(DEV_READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -q tests/test_layers.py
+
+bench: $(DEV_READY)
+	$(BIN)/python -m bench
+
+clean:
+	rm -rf $(VENV) demo build dist
+
+$(RUN_READY): $(INPUTS)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=python3.11 …"; exit 2; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(INSTALL) --editable .
+	touch $@
+
+$(DEV_READY): $(RUN_READY)
+	$(INSTALL) --editable '.[device-map,inspect,ray,dev]'
+	touch $@
