@@ -1,0 +1,40 @@
+"""What ships in the package: one line per plug-in. A new method is one file and one line here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from theodolite.registry import Registrar
+
+
+def register(add: Registrar) -> None:
+    """Names every built-in model; the kinds that instruments bring are added beside them."""
+    add(
+        "model",
+        "hf",
+        "theodolite.models._huggingface:open_model",
+        summary="a Hugging Face image-text-to-text checkpoint, folder or hub id",
+        example="hf:Qwen/Qwen2-VL-7B-Instruct?dtype=bfloat16",
+    )
+    add(
+        "model",
+        "openai",
+        "theodolite.models._openai:open_model",
+        summary="an OpenAI-compatible server: vLLM, Ollama, SGLang, hosted",
+        example="openai:qwen2-vl@http://127.0.0.1:8000/v1",
+    )
+    add(
+        "model",
+        "replay",
+        "theodolite.models._replay:open_model",
+        summary="answers recorded earlier: a run of ours, lmms-eval samples, an inspect_ai log",
+        example="replay:runs/monday",
+    )
+    add(
+        "model",
+        "scripted",
+        "theodolite.models._scripted:open_model",
+        summary="a deterministic behaviour, for tests and certification",
+        example="scripted:looker",
+    )

@@ -1,0 +1,57 @@
+"""Fixtures that several test folders use. Nothing here reaches outside this machine."""
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from fault_server import FaultServer
+
+os.environ["HF_HUB_OFFLINE"] = "1"
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+
+
+@pytest.fixture(autouse=True)
+def _no_keys(monkeypatch):
+    """No test may use a developer's own key."""
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+
+
+@pytest.fixture(scope="session")
+def shared_data():
+    """The folder of real pictures and logs beside the checkout; tests that need it skip where it is absent."""
+    folder = Path(__file__).resolve().parents[2] / "shared" / "data"
+    if not folder.is_dir():
+        pytest.skip("the real data are not on this machine")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def tiny_llava(tmp_path_factory):
+    from theodolite.testing import tiny_checkpoint
+
+    return tiny_checkpoint(tmp_path_factory.mktemp("tiny") / "llava", "llava")
+
+
+@pytest.fixture(scope="session")
+def tiny_qwen2_vl(tmp_path_factory):
+    from theodolite.testing import tiny_checkpoint
+
+    return tiny_checkpoint(tmp_path_factory.mktemp("tiny") / "qwen2_vl", "qwen2_vl")
+
+
+@pytest.fixture
+def picture():
+    """A small picture that is the same every time."""
+    from theodolite.types import Picture
+
+    return Picture.from_array(np.random.default_rng(0).integers(0, 256, (40, 60, 3), dtype=np.uint8))
+
+
+@pytest.fixture
+def fault_server():
+    """A chat server whose requests say themselves what goes wrong."""
+    server = FaultServer()
+    yield server
+    server.stop()

@@ -1,0 +1,179 @@
+"""A chat server that misbehaves on demand, speaking plain HTTP so that every fault is a real one on the wire."""
+
+import asyncio
+import json
+import socket
+import struct
+import threading
+from collections import Counter
+
+
+class FaultServer:
+    """Answers ``/v1/chat/completions``. The request's own text says what goes wrong: ``fault:429 …``."""
+
+    def __init__(self):
+        self.counts = Counter()
+        self.requests = []
+        self.in_flight = 0
+        self.most_in_flight = 0
+        self.delay = 0.0
+        self.url = ""
+        self._ready = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+        assert self._ready.wait(10)
+
+    def stop(self):
+        self._loop.call_soon_threadsafe(self._stop.set)
+        self._thread.join(10)
+
+    def _run(self):
+        asyncio.run(self._serve())
+
+    async def _serve(self):
+        self._loop, self._stop = asyncio.get_running_loop(), asyncio.Event()
+        server = await asyncio.start_server(self._handle, "127.0.0.1", 0)
+        self.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+        self._ready.set()
+        await self._stop.wait()
+        server.close()
+
+    async def _handle(self, reader, writer):
+        try:
+            while True:
+                head = await reader.readuntil(b"\r\n\r\n")
+                length = next(
+                    (
+                        int(line.split(b":")[1])
+                        for line in head.split(b"\r\n")
+                        if line.lower().startswith(b"content-length")
+                    ),
+                    0,
+                )
+                body = json.loads(await reader.readexactly(length)) if length else {}
+                await self._answer(head, body, writer)
+        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
+            pass
+        finally:
+            writer.close()
+
+    async def _answer(self, head, body, writer):
+        if b"/models" in head.split(b"\r\n")[0]:
+            await send(writer, 200, {"object": "list", "data": []})
+            return
+        self.requests.append((head.decode(), body))
+        self.in_flight += 1
+        self.most_in_flight = max(self.most_in_flight, self.in_flight)
+        try:
+            text = "".join(part.get("text", "") for part in body["messages"][-1]["content"])
+            fault = text.split()[0].removeprefix("fault:") if text.startswith("fault:") else ""
+            self.counts[fault, text] += 1
+            await asyncio.sleep(self.delay)
+            await FAULTS.get(fault, answer)(writer, body, self.counts[fault, text])
+        finally:
+            self.in_flight -= 1
+
+
+async def send(writer, status, payload, headers=()):
+    data = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
+    lines = [
+        f"HTTP/1.1 {status} x",
+        "content-type: application/json",
+        f"content-length: {len(data)}",
+        *headers,
+    ]
+    writer.write("\r\n".join(lines).encode() + b"\r\n\r\n" + data)
+    await writer.drain()
+
+
+def completion(text, **message):
+    return {
+        "id": "1",
+        "object": "chat.completion",
+        "choices": [
+            {
+                "index": 0,
+                "finish_reason": "stop",
+                "message": {"role": "assistant", "content": text, **message},
+            }
+        ],
+        "usage": {"prompt_tokens": 5, "completion_tokens": 2, "total_tokens": 7},
+    }
+
+
+async def answer(writer, body, _):
+    await send(writer, 200, completion("you said: " + body["messages"][-1]["content"][-1].get("text", "")))
+
+
+async def reset(writer, *_):
+    """Ends the connection with RST."""
+    writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    writer.transport.abort()
+    raise ConnectionError
+
+
+async def hang(*_):
+    await asyncio.sleep(3600)
+
+
+async def truncated(writer, *_):
+    """Promises more than it sends, then closes."""
+    data = json.dumps(completion("never whole")).encode()
+    writer.write(f"HTTP/1.1 200 OK\r\ncontent-length: {len(data)}\r\n\r\n".encode() + data[:40])
+    await writer.drain()
+    writer.close()
+    raise ConnectionError
+
+
+def fails_first(status, times, headers=()):
+    async def behave(writer, body, count):
+        if count <= times:
+            await send(writer, status, {"error": {"message": "not now"}}, headers)
+        else:
+            await answer(writer, body, count)
+
+    return behave
+
+
+def says(status, payload):
+    async def behave(writer, *_):
+        await send(writer, status, payload)
+
+    return behave
+
+
+def huge(_):
+    return json.dumps(completion("x" * 10_000_000)).encode()
+
+
+async def ten_megabytes(writer, *_):
+    await send(writer, 200, huge(None))
+
+
+FAULTS = {
+    "429": says(429, {"error": {"message": "slow down"}}),
+    "429-twice": fails_first(429, 2, ["retry-after: 0.05"]),
+    "500": says(500, {"error": {"message": "oh no"}}),
+    "500-once": fails_first(500, 1),
+    "503-once": fails_first(503, 1),
+    "400": says(400, {"error": {"message": "your request is bad"}}),
+    "401": says(401, {"error": {"message": "who are you?"}}),
+    "404": says(404, {"error": {"message": "no such model"}}),
+    "quota": says(429, {"error": {"message": "pay first", "code": "insufficient_quota"}}),
+    "filter": says(400, {"error": {"message": "not that", "code": "content_filter"}}),
+    "reset": reset,
+    "hang": hang,
+    "truncated": truncated,
+    "bad-json": says(200, b'{"choices": [{"mess'),
+    "not-json": says(200, b"<html>gateway</html>"),
+    "empty-choice": says(200, {"choices": []}),
+    "null-choice": says(200, {"choices": None}),
+    "no-message": says(200, {"choices": [{"finish_reason": "stop"}]}),
+    "empty-text": says(200, completion("")),
+    "refusal": says(200, completion(None, refusal="I would rather not")),
+    "thinking": says(200, completion("left", reasoning_content="the cup is on the left")),
+    "huge": ten_megabytes,
+    "surrogate": says(
+        200, b'{"choices": [{"finish_reason": "stop", "message": {"content": "half \\ud83d a pair"}}]}'
+    ),
+}

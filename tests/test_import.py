@@ -1,0 +1,50 @@
+import subprocess
+import sys
+import time
+
+import theodolite
+
+STANDARD_OR_OURS = sys.stdlib_module_names | {"theodolite"}
+
+
+def loaded_by(statement):
+    """The top-level packages that a statement brings in, beyond the standard library."""
+    script = (
+        "import sys; before = set(sys.modules)\n"
+        f"{statement}\n"
+        "print(*sorted({name.split('.')[0] for name in set(sys.modules) - before}))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    return set(done.stdout.split()) - STANDARD_OR_OURS
+
+
+def test_importing_the_package_pulls_in_numpy_at_most():
+    assert loaded_by("import theodolite") <= {"numpy"}
+
+
+def test_the_records_pull_in_numpy_alone():
+    assert loaded_by("from theodolite import Picture, Request") <= {"numpy", "_distutils_hack"}
+
+
+def test_models_and_runs_bring_no_heavy_library():
+    heavy = {"torch", "transformers", "openai", "ray", "sklearn", "pyarrow", "spacy"}
+    assert not loaded_by("import theodolite.models, theodolite.runs, theodolite.cli") & heavy
+
+
+def test_importing_is_quick():
+    times = []
+    for _ in range(5):
+        started = time.perf_counter()
+        subprocess.run([sys.executable, "-c", "import theodolite; theodolite.Request"], check=True)
+        times.append(time.perf_counter() - started)
+    bare = []
+    for _ in range(5):
+        started = time.perf_counter()
+        subprocess.run([sys.executable, "-c", "pass"], check=True)
+        bare.append(time.perf_counter() - started)
+    assert min(times) - min(bare) < 0.3
+
+
+def test_every_public_name_is_there():
+    assert all(getattr(theodolite, name) is not None for name in theodolite.__all__)
+    assert set(theodolite.__all__) == set(dir(theodolite))

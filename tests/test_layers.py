@@ -1,0 +1,144 @@
+"""Imports point downward only, and modules stay readable."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[1] / "src" / "theodolite"
+
+# From top to bottom. A module may import from lower rows, never from its own row's neighbours or from above.
+LAYERS = [
+    {"__main__"},
+    {"cli"},
+    {"testing"},
+    {"report"},
+    {"diagnose", "twins"},
+    {"ask", "compass", "grid", "scene", "trace"},
+    {"attribution"},
+    {"models"},
+    {"runs"},
+    {"stats", "geometry"},
+    {"registry"},
+    {"types"},
+    {"errors"},
+]
+LEVEL = {name: len(LAYERS) - i for i, row in enumerate(LAYERS) for name in row}
+MODULES = sorted(SOURCE.rglob("*.py"))
+LONGEST_MODULE = 600
+LONGEST_FUNCTION = 60
+HEAVY = {
+    "torch",
+    "transformers",
+    "ray",
+    "openai",
+    "sklearn",
+    "pyarrow",
+    "spacy",
+    "matplotlib",
+    "captum",
+    "shapiq",
+}
+
+
+def part_of(path):
+    """The layer that a file belongs to: the folder or module directly below the package."""
+    return own_name(path.relative_to(SOURCE).parts[0].removesuffix(".py"))
+
+
+def own_name(name):
+    """The built-in table is a part of the registry, in a file of its own."""
+    return "registry" if name == "_builtin" else name
+
+
+def imports_of(tree):
+    """All imports as (line, dotted name, is at module level)."""
+    top = set(map(id, tree.body))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name, id(node) in top
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names = [node.module]
+            if node.module == "theodolite":
+                names = [f"theodolite.{alias.name}" for alias in node.names]
+            for name in names:
+                yield node.lineno, name, id(node) in top
+
+
+def faults(path, source):
+    """The imports of a module that point up or sideways, in words."""
+    here = part_of(path)
+    if here == "__init__":
+        return
+    for line, name, _ in imports_of(ast.parse(source)):
+        parts = name.split(".")
+        if parts[0] != "theodolite" or len(parts) < 2 or parts[1].startswith("__"):
+            continue
+        there = own_name(parts[1])
+        if there != here and LEVEL.get(there, 99) >= LEVEL[here]:
+            yield f"{path.relative_to(SOURCE)}:{line} imports {name}: {here} may not import {there}"
+
+
+def test_every_part_has_a_layer():
+    parts = {part_of(path) for path in MODULES} - {"__init__"}
+    assert parts <= set(LEVEL), f"give {parts - set(LEVEL)} a row in LAYERS"
+
+
+def test_imports_point_downward():
+    found = [fault for path in MODULES for fault in faults(path, path.read_text())]
+    assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("runs/_x.py", "from theodolite.models import open_model"),
+        ("models/_x.py", "def f():\n    import theodolite.attribution"),
+        ("compass/_x.py", "from theodolite.grid import make"),
+        ("types.py", "from theodolite import registry"),
+    ],
+)
+def test_a_wrong_import_is_found(path, source):
+    assert list(faults(SOURCE / path, source))
+
+
+def test_heavy_libraries_load_where_they_are_used():
+    found = [
+        f"{path.relative_to(SOURCE)}:{line} imports {name} at module level"
+        for path in MODULES
+        for line, name, is_top in imports_of(ast.parse(path.read_text()))
+        if is_top and name.split(".")[0] in HEAVY
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_private_modules_stay_private():
+    found = []
+    for path in MODULES:
+        for line, name, _ in imports_of(ast.parse(path.read_text())):
+            parts = name.split(".")
+            if (
+                parts[0] == "theodolite"
+                and len(parts) > 2
+                and parts[2].startswith("_")
+                and parts[1] != part_of(path)
+            ):
+                found.append(f"{path.relative_to(SOURCE)}:{line} reaches into {name}")
+    assert not found, "\n".join(found)
+
+
+def test_modules_and_functions_are_short():
+    found = []
+    for path in MODULES:
+        text = path.read_text()
+        if text.count("\n") > LONGEST_MODULE:
+            found.append(f"{path.relative_to(SOURCE)} has more than {LONGEST_MODULE} lines")
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                docstring = node.body[0] if ast.get_docstring(node) else None
+                words = docstring.end_lineno - docstring.lineno + 1 if docstring else 0
+                length = node.end_lineno - node.lineno + 1 - words
+                if length > LONGEST_FUNCTION:
+                    found.append(f"{path.relative_to(SOURCE)}:{node.lineno} {node.name} has {length} lines")
+    assert not found, "\n".join(found)
