@@ -1,0 +1,90 @@
+"""Figures with their intervals, and tests with their p-values.
+
+Every figure is an `Estimate` (value, interval, level, method, and n: the independent units behind it); every
+test is a `HypothesisTest` or its kin. Items that depend on each other, such as the questions about one scene,
+are named by `clusters=`, and then n counts clusters. All randomness comes from `seed=`. Input that has no
+answer is refused with a `UsageError`; no function returns NaN.
+
+- any statistic: `bootstrap`, `bootstrap_distribution`
+- differences: `permutation_test`, `sign_flip_test`, `mcnemar`; likeness: `equivalence_test`
+- proportions: `wilson_interval`, `binomial_test`, `equivalence_of_proportions`
+- ranking and abstaining: `roc_auc`, `risk_coverage`, `aurc`, `excess_aurc`, `accuracy_at_coverage`
+- association: `pearson`, `spearman`, `partial_correlation`, `correlation_permutation_test`,
+  `eta_squared`, `jonckheere_terpstra`, `mutual_information`, `cohen_kappa`
+- directions and distributions: `circular_mean`, `resultant_length`, `circular_distance`,
+  `jensen_shannon_divergence`
+- many tests: `holm`; how many items: `theodolite.stats.power`
+
+>>> scenes = ["a", "a", "b", "b", "c", "c", "d", "d"]
+>>> print(bootstrap([1, 1, 0, 1, 0, 0, 1, 1], clusters=scenes, seed=0))
+0.625 [0.125, 1.000] (n=4, 8 items)
+"""
+
+from theodolite.stats._agreement import cohen_kappa
+from theodolite.stats._auc import roc_auc
+from theodolite.stats._bootstrap import BootstrapDistribution, bootstrap, bootstrap_distribution
+from theodolite.stats._circular import (
+    circular_distance,
+    circular_mean,
+    circular_mean_interval,
+    resultant_length,
+)
+from theodolite.stats._correlation import partial_correlation, pearson, spearman
+from theodolite.stats._equivalence import EquivalenceTest, equivalence_of_proportions, equivalence_test
+from theodolite.stats._estimate import Estimate, HypothesisTest
+from theodolite.stats._explained import eta_squared
+from theodolite.stats._information import (
+    MutualInformation,
+    jensen_shannon_divergence,
+    mutual_information,
+)
+from theodolite.stats._multiplicity import holm
+from theodolite.stats._permutation import correlation_permutation_test, permutation_test, sign_flip_test
+from theodolite.stats._proportion import binomial_test, mcnemar, wilson_interval
+from theodolite.stats._resample import BatchStatistic
+from theodolite.stats._risk_coverage import (
+    RiskCoverage,
+    accuracy_at_coverage,
+    aurc,
+    excess_aurc,
+    risk_coverage,
+)
+from theodolite.stats._trend import jonckheere_terpstra
+
+__all__ = [
+    "BatchStatistic",
+    "BootstrapDistribution",
+    "EquivalenceTest",
+    "Estimate",
+    "HypothesisTest",
+    "MutualInformation",
+    "RiskCoverage",
+    "accuracy_at_coverage",
+    "aurc",
+    "binomial_test",
+    "bootstrap",
+    "bootstrap_distribution",
+    "circular_distance",
+    "circular_mean",
+    "circular_mean_interval",
+    "cohen_kappa",
+    "correlation_permutation_test",
+    "equivalence_of_proportions",
+    "equivalence_test",
+    "eta_squared",
+    "excess_aurc",
+    "holm",
+    "jensen_shannon_divergence",
+    "jonckheere_terpstra",
+    "mcnemar",
+    "mutual_information",
+    "partial_correlation",
+    "pearson",
+    "permutation_test",
+    "resultant_length",
+    "risk_coverage",
+    "roc_auc",
+    "sign_flip_test",
+    "spearman",
+    "wilson_interval",
+]
