@@ -1,0 +1,45 @@
+"""Plan, store, resume, cache; the local and the Ray engine.
+
+A run is a folder (`Run`). Its plan is a list of items, an engine measures what is pending, scoring reads the
+results and never calls a model. Nothing here knows what a model is: an engine drives a `Measurer`.
+"""
+
+from __future__ import annotations
+
+from theodolite.runs._cache import AnswerCache
+from theodolite.runs._engine import Engine, EngineName, MeasureOptions, measure
+from theodolite.runs._event_loop import run_async
+from theodolite.runs._export import ExportFormat, export_run
+from theodolite.runs._forms import RunInfo
+from theodolite.runs._isolate import describe, isolate
+from theodolite.runs._local import LocalEngine
+from theodolite.runs._measurer import AsyncMeasurer, Measurer, MeasurerFactory
+from theodolite.runs._ray import RayEngine
+from theodolite.runs._run import Run, find_runs, read_info, write_atomically
+from theodolite.runs._store import Parsed, Result, Tally
+
+__all__ = [
+    "AnswerCache",
+    "AsyncMeasurer",
+    "Engine",
+    "EngineName",
+    "ExportFormat",
+    "LocalEngine",
+    "MeasureOptions",
+    "Measurer",
+    "MeasurerFactory",
+    "Parsed",
+    "RayEngine",
+    "Result",
+    "Run",
+    "RunInfo",
+    "Tally",
+    "describe",
+    "export_run",
+    "find_runs",
+    "isolate",
+    "measure",
+    "read_info",
+    "run_async",
+    "write_atomically",
+]

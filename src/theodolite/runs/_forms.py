@@ -1,0 +1,132 @@
+"""The JSON forms of requests, items and what a run was asked to do: the file format, in one place."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from theodolite.types import Choice, Item, Json, Message, Picture, Request
+
+SCHEMA_VERSION = 1
+"""The version of the run folder's format. A reader refuses what is newer than itself."""
+
+
+class RunInfo(BaseModel):
+    """``run.json``: what was asked, by what version, when."""
+
+    model_config = ConfigDict(frozen=True)
+
+    schema_version: int = SCHEMA_VERSION
+    instrument: str
+    """Which instrument planned it, such as ``ask`` or ``compass``."""
+    model: str
+    """The model's name, as it was written."""
+    identity: str
+    """The model's identity: what tells it from another of the same name."""
+    settings: dict[str, Any] = Field(default_factory=dict)
+    """Everything else that was asked: data, prompts, seeds. Part of what the same command must repeat."""
+    seed: int = 0
+    created: datetime = Field(default_factory=lambda: datetime.now(UTC))
+    theodolite: str
+    """The version that made it."""
+
+    def differences(self, other: RunInfo) -> dict[str, tuple[Any, Any]]:
+        """What `other` asks otherwise: field or setting -> (here, there)."""
+        found: dict[str, tuple[Any, Any]] = {
+            name: (getattr(self, name), getattr(other, name))
+            for name in ("instrument", "model", "identity", "seed")
+            if getattr(self, name) != getattr(other, name)
+        }
+        mine, theirs = _plain(self.settings), _plain(other.settings)
+        for name in sorted(mine.keys() | theirs.keys()):
+            if mine.get(name) != theirs.get(name):
+                found[name] = (mine.get(name), theirs.get(name))
+        return found
+
+
+class Session(BaseModel):
+    """One time that a run was measured: a run killed and resumed has several."""
+
+    model_config = ConfigDict(frozen=True)
+
+    started: datetime = Field(default_factory=lambda: datetime.now(UTC))
+    engine: Literal["local", "ray"]
+    workers: int
+    versions: dict[str, str]
+
+
+def _plain(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings as they come back from JSON: tuples are lists, keys are text."""
+    plain: dict[str, Any] = json.loads(json.dumps(settings))
+    return plain
+
+
+def request_to_json(request: Request, pictures: dict[str, str]) -> dict[str, Json]:
+    """A request as JSON; each picture by its digest and its path, from `pictures`. Hints stay with the item."""
+    return {
+        "messages": [
+            {
+                "role": message.role,
+                "content": [
+                    part if isinstance(part, str) else {"picture": part.digest, "path": pictures[part.digest]}
+                    for part in message.content
+                ],
+            }
+            for message in request.messages
+        ],
+        "max_tokens": request.max_tokens,
+        "temperature": request.temperature,
+        "seed": request.seed,
+        "stop": list(request.stop),
+        "ref": request.ref,
+        "hint": dict(request.hint),
+    }
+
+
+def request_from_json(data: dict[str, Any], folder: Path) -> Request:
+    """The request that `request_to_json` wrote; relative picture paths are relative to the run's folder."""
+    return Request(
+        tuple(
+            Message(
+                message["role"],
+                tuple(
+                    part if isinstance(part, str) else Picture(part["picture"], path=folder / part["path"])
+                    for part in message["content"]
+                ),
+            )
+            for message in data["messages"]
+        ),
+        max_tokens=data["max_tokens"],
+        temperature=data["temperature"],
+        seed=data["seed"],
+        stop=tuple(data["stop"]),
+        ref=data["ref"],
+        hint=data["hint"],
+    )
+
+
+def item_from_row(row: tuple[str, str, str, str], folder: Path) -> Item:
+    """An item from its stored columns: name, request, options, meta."""
+    name, request, options, meta = row
+    return Item(
+        name, request_from_json(json.loads(request), folder), tuple(json.loads(options)), json.loads(meta)
+    )
+
+
+def choice_to_json(choice: Choice | None) -> str | None:
+    """Options with their log-probabilities, as text."""
+    if choice is None:
+        return None
+    return json.dumps(dict(zip(choice.options, choice.log_probabilities, strict=True)), ensure_ascii=False)
+
+
+def choice_from_json(text: str | None) -> Choice | None:
+    """The choice that `choice_to_json` wrote."""
+    if text is None:
+        return None
+    scores: dict[str, float] = json.loads(text)
+    return Choice(tuple(scores), tuple(scores.values()))

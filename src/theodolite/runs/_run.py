@@ -1,0 +1,220 @@
+"""A run: a folder that describes itself.
+
+run.json         what was asked, by what version, when
+measured.sqlite  the plan, every raw answer, what parsers read in them
+pictures/        the pictures that were made for the run; others stay where they are
+scores.json      the figures of the last scoring
+lock             held while a process measures
+"""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Self
+
+from pydantic import ValidationError
+
+from theodolite.errors import StorageError, UsageError
+from theodolite.runs._forms import SCHEMA_VERSION, RunInfo, request_to_json
+from theodolite.runs._lock import RunLock
+from theodolite.runs._store import Parsed, Result, Store, Tally
+from theodolite.types import Item, Json, Picture, canonical_json
+
+_INFO, _STORE, _PICTURES, _SCORES, _LOCK = "run.json", "measured.sqlite", "pictures", "scores.json", "lock"
+_PLAN_CHUNK = 1000
+
+
+class Run:
+    """An open run folder. Use as a context manager."""
+
+    def __init__(self, folder: Path, info: RunInfo, store: Store, lock: RunLock | None = None) -> None:
+        """Use `start` or `open`."""
+        self.folder = folder
+        self.info = info
+        self.store = store
+        self._lock = lock
+
+    @classmethod
+    def start(cls, folder: str | Path, info: RunInfo) -> Run:
+        """Makes the run, or takes it up where it stopped. No other process can measure into it until it is closed.
+
+        Raises:
+            StorageError: the folder cannot be used, or another process is at work in it.
+            UsageError: the run that is there was asked for something else, or the folder holds other files.
+        """
+        folder = Path(folder)
+        is_new = _make_folder(folder)
+        lock = RunLock(folder / _LOCK)
+        lock.acquire()
+        try:
+            if not is_new:
+                run = cls.open(folder, writable=True)
+                run._lock = lock  # noqa: SLF001 - our own
+                _refuse_differences(run, info)
+                return run
+            for left in folder.glob(
+                f"{_STORE}*"
+            ):  # killed before run.json was written: nothing was planned yet
+                left.unlink()
+            store = Store(folder / _STORE, mode="create")
+            write_atomically(folder / _INFO, info.model_dump_json(indent=2) + "\n")
+            return cls(folder, info, store, lock)
+        except BaseException:
+            lock.release()
+            raise
+
+    @classmethod
+    def open(cls, folder: str | Path, *, writable: bool = False) -> Run:
+        """Opens a run that is there; by default only for reading, which is safe while it is being measured."""
+        folder = Path(folder)
+        info = read_info(folder)
+        if not (folder / _STORE).exists():
+            raise StorageError(f"{folder / _STORE} is missing, so the run has lost its answers")
+        return cls(folder, info, Store(folder / _STORE, mode="rw" if writable else "ro"))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.store.close()
+        if self._lock is not None:
+            self._lock.release()
+
+    def plan(self, items: Iterable[Item]) -> int:
+        """Adds items to the plan; those that are in it already keep what was measured.
+
+        Returns:
+            How many were new.
+        """
+        rows = (self._row(item) for item in items)
+        return sum(
+            self.store.plan(chunk) for chunk in iter(lambda: list(itertools.islice(rows, _PLAN_CHUNK)), [])
+        )
+
+    def results(self) -> Iterator[Result]:
+        """Every item of the plan with what is known of it, in plan order, a few at a time in memory."""
+        return self.store.results()
+
+    def tally(self) -> Tally:
+        """How far the run is."""
+        return self.store.tally()
+
+    def write_parsed(self, rows: Iterable[Parsed]) -> None:
+        """Keeps what a parser read beside the raw text."""
+        self.store.write_parsed(rows)
+
+    def write_scores(self, scores: Json) -> None:
+        """Replaces ``scores.json`` in one step."""
+        text = json.dumps(scores, indent=2, ensure_ascii=False, allow_nan=False)
+        write_atomically(self.folder / _SCORES, text + "\n")
+
+    def scores(self) -> Any:
+        """The figures of the last scoring, or None."""
+        path = self.folder / _SCORES
+        try:
+            return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+        except (OSError, ValueError) as error:
+            raise StorageError(f"{path} cannot be read ({error}); score the run again") from error
+
+    def _row(self, item: Item) -> tuple[str, str, str, str, str]:
+        paths = {picture.digest: self._picture_path(picture) for picture in item.request.pictures}
+        try:
+            request = canonical_json(request_to_json(item.request, paths))
+            return item.id, item.name, request, canonical_json(list(item.options)), canonical_json(item.meta)
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"the item {item.name!r} cannot be written as JSON: {error}") from error
+
+    def _picture_path(self, picture: Picture) -> str:
+        """Where the run finds a picture again; one that exists in memory alone is written into the run."""
+        if picture.path is not None:
+            return str(picture.path.absolute())
+        relative = Path(_PICTURES) / f"{picture.digest}.{picture.media_type.partition('/')[2]}"
+        target = self.folder / relative
+        if not target.exists():
+            target.parent.mkdir(exist_ok=True)
+            write_atomically(target, picture.read())
+        return str(relative)
+
+
+def read_info(folder: Path) -> RunInfo:
+    """Reads ``run.json`` alone."""
+    path = folder / _INFO
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UsageError(f"{folder} is not a run: it has no {_INFO}") from None
+    except OSError as error:
+        raise StorageError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise StorageError(f"{path} is damaged: {error}") from error
+    version = data.get("schema_version") if isinstance(data, dict) else None
+    if isinstance(version, int) and version > SCHEMA_VERSION:
+        raise StorageError(
+            f"{path} was made by a newer Theodolite (format {version}; this one knows {SCHEMA_VERSION}); "
+            "upgrade: pip install -U theodolite"
+        )
+    try:
+        return RunInfo.model_validate(data)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise StorageError(
+            f"{path} is not a run's: {'.'.join(map(str, first['loc']))}: {first['msg']}"
+        ) from None
+
+
+def find_runs(folder: str | Path) -> list[Path]:
+    """All run folders at or below a folder, sorted."""
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise UsageError(f"there is no folder {folder}")
+    return sorted(path.parent for path in folder.rglob(_INFO) if (path.parent / _STORE).exists())
+
+
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Writes a file so that a reader, or a crash, finds the old content or the new one, never a part."""
+    data = content.encode() if isinstance(content, str) else content
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        with beside.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        beside.replace(path)
+    except OSError as error:
+        beside.unlink(missing_ok=True)
+        raise StorageError(f"cannot write {path}: {error.strerror}") from error
+
+
+def _make_folder(folder: Path) -> bool:
+    """Makes the folder if need be.
+
+    Returns:
+        Whether the run in it is still to be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        names = sorted(path.name for path in folder.iterdir())
+    except OSError as error:
+        raise StorageError(f"cannot make the run folder {folder}: {error.strerror}") from error
+    if _INFO in names:
+        return False
+    strangers = [name for name in names if name != _LOCK and not name.startswith((".", _STORE))]
+    if strangers:
+        raise UsageError(f"{folder} is not empty and holds no run ({strangers[0]} …); choose another --out")
+    return True
+
+
+def _refuse_differences(run: Run, info: RunInfo) -> None:
+    differences = run.info.differences(info)
+    if not differences:
+        return
+    run.store.close()
+    name, (there, here) = next(iter(differences.items()))
+    raise UsageError(
+        f"{run.folder} holds a run with {name}={there!r}, and this one has {name}={here!r}; "
+        "repeat the first settings to go on with it, or choose another --out"
+    )

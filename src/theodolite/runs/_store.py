@@ -1,0 +1,358 @@
+"""What was planned and measured, in one SQLite file in write-ahead mode.
+
+Why SQLite: a committed row survives ``kill -9``, readers see a consistent state while a run goes on, 100,000 rows
+cost what 1,000 cost, and any tool of the world can open the file. Each record is committed as it arrives. With
+``synchronous=NORMAL`` a commit does not wait for the disk: a killed process loses nothing, a power cut can lose
+the last moments but never the file.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from theodolite.errors import StorageError
+from theodolite.runs._forms import SCHEMA_VERSION, choice_from_json, choice_to_json, item_from_row
+from theodolite.types import Item, Json, Record, Response, canonical_json
+
+APPLICATION_ID = 0x7E0D0117
+"""Marks the file as ours in its header."""
+
+_TABLES = """
+CREATE TABLE items (
+    seq INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    name TEXT NOT NULL,
+    request TEXT NOT NULL,
+    options TEXT NOT NULL,
+    meta TEXT NOT NULL
+);
+CREATE TABLE records (
+    seq INTEGER PRIMARY KEY REFERENCES items (seq),
+    status TEXT NOT NULL,
+    text TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    reasoning TEXT NOT NULL,
+    finish TEXT NOT NULL,
+    prompt_tokens INTEGER NOT NULL,
+    completion_tokens INTEGER NOT NULL,
+    seconds REAL NOT NULL,
+    attempts INTEGER NOT NULL,
+    choice TEXT,
+    "values" TEXT NOT NULL,
+    reused INTEGER NOT NULL,
+    key TEXT,
+    at REAL NOT NULL
+);
+CREATE INDEX records_by_key ON records (key) WHERE key IS NOT NULL;
+CREATE TABLE parsed (
+    seq INTEGER NOT NULL REFERENCES items (seq),
+    parser TEXT NOT NULL,
+    status TEXT NOT NULL,
+    value TEXT NOT NULL,
+    PRIMARY KEY (seq, parser)
+) WITHOUT ROWID;
+CREATE TABLE sessions (started TEXT NOT NULL, session TEXT NOT NULL);
+"""
+
+_RECORD_COLUMNS = (
+    "status, text, reason, reasoning, finish, prompt_tokens, completion_tokens, seconds, attempts, choice, "
+    '"values", reused'
+)
+_PAGE = 256
+"""Rows fetched at a time, so that memory does not grow with the run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Parsed:
+    """What a parser read in a raw answer."""
+
+    item_id: str
+    parser: str
+    """Name and version of the parser, such as ``options/1``."""
+    status: str
+    """``parsed``, or why not."""
+    value: Json = None
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """An item with what was measured of it, if anything, and what parsers made of that."""
+
+    seq: int
+    """Its place in the plan, from 1."""
+    item: Item
+    record: Record | None
+    parsed: tuple[Parsed, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How far a run is."""
+
+    planned: int = 0
+    answered: int = 0
+    refused: int = 0
+    failed: int = 0
+    reused: int = 0
+
+    @property
+    def finished(self) -> int:
+        """Items that will not be asked again: answered or refused."""
+        return self.answered + self.refused
+
+    @property
+    def pending(self) -> int:
+        """Items that the same command would ask: not yet asked, or failed."""
+        return self.planned - self.finished
+
+
+class Store:
+    """The SQLite file of one run."""
+
+    def __init__(self, path: Path, *, mode: str = "rw") -> None:
+        """Opens the file.
+
+        Args:
+            path: of the file.
+            mode: ``create``, ``rw`` or ``ro``.
+        """
+        self.path = path
+        self.folder = path.parent
+        with self._errors():
+            self._db = _connect(path, mode)
+            if mode == "create":
+                self._db.executescript(
+                    f"BEGIN; PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={SCHEMA_VERSION}; {_TABLES} COMMIT;"
+                )
+            self._check_header()
+
+    def close(self) -> None:
+        """Folds the write-ahead log back, so that the folder holds one plain file."""
+        try:
+            self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except sqlite3.Error:
+            pass  # a reader, or a full disk: the log stays beside the file and nothing is lost
+        finally:
+            self._db.close()
+
+    def plan(self, rows: Iterable[tuple[str, str, str, str, str]]) -> int:
+        """Adds items that are not there yet, as (id, name, request, options, meta); mends `meta` of those that are.
+
+        Returns:
+            How many were new.
+        """
+        with self._errors(), self._db:
+            before = self._count("items")
+            self._db.executemany(
+                "INSERT INTO items (id, name, request, options, meta) VALUES (?, ?, ?, ?, ?) "
+                "ON CONFLICT (id) DO UPDATE SET meta = excluded.meta, request = excluded.request "
+                "WHERE meta != excluded.meta OR request != excluded.request",
+                rows,
+            )
+            return self._count("items") - before
+
+    def pending(self, *, limit: int | None = None) -> Iterator[tuple[int, Item, bool]]:
+        """Items not yet finished, in plan order, each at most once however long the run takes.
+
+        Args:
+            limit: only among the first so many items of the plan.
+
+        Yields:
+            Its place in the plan, the item, and whether it failed before.
+        """
+        last, end = 0, limit if limit is not None else (1 << 62)
+        while True:
+            with self._errors():
+                page = self._db.execute(
+                    "SELECT items.seq, status, name, request, options, meta FROM items LEFT JOIN records USING (seq) "
+                    "WHERE items.seq > ? AND items.seq <= ? AND (status IS NULL OR status = 'failed') "
+                    "ORDER BY items.seq LIMIT ?",
+                    (last, end, _PAGE),
+                ).fetchall()
+            if not page:
+                return
+            for seq, status, name, request, options, meta in page:
+                yield seq, item_from_row((name, request, options, meta), self.folder), status is not None
+            last = page[-1][0]
+
+    def add(self, records: Sequence[tuple[int, str | None, Record]]) -> None:
+        """Commits records as (seq, cache key, record). A finished record is never overwritten, a failed one is."""
+        now = time.time()
+        with self._errors(), self._db:
+            self._db.executemany(
+                f"INSERT INTO records (seq, {_RECORD_COLUMNS}, key, at) "  # noqa: S608 - a constant
+                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+                "ON CONFLICT (seq) DO UPDATE SET status = excluded.status, text = excluded.text, "
+                "reason = excluded.reason, reasoning = excluded.reasoning, finish = excluded.finish, "
+                "prompt_tokens = excluded.prompt_tokens, completion_tokens = excluded.completion_tokens, "
+                "seconds = excluded.seconds, attempts = attempts + excluded.attempts, choice = excluded.choice, "
+                '"values" = excluded."values", reused = excluded.reused, key = excluded.key, at = excluded.at '
+                "WHERE status = 'failed'",
+                [(seq, *_record_row(record), key, now) for seq, key, record in records],
+            )
+
+    def find_answer(self, key: str) -> Record | None:
+        """An answered record of the same key in this run."""
+        with self._errors():
+            row = self._db.execute(
+                f"SELECT {_RECORD_COLUMNS} FROM records WHERE key = ? AND status = 'answered' LIMIT 1",  # noqa: S608
+                (key,),
+            ).fetchone()
+        return None if row is None else _record_from_row("", row)
+
+    def results(self) -> Iterator[Result]:
+        """Every item of the plan with what is known of it, in plan order."""
+        last = 0
+        while True:
+            with self._errors():
+                page = self._db.execute(
+                    f"SELECT items.seq, id, name, request, options, meta, {_RECORD_COLUMNS} "  # noqa: S608
+                    "FROM items LEFT JOIN records USING (seq) WHERE items.seq > ? ORDER BY items.seq LIMIT ?",
+                    (last, _PAGE),
+                ).fetchall()
+                parsed = self._parsed(page[0][0], page[-1][0]) if page else {}
+            if not page:
+                return
+            for seq, item_id, name, request, options, meta, *record in page:
+                item = item_from_row((name, request, options, meta), self.folder)
+                found = None if record[0] is None else _record_from_row(item_id, record)
+                readings = tuple(Parsed(item_id, *columns) for columns in parsed.get(seq, ()))
+                yield Result(seq, item, found, readings)
+            last = page[-1][0]
+
+    def write_parsed(self, rows: Iterable[Parsed]) -> None:
+        """Keeps what parsers read; the same parser's earlier reading is replaced."""
+        with self._errors(), self._db:
+            self._db.executemany(
+                "INSERT OR REPLACE INTO parsed (seq, parser, status, value) "
+                "SELECT seq, ?, ?, ? FROM items WHERE id = ?",
+                ((row.parser, row.status, canonical_json(row.value), row.item_id) for row in rows),
+            )
+
+    def tally(self) -> Tally:
+        """Counts by status."""
+        with self._errors():
+            by_status = dict(
+                self._db.execute("SELECT status, COUNT(*) FROM records GROUP BY status").fetchall()
+            )
+            reused = self._db.execute("SELECT COUNT(*) FROM records WHERE reused").fetchone()[0]
+            counts = {status: by_status.get(status, 0) for status in ("answered", "refused", "failed")}
+            return Tally(planned=self._count("items"), reused=reused, **counts)
+
+    def add_session(self, session: str) -> None:
+        """Notes that measuring starts once more."""
+        with self._errors(), self._db:
+            self._db.execute("INSERT INTO sessions VALUES (datetime('now'), ?)", (session,))
+
+    def sessions(self) -> list[str]:
+        """The notes of all sessions, oldest first."""
+        with self._errors():
+            return [row[0] for row in self._db.execute("SELECT session FROM sessions ORDER BY rowid")]
+
+    def _parsed(self, first: int, last: int) -> dict[int, list[tuple[str, str, Any]]]:
+        found: dict[int, list[tuple[str, str, Any]]] = {}
+        for seq, parser, status, value in self._db.execute(
+            "SELECT seq, parser, status, value FROM parsed WHERE seq BETWEEN ? AND ? ORDER BY seq, parser",
+            (first, last),
+        ):
+            found.setdefault(seq, []).append((parser, status, json.loads(value)))
+        return found
+
+    def _count(self, table: str) -> int:
+        return int(self._db.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0])  # noqa: S608 - our own name
+
+    def _check_header(self) -> None:
+        application = self._db.execute("PRAGMA application_id").fetchone()[0]
+        version = self._db.execute("PRAGMA user_version").fetchone()[0]
+        if application != APPLICATION_ID:
+            self._db.close()
+            raise StorageError(
+                f"{self.path} is a SQLite file, but not one of Theodolite's; choose another --out"
+            )
+        if version > SCHEMA_VERSION:
+            self._db.close()
+            raise StorageError(
+                f"{self.path} was made by a newer Theodolite (format {version}; this one knows {SCHEMA_VERSION}); "
+                "upgrade: pip install -U theodolite"
+            )
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise StorageError(_explain(self.path, error)) from error
+
+
+def _connect(path: Path, mode: str) -> sqlite3.Connection:
+    uri = f"{path.absolute().as_uri()}?mode={'rwc' if mode == 'create' else mode}"
+    db = sqlite3.connect(uri, uri=True, timeout=30.0)
+    try:
+        if mode == "ro":
+            db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
+        else:
+            db.execute("PRAGMA journal_mode=WAL")
+            db.execute("PRAGMA synchronous=NORMAL")
+    except sqlite3.OperationalError as error:
+        db.close()
+        if mode != "ro" or ("readonly" not in str(error) and "unable to open" not in str(error)):
+            raise
+        # A folder that nobody can write has no writer either, so the file holds still.
+        return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
+    except sqlite3.Error:
+        db.close()
+        raise
+    return db
+
+
+def _explain(path: Path, error: sqlite3.Error) -> str:
+    text = str(error)
+    if "full" in text:
+        return f"the disk that holds {path} is full; free some space and run the same command: nothing finished is lost"
+    if "not a database" in text:
+        return f"{path} is not a SQLite file; it is damaged or not ours: move it away or choose another --out"
+    if "malformed" in text:
+        return f"{path} is damaged ({text}); `sqlite3 {path.name} .recover` may save its rows into a new file"
+    if "readonly" in text or "unable to open" in text:
+        return f"{path} cannot be opened for writing ({text}); check the folder's permissions"
+    if "locked" in text:
+        return f"{path} is held by another process; wait for it, or stop it"
+    return f"{path}: {text}"
+
+
+def _record_row(record: Record) -> tuple[Any, ...]:
+    r = record.response
+    return (
+        r.status,
+        _storable(r.text),
+        _storable(r.reason),
+        _storable(r.reasoning),
+        _storable(r.finish),
+        r.prompt_tokens,
+        r.completion_tokens,
+        r.seconds,
+        r.attempts,
+        choice_to_json(record.choice),
+        canonical_json(record.values),
+        int(record.reused),
+    )
+
+
+def _storable(text: str) -> str:
+    """Text that UTF-8 can hold: half a surrogate pair, which JSON can smuggle in, becomes a question mark."""
+    return text.encode("utf-8", "replace").decode()
+
+
+def _record_from_row(item_id: str, row: Sequence[Any]) -> Record:
+    status, text, reason, reasoning, finish, prompt, completion, seconds, attempts, choice, values, reused = (
+        row
+    )
+    response = Response(status, text, reason, reasoning, finish, prompt, completion, seconds, attempts)
+    return Record(item_id, response, choice_from_json(choice), json.loads(values), reused=bool(reused))

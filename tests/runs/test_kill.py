@@ -1,0 +1,73 @@
+"""``kill -9`` at any moment: no finished item lost, none doubled, and the same command goes on."""
+
+import json
+import random
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from theodolite.runs import Run
+
+WORKER = Path(__file__).with_name("worker.py")
+N = 400
+
+
+def start(folder, journal, kind, workers):
+    return subprocess.Popen([sys.executable, WORKER, folder, journal, kind, str(workers), str(N), "0.004"])
+
+
+def check(folder, journal):
+    """Every commit that was told of is in the store, each item has at most one record, and each is its own."""
+    if not (folder / "run.json").exists():
+        return 0
+    with Run.open(folder) as run:
+        results = [result for result in run.results() if result.record is not None]
+    told = [json.loads(line) for line in journal.read_text().splitlines() if line.strip().isdigit()]
+    assert len(results) >= max(told, default=0)
+    assert len({result.item.id for result in results}) == len(results)
+    assert all(result.record.response.text == f"answer to {result.item.name}" for result in results)
+    with sqlite3.connect(folder / "measured.sqlite") as db:
+        assert db.execute("PRAGMA integrity_check").fetchone() == ("ok",)
+    return len(results)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kind", "seed"), [("batch", 1), ("async", 2)])
+def test_killed_at_25_random_moments_nothing_is_lost_or_doubled(tmp_path, kind, seed):
+    rng = random.Random(seed)
+    folder, journal = tmp_path / "run", tmp_path / "journal"
+    journal.touch()
+    kills = done = 0
+    while kills < 25:
+        process = start(folder, journal, kind, rng.choice([1, 2, 3, 7, 32]))
+        time.sleep(rng.uniform(0.05, 0.75))
+        process.send_signal(signal.SIGKILL)
+        kills += process.wait() == -signal.SIGKILL
+        found = check(folder, journal)
+        assert found >= done
+        done = found
+        if done == N:  # finished early: begin again, so that every kill meets work in progress
+            for path in sorted(folder.rglob("*"), reverse=True):
+                path.unlink() if path.is_file() else path.rmdir()
+            journal.write_text("")
+            done = 0
+    assert start(folder, journal, kind, 5).wait() == 0
+    assert check(folder, journal) == N
+
+
+def test_an_interrupted_run_can_be_taken_up(tmp_path):
+    folder, journal = tmp_path / "run", tmp_path / "journal"
+    process = start(folder, journal, "async", 4)
+    while not journal.exists() or len(journal.read_text().splitlines()) < 20:
+        time.sleep(0.02)
+        assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    assert process.wait(20) != 0
+    assert 20 <= check(folder, journal) < N
+    assert start(folder, journal, "batch", 16).wait() == 0
+    assert check(folder, journal) == N
