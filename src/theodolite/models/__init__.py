@@ -1,0 +1,37 @@
+"""The model contract and its backends, each opened by a string: see `open_model`.
+
+Backends are named in the registry and loaded when opened; nothing here imports torch or a client library.
+"""
+
+from __future__ import annotations
+
+from theodolite.models._asking import Answering, ask_factory, ask_measurer
+from theodolite.models._contract import (
+    Capability,
+    ChoosingModel,
+    HintedModel,
+    ServedModel,
+    VisionLanguageModel,
+    is_choosing,
+    require,
+)
+from theodolite.models._open import ModelName, ModelOptions, open_model, read_options
+from theodolite.models._paints import PAINTS
+
+__all__ = [
+    "PAINTS",
+    "Answering",
+    "Capability",
+    "ChoosingModel",
+    "HintedModel",
+    "ModelName",
+    "ModelOptions",
+    "ServedModel",
+    "VisionLanguageModel",
+    "ask_factory",
+    "ask_measurer",
+    "is_choosing",
+    "open_model",
+    "read_options",
+    "require",
+]

@@ -1,0 +1,291 @@
+"""A loaded transformers checkpoint: weights, processor, prompt and encoding. The only place that loads one."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+from urllib.request import getproxies
+
+from theodolite.errors import MissingExtraError, ModelError, UsageError
+from theodolite.types import Request
+
+_SAMPLE_BYTES = 1 << 20
+"""How much is read at each of five places of a weight file to tell it from another of the same size."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOptions:
+    """How a checkpoint is loaded; the fields mean what they mean in ``hf:…?field=value``."""
+
+    dtype: str = "auto"
+    device: str = "auto"
+    device_map: str = ""
+    attention: str = "sdpa"
+    revision: str = "main"
+    trust_remote_code: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A model with its processor, ready to encode requests."""
+
+    model: Any
+    processor: Any
+    identity: str
+    end_ids: frozenset[int]
+    """The token ids that end an answer."""
+
+    @property
+    def tokenizer(self) -> Any:
+        """The text side of the processor."""
+        return self.processor.tokenizer
+
+    def prompt(self, request: Request) -> str:
+        """The request as the checkpoint's chat template writes it, up to where the answer begins."""
+        conversation = [
+            {
+                "role": message.role,
+                "content": [
+                    {"type": "text", "text": part} if isinstance(part, str) else {"type": "image"}
+                    for part in message.content
+                ],
+            }
+            for message in request.messages
+        ]
+        return str(
+            self.processor.apply_chat_template(conversation, tokenize=False, add_generation_prompt=True)
+        )
+
+    def token_ids(self, text: str) -> list[int]:
+        """The tokens of a templated text, each picture still one placeholder."""
+        return list(self.tokenizer(text, add_special_tokens=self._adds_special_tokens(text))["input_ids"])
+
+    def encode(
+        self, texts: Sequence[str], requests: Sequence[Request], *, padding_side: Literal["left", "right"]
+    ) -> Any:
+        """Tensors for templated texts and the pictures of their requests, on the model's device and type.
+
+        Either all requests have pictures or none has.
+        """
+        pictures = [[picture.load() for picture in request.pictures] for request in requests]
+        inputs = self.processor(
+            text=list(texts),
+            images=pictures if any(pictures) else None,
+            padding=True,
+            padding_side=padding_side,
+            add_special_tokens=self._adds_special_tokens(texts[0]),
+            return_tensors="pt",
+        )
+        inputs.pop("token_type_ids", None) if "token_type_ids" not in _forward_names(self.model) else None
+        return inputs.to(self.model.device, dtype=self.model.dtype)
+
+    def _adds_special_tokens(self, text: str) -> bool:
+        start = self.tokenizer.bos_token
+        return start is None or not text.startswith(start)
+
+
+def load_checkpoint(source: str, options: LoadOptions) -> Checkpoint:
+    """Loads weights and processor from a folder or a hub id; safetensors only.
+
+    Raises:
+        ModelError: there is no such checkpoint, or transformers cannot load it.
+    """
+    import torch
+    from transformers import AutoConfig, AutoModelForImageTextToText, GenerationConfig
+
+    if options.device_map:
+        _need_accelerate()
+    _refuse_if_unreachable(source)
+    device = _device(options.device)
+    hub: dict[str, Any] = {"revision": options.revision, "trust_remote_code": options.trust_remote_code}
+    dtype: Any = getattr(torch, options.dtype) if options.dtype != "auto" else "auto"
+    if dtype == "auto" and device == "cpu" and not options.device_map:
+        dtype = torch.float32
+    with _readable_errors(source), _quiet():
+        config = AutoConfig.from_pretrained(source, **hub)
+        processor = _load_processor(source, config, hub)
+        model = AutoModelForImageTextToText.from_pretrained(
+            source,
+            config=config,
+            dtype=dtype,
+            device_map=options.device_map or None,
+            attn_implementation=options.attention,
+            use_safetensors=True,
+            **hub,
+        )
+    if not options.device_map:
+        model.to(device)
+    model.eval()
+    if (
+        getattr(processor, "chat_template", None) is None
+        and getattr(processor.tokenizer, "chat_template", None) is None
+    ):
+        raise ModelError(
+            f"{source} has no chat template, so its prompt is unknown; add chat_template.jinja to it"
+        )
+    if processor.tokenizer.pad_token_id is None:
+        processor.tokenizer.pad_token = processor.tokenizer.eos_token
+    precision = str(model.dtype).removeprefix("torch.")
+    identity = f"hf:{_fingerprint(source, config)}/{precision}/{options.attention}"
+    end_ids = _end_ids(model, processor.tokenizer)
+    # Whatever a call leaves open, transformers fills in from here: sampling, penalties and all.
+    model.generation_config = GenerationConfig(
+        eos_token_id=sorted(end_ids), pad_token_id=processor.tokenizer.pad_token_id
+    )
+    return Checkpoint(model, processor, identity, end_ids)
+
+
+def _load_processor(source: str, config: Any, hub: dict[str, Any]) -> Any:
+    """The checkpoint's own processor; without its video part where that alone would need torchvision."""
+    from transformers import AutoProcessor
+    from transformers.models.auto.processing_auto import PROCESSOR_MAPPING
+    from transformers.utils import is_torchvision_available
+
+    kind = PROCESSOR_MAPPING.get(type(config), None)
+    if kind is None or is_torchvision_available() or "video_processor" not in kind.get_attributes():
+        return AutoProcessor.from_pretrained(source, **hub)
+    return _without_video(kind).from_pretrained(source, **hub)
+
+
+def _without_video(kind: Any) -> Any:
+    """The processor class, composed from image processor and tokenizer alone.
+
+    Everything else, the expansion of picture tokens above all, stays the class's own.
+    """
+    from transformers import AutoImageProcessor, AutoTokenizer
+
+    loaders = {"image_processor": AutoImageProcessor, "tokenizer": AutoTokenizer}
+
+    class WithoutVideo(kind):  # type: ignore[misc]
+        @classmethod
+        def _get_arguments_from_pretrained(cls, source: str, *_: object, **kwargs: Any) -> list[Any]:
+            hub = {
+                key: kwargs[key]
+                for key in ("revision", "trust_remote_code", "local_files_only")
+                if key in kwargs
+            }
+            return [
+                loaders[part].from_pretrained(source, **hub) if part in loaders else None
+                for part in kind.get_attributes()
+            ]
+
+        @classmethod
+        def get_attributes(cls) -> list[str]:
+            return list(kind.get_attributes())
+
+        def check_argument_for_proper_class(self, name: str, argument: object) -> object:
+            return (
+                None if name == "video_processor" else super().check_argument_for_proper_class(name, argument)
+            )
+
+    WithoutVideo.__name__ = kind.__name__
+    return WithoutVideo
+
+
+def _end_ids(model: Any, tokenizer: Any) -> frozenset[int]:
+    ids = model.generation_config.eos_token_id
+    listed = ids if isinstance(ids, list) else [ids]
+    found = frozenset(int(i) for i in [*listed, tokenizer.eos_token_id] if i is not None)
+    if not found:
+        raise ModelError(
+            f"{model.name_or_path} names no end-of-text token; set eos_token_id in generation_config.json"
+        )
+    return found
+
+
+def _forward_names(model: Any) -> frozenset[str]:
+    import inspect
+
+    return frozenset(inspect.signature(model.forward).parameters)
+
+
+def _device(wanted: str) -> str:
+    import torch
+
+    if wanted == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if wanted.startswith("cuda") and not torch.cuda.is_available():
+        raise ModelError(f"device={wanted} was asked for, but this machine has no CUDA GPU; leave device out")
+    try:
+        torch.device(wanted)
+    except RuntimeError:
+        raise UsageError(f"there is no device {wanted!r}; write cpu, cuda or cuda:0") from None
+    return wanted
+
+
+def _need_accelerate() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("accelerate") is None:
+        raise MissingExtraError("accelerate", "device-map", "device_map")
+
+
+def _fingerprint(source: str, config: Any) -> str:
+    """Tells two checkpoints apart without reading them whole.
+
+    A hub checkpoint by its commit. A folder by its JSON and template files, and of each weight file its size and
+    five samples of a mebibyte: training moves all weights, so any sample shows it.
+    """
+    folder = Path(source)
+    if not folder.is_dir():
+        return str(getattr(config, "_commit_hash", None) or "unknown")
+    digest = hashlib.sha256()
+    for path in sorted(folder.iterdir()):
+        if path.suffix in {".json", ".jinja", ".txt", ".model"}:
+            digest.update(path.name.encode() + b"\0" + path.read_bytes())
+        elif path.suffix == ".safetensors":
+            size = path.stat().st_size
+            digest.update(f"{path.name}\0{size}".encode())
+            with path.open("rb") as file:
+                for fifth in range(5):
+                    file.seek(max(0, size - _SAMPLE_BYTES) * fifth // 4)
+                    digest.update(file.read(_SAMPLE_BYTES))
+    return digest.hexdigest()[:16]
+
+
+def _refuse_if_unreachable(source: str) -> None:
+    """Says at once what the hub's client would say after half a minute of retries."""
+    import socket
+    from urllib.parse import urlsplit
+
+    from huggingface_hub import constants, try_to_load_from_cache
+
+    if Path(source).is_dir():
+        return
+    if source.startswith((".", "/", "~")) or source.count("/") != 1:
+        raise ModelError(f"there is no checkpoint folder {source}")
+    if try_to_load_from_cache(source, "config.json") is not None or constants.HF_HUB_OFFLINE or getproxies():
+        return
+    try:
+        socket.getaddrinfo(urlsplit(constants.ENDPOINT).hostname, 443)
+    except OSError:
+        raise ModelError(
+            f"there is no checkpoint folder {source}, and the Hugging Face hub cannot be reached from here"
+        ) from None
+
+
+@contextmanager
+def _readable_errors(source: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
+        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise ModelError(f"cannot load the checkpoint {source}: {first}") from error
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Silences transformers' progress bars while loading; warnings still come through."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()

@@ -1,0 +1,144 @@
+"""Answers that other harnesses have logged: lmms-eval samples and inspect_ai logs."""
+
+from __future__ import annotations
+
+import json
+import zipfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from theodolite.errors import MissingExtraError, UsageError
+from theodolite.types import Response
+
+_ZSTANDARD = 93
+"""The compression method of inspect_ai's archives, which `zipfile` does not know before Python 3.14."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedAnswer:
+    """One answered sample of somebody's log."""
+
+    ref: str
+    """The sample's id in the log."""
+    prompt: str
+    """The text that the model was asked, as far as the log has it."""
+    response: Response
+
+
+def read_lmms_eval(path: Path) -> Iterator[LoggedAnswer]:
+    """Reads a ``*_samples_*.jsonl`` of lmms-eval: one object per document.
+
+    The raw answers are under ``resps``, or under ``filtered_resps`` where both are equal and the first was left out.
+    """
+    with path.open(encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            if not line.strip():
+                continue
+            try:
+                sample = json.loads(line)
+                answers = sample["resps"] if "resps" in sample else sample["filtered_resps"]
+                yield LoggedAnswer(
+                    str(sample["doc_id"]), str(sample.get("input", "")), _answered(_first_text(answers))
+                )
+            except (ValueError, KeyError, AttributeError, TypeError) as error:
+                raise UsageError(f"{path}, line {number}, is not a sample of lmms-eval: {error!r}") from error
+
+
+def read_inspect(path: Path) -> Iterator[LoggedAnswer]:
+    """Reads an inspect_ai log: a ``.eval`` archive, or its ``.json`` form."""
+    if path.suffix == ".json":
+        try:
+            log = json.loads(path.read_text(encoding="utf-8"))
+            samples = log["samples"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise UsageError(f"{path} is not an inspect_ai log: {error!r}") from error
+        yield from (_inspect_sample(sample, path) for sample in samples)
+        return
+    try:
+        with zipfile.ZipFile(path) as archive:
+            for info in archive.infolist():
+                if info.filename.startswith("samples/") and info.filename.endswith(".json"):
+                    yield _inspect_sample(json.loads(_read_member(archive, info)), path)
+    except (zipfile.BadZipFile, ValueError) as error:
+        raise UsageError(f"{path} is not an inspect_ai log: {error}") from error
+
+
+def _inspect_sample(sample: Any, path: Path) -> LoggedAnswer:
+    try:
+        turns = [message for message in sample["messages"] if message["role"] in {"system", "user"}]
+        texts = (_message_text(message["content"]) for message in turns)
+        attached = sample.get("attachments") or {}
+        prompt = "\n".join(attached.get(text.removeprefix("attachment://"), text) for text in texts)
+        epoch = sample.get("epoch", 1)
+        ref = str(sample["id"]) if epoch == 1 else f"{sample['id']}#{epoch}"
+        return LoggedAnswer(ref, prompt, _inspect_response(sample))
+    except (KeyError, TypeError, IndexError) as error:
+        raise UsageError(
+            f"a sample of {path} lacks {error}; is it an inspect_ai log of version 2?"
+        ) from error
+
+
+def _inspect_response(sample: Any) -> Response:
+    if sample.get("error"):
+        return Response.failed(
+            f"the sample failed when it was logged: {sample['error'].get('message', '')}"[:500]
+        )
+    output = sample["output"]
+    if not output.get("choices"):
+        return Response.failed(f"no answer was logged: {output.get('error') or 'no choice'}")
+    choice = output["choices"][0]
+    if choice.get("stop_reason") == "content_filter":
+        return Response("refused", reason="content filter")
+    content = choice["message"]["content"]
+    usage = output.get("usage") or {}
+    return _answered(
+        _message_text(content),
+        reasoning="\n".join(part.get("reasoning", "") for part in content if part["type"] == "reasoning")
+        if isinstance(content, list)
+        else "",
+        finish=str(choice.get("stop_reason", "")),
+        prompt_tokens=int(usage.get("input_tokens", 0)),
+        completion_tokens=int(usage.get("output_tokens", 0)),
+    )
+
+
+def _answered(text: str, **fields: Any) -> Response:
+    return (
+        Response("answered", text=text, **fields) if text else Response.failed("the logged answer is empty")
+    )
+
+
+def _first_text(answers: Any) -> str:
+    """The first answer in however many lists it is wrapped."""
+    while isinstance(answers, list):
+        answers = answers[0] if answers else None
+    if answers is not None and not isinstance(answers, str):
+        raise TypeError(f"an answer is text, not {answers!r:.40}")
+    return answers or ""
+
+
+def _message_text(content: Any) -> str:
+    if isinstance(content, str):
+        return content
+    return "\n".join(part["text"] for part in content if part.get("type") == "text")
+
+
+def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+    """One file of the archive, also where Python's own library lacks the compression method."""
+    if info.compress_type != _ZSTANDARD:
+        return archive.read(info)
+    try:
+        import zstandard
+    except ImportError:
+        raise MissingExtraError("zstandard", "inspect", "reading a log of inspect_ai") from None
+    raw = archive.fp
+    if raw is None:
+        raise UsageError("the archive is closed")
+    raw.seek(info.header_offset)
+    header = raw.read(30)
+    skip = int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
+    raw.seek(info.header_offset + 30 + skip)
+    data = raw.read(info.compress_size)
+    return zstandard.ZstdDecompressor().decompressobj().decompress(data)

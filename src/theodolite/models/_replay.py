@@ -1,0 +1,148 @@
+"""Answers given earlier: ``replay:<run folder, lmms-eval samples, or inspect_ai log>``.
+
+A request finds its record by its content (in a run of ours), else by the id that its item carries, else by its text.
+What cannot be told apart is not guessed: it fails, with the reason.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+from theodolite.errors import UsageError
+from theodolite.models._contract import Capability
+from theodolite.models._logs import LoggedAnswer, read_inspect, read_lmms_eval
+from theodolite.models._open import ModelName, ModelOptions, read_options
+from theodolite.runs import Run
+from theodolite.types import Request, Response
+
+_ALIKE = 0.5
+"""The share of words that a record found by id must have in common with the request: less is another question."""
+
+
+def open_model(name: ModelName) -> ReplayModel:
+    """Reads the records that a model's name points at."""
+    read_options(name, ModelOptions)
+    path = Path(name.target)
+    if not path.exists():
+        raise UsageError(f"there is nothing to replay at {path}")
+    if (path / "run.json").exists():
+        return ReplayModel(name.text, [], by_content=_read_run(path), identity=_identity(path / "run.json"))
+    files = _log_files(path)
+    answers = [answer for file in files for answer in _read_log(file)]
+    return ReplayModel(name.text, answers, identity=_identity(*files))
+
+
+class ReplayModel:
+    """A model that only remembers."""
+
+    lacks: ClassVar[Mapping[Capability, str]] = {"choose": "a recording holds answers, not logits"}
+    batch_size = 256
+
+    def __init__(
+        self,
+        name: str,
+        answers: Iterable[LoggedAnswer],
+        *,
+        by_content: Mapping[str, LoggedAnswer] | None = None,
+        identity: str = "",
+    ) -> None:
+        self.name = name
+        self.identity = identity or name
+        self._by_content = dict(by_content or {})
+        self._by_ref: defaultdict[str, list[LoggedAnswer]] = defaultdict(list)
+        self._by_text: defaultdict[str, list[LoggedAnswer]] = defaultdict(list)
+        self._bound_to: dict[int, str] = {}
+        for answer in [*self._by_content.values(), *answers]:
+            self._by_ref[answer.ref].append(answer)
+            self._by_text[_plain(answer.prompt)].append(answer)
+
+    def generate(self, requests: Sequence[Request]) -> list[Response]:
+        """Looks each request up."""
+        return [self._find(request) for request in requests]
+
+    def close(self) -> None:
+        """Forgets."""
+        self._by_content.clear()
+        self._by_ref.clear()
+        self._by_text.clear()
+
+    def _find(self, request: Request) -> Response:
+        known = self._by_content.get(request.digest)
+        if known is not None:
+            return known.response
+        named = self._by_ref.get(request.ref, []) if request.ref else []
+        worded = self._by_text.get(_plain(request.text), [])
+        for found, what in ((named, f"the id {request.ref!r}"), (worded, "this text")):
+            if not found:
+                continue
+            if len({(answer.response.status, answer.response.text) for answer in found}) > 1:
+                return Response.failed(f"{len(found)} records of {self.name} have {what} and differ")
+            return self._bound(found[0], request, what)
+        return Response.failed(f"{self.name} holds no answer to this request")
+
+    def _bound(self, answer: LoggedAnswer, request: Request, what: str) -> Response:
+        """A record answers one request.
+
+        A log does not show its pictures: the same words with another picture, or with none, must not get the
+        answer that was given to the first.
+        """
+        if not _share_words(answer.prompt, request.text):
+            return Response.failed(f"the record with {what} answers another question: {answer.prompt[:80]!r}")
+        if self._bound_to.setdefault(id(answer), request.digest) != request.digest:
+            return Response.failed(
+                f"the record with {what} already answers a request with other pictures or settings"
+            )
+        return answer.response
+
+
+def _read_run(folder: Path) -> dict[str, LoggedAnswer]:
+    with Run.open(folder) as run:
+        return {
+            result.item.request.digest: LoggedAnswer(
+                result.item.request.ref, result.item.request.text, result.record.response
+            )
+            for result in run.results()
+            if result.record is not None
+        }
+
+
+def _log_files(path: Path) -> list[Path]:
+    if path.is_file():
+        return [path]
+    files = sorted([*path.rglob("*_samples_*.jsonl"), *path.rglob("*.eval")])
+    if not files:
+        raise UsageError(f"{path} holds no run, no *_samples_*.jsonl and no *.eval file")
+    return files
+
+
+def _read_log(path: Path) -> Iterator[LoggedAnswer]:
+    readers = {".jsonl": read_lmms_eval, ".eval": read_inspect, ".json": read_inspect}
+    if path.suffix not in readers:
+        raise UsageError(f"{path} is not a log that can be replayed; those end in {', '.join(readers)}")
+    return readers[path.suffix](path)
+
+
+def _identity(*files: Path) -> str:
+    """The recording's content, so that another recording under the same path is another model."""
+    digest = hashlib.sha256()
+    for path in files:
+        digest.update(path.read_bytes())
+    return f"replay:{digest.hexdigest()[:16]}"
+
+
+def _plain(text: str) -> str:
+    """Text without picture placeholders and runs of white space."""
+    return " ".join(re.sub(r"<image>|<image_?\d+>|<\|?image[^>]*\|?>", " ", text).split())
+
+
+def _share_words(recorded: str, asked: str) -> bool:
+    """Whether two prompts are about the same question; a log without prompts gets the benefit of the doubt."""
+    left, right = (set(re.findall(r"\w+", text.casefold())) for text in (recorded, asked))
+    if not left or not right:
+        return True
+    return len(left & right) / min(len(left), len(right)) >= _ALIKE

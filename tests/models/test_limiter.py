@@ -1,0 +1,118 @@
+import asyncio
+import time
+
+import pytest
+
+from theodolite.models._limiter import AdaptiveLimiter
+from theodolite.models._retry import RetryPolicy, retry_after
+
+
+def drive(limiter, latency, *, n=600, workers=64):
+    """Sends n requests to a pretended server; `latency(in_flight)` says how long one takes, None means 429."""
+    seen = []
+
+    async def worker(numbers):
+        for _ in numbers:
+            async with limiter.slot():
+                started = time.monotonic()
+                seconds = latency(limiter.in_flight)
+                await asyncio.sleep(seconds if seconds is not None else 0.001)
+            if seconds is None:
+                limiter.strained()
+            else:
+                limiter.succeeded(time.monotonic() - started)
+            seen.append((limiter.limit, limiter.in_flight))
+
+    async def go():
+        numbers = iter(range(n))
+        async with asyncio.TaskGroup() as group:
+            for _ in range(workers):
+                group.create_task(worker(numbers))
+
+    asyncio.run(go())
+    return seen
+
+
+def test_it_never_exceeds_its_maximum():
+    limiter = AdaptiveLimiter(20)
+    assert max(in_flight for _, in_flight in drive(limiter, lambda _: 0.002)) <= 20
+
+
+def test_it_opens_quickly_where_the_server_keeps_up():
+    limiter = AdaptiveLimiter(64)
+    drive(limiter, lambda _: 0.01, n=400)
+    assert limiter.limit == 64
+
+
+def test_it_backs_off_from_a_server_that_says_429():
+    limiter = AdaptiveLimiter(64)
+    seen = drive(limiter, lambda in_flight: 0.005 if in_flight <= 10 else None, n=1500)
+    late = [limit for limit, _ in seen[len(seen) // 2 :]]
+    assert sum(late) / len(late) < 20
+
+
+def test_it_backs_off_from_a_server_that_only_gets_slower():
+    """Beyond 8 at once this server just queues: more in flight brings no more answers, only longer waits."""
+    limiter = AdaptiveLimiter(64)
+    seen = drive(limiter, lambda in_flight: 0.004 * max(1, in_flight / 8), n=3000)
+    late = [limit for limit, _ in seen[len(seen) // 2 :]]
+    assert sum(late) / len(late) < 40
+
+
+def test_a_burst_of_429s_counts_once():
+    limiter = AdaptiveLimiter(64, start=64)
+    limiter.succeeded(0.5)
+    for _ in range(30):
+        limiter.strained()
+    assert limiter.limit == 32
+
+
+def test_a_pause_holds_everyone():
+    async def go():
+        limiter = AdaptiveLimiter(4)
+        limiter.pause(0.15)
+        started = time.monotonic()
+        async with limiter.slot():
+            return time.monotonic() - started
+
+    assert asyncio.run(go()) >= 0.14
+
+
+def test_a_cancelled_waiter_gives_its_place_back():
+    async def go():
+        limiter = AdaptiveLimiter(1)
+        async with limiter.slot():
+            waiting = asyncio.create_task(limiter._acquire())
+            await asyncio.sleep(0)
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
+        async with asyncio.timeout(1), limiter.slot():
+            return limiter.in_flight
+
+    assert asyncio.run(go()) == 1
+
+
+def test_delays_grow_to_a_cap_and_honour_the_server(monkeypatch):
+    from theodolite.models import _retry
+
+    monkeypatch.setattr(_retry.random, "uniform", lambda _, high: high)
+    policy = RetryPolicy(base_seconds=1, cap_seconds=8, patience_seconds=60)
+    assert [policy.delay(k, None) for k in range(5)] == [1, 2, 4, 8, 8]
+    assert policy.delay(0, 20) >= 20
+    assert policy.delay(0, 9999) < 62
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"retry-after": "3"}, 3.0),
+        ({"retry-after": "0.5"}, 0.5),
+        ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
+        ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
+        ({"retry-after": "when it suits"}, None),
+        ({"retry-after-ms": "soon"}, None),
+    ],
+)
+def test_retry_after_in_all_its_forms(headers, seconds):
+    assert retry_after(headers) == seconds

@@ -1,0 +1,263 @@
+import asyncio
+import base64
+import io
+import logging
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from theodolite.errors import ModelError, UnsupportedError, UsageError
+from theodolite.models import ServedModel, open_model, require
+from theodolite.types import Message, Picture, Request
+
+TRANSFORMERS = (sys.executable, "-m", "transformers.cli.transformers")
+KEY = "sk-theodolite-secret-0123456789"
+
+
+def opened(server, options="timeout=2&retries=3"):
+    return open_model(f"openai:some-model@{server.url}?{options}")
+
+
+def ask(server, text, options="timeout=2&retries=3"):
+    return opened(server, options).generate([Request.ask(text)])[0]
+
+
+def test_it_keeps_the_contract(fault_server):
+    from theodolite.testing import check_model
+
+    assert isinstance(opened(fault_server), ServedModel)
+    check_model(opened(fault_server))
+
+
+def test_what_is_sent_is_what_was_asked(fault_server, picture):
+    request = Request(
+        (Message("system", ("Be brief.",)), Message.user("Look:", picture, "Where?")),
+        max_tokens=7,
+        temperature=0.5,
+        seed=3,
+        stop=("END",),
+        ref="q1",
+        hint={"gold": "SECRET-GOLD"},
+    )
+    opened(fault_server).generate([request])
+    _, body = fault_server.requests[-1]
+    assert (body["model"], body["max_tokens"], body["temperature"]) == ("some-model", 7, 0.5)
+    assert (body["seed"], body["stop"]) == (3, ["END"])
+    assert body["messages"][0] == {"role": "system", "content": [{"type": "text", "text": "Be brief."}]}
+    first, shown, last = body["messages"][1]["content"]
+    assert (first["text"], last["text"]) == ("Look:", "Where?")
+    head, _, data = shown["image_url"]["url"].partition(",")
+    assert head == "data:image/png;base64"
+    assert base64.b64decode(data) == picture.read()
+    assert "SECRET-GOLD" not in str(body)
+
+
+def test_a_turned_photo_is_sent_upright(fault_server):
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    buffer = io.BytesIO()
+    Image.new("RGB", (6, 2)).save(buffer, format="JPEG", exif=exif)
+    opened(fault_server).generate([Request.ask(Picture.from_bytes(buffer.getvalue()), "Where?")])
+    url = fault_server.requests[-1][1]["messages"][0]["content"][0]["image_url"]["url"]
+    sent = Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2])))
+    assert (sent.format, sent.size) == ("PNG", (2, 6))
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason", "asked"),
+    [
+        ("429", "HTTP 429", 4),
+        ("500", "HTTP 500", 4),
+        ("400", "HTTP 400.*your request is bad", 1),
+        ("reset", "connection lost", 4),
+        ("hang", "no answer within 0.3 s", 4),
+        ("truncated", "broke off|connection lost", 4),
+        ("bad-json", "not a chat completion", 4),
+        ("not-json", "not a chat completion", 4),
+        ("empty-choice", "no choice", 4),
+        ("null-choice", "no choice", 4),
+        ("no-message", "empty answer", 1),
+        ("empty-text", "empty answer", 1),
+        ("huge", "larger than 4 MiB", 1),
+    ],
+)
+def test_every_fault_ends_as_a_failure_with_its_reason(fault_server, fault, reason, asked):
+    response = ask(fault_server, f"fault:{fault} please", "timeout=0.3&retries=3")
+    assert response.status == "failed"
+    assert re.search(reason, response.reason), response.reason
+    assert sum(fault_server.counts.values()) == asked == response.attempts
+
+
+@pytest.mark.parametrize(("fault", "attempts"), [("429-twice", 3), ("500-once", 2), ("503-once", 2)])
+def test_what_passes_is_asked_again(fault_server, fault, attempts):
+    response = ask(fault_server, f"fault:{fault} please")
+    assert (response.status, response.attempts) == ("answered", attempts)
+
+
+@pytest.mark.parametrize("fault", ["refusal", "filter"])
+def test_a_refusal_is_not_a_failure(fault_server, fault):
+    response = ask(fault_server, f"fault:{fault} please")
+    assert response.status == "refused"
+    assert response.reason
+
+
+def test_thinking_and_tokens_are_kept_apart(fault_server):
+    response = ask(fault_server, "fault:thinking please")
+    assert (response.text, response.reasoning) == ("left", "the cup is on the left")
+    assert (response.prompt_tokens, response.completion_tokens, response.finish) == (5, 2, "stop")
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [("401", "OPENAI_API_KEY"), ("404", "no model 'some-model'"), ("quota", "the quota at")],
+)
+def test_what_concerns_every_request_ends_the_run(fault_server, fault, message):
+    with pytest.raises(ModelError, match=message):
+        ask(fault_server, f"fault:{fault} please")
+
+
+def test_a_server_that_is_gone_is_told_at_once():
+    started = time.monotonic()
+    with pytest.raises(ModelError, match="no server answers at"):
+        open_model("openai:x@http://127.0.0.1:9/v1").generate([Request.ask("hi")])
+    assert time.monotonic() - started < 10
+
+
+def test_a_server_that_dies_half_way_ends_the_run_and_not_the_patience(fault_server):
+    model = opened(fault_server, "timeout=2&retries=0&max_in_flight=8")
+    requests = [Request.ask(f"fault:500 {i}") for i in range(200)]
+    with pytest.raises(ModelError, match="50 requests in a row"):
+        model.generate(requests)
+
+
+def test_a_few_failures_between_answers_do_not_end_the_run(fault_server):
+    model = opened(fault_server, "timeout=2&retries=0&max_in_flight=4")
+    requests = [Request.ask(f"fault:{'500' if i % 2 else 'fine'} {i}") for i in range(160)]
+    statuses = [response.status for response in model.generate(requests)]
+    assert statuses.count("answered") == 80
+
+
+def test_the_bound_on_requests_in_flight_holds(fault_server):
+    fault_server.delay = 0.01
+    model = opened(fault_server, "max_in_flight=5")
+    assert all(r.is_answered for r in model.generate([Request.ask(f"hi {i}") for i in range(60)]))
+    assert 4 <= fault_server.most_in_flight <= 5
+
+
+def test_retry_after_is_honoured(fault_server):
+    started = time.monotonic()
+    assert ask(fault_server, "fault:429-twice please").is_answered
+    assert time.monotonic() - started >= 0.1  # twice 0.05 s, as the server asked
+
+
+def test_it_cannot_choose_and_says_so(fault_server):
+    with pytest.raises(UnsupportedError, match="cannot give the log-probabilities of options"):
+        require(opened(fault_server), "choose")
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["openai:x", "openai:@http://h/v1", "openai:x@ftp://h", "openai:x@h/v1", "openai:x@http://me:pw@h/v1"],
+)
+def test_a_wrong_name_is_refused(name):
+    with pytest.raises(UsageError) as told:
+        open_model(name)
+    assert "pw" not in str(told.value)
+
+
+@pytest.mark.parametrize("option", ["retries=-1", "max_in_flight=0", "timeout=soon", "color=red"])
+def test_a_wrong_option_is_refused(option):
+    with pytest.raises(UsageError, match=option.partition("=")[0]):
+        open_model(f"openai:x@http://h/v1?{option}")
+
+
+def test_it_works_inside_a_running_loop(fault_server):
+    async def notebook():
+        return opened(fault_server).generate([Request.ask("hi")])
+
+    assert asyncio.run(notebook())[0].is_answered
+
+
+def test_the_key_is_sent_and_goes_nowhere_else(fault_server, monkeypatch, caplog):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    model = opened(fault_server)
+    with caplog.at_level(logging.DEBUG, logger="theodolite"):
+        echoed = model.generate([Request.ask(f"what is {KEY}?")])[0]
+    assert f"authorization: bearer {KEY}" in fault_server.requests[-1][0].lower()
+    assert KEY not in str(echoed) + model.identity + model.name + caplog.text
+    assert "[key]" in echoed.text
+    with pytest.raises(ModelError) as told:
+        model.generate([Request.ask("fault:401 please")])
+    assert KEY not in str(told.value)
+
+
+def test_another_variable_can_hold_the_key(fault_server, monkeypatch):
+    monkeypatch.setenv("MY_KEY", KEY)
+    opened(fault_server, "key_env=MY_KEY").generate([Request.ask("hi")])
+    assert KEY in fault_server.requests[-1][0]
+
+
+@pytest.mark.slow
+def test_a_real_server_answers_as_the_checkpoint_does(tiny_llava, picture, tmp_path):
+    """``transformers serve`` with a tiny checkpoint: real HTTP, real chat template, real pictures."""
+    port = _free_port()
+    log = (tmp_path / "log").open("w")
+    server = subprocess.Popen(
+        [
+            *TRANSFORMERS,
+            "serve",
+            str(tiny_llava),
+            "--host",
+            "127.0.0.1",
+            "--port",
+            str(port),
+            "--device",
+            "cpu",
+        ],
+        stdout=log,
+        stderr=subprocess.STDOUT,
+        env={**os.environ, "HF_HUB_OFFLINE": "1"},
+    )
+    try:
+        served = open_model(f"openai:{tiny_llava}@http://127.0.0.1:{port}/v1?timeout=60&max_in_flight=4")
+        _wait_for(served, server, tmp_path / "log")
+        rng = np.random.default_rng(3)
+        other = Picture.from_array(rng.integers(0, 256, (56, 56, 3), dtype=np.uint8))
+        requests = [
+            Request.ask(p, f"where is {word}?", max_tokens=6)
+            for p in (picture, other)
+            for word in ("red", "blue")
+        ]
+        local = open_model(f"hf:{tiny_llava}").generate(requests)
+        remote = served.generate(requests)
+        assert [r.status for r in remote] == ["answered"] * 4
+        assert [r.text for r in remote] == [r.text for r in local]
+    finally:
+        server.terminate()
+        server.wait(20)
+        log.close()
+
+
+def _free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def _wait_for(model, server, log):
+    for _ in range(240):
+        try:
+            model.generate([])
+        except ModelError:
+            assert server.poll() is None, log.read_text()
+            time.sleep(0.5)
+        else:
+            return
+    pytest.fail(log.read_text())

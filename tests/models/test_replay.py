@@ -1,0 +1,217 @@
+import json
+import zipfile
+
+import numpy as np
+import pytest
+import zstandard
+
+from theodolite.errors import UsageError
+from theodolite.models import ask_measurer, open_model
+from theodolite.runs import LocalEngine, Run, RunInfo, measure
+from theodolite.types import Item, Picture, Request
+
+
+def picture(seed):
+    return Picture.from_array(np.random.default_rng(seed).integers(0, 256, (8, 8, 3), dtype=np.uint8))
+
+
+def write_lmms(path, rows):
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def lmms_row(doc_id, text, **answers):
+    """The fields that lmms-eval 0.7 writes for a sample of a generation task."""
+    return {
+        "doc_id": doc_id,
+        "input": text,
+        "target": "left",
+        "token_counts": [None],
+        "doc_hash": "0",
+        **answers,
+    }
+
+
+def inspect_sample(sample_id, text, answer, *, epoch=1, **sample):
+    """The part of a sample of an inspect_ai log (version 2) that holds prompt and answer."""
+    message = {"role": "assistant", "content": answer}
+    return {
+        "id": sample_id,
+        "epoch": epoch,
+        "messages": [
+            {
+                "role": "user",
+                "content": [{"type": "image", "image": "attachment://1"}, {"type": "text", "text": text}],
+            },
+            message,
+        ],
+        "output": {
+            "model": "m",
+            "choices": [{"message": message, "stop_reason": "stop"}],
+            "usage": {"input_tokens": 11, "output_tokens": 3},
+        },
+        "attachments": {"1": "data:image/png;base64,", "2": "Where is the far cup?"},
+        **sample,
+    }
+
+
+def write_inspect(path, samples, *, compress):
+    """An archive as inspect_ai writes it. Its zstandard members carry the method number 93, which `zipfile` lacks."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED if not compress else zipfile.ZIP_STORED) as archive:
+        archive.writestr("header.json", "{}")
+        for sample in samples:
+            data = json.dumps(sample).encode()
+            name = f"samples/{sample['id']}_epoch_{sample['epoch']}.json"
+            archive.writestr(name, zstandard.compress(data) if compress else data)
+    if compress:
+        raw = bytearray(path.read_bytes())
+        for mark, at in ((b"PK\x03\x04", 8), (b"PK\x01\x02", 10)):
+            place = raw.find(mark)
+            while place >= 0:
+                raw[place + at : place + at + 2] = (93).to_bytes(2, "little")
+                place = raw.find(mark, place + 4)
+        path.write_bytes(raw)
+    return path
+
+
+def texts(model, *requests):
+    return [response.text or response.reason for response in model.generate(requests)]
+
+
+def test_a_run_of_ours_is_replayed_exactly(tmp_path):
+    items = [Item(f"q{i}", Request.ask(picture(i), "Where is it?", ref=f"q{i}")) for i in range(4)]
+    items.append(Item("blind", Request.ask("Where is it?", ref="blind")))
+    engine = LocalEngine(ask_measurer(open_model("scripted:echo")))
+    info = RunInfo(instrument="x", model="scripted:echo", identity=engine.identity, theodolite="0")
+    with Run.start(tmp_path / "run", info) as run:
+        run.plan(items)
+        measure(run, engine)
+        wanted = {result.item.name: result.record.response.text for result in run.results()}
+    replayed = open_model(f"replay:{tmp_path / 'run'}")
+    assert texts(replayed, *(item.request for item in items)) == [wanted[item.name] for item in items]
+    assert "no answer" in texts(replayed, Request.ask(picture(99), "Who?"))[0]
+
+
+def test_lmms_eval_samples_are_found_by_id_or_text(tmp_path):
+    path = write_lmms(
+        tmp_path / "2026_samples_task.jsonl",
+        [
+            lmms_row(0, "<image>\nWhere is the cup?", resps=["left, I think"], filtered_resps="left"),
+            lmms_row(1, "Where is the dog?", filtered_resps="right"),
+            lmms_row(2, "Where is the cat?", resps=[["above"]], filtered_resps=["above"]),
+            lmms_row(3, "Where is the hat?", filtered_resps=""),
+        ],
+    )
+    model = open_model(f"replay:{path}")
+    assert texts(model, Request.ask(picture(0), "Where is the cup?")) == ["left, I think"]
+    assert texts(model, Request.ask(picture(1), "Where is the dog? Be brief.", ref="1")) == ["right"]
+    assert texts(model, Request.ask(picture(2), "Where is the cat?")) == ["above"]
+    assert texts(model, Request.ask(picture(3), "Where is the hat?")) == ["the logged answer is empty"]
+
+
+def test_the_same_words_with_another_picture_are_not_answered(tmp_path):
+    path = write_lmms(
+        tmp_path / "a_samples_b.jsonl", [lmms_row(0, "Where is the cup?", filtered_resps="left")]
+    )
+    model = open_model(f"replay:{path}")
+    first = Request.ask(picture(0), "Where is the cup?")
+    assert texts(model, first, first) == ["left", "left"]
+    for other in (Request.ask("Where is the cup?"), Request.ask(picture(1), "Where is the cup?")):
+        assert "already answers" in texts(model, other)[0]
+
+
+def test_an_id_that_belongs_to_another_question_is_not_trusted(tmp_path):
+    path = write_lmms(
+        tmp_path / "a_samples_b.jsonl", [lmms_row(0, "How many dogs play outside?", filtered_resps="2")]
+    )
+    said = texts(open_model(f"replay:{path}"), Request.ask("Where is the cup?", ref="0"))[0]
+    assert "answers another question" in said
+
+
+def test_records_that_differ_are_not_guessed_between(tmp_path):
+    rows = [lmms_row(i, "Where is the cup?", filtered_resps=said) for i, said in enumerate(["left", "right"])]
+    model = open_model(f"replay:{write_lmms(tmp_path / 'a_samples_b.jsonl', rows)}")
+    assert "2 records" in texts(model, Request.ask("Where is the cup?"))[0]
+
+
+@pytest.mark.parametrize("form", ["zstandard", "deflate", "json"])
+def test_inspect_logs_are_read(tmp_path, form):
+    thinking = [{"type": "reasoning", "reasoning": "it is low"}, {"type": "text", "text": "below"}]
+    filtered = {"choices": [{"message": {"content": ""}, "stop_reason": "content_filter"}]}
+    samples = [
+        inspect_sample("a", "Where is the cup?", "left"),
+        inspect_sample("a", "Where is the cup?", "right", epoch=2),
+        inspect_sample("b", "Where is the dog?", thinking),
+        inspect_sample("c", "Where is the cat?", "", output=filtered),
+        inspect_sample("d", "Where is the hat?", "", error={"message": "it broke"}),
+        inspect_sample("e", "attachment://2", "far"),
+    ]
+    if form == "json":
+        path = tmp_path / "log.json"
+        path.write_text(json.dumps({"version": 2, "samples": samples}))
+    else:
+        path = write_inspect(tmp_path / "log.eval", samples, compress=form == "zstandard")
+    model = open_model(f"replay:{path}")
+    asked = [("a", "cup"), ("b", "dog"), ("c", "cat"), ("d", "hat"), ("e", "far cup")]
+    cup, dog, cat, hat, far = model.generate(
+        [Request.ask(f"Where is the {what}?", ref=ref) for ref, what in asked]
+    )
+    assert (cup.text, cup.prompt_tokens, cup.completion_tokens) == ("left", 11, 3)
+    assert (dog.text, dog.reasoning) == ("below", "it is low")
+    assert cat.status == "refused"
+    assert (hat.status, "it broke" in hat.reason) == ("failed", True)
+    assert far.text == "far"
+    assert texts(model, Request.ask("Where is the cup?", ref="a#2")) == ["right"]
+
+
+def test_a_folder_of_logs_is_read_whole(tmp_path):
+    write_lmms(tmp_path / "a_samples_x.jsonl", [lmms_row(0, "one?", filtered_resps="1")])
+    (tmp_path / "sub").mkdir()
+    write_inspect(tmp_path / "sub" / "b.eval", [inspect_sample("s", "two?", "2")], compress=False)
+    model = open_model(f"replay:{tmp_path}")
+    assert texts(model, Request.ask("one?"), Request.ask("two?")) == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("x_samples_y.jsonl", "{broken"),
+        ("x_samples_y.jsonl", '{"doc_id": 0}'),
+        ("x_samples_y.jsonl", '{"doc_id": 0, "filtered_resps": [[3]]}'),
+        ("x_samples_y.jsonl", "[1]"),
+        ("log.eval", "not a zip"),
+        ("log.json", "{}"),
+        ("log.json", '{"samples": [{"id": 1}]}'),
+        ("notes.txt", "hello"),
+    ],
+)
+def test_a_broken_log_is_named(tmp_path, name, content):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(UsageError, match=name.partition(".")[0]):
+        open_model(f"replay:{tmp_path / name}")
+
+
+def test_nothing_to_replay_is_told(tmp_path):
+    with pytest.raises(UsageError, match="nothing to replay"):
+        open_model("replay:nowhere")
+    with pytest.raises(UsageError, match="holds no run"):
+        open_model(f"replay:{tmp_path}")
+
+
+def test_another_recording_is_another_model(tmp_path):
+    one = write_lmms(tmp_path / "a_samples_x.jsonl", [lmms_row(0, "one?", filtered_resps="1")])
+    first = open_model(f"replay:{one}").identity
+    write_lmms(one, [lmms_row(0, "one?", filtered_resps="2")])
+    assert open_model(f"replay:{one}").identity != first
+
+
+def test_real_records_of_a_vision_language_model_are_replayed(shared_data, tmp_path):
+    """300 answers of Video-LLaVA, put into lmms-eval's form, come back word for word."""
+    lines = (next((shared_data / "star").glob("*llava*.jsonl"))).read_text().splitlines()
+    records = [json.loads(line) for line in lines]
+    rows = [lmms_row(r["question_id"], r["question"], filtered_resps=r["raw_response"]) for r in records]
+    model = open_model(f"replay:{write_lmms(tmp_path / 'x_samples_star.jsonl', rows)}")
+    asked = [Request.ask(r["question"], ref=r["question_id"]) for r in records]
+    wanted = [r["raw_response"][0] if r["raw_response"] else "the logged answer is empty" for r in records]
+    assert texts(model, *asked) == wanted
+    assert len(wanted) == 300
