@@ -1,0 +1,8 @@
+"""Public checks for plug-in authors, and tiny checkpoints to try things on."""
+
+from __future__ import annotations
+
+from theodolite.testing._check_model import check_model
+from theodolite.testing._tiny import Family, tiny_checkpoint
+
+__all__ = ["Family", "check_model", "tiny_checkpoint"]
