@@ -1,0 +1,236 @@
+"""Does the picture matter? Accuracy with it, without it and with a wrong one, all paired."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from theodolite import stats
+from theodolite.ask._parse import PARSER, Answer, normal_form, parse_answer
+from theodolite.ask._plan import SETTINGS, Setting
+from theodolite.errors import UsageError
+from theodolite.runs import Parsed, Result, Run
+
+Verdict: TypeAlias = Literal["looks", "does not look", "undecided"]
+
+EQUIVALENT = 0.05
+"""A picture that moves accuracy by less than five points, with confidence, does not matter."""
+_FEWEST = 20
+"""Fewer pairs give no verdict."""
+
+
+@dataclass(frozen=True, slots=True)
+class SettingScore:
+    """What came of one setting."""
+
+    setting: Setting
+    asked: int
+    answered: int
+    refused: int
+    failed: int
+    unreadable: int
+    """Answered, but nothing could be read in it."""
+    accuracy: stats.Estimate | None
+    """Share of right answers among all that were asked and not failed; unreadable and refused are not right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The setting with the picture against another one, question by question."""
+
+    against: Setting
+    drop: stats.Estimate
+    """Right with the picture minus right in the other setting, clustered by picture."""
+    p_value: float
+    """Exact McNemar test."""
+    same_answer: stats.Estimate | None
+    """Share of questions that get the same readable answer in both."""
+    follows: stats.Estimate | None
+    """Of the swaps between questions of the same words: share that give the answer which the shown picture holds."""
+    is_equivalent: bool
+    """Whether the drop is within ±5 points (two one-sided tests)."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskScore:
+    """The result of an ``ask`` run."""
+
+    model: str
+    settings: tuple[SettingScore, ...]
+    comparisons: tuple[Comparison, ...]
+    majority: float
+    """What always giving the most frequent answer would score."""
+    verdict: Verdict
+    because: str
+
+    def as_json(self) -> dict[str, Any]:
+        """The score as plain JSON."""
+        return {"instrument": "ask", "parser": PARSER, **asdict(self)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    question: str
+    cluster: str
+    gold: str
+    status: str
+    answer: Answer | None
+    shown: str | None
+    """The answer that the picture shown holds, where it is known and not the gold one."""
+
+    @property
+    def is_measured(self) -> bool:
+        return self.status in {"answered", "refused"}
+
+    @property
+    def is_read(self) -> bool:
+        return self.answer is not None and self.answer.status == "parsed"
+
+    @property
+    def says(self) -> str:
+        return normal_form(self.answer.value) if self.answer is not None else ""
+
+    @property
+    def is_right(self) -> bool:
+        return self.is_read and self.says == normal_form(self.gold)
+
+    @property
+    def follows(self) -> bool:
+        return self.is_read and self.shown is not None and self.says == normal_form(self.shown)
+
+
+def score_ask(run: Run, *, seed: int = 0) -> AskScore:
+    """Reads a run's answers and scores them; keeps readings and scores in the run. Never calls a model.
+
+    Args:
+        run: opened for writing.
+        seed: of the bootstrap.
+    """
+    if run.info.instrument != "ask":
+        raise UsageError(f"{run.folder} is a run of {run.info.instrument}, not of ask")
+    rows: defaultdict[Setting, list[_Row]] = defaultdict(list)
+    readings: list[Parsed] = []
+    for result in run.results():
+        row = _row(result)
+        rows[cast("Setting", result.item.meta["setting"])].append(row)
+        if row.answer is not None:
+            readings.append(Parsed(result.item.id, PARSER, row.answer.status, row.answer.value))
+    run.write_parsed(readings)
+    score = _score(run.info.model, rows, seed)
+    run.write_scores(score.as_json())
+    return score
+
+
+def _row(result: Result) -> _Row:
+    meta, record = result.item.meta, result.record
+    status = record.response.status if record is not None else "pending"
+    answer = None
+    if record is not None and record.response.is_answered:
+        answer = parse_answer(record.response.text, cast("list[str]", meta["options"]))
+    shown = cast("str | None", meta.get("shown"))
+    return _Row(str(meta["question"]), str(meta["cluster"]), str(meta["gold"]), status, answer, shown)
+
+
+def _score(model: str, rows: Mapping[Setting, Sequence[_Row]], seed: int) -> AskScore:
+    settings = tuple(_setting(setting, rows[setting], seed) for setting in SETTINGS if setting in rows)
+    comparisons = tuple(
+        comparison
+        for other in SETTINGS[1:]
+        if "picture" in rows and other in rows
+        for comparison in [_compare(rows["picture"], rows[other], other, seed)]
+        if comparison is not None
+    )
+    golds = Counter(row.gold for row in next(iter(rows.values())))
+    majority = max(golds.values()) / golds.total()
+    verdict, because = _verdict(comparisons)
+    return AskScore(model, settings, comparisons, majority, verdict, because)
+
+
+def _setting(setting: Setting, rows: Sequence[_Row], seed: int) -> SettingScore:
+    statuses = Counter(row.status for row in rows)
+    asked = [row for row in rows if row.is_measured]
+    return SettingScore(
+        setting,
+        asked=len(rows) - statuses["pending"],
+        answered=statuses["answered"],
+        refused=statuses["refused"],
+        failed=statuses["failed"],
+        unreadable=sum(row.answer is not None and row.answer.status != "parsed" for row in rows),
+        accuracy=_share([row.is_right for row in asked], [row.cluster for row in asked], seed),
+    )
+
+
+def _compare(mine: Sequence[_Row], theirs: Sequence[_Row], against: Setting, seed: int) -> Comparison | None:
+    """Pairs the questions that both settings measured; None if there are none."""
+    other = {row.question: row for row in theirs if row.is_measured}
+    pairs = [(row, other[row.question]) for row in mine if row.is_measured and row.question in other]
+    if len(pairs) < 2:
+        return None
+    clusters = [row.cluster for row, _ in pairs]
+    with_picture, without = (
+        np.array([row.is_right for row in side], float) for side in zip(*pairs, strict=True)
+    )
+    readable = [(a, b) for a, b in pairs if a.is_read and b.is_read]
+    shown = [row for _, row in pairs if row.shown is not None]
+    return Comparison(
+        against=against,
+        drop=_difference(with_picture, without, clusters, seed),
+        p_value=stats.mcnemar(with_picture, without, method="exact").p_value,
+        same_answer=_share([a.says == b.says for a, b in readable], [a.cluster for a, _ in readable], seed),
+        follows=_share([row.follows for row in shown], [row.cluster for row in shown], seed),
+        is_equivalent=stats.equivalence_test(
+            with_picture, without, bounds=(-EQUIVALENT, EQUIVALENT), paired=True
+        ).equivalent,
+    )
+
+
+def _share(flags: Sequence[bool], clusters: Sequence[str], seed: int) -> stats.Estimate | None:
+    """A share with its interval: clustered bootstrap, or Wilson's over clusters where all flags are alike."""
+    if not flags:
+        return None
+    n = len(set(clusters))
+    if len(set(flags)) == 1 or n < 2:
+        return stats.wilson_interval(n if flags[0] else 0, n)
+    return stats.bootstrap(np.array(flags, float), clusters=clusters, interval="percentile", seed=seed)
+
+
+def _difference(
+    first: NDArray[np.float64], second: NDArray[np.float64], clusters: Sequence[str], seed: int
+) -> stats.Estimate:
+    """A paired difference of shares: clustered bootstrap, or Wilson's over clusters where all pairs are alike.
+
+    With every pair alike a bootstrap knows no doubt; n alike pairs still leave room for a share of others.
+    """
+    differences = np.unique(first - second)
+    n = len(set(clusters))
+    if len(differences) > 1 and n > 1:
+        return stats.bootstrap(
+            (first, second), "difference", clusters=clusters, interval="percentile", seed=seed
+        )
+    value, doubt = float(differences.mean()), 1 - stats.wilson_interval(n, n).low
+    low, high = max(-1.0, value - doubt), min(1.0, value + doubt)
+    return stats.Estimate(value, low, high, n, 0.95, "Wilson, all pairs alike", n_items=len(first))
+
+
+def _verdict(comparisons: Sequence[Comparison]) -> tuple[Verdict, str]:
+    """A wrong picture is the sharper test: it looks like any other request, so the model cannot excuse itself."""
+    if not comparisons:
+        return "undecided", "no question was measured both with its picture and in another setting"
+    sharpest = comparisons[-1]
+    drop, pairs = sharpest.drop, sharpest.drop.n_items
+    words = {"blind": "taking the picture away", "swapped": "showing another picture"}[sharpest.against]
+    if pairs < _FEWEST:
+        return "undecided", f"{pairs} questions are too few; at least {_FEWEST} are needed"
+    points = (
+        f"{100 * drop.value:.0f} points [{100 * drop.low:.0f}, {100 * drop.high:.0f}] of {pairs} questions"
+    )
+    if drop.low > 0:
+        return "looks", f"{words} costs {points}"
+    if sharpest.is_equivalent:
+        return "does not look", f"{words} costs nothing: {points}"
+    return "undecided", f"{words} costs {points}: more questions would settle it"

@@ -1,0 +1,137 @@
+"""From questions to a verdict: models of known behaviour must get the verdict that they earn."""
+
+import json
+
+import pytest
+
+from theodolite.ask import Question, make_squares, plan_questions, score_ask
+from theodolite.errors import UsageError
+from theodolite.models import ask_measurer, open_model
+from theodolite.runs import LocalEngine, MeasureOptions, Run, RunInfo, measure
+
+
+def asked(folder, model, *, n=80, settings=("picture", "blind", "swapped"), questions=None, limit=None):
+    engine = LocalEngine(ask_measurer(open_model(model)))
+    info = RunInfo(instrument="ask", model=model, identity=engine.identity, theodolite="0")
+    run = Run.start(folder, info)
+    run.plan(plan_questions(questions or list(make_squares(n)), settings=settings))
+    measure(run, engine, MeasureOptions(limit=limit))
+    return run
+
+
+def scored(folder, model, **how):
+    with asked(folder, model, **how) as run:
+        return score_ask(run)
+
+
+def by_setting(score):
+    return {s.setting: s for s in score.settings}
+
+
+def test_one_that_looks(tmp_path):
+    score = scored(tmp_path / "run", "scripted:looker")
+    settings = by_setting(score)
+    assert score.verdict == "looks"
+    assert settings["picture"].accuracy.value == 1
+    assert settings["blind"].unreadable == 80
+    swapped = score.comparisons[-1]
+    assert (swapped.against, swapped.drop.value, swapped.follows.value) == ("swapped", 1.0, 1.0)
+    assert swapped.drop.low > 0.9
+    assert swapped.p_value < 1e-6
+
+
+def test_one_that_guesses(tmp_path):
+    score = scored(tmp_path / "run", "scripted:guesser", n=120)
+    assert score.verdict == "does not look"
+    swapped = score.comparisons[-1]
+    assert (swapped.drop.value, swapped.same_answer.value) == (0.0, 1.0)
+    assert swapped.drop.low < 0 < swapped.drop.high
+    assert swapped.p_value == 1
+    assert score.majority == 0.25
+
+
+def test_an_oracle_knows_without_looking_and_is_found_out(tmp_path):
+    score = scored(tmp_path / "run", "scripted:oracle")
+    assert by_setting(score)["blind"].accuracy.value == 1
+    assert score.verdict == "does not look"
+
+
+@pytest.mark.parametrize(
+    ("model", "field"),
+    [("scripted:refuser", "refused"), ("scripted:rambler", "unreadable"), ("scripted:flaky", "failed")],
+)
+def test_no_answers_are_counted_apart(tmp_path, model, field):
+    settings = by_setting(scored(tmp_path / "run", model))
+    counts = {name: getattr(settings["picture"], name) for name in ("refused", "unreadable", "failed")}
+    assert counts.pop(field) > 0
+    assert set(counts.values()) == {0}
+
+
+def test_too_few_questions_give_no_verdict(tmp_path):
+    score = scored(tmp_path / "run", "scripted:looker", n=8)
+    assert score.verdict == "undecided"
+    assert "too few" in score.because
+
+
+def test_without_another_setting_there_is_no_verdict(tmp_path):
+    score = scored(tmp_path / "run", "scripted:looker", settings=("picture",))
+    assert (score.verdict, score.comparisons) == ("undecided", ())
+
+
+def test_a_run_that_is_only_begun_is_scored_as_far_as_it_is(tmp_path):
+    score = scored(tmp_path / "run", "scripted:looker", limit=90)
+    assert [s.asked for s in score.settings] == [30, 30, 30]
+    assert score.comparisons[0].drop.n_items == 30
+
+
+def test_scoring_again_gives_the_same_and_asks_nobody(tmp_path):
+    with asked(tmp_path / "run", "scripted:flaky") as run:
+        first = score_ask(run)
+    with Run.open(tmp_path / "run", writable=True) as run:
+        assert score_ask(run) == first
+        assert run.scores() == json.loads(json.dumps(first.as_json()))
+        (reading,) = next(run.results()).parsed
+        assert reading.parser == "answer/1"
+
+
+def test_swaps_show_another_answer_and_prefer_the_same_words():
+    questions = list(make_squares(40))
+    by_picture = {q.pictures[0].digest: q for q in questions}
+    for item in plan_questions(questions, settings=("swapped",), seed=5):
+        shown = by_picture[item.request.pictures[0].digest]
+        assert shown.answer != item.meta["gold"]
+        assert shown.answer == item.meta["shown"]
+        assert shown.prompt in item.request.text
+
+
+def test_swaps_between_other_words_claim_nothing_about_what_is_shown():
+    questions = [
+        Question(f"q{i}", f"Where is {i}?", "ab"[i % 2], q.pictures) for i, q in enumerate(make_squares(6))
+    ]
+    items = list(plan_questions(questions, settings=("swapped",)))
+    assert len(items) == 6
+    assert all("shown" not in item.meta for item in items)
+
+
+def test_questions_that_nothing_fits_have_no_swap():
+    questions = [Question(f"q{i}", "Is it there?", "yes", q.pictures) for i, q in enumerate(make_squares(6))]
+    assert list(plan_questions(questions, settings=("swapped",))) == []
+    with pytest.raises(UsageError, match="at least two"):
+        list(plan_questions(questions[:1]))
+
+
+def test_a_replayed_log_gets_no_answers_that_it_does_not_hold(tmp_path):
+    """A log of the usual kind holds answers with pictures only: the blind and swapped settings must stay empty."""
+    questions = list(make_squares(24))
+    log = tmp_path / "x_samples_y.jsonl"
+    rows = [{"doc_id": q.id, "input": q.prompt, "filtered_resps": q.answer} for q in questions]
+    log.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    settings = by_setting(scored(tmp_path / "run", f"replay:{log}", questions=questions))
+    assert settings["picture"].accuracy.value == 1
+    assert (settings["blind"].failed, settings["swapped"].failed) == (24, 24)
+
+
+def test_a_run_of_another_instrument_is_refused(tmp_path):
+    info = RunInfo(instrument="compass", model="x", identity="x", theodolite="0")
+    with Run.start(tmp_path / "run", info) as run, pytest.raises(UsageError, match="run of compass"):
+        score_ask(run)
