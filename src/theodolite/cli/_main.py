@@ -1,0 +1,70 @@
+"""The program: wires the nouns together, and turns errors into one sentence and an exit status."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from theodolite import __version__
+from theodolite.cli import _ask, _models, _runs
+from theodolite.cli._output import err, out
+from theodolite.errors import TheodoliteError
+
+DONE, WRONG, BUG, INTERRUPTED = 0, 2, 70, 130
+
+app = typer.Typer(
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Exit status: 0 done, 1 done but some items failed, 2 something was wrong, 130 interrupted (go on with the same command).",
+)
+app.add_typer(_ask.app, name="ask")
+app.add_typer(_models.app, name="models")
+app.add_typer(_runs.app, name="runs")
+
+
+def _show_version(value: bool) -> None:
+    if value:
+        out.print(f"theodolite {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def theodolite(
+    _verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show the traceback of an error.")
+    ] = False,
+    _version: Annotated[
+        bool, typer.Option("--version", help="Show the version.", is_eager=True, callback=_show_version)
+    ] = False,
+) -> None:
+    """Tells whether a vision-language model really looks at the picture when it answers."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the program.
+
+    Returns:
+        The exit status.
+    """
+    try:
+        app(args=arguments, prog_name="theodolite")
+    except SystemExit as end:
+        status = end.code if isinstance(end.code, int) else DONE
+        if status == INTERRUPTED:
+            err.print("\nstopped; the same command goes on from here")
+        return status
+    except Exception as error:  # noqa: BLE001 - every way out has its sentence and its status
+        words = sys.argv[1:] if arguments is None else arguments
+        if "-v" in words or "--verbose" in words:
+            traceback.print_exception(error)
+        if isinstance(error, TheodoliteError):
+            err.print(Text(f"error: {error}"))
+            return WRONG
+        err.print(Text(f"internal error: {type(error).__name__}: {error} (`theodolite -v …` shows where)"))
+        return BUG
+    return DONE

@@ -1,0 +1,103 @@
+"""What every ``run`` command does once it has a plan."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import typer
+
+from theodolite import __version__
+from theodolite.cli._output import note, progress_bar
+from theodolite.errors import UsageError
+from theodolite.models import Answering, ask_factory
+from theodolite.runs import (
+    AnswerCache,
+    Engine,
+    EngineName,
+    LocalEngine,
+    MeasureOptions,
+    MeasurerFactory,
+    RayEngine,
+    Run,
+    RunInfo,
+    Tally,
+    measure,
+)
+from theodolite.types import Item
+
+SOME_FAILED = 1
+"""The exit status of a run that ended with failed items."""
+
+
+@dataclass(frozen=True, slots=True)
+class HowToMeasure:
+    """The options that every ``run`` command shares."""
+
+    engine: str = "local"
+    workers: int | None = None
+    ray_address: str | None = None
+    cache: Path | None = None
+    limit: int | None = None
+
+
+def open_engine(factory: MeasurerFactory, how: HowToMeasure) -> Engine:
+    """The engine that was asked for."""
+    if how.engine not in {"local", "ray"}:
+        raise UsageError(f"there is no engine {how.engine!r}; there are local and ray")
+    name = cast("EngineName", how.engine)
+    if name == "ray":
+        return RayEngine(factory, workers=how.workers or 2, address=how.ray_address)
+    if how.ray_address is not None:
+        raise UsageError("--ray-address goes with --engine ray")
+    return LocalEngine(factory(), workers=how.workers)
+
+
+def measure_plan(
+    folder: Path,
+    model: str,
+    items: Iterable[Item],
+    asked: dict[str, Any],
+    how: HowToMeasure,
+    *,
+    answering: Answering = "write",
+) -> Tally:
+    """Starts the run or takes it up, plans the items, and measures what is pending.
+
+    Args:
+        folder: of the run.
+        model: its name.
+        items: the plan.
+        asked: ``instrument``, ``seed`` and the settings that make it this run and no other.
+        how: engine, workers, cache, limit.
+        answering: in words or by choice.
+    """
+    instrument, seed = asked.pop("instrument"), asked.pop("seed")
+    with ExitStack() as stack:
+        engine = stack.enter_context(closing(open_engine(ask_factory(model, answering), how)))
+        info = RunInfo(
+            instrument=instrument,
+            model=model,
+            identity=engine.identity,
+            settings=asked,
+            seed=seed,
+            theodolite=__version__,
+        )
+        run = stack.enter_context(Run.start(folder, info))
+        cache = stack.enter_context(AnswerCache(how.cache)) if how.cache is not None else None
+        run.plan(items)
+        bar = stack.enter_context(progress_bar(f"{instrument} {model}", how.limit))
+        return measure(run, engine, MeasureOptions(limit=how.limit, cache=cache, progress=bar))
+
+
+def exit_if_failed(tally: Tally, folder: Path) -> None:
+    """Tells of failed items, and leaves with status 1 if there are any."""
+    if tally.failed:
+        note(
+            f"{tally.failed} of {tally.planned} items failed; `theodolite runs show {folder}` tells why, "
+            "and the same command asks them again"
+        )
+        raise typer.Exit(SOME_FAILED)

@@ -1,0 +1,49 @@
+"""``theodolite models``: what can be asked."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from theodolite.cli import _options as o
+from theodolite.cli._output import note, print_json, print_table
+from theodolite.registry import registry
+from theodolite.testing import check_model
+
+app = typer.Typer(no_args_is_help=True, help="The models that can be asked.")
+
+
+@app.command("list")
+def list_models(json: o.AsJson = False) -> None:
+    """List the kinds of models, how to write their names, and what they need."""
+    entries = registry().entries("model")
+    if json:
+        print_json(
+            [
+                {
+                    "scheme": e.name,
+                    "example": e.example,
+                    "summary": e.summary,
+                    "origin": e.origin,
+                    "extra": e.extra,
+                    "available": e.is_available,
+                }
+                for e in entries
+            ]
+        )
+        return
+    print_table(
+        ["name", "what it is", "written as", "from", "needs"],
+        [
+            [f"{e.name}:", e.summary, e.example, e.origin, f"theodolite[{e.extra}]" if e.missing else "–"]
+            for e in entries
+        ],
+    )
+
+
+@app.command("check")
+def check(model: Annotated[str, typer.Argument(metavar="MODEL", help="The model's name.")]) -> None:
+    """Hold a model to the contract: order, batches, determinism, bad pictures, log-probabilities."""
+    check_model(model)
+    note(f"{model} keeps the model contract")

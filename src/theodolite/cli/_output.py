@@ -1,0 +1,106 @@
+"""What commands print: tables and figures on standard output, progress and notes on standard error."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+from rich.text import Text
+
+from theodolite.runs import Tally
+from theodolite.stats import Estimate
+
+_FILE_WIDTH = 160
+"""How wide tables are where no terminal sets a width."""
+
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+
+def print_json(value: Any) -> None:
+    """One JSON document, never wrapped or coloured."""
+    out.file.write(json.dumps(value, indent=2, ensure_ascii=False, default=str) + "\n")
+
+
+def print_table(columns: Sequence[str], rows: Sequence[Sequence[str | Text]], *, title: str = "") -> None:
+    """A plain table; text is shown as it is, never read as mark-up."""
+    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for row in rows:
+        table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in row))
+    console = out if out.is_terminal else Console(file=out.file, width=_FILE_WIDTH, highlight=False)
+    console.print(table)
+
+
+def note(text: str) -> None:
+    """A remark beside the result."""
+    err.print(Text(text))
+
+
+def p_value(value: float) -> str:
+    """A p-value in three digits."""
+    return "< .001" if value < 0.001 else f"{value:.3f}"
+
+
+def percent(estimate: Estimate | None) -> str:
+    """A share with its interval, in per cent."""
+    if estimate is None:
+        return "–"
+    return f"{100 * estimate.value:.1f} % [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
+
+
+def points(estimate: Estimate) -> str:
+    """A difference of shares with its interval, in points."""
+    return f"{100 * estimate.value:+.1f} [{100 * estimate.low:+.1f}, {100 * estimate.high:+.1f}]"
+
+
+class _Bar:
+    """A progress bar that follows a run's tally."""
+
+    def __init__(self, progress: Progress, description: str, limit: int | None) -> None:
+        self._progress = progress
+        self._task = progress.add_task(description, total=None, rate="", trouble="")
+        self._limit = limit
+        self._first: int | None = None
+
+    def __call__(self, tally: Tally) -> None:
+        done = tally.finished + tally.failed
+        if self._first is None:
+            self._first = done
+        total = min(tally.planned, self._limit or tally.planned)
+        elapsed = self._progress.tasks[self._task].elapsed or 0.0
+        rate = f"{(done - self._first) / elapsed:.1f}/s" if elapsed > 0.5 else ""
+        counts = (("refused", tally.refused), ("failed", tally.failed), ("reused", tally.reused))
+        trouble = ", ".join(f"{count} {word}" for word, count in counts if count)
+        self._progress.update(self._task, completed=min(done, total), total=total, rate=rate, trouble=trouble)
+
+
+@contextmanager
+def progress_bar(description: str, limit: int | None = None) -> Iterator[_Bar]:
+    """Shows rate, remaining time and what went wrong, on a terminal; nothing elsewhere."""
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]}"),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[trouble]}", style="yellow"),
+        console=err,
+        disable=not err.is_terminal,
+    ) as progress:
+        yield _Bar(progress, description, limit)

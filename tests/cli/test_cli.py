@@ -1,0 +1,302 @@
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from theodolite.cli import main
+from theodolite.runs import Run
+
+KEY = "sk-theodolite-secret-0123456789"
+
+
+@pytest.fixture
+def squares(tmp_path, capsys):
+    assert main(["ask", "make", "--n", "24", "--out", str(tmp_path / "squares")]) == 0
+    capsys.readouterr()
+    return str(tmp_path / "squares")
+
+
+def theodolite(*words, **how):
+    return subprocess.run(
+        [sys.executable, "-m", "theodolite", *map(str, words)],
+        capture_output=True,
+        text=True,
+        check=False,
+        **how,
+    )
+
+
+def ask(squares, out, model="scripted:looker", *more):
+    return ["ask", "run", "--data", squares, "--model", model, "--out", str(out), *more]
+
+
+def test_a_run_from_beginning_to_end(squares, tmp_path, capsys):
+    assert main(ask(squares, tmp_path / "run")) == 0
+    shown = capsys.readouterr().out
+    assert "looks" in shown
+    assert "100.0 %" in shown
+    assert main(["ask", "score", str(tmp_path / "run"), "--json"]) == 0
+    score = json.loads(capsys.readouterr().out)
+    assert (score["verdict"], score["settings"][0]["accuracy"]["value"]) == ("looks", 1.0)
+    assert main(["runs", "list", str(tmp_path), "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)
+    assert (row["instrument"], row["planned"], row["answered"]) == ("ask", 72, 72)
+    assert main(["runs", "show", str(tmp_path / "run"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["scores"]["verdict"] == "looks"
+    for kind in ("parquet", "csv", "json"):
+        assert (
+            main(["runs", "export", str(tmp_path / "run"), "--format", kind, "--out", str(tmp_path / kind)])
+            == 0
+        )
+        assert (tmp_path / kind).stat().st_size > 1000
+
+
+def test_the_same_command_twice_asks_nothing_twice(squares, tmp_path, capsys):
+    for limit, answered in ((["--limit", "10"], 10), ([], 72), ([], 72)):
+        assert main(ask(squares, tmp_path / "run", "scripted:looker", *limit)) == 0
+        with Run.open(tmp_path / "run") as run:
+            assert run.tally().answered == answered
+    assert "looks" in capsys.readouterr().out
+
+
+def test_tables_are_shown(squares, tmp_path, capsys):
+    main(ask(squares, tmp_path / "run", "scripted:flaky"))
+    capsys.readouterr()
+    assert main(["runs", "list", str(tmp_path)]) == 0
+    assert "scripted:flaky" in capsys.readouterr().out
+    assert main(["runs", "show", str(tmp_path / "run")]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "RuntimeError: scripted:flaky fails on this request" in shown
+    assert main(["models", "list"]) == 0
+    assert "an OpenAI-compatible server" in " ".join(capsys.readouterr().out.split())
+    assert main(["models", "list", "--json"]) == 0
+    assert {row["scheme"] for row in json.loads(capsys.readouterr().out)} >= {
+        "hf",
+        "openai",
+        "replay",
+        "scripted",
+    }
+
+
+def test_failed_items_show_in_the_exit_status(squares, tmp_path, capsys):
+    assert main(ask(squares, tmp_path / "run", "scripted:flaky")) == 1
+    assert "items failed" in capsys.readouterr().err
+
+
+def test_choosing_and_settings_are_options(squares, tmp_path, capsys):
+    more = ("--answer", "choose", "--settings", "picture,swapped", "--json")
+    assert main(ask(squares, tmp_path / "run", "scripted:looker", *more)) == 0
+    score = json.loads(capsys.readouterr().out)
+    assert [s["setting"] for s in score["settings"]] == ["picture", "swapped"]
+    with Run.open(tmp_path / "run") as run:
+        assert next(run.results()).record.choice is not None
+
+
+def test_the_cache_is_an_option(squares, tmp_path):
+    for name in ("one", "two"):
+        assert main(ask(squares, tmp_path / name, "scripted:looker", "--cache", str(tmp_path / "cache"))) == 0
+    with Run.open(tmp_path / "two") as run:
+        assert run.tally().reused == 72
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["ask", "run", "--data", "D", "--model", "nobody:x", "--out", "O"], "there is no model 'nobody'"),
+        (["ask", "run", "--data", "D", "--model", "looker", "--out", "O"], "does not name a model"),
+        (["ask", "run", "--data", "D", "--model", "scripted:x", "--out", "O"], "scripted behaviour 'x'"),
+        (["ask", "run", "--data", "D", "--model", "scripted:echo?a=1", "--out", "O"], "no option 'a'"),
+        (
+            ["ask", "run", "--data", "nowhere", "--model", "scripted:looker", "--out", "O"],
+            "cannot read the questions",
+        ),
+        (
+            ["ask", "run", "--data", "D", "--model", "scripted:looker", "--out", "O", "--engine", "x"],
+            "no engine 'x'",
+        ),
+        (
+            ["ask", "run", "--data", "D", "--model", "scripted:looker", "--out", "O", "--settings", "x"],
+            "--settings takes",
+        ),
+        (
+            ["ask", "run", "--data", "D", "--model", "scripted:looker", "--out", "O", "--answer", "x"],
+            "--answer takes",
+        ),
+        (
+            ["ask", "run", "--data", "D", "--model", "openai:x@http://127.0.0.1:9/v1", "--out", "O"],
+            "no server answers",
+        ),
+        (["ask", "run", "--data", "D", "--model", "hf:./x", "--out", "O"], "no checkpoint folder"),
+        (["ask", "score", "nowhere"], "is not a run"),
+        (["runs", "show", "nowhere"], "is not a run"),
+        (["runs", "list", "nowhere"], "there is no folder"),
+        (["runs", "export", "nowhere", "--out", "x", "--format", "xlsx"], "--format takes"),
+        (["models", "check", "scripted:x"], "scripted behaviour"),
+    ],
+)
+def test_what_is_wrong_is_said_in_one_sentence(squares, tmp_path, capsys, words, message):
+    words = [{"D": squares, "O": str(tmp_path / "run")}.get(word, word) for word in words]
+    assert main(words) == 2
+    captured = capsys.readouterr()
+    told = " ".join(captured.err.split())
+    assert told.startswith("error: ")
+    assert message in told
+    assert "Traceback" not in told
+    assert main(["-v", *words]) == 2
+    assert "Traceback" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words", [["nonsense"], ["ask", "run"], ["ask", "make", "--n", "0", "--out", "x"], ["--nope"]]
+)
+def test_wrong_words_are_refused(words, capsys):
+    assert main(words) == 2
+    assert "Traceback" not in capsys.readouterr().err
+
+
+def test_a_bug_is_told_as_one(monkeypatch, capsys):
+    from theodolite.cli import _runs
+
+    def broken(_):
+        raise ZeroDivisionError("oh")
+
+    monkeypatch.setattr(_runs, "find_runs", broken)
+    assert main(["runs", "list"]) == 70
+    assert "internal error: ZeroDivisionError" in capsys.readouterr().err
+
+
+def test_another_seed_is_another_run(squares, tmp_path, capsys):
+    assert main(ask(squares, tmp_path / "run")) == 0
+    assert main(ask(squares, tmp_path / "run", "scripted:looker", "--seed", "1")) == 2
+    assert "seed=0" in capsys.readouterr().err
+
+
+def test_help_and_version(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("theodolite 0.")
+    for words in ([], ["ask"], ["runs"], ["models"], ["ask", "run"]):
+        assert main([*words, "--help"]) == 0
+        assert "Usage" in capsys.readouterr().out
+
+
+def test_model_text_is_never_read_as_mark_up(squares, tmp_path, capsys):
+    main(ask(squares, tmp_path / "run", "scripted:constant?text=[bold]left[/nothing]"))
+    assert main(["runs", "show", str(tmp_path / "run")]) == 0
+    assert "[bold]left[/nothing]" in capsys.readouterr().out
+
+
+def test_ctrl_c_leaves_a_run_that_goes_on(squares, tmp_path):
+    words = ask(squares, tmp_path / "run", "scripted:looker?delay=0.05&batch_size=2")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "theodolite", *words],
+        stderr=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    while True:
+        time.sleep(0.1)
+        assert process.poll() is None
+        if (tmp_path / "run" / "run.json").exists():
+            with Run.open(tmp_path / "run") as run:
+                if run.tally().answered >= 4:
+                    break
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=20)
+    assert process.returncode == 130
+    assert "the same command goes on from here" in errors
+    assert "Traceback" not in errors
+    assert main(words) == 0
+    with Run.open(tmp_path / "run") as run:
+        assert run.tally().answered == 72
+
+
+def test_a_reader_that_has_had_enough_is_no_error():
+    listing = subprocess.Popen(
+        [sys.executable, "-m", "theodolite", "models", "list"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    listing.stdout.close()
+    with listing.stderr as errors:
+        assert "Traceback" not in errors.read()
+    listing.wait(20)
+
+
+def test_a_server_full_of_faults_leaves_every_item_accounted_for(
+    squares, tmp_path, fault_server, monkeypatch, capsys
+):
+    """Answered, refused or failed with a reason: a run against a hostile server ends, and loses nothing."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    faults = [
+        "fine",
+        "429",
+        "500",
+        "reset",
+        "hang",
+        "truncated",
+        "bad-json",
+        "empty-choice",
+        "refusal",
+        "huge",
+    ]
+    faults += ["surrogate", "429-twice", "500-once", "filter", "not-json", "empty-text", "400", "thinking"]
+    rows = [
+        {
+            "id": str(i),
+            "question": f"fault:{faults[i % len(faults)]} {i} {KEY}",
+            "answer": "left",
+            "picture": "p.png",
+        }
+        for i in range(90)
+    ]
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "questions.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    first = next(iter((tmp_path / "squares" / "pictures").iterdir()))
+    (tmp_path / "data" / "p.png").write_bytes(first.read_bytes())
+    model = f"openai:m@{fault_server.url}?timeout=0.5&retries=2&max_in_flight=16"
+    words = ["ask", "run", "--data", str(tmp_path / "data"), "--model", model, "--out", str(tmp_path / "run")]
+    assert main([*words, "--settings", "picture"]) == 1
+    with Run.open(tmp_path / "run") as run:
+        tally = run.tally()
+        results = {r.item.name.split("/")[0]: r.record.response for r in run.results()}
+    assert tally.answered + tally.refused + tally.failed == 90
+    assert all(response.reason for response in results.values() if not response.is_answered)
+    answered = {"fine", "surrogate", "429-twice", "500-once", "thinking"}
+    for number, response in results.items():
+        fault = faults[int(number) % len(faults)]
+        expected = (
+            "answered" if fault in answered else "refused" if fault in {"refusal", "filter"} else "failed"
+        )
+        assert response.status == expected, (fault, response)
+    written = b"".join(path.read_bytes() for path in (tmp_path / "run").rglob("*") if path.is_file())
+    questions = sum(
+        row["question"].count(KEY) for row in rows
+    )  # the key stands in our own prompts, and only there
+    assert written.count(KEY.encode()) <= 2 * questions
+    assert KEY not in capsys.readouterr().err
+
+
+def test_shell_completion_works():
+    done = theodolite(
+        env={
+            **os.environ,
+            "_THEODOLITE_COMPLETE": "complete_bash",
+            "COMP_WORDS": "theodolite ru",
+            "COMP_CWORD": "1",
+        }
+    )
+    assert done.stdout.split() == ["runs"]
+    done = theodolite(
+        env={
+            **os.environ,
+            "_THEODOLITE_COMPLETE": "complete_bash",
+            "COMP_WORDS": "theodolite ask run --model scr",
+            "COMP_CWORD": "4",
+        }
+    )
+    assert "scripted:looker" in done.stdout
