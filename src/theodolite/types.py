@@ -52,13 +52,16 @@ Status: TypeAlias = Literal["answered", "refused", "failed"]
 refusal; *failed* is everything that gave no answer at all, with the reason."""
 
 
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
 def canonical_json(value: Json) -> str:
     """JSON with sorted keys and no spaces: equal values give equal text.
 
     >>> canonical_json({"b": [1, 2.5], "a": "é"})
     '{"a":"é","b":[1,2.5]}'
     """
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return _ENCODER.encode(value)
 
 
 def content_hash(value: Json) -> str:

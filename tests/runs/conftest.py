@@ -1,6 +1,6 @@
 import pytest
-from plans import Counting
 
+from plans import Counting
 from theodolite.runs import RunInfo
 
 

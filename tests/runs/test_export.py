@@ -3,8 +3,8 @@ import json
 
 import pyarrow.parquet as pq
 import pytest
-from plans import Counting, items
 
+from plans import Counting, items
 from theodolite.errors import StorageError
 from theodolite.runs import LocalEngine, MeasureOptions, Parsed, Run, export_run, measure
 from theodolite.types import Choice, Item, Record, Request, Response

@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from plans import Counting, items, pictured
 
+from plans import Counting, items, pictured
 from theodolite.errors import ModelError, UsageError
 from theodolite.models import ask_factory
 from theodolite.runs import LocalEngine, Run, measure

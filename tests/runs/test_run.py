@@ -2,8 +2,8 @@ import json
 from dataclasses import replace
 
 import pytest
-from plans import Counting, items, pictured
 
+from plans import Counting, items, pictured
 from theodolite.errors import ModelError, UsageError
 from theodolite.runs import AnswerCache, LocalEngine, MeasureOptions, Parsed, Run, find_runs, measure
 from theodolite.types import Choice, Item, Message, Record, Request, Response

@@ -8,8 +8,8 @@ import subprocess
 import sys
 
 import pytest
-from plans import Counting, items
 
+from plans import Counting, items
 from theodolite.errors import StorageError, UsageError
 from theodolite.runs import LocalEngine, Run, measure
 

@@ -7,7 +7,6 @@ import time
 from pathlib import Path
 
 from plans import Counting, items
-
 from theodolite.runs import LocalEngine, MeasureOptions, Run, RunInfo, measure
 
 

@@ -6,6 +6,7 @@ Backends are named in the registry and loaded when opened; nothing here imports 
 from __future__ import annotations
 
 from theodolite.models._asking import Answering, ask_factory, ask_measurer
+from theodolite.models._checkpoint import quiet_transformers
 from theodolite.models._contract import (
     Capability,
     ChoosingModel,
@@ -32,6 +33,7 @@ __all__ = [
     "ask_measurer",
     "is_choosing",
     "open_model",
+    "quiet_transformers",
     "read_options",
     "require",
 ]

@@ -105,7 +105,7 @@ def load_checkpoint(source: str, options: LoadOptions) -> Checkpoint:
     dtype: Any = getattr(torch, options.dtype) if options.dtype != "auto" else "auto"
     if dtype == "auto" and device == "cpu" and not options.device_map:
         dtype = torch.float32
-    with _readable_errors(source), _quiet():
+    with _readable_errors(source), quiet_transformers():
         config = AutoConfig.from_pretrained(source, **hub)
         processor = _load_processor(source, config, hub)
         model = AutoModelForImageTextToText.from_pretrained(
@@ -278,8 +278,8 @@ def _readable_errors(source: str) -> Iterator[None]:
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
-    """Silences transformers' progress bars while loading; warnings still come through."""
+def quiet_transformers() -> Iterator[None]:
+    """Silences transformers' progress bars; its warnings still come through."""
     from transformers.utils import logging
 
     shown = logging.is_progress_bar_enabled()

@@ -29,7 +29,7 @@ class AdaptiveLimiter:
     A 429, a 503 or a time-out halves the limit, at most once a round. ``Retry-After`` holds all new requests.
     """
 
-    def __init__(self, maximum: int, *, start: int = 8) -> None:
+    def __init__(self, maximum: int, *, start: int = 16) -> None:
         self.maximum = maximum
         self.limit = min(start, maximum)
         self.in_flight = 0

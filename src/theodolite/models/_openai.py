@@ -12,12 +12,13 @@ import io
 import json
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
+import httpx2
 from pydantic import Field
 
 from theodolite.errors import ModelError, UsageError
@@ -25,7 +26,7 @@ from theodolite.models._contract import Capability
 from theodolite.models._limiter import AdaptiveLimiter
 from theodolite.models._open import ModelName, ModelOptions, read_options
 from theodolite.models._retry import RetryPolicy, retry_after
-from theodolite.runs import describe, run_async
+from theodolite.runs import all_of, describe, run_async
 from theodolite.types import Picture, Request, Response
 
 if TYPE_CHECKING:
@@ -76,6 +77,25 @@ class _Unanswered(Exception):  # noqa: N818 - not an error of the program
         self.wait = wait
 
 
+class _BoundedStream(httpx2.AsyncByteStream):
+    """A body that ends with an error when it grows too long."""
+
+    def __init__(self, stream: Any, most_mib: float) -> None:
+        self.stream = stream
+        self.most_mib = most_mib
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        left = int(self.most_mib * _MEBIBYTE)
+        async for chunk in self.stream:
+            left -= len(chunk)
+            if left < 0:
+                raise _Unanswered(f"the answer is larger than {self.most_mib:g} MiB", again=False)
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self.stream.aclose()
+
+
 @dataclass(slots=True)
 class _Connection:
     """What belongs to one event loop."""
@@ -108,7 +128,7 @@ class OpenAIModel:
         async def ask_all() -> list[Response]:
             try:
                 await self.check()
-                return list(await asyncio.gather(*(self.answer(request) for request in requests)))
+                return await all_of(self.answer(request) for request in requests)
             finally:
                 await self.aclose()
 
@@ -139,14 +159,14 @@ class OpenAIModel:
         limiter = self._here().limiter
         started = time.monotonic()
         try:
-            arguments = self._arguments(request)
+            body = self._body(request)
         except (UsageError, OSError, SyntaxError, ValueError) as error:  # a picture that cannot be sent
             return Response.failed(describe(error))
         for attempt in range(self.options.retries + 1):
             try:
                 async with limiter.slot():
                     asked = time.monotonic()
-                    response = await self._ask_once(arguments)
+                    response = await self._ask_once(body)
                 limiter.succeeded(time.monotonic() - asked)
             except _Unanswered as failure:
                 if failure.strain:
@@ -173,52 +193,45 @@ class OpenAIModel:
     def _here(self) -> _Connection:
         loop = id(asyncio.get_running_loop())
         if loop not in self._connections:
-            from openai import AsyncOpenAI
+            from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
             client = AsyncOpenAI(
                 base_url=self.base_url,
                 api_key=self._key() or "none",  # local servers take any
                 max_retries=0,
                 timeout=self.options.timeout,
+                http_client=DefaultAsyncHttpxClient(event_hooks={"response": [self._bound_body]}),
             )
             self._connections[loop] = _Connection(client, AdaptiveLimiter(self.options.max_in_flight))
         return self._connections[loop]
 
-    async def _ask_once(self, arguments: dict[str, Any]) -> Response:
+    async def _ask_once(self, body: dict[str, Any]) -> Response:
         import openai
 
         try:
             async with asyncio.timeout(self.options.timeout):
-                body = await self._post(arguments)
+                # The raw call: the typed one spends more time on checking our own types than on the network.
+                answer = await self._here().client.post(
+                    "/chat/completions", cast_to=httpx2.Response, body=body
+                )
         except (TimeoutError, openai.APITimeoutError):
             reason = f"no answer within {self.options.timeout:g} s"
             raise _Unanswered(reason, again=True, strain=True) from None
         except openai.APIConnectionError as error:
+            if isinstance(error.__cause__, _Unanswered):
+                raise error.__cause__ from None
             reason = f"connection lost: {describe(error.__cause__ or error)}"
             raise _Unanswered(reason, again=True) from None
         except openai.APIStatusError as error:
             return self._refused_or_raise(error)
-        return self._clean(_read_answer(body))
+        return self._clean(_read_answer(answer.content))
 
-    async def _post(self, arguments: dict[str, Any]) -> bytes:
-        """Sends a request and reads the raw body, no more of it than is allowed."""
-        create = self._here().client.chat.completions.with_streaming_response.create
-        most = int(self.options.max_answer_mib * _MEBIBYTE)
-        body = bytearray()
-        async with create(**arguments) as response:
-            try:
-                async for chunk in response.iter_bytes():
-                    body += chunk
-                    if len(body) > most:
-                        break
-            except Exception as error:  # noqa: BLE001 - the HTTP library's own, while the body was on its way
-                raise _Unanswered(f"the answer broke off: {describe(error)}", again=True) from None
-        if len(body) > most:
-            raise _Unanswered(f"the answer is larger than {self.options.max_answer_mib:g} MiB", again=False)
-        return bytes(body)
+    async def _bound_body(self, response: httpx2.Response) -> None:
+        """Sees to it that no more of an answer is read than is allowed."""
+        response.stream = _BoundedStream(response.stream, self.options.max_answer_mib)
 
-    def _arguments(self, request: Request) -> dict[str, Any]:
-        arguments: dict[str, Any] = {
+    def _body(self, request: Request) -> dict[str, Any]:
+        body: dict[str, Any] = {
             "model": self.model,
             "messages": [
                 {"role": m.role, "content": [_part(part) for part in m.content]} for m in request.messages
@@ -227,10 +240,10 @@ class OpenAIModel:
             self.options.tokens_field: request.max_tokens,
         }
         if request.stop:
-            arguments["stop"] = list(request.stop)
+            body["stop"] = list(request.stop)
         if request.seed is not None:
-            arguments["seed"] = request.seed
-        return arguments
+            body["seed"] = request.seed
+        return body
 
     def _refused_or_raise(self, error: Any) -> Response:
         self._raise_if_hopeless(error)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from theodolite.runs._cache import AnswerCache
 from theodolite.runs._engine import Engine, EngineName, MeasureOptions, measure
-from theodolite.runs._event_loop import run_async
+from theodolite.runs._event_loop import all_of, run_async
 from theodolite.runs._export import ExportFormat, export_run
 from theodolite.runs._forms import RunInfo
 from theodolite.runs._isolate import describe, isolate
@@ -34,6 +34,7 @@ __all__ = [
     "Run",
     "RunInfo",
     "Tally",
+    "all_of",
     "describe",
     "export_run",
     "find_runs",

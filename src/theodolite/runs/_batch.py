@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 
 from theodolite.errors import TheodoliteError, UsageError
-from theodolite.runs._event_loop import run_async
+from theodolite.runs._event_loop import all_of, run_async
 from theodolite.runs._isolate import describe, isolate
 from theodolite.runs._measurer import AsyncMeasurer, Measurer
 from theodolite.types import Item, Record, Response, canonical_json
@@ -37,7 +36,7 @@ def failed_record(item: Item, reason: str) -> Record:
 async def _measure_together(measurer: AsyncMeasurer, items: Sequence[Item]) -> list[Record]:
     try:
         await measurer.check()
-        return list(await asyncio.gather(*(measure_one(measurer, item) for item in items)))
+        return await all_of(measure_one(measurer, item) for item in items)
     finally:
         await measurer.aclose()
 

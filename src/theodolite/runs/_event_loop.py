@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
 ResultT = TypeVar("ResultT")
+
+
+async def all_of(work: Iterable[Coroutine[Any, Any, ResultT]]) -> list[ResultT]:
+    """Waits for all, in order. If one raises, the others are cancelled and ended before the error goes on."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(each) for each in work]
+    except ExceptionGroup as several:
+        raise several.exceptions[0] from None
+    return [task.result() for task in tasks]
 
 
 def run_async(work: Callable[[], Coroutine[Any, Any, ResultT]]) -> ResultT:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import itertools
 from collections.abc import Iterator
 
 from theodolite.errors import UsageError
 from theodolite.runs._batch import measure_batch, measure_one
 from theodolite.runs._engine import EngineName, Sink, Task
-from theodolite.runs._event_loop import run_async
+from theodolite.runs._event_loop import all_of, run_async
 from theodolite.runs._measurer import AsyncMeasurer, Measurer
 
 
@@ -53,10 +52,6 @@ class LocalEngine:
 
         try:
             await measurer.check()
-            async with asyncio.TaskGroup() as group:
-                for _ in range(self.workers):
-                    group.create_task(worker())
-        except ExceptionGroup as several:
-            raise several.exceptions[0] from None
+            await all_of(worker() for _ in range(self.workers))
         finally:
             await measurer.aclose()

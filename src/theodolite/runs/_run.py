@@ -90,9 +90,9 @@ class Run:
         Returns:
             How many were new.
         """
-        rows = (self._row(item) for item in items)
+        waiting = iter(items)
         return sum(
-            self.store.plan(chunk) for chunk in iter(lambda: list(itertools.islice(rows, _PLAN_CHUNK)), [])
+            self._plan(chunk) for chunk in iter(lambda: list(itertools.islice(waiting, _PLAN_CHUNK)), [])
         )
 
     def results(self) -> Iterator[Result]:
@@ -120,13 +120,24 @@ class Run:
         except (OSError, ValueError) as error:
             raise StorageError(f"{path} cannot be read ({error}); score the run again") from error
 
-    def _row(self, item: Item) -> tuple[str, str, str, str, str]:
+    def _plan(self, items: list[Item]) -> int:
+        """Plans some items together; returns how many were new."""
+        by_id: dict[str, tuple[Item, str]] = {}
+        for item in items:
+            try:
+                by_id[item.id] = item, canonical_json(item.meta)
+            except (TypeError, ValueError) as error:
+                raise UsageError(f"the item {item.name!r} cannot be written as JSON: {error}") from error
+        known = self.store.metas(list(by_id))
+        new = {item_id: pair for item_id, pair in by_id.items() if item_id not in known}
+        mended = [(meta, item_id) for item_id, (_, meta) in by_id.items() if known.get(item_id, meta) != meta]
+        self.store.plan((self._row(item_id, item, meta) for item_id, (item, meta) in new.items()), mended)
+        return len(new)
+
+    def _row(self, item_id: str, item: Item, meta: str) -> tuple[str, str, str, str, str]:
         paths = {picture.digest: self._picture_path(picture) for picture in item.request.pictures}
-        try:
-            request = canonical_json(request_to_json(item.request, paths))
-            return item.id, item.name, request, canonical_json(list(item.options)), canonical_json(item.meta)
-        except (TypeError, ValueError) as error:
-            raise UsageError(f"the item {item.name!r} cannot be written as JSON: {error}") from error
+        request = canonical_json(request_to_json(item.request, paths))
+        return item_id, item.name, request, canonical_json(list(item.options)), meta
 
     def _picture_path(self, picture: Picture) -> str:
         """Where the run finds a picture again; one that exists in memory alone is written into the run."""

@@ -142,21 +142,19 @@ class Store:
         finally:
             self._db.close()
 
-    def plan(self, rows: Iterable[tuple[str, str, str, str, str]]) -> int:
-        """Adds items that are not there yet, as (id, name, request, options, meta); mends `meta` of those that are.
+    def metas(self, ids: Sequence[str]) -> dict[str, str]:
+        """The meta data of those of the given items that are planned already."""
+        marks = ", ".join("?" * len(ids))
+        with self._errors():
+            return dict(self._db.execute(f"SELECT id, meta FROM items WHERE id IN ({marks})", ids))  # noqa: S608
 
-        Returns:
-            How many were new.
-        """
+    def plan(self, new: Iterable[tuple[str, str, str, str, str]], mended: Iterable[tuple[str, str]]) -> None:
+        """Adds items as (id, name, request, options, meta), and replaces meta data of others as (meta, id)."""
         with self._errors(), self._db:
-            before = self._count("items")
             self._db.executemany(
-                "INSERT INTO items (id, name, request, options, meta) VALUES (?, ?, ?, ?, ?) "
-                "ON CONFLICT (id) DO UPDATE SET meta = excluded.meta, request = excluded.request "
-                "WHERE meta != excluded.meta OR request != excluded.request",
-                rows,
+                "INSERT INTO items (id, name, request, options, meta) VALUES (?, ?, ?, ?, ?)", new
             )
-            return self._count("items") - before
+            self._db.executemany("UPDATE items SET meta = ? WHERE id = ?", mended)
 
     def pending(self, *, limit: int | None = None) -> Iterator[tuple[int, Item, bool]]:
         """Items not yet finished, in plan order, each at most once however long the run takes.

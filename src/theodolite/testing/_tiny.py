@@ -9,6 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from theodolite.models import quiet_transformers
+
 Family: TypeAlias = Literal["llava", "qwen2_vl"]
 
 _WORDS = [
@@ -58,7 +60,7 @@ def tiny_checkpoint(folder: str | Path, family: Family = "llava", *, seed: int =
 
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
-    with torch.random.fork_rng(devices=[]):
+    with torch.random.fork_rng(devices=[]), quiet_transformers():
         torch.manual_seed(seed)
         _BUILDERS[family](folder)
     return folder
