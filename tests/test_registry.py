@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from theodolite.errors import ContractError, MissingExtraError, UsageError
-from theodolite.registry import Registry, registry
+from theodolite.registry import KINDS, Registry, registry
 
 PLUGIN = """
 class Parrot:
@@ -40,7 +40,7 @@ def test_built_in_models_are_listed_in_order():
 
 
 def test_every_built_in_target_exists():
-    for kind in ("model", "method", "explainer", "verifier", "source"):
+    for kind in KINDS:
         for entry in registry().entries(kind):
             assert callable(entry.load()), entry
             assert entry.summary

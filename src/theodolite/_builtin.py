@@ -9,7 +9,20 @@ if TYPE_CHECKING:
 
 
 def register(add: Registrar) -> None:
-    """Names every built-in model; the kinds that instruments bring are added beside them."""
+    """Names everything built in."""
+    _models(add)
+    for model_type, place, summary in FAMILIES:
+        add("family", model_type, f"theodolite.models._families.{place}", summary=summary)
+
+
+FAMILIES = (
+    ("llava", "llava:Llava", "LLaVA-1.5: one square crop"),
+    ("qwen2_vl", "qwen2_vl:Qwen2VL", "Qwen2-VL: any size, merged patches"),
+)
+"""transformers' model type, where its family is, what it is."""
+
+
+def _models(add: Registrar) -> None:
     add(
         "model",
         "hf",

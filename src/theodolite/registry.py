@@ -19,7 +19,7 @@ import importlib.util
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Literal, Protocol, TypeAlias, cast
+from typing import Literal, Protocol, TypeAlias, cast, get_args
 
 from theodolite.errors import ContractError, MissingExtraError, UsageError
 
@@ -27,10 +27,11 @@ __all__ = ["ENTRY_POINT_GROUP", "Entry", "Kind", "Registrar", "Registry", "regis
 
 ENTRY_POINT_GROUP = "theodolite.plugins"
 
-Kind: TypeAlias = Literal["model", "method", "explainer", "verifier", "source"]
-"""What can be plugged in. Model entries are the schemes of model names, such as ``hf`` in ``hf:path``."""
+Kind: TypeAlias = Literal["model", "family", "method", "explainer", "verifier", "source"]
+"""What can be plugged in. Model entries are the schemes of model names, such as ``hf`` in ``hf:path``; family entries
+are transformers' model types, such as ``qwen2_vl``."""
 
-KINDS: tuple[Kind, ...] = ("model", "method", "explainer", "verifier", "source")
+KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 @dataclass(frozen=True, slots=True)

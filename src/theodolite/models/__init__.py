@@ -16,6 +16,7 @@ from theodolite.models._contract import (
     is_choosing,
     require,
 )
+from theodolite.models._family import Decoder, Family, find_family
 from theodolite.models._open import ModelName, ModelOptions, open_model, read_options
 from theodolite.models._paints import PAINTS
 
@@ -24,6 +25,8 @@ __all__ = [
     "Answering",
     "Capability",
     "ChoosingModel",
+    "Decoder",
+    "Family",
     "HintedModel",
     "ModelName",
     "ModelOptions",
@@ -31,6 +34,7 @@ __all__ = [
     "VisionLanguageModel",
     "ask_factory",
     "ask_measurer",
+    "find_family",
     "is_choosing",
     "open_model",
     "quiet_transformers",

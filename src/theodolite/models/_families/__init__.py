@@ -1,0 +1,1 @@
+"""The architectures that attribution knows, one file each."""
