@@ -1,6 +1,7 @@
 """Fixtures that several test folders use. Nothing here reaches outside this machine."""
 
 import os
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -28,17 +29,27 @@ def shared_data():
 
 
 @pytest.fixture(scope="session")
-def tiny_llava(tmp_path_factory):
+def tiny(tmp_path_factory):
+    """The folder of a tiny checkpoint, by family; each is written once."""
     from theodolite.testing import tiny_checkpoint
 
-    return tiny_checkpoint(tmp_path_factory.mktemp("tiny") / "llava", "llava")
+    root = tmp_path_factory.mktemp("tiny")
+
+    @cache
+    def folder(family):
+        return tiny_checkpoint(root / family, family)
+
+    return folder
 
 
 @pytest.fixture(scope="session")
-def tiny_qwen2_vl(tmp_path_factory):
-    from theodolite.testing import tiny_checkpoint
+def tiny_llava(tiny):
+    return tiny("llava")
 
-    return tiny_checkpoint(tmp_path_factory.mktemp("tiny") / "qwen2_vl", "qwen2_vl")
+
+@pytest.fixture(scope="session")
+def tiny_qwen2_vl(tiny):
+    return tiny("qwen2_vl")
 
 
 @pytest.fixture

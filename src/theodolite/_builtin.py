@@ -16,8 +16,19 @@ def register(add: Registrar) -> None:
 
 
 FAMILIES = (
+    ("gemma3", "gemma3:Gemma3", "Gemma 3: one square, pooled patches, perhaps crops"),
+    ("idefics3", "idefics3:Idefics3", "Idefics3: tiles and the whole, shuffled patches"),
+    ("internvl", "internvl:InternVL", "InternVL (hf): tiles and a thumbnail, shuffled patches"),
     ("llava", "llava:Llava", "LLaVA-1.5: one square crop"),
+    (
+        "llava_onevision",
+        "llava_onevision:LlavaOnevision",
+        "LLaVA-OneVision: the whole and tiles, line breaks",
+    ),
     ("qwen2_vl", "qwen2_vl:Qwen2VL", "Qwen2-VL: any size, merged patches"),
+    ("qwen2_5_vl", "qwen2_5_vl:Qwen25VL", "Qwen2.5-VL: any size, merged patches, windows"),
+    ("qwen3_vl", "qwen2_vl:Qwen2VL", "Qwen3-VL: any size, merged patches, deepstack"),
+    ("smolvlm", "idefics3:Idefics3", "SmolVLM: tiles and the whole, shuffled patches"),
 )
 """transformers' model type, where its family is, what it is."""
 

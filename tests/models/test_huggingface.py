@@ -1,6 +1,7 @@
 import json
 import re
 import shutil
+from typing import get_args
 
 import numpy as np
 import pytest
@@ -8,13 +9,13 @@ import torch
 
 from theodolite.errors import ModelError, UsageError
 from theodolite.models import open_model
-from theodolite.testing import check_model, tiny_checkpoint
+from theodolite.testing import Family, check_model, tiny_checkpoint
 from theodolite.types import Message, Picture, Request
 
 
-@pytest.fixture(scope="module", params=["llava", "qwen2_vl"])
-def checkpoint(request, tiny_llava, tiny_qwen2_vl):
-    return {"llava": tiny_llava, "qwen2_vl": tiny_qwen2_vl}[request.param]
+@pytest.fixture(scope="module", params=get_args(Family))
+def checkpoint(request, tiny):
+    return tiny(request.param)
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ Backends are named in the registry and loaded when opened; nothing here imports 
 from __future__ import annotations
 
 from theodolite.models._asking import Answering, ask_factory, ask_measurer
-from theodolite.models._checkpoint import quiet_transformers
+from theodolite.models._checkpoint import Checkpoint, quiet_transformers
 from theodolite.models._contract import (
     Capability,
     ChoosingModel,
@@ -16,7 +16,7 @@ from theodolite.models._contract import (
     is_choosing,
     require,
 )
-from theodolite.models._family import Decoder, Family, find_family
+from theodolite.models._family import Decoder, Family, PlacedPicture, find_family, place_pictures
 from theodolite.models._open import ModelName, ModelOptions, open_model, read_options
 from theodolite.models._paints import PAINTS
 
@@ -24,12 +24,14 @@ __all__ = [
     "PAINTS",
     "Answering",
     "Capability",
+    "Checkpoint",
     "ChoosingModel",
     "Decoder",
     "Family",
     "HintedModel",
     "ModelName",
     "ModelOptions",
+    "PlacedPicture",
     "ServedModel",
     "VisionLanguageModel",
     "ask_factory",
@@ -37,6 +39,7 @@ __all__ = [
     "find_family",
     "is_choosing",
     "open_model",
+    "place_pictures",
     "quiet_transformers",
     "read_options",
     "require",

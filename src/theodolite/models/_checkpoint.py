@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -148,7 +149,18 @@ def _load_processor(source: str, config: Any, hub: dict[str, Any]) -> Any:
     kind = PROCESSOR_MAPPING.get(type(config), None)
     if kind is None or is_torchvision_available() or "video_processor" not in kind.get_attributes():
         return AutoProcessor.from_pretrained(source, **hub)
-    return _without_video(kind).from_pretrained(source, **hub)
+    with _number_words(kind):
+        return _without_video(kind).from_pretrained(source, **hub)
+
+
+class _NoVideo(dict[str, Any]):
+    """Stands where a processor looks for its video part, and answers what is asked of it without a video.
+
+    A dictionary, so that the processor can still write itself as JSON.
+    """
+
+    model_input_names = ()
+    num_frames = fps = None
 
 
 def _without_video(kind: Any) -> Any:
@@ -169,7 +181,7 @@ def _without_video(kind: Any) -> Any:
                 if key in kwargs
             }
             return [
-                loaders[part].from_pretrained(source, **hub) if part in loaders else None
+                loaders[part].from_pretrained(source, **hub) if part in loaders else _NoVideo()
                 for part in kind.get_attributes()
             ]
 
@@ -184,6 +196,20 @@ def _without_video(kind: Any) -> Any:
 
     WithoutVideo.__name__ = kind.__name__
     return WithoutVideo
+
+
+@contextmanager
+def _number_words(kind: Any) -> Iterator[None]:
+    """Lets SmolVLM's processor be built without num2words, with which it would spell the length of a video."""
+    module = sys.modules[kind.__module__]
+    is_missing = getattr(module, "num2words", ...) is None
+    if is_missing:
+        module.num2words = str  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        if is_missing:
+            module.num2words = None  # type: ignore[attr-defined]
 
 
 def _end_ids(model: Any, tokenizer: Any) -> frozenset[int]:

@@ -2,6 +2,9 @@
 
 One small class per family, found by transformers' ``model_type``. To add one, subclass `Family`, say where the tokens
 lie, and register it: ``add("family", "my_model_type", "my_lab.family:MyFamily", summary="…")``.
+
+A wrong grid would shift every map without a sign of it, so `place_pictures` counts: a family that places more or
+fewer tokens than the prompt has is refused.
 """
 
 from __future__ import annotations
@@ -11,9 +14,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from theodolite.errors import ContractError, UnsupportedError
 from theodolite.geometry import TokenGrid
+from theodolite.models._checkpoint import Checkpoint
 from theodolite.registry import registry
+from theodolite.types import Request
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +39,14 @@ class Decoder:
 class Family(ABC):
     """An architecture. The methods with a body suit most of transformers' models; override what differs."""
 
+    def __init__(self, config: Any) -> None:
+        """Takes what no processor knows: patch sizes, merges, windows.
+
+        Args:
+            config: the loaded model's.
+        """
+        self.config = config
+
     @abstractmethod
     def token_grids(
         self, processor: Any, sizes_px: Sequence[tuple[int, int]], inputs: Any
@@ -41,12 +57,19 @@ class Family(ABC):
             processor: the checkpoint's own, with its real settings.
             sizes_px: width and height of every picture of the batch, in order.
             inputs: what the processor made of them.
+
+        Returns:
+            Grids whose tokens stand in the order of the prompt. A token that stands for no pixels has its row too.
         """
 
     def feature_grids(
         self, processor: Any, sizes_px: Sequence[tuple[int, int]], inputs: Any
     ) -> list[TokenGrid]:
-        """The place of every vision feature that enters the projector, in its order; as the tokens unless overridden."""
+        """The place of every vision feature that enters the projector, in its order; as the tokens unless overridden.
+
+        The grids of the whole batch, one after the other, are the projector's input with all its leading axes
+        flattened to one.
+        """
         return self.token_grids(processor, sizes_px, inputs)
 
     def decoder(self, model: Any) -> Decoder:
@@ -63,6 +86,15 @@ class Family(ABC):
         return int(model.config.image_token_id)
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class PlacedPicture:
+    """A picture in a prompt: where its tokens lie in the picture, and where they stand in the prompt."""
+
+    grid: TokenGrid
+    positions: NDArray[np.int64]
+    """Shape (tokens,): the columns of ``input_ids`` that hold the grid's tokens, in the grid's order."""
+
+
 def find_family(model: Any) -> Family:
     """The family of a loaded model, by its config's ``model_type``.
 
@@ -77,7 +109,47 @@ def find_family(model: Any) -> Family:
             "theodolite.models.Family says how to add one"
         )
     found = known[name].load()
-    family = found() if callable(found) else found
+    family = found(model.config) if callable(found) else found
     if not isinstance(family, Family):
         raise ContractError(f"the family {name!r} of {known[name].origin} is not a theodolite.models.Family")
     return family
+
+
+def place_pictures(
+    checkpoint: Checkpoint, requests: Sequence[Request], inputs: Any, family: Family | None = None
+) -> list[list[PlacedPicture]]:
+    """Where the pictures of a batch lie: for each request its pictures, in the order in which it shows them.
+
+    Args:
+        checkpoint: the model and its processor.
+        requests: the batch; a request may show several pictures or none.
+        inputs: what `Checkpoint.encode` made of the batch, padded on either side.
+        family: the model's, if it is at hand.
+
+    Raises:
+        ContractError: the family places more or fewer tokens than the prompt has.
+    """
+    family = family or find_family(checkpoint.model)
+    name = f"the family {type(family).__name__}"
+    sizes = [picture.size for request in requests for picture in request.pictures]
+    grids = family.token_grids(checkpoint.processor, sizes, inputs) if sizes else []
+    if len(grids) != len(sizes):
+        raise ContractError(f"{name} gives {len(grids)} grids for {len(sizes)} pictures")
+    is_image = inputs["input_ids"].cpu().numpy() == family.image_token_id(checkpoint.model)
+    if len(is_image) != len(requests):
+        raise ContractError(f"{len(requests)} requests were encoded into {len(is_image)} prompts")
+    left = iter(grids)
+    placed = []
+    for i, (request, row) in enumerate(zip(requests, is_image, strict=True)):
+        own = [next(left) for _ in request.pictures]
+        columns = np.flatnonzero(row)
+        counts = [grid.n_tokens for grid in own]
+        if sum(counts) != len(columns):
+            shown = " and ".join(f"{width}×{height}" for width, height in (p.size for p in request.pictures))
+            raise ContractError(
+                f"{name} places {sum(counts)} image tokens for request {i} ({shown or 'no picture'}), but its "
+                f"prompt has {len(columns)}"
+            )
+        pieces = np.split(columns, np.cumsum(counts)[:-1]) if own else []
+        placed.append([PlacedPicture(grid, piece) for grid, piece in zip(own, pieces, strict=True)])
+    return placed

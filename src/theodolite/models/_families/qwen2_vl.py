@@ -1,4 +1,4 @@
-"""Qwen2-VL: any size, sides rounded to whole tokens; each token merges two by two patches."""
+"""Qwen2-VL and Qwen3-VL: any size, sides rounded to whole tokens; each token merges two by two patches."""
 
 from __future__ import annotations
 
@@ -6,13 +6,18 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from theodolite.geometry import TokenGrid
 from theodolite.models._family import Family
 
 
 class Qwen2VL(Family):
-    """The whole picture is resized, width and height each by its own factor; nothing is cropped."""
+    """The whole picture is resized, width and height each by its own factor; nothing is cropped.
+
+    Qwen3-VL differs inside only: patches of 16 pixels, and vision features that also enter the first language layers
+    (deepstack), each at the place of its token.
+    """
 
     def token_grids(
         self, processor: Any, sizes_px: Sequence[tuple[int, int]], inputs: Any
@@ -32,10 +37,15 @@ class Qwen2VL(Family):
         found = []
         for size, (_, rows, columns) in zip(sizes_px, inputs["image_grid_thw"].tolist(), strict=True):
             plain = TokenGrid.regular(size, (rows, columns))
-            blocks = np.arange(rows * columns).reshape(rows // merge, merge, columns // merge, merge)
-            order = blocks.transpose(0, 2, 1, 3).ravel()
-            found.append(TokenGrid(plain.rects_px[order], plain.width_px, plain.height_px, plain.part[order]))
+            patches = np.arange(rows * columns).reshape(rows // merge, merge, columns // merge, merge)
+            blocks = patches.transpose(0, 2, 1, 3).reshape(-1, merge * merge)
+            order = blocks[self.block_order(rows // merge, columns // merge)].ravel()
+            found.append(TokenGrid(plain.rects_px[order], plain.width_px, plain.height_px, plain.part))
         return found
+
+    def block_order(self, rows: int, columns: int) -> NDArray[np.int64]:
+        """Which merge block, counted row by row, stands where in the vision tower."""
+        return np.arange(rows * columns)
 
     def projector(self, model: Any) -> Any:
         """The merger, which takes patches to tokens."""
