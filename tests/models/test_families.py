@@ -11,14 +11,7 @@ import shutil
 import numpy as np
 import pytest
 import torch
-from transformers import (
-    AutoConfig,
-    AutoModelForImageTextToText,
-    LlavaConfig,
-    LlavaForConditionalGeneration,
-    LlavaImageProcessorPil,
-)
-from transformers.models.auto.configuration_auto import CONFIG_MAPPING
+from transformers import CLIPImageProcessorPil, LlavaImageProcessorPil
 
 from theodolite.errors import ContractError, UnsupportedError
 from theodolite.geometry import Box, TokenGrid
@@ -427,36 +420,18 @@ def square(side):
     return {"height": side, "width": side}
 
 
-LLAVA = {"patch_size": 14, "vision_feature_select_strategy": "full"}
+def llava(kind=CLIPImageProcessorPil, **image):
+    settings = {"patch_size": 14, "vision_feature_select_strategy": "full"}
+    return "llava", {"kind": kind, "image": image, "vision": {"patch_size": 14}, **settings}
+
+
 REAL = {
-    "llava crop": (
-        "llava",
-        {
-            "image": {"size": {"shortest_edge": 336}, "crop_size": square(336)},
-            "vision": {"patch_size": 14},
-            **LLAVA,
-        },
-    ),
-    "llava crop beyond": (
-        "llava",
-        {
-            "image": {"size": {"shortest_edge": 301}, "crop_size": square(336)},
-            "vision": {"patch_size": 14},
-            **LLAVA,
-        },
-    ),
-    "llava stretched": (
-        "llava",
-        {"image": {"size": square(384), "do_center_crop": False}, "vision": {"patch_size": 14}, **LLAVA},
-    ),
-    "llava padded": (
-        "llava",
-        {
-            "kind": LlavaImageProcessorPil,
-            "image": {"size": {"shortest_edge": 336}, "crop_size": square(336), "do_pad": True},
-            "vision": {"patch_size": 14},
-            **LLAVA,
-        },
+    "llava crop": llava(size={"shortest_edge": 336}, crop_size=square(336)),
+    "llava crop beyond": llava(size={"shortest_edge": 41}, crop_size=square(56)),
+    "llava stretched": llava(size=square(384), do_center_crop=False),
+    "llava oblong": llava(size={"height": 280, "width": 420}, do_center_crop=False),
+    "llava padded": llava(
+        LlavaImageProcessorPil, size={"shortest_edge": 336}, crop_size=square(336), do_pad=True
     ),
     "onevision": (
         "llava_onevision",
@@ -522,16 +497,37 @@ def test_with_the_settings_of_large_checkpoints(cases, monkeypatch, setting, siz
     assert_ramp(family, processor, inputs, size)
 
 
-@pytest.mark.parametrize("size", [(200, 61), (61, 200), (110, 100), (640, 480)])
-def test_gemma_pans_and_scans_if_it_is_told_to(cases, monkeypatch, size):
+@pytest.mark.parametrize(
+    ("size", "n_crops"), [((200, 61), 3), ((61, 215), 4), ((110, 100), 0), ((640, 480), 2)]
+)
+def test_gemma_pans_and_scans_if_it_is_told_to(cases, monkeypatch, size, n_crops):
     case = cases("gemma3")
     defaults = case.checkpoint.processor.valid_processor_kwargs._defaults["images_kwargs"]
     monkeypatch.setitem(defaults, "do_pan_and_scan", True)  # noqa: FBT003 - a dictionary's value
     monkeypatch.setitem(defaults, "pan_and_scan_min_crop_size", 20)
     placed = case.place([ask(ramp(size)), ask(ramp((64, 64)), ramp(size))])[1]
-    assert len(set(placed[0][0].grid.part)) == {200: 4, 61: 4, 110: 1, 640: 3}[size[0]]
+    grid = placed[0][0].grid
+    assert grid.part.max() == n_crops
+    assert grid.rects_px[:, 2:].max(axis=0).tolist() == list(size)
     assert_ramp(case.family, case.checkpoint.processor, case.encode([ask(ramp(size))]), size)
     assert_the_model_agrees(case, size)
+
+
+def test_idefics_tiles_as_its_image_processor_does(cases):
+    """Tiles of an odd side, where each rounding decides a row."""
+    image = {"size": {"longest_edge": 165}, "max_image_size": {"longest_edge": 55}}
+    changes = {"image_seq_len": 121, "vision": {"patch_size": 5}, "config": {"scale_factor": 1}}
+    processor, family = real(cases("idefics3"), image=image, **changes)
+    rng = np.random.default_rng(2)
+    sizes = [(300, 100), (100, 300), (301, 301), *rng.integers(20, 200, (150, 2)).tolist()]
+    for width, height in sizes:
+        picture = Picture.from_array(noise((width, height))).load()
+        inputs = processor.image_processor([[picture]], return_row_col_info=True, return_tensors="pt")
+        rows, columns = inputs["rows"][0][0], inputs["cols"][0][0]
+        grid = family.token_grids(processor, [(width, height)], inputs)[0]
+        assert grid.part.max() == rows * columns
+        if rows:
+            assert len(np.unique(grid.rects_px[grid.part < rows * columns, 1])) == rows * 11
 
 
 def test_a_processors_class_overrules_its_checkpoint(cases):
@@ -543,15 +539,10 @@ def test_a_processors_class_overrules_its_checkpoint(cases):
 
 def test_a_summary_token_that_is_kept_has_no_place(cases):
     case = cases("llava")
-    processor, family = real(
-        case,
-        image={"size": {"shortest_edge": 56}, "crop_size": square(56)},
-        num_additional_image_tokens=1,
-        **LLAVA,
-    )
-    inputs = processor(
-        text=["<image>"], images=[[Picture.from_array(noise((90, 70))).load()]], return_tensors="pt"
-    )
+    changes = llava(size={"shortest_edge": 56}, crop_size=square(56))[1]
+    processor, family = real(case, **changes, num_additional_image_tokens=1)
+    picture = Picture.from_array(noise((90, 70))).load()
+    inputs = processor(text=["<image>"], images=[[picture]], return_tensors="pt")
     grid = family.token_grids(processor, [(90, 70)], inputs)[0]
     assert (
         grid.n_tokens == 17 == int((inputs["input_ids"] == case.checkpoint.model.config.image_token_id).sum())
@@ -596,24 +587,31 @@ class OneGrid(Stretched):
         return super().token_grids(processor, sizes_px[:1], inputs)
 
 
-def test_a_third_partys_architecture_is_found_and_used(tmp_path, tiny, monkeypatch):
-    """As remote code does it: a config and a model of their own, unknown to transformers until they are registered."""
+REMOTE = """
+from transformers import LlavaConfig, LlavaForConditionalGeneration
 
-    class LabConfig(LlavaConfig):
-        model_type = "lab_vl"
+class LabConfig(LlavaConfig):
+    model_type = "lab_vl"
 
-    class LabModel(LlavaForConditionalGeneration):
-        config_class = LabConfig
+class LabModel(LlavaForConditionalGeneration):
+    config_class = LabConfig
+"""
 
-    AutoConfig.register("lab_vl", LabConfig)
-    AutoModelForImageTextToText.register(LabConfig, LabModel)
-    try:
-        folder = shutil.copytree(tiny("llava"), tmp_path / "lab")
-        config = json.loads((folder / "config.json").read_text())
-        (folder / "config.json").write_text(json.dumps({**config, "model_type": "lab_vl"}))
-        checkpoint = open_model(f"hf:{folder}").checkpoint
-    finally:
-        CONFIG_MAPPING._extra_content.pop("lab_vl")
+
+def test_an_architecture_of_its_own_code_is_found_and_used(tmp_path, tiny, monkeypatch):
+    """As Phi-3.5-Vision has it: code beside the weights, which calls itself a language model."""
+    monkeypatch.setattr("transformers.dynamic_module_utils.HF_MODULES_CACHE", str(tmp_path / "modules"))
+    monkeypatch.syspath_prepend(tmp_path / "modules")
+    folder = shutil.copytree(tiny("llava"), tmp_path / "lab")
+    (folder / "lab.py").write_text(REMOTE)
+    config = json.loads((folder / "config.json").read_text())
+    config |= {
+        "model_type": "lab_vl",
+        "auto_map": {"AutoConfig": "lab.LabConfig", "AutoModelForCausalLM": "lab.LabModel"},
+    }
+    (folder / "config.json").write_text(json.dumps(config))
+    checkpoint = open_model(f"hf:{folder}?trust_remote_code=true").checkpoint
+    assert type(checkpoint.model).__name__ == "LabModel"
     with pytest.raises(UnsupportedError, match="'lab_vl'; it knows gemma3, idefics3, internvl, llava"):
         find_family(checkpoint.model)
 
@@ -625,6 +623,26 @@ def test_a_third_partys_architecture_is_found_and_used(tmp_path, tiny, monkeypat
     inputs = checkpoint.encode([checkpoint.prompt(request)], [request], padding_side="left")
     (placed,) = place_pictures(checkpoint, [request], inputs)[0]
     assert placed.grid.n_tokens == len(placed.positions) == 16
+
+
+def test_a_family_may_tell_its_tokens_by_more_than_one_id(cases):
+    """Phi-3.5-Vision numbers its pictures downward from -1."""
+
+    class Negative(Stretched):
+        def is_image_token(self, model, input_ids):
+            return input_ids < 0
+
+    case = cases("llava")
+    requests = [ask(noise((90, 70)), noise((40, 40))), ask(noise((50, 50)))]
+    inputs = case.encode(requests)
+    wanted = place_pictures(case.checkpoint, requests, inputs, case.family)
+    for row, own in enumerate(wanted):
+        for i, each in enumerate(own):
+            inputs["input_ids"][row, each.positions] = -1 - i
+    found = place_pictures(case.checkpoint, requests, inputs, Negative(case.checkpoint.model.config))
+    for own, others in zip(wanted, found, strict=True):
+        for one, other in zip(own, others, strict=True):
+            assert np.array_equal(one.positions, other.positions)
 
 
 def test_what_is_no_family_is_refused(cases, monkeypatch):

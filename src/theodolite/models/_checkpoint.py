@@ -96,7 +96,7 @@ def load_checkpoint(source: str, options: LoadOptions) -> Checkpoint:
         ModelError: there is no such checkpoint, or transformers cannot load it.
     """
     import torch
-    from transformers import AutoConfig, AutoModelForImageTextToText, GenerationConfig
+    from transformers import AutoConfig, GenerationConfig
 
     if options.device_map:
         _need_accelerate()
@@ -109,7 +109,7 @@ def load_checkpoint(source: str, options: LoadOptions) -> Checkpoint:
     with _readable_errors(source), quiet_transformers():
         config = AutoConfig.from_pretrained(source, **hub)
         processor = _load_processor(source, config, hub)
-        model = AutoModelForImageTextToText.from_pretrained(
+        model = _auto_class(config, options).from_pretrained(
             source,
             config=config,
             dtype=dtype,
@@ -140,6 +140,15 @@ def load_checkpoint(source: str, options: LoadOptions) -> Checkpoint:
     return Checkpoint(model, processor, identity, end_ids)
 
 
+def _auto_class(config: Any, options: LoadOptions) -> Any:
+    """How transformers loads such a model; a repository's own code may call itself a mere language model."""
+    from transformers import AutoModelForCausalLM, AutoModelForImageTextToText
+
+    own = (getattr(config, "auto_map", None) or {}) if options.trust_remote_code else {}
+    is_language_model = "AutoModelForCausalLM" in own and "AutoModelForImageTextToText" not in own
+    return AutoModelForCausalLM if is_language_model else AutoModelForImageTextToText
+
+
 def _load_processor(source: str, config: Any, hub: dict[str, Any]) -> Any:
     """The checkpoint's own processor; without its video part where that alone would need torchvision."""
     from transformers import AutoProcessor
@@ -147,10 +156,11 @@ def _load_processor(source: str, config: Any, hub: dict[str, Any]) -> Any:
     from transformers.utils import is_torchvision_available
 
     kind = PROCESSOR_MAPPING.get(type(config), None)
-    if kind is None or is_torchvision_available() or "video_processor" not in kind.get_attributes():
+    if kind is None:
         return AutoProcessor.from_pretrained(source, **hub)
+    needs_torchvision = "video_processor" in kind.get_attributes() and not is_torchvision_available()
     with _number_words(kind):
-        return _without_video(kind).from_pretrained(source, **hub)
+        return (_without_video(kind) if needs_torchvision else AutoProcessor).from_pretrained(source, **hub)
 
 
 class _NoVideo(dict[str, Any]):

@@ -1,7 +1,24 @@
 """What the white box must know of an architecture: where its image tokens lie, and where its parts are.
 
 One small class per family, found by transformers' ``model_type``. To add one, subclass `Family`, say where the tokens
-lie, and register it: ``add("family", "my_model_type", "my_lab.family:MyFamily", summary="…")``.
+lie, and register it: ``add("family", "my_model_type", "my_lab.family:MyFamily", summary="…")``. A model that brings
+its own code (Phi-3.5-Vision, say) is no different::
+
+    class MyFamily(Family):
+        def token_grids(self, processor, sizes_px, inputs):  # the whole picture, 12 rows of 12 tokens and a break
+            rects = [lattice((12, 12), (0, 0, *size)).reshape(12, 12, 4) for size in sizes_px]
+            lines = [np.pad(each, ((0, 0), (0, 1), (0, 0)), constant_values=np.nan) for each in rects]
+            part = np.tile([0] * 12 + [-1], 12)
+            return [TokenGrid(each.reshape(-1, 4), *size, part) for each, size in zip(lines, sizes_px)]
+
+        def decoder(self, model):
+            return Decoder(model.model.layers, model.model.norm, model.lm_head)
+
+        def projector(self, model):
+            return model.model.vision_embed_tokens.img_projection
+
+        def is_image_token(self, model, input_ids):
+            return input_ids < 0
 
 A wrong grid would shift every map without a sign of it, so `place_pictures` counts: a family that places more or
 fewer tokens than the prompt has is refused.
@@ -85,6 +102,10 @@ class Family(ABC):
         """The token that stands for a piece of a picture."""
         return int(model.config.image_token_id)
 
+    def is_image_token(self, model: Any, input_ids: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Which tokens of a batch of prompts stand for pieces of pictures, where no one id tells them."""
+        return np.asarray(input_ids == self.image_token_id(model))
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlacedPicture:
@@ -135,7 +156,7 @@ def place_pictures(
     grids = family.token_grids(checkpoint.processor, sizes, inputs) if sizes else []
     if len(grids) != len(sizes):
         raise ContractError(f"{name} gives {len(grids)} grids for {len(sizes)} pictures")
-    is_image = inputs["input_ids"].cpu().numpy() == family.image_token_id(checkpoint.model)
+    is_image = family.is_image_token(checkpoint.model, inputs["input_ids"].cpu().numpy())
     if len(is_image) != len(requests):
         raise ContractError(f"{len(requests)} requests were encoded into {len(is_image)} prompts")
     left = iter(grids)

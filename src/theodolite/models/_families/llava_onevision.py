@@ -64,11 +64,25 @@ class LlavaOnevision(Family):
         return Frame(whole(size_px) if tiled else square(size_px), width, height)
 
     def _canvas(self, processor: Any, size_px: tuple[int, int], inputs: Any) -> _Canvas:
-        from transformers.image_processing_utils import select_best_resolution
+        from transformers.image_processing_utils import get_patch_output_size, select_best_resolution
 
         width, height = size_px
-        best = select_best_resolution((height, width), processor.image_processor.image_grid_pinpoints)
-        return _Canvas.around(size_px, (best[1], best[0]), inputs["pixel_values"].shape[-1])
+        canvas_height, canvas_width = select_best_resolution(
+            (height, width), processor.image_processor.image_grid_pinpoints
+        )
+        blank = np.broadcast_to(np.uint8(0), (3, height, width))
+        resized_height, resized_width = get_patch_output_size(
+            blank, (canvas_height, canvas_width), "channels_first"
+        )
+        return _Canvas(
+            width=canvas_width,
+            height=canvas_height,
+            tile=inputs["pixel_values"].shape[-1],
+            left=(canvas_width - resized_width) // 2,
+            top=(canvas_height - resized_height) // 2,
+            scale_x=width / resized_width,
+            scale_y=height / resized_height,
+        )
 
     def _unpadded(
         self, canvas: _Canvas, size_px: tuple[int, int]
@@ -109,24 +123,6 @@ class _Canvas:
     scale_x: float
     """The original picture's pixels per pixel of the canvas."""
     scale_y: float
-
-    @classmethod
-    def around(cls, size_px: tuple[int, int], canvas: tuple[int, int], tile: int) -> _Canvas:
-        """As transformers resizes and pads: the side that fits first is filled, the other is rounded up."""
-        width, height = size_px
-        across, down = canvas[0] / width, canvas[1] / height
-        if across < down:
-            resized = canvas[0], min(math.ceil(height * across), canvas[1])
-        else:
-            resized = min(math.ceil(width * down), canvas[0]), canvas[1]
-        return cls(
-            *canvas,
-            tile,
-            (canvas[0] - resized[0]) // 2,
-            (canvas[1] - resized[1]) // 2,
-            width / resized[0],
-            height / resized[1],
-        )
 
     def columns_px(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """From the canvas to the original picture, left and right."""
