@@ -42,8 +42,8 @@ def test_built_in_models_are_listed_in_order():
 def test_every_built_in_target_exists():
     for kind in KINDS:
         for entry in registry().entries(kind):
-            assert callable(entry.load()), entry
-            assert entry.summary
+            assert entry.load() is not None, entry
+            assert entry.summary or kind == "method", entry
 
 
 def test_an_unknown_name_gets_the_nearest():

@@ -13,6 +13,26 @@ def register(add: Registrar) -> None:
     _models(add)
     for model_type, place, summary in FAMILIES:
         add("family", model_type, f"theodolite.models._families.{place}", summary=summary)
+    for method, place in METHODS:
+        add("method", method, f"theodolite.attribution._methods.{place}", summary="")
+
+    for source, function, summary in SOURCES:
+        add("source", source, f"theodolite.{function}", summary=summary)
+
+
+SOURCES = (
+    (
+        "coco-pairs",
+        "compass.sources:coco_pairs",
+        "pairs of objects from COCO instances, or any file in that format",
+    ),
+    ("gqa", "compass.sources:gqa_pairs", "pairs from GQA scene graphs (VG-Spatial)"),
+    ("vsr", "compass.sources:vsr_pairs", "true VSR captions matched to COCO boxes"),
+    ("whatsup", "compass.sources:whatsup_pairs", "true WhatsUp captions joined with boxes"),
+    ("squares", "compass.sources:coloured_squares", "a blue and a red square at sixteen angles, drawn"),
+    ("jsonl", "compass:read_pairs", "pairs in a plain JSONL file of one's own"),
+)
+"""Where pairs for the compass come from."""
 
 
 FAMILIES = (
@@ -31,6 +51,22 @@ FAMILIES = (
     ("smolvlm", "idefics3:Idefics3", "SmolVLM: tiles and the whole, shuffled patches"),
 )
 """transformers' model type, where its family is, what it is."""
+
+
+METHODS = (
+    ("chefer", "chefer:CHEFER"),
+    ("chefer-normalised", "chefer:CHEFER_NORMALISED"),
+    ("contrastive-grad-act", "grad_act:CONTRASTIVE"),
+    ("contrastive-grad-act-sound", "grad_act:CONTRASTIVE_SOUND"),
+    ("attention-rollout", "rollout:ROLLOUT"),
+    ("grad-act", "grad_act:SINGLE"),
+    ("grad-act-absolute", "grad_act:ABSOLUTE"),
+    ("gradient-norm", "gradient_norm:GRADIENT_NORM"),
+    ("gradcam", "gradcam:GRADCAM"),
+    ("integrated-gradients", "integrated_gradients:INTEGRATED"),
+    ("integrated-gradients-sound", "integrated_gradients:INTEGRATED_SOUND"),
+)
+"""The relevance methods; each says itself what it is."""
 
 
 def _models(add: Registrar) -> None:

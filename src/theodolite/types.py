@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -161,9 +161,16 @@ class Picture:
 
     @property
     def size(self) -> tuple[int, int]:
-        """Width and height in pixels, as `load` gives them."""
-        height, width, _ = self.pixels().shape
-        return width, height
+        """Width and height in pixels, as `load` gives them; only the file's header is read."""
+        from PIL import Image
+
+        try:
+            with Image.open(io.BytesIO(self.read())) as opened:
+                width, height = opened.size
+                is_turned = opened.getexif().get(_ORIENTATION, 1) in {5, 6, 7, 8}
+        except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+            raise UsageError(f"not a picture that can be read: {self.path or self.digest}: {error}") from error
+        return (height, width) if is_turned else (width, height)
 
     @property
     def media_type(self) -> str:
@@ -174,6 +181,9 @@ class Picture:
                 return f"image/{name}"
         return "image/webp" if head[8:12] == b"WEBP" else "application/octet-stream"
 
+
+_ORIENTATION = 0x0112
+"""The EXIF tag that says how a photo is to be turned."""
 
 _MAGIC = {b"\x89PNG": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif", b"BM": "bmp"}
 
@@ -375,5 +385,7 @@ class Record:
     choice: Choice | None = None
     values: Mapping[str, Json] = field(default_factory=dict)
     """Further numbers that the measuring gave."""
+    arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict, compare=False)
+    """Whole arrays that the measuring gave, such as relevance maps."""
     reused: bool = False
     """Whether the answer came from the cache or from an equal request of the same run."""

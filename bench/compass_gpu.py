@@ -1,0 +1,212 @@
+"""All relevance methods out of one shared pass, on one GPU, against each method alone in its textbook form.
+
+A model of Qwen2-VL-7B's shape with random weights, bf16, one picture of 640 × 480 (391 image tokens, 453 in all).
+``python -m bench.compass_gpu``; not part of ``make bench``, since it needs a GPU with 40 GB.
+"""
+
+import io
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+from PIL import Image
+
+from bench.figure import Figure
+from bench.qwen_shape import random_qwen2_vl
+from theodolite.attribution import attribute, find_methods
+from theodolite.models import Checkpoint, find_family
+from theodolite.types import Picture, Request
+
+OPTIONS = ("1", "2", "3", "4")
+BATCH = 8
+BATCHES = 4
+TOKENS = 453
+
+
+class Opened:
+    """What `attribute` needs of a model."""
+
+    name = identity = "bench:qwen2-vl-7b"
+    lacks: dict[Any, str] = {}  # noqa: RUF012
+    batch_size = BATCH
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self.checkpoint = checkpoint
+
+    def generate(self, requests: Sequence[Request]) -> list[Any]:
+        """Not used here."""
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Holds nothing."""
+
+
+def run() -> Iterator[Figure]:
+    """Times, ratio and memory."""
+    model = Opened(random_qwen2_vl(torch.bfloat16, "cuda"))
+    request = _request(model.checkpoint, (640, 480), TOKENS)
+    cheap = [method.name for method in find_methods(["all"]) if not method.name.startswith("integrated")]
+    shared = _seconds(lambda: _attribute(model, [request] * BATCH * BATCHES, cheap)) / (BATCH * BATCHES)
+    alone = sum(_textbook_seconds(model.checkpoint, request))
+    ig = [*cheap, "integrated-gradients"]
+    with_ig = _seconds(lambda: _attribute(model, [request] * BATCH * BATCHES, ig), repeats=2) / (
+        BATCH * BATCHES
+    )
+    forward = _seconds(lambda: _forward(model.checkpoint, [request] * BATCH)) / BATCH
+    yield Figure("forward pass alone, per sample", forward * 1e3, "ms")
+    yield Figure("all methods but IG, both targets, per sample", shared * 1e3, "ms", at_most=80)
+    yield Figure("each method alone, textbook form, summed", alone * 1e3, "ms")
+    yield Figure("textbook over shared pass", alone / shared, "×", at_least=10)
+    yield Figure("integrated gradients on top", (with_ig - shared) * 1e3, "ms", at_most=150)
+    yield Figure("distance from the floor of 20 ms", shared / 0.020, "×")
+    torch.cuda.empty_cache()
+    torch.cuda.reset_peak_memory_stats()
+    large = _request(model.checkpoint, (1904, 1400), None)
+    _attribute(model, [large], cheap)
+    yield Figure(
+        "peak memory at 3,400 image tokens", torch.cuda.max_memory_allocated() / 1e9, "GB", at_most=40
+    )
+
+
+def _attribute(model: Opened, requests: list[Request], methods: list[str]) -> None:
+    attribute(
+        model,
+        requests,
+        [OPTIONS] * len(requests),
+        methods=methods,
+        targets=["gt", "pred"],
+        gold=[2] * len(requests),
+    )
+
+
+def _forward(checkpoint: Checkpoint, requests: list[Request]) -> None:
+    inputs = checkpoint.encode([checkpoint.prompt(r) for r in requests], requests, padding_side="left")
+    with torch.inference_mode():
+        checkpoint.model(**inputs, use_cache=False, logits_to_keep=1)
+
+
+def _request(checkpoint: Checkpoint, size: tuple[int, int], tokens: int | None) -> Request:
+    """A photo-like JPEG, and a question that fills the prompt up to so many tokens."""
+    coarse = Image.fromarray(np.random.default_rng(0).integers(0, 256, (30, 40, 3), dtype=np.uint8))
+    buffer = io.BytesIO()
+    coarse.resize(size, Image.Resampling.BICUBIC).save(buffer, format="JPEG", quality=90)
+    picture = Picture.from_bytes(buffer.getvalue())
+    words = "where"
+    for _ in range(200):
+        request = Request.ask(picture, words)
+        inputs = checkpoint.encode([checkpoint.prompt(request)], [request], padding_side="left")
+        if tokens is None or inputs["input_ids"].shape[1] >= tokens:
+            return request
+        words += " is"
+    raise RuntimeError("the question does not fill the prompt")
+
+
+def _seconds(work: Callable[[], object], repeats: int = 5) -> float:
+    work()
+    times = []
+    for _ in range(repeats):
+        torch.cuda.synchronize()
+        started = time.perf_counter()
+        work()
+        torch.cuda.synchronize()
+        times.append(time.perf_counter() - started)
+    return statistics.median(times)
+
+
+def _textbook_seconds(checkpoint: Checkpoint, request: Request) -> Iterator[float]:
+    """Each method of Table 1 for each target, alone: its own forward and backward, whole matrices where it has them."""
+    book = _Textbook(checkpoint, request)
+    for _ in ("gt", "pred"):
+        yield _seconds(book.chefer)
+        yield _seconds(book.contrastive)
+        yield _seconds(book.single_layer)
+        yield _seconds(book.single_layer)  # gradient norm: the same gradient
+        yield _seconds(book.gradcam)
+    yield _seconds(book.rollout)
+
+
+class _Textbook:
+    """The methods as their papers put them."""
+
+    def __init__(self, checkpoint: Checkpoint, request: Request) -> None:
+        self.model, self.request, self.checkpoint = checkpoint.model, request, checkpoint
+        self.projector = find_family(self.model).projector(self.model)
+        self.model.requires_grad_(requires_grad=False)
+
+    def run(self, attention: str = "sdpa", **kept: bool) -> Any:
+        """One forward pass with a graph from the vision features on."""
+        leaf = {}
+
+        def begin(_: Any, positional: tuple[Any, ...], named: dict[str, Any]) -> Any:
+            leaf["features"] = positional[0].detach().requires_grad_()
+            return (leaf["features"], *positional[1:]), named
+
+        handle = self.projector.register_forward_pre_hook(begin, with_kwargs=True)
+        config = self.model.config.get_text_config()
+        before, config._attn_implementation = config._attn_implementation, attention  # noqa: SLF001
+        inputs = self.checkpoint.encode(
+            [self.checkpoint.prompt(self.request)], [self.request], padding_side="left"
+        )
+        output = self.model(**inputs, use_cache=False, logits_to_keep=1, **kept)
+        config._attn_implementation = before  # noqa: SLF001
+        handle.remove()
+        return output, output.logits[0, -1, 5], leaf["features"]
+
+    def chefer(self) -> Any:
+        """The whole relevance matrix."""
+        output, logit, _ = self.run("eager", output_attentions=True)
+        gradients = torch.autograd.grad(logit, output.attentions)
+        relevance = torch.eye(output.attentions[0].shape[-1], device="cuda")
+        for attention, gradient in zip(output.attentions, gradients, strict=True):
+            cam = (attention[0].float() * gradient[0].float()).clamp(min=0).mean(dim=0)
+            relevance = relevance + cam @ relevance
+        return relevance[-1]
+
+    def rollout(self) -> Any:
+        """The whole product of attention matrices."""
+        with torch.no_grad():
+            output, _, _ = self.run("eager", output_attentions=True)
+            joint = torch.eye(output.attentions[0].shape[-1], device="cuda")
+            for attention in output.attentions:
+                joint = (attention[0].float().mean(dim=0) + torch.eye(len(joint), device="cuda")) / 2 @ joint
+        return joint[-1]
+
+    def contrastive(self) -> Any:
+        """Two logits, four layers."""
+        output, logit, _ = self.run(output_hidden_states=True)
+        rival = output.logits[0, -1, 6]
+        hidden = output.hidden_states[-5:-1]
+        gradients = torch.autograd.grad(logit - rival, hidden)
+        return [(g.float() * h.float()).sum(-1).abs() for g, h in zip(gradients, hidden, strict=True)]
+
+    def single_layer(self) -> Any:
+        """One logit, one layer."""
+        output, logit, _ = self.run(output_hidden_states=True)
+        (gradient,) = torch.autograd.grad(logit, output.hidden_states[-2])
+        return (gradient.float() * output.hidden_states[-2].float()).sum(-1).abs()
+
+    def gradcam(self) -> Any:
+        """The gradient all the way to the vision features."""
+        _, logit, features = self.run()
+        (gradient,) = torch.autograd.grad(logit, features)
+        return torch.relu(features.float() @ gradient.float().mean(dim=0))
+
+
+def main() -> int:
+    """Prints the figures."""
+    if not torch.cuda.is_available():
+        print("this benchmark needs a GPU")
+        return 0
+    missed = 0
+    for figure in run():
+        print(figure, flush=True)
+        missed += not figure.is_met
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,23 @@
+"""One shared forward and backward pass, and the relevance methods that read from it."""
+
+from __future__ import annotations
+
+from theodolite.attribution._attribute import attribute, checkpoint_of
+from theodolite.attribution._captum import captum_method
+from theodolite.attribution._evidence import LAYERS, Evidence
+from theodolite.attribution._maps import Attribution, RelevanceMap
+from theodolite.attribution._method import Method, find_methods
+from theodolite.attribution._needs import Need
+
+__all__ = [
+    "LAYERS",
+    "Attribution",
+    "Evidence",
+    "Method",
+    "Need",
+    "RelevanceMap",
+    "attribute",
+    "captum_method",
+    "checkpoint_of",
+    "find_methods",
+]
