@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from theodolite.runs import RunInfo
+from theodolite.runs import Reuse, RunInfo
 from theodolite.types import Item, Record, Request, Response
 
 ANSWER = "The red square is to the left of the blue square. " * 4
@@ -25,7 +25,7 @@ class Instant:
 
     identity = "instant"
     batch_size = 32
-    sees_hints = False
+    reuse: Reuse = "same request"
 
     def measure(self, items: Sequence[Item]) -> list[Record]:
         """The same answer for all."""

@@ -9,7 +9,7 @@ class Counting:
     """Answers with the item's own name, and remembers what it was asked."""
 
     identity = "counting"
-    sees_hints = False
+    reuse = "same request"
 
     def __init__(self, batch_size=4):
         self.batch_size = batch_size

@@ -1,6 +1,7 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from plans import Counting, items, pictured
@@ -316,3 +317,30 @@ def test_reading_while_another_process_writes_sees_only_whole_records(tmp_path, 
         run.plan(items(6))
         measure(run, LocalEngine(Peeking(batch_size=2)))
     assert Peeking.seen == [0, 2, 4]
+
+
+def test_arrays_are_kept_beside_their_record(tmp_path, info):
+    given = {
+        "map": np.arange(6, dtype=np.float32).reshape(2, 3),
+        "empty": np.zeros((0, 4)),
+        "one": np.array(True),
+    }
+
+    class Mapping(Counting):
+        reuse = "never"
+
+        def measure(self, items):
+            return [replace(record, arrays=given) for record in super().measure(items)]
+
+    measurer = Mapping()
+    with Run.start(tmp_path / "run", info) as run:
+        run.plan([replace(items(1)[0], name=name) for name in ("a", "b")])
+        measure(run, LocalEngine(measurer))
+        assert measurer.asked == ["a", "b"]  # the same request, but each record has its own arrays
+        assert all(not result.record.arrays for result in run.results())
+        for result in run.results(arrays=True):
+            assert result.record.arrays.keys() == given.keys()
+            for name, array in given.items():
+                found = result.record.arrays[name]
+                assert (found.dtype, found.shape) == (array.dtype, array.shape)
+                assert np.array_equal(found, array)

@@ -15,7 +15,7 @@ from theodolite.models._contract import (
     require,
 )
 from theodolite.models._open import open_model
-from theodolite.runs import Measurer, MeasurerFactory
+from theodolite.runs import Measurer, MeasurerFactory, Reuse
 from theodolite.types import Item, Record, Request, Response
 
 Answering: TypeAlias = Literal["write", "choose"]
@@ -51,7 +51,7 @@ class _Writing:
         self.model = model
         self.identity = f"{model.identity}|write"
         self.batch_size = model.batch_size
-        self.sees_hints = isinstance(model, HintedModel)
+        self.reuse = _reuse(model)
 
     def measure(self, items: Sequence[Item]) -> list[Record]:
         responses = self.model.generate([_visible(self.model, item.request) for item in items])
@@ -83,7 +83,7 @@ class _Choosing:
         self.model = model
         self.identity = f"{model.identity}|choose"
         self.batch_size = model.batch_size
-        self.sees_hints = isinstance(model, HintedModel)
+        self.reuse = _reuse(model)
 
     def measure(self, items: Sequence[Item]) -> list[Record]:
         requests = [_visible(self.model, item.request) for item in items]
@@ -95,6 +95,10 @@ class _Choosing:
 
     def close(self) -> None:
         self.model.close()
+
+
+def _reuse(model: VisionLanguageModel) -> Reuse:
+    return "same request and hint" if isinstance(model, HintedModel) else "same request"
 
 
 def _visible(model: VisionLanguageModel, request: Request) -> Request:

@@ -13,7 +13,7 @@ from theodolite.runs._export import ExportFormat, export_run
 from theodolite.runs._forms import RunInfo
 from theodolite.runs._isolate import describe, isolate
 from theodolite.runs._local import LocalEngine
-from theodolite.runs._measurer import AsyncMeasurer, Measurer, MeasurerFactory
+from theodolite.runs._measurer import AsyncMeasurer, Measurer, MeasurerFactory, Reuse
 from theodolite.runs._ray import RayEngine
 from theodolite.runs._run import Run, find_runs, read_info, write_atomically
 from theodolite.runs._store import Parsed, Result, Tally
@@ -31,6 +31,7 @@ __all__ = [
     "Parsed",
     "RayEngine",
     "Result",
+    "Reuse",
     "Run",
     "RunInfo",
     "Tally",

@@ -11,7 +11,7 @@ from typing import Literal, Protocol, TypeAlias
 from theodolite.errors import UsageError
 from theodolite.runs._cache import AnswerCache
 from theodolite.runs._forms import Session
-from theodolite.runs._measurer import answer_key
+from theodolite.runs._measurer import Reuse, answer_key
 from theodolite.runs._run import Run
 from theodolite.runs._store import Tally
 from theodolite.types import Item, Record
@@ -56,8 +56,8 @@ class Engine(Protocol):
         ...
 
     @property
-    def sees_hints(self) -> bool:
-        """Whether its measurer's results depend on hints."""
+    def reuse(self) -> Reuse:
+        """When one item's record may serve another."""
         ...
 
     def work(self, tasks: Iterator[Task], sink: Sink) -> None:
@@ -113,7 +113,7 @@ def measure(run: Run, engine: Engine, options: MeasureOptions = _PLAIN) -> Tally
 
     def tasks() -> Iterator[Task]:
         for seq, item, is_retry in run.store.pending(limit=options.limit):
-            key = answer_key(engine.identity, item, sees_hints=engine.sees_hints)
+            key = answer_key(engine.identity, item, engine.reuse)
             task = Task(seq, item, key, is_retry)
             known = _known_answer(run, options.cache, task.key)
             if known is None:

@@ -28,7 +28,7 @@ class LocalEngine:
             raise UsageError(f"--workers must be at least 1, not {workers}")
         self.measurer = measurer
         self.identity = measurer.identity
-        self.sees_hints = measurer.sees_hints
+        self.reuse = measurer.reuse
         self.workers = workers or measurer.batch_size
 
     def work(self, tasks: Iterator[Task], sink: Sink) -> None:

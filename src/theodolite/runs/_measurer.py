@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol, TypeAlias, runtime_checkable
+from typing import Literal, Protocol, TypeAlias, runtime_checkable
 
 from theodolite.types import Item, Record, content_hash
 
 _KEY_VERSION = 1
+
+Reuse: TypeAlias = Literal["same request", "same request and hint", "never"]
+"""An answer serves every item with the same request; a scripted model's also depends on the hint; a record that holds
+more than an answer (relevance maps, say) serves its own item alone."""
 
 
 @runtime_checkable
@@ -25,8 +29,8 @@ class Measurer(Protocol):
         ...
 
     @property
-    def sees_hints(self) -> bool:
-        """Whether its results depend on `Request.hint`, as a scripted model's may."""
+    def reuse(self) -> Reuse:
+        """When one item's record may serve another."""
         ...
 
     def measure(self, items: Sequence[Item]) -> Sequence[Record]:
@@ -59,12 +63,12 @@ MeasurerFactory: TypeAlias = Callable[[], Measurer]
 """Makes a measurer, in this process or in a worker's."""
 
 
-def answer_key(identity: str, item: Item, *, sees_hints: bool) -> str | None:
+def answer_key(identity: str, item: Item, reuse: Reuse) -> str | None:
     """The cache key of an item: over the model, the messages, the picture bytes and the parameters.
 
-    None where the answer may not be reused, because it would be drawn anew.
+    None where the answer may not be reused: where it would be drawn anew, or where more than an answer is measured.
     """
-    if not item.request.is_deterministic:
+    if reuse == "never" or not item.request.is_deterministic:
         return None
-    hint = dict(item.request.hint) if sees_hints else None
+    hint = dict(item.request.hint) if reuse == "same request and hint" else None
     return content_hash([_KEY_VERSION, identity, item.request.digest, list(item.options), hint])

@@ -17,7 +17,7 @@ from typing import Any
 from theodolite.errors import MissingExtraError, ModelError, TheodoliteError, UsageError
 from theodolite.runs._batch import failed_record, measure_batch
 from theodolite.runs._engine import EngineName, Sink, Task
-from theodolite.runs._measurer import Measurer, MeasurerFactory
+from theodolite.runs._measurer import Measurer, MeasurerFactory, Reuse
 from theodolite.types import Item, Message, Picture, Record, Request
 
 _DEATHS = 2
@@ -35,9 +35,9 @@ class _Worker:
         """Opened at the first call, not with the actor: an error then reaches us as it was raised."""
         return self.factory()
 
-    def describe(self) -> tuple[str, int, bool]:
-        """The measurer's identity, batch size, and whether it sees hints."""
-        return self.measurer.identity, self.measurer.batch_size, self.measurer.sees_hints
+    def describe(self) -> tuple[str, int, Reuse]:
+        """The measurer's identity, batch size and rule of reuse."""
+        return self.measurer.identity, self.measurer.batch_size, self.measurer.reuse
 
     def measure(self, items: list[Item]) -> list[Record]:
         """Measures a batch."""
@@ -65,7 +65,7 @@ class RayEngine:
         self._actor_class = self._ray.remote(_Worker)
         self._gpus = 1 if self._ray.cluster_resources().get("GPU", 0) >= workers else 0
         self._actors = [self._new_actor() for _ in range(workers)]
-        self.identity, self._batch_size, self.sees_hints = self._described()
+        self.identity, self._batch_size, self.reuse = self._described()
 
     def work(self, tasks: Iterator[Task], sink: Sink) -> None:
         """Keeps every worker busy with one batch; a batch whose worker dies goes to another."""
@@ -123,9 +123,9 @@ class RayEngine:
     def _new_actor(self) -> Any:
         return self._actor_class.options(num_cpus=1, num_gpus=self._gpus).remote(self._factory)
 
-    def _described(self) -> tuple[str, int, bool]:
+    def _described(self) -> tuple[str, int, Reuse]:
         try:
-            described: tuple[str, int, bool] = self._ray.get(self._actors[0].describe.remote())
+            described: tuple[str, int, Reuse] = self._ray.get(self._actors[0].describe.remote())
         except self._ray.exceptions.RayTaskError as error:
             self.close()
             raise _cause(error) from None

@@ -95,9 +95,13 @@ class Run:
             self._plan(chunk) for chunk in iter(lambda: list(itertools.islice(waiting, _PLAN_CHUNK)), [])
         )
 
-    def results(self) -> Iterator[Result]:
-        """Every item of the plan with what is known of it, in plan order, a few at a time in memory."""
-        return self.store.results()
+    def results(self, *, arrays: bool = False) -> Iterator[Result]:
+        """Every item of the plan with what is known of it, in plan order, a few at a time in memory.
+
+        Args:
+            arrays: whether to read the records' arrays too.
+        """
+        return self.store.results(arrays=arrays)
 
     def tally(self) -> Tally:
         """How far the run is."""

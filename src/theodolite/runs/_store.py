@@ -11,11 +11,15 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from theodolite.errors import StorageError
 from theodolite.runs._forms import SCHEMA_VERSION, choice_from_json, choice_to_json, item_from_row
@@ -57,6 +61,14 @@ CREATE TABLE parsed (
     status TEXT NOT NULL,
     value TEXT NOT NULL,
     PRIMARY KEY (seq, parser)
+) WITHOUT ROWID;
+CREATE TABLE arrays (
+    seq INTEGER NOT NULL REFERENCES items (seq),
+    name TEXT NOT NULL,
+    dtype TEXT NOT NULL,
+    shape TEXT NOT NULL,
+    data BLOB NOT NULL,
+    PRIMARY KEY (seq, name)
 ) WITHOUT ROWID;
 CREATE TABLE sessions (started TEXT NOT NULL, session TEXT NOT NULL);
 """
@@ -195,6 +207,20 @@ class Store:
                 "WHERE status = 'failed'",
                 [(seq, *_record_row(record), key, now) for seq, key, record in records],
             )
+            self._db.executemany(
+                "INSERT OR REPLACE INTO arrays VALUES (?, ?, ?, ?, ?)",
+                (
+                    (
+                        seq,
+                        name,
+                        array.dtype.str,
+                        canonical_json(array.shape),
+                        zlib.compress(array.tobytes(), 1),
+                    )
+                    for seq, _, record in records
+                    for name, array in record.arrays.items()
+                ),
+            )
 
     def find_answer(self, key: str) -> Record | None:
         """An answered record of the same key in this run."""
@@ -205,8 +231,12 @@ class Store:
             ).fetchone()
         return None if row is None else _record_from_row("", row)
 
-    def results(self) -> Iterator[Result]:
-        """Every item of the plan with what is known of it, in plan order."""
+    def results(self, *, arrays: bool = False) -> Iterator[Result]:
+        """Every item of the plan with what is known of it, in plan order.
+
+        Args:
+            arrays: whether to read the records' arrays too.
+        """
         last = 0
         while True:
             with self._errors():
@@ -221,6 +251,8 @@ class Store:
             for seq, item_id, name, request, options, meta, *record in page:
                 item = item_from_row((name, request, options, meta), self.folder)
                 found = None if record[0] is None else _record_from_row(item_id, record)
+                if arrays and found is not None:
+                    found = replace(found, arrays=self._arrays(seq))
                 readings = tuple(Parsed(item_id, *columns) for columns in parsed.get(seq, ()))
                 yield Result(seq, item, found, readings)
             last = page[-1][0]
@@ -262,6 +294,16 @@ class Store:
         ):
             found.setdefault(seq, []).append((parser, status, json.loads(value)))
         return found
+
+    def _arrays(self, seq: int) -> dict[str, NDArray[Any]]:
+        with self._errors():
+            rows = self._db.execute(
+                "SELECT name, dtype, shape, data FROM arrays WHERE seq = ?", (seq,)
+            ).fetchall()
+        return {
+            name: np.frombuffer(zlib.decompress(data), np.dtype(dtype)).reshape(json.loads(shape))
+            for name, dtype, shape, data in rows
+        }
 
     def _count(self, table: str) -> int:
         return int(self._db.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0])  # noqa: S608 - our own name
