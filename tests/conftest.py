@@ -11,6 +11,9 @@ from fault_server import FaultServer
 
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["TOKENIZERS_PARALLELISM"] = "false"
+os.environ["OMP_NUM_THREADS"] = (
+    "1"  # tiny models, and several test processes: more threads only get in each other's way
+)
 
 
 @pytest.fixture(autouse=True)

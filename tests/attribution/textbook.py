@@ -11,8 +11,8 @@ class Textbook:
         self.inputs = checkpoint.encode([checkpoint.prompt(request)], [request], padding_side="left")
         self.option_ids = torch.tensor(option_ids)
 
-    def run(self):
-        """Logits of the options, attentions (heads, N, N) and hidden states (N, D), all in one graph."""
+    def run(self, attention="sdpa"):
+        """Logits of the options, attentions (heads, N, N) if eager, and hidden states (N, D), all in one graph."""
         kept = {}
 
         def keep_features(module, positional, named):
@@ -21,7 +21,7 @@ class Textbook:
 
         handle = self.projector().register_forward_pre_hook(keep_features, with_kwargs=True)
         before = self.model.config.get_text_config()._attn_implementation
-        self.model.config.get_text_config()._attn_implementation = "eager"
+        self.model.config.get_text_config()._attn_implementation = attention
         try:
             output = self.model(
                 **self.inputs, use_cache=False, output_attentions=True, output_hidden_states=True
@@ -44,7 +44,7 @@ class Textbook:
 
     def chefer(self, option):
         """The whole matrix R, layer by layer from the bottom."""
-        logits, attentions, _, _ = self.run()
+        logits, attentions, _, _ = self.run("eager")
         gradients = torch.autograd.grad(logits[option], attentions)
         identity = torch.eye(attentions[0].shape[-1], dtype=attentions[0].dtype)
         plain, normalised = identity.clone(), identity.clone()
@@ -58,7 +58,7 @@ class Textbook:
 
     def rollout(self):
         joint = None
-        for attention in self.run()[1]:
+        for attention in self.run("eager")[1]:
             step = attention[0].mean(dim=0) + torch.eye(attention.shape[-1], dtype=attention.dtype)
             step = step / step.sum(dim=-1, keepdim=True)
             joint = step if joint is None else step @ joint
