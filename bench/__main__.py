@@ -3,13 +3,14 @@
 import sys
 from collections.abc import Callable, Iterator
 
-from bench import client, memory, store
+from bench import client, compass_projection, memory, store
 from bench.figure import Figure
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
     "store": store.run,
     "memory": memory.run,
     "client": client.run,
+    "compass": compass_projection.run,
 }
 
 

@@ -1,0 +1,46 @@
+"""What projecting relevance into compasses costs: the re-centring control of 300 samples, 4 maps each, 100 centres."""
+
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from bench.figure import Figure
+from theodolite.compass import PAPER, SOUND, Compass, ProjectionOptions, TokenMap, project_batch
+from theodolite.geometry import Box, TokenGrid
+
+SAMPLES, CONDITIONS, CENTRES = 300, 4, 100
+SIZE_PX, SHAPE = (644, 476), (17, 23)
+
+
+def run() -> Iterator[Figure]:
+    """The four maps of a sample on one geometry (target logits), and each map with centres of its own."""
+    shared = _seconds(lambda: _project(SAMPLES, CONDITIONS, PAPER))
+    yield Figure("120,000 projections, 4 maps share their centres", shared, "s", at_most=2.0)
+    apart = _seconds(lambda: _project(SAMPLES * CONDITIONS, 1, PAPER))
+    yield Figure("120,000 projections, each map its own centres", apart, "s", at_most=2.0)
+    sound = _seconds(lambda: _project(SAMPLES, CONDITIONS, SOUND))
+    yield Figure("120,000 sound projections, 4 maps share centres", sound, "s")
+
+
+def _project(samples: int, maps: int, options: ProjectionOptions) -> Compass:
+    rng = np.random.default_rng(0)
+    grid = TokenGrid.regular(SIZE_PX, SHAPE)
+    values = rng.random((samples, maps, grid.n_tokens))
+    return project_batch(
+        [TokenMap(each, grid) for each in values],
+        references=[Box(100, 100, 200, 200)] * samples,
+        targets=[Box(400, 250, 500, 350)] * samples,
+        centres_px=rng.random((samples, CENTRES, 2)) * SIZE_PX,
+        options=options,
+    )
+
+
+def _seconds(work: Callable[[], Compass]) -> float:
+    """Of the projections and their readouts; everything that a control needs of them."""
+    started = time.perf_counter()
+    compass = work()
+    compass.dae_deg()
+    compass.dae_deg("mean")
+    assert compass.is_kept.sum() == SAMPLES * CONDITIONS * CENTRES
+    return time.perf_counter() - started

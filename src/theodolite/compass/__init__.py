@@ -1,0 +1,52 @@
+"""Is a model's relevance organised by the direction that was asked for, or by the layout of the picture?
+
+Relevance on image tokens is projected around a reference object into a distribution over directions (CREG); its peak is
+held against the true direction to the target. A map that knows nothing scores well on real pictures, so every figure is
+read beside the uniform map's, and beside the share of relevance that is on the picture at all.
+
+- data: `Pair`, `read_pairs`, `write_pairs`; `theodolite.compass.sources` makes them from COCO, GQA, VSR, WhatsUp
+- questions: `PROMPTS`, `Prompt`, `development_split`
+- projection: `project`, `project_batch` with `PAPER` or `SOUND`; readouts are methods of `Compass`
+- beside it: `evidence`; `theodolite.compass.baselines` holds what needs no model
+"""
+
+from __future__ import annotations
+
+from theodolite.compass._compass import Compass
+from theodolite.compass._directions import CARDINAL, EIGHT, Vocabulary
+from theodolite.compass._evidence import Evidence, evidence
+from theodolite.compass._exclusions import DegenerateError, Exclusion
+from theodolite.compass._options import PAPER, SOUND, ProjectionOptions
+from theodolite.compass._pair_files import read_pairs, write_pairs
+from theodolite.compass._pairs import Pair, Region
+from theodolite.compass._projection import project, project_batch
+from theodolite.compass._prompts import PROMPTS, Prompt, development_split
+from theodolite.compass._readouts import direction_alignment_error, label_of
+from theodolite.compass._token_map import OnGrid, TokenMap
+
+__all__ = [
+    "CARDINAL",
+    "EIGHT",
+    "PAPER",
+    "PROMPTS",
+    "SOUND",
+    "Compass",
+    "DegenerateError",
+    "Evidence",
+    "Exclusion",
+    "OnGrid",
+    "Pair",
+    "ProjectionOptions",
+    "Prompt",
+    "Region",
+    "TokenMap",
+    "Vocabulary",
+    "development_split",
+    "direction_alignment_error",
+    "evidence",
+    "label_of",
+    "project",
+    "project_batch",
+    "read_pairs",
+    "write_pairs",
+]

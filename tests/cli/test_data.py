@@ -1,0 +1,160 @@
+import json
+
+import pytest
+
+from theodolite.cli import main
+from theodolite.compass import read_pairs
+from theodolite.compass.sources import coloured_squares
+
+
+@pytest.fixture
+def coco(shared_data):
+    return [
+        "data",
+        "coco-pairs",
+        "--annotations",
+        str(shared_data / "coco_tiny_val/instances.json"),
+        "--images",
+        str(shared_data / "coco_tiny_val/images"),
+    ]
+
+
+def words(capsys):
+    captured = capsys.readouterr()
+    return " ".join(captured.out.split()), " ".join(captured.err.split())
+
+
+def test_coco_pairs_are_written_with_their_pictures(coco, tmp_path, capsys):
+    assert main([*coco, "--out", str(tmp_path / "pairs")]) == 0
+    out, err = words(capsys)
+    assert "candidates 15348" in out
+    assert "– too near each other 40" in out
+    assert "kept 178 on 35 pictures: 66 left, 66 right, 23 above, 23 below" in out
+    assert "wrote 178 pairs" in err
+    pairs = read_pairs(tmp_path / "pairs")
+    assert len(pairs) == 178
+    assert len(list((tmp_path / "pairs" / "pictures").iterdir())) == 35
+    assert main(["data", "check", str(tmp_path / "pairs")]) == 0
+    assert "178 pairs on 35 pictures" in words(capsys)[1]
+
+
+def test_a_sample_may_only_point_at_its_pictures(coco, tmp_path, capsys, shared_data):
+    more = ["--n", "40", "--seed", "3", "--min-margin", "10", "--no-copy", "--json"]
+    assert main([*coco, "--out", str(tmp_path), *more]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["kept"] == 40
+    assert set(report["directions"].values()) == {10}
+    assert report["parameters"]["min_margin_deg"] == 10
+    assert report["excluded"]["too near a border between directions"] > 0
+    assert [path.name for path in tmp_path.iterdir()] == ["pairs.jsonl"]
+    assert main(["data", "check", str(tmp_path)]) == 2
+    images = str(shared_data / "coco_tiny_val/images")
+    assert main(["data", "check", str(tmp_path), "--images", images, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["directions"] == {
+        "above": 10,
+        "below": 10,
+        "left": 10,
+        "right": 10,
+    }
+
+
+def test_the_audit_of_vsr(shared_data, tmp_path, capsys):
+    captions = ["data", "vsr", "--data", str(shared_data / "vsr")]
+    assert main(captions) == 0
+    out, err = words(capsys)
+    assert "test 2195 1181 369" in out
+    assert "dev 1097 564 187" in out
+    assert "train 7680 3876 1183" in out
+    assert "1739 say one of the four directions" in err
+    assert main([*captions, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["splits"][0]["positives"] == 1181
+    boxes = ["--annotations", str(shared_data / "coco_tiny_val/instances.json")]
+    images = ["--images", str(shared_data / "coco_tiny_val/images")]
+    assert main([*captions, "--out", str(tmp_path)]) == 2
+    assert "need --annotations and --images" in words(capsys)[1]
+    how = ["--boxes", "largest", "--no-agree", "--names", "substring"]
+    assert main([*captions, *boxes, *images, *how, "--out", str(tmp_path / "pairs")]) == 0
+    out, _ = words(capsys)
+    assert "kept 1 on 1 pictures" in out
+    assert read_pairs(tmp_path / "pairs")[0].meta["caption"] == "The oven is under the sandwich."
+    assert main([*captions, *boxes, *images, *how, "--out", str(tmp_path / "more"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["audit"]["splits"][0]["matched"] == 1
+
+
+def test_scene_graphs_and_whatsup(tmp_path, capsys):
+    (pair,) = coloured_squares(1).pairs
+    (tmp_path / "images").mkdir()
+    (tmp_path / "images" / "1.jpg").write_bytes(pair.picture.read())
+    a, b = pair.reference.box, pair.target.box
+    regions = {"blue": (a, []), "red": (b, [{"name": "to the right of", "object": "blue"}])}
+    graph = {
+        "1": {
+            "width": 448,
+            "height": 448,
+            "objects": {
+                name: {"name": name, "x": box.x0, "y": box.y0, "w": 60, "h": 60, "relations": relations}
+                for name, (box, relations) in regions.items()
+            },
+        }
+    }
+    (tmp_path / "graphs.json").write_text(json.dumps(graph))
+    images = ["--images", str(tmp_path / "images")]
+    gqa = [
+        "data",
+        "gqa",
+        "--scene-graphs",
+        str(tmp_path / "graphs.json"),
+        *images,
+        "--out",
+        str(tmp_path / "gqa"),
+    ]
+    assert main([*gqa, "--min-area", "0.001"]) == 0
+    assert "kept 1 on 1 pictures: 0 left, 1 right" in words(capsys)[0]
+    boxes = {
+        "images": [{"id": 1, "file_name": "1.jpg", "width": 448, "height": 448}],
+        "annotations": [
+            {"image_id": 1, "category_id": i, "bbox": [box.x0, box.y0, 40, 40]}
+            for i, box in enumerate((a, b))
+        ],
+        "categories": [{"id": 0, "name": "blue square"}, {"id": 1, "name": "red square"}],
+    }
+    (tmp_path / "boxes.json").write_text(json.dumps(boxes))
+    items = [{"image_path": "1.jpg", "caption_options": ["A red square to the right of a blue square"]}]
+    (tmp_path / "whatsup.json").write_text(json.dumps(items))
+    whatsup = [
+        "data",
+        "whatsup",
+        "--data",
+        str(tmp_path / "whatsup.json"),
+        *images,
+        "--out",
+        str(tmp_path / "w"),
+    ]
+    assert main(whatsup) == 2
+    assert "have no boxes" in words(capsys)[1]
+    assert main([*whatsup, "--annotations", str(tmp_path / "boxes.json"), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["directions"]["right"] == 1
+
+
+def test_squares_are_drawn(tmp_path, capsys):
+    assert main(["data", "squares", "--n", "12", "--angles", "4", "--out", str(tmp_path)]) == 0
+    assert "kept 12 on 12 pictures: 3 left, 3 right, 3 above, 3 below" in words(capsys)[0]
+    assert {pair.group for pair in read_pairs(tmp_path)} == {"0°", "90°", "180°", "270°"}
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        (["--n", "300"], "300 balanced pairs need 75 'above', and there are 23; take --n 92 at most"),
+        (["--area", "hull"], "area_of must be one of box, mask"),
+        (["--min-area", "0.9"], "areas must satisfy"),
+        (["--images", "/nowhere"], "there is no folder of pictures /nowhere"),
+        (["--annotations", "/nowhere.json"], "cannot read the annotations /nowhere.json"),
+    ],
+)
+def test_errors_are_one_sentence(coco, tmp_path, capsys, command, message):
+    assert main([*coco, "--out", str(tmp_path / "out"), *command]) == 2
+    _, err = words(capsys)
+    assert err.startswith("error: ")
+    assert message in err
+    assert not (tmp_path / "out").exists()
