@@ -96,9 +96,10 @@ def _attributions(
             for row, found in zip(maps, _maps(evidence, method, target), strict=True):
                 row.extend(found)
     logits = evidence.logits.double().cpu().numpy()
+    normal = evidence.log_normaliser.double().cpu().numpy()
     return [
-        Attribution(tuple(each), row, tuple(own))
-        for each, row, own in zip(options, logits, maps, strict=True)
+        Attribution(tuple(each), row, row - total, tuple(own))
+        for each, row, total, own in zip(options, logits, normal, maps, strict=True)
     ]
 
 

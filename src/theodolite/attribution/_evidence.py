@@ -29,6 +29,8 @@ class Evidence:
 
     logits: torch.Tensor
     """Of the options' first tokens at the last position, (batch, options), float32."""
+    log_normaliser: torch.Tensor
+    """Of the whole vocabulary at the last position, (batch,): log-probabilities are logits minus this."""
     targets: Targets
     is_token: torch.Tensor
     """Where the prompt has real tokens, (batch, tokens)."""

@@ -64,6 +64,8 @@ class Attribution:
     options: tuple[str, ...]
     logits: NDArray[np.float64]
     """Shape (options,): the logit of each option's first token at the last position."""
+    log_probabilities: NDArray[np.float64]
+    """Shape (options,): the same as log-probabilities over the whole vocabulary."""
     maps: tuple[RelevanceMap, ...]
 
     @property

@@ -120,6 +120,7 @@ class SharedPass:
             check_seen(self._recorder, len(self.decoder.layers))
         evidence = Evidence(
             logits=logits.detach(),
+            log_normaliser=torch.logsumexp(wide(output.logits[:, -1].detach()), dim=-1),
             targets=Targets.choose(logits.detach(), wanted, gold),
             is_token=batch.inputs["attention_mask"].bool(),
             placed=batch.placed,

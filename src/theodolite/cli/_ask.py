@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, cast
+from typing import Annotated, cast
 
 import typer
 from rich.text import Text
@@ -18,10 +18,10 @@ from theodolite.ask import (
 )
 from theodolite.ask import write_questions as write
 from theodolite.cli import _options as o
-from theodolite.cli._measuring import HowToMeasure, exit_if_failed, measure_plan
+from theodolite.cli._measuring import Asked, HowToMeasure, exit_if_failed, measure_plan
 from theodolite.cli._output import note, out, p_value, percent, points, print_json, print_table
 from theodolite.errors import UsageError
-from theodolite.models import Answering
+from theodolite.models import Answering, ask_factory
 from theodolite.runs import Run
 
 app = typer.Typer(no_args_is_help=True, help="Your own questions: does the picture matter to the answers?")
@@ -60,17 +60,21 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     """Ask a model, store every answer, and score. The same command goes on where it stopped."""
     chosen = _settings(settings)
     questions = read_questions(data)
-    asked: dict[str, Any] = {
-        "instrument": "ask",
-        "seed": seed,
+    answering = _answering(answer)
+    settings_asked = {
         "data": str(data.absolute()),
         "settings": chosen,
-        "answer": _answering(answer),
+        "answer": answering,
         "max_tokens": max_tokens,
     }
     items = plan_questions(questions, settings=chosen, seed=seed, max_tokens=max_tokens)
-    how = HowToMeasure(engine, workers, ray_address, cache, limit)
-    tally = measure_plan(folder, model, items, asked, how, answering=_answering(answer))
+    tally = measure_plan(
+        folder,
+        Asked("ask", model, seed, settings_asked),
+        items,
+        ask_factory(model, answering),
+        HowToMeasure(engine, workers, ray_address, cache, limit),
+    )
     score(folder, seed=seed, json=json)
     exit_if_failed(tally, folder)
 

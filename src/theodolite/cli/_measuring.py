@@ -13,7 +13,6 @@ import typer
 from theodolite import __version__
 from theodolite.cli._output import note, progress_bar
 from theodolite.errors import UsageError
-from theodolite.models import Answering, ask_factory
 from theodolite.runs import (
     AnswerCache,
     Engine,
@@ -56,40 +55,42 @@ def open_engine(factory: MeasurerFactory, how: HowToMeasure) -> Engine:
     return LocalEngine(factory(), workers=how.workers)
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What makes a run this run and no other."""
+
+    instrument: str
+    model: str
+    seed: int
+    settings: dict[str, Any]
+
+
 def measure_plan(
-    folder: Path,
-    model: str,
-    items: Iterable[Item],
-    asked: dict[str, Any],
-    how: HowToMeasure,
-    *,
-    answering: Answering = "write",
+    folder: Path, asked: Asked, items: Iterable[Item], factory: MeasurerFactory, how: HowToMeasure
 ) -> Tally:
     """Starts the run or takes it up, plans the items, and measures what is pending.
 
     Args:
         folder: of the run.
-        model: its name.
+        asked: instrument, model, seed and settings.
         items: the plan.
-        asked: ``instrument``, ``seed`` and the settings that make it this run and no other.
+        factory: of what measures them.
         how: engine, workers, cache, limit.
-        answering: in words or by choice.
     """
-    instrument, seed = asked.pop("instrument"), asked.pop("seed")
     with ExitStack() as stack:
-        engine = stack.enter_context(closing(open_engine(ask_factory(model, answering), how)))
+        engine = stack.enter_context(closing(open_engine(factory, how)))
         info = RunInfo(
-            instrument=instrument,
-            model=model,
+            instrument=asked.instrument,
+            model=asked.model,
             identity=engine.identity,
-            settings=asked,
-            seed=seed,
+            settings=asked.settings,
+            seed=asked.seed,
             theodolite=__version__,
         )
         run = stack.enter_context(Run.start(folder, info))
         cache = stack.enter_context(AnswerCache(how.cache)) if how.cache is not None else None
         run.plan(items)
-        bar = stack.enter_context(progress_bar(f"{instrument} {model}", how.limit))
+        bar = stack.enter_context(progress_bar(f"{asked.instrument} {asked.model}", how.limit))
         return measure(run, engine, MeasureOptions(limit=how.limit, cache=cache, progress=bar))
 
 
