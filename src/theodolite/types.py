@@ -169,7 +169,9 @@ class Picture:
                 width, height = opened.size
                 is_turned = opened.getexif().get(_ORIENTATION, 1) in {5, 6, 7, 8}
         except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-            raise UsageError(f"not a picture that can be read: {self.path or self.digest}: {error}") from error
+            raise UsageError(
+                f"not a picture that can be read: {self.path or self.digest}: {error}"
+            ) from error
         return (height, width) if is_turned else (width, height)
 
     @property

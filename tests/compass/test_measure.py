@@ -58,7 +58,11 @@ def test_a_run_holds_what_attribution_gives(tmp_path, name, pairs):
             else:
                 assert stored.text_mass == pytest.approx(relevance.text_mass, rel=1e-4)
         np.testing.assert_allclose(sample.logits, each.logits, rtol=1e-4, atol=1e-4)
-        assert (sample.direction, sample.reference, sample.target) == (pair.direction, pair.reference, pair.target)
+        assert (sample.direction, sample.reference, sample.target) == (
+            pair.direction,
+            pair.reference,
+            pair.target,
+        )
         assert sample.size_px == pair.size_px
         assert sample.is_correct == (sample.predicted == sample.gold)
 

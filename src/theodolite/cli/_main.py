@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from theodolite import __version__
-from theodolite.cli import _ask, _data, _models, _runs
+from theodolite.cli import _ask, _compass, _data, _models, _runs
 from theodolite.cli._output import err, out
 from theodolite.errors import TheodoliteError
 
@@ -23,6 +23,7 @@ app = typer.Typer(
     epilog="Exit status: 0 done, 1 done but some items failed, 2 something was wrong, 130 interrupted (go on with the same command).",
 )
 app.add_typer(_ask.app, name="ask")
+app.add_typer(_compass.app, name="compass")
 app.add_typer(_data.app, name="data")
 app.add_typer(_models.app, name="models")
 app.add_typer(_runs.app, name="runs")

@@ -7,6 +7,7 @@ read beside the uniform map's, and beside the share of relevance that is on the 
 - data: `Pair`, `read_pairs`, `write_pairs`; `theodolite.compass.sources` makes them from COCO, GQA, VSR, WhatsUp
 - questions: `PROMPTS`, `Prompt`, `development_split`
 - projection: `project`, `project_batch` with `PAPER` or `SOUND`; readouts are methods of `Compass`
+- measuring: `plan_pairs`, `attribution_factory`, `read_samples`
 - beside it: `evidence`; `theodolite.compass.baselines` holds what needs no model
 """
 
@@ -16,12 +17,15 @@ from theodolite.compass._compass import Compass
 from theodolite.compass._directions import CARDINAL, EIGHT, Vocabulary
 from theodolite.compass._evidence import Evidence, evidence
 from theodolite.compass._exclusions import DegenerateError, Exclusion
+from theodolite.compass._measure import TARGETS, AttributionMeasurer, attribution_factory, map_key
 from theodolite.compass._options import PAPER, SOUND, ProjectionOptions
 from theodolite.compass._pair_files import read_pairs, write_pairs
 from theodolite.compass._pairs import Pair, Region
+from theodolite.compass._plan import pair_item, plan_pairs
 from theodolite.compass._projection import project, project_batch
 from theodolite.compass._prompts import PROMPTS, Prompt, development_split
 from theodolite.compass._readouts import direction_alignment_error, label_of
+from theodolite.compass._samples import Sample, read_samples
 from theodolite.compass._token_map import OnGrid, TokenMap
 
 __all__ = [
@@ -30,6 +34,8 @@ __all__ = [
     "PAPER",
     "PROMPTS",
     "SOUND",
+    "TARGETS",
+    "AttributionMeasurer",
     "Compass",
     "DegenerateError",
     "Evidence",
@@ -39,14 +45,20 @@ __all__ = [
     "ProjectionOptions",
     "Prompt",
     "Region",
+    "Sample",
     "TokenMap",
     "Vocabulary",
+    "attribution_factory",
     "development_split",
     "direction_alignment_error",
     "evidence",
     "label_of",
+    "map_key",
+    "pair_item",
+    "plan_pairs",
     "project",
     "project_batch",
     "read_pairs",
+    "read_samples",
     "write_pairs",
 ]
