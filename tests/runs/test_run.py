@@ -323,7 +323,7 @@ def test_arrays_are_kept_beside_their_record(tmp_path, info):
     given = {
         "map": np.arange(6, dtype=np.float32).reshape(2, 3),
         "empty": np.zeros((0, 4)),
-        "one": np.array(True),
+        "one": np.array(1.5),
     }
 
     class Mapping(Counting):
