@@ -4,8 +4,6 @@ import pytest
 from theodolite.models import open_model
 from theodolite.types import Picture, Request
 
-OPTIONS = ("1", "2", "3", "4")
-
 
 @pytest.fixture(scope="session", params=["llava", "qwen2_vl"])
 def model(request, tiny_llava, tiny_qwen2_vl):

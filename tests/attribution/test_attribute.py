@@ -5,8 +5,8 @@ import gc
 import numpy as np
 import pytest
 import torch
+from textbook import OPTIONS
 
-from conftest import OPTIONS
 from theodolite.attribution import Method, Need, RelevanceMap, attribute, find_methods
 from theodolite.attribution._flow import AttentionCall, GradientFlow, roll_out
 from theodolite.attribution._pass import option_tokens

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 import torch
+from textbook import OPTIONS
 
-from conftest import OPTIONS
 from theodolite.attribution import attribute, captum_method
 from theodolite.errors import UsageError
 

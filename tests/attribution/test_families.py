@@ -2,9 +2,8 @@
 
 import numpy as np
 import pytest
-from textbook import Textbook
+from textbook import OPTIONS, Textbook
 
-from conftest import OPTIONS
 from theodolite.attribution import attribute
 from theodolite.attribution._pass import option_tokens
 from theodolite.models import find_family, open_model

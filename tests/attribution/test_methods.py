@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from textbook import Textbook
+from textbook import OPTIONS, Textbook
 
-from conftest import OPTIONS
 from theodolite.attribution import attribute, find_methods
 from theodolite.attribution._pass import option_tokens
 

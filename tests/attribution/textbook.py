@@ -2,6 +2,8 @@
 
 import torch
 
+OPTIONS = ("1", "2", "3", "4")
+
 
 class Textbook:
     """One request through a checkpoint with eager attention, everything kept."""
