@@ -6,6 +6,7 @@ import shutil
 import sqlite3
 import subprocess
 import sys
+import zlib
 
 import pytest
 
@@ -214,3 +215,28 @@ def test_a_moved_run_is_read_with_its_pictures(tmp_path, info):
     shutil.move(tmp_path / "run", tmp_path / "elsewhere")
     with Run.open(tmp_path / "elsewhere") as run:
         assert all(result.item.request.pictures[0].size == (4, 4) for result in run.results())
+
+
+@pytest.mark.parametrize(
+    ("dtype", "shape", "data"),
+    [
+        ("<f8", "[2]", zlib.compress(bytes(1 << 22))),  # a bomb: far more than the shape says
+        ("<f8", "[3]", zlib.compress(bytes(16))),
+        ("<f8", "[1099511627776]", zlib.compress(bytes(16))),
+        ("<f8", "[-1]", zlib.compress(bytes(16))),
+        ("<f8", "{}", zlib.compress(b"")),
+        ("O", "[2]", zlib.compress(bytes(16))),
+        ("nonsense", "[2]", zlib.compress(bytes(16))),
+        ("<f8", "[2]", zlib.compress(bytes(16))[:-5]),
+        ("<f8", "[2]", b"not zlib"),
+    ],
+)
+def test_a_foreign_array_is_refused(tmp_path, info, dtype, shape, data):
+    with Run.start(tmp_path / "run", info) as run:
+        run.plan(items(1))
+        measure(run, LocalEngine(Counting()))
+    with sqlite3.connect(next((tmp_path / "run").glob("*.sqlite"))) as db:
+        db.execute("INSERT INTO arrays SELECT seq, 'map', ?, ?, ? FROM records", (dtype, shape, data))
+    db.close()
+    with Run.open(tmp_path / "run") as run, pytest.raises(StorageError, match="damaged or foreign"):
+        list(run.results(arrays=True))

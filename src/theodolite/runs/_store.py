@@ -11,17 +11,16 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.errors import StorageError
+from theodolite.runs._arrays import pack, unpack
 from theodolite.runs._forms import SCHEMA_VERSION, choice_from_json, choice_to_json, item_from_row
 from theodolite.types import Item, Json, Record, Response, canonical_json
 
@@ -210,13 +209,7 @@ class Store:
             self._db.executemany(
                 "INSERT OR REPLACE INTO arrays VALUES (?, ?, ?, ?, ?)",
                 (
-                    (
-                        seq,
-                        name,
-                        array.dtype.str,
-                        canonical_json(array.shape),
-                        zlib.compress(array.tobytes(), 1),
-                    )
+                    (seq, name, *pack(array))
                     for seq, _, record in records
                     for name, array in record.arrays.items()
                 ),
@@ -300,10 +293,7 @@ class Store:
             rows = self._db.execute(
                 "SELECT name, dtype, shape, data FROM arrays WHERE seq = ?", (seq,)
             ).fetchall()
-        return {
-            name: np.frombuffer(zlib.decompress(data), np.dtype(dtype)).reshape(json.loads(shape))
-            for name, dtype, shape, data in rows
-        }
+        return {name: unpack(*columns) for name, *columns in rows}
 
     def _count(self, table: str) -> int:
         return int(self._db.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0])  # noqa: S608 - our own name
