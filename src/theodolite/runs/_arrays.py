@@ -37,16 +37,19 @@ def unpack(dtype: str, shape: str, data: bytes) -> NDArray[Any]:
     array([[1., 2.]])
     """
     try:
-        kind, sides = np.dtype(dtype), json.loads(shape)
-        size = math.prod(sides) * kind.itemsize
-        if kind.kind not in "biuf" or not all(type(side) is int and side >= 0 for side in sides):
-            raise StorageError(f"an array of {dtype} and shape {shape}")
-        if size > LARGEST_BYTES:
-            raise StorageError(f"an array of {size} bytes")
-        inflater = zlib.decompressobj()
-        raw = inflater.decompress(data, size + 1)
-        if len(raw) != size or not inflater.eof:
-            raise StorageError(f"{len(data)} bytes that do not hold the shape {shape}")
-        return np.frombuffer(raw, kind).reshape(sides)
-    except (TypeError, ValueError, zlib.error, StorageError) as error:
+        return _unpack(np.dtype(dtype), json.loads(shape), data)
+    except (TypeError, ValueError, zlib.error) as error:
         raise StorageError(f"a stored array is damaged or foreign ({error})") from error
+
+
+def _unpack(kind: np.dtype[Any], sides: list[int], data: bytes) -> NDArray[Any]:
+    if kind.kind not in "biuf" or not all(type(side) is int and side >= 0 for side in sides):
+        raise ValueError(f"{kind} of shape {sides}")
+    size = math.prod(sides) * kind.itemsize
+    if size > LARGEST_BYTES:
+        raise ValueError(f"{size} bytes")
+    inflater = zlib.decompressobj()
+    raw = inflater.decompress(data, size + 1)
+    if len(raw) != size or not inflater.eof:
+        raise ValueError(f"{len(data)} bytes do not hold the shape {sides}")
+    return np.frombuffer(raw, kind).reshape(sides)
