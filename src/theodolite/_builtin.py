@@ -58,6 +58,8 @@ METHODS = (
     ("chefer-normalised", "chefer:CHEFER_NORMALISED"),
     ("contrastive-grad-act", "grad_act:CONTRASTIVE"),
     ("contrastive-grad-act-sound", "grad_act:CONTRASTIVE_SOUND"),
+    ("contrastive-grad-act-single", "grad_act:CONTRASTIVE_SINGLE"),
+    ("grad-act-layers", "grad_act:LAYERED"),
     ("attention-rollout", "rollout:ROLLOUT"),
     ("grad-act", "grad_act:SINGLE"),
     ("grad-act-absolute", "grad_act:ABSOLUTE"),

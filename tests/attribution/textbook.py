@@ -79,9 +79,12 @@ class Textbook:
         return lambda logits: logits[tgt] - logits[neg]
 
     def contrastive(self, target, gold):
+        return self.layers(self.contrast(target, gold))
+
+    def layers(self, value):
         layers = []
         for layer in (-2, -3, -4, -5):
-            gradient, hidden = self.hidden_gradient(self.contrast(target, gold), layer)
+            gradient, hidden = self.hidden_gradient(value, layer)
             layers.append((gradient * hidden).sum(dim=-1).abs())
         weights = torch.softmax(torch.stack([layer.max() for layer in layers]), dim=0)
         return sum(w * layer for w, layer in zip(weights, layers, strict=True))

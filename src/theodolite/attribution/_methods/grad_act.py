@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import torch
 
 _EULER = "at layer −2 the sum is zero but for rounding, wherever the last block begins with a norm"
+_EULER_AND_SCALE = f"{_EULER}; and the weights of the layers depend on the scale of the relevance"
 
 
 def layer_relevance(evidence: Evidence, target: str, layer: int, *, contrastive: bool) -> torch.Tensor:
@@ -34,11 +35,13 @@ def layer_relevance(evidence: Evidence, target: str, layer: int, *, contrastive:
     return (gradient * wide(evidence.hidden[layer].detach())).sum(dim=-1).abs()
 
 
-def _contrastive(evidence: Evidence, target: str) -> torch.Tensor:
-    """Equations 3 to 5 over layers −2 to −5."""
+def _layers(evidence: Evidence, target: str, *, contrastive: bool) -> torch.Tensor:
+    """Equations 3 and 4 over layers −2 to −5; of the target's logit, or against its rival's (equation 5)."""
     import torch
 
-    layers = torch.stack([layer_relevance(evidence, target, layer, contrastive=True) for layer in LAYERS])
+    layers = torch.stack(
+        [layer_relevance(evidence, target, layer, contrastive=contrastive) for layer in LAYERS]
+    )
     weights = torch.softmax(layers.amax(dim=-1), dim=0)  # (layers, batch)
     return (weights[..., None] * layers).sum(dim=0)
 
@@ -62,9 +65,9 @@ CONTRASTIVE = Method(
     summary="gradient × activation over the last four layers, against the rival answer",
     paper="CREG, equations 3 to 5",
     needs=Need.HIDDEN_GRADIENT,
-    score=_contrastive,
+    score=lambda evidence, target: _layers(evidence, target, contrastive=True),
     is_contrastive=True,
-    caveat=f"{_EULER}; and the weights of the layers depend on the scale of the relevance",
+    caveat=_EULER_AND_SCALE,
     sound_variant="contrastive-grad-act-sound",
 )
 
@@ -93,4 +96,25 @@ ABSOLUTE = Method(
     paper="",
     needs=Need.HIDDEN_GRADIENT,
     score=_absolute,
+)
+
+CONTRASTIVE_SINGLE = Method(
+    name="contrastive-grad-act-single",
+    summary="gradient × activation at layer −2 alone, against the rival answer",
+    paper="CREG, Table 6",
+    needs=Need.HIDDEN_GRADIENT,
+    score=lambda evidence, target: layer_relevance(evidence, target, LAYERS[0], contrastive=True),
+    is_contrastive=True,
+    caveat=_EULER,
+    sound_variant="contrastive-grad-act-sound",
+)
+
+LAYERED = Method(
+    name="grad-act-layers",
+    summary="gradient × activation over the last four layers, without a rival",
+    paper="CREG, Table 6",
+    needs=Need.HIDDEN_GRADIENT,
+    score=lambda evidence, target: _layers(evidence, target, contrastive=False),
+    caveat=_EULER_AND_SCALE,
+    sound_variant="contrastive-grad-act-sound",
 )
