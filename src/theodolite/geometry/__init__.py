@@ -1,9 +1,25 @@
-"""Angles, boxes and token grids in pictures. Frames and units stand in the names: ``_px``, ``_deg``."""
+"""Places in pictures and in space. Frames and units stand in the names: ``_px``, ``_deg``, ``_m``, ``dst_SE3_src``."""
 
 from __future__ import annotations
 
 from theodolite.geometry._angles import direction_deg
 from theodolite.geometry._boxes import Box
+from theodolite.geometry._camera import NEAR_M, PinholeCamera
+from theodolite.geometry._cuboid import EDGES, Cuboid, clipped_points_cam, inside_box_px, projected_box_px
+from theodolite.geometry._se3 import SE3
 from theodolite.geometry._token_grid import TokenGrid, lattice
 
-__all__ = ["Box", "TokenGrid", "direction_deg", "lattice"]
+__all__ = [
+    "EDGES",
+    "NEAR_M",
+    "SE3",
+    "Box",
+    "Cuboid",
+    "PinholeCamera",
+    "TokenGrid",
+    "clipped_points_cam",
+    "direction_deg",
+    "inside_box_px",
+    "lattice",
+    "projected_box_px",
+]

@@ -1,0 +1,71 @@
+"""Do a model's answers agree with its own 3D scene graph, and is perception or reasoning the bottleneck (CRISP)?
+
+Everything below loads when it is first used: making scenes and questions needs numpy, SciPy and Pillow alone; reading and
+writing files needs pydantic.
+
+- graphs: `SceneGraph`, `SceneObject`, `StarGraph`, `Node`, `Edge`, `relation`
+- questions: `Question`, `Option`, `GROUPS`, `KINDS`
+- data sets: `SceneData`, `read_data`, `write_data`
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from theodolite.scene._files import (
+        Manifest,
+        SceneData,
+        question_from_json,
+        question_to_json,
+        read_data,
+        write_data,
+    )
+    from theodolite.scene._graph import Edge, Node, SceneGraph, SceneObject, StarGraph
+    from theodolite.scene._questions import GROUPS, KINDS, Option, Question
+    from theodolite.scene._relations import PAIRS, PREDICATES, relation
+    from theodolite.scene._settings import GRAPH_SETTINGS, QA_SETTINGS, Mode
+
+__all__ = [
+    "GRAPH_SETTINGS",
+    "GROUPS",
+    "KINDS",
+    "PAIRS",
+    "PREDICATES",
+    "QA_SETTINGS",
+    "Edge",
+    "Manifest",
+    "Mode",
+    "Node",
+    "Option",
+    "Question",
+    "SceneData",
+    "SceneGraph",
+    "SceneObject",
+    "StarGraph",
+    "question_from_json",
+    "question_to_json",
+    "read_data",
+    "relation",
+    "write_data",
+]
+
+_HOMES = {
+    "_files": ("Manifest", "SceneData", "question_from_json", "question_to_json", "read_data", "write_data"),
+    "_graph": ("Edge", "Node", "SceneGraph", "SceneObject", "StarGraph"),
+    "_questions": ("GROUPS", "KINDS", "Option", "Question"),
+    "_relations": ("PAIRS", "PREDICATES", "relation"),
+    "_settings": ("GRAPH_SETTINGS", "QA_SETTINGS", "Mode"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'theodolite.scene' has no attribute {name!r}")
+    return getattr(import_module(f"theodolite.scene.{_HOME_OF[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
