@@ -1,0 +1,156 @@
+"""Episodes, claims and verdicts: what they promise, and how they travel through files."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from theodolite import trace
+from theodolite.errors import UsageError
+from theodolite.geometry import Box
+from theodolite.types import Picture
+
+
+def small_episode(picture=None):
+    ball = trace.SceneObject(
+        "b1",
+        "ball",
+        Box(1, 2, 11, 12),
+        attributes={"colour": "red"},
+        states={"moving": True},
+        position_m=(1, 2, 0),
+    )
+    hidden = trace.SceneObject("c1", "cup", is_visible=False)
+    frames = (
+        trace.Frame(
+            0.0, picture, (60, 40), (ball, hidden), (trace.Relation("b1", "on", "c1"),), trace.Pose(0, 0)
+        ),
+        trace.Frame(0.5, picture, (60, 40), (ball,), pose=trace.Pose(0, 1, heading_deg=90), number=7),
+    )
+    return trace.Episode(
+        "e1",
+        "What moves?",
+        frames,
+        answer="ball",
+        options=("ball", "cup"),
+        actions=(trace.Action("roll", "b1", ("c1",), 0.0, 0.4, "rolls"),),
+        known={"objects": "complete", "actions": "partial"},
+        vocabulary={"objects": ("ball", "cup")},
+        world="video",
+        split="ood",
+        difficulty={"objects": 2.0},
+        cluster="clip-1",
+        edit=trace.Edit("e0", "position", 0.5, ("b1",)),
+        meta={"seed": 3},
+    )
+
+
+def test_episodes_survive_the_disk(tmp_path, picture):
+    first = small_episode(Picture.from_bytes(picture.read()))
+    trace.write_episodes(
+        [first], tmp_path / "set", manifest=trace.Manifest(n_episodes=0, world="video", seed=4)
+    )
+    back = trace.read_episodes(tmp_path / "set")
+    assert back.episodes == (first,)
+    assert back.problems == ()
+    assert (back.manifest.n_episodes, back.manifest.seed) == (1, 4)
+    assert len(list((tmp_path / "set" / "frames").iterdir())) == 1  # shared by both frames
+    assert np.array_equal(back.episodes[0].frames[1].picture.pixels(), picture.pixels())
+
+
+def test_a_plain_file_of_ones_own(tmp_path, picture):
+    (tmp_path / "a.png").write_bytes(picture.read())
+    file = tmp_path / "mine.jsonl"
+    file.write_text('{"id": "x", "task": "what?", "frames": ["a.png", {"picture": "a.png"}]}\n')
+    episode = trace.read_episodes(file).episodes[0]
+    assert [frame.time_s for frame in episode.frames] == [0.0, 1.0]
+    assert episode.knows("objects") == "none"
+    assert episode.unit == "x"
+
+
+def test_bad_lines_are_told_and_the_rest_is_read(tmp_path):
+    good = {"id": "ok", "task": "t", "frames": [{}]}
+    lines = [
+        json.dumps(good),
+        "not json",
+        json.dumps(good | {"id": "no frames", "frames": []}),
+        json.dumps(good | {"id": "gone", "frames": ["gone.png"]}),
+        json.dumps(good | {"id": "out", "frames": ["../../etc/passwd"]}),
+        json.dumps(good),
+        json.dumps(
+            good | {"id": "box", "frames": [{"objects": [{"id": "a", "category": "b", "box": [5, 5, 1, 9]}]}]}
+        ),
+        json.dumps(good | {"id": "word", "known": {"colours": "complete"}}),
+        json.dumps(good | {"id": "back", "frames": [{"time_s": 2}, {"time_s": 1}]}),
+    ]
+    file = tmp_path / "e.jsonl"
+    file.write_text("\n".join(lines))
+    read = trace.read_episodes(file)
+    assert [e.id for e in read.episodes] == ["ok"]
+    told = {p.where.rpartition(" ")[2]: p.reason for p in read.problems}
+    assert set(told) == {"2", "3", "4", "5", "6", "7", "8", "9"}
+    assert "outside" in told["5"]
+    assert "twice" in told["6"]
+    assert "backwards" in told["9"]
+
+
+def test_a_file_without_any_episode_is_refused(tmp_path):
+    file = tmp_path / "e.jsonl"
+    file.write_text("{}\n")
+    with pytest.raises(UsageError, match="no usable episode"):
+        trace.read_episodes(file)
+    with pytest.raises(UsageError, match="cannot read"):
+        trace.read_episodes(tmp_path / "gone.jsonl")
+
+
+def test_a_manifest_of_the_future_is_refused(tmp_path, picture):
+    folder = trace.write_episodes([small_episode(picture)], tmp_path / "set")
+    path = folder / "manifest.json"
+    path.write_text(path.read_text().replace('"format_version": 1', '"format_version": 99'))
+    with pytest.raises(UsageError, match="format 99"):
+        trace.read_episodes(folder)
+
+
+def test_headings_and_bearings():
+    start = trace.Pose(0, 0, heading_deg=10)
+    assert start.turn_to_deg(trace.Pose(0, 0, heading_deg=340)) == -30
+    assert start.turn_to_deg(trace.Pose(0, 0, heading_deg=190)) == 180
+    assert trace.Pose(1, 1).bearing_deg((2, 2, 0)) == pytest.approx(45)
+    assert trace.Pose(1, 1).bearing_deg((0, 1, 0)) == pytest.approx(-90)
+
+
+def test_actions_at_some_frames():
+    frames = tuple(trace.Frame(float(t)) for t in range(4))
+    early, late = trace.Action("sit", "p", (), 0, 0.9), trace.Action("stand", "p", (), 2.2, 2.8)
+    episode = trace.Episode("e", "t", frames, actions=(early, late))
+    assert episode.actions_at((0,)) == (early,)
+    assert episode.actions_at((1,)) == ()
+    assert episode.actions_at((2, 3)) == (late,)
+    assert episode.actions_at(()) == (early, late)
+
+
+def test_a_verdict_gives_its_reason_exactly_where_it_must():
+    with pytest.raises(UsageError, match="reason"):
+        trace.Verdict("unverifiable")
+    with pytest.raises(UsageError, match="reason"):
+        trace.Verdict("supported", "abstract")
+
+
+def test_the_types_need_neither_pydantic_nor_spacy():
+    code = (
+        "import sys\n"
+        "for name in ('pydantic', 'spacy', 'torch', 'scipy'): sys.modules[name] = None\n"
+        "from theodolite.trace import Episode, Claim, Verdict, Trace, EGO, Pose\n"
+        "print(EGO)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "ego", done.stderr
+
+
+def test_a_picture_is_named_by_its_content(tmp_path):
+    pixels = np.zeros((4, 4, 3), np.uint8)
+    frames = tuple(trace.Frame(float(i), Picture.from_array(pixels + i)) for i in range(3))
+    trace.write_episodes([trace.Episode("e", "t", frames)], tmp_path)
+    assert len(list((tmp_path / "frames").iterdir())) == 3
