@@ -4,7 +4,8 @@ Everything below loads when it is first used: making scenes and questions needs 
 writing files needs pydantic.
 
 - graphs: `SceneGraph`, `SceneObject`, `StarGraph`, `Node`, `Edge`, `relation`
-- questions: `Question`, `Option`, `GROUPS`, `KINDS`
+- questions: `Question`, `Option`, `GROUPS`, `KINDS`, `make_questions`, `thin_questions`
+- asking: `qa_prompt`, `graph_prompt`, `Mode`, `Settings`, `plan_scenes`, `plan_with_graphs`
 - data sets: `SceneData`, `read_data`, `write_data`
 """
 
@@ -14,6 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from theodolite.scene._engine import make_questions, thin_questions
     from theodolite.scene._files import (
         Manifest,
         SceneData,
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
         write_data,
     )
     from theodolite.scene._graph import Edge, Node, SceneGraph, SceneObject, StarGraph
+    from theodolite.scene._plan import Settings, plan_scenes, plan_with_graphs
+    from theodolite.scene._prompts import graph_prompt, qa_prompt
     from theodolite.scene._questions import GROUPS, KINDS, Option, Question
     from theodolite.scene._relations import PAIRS, PREDICATES, relation
     from theodolite.scene._settings import GRAPH_SETTINGS, QA_SETTINGS, Mode
@@ -43,15 +47,25 @@ __all__ = [
     "SceneData",
     "SceneGraph",
     "SceneObject",
+    "Settings",
     "StarGraph",
+    "graph_prompt",
+    "make_questions",
+    "plan_scenes",
+    "plan_with_graphs",
+    "qa_prompt",
     "question_from_json",
     "question_to_json",
     "read_data",
     "relation",
+    "thin_questions",
     "write_data",
 ]
 
 _HOMES = {
+    "_engine": ("make_questions", "thin_questions"),
+    "_plan": ("Settings", "plan_scenes", "plan_with_graphs"),
+    "_prompts": ("graph_prompt", "qa_prompt"),
     "_files": ("Manifest", "SceneData", "question_from_json", "question_to_json", "read_data", "write_data"),
     "_graph": ("Edge", "Node", "SceneGraph", "SceneObject", "StarGraph"),
     "_questions": ("GROUPS", "KINDS", "Option", "Question"),
