@@ -1,0 +1,68 @@
+"""Explainers against provable ground truth: scenes on a grid whose right explanation is known.
+
+Everything below loads when it is first used. Making scenes needs numpy only.
+
+>>> from theodolite.grid import generate
+>>> batch = generate(["A-F0-D1", "M-F1-D3"], 100, mode="pure", density="sparse", seed=0)
+>>> batch.cells.shape, batch.words.shape
+((200, 25), (200, 28))
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from theodolite.grid._batch import GUARANTEES, ROLES, SceneBatch, join
+    from theodolite.grid._generate import generate
+    from theodolite.grid._parsing import read_questions
+    from theodolite.grid._recipe import PAPER, SOUND, Guarantee, Recipe, guarantee_of
+    from theodolite.grid._splits import SPLITS, hash_scenes, split_of
+    from theodolite.grid._words import PHRASES, VOCABULARY, Questions
+    from theodolite.grid._world import BUCKET_KEYS, BUCKETS, Bucket, World
+
+__all__ = [
+    "BUCKETS",
+    "BUCKET_KEYS",
+    "GUARANTEES",
+    "PAPER",
+    "PHRASES",
+    "ROLES",
+    "SOUND",
+    "SPLITS",
+    "VOCABULARY",
+    "Bucket",
+    "Guarantee",
+    "Questions",
+    "Recipe",
+    "SceneBatch",
+    "World",
+    "generate",
+    "guarantee_of",
+    "hash_scenes",
+    "join",
+    "read_questions",
+    "split_of",
+]
+
+_HOMES = {
+    "_batch": ("GUARANTEES", "ROLES", "SceneBatch", "join"),
+    "_generate": ("generate",),
+    "_parsing": ("read_questions",),
+    "_recipe": ("PAPER", "SOUND", "Guarantee", "Recipe", "guarantee_of"),
+    "_splits": ("SPLITS", "hash_scenes", "split_of"),
+    "_words": ("PHRASES", "VOCABULARY", "Questions"),
+    "_world": ("BUCKETS", "BUCKET_KEYS", "Bucket", "World"),
+}
+_HOME = {name: home for home, names in _HOMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME:
+        raise AttributeError(f"module 'theodolite.grid' has no attribute {name!r}")
+    return getattr(import_module(f"theodolite.grid.{_HOME[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
