@@ -16,7 +16,7 @@ import numpy as np
 from theodolite.errors import UsageError
 from theodolite.grid._batch import SceneBatch, complete, join
 from theodolite.grid._fill import fill
-from theodolite.grid._layout import draw_counts, lay_out
+from theodolite.grid._layout import draw_counts, lay_out, redraw_counts
 from theodolite.grid._recipe import Density, Recipe, find_recipe
 from theodolite.grid._splits import SPLITS, Split, hash_scenes, split_of
 from theodolite.grid._words import write_questions
@@ -25,6 +25,8 @@ from theodolite.grid._world import BUCKET_KEYS, BUCKETS, Bucket, Integers, Mode,
 _MOST_ROUNDS = 400
 _MOST_ATTEMPTS = 24
 """Candidates per scene and round."""
+_PATIENCE = 5
+"""Rounds after which a comparison that found no place gets other numbers; its answer stays."""
 
 
 def generate(
@@ -94,6 +96,9 @@ def _generate_bucket(bucket: Bucket, n: int, draw: _Draw) -> SceneBatch:
     for turn in range(1, _MOST_ROUNDS + 1):
         attempts = min(_MOST_ATTEMPTS, max(1, n // (2 * len(pending))))
         tried = np.repeat(pending, attempts) if turn > 1 else pending
+        if bucket.is_comparison and turn % _PATIENCE == 0:
+            rng = np.random.default_rng([*stream, turn, 0])
+            plan = redraw_counts(rng, bucket, plan, rows=pending, objects=draw.objects, recipe=draw.recipe)
         layout = lay_out(np.random.default_rng([*stream, turn, 1]), bucket, plan.take(tried), draw.recipe)
         tried, layout = tried[layout.is_ok], layout.take(layout.is_ok)
         rng = np.random.default_rng([*stream, turn, 2])

@@ -36,17 +36,25 @@ class Counts:
     """Further look-alikes of each group anywhere in its wrong region, (n, 2)."""
     is_boosted: Flags
     """Whether the target shall be the most frequent kind, (n,)."""
+    table: Integers
+    """For a comparison, which of the four tables of `comparison_table` the numbers come from, (n,)."""
 
     def take(self, rows: Integers) -> Counts:
         """Some of the scenes."""
-        return Counts(self.targets[rows], self.confusers[rows], self.look_alikes[rows], self.is_boosted[rows])
+        return Counts(
+            self.targets[rows],
+            self.confusers[rows],
+            self.look_alikes[rows],
+            self.is_boosted[rows],
+            self.table[rows],
+        )
 
 
 def draw_counts(rng: np.random.Generator, bucket: Bucket, *, n: int, objects: int, recipe: Recipe) -> Counts:
     """The numbers of targets and confusers of n scenes."""
     is_boosted = rng.random(n) < recipe.boost
     if bucket.is_comparison:
-        return _comparison_counts(rng, bucket, objects, recipe, is_boosted)
+        return _comparison_counts(rng, bucket, (objects, recipe), is_boosted, rng.integers(0, 4, n))
     most = most_targets(bucket, objects, recipe)
     if (
         bucket.is_count
@@ -61,22 +69,38 @@ def draw_counts(rng: np.random.Generator, bucket: Bucket, *, n: int, objects: in
     if anchors:  # one each, or as many as there are objects for, at anchors drawn at random
         rank = rng.random((n, anchors)).argsort(axis=1)
         confusers[:, :anchors] = rank < (objects - anchors - number)[:, None]
-    return Counts(targets, confusers, np.zeros((n, MOST_SIDES), np.int64), is_boosted)
+    none = np.zeros((n, MOST_SIDES), np.int64)
+    return Counts(targets, confusers, none, is_boosted, none[:, 0])
+
+
+def redraw_counts(
+    rng: np.random.Generator, bucket: Bucket, counts: Counts, *, rows: Integers, objects: int, recipe: Recipe
+) -> Counts:
+    """The same plan, with other numbers for the comparisons of some rows that found no place; answers stay."""
+    again = _comparison_counts(rng, bucket, (objects, recipe), counts.is_boosted[rows], counts.table[rows])
+    for array, new in zip(
+        (counts.targets, counts.confusers, counts.look_alikes),
+        (again.targets, again.confusers, again.look_alikes),
+        strict=True,
+    ):
+        array[rows] = new
+    return counts
 
 
 def _comparison_counts(
-    rng: np.random.Generator, bucket: Bucket, objects: int, recipe: Recipe, is_boosted: Flags
+    rng: np.random.Generator, bucket: Bucket, how: tuple[int, Recipe], is_boosted: Flags, which: Integers
 ) -> Counts:
-    n, per_side, anchors = len(is_boosted), bucket.anchors_per_side, bucket.n_anchors
+    """Numbers out of the `comparison_table` that `which` names: 2 · (is the truth no) + (does the bag of words say no)."""
+    objects, recipe = how
+    n, per_side, anchors = len(which), bucket.anchors_per_side, bucket.n_anchors
     slots = objects - anchors
     most = most_targets(bucket, objects, recipe)
     tables, is_full = comparison_table(per_side, slots, most)
     if not is_full:
         tables = _loose_tables(slots, most)
-    truth, bag = rng.integers(0, 2, n), rng.integers(0, 2, n)
     row = np.zeros((n, 6), np.int64)
-    for which, table in enumerate(tables):
-        mine = np.flatnonzero(2 * truth + bag == which)
+    for number, table in enumerate(tables):
+        mine = np.flatnonzero(which == number)
         row[mine] = table[rng.integers(0, len(table), len(mine))]
     targets, per_anchor, extra = row[:, :2], row[:, 2:4], row[:, 4:]
     confusers = np.zeros((n, MOST_ANCHORS), np.int64)
@@ -88,7 +112,7 @@ def _comparison_counts(
     elif anchors:
         rank = rng.random((n, anchors)).argsort(axis=1)
         confusers[:, :anchors] = rank < (slots - targets.sum(axis=1))[:, None]
-    return Counts(targets, confusers, extra, is_boosted)
+    return Counts(targets, confusers, extra, is_boosted, which)
 
 
 def _loose_tables(slots: int, most: int) -> tuple[Integers, ...]:
