@@ -113,22 +113,40 @@ def development_split(pairs: Sequence[Pair], n: int = 30, *, seed: int = 0) -> S
     Raises:
         UsageError: nothing would be left to measure with.
     """
+    parts = split_clusters([pair.picture.digest for pair in pairs], n, seed=seed)
+    development, evaluation, set_aside = (tuple(pairs[i] for i in part) for part in parts)
+    return Split(development, evaluation, set_aside)
+
+
+def split_clusters(
+    clusters: Sequence[str], n: int, *, seed: int
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """The split of `development_split`, by place: for development, to measure with, set aside.
+
+    Args:
+        clusters: the picture of each pair.
+        n: how many pairs are for development.
+        seed: of the order.
+
+    >>> split_clusters(["a", "a", "b", "c", "c"], 1, seed=0)
+    ((3,), (0, 1, 2), (4,))
+    """
     if n < 1:
         raise UsageError(f"a development split needs at least one pair, not {n}")
-    by_picture: dict[str, list[Pair]] = {}
-    for pair in pairs:
-        by_picture.setdefault(pair.picture.digest, []).append(pair)
-    digests = list(by_picture)
-    chosen: list[Pair] = []
+    by_cluster: dict[str, list[int]] = {}
+    for i, cluster in enumerate(clusters):
+        by_cluster.setdefault(cluster, []).append(i)
+    names = list(by_cluster)
+    chosen: list[int] = []
     taken: set[str] = set()
-    for i in np.random.default_rng(seed).permutation(len(digests)):
+    for i in np.random.default_rng(seed).permutation(len(names)):
         if len(chosen) >= n:
             break
-        taken.add(digests[i])
-        chosen += by_picture[digests[i]]
-    rest = tuple(pair for pair in pairs if pair.picture.digest not in taken)
+        taken.add(names[i])
+        chosen += by_cluster[names[i]]
+    rest = tuple(i for i, cluster in enumerate(clusters) if cluster not in taken)
     if len(chosen) < n or not rest:
         raise UsageError(
-            f"{len(pairs)} pairs on {len(digests)} pictures cannot be split into {n} for development and some to measure with"
+            f"{len(clusters)} pairs on {len(names)} pictures cannot be split into {n} for development and some to measure with"
         )
-    return Split(tuple(chosen[:n]), rest, tuple(chosen[n:]))
+    return tuple(chosen[:n]), rest, tuple(chosen[n:])

@@ -1,0 +1,190 @@
+"""From a run to the utility of its compasses."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+from theodolite.compass._composites import Composite, composite_scores
+from theodolite.compass._confidence import (
+    Confidence,
+    Readout,
+    compass_confidences,
+    honest_options,
+    logit_confidences,
+)
+from theodolite.compass._directions import EIGHT, Vocabulary
+from theodolite.compass._figures import share_figure
+from theodolite.compass._framework import Figure, shown_key
+from theodolite.compass._options import Negative, ProjectionOptions
+from theodolite.compass._project_samples import project_samples
+from theodolite.compass._readings import Projected
+from theodolite.compass._samples import Sample, read_samples
+from theodolite.compass._score_records import PROJECTIONS
+from theodolite.compass._scoring import keep_figures, plain_samples, unread_items
+from theodolite.compass._utility import (
+    Diagnosis,
+    RerankRow,
+    SelectiveRow,
+    diagnose_answers,
+    rerank_answers,
+    selective_table,
+)
+from theodolite.errors import UsageError
+from theodolite.runs import Run
+
+HONEST = "honest"
+
+
+@dataclass(frozen=True, slots=True)
+class UtilitySettings:
+    """How the utility of a run is scored."""
+
+    projection: str = "paper"
+    """``paper`` or ``sound``; what must not know the target's box takes its σ from the picture's diagonal."""
+    coverages: tuple[float, ...] = (0.7,)
+    """Shares of answers to keep."""
+    readout: Readout = "peak"
+    methods: tuple[str, ...] = ()
+    """Which methods; all if empty."""
+    prompt: str = ""
+    """Which prompt; the first if empty."""
+    mdf: Mapping[str, float] | None = None
+    """Method -> its faithfulness, for the composites."""
+    vocabulary: Vocabulary = EIGHT
+    """The angles of the answers."""
+    negative: Negative = "error"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.projection not in PROJECTIONS:
+            raise UsageError(f"the projection is one of {', '.join(PROJECTIONS)}, not {self.projection!r}")
+        if not self.coverages or not all(0 < coverage <= 1 for coverage in self.coverages):
+            raise UsageError(f"coverages lie above 0 and not above 1, got {self.coverages}")
+
+    @property
+    def options(self) -> dict[str, ProjectionOptions]:
+        """The projection, and the one that needs no target box."""
+        own = PROJECTIONS[self.projection]
+        return {self.projection: own, HONEST: honest_options(own)}
+
+
+@dataclass(frozen=True, slots=True)
+class UtilityScore:
+    """What the compasses of a run are good for."""
+
+    model: str
+    prompt: str
+    n: int
+    n_pictures: int
+    accuracy: Figure
+    left_out: Mapping[str, int]
+    projections: Mapping[str, Mapping[str, Any]]
+    """The projection that was asked for, and ``honest``: the same with a σ that needs no target box."""
+    readout: Readout
+    diagnosis: tuple[Diagnosis, ...]
+    selective: tuple[SelectiveRow, ...]
+    rerank: tuple[RerankRow, ...]
+    """Under the honest projection."""
+    rerank_as_published: tuple[RerankRow, ...]
+    """Under the projection that was asked for, if that is another: its σ is made from the target's box."""
+    composites: tuple[Composite, ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """The score as plain JSON."""
+        return asdict(self)
+
+
+def score_utility(run: Run, settings: UtilitySettings | None = None) -> UtilityScore:
+    """Scores the utility of a compass run from its stored maps, and keeps the figures in the run. Never calls a model.
+
+    Args:
+        run: of ``compass``, opened for writing.
+        settings: projection, coverages and the rest.
+    """
+    score = utility_of_samples(read_samples(run), settings, model=run.info.model)
+    score = replace(score, left_out={**unread_items(run), **score.left_out})
+    keep_figures(run, "utility", score.as_json())
+    return score
+
+
+def utility_of_samples(
+    samples: Iterable[Sample], settings: UtilitySettings | None = None, *, model: str = ""
+) -> UtilityScore:
+    """Scores the utility of samples; see `score_utility`."""
+    settings = settings or UtilitySettings()
+    left_out: Counter[str] = Counter()
+    everything = project_samples(
+        plain_samples(samples, settings.methods, left_out),
+        settings.options,
+        seed=settings.seed,
+        negative=settings.negative,
+    )
+    prompt = settings.prompt or everything.samples[0].prompt
+    projected = everything.select(lambda sample: sample.prompt == prompt)
+    left_out["another prompt"] = len(everything.samples) - len(projected.samples)
+    name, seed = settings.projection, settings.seed
+    how: dict[str, Any] = {"readout": settings.readout, "vocabulary": settings.vocabulary, "seed": seed}
+    diagnosis = diagnose_answers(projected, name, seed=seed)
+    rerank = rerank_answers(projected, HONEST, **how)
+    is_other = settings.options[HONEST] != settings.options[name]
+    return UtilityScore(
+        model=model,
+        prompt=prompt,
+        n=len(projected.samples),
+        n_pictures=len(set(projected.clusters.tolist())),
+        accuracy=share_figure(projected.is_correct, projected.clusters.tolist(), seed=seed),
+        left_out={reason: count for reason, count in left_out.items() if count},
+        projections={key: asdict(options) for key, options in settings.options.items()},
+        readout=settings.readout,
+        diagnosis=diagnosis,
+        selective=selective_table(
+            projected, confidences(projected, settings), coverages=settings.coverages, seed=seed
+        ),
+        rerank=rerank,
+        rerank_as_published=rerank_answers(projected, name, **how) if is_other else (),
+        composites=_composites(projected, diagnosis, settings),
+    )
+
+
+def confidences(projected: Projected, settings: UtilitySettings) -> tuple[Confidence, ...]:
+    """Every confidence that selective prediction compares."""
+    return (
+        *logit_confidences(projected.samples),
+        *compass_confidences(
+            projected,
+            projection=settings.projection,
+            honest=HONEST,
+            readout=settings.readout,
+            vocabulary=settings.vocabulary,
+        ),
+    )
+
+
+def _composites(
+    projected: Projected, diagnosis: tuple[Diagnosis, ...], settings: UtilitySettings
+) -> tuple[Composite, ...]:
+    """Composites of the methods whose faithfulness is given, by ``method`` or ``method@target``."""
+    if not settings.mdf:
+        return ()
+    rows = {f"{row.method}@{row.target}": row for row in diagnosis}
+    names, edges, areas = [], [], []
+    for name in settings.mdf:
+        keys = [key for key in rows if name in {key, key.partition("@")[0]}]
+        if len(keys) != 1:
+            known = ", ".join(projected.keys)
+            raise UsageError(
+                f"the MDF of {name!r} fits {len(keys)} rows; write method@target, one of {known}"
+            )
+        row = rows[keys[0]]
+        if row.auc is None:
+            raise UsageError(f"{keys[0]} has no AUC: right or wrong answers are on too few pictures")
+        readings = projected.readings[settings.projection][keys[0]]
+        names.append(shown_key(keys[0]))
+        edges.append(float(readings[readings.is_kept].is_hit().mean()))
+        areas.append(row.auc.value)
+    return composite_scores(
+        names, edge_accuracy=edges, mdf=list(settings.mdf.values()), auc=areas, seed=settings.seed
+    )
