@@ -65,3 +65,40 @@ def answer(objects, question, *, drop=None, relations_count=True):
         return str(numbers[0])
     is_yes = numbers[0] > numbers[1] if len(numbers) == 2 else numbers[0] > 0
     return "yes" if is_yes else "no"
+
+
+def count_with_gaps(batch, row, cells_shown, words_shown, *, bag=False):
+    """What a symbolic twin counts when objects and words are hidden: n, or n₁ − n₂ for a comparison."""
+    objects = [
+        thing for thing in objects_of(batch, row) if cells_shown[thing[2] * batch.world.columns + thing[3]]
+    ]
+    words = batch.text(row).lower().replace("?", " ?").replace(",", " ,").split()
+    names = {c: c for c in COLOURS} | {s: s for s in SHAPES} | {s + "s": s for s in SHAPES}
+    groups, description, direction = [], [], None
+    for place, word in enumerate(words):
+        if word in {"left", "right", "above", "below"}:
+            direction = (
+                (word + " of" if word in {"left", "right"} else word) if words_shown[place] else "hidden"
+            )
+        if word in names and words_shown[place]:
+            description.append(names[word])
+        if word.startswith("object") or names.get(word) in SHAPES:  # the noun ends its phrase
+            if direction is None:
+                groups.append((description, []))
+            else:
+                groups[-1][1].append((direction, description))
+            description, direction = [], None
+    numbers = []
+    for target, relations in groups:
+        held = []
+        for said, phrase in relations:
+            named = [thing for thing in objects if all(word in thing[:2] for word in phrase)]
+            if said != "hidden" and len(named) == 1 and not bag:
+                held.append((said, named[0]))
+        numbers.append(
+            sum(
+                all(w in thing[:2] for w in target) and all(stands(thing, *anchor) for anchor in held)
+                for thing in objects
+            )
+        )
+    return numbers[0] - numbers[1] if len(numbers) == 2 else numbers[0]

@@ -24,7 +24,6 @@ from theodolite.grid._world import (
     BUCKETS,
     COLOUR_OF,
     MATCHES,
-    MOST_ANCHORS,
     MOST_SIDES,
     N_CLASSES,
     SHAPE_OF,
@@ -48,27 +47,19 @@ def look_alikes(cells: Cells, kinds: NDArray[np.uint8]) -> Flags:
 _FLAT_MATCHES = MATCHES.ravel()
 
 
-def anchor_cells(cells: Cells, questions: Questions) -> Integers:
-    """The cell of each anchor, shape (n, 4); −1 where there is no such anchor.
+def find_anchors(cells: Cells, questions: Questions) -> tuple[Integers, Integers]:
+    """The first cell that fits each anchor's description and how many cells do, both (n, anchors).
 
-    Raises:
-        UsageError: an anchor's description fits no object of its scene, or several.
+    They reach to the last anchor that any question has; 0 and 0 where a question has no such anchor.
     """
-    found = np.full((len(cells), MOST_ANCHORS), -1, np.int64)
     sides = ANCHOR_SIDE[questions.bucket]
-    for k in range(MOST_ANCHORS):
-        rows = np.flatnonzero(sides[:, k])
-        if not len(rows):
-            continue
-        fits = look_alikes(cells[rows], questions.anchors[rows, k])
-        count = fits.sum(axis=1)
-        if (count != 1).any():
-            row = int(rows[np.argmax(count != 1)])
-            raise UsageError(
-                f"anchor {k + 1} of scene {row} must be one object, but {int(count[count != 1][0])} fit its description"
-            )
-        found[rows, k] = fits.argmax(axis=1)
-    return found
+    most = int((sides > 0).sum(axis=1).max(initial=0))
+    places = np.zeros((len(cells), most), np.int64)
+    counts = np.zeros((len(cells), most), np.int64)
+    for k in range(most):
+        fits = look_alikes(cells, questions.anchors[:, k]) & (sides[:, k] > 0)[:, None]
+        places[:, k], counts[:, k] = fits.argmax(axis=1), fits.sum(axis=1)
+    return places, counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,21 +106,37 @@ class Sight:
         return found
 
 
-def look(world: World, cells: Cells, questions: Questions) -> Sight:
+def look(world: World, cells: Cells, questions: Questions, *, gaps: bool = False) -> Sight:
     """Looks at every scene with its question's eyes.
+
+    Args:
+        world: The grid.
+        cells: Class ids, (n, cells).
+        questions: One for each scene.
+        gaps: Whether objects or words may be missing. Then a relation without a direction, or whose anchor is not
+            exactly one object, restricts nothing. Otherwise such an anchor is an error.
 
     Raises:
         UsageError: an anchor's description fits no object of its scene, or several.
     """
-    sides = ANCHOR_SIDE[questions.bucket]
-    most = int((sides > 0).sum(axis=1).max(initial=0))
-    places = np.maximum(anchor_cells(cells, questions)[:, :most], 0)
-    valid = offsets(world.rows, world.columns)[questions.directions[:, :most], places] >= 1
+    places, counts = find_anchors(cells, questions)
+    most = places.shape[1]
+    sides = ANCHOR_SIDE[questions.bucket][:, :most]
+    is_lost = (sides > 0) & (counts != 1)
+    directions = questions.directions[:, :most]
+    if is_lost.any():
+        if not gaps:
+            scene, k = np.argwhere(is_lost)[0]
+            raise UsageError(
+                f"anchor {k + 1} of scene {scene} must be one object, but {counts[scene, k]} fit its description"
+            )
+        directions = np.where(is_lost, 0, directions)
+    valid = offsets(world.rows, world.columns)[directions, places] >= 1
     groups = [look_alikes(cells, questions.targets[:, 0])]
     is_compared = IS_COMPARISON[questions.bucket]
     if is_compared.any():
         groups.append(look_alikes(cells, questions.targets[:, 1]) & is_compared[:, None])
-    return Sight(questions, sides[:, :most], np.asarray(valid), np.stack(groups, axis=1))
+    return Sight(questions, sides, np.asarray(valid), np.stack(groups, axis=1))
 
 
 def as_answer(world: World, questions: Questions, counts: Integers) -> NDArray[np.uint8]:

@@ -1,0 +1,5 @@
+"""The symbolic twins: exact reasoners as games over objects and words."""
+
+from theodolite.grid._symbolic import CONFIDENCE, SymbolicGame, hide_words, symbolic_answer, symbolic_counts
+
+__all__ = ["CONFIDENCE", "SymbolicGame", "hide_words", "symbolic_answer", "symbolic_counts"]

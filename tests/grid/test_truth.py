@@ -1,0 +1,223 @@
+"""Pictures, masks and interventions: the ground truth is what the question needs, and nothing else touches the answer."""
+
+from dataclasses import replace
+from itertools import product
+
+import grid_plain
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from theodolite.errors import UsageError
+from theodolite.grid import BUCKET_KEYS, ROLES, SOUND, World, generate
+from theodolite.grid.truth import (
+    PARTS,
+    cell_mask,
+    harmless_contents,
+    move_objects,
+    phrase_spans,
+    pixel_mask,
+    read_cells,
+    remove_roles,
+    render,
+    replace_objects,
+    safe_changes,
+    scene_objects,
+    swap_directions,
+    word_roles,
+)
+
+EVERY = generate(BUCKET_KEYS, 6, preset="sound", density="sparse", seed=11)
+
+
+def test_a_picture_is_its_tiles_and_reads_back():
+    pictures = render(EVERY.world, EVERY.cells)
+    for row in range(0, len(EVERY), 7):
+        assert (read_cells(EVERY.world, pictures[row]) == EVERY.cells[row]).all()
+        for thing in scene_objects(EVERY, row):
+            left, top, right, bottom = thing.box_px
+            tile = pictures[row, top:bottom, left:right]
+            assert tile.shape == (64, 64, 3)
+            assert (tile != 255).any()
+            assert (tile[:4] == 255).all()
+            assert (tile[:, :4] == 255).all()
+
+
+def test_sixteen_tiles_differ_and_other_sizes_read_back():
+    world = World(4, 4, cell_px=24)
+    pictures = render(world, np.arange(1, 17, dtype=np.uint8)[None])
+    assert (
+        len(
+            {
+                pictures[0, r : r + 24, c : c + 24].tobytes()
+                for r in range(0, 96, 24)
+                for c in range(0, 96, 24)
+            }
+        )
+        == 16
+    )
+    assert (read_cells(world, pictures[0]) == np.arange(1, 17)).all()
+
+
+def test_render_reuses_memory_and_refuses_other_shapes():
+    out = np.zeros((2, 320, 320, 3), np.uint8)
+    assert render(EVERY.world, EVERY.cells[:2], out=out) is out
+    assert (out == render(EVERY.world, EVERY.cells[:2])).all()
+    with pytest.raises(UsageError, match="contiguous uint8"):
+        render(EVERY.world, EVERY.cells[:3], out=out)
+    with pytest.raises(UsageError, match="25 cells"):
+        render(EVERY.world, np.zeros((1, 24), np.uint8))
+    with pytest.raises(UsageError, match="320×320"):
+        read_cells(EVERY.world, np.zeros((64, 64, 3), np.uint8))
+    with pytest.raises(UsageError, match="none of the sixteen"):
+        read_cells(EVERY.world, np.zeros((320, 320, 3), np.uint8))
+
+
+@pytest.mark.parametrize("silhouette", [False, True])
+def test_masks_partition_every_picture(silhouette):
+    some = EVERY.take(slice(0, None, 5))
+    assert (sum(cell_mask(some, part).astype(int) for part in PARTS) == 1).all()
+    assert (sum(pixel_mask(some, part, silhouette=silhouette).astype(int) for part in PARTS) == 1).all()
+    assert (cell_mask(some, "truth") == (cell_mask(some, "anchors") | cell_mask(some, "targets"))).all()
+    with pytest.raises(UsageError, match="there is no mask"):
+        cell_mask(some, "everything")
+
+
+def test_a_silhouette_is_what_is_not_white():
+    some = EVERY.take(slice(0, 20))
+    drawn = (render(some.world, some.cells) != 255).any(axis=3)
+    assert (pixel_mask(some, "background", silhouette=True) == ~drawn).all()
+    whole = pixel_mask(some, "targets")
+    assert (pixel_mask(some, "targets", silhouette=True) == (whole & drawn)).all()
+
+
+def test_roles_are_what_a_plain_reading_says():
+    for row in range(len(EVERY)):
+        text = EVERY.text(row)
+        things = {thing.cell: thing for thing in scene_objects(EVERY, row)}
+        objects = grid_plain.objects_of(EVERY, row)
+        cells = [r * 5 + c for *_, r, c in objects]
+        groups = grid_plain.groups_of(text)
+        relations = [relation for group in groups for relation in group[1]]
+        for cell, thing in zip(cells, objects, strict=True):
+            anchors = [k for k, (_, phrase) in enumerate(relations) if grid_plain.fits(thing, phrase)]
+            expected = "other"
+            for i, (target, held) in enumerate(groups):
+                if grid_plain.fits(thing, target):
+                    named = [(d, next(o for o in objects if grid_plain.fits(o, p))) for d, p in held]
+                    expected = (
+                        f"target_{i + 1}"
+                        if all(grid_plain.stands(thing, *a) for a in named)
+                        else "adversarial"
+                    )
+            if anchors:
+                expected = f"anchor_{anchors[0] + 1}"
+            assert things[cell].role == expected
+            assert things[cell].phrase == ("" if expected in {"other", "adversarial"} else expected)
+
+
+def test_every_word_has_a_role_that_its_phrase_gives():
+    roles = word_roles(EVERY)
+    for row in range(len(EVERY)):
+        spans = phrase_spans(EVERY, row)
+        wanted = sum(len(EVERY.text(row)[slice(*span)].split()) for span in spans.values())
+        content = [role for role in roles[row] if role in {"target", "anchor", "direction"}]
+        assert len(content) == wanted
+        assert (roles[row] != "").sum() == (EVERY.words[row] > 0).sum()
+
+
+def plain_answer(batch, row):
+    return grid_plain.answer(grid_plain.objects_of(batch, row), batch.text(row))
+
+
+def test_equation_1_holds_exactly_under_its_side_condition():
+    """Every distractor of every scene, repainted to every class and removed: safe changes never touch the answer."""
+    batch = generate(
+        ["M-F0-D2", "SO-F1-D1", "CO-F0-D2", "CMP-F0-D2", "A-F0-D1"], 2, density=9, preset="sound", seed=3
+    )
+    safe = safe_changes(batch)
+    touched = 0
+    for row in range(len(batch)):
+        one = batch.take(slice(row, row + 1))
+        truth = plain_answer(one, 0)
+        for cell, class_id in product(range(25), range(17)):
+            changed = one.cells.copy()
+            changed[0, cell] = class_id
+            is_distractor = ROLES[one.roles[0, cell]] in {"adversarial", "other"}
+            try:
+                same = plain_answer(replace(one, cells=changed), 0) == truth
+            except AssertionError:  # a second anchor: the question has no answer any more
+                same = False
+                if is_distractor:
+                    with pytest.raises(UsageError, match="must be one object"):
+                        replace_objects(one, np.array([cell]), np.array([class_id]))
+            if safe[row, cell, class_id]:
+                assert is_distractor
+                assert same
+            elif is_distractor:
+                touched += not same
+                if batch.bucket_key(row).startswith(("M-F0", "CO-F0", "A-F0")):
+                    assert not same
+        assert safe[row, np.isin(one.roles[0], [7, 8]), 0].all()
+    assert touched > 20
+
+
+@settings(max_examples=30, deadline=None)
+@given(key=st.sampled_from(BUCKET_KEYS), seed=st.integers(0, 10**6))
+def test_random_safe_changes_and_moves_keep_the_answer(key, seed):
+    batch = generate(key, 12, density="sparse", preset="sound", seed=seed)
+    rng = np.random.default_rng(seed)
+    safe, harmless = safe_changes(batch), harmless_contents(batch)
+    for row in range(len(batch)):
+        one = batch.take(slice(row, row + 1))
+        choices = np.argwhere(safe[row])
+        if len(choices):
+            cell, class_id = choices[rng.integers(len(choices))]
+            assert replace_objects(one, np.array([cell]), np.array([class_id])).answer[0] == one.answer[0]
+        distractors = np.flatnonzero(np.isin(one.roles[0], [7, 8]))
+        empty = np.flatnonzero(one.cells[0] == 0)
+        if len(distractors) and len(empty):
+            source, place = rng.choice(distractors), rng.choice(empty)
+            moved = move_objects(one, np.array([source]), np.array([place]))
+            if harmless[row, place, one.cells[0, source]]:
+                assert moved.answer[0] == one.answer[0]
+            assert moved.answer_text(0) == plain_answer(moved, 0)
+
+
+def test_removing_distractors_never_touches_the_answer_and_targets_always_do():
+    assert (remove_roles(EVERY, ["adversarial", "other"]).answer == EVERY.answer).all()
+    gone = remove_roles(EVERY, ["target_1", "target_2"])
+    counted = np.array(
+        [key.startswith(("M-F0", "SO-F0")) for key in map(EVERY.bucket_key, range(len(EVERY)))]
+    )
+    assert (gone.answer[counted] == 0).all()
+    with pytest.raises(UsageError, match="cannot be removed"):
+        remove_roles(EVERY, ["anchor_1"])
+
+
+def test_swapping_directions_answers_the_swapped_sentence():
+    relational = EVERY.take(
+        np.array(
+            [EVERY.roles[row].max() and "D1" not in EVERY.bucket_key(row) for row in range(len(EVERY))], bool
+        )
+    )
+    turned = swap_directions(relational)
+    opposite = {"left of": "right of", "right of": "left of", "above": "below", "below": "above"}
+    for row in range(len(turned)):
+        assert turned.answer_text(row) == plain_answer(turned, row)
+        before, after = (phrase_spans(b, row) for b in (relational, turned))
+        for name in (name for name in before if name.startswith("direction")):
+            old = relational.text(row)[slice(*before[name])]
+            assert turned.text(row)[slice(*after[name])] == opposite[old]
+    first = swap_directions(relational, k=0)
+    assert (first.questions.directions[:, 1:] == relational.questions.directions[:, 1:]).all()
+    with pytest.raises(UsageError, match="anchor 4"):
+        swap_directions(EVERY, k=3)
+
+
+def test_objects_move_only_into_empty_cells():
+    one = generate("M-F0-D1", 1, preset=SOUND, seed=0)
+    full = np.flatnonzero(one.cells[0])
+    with pytest.raises(UsageError, match="empty"):
+        move_objects(one, full[:1], full[1:2])
