@@ -144,7 +144,10 @@ def _graph_item(
 def _item(
     name: str, content: Sequence[str | Picture], meta: Mapping[str, Json], *, gold: str, max_tokens: int
 ) -> Item:
-    hint = {"gold": gold, **{key: meta[key] for key in ("task", "setting", "scene", "question") if key in meta}}
+    hint = {
+        "gold": gold,
+        **{key: meta[key] for key in ("task", "setting", "scene", "question") if key in meta},
+    }
     request = Request((Message.user(*content),), max_tokens=max_tokens, ref=name, hint=hint)
     return Item(name, request, meta=meta)
 
