@@ -95,15 +95,15 @@ def _models(add: Registrar) -> None:
     )
     add(
         "model",
-        "grid",
-        "theodolite.grid._open:open_model",
-        summary="a model of the grid whose reasoning is known: it evaluates the question, or counts as a bag of words",
-        example="grid:symbolic-pure",
-    )
-    add(
-        "model",
         "scripted",
         "theodolite.models._scripted:open_model",
         summary="a deterministic behaviour, for tests and certification",
         example="scripted:looker",
+    )
+    add(
+        "model",
+        "grid",
+        "theodolite.grid._open:open_model",
+        summary="a model of the grid whose reasoning is known: it evaluates the question, or counts as a bag of words",
+        example="grid:symbolic-pure",
     )
