@@ -14,6 +14,7 @@ from theodolite.compass._selection import Filter, PairFilters, Selection, Sieve
 from theodolite.compass._sources.instances import AnnotatedPicture, Instance, read_instances
 from theodolite.errors import UsageError
 from theodolite.geometry import Box
+from theodolite.types import Json
 
 
 def coco_pairs(
@@ -64,11 +65,23 @@ def coco_pairs(
                     direction=vocabulary.between(a, b).name,
                     others=picture.other_boxes(reference, target),
                     source="coco-pairs",
-                    meta={"areas": [reference.box_area, target.box_area]},
+                    meta={"areas": [reference.box_area, target.box_area], **_outlines(reference, target)},
                 )
             )
     sieve.notes += folder.note()
     return sieve.finish(pairs, n=n, seed=seed)
+
+
+def _outlines(reference: Instance, target: Instance) -> dict[str, Json]:
+    """The polygons by which the two can be cut out, where both have some."""
+    if not (reference.outline and target.outline):
+        return {}
+    return {
+        "outlines": {
+            role: [list(polygon) for polygon in each.outline]
+            for role, each in (("reference", reference), ("target", target))
+        }
+    }
 
 
 def _ordered(count: int) -> int:

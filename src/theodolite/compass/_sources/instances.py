@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from theodolite.compass._selection import AreaOf
 from theodolite.compass._sources.reading import Strict, parse, read_bytes
@@ -27,6 +28,7 @@ class _Annotation(Strict):
     bbox: tuple[float, float, float, float]
     area: float | None = None
     iscrowd: int = 0
+    segmentation: Any = None
 
 
 class _Category(Strict):
@@ -52,6 +54,8 @@ class Instance:
     """Share of the picture."""
     mask_area: float | None
     """Share of the picture, as the annotation states it."""
+    outline: tuple[tuple[float, ...], ...] = ()
+    """Polygons x0, y0, x1, y1, … in pixels; none where the annotation has none, or a mask in another form."""
 
     def area(self, of: AreaOf) -> float | None:
         """Share of the picture, or None where it is not stated."""
@@ -139,9 +143,21 @@ def _pictures(file: _File, path: Path) -> list[AnnotatedPicture]:
                 bool(each.iscrowd),
                 width * height / whole,
                 None if each.area is None else each.area / whole,
+                _polygons(each.segmentation),
             )
         )
     return [
         AnnotatedPicture(str(image.id), image.file_name, (image.width, image.height), tuple(found[image.id]))
         for image in file.images
     ]
+
+
+def _polygons(segmentation: Any) -> tuple[tuple[float, ...], ...]:
+    """The polygons of an annotation; a run-length mask, which COCO has for crowds, is none."""
+    if not isinstance(segmentation, list):
+        return ()
+    return tuple(
+        tuple(float(value) for value in polygon)
+        for polygon in segmentation
+        if isinstance(polygon, list) and len(polygon) >= 6 and len(polygon) % 2 == 0
+    )
