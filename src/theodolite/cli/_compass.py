@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from theodolite.cli import _compass_score, _compass_utility
+from theodolite.cli import _compass_faithfulness, _compass_overlay, _compass_score, _compass_utility
 from theodolite.cli import _options as o
 from theodolite.cli._measuring import Asked, HowToMeasure, exit_if_failed, measure_plan
 from theodolite.cli._output import note
@@ -14,6 +14,8 @@ from theodolite.compass import PROMPTS, TARGETS, Prompt, attribution_factory, pl
 from theodolite.errors import UsageError
 
 app = typer.Typer(no_args_is_help=True, help="Directional evidence in attribution (CREG).")
+app.command("faithfulness")(_compass_faithfulness.faithfulness)
+app.command("overlay")(_compass_overlay.overlay)
 app.command("score")(_compass_score.score)
 app.command("utility")(_compass_utility.utility)
 
