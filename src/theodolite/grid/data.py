@@ -1,0 +1,28 @@
+"""Data sets of the grid: make, write, read, audit, compare."""
+
+from theodolite.grid._audit import Audit, BucketAudit, Fault, audit
+from theodolite.grid._compare import AnswerAgreement, Comparison, compare
+from theodolite.grid._dataset import Dataset, DatasetPlan, make_dataset
+from theodolite.grid._files import StoredDataset, read_dataset, write_dataset
+from theodolite.grid._heuristics import Heuristic, heuristics
+from theodolite.grid._published import PUBLISHED, Published
+
+__all__ = [
+    "PUBLISHED",
+    "AnswerAgreement",
+    "Audit",
+    "BucketAudit",
+    "Comparison",
+    "Dataset",
+    "DatasetPlan",
+    "Fault",
+    "Heuristic",
+    "Published",
+    "StoredDataset",
+    "audit",
+    "compare",
+    "heuristics",
+    "make_dataset",
+    "read_dataset",
+    "write_dataset",
+]
