@@ -30,6 +30,7 @@ __all__ = [
     "Message",
     "Picture",
     "Pixels",
+    "Recall",
     "Record",
     "Request",
     "Response",
@@ -46,6 +47,11 @@ Pixels: TypeAlias = NDArray[np.uint8]
 """An RGB picture, shape ``(height, width, 3)``."""
 
 Role: TypeAlias = Literal["system", "user", "assistant"]
+
+Recall: TypeAlias = Literal["words", "id", "content"]
+"""How a recording may find its answer to a request. ``words``: by its content, its id or its text. ``id``: not by its
+text, because the same words are asked of other pictures too. ``content``: only where exactly this request was
+recorded, because its pictures were taken away or exchanged, and a log of the question does not answer that."""
 
 Status: TypeAlias = Literal["answered", "refused", "failed"]
 """What became of a request. A wrong answer is still *answered*; *refused* is the model's or its server's own
@@ -251,6 +257,8 @@ class Request:
     stop: tuple[str, ...] = ()
     ref: str = ""
     """The caller's name for this request (a question's id). Never sent; lets a replay find its record."""
+    recall: Recall = "words"
+    """How a replay may find its record. Never sent."""
     hint: Mapping[str, Json] = field(default_factory=dict, compare=False)
     """What a scripted model may know (the gold answer, say). Never sent to a model that could learn from it."""
 
@@ -288,7 +296,7 @@ class Request:
 
     @property
     def digest(self) -> str:
-        """A hash of all that the model sees and of how it must answer; not of `ref` or `hint`."""
+        """A hash of all that the model sees and of how it must answer; not of `ref`, `recall` or `hint`."""
         turns: Json = [
             [m.role, [part if isinstance(part, str) else {"picture": part.digest} for part in m.content]]
             for m in self.messages

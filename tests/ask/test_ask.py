@@ -1,6 +1,7 @@
 """From questions to a verdict: models of known behaviour must get the verdict that they earn."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -8,6 +9,7 @@ from theodolite.ask import Question, make_squares, plan_questions, score_ask
 from theodolite.errors import UsageError
 from theodolite.models import ask_measurer, open_model
 from theodolite.runs import LocalEngine, MeasureOptions, Run, RunInfo, measure
+from theodolite.types import Request
 
 
 def asked(folder, model, *, n=80, settings=("picture", "blind", "swapped"), questions=None, limit=None):
@@ -54,6 +56,48 @@ def test_an_oracle_knows_without_looking_and_is_found_out(tmp_path):
     score = scored(tmp_path / "run", "scripted:oracle")
     assert by_setting(score)["blind"].accuracy.value == 1
     assert score.verdict == "does not look"
+
+
+def worded_apart(n):
+    """Questions that their words alone tell apart, so that a log can be searched by text."""
+    return [replace(q, question=f"Item {i}: {q.question}") for i, q in enumerate(make_squares(n))]
+
+
+def recording(kind, folder, questions):
+    """What a model that looks has answered to the original pictures: a run of ours, or a log of lmms-eval."""
+    looker = "scripted:looker"
+    if kind == "run":
+        asked(folder / "first", looker, questions=questions, settings=("picture",)).__exit__()
+        return f"replay:{folder / 'first'}"
+    ids = {"log by id": "{q.id}", "log by text": "doc-{q.id}"}[kind]
+    said = open_model(looker).generate([Request.ask(*q.pictures, q.prompt) for q in questions])
+    rows = [
+        {"doc_id": ids.format(q=q), "input": q.prompt, "filtered_resps": response.text}
+        for q, response in zip(questions, said, strict=True)
+    ]
+    path = folder / "x_samples_y.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return f"replay:{path}"
+
+
+@pytest.mark.parametrize("kind", ["run", "log by id", "log by text"])
+def test_a_recording_of_the_pictures_never_answers_for_other_ones(tmp_path, kind):
+    """Asked once or twice: who looked must not come out as one who does not."""
+    questions = worded_apart(24)
+    model = recording(kind, tmp_path, questions)
+    scores = [scored(tmp_path / "again", model, questions=questions) for _ in range(2)]
+    for score in scores:
+        settings = by_setting(score)
+        assert (settings["picture"].answered, settings["picture"].accuracy.value) == (24, 1.0)
+        assert [settings[s].failed for s in ("blind", "swapped")] == [24, 24]
+        assert score.verdict == "undecided"
+
+
+def test_the_same_words_about_several_pictures_are_not_searched_by_text():
+    recalls = {item.name: item.request.recall for item in plan_questions(list(make_squares(2)))}
+    assert recalls["square-00000/picture"] == "id"  # both ask where the red square is
+    assert recalls["square-00000/blind"] == recalls["square-00000/swapped"] == "content"
+    assert {i.request.recall for i in plan_questions(worded_apart(2), settings=("picture",))} == {"words"}
 
 
 @pytest.mark.parametrize(

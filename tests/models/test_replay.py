@@ -1,5 +1,6 @@
 import json
 import zipfile
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -78,17 +79,22 @@ def texts(model, *requests):
     return [response.text or response.reason for response in model.generate(requests)]
 
 
+def record(folder, items, name):
+    """Asks a model, and gives back what it said."""
+    engine = LocalEngine(ask_measurer(open_model(name)))
+    info = RunInfo(instrument="x", model=name, identity=engine.identity, theodolite="0")
+    with Run.start(folder, info) as run:
+        run.plan(items)
+        measure(run, engine)
+        return [result.record.response.text or result.record.response.reason for result in run.results()]
+
+
 def test_a_run_of_ours_is_replayed_exactly(tmp_path):
     items = [Item(f"q{i}", Request.ask(picture(i), "Where is it?", ref=f"q{i}")) for i in range(4)]
     items.append(Item("blind", Request.ask("Where is it?", ref="blind")))
-    engine = LocalEngine(ask_measurer(open_model("scripted:echo")))
-    info = RunInfo(instrument="x", model="scripted:echo", identity=engine.identity, theodolite="0")
-    with Run.start(tmp_path / "run", info) as run:
-        run.plan(items)
-        measure(run, engine)
-        wanted = {result.item.name: result.record.response.text for result in run.results()}
+    wanted = record(tmp_path / "run", items, "scripted:echo")
     replayed = open_model(f"replay:{tmp_path / 'run'}")
-    assert texts(replayed, *(item.request for item in items)) == [wanted[item.name] for item in items]
+    assert texts(replayed, *(item.request for item in items)) == wanted
     assert "no answer" in texts(replayed, Request.ask(picture(99), "Who?"))[0]
 
 
@@ -116,8 +122,69 @@ def test_the_same_words_with_another_picture_are_not_answered(tmp_path):
     model = open_model(f"replay:{path}")
     first = Request.ask(picture(0), "Where is the cup?")
     assert texts(model, first, first) == ["left", "left"]
-    for other in (Request.ask("Where is the cup?"), Request.ask(picture(1), "Where is the cup?")):
-        assert "already answers" in texts(model, other)[0]
+    assert "already answers" in texts(model, Request.ask(picture(1), "Where is the cup?"))[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "row", "said"),
+    [
+        ("a_samples_b.jsonl", lmms_row("q", "Where is the cup?", filtered_resps="left"), "about 1 pictures"),
+        (
+            "a_samples_b.jsonl",
+            lmms_row("q", "<image><image_1>Where is the cup?", filtered_resps="left"),
+            "about 2 pictures",
+        ),
+        ("log.json", inspect_sample("q", "Where is the cup?", "left"), "about 1 pictures"),
+    ],
+)
+@pytest.mark.parametrize("ref", ["", "q"])
+def test_a_request_with_fewer_pictures_than_the_logged_sample_is_another_one(tmp_path, name, row, said, ref):
+    path = tmp_path / name
+    path.write_text(json.dumps(row if name.endswith("l") else {"version": 2, "samples": [row]}))
+    model = open_model(f"replay:{path}")
+    assert said in texts(model, Request.ask("Where is the cup?", ref=ref))[0]
+    assert texts(model, Request.ask(picture(0), picture(1), "Where is the cup?", ref=ref)) == ["left"]
+
+
+def test_a_request_is_found_only_as_it_allows(tmp_path):
+    rows = [lmms_row("q", "Where is the cup?", filtered_resps="left")]
+    model = open_model(f"replay:{write_lmms(tmp_path / 'a_samples_b.jsonl', rows)}")
+    asked = {
+        (recall, ref): replace(Request.ask(picture(0), "Where is the cup?", ref=ref), recall=recall)
+        for recall in ("words", "id", "content")
+        for ref in ("q", "other")
+    }
+    answered = [case for case, request in asked.items() if texts(model, request) == ["left"]]
+    assert answered == [("words", "q"), ("words", "other"), ("id", "q")]
+    assert "original pictures" in texts(model, asked["content", "q"])[0]
+
+
+def test_a_run_of_ours_answers_the_same_content_and_nothing_else(tmp_path):
+    items = [Item("q/picture", Request.ask(picture(0), "Where is it?", ref="q"))]
+    record(tmp_path / "run", items, "scripted:constant")
+    model = open_model(f"replay:{tmp_path / 'run'}")
+    assert texts(model, Request.ask(picture(0), "Where is it?", ref="other")) == ["left"]
+    for other in (Request.ask("Where is it?", ref="q"), Request.ask(picture(1), "Where is it?", ref="q")):
+        assert "holds no answer" in texts(model, other)[0]
+
+
+def test_records_of_one_request_that_differ_are_told_apart_by_their_id_or_not_at_all(tmp_path):
+    request = Request.ask("Where is it?")
+    items = [Item(gold, replace(request, ref=gold, hint={"gold": gold})) for gold in ("left", "right")]
+    record(tmp_path / "run", items, "scripted:oracle")
+    model = open_model(f"replay:{tmp_path / 'run'}")
+    assert texts(model, *(item.request for item in items)) == ["left", "right"]
+    assert "2 records" in texts(model, request)[0]
+
+
+def test_equal_requests_of_a_recording_are_each_looked_up(tmp_path):
+    """The answers of an oracle to blind questions: the run must not hand the first one's to the second."""
+    items = [
+        Item(str(i), replace(Request.ask("Where is it?"), ref=str(i), hint={"gold": gold}))
+        for i, gold in enumerate(["left", "right", "above"])
+    ]
+    record(tmp_path / "run", items, "scripted:oracle")
+    assert record(tmp_path / "again", items, f"replay:{tmp_path / 'run'}") == ["left", "right", "above"]
 
 
 def test_an_id_that_belongs_to_another_question_is_not_trusted(tmp_path):
@@ -131,7 +198,7 @@ def test_an_id_that_belongs_to_another_question_is_not_trusted(tmp_path):
 def test_records_that_differ_are_not_guessed_between(tmp_path):
     rows = [lmms_row(i, "Where is the cup?", filtered_resps=said) for i, said in enumerate(["left", "right"])]
     model = open_model(f"replay:{write_lmms(tmp_path / 'a_samples_b.jsonl', rows)}")
-    assert "2 records" in texts(model, Request.ask("Where is the cup?"))[0]
+    assert "2 records" in texts(model, Request.ask(picture(0), "Where is the cup?"))[0]
 
 
 @pytest.mark.parametrize("form", ["zstandard", "deflate", "json"])
@@ -154,14 +221,14 @@ def test_inspect_logs_are_read(tmp_path, form):
     model = open_model(f"replay:{path}")
     asked = [("a", "cup"), ("b", "dog"), ("c", "cat"), ("d", "hat"), ("e", "far cup")]
     cup, dog, cat, hat, far = model.generate(
-        [Request.ask(f"Where is the {what}?", ref=ref) for ref, what in asked]
+        [Request.ask(picture(0), f"Where is the {what}?", ref=ref) for ref, what in asked]
     )
     assert (cup.text, cup.prompt_tokens, cup.completion_tokens) == ("left", 11, 3)
     assert (dog.text, dog.reasoning) == ("below", "it is low")
     assert cat.status == "refused"
     assert (hat.status, "it broke" in hat.reason) == ("failed", True)
     assert far.text == "far"
-    assert texts(model, Request.ask("Where is the cup?", ref="a#2")) == ["right"]
+    assert texts(model, Request.ask(picture(0), "Where is the cup?", ref="a#2")) == ["right"]
 
 
 def test_a_folder_of_logs_is_read_whole(tmp_path):
@@ -169,7 +236,7 @@ def test_a_folder_of_logs_is_read_whole(tmp_path):
     (tmp_path / "sub").mkdir()
     write_inspect(tmp_path / "sub" / "b.eval", [inspect_sample("s", "two?", "2")], compress=False)
     model = open_model(f"replay:{tmp_path}")
-    assert texts(model, Request.ask("one?"), Request.ask("two?")) == ["1", "2"]
+    assert texts(model, Request.ask(picture(0), "one?"), Request.ask(picture(0), "two?")) == ["1", "2"]
 
 
 @pytest.mark.parametrize(
@@ -211,7 +278,7 @@ def test_real_records_of_a_vision_language_model_are_replayed(shared_data, tmp_p
     records = [json.loads(line) for line in lines]
     rows = [lmms_row(r["question_id"], r["question"], filtered_resps=r["raw_response"]) for r in records]
     model = open_model(f"replay:{write_lmms(tmp_path / 'x_samples_star.jsonl', rows)}")
-    asked = [Request.ask(r["question"], ref=r["question_id"]) for r in records]
+    asked = [Request.ask(picture(0), r["question"], ref=r["question_id"]) for r in records]
     wanted = [r["raw_response"][0] if r["raw_response"] else "the logged answer is empty" for r in records]
     assert texts(model, *asked) == wanted
     assert len(wanted) == 300

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Literal, TypeAlias, get_args
@@ -11,7 +11,7 @@ import numpy as np
 
 from theodolite.ask._questions import Question
 from theodolite.errors import UsageError
-from theodolite.types import Item, Message, Picture, Request
+from theodolite.types import Item, Message, Picture, Recall, Request
 
 Setting: TypeAlias = Literal["picture", "blind", "swapped"]
 """``picture``: as it is meant. ``blind``: the words alone. ``swapped``: with the picture of another question."""
@@ -35,6 +35,7 @@ def plan_questions(
         max_tokens: the longest answer.
     """
     others = _swaps(questions, seed) if "swapped" in settings else {}
+    wordings = Counter(question.prompt for question in questions)
     for question in questions:
         for setting in settings:
             other = others.get(question.id)
@@ -42,19 +43,24 @@ def plan_questions(
                 continue
             swapped = other.pictures if other is not None else ()
             pictures = {"picture": question.pictures, "blind": (), "swapped": swapped}[setting]
-            item = _item(question, setting, pictures, max_tokens)
+            recall: Recall = "words" if wordings[question.prompt] == 1 else "id"
+            recall = recall if setting == "picture" else "content"
+            item = _item(question, setting, pictures, max_tokens=max_tokens, recall=recall)
             if setting == "swapped" and other is not None and other.prompt == question.prompt:
                 item = replace(item, meta={**item.meta, "shown": other.answer})
             yield item
 
 
-def _item(question: Question, setting: Setting, pictures: tuple[Picture, ...], max_tokens: int) -> Item:
+def _item(
+    question: Question, setting: Setting, pictures: tuple[Picture, ...], *, max_tokens: int, recall: Recall
+) -> Item:
     return Item(
         name=f"{question.id}/{setting}",
         request=Request(
             (Message.user(*pictures, question.prompt),),
             max_tokens=max_tokens,
             ref=question.id if setting == "picture" else f"{question.id}/{setting}",
+            recall=recall,
             hint={"gold": question.answer, "setting": setting},
         ),
         options=question.options,

@@ -10,6 +10,7 @@ from typing import Literal, TypeAlias
 from theodolite.models._contract import (
     ChoosingModel,
     HintedModel,
+    RecordedModel,
     ServedModel,
     VisionLanguageModel,
     require,
@@ -98,6 +99,8 @@ class _Choosing:
 
 
 def _reuse(model: VisionLanguageModel) -> Reuse:
+    if isinstance(model, RecordedModel):
+        return "never"
     return "same request and hint" if isinstance(model, HintedModel) else "same request"
 
 

@@ -86,6 +86,16 @@ class HintedModel(VisionLanguageModel, Protocol):
         ...
 
 
+@runtime_checkable
+class RecordedModel(VisionLanguageModel, Protocol):
+    """A model that looks its answers up. They may depend on `Request.ref` too, and cost nothing: none is reused."""
+
+    @property
+    def is_recorded(self) -> Literal[True]:
+        """Says that every request is to be looked up for itself."""
+        ...
+
+
 def is_choosing(model: VisionLanguageModel) -> TypeGuard[ChoosingModel]:
     """Whether `choose` can be called."""
     return "choose" not in model.lacks

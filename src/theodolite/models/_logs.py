@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,6 +17,10 @@ _ZSTANDARD = 93
 """The compression method of inspect_ai's archives, which `zipfile` does not know before Python 3.14."""
 
 
+PLACEHOLDER = re.compile(r"<image>|<image_?\d+>|<\|?image[^>]*\|?>")
+"""What stands in a prompt for a picture."""
+
+
 @dataclass(frozen=True, slots=True)
 class LoggedAnswer:
     """One answered sample of somebody's log."""
@@ -25,12 +30,15 @@ class LoggedAnswer:
     prompt: str
     """The text that the model was asked, as far as the log has it."""
     response: Response
+    pictures: int = 0
+    """How many pictures it was asked about, as far as the log shows; a video counts as one."""
 
 
 def read_lmms_eval(path: Path) -> Iterator[LoggedAnswer]:
     """Reads a ``*_samples_*.jsonl`` of lmms-eval: one object per document.
 
-    The raw answers are under ``resps``, or under ``filtered_resps`` where both are equal and the first was left out.
+    The log does not show its pictures. Each sample counts as having as many as its text has places for, and at least
+    one: that harness asks about pictures. The raw answers are under ``resps``, or under ``filtered_resps`` where both are equal and the first was left out.
     """
     with path.open(encoding="utf-8") as file:
         for number, line in enumerate(file, 1):
@@ -39,9 +47,9 @@ def read_lmms_eval(path: Path) -> Iterator[LoggedAnswer]:
             try:
                 sample = json.loads(line)
                 answers = sample["resps"] if "resps" in sample else sample["filtered_resps"]
-                yield LoggedAnswer(
-                    str(sample["doc_id"]), str(sample.get("input", "")), _answered(_first_text(answers))
-                )
+                prompt, response = str(sample.get("input", "")), _answered(_first_text(answers))
+                pictures = max(1, len(PLACEHOLDER.findall(prompt)))
+                yield LoggedAnswer(str(sample["doc_id"]), prompt, response, pictures)
             except (ValueError, KeyError, AttributeError, TypeError) as error:
                 raise UsageError(f"{path}, line {number}, is not a sample of lmms-eval: {error!r}") from error
 
@@ -73,7 +81,8 @@ def _inspect_sample(sample: Any, path: Path) -> LoggedAnswer:
         prompt = "\n".join(attached.get(text.removeprefix("attachment://"), text) for text in texts)
         epoch = sample.get("epoch", 1)
         ref = str(sample["id"]) if epoch == 1 else f"{sample['id']}#{epoch}"
-        return LoggedAnswer(ref, prompt, _inspect_response(sample))
+        pictures = sum(_count_pictures(message["content"]) for message in turns)
+        return LoggedAnswer(ref, prompt, _inspect_response(sample), pictures)
     except (KeyError, TypeError, IndexError) as error:
         raise UsageError(
             f"a sample of {path} lacks {error}; is it an inspect_ai log of version 2?"
@@ -123,6 +132,10 @@ def _message_text(content: Any) -> str:
     if isinstance(content, str):
         return content
     return "\n".join(part["text"] for part in content if part.get("type") == "text")
+
+
+def _count_pictures(content: Any) -> int:
+    return 0 if isinstance(content, str) else sum(part.get("type") in {"image", "video"} for part in content)
 
 
 def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:

@@ -1,7 +1,9 @@
 """Answers given earlier: ``replay:<run folder, lmms-eval samples, or inspect_ai log>``.
 
-A request finds its record by its content (in a run of ours), else by the id that its item carries, else by its text.
-What cannot be told apart is not guessed: it fails, with the reason.
+In a run of ours a request finds its record by its content alone: the same words and the same picture bytes. Other logs
+do not show their pictures, so there it finds it by its id, else by its text, and only as far as `Request.recall` allows:
+a request whose pictures were taken away or exchanged is never answered with what was said of the original. What
+cannot be told apart is not guessed: it fails, with the reason.
 """
 
 from __future__ import annotations
@@ -11,11 +13,11 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import ClassVar
+from typing import ClassVar, Literal, TypeAlias
 
 from theodolite.errors import UsageError
 from theodolite.models._contract import Capability
-from theodolite.models._logs import LoggedAnswer, read_inspect, read_lmms_eval
+from theodolite.models._logs import PLACEHOLDER, LoggedAnswer, read_inspect, read_lmms_eval
 from theodolite.models._open import ModelName, ModelOptions, read_options
 from theodolite.runs import Run
 from theodolite.types import Request, Response
@@ -37,18 +39,23 @@ def open_model(name: ModelName) -> ReplayModel:
     return ReplayModel(name.text, answers, identity=_identity(*files))
 
 
+Recording: TypeAlias = Mapping[str, Sequence[LoggedAnswer]]
+"""The answers of a run of ours, by the content of their requests."""
+
+
 class ReplayModel:
     """A model that only remembers."""
 
     lacks: ClassVar[Mapping[Capability, str]] = {"choose": "a recording holds answers, not logits"}
     batch_size = 256
+    is_recorded: Literal[True] = True
 
     def __init__(
         self,
         name: str,
         answers: Iterable[LoggedAnswer],
         *,
-        by_content: Mapping[str, LoggedAnswer] | None = None,
+        by_content: Recording | None = None,
         identity: str = "",
     ) -> None:
         self.name = name
@@ -57,7 +64,7 @@ class ReplayModel:
         self._by_ref: defaultdict[str, list[LoggedAnswer]] = defaultdict(list)
         self._by_text: defaultdict[str, list[LoggedAnswer]] = defaultdict(list)
         self._bound_to: dict[int, str] = {}
-        for answer in [*self._by_content.values(), *answers]:
+        for answer in answers:
             self._by_ref[answer.ref].append(answer)
             self._by_text[_plain(answer.prompt)].append(answer)
 
@@ -72,27 +79,41 @@ class ReplayModel:
         self._by_text.clear()
 
     def _find(self, request: Request) -> Response:
-        known = self._by_content.get(request.digest)
-        if known is not None:
-            return known.response
-        named = self._by_ref.get(request.ref, []) if request.ref else []
-        worded = self._by_text.get(_plain(request.text), [])
+        if request.digest in self._by_content:
+            return self._same_content(self._by_content[request.digest], request)
+        named = self._by_ref.get(request.ref, []) if request.ref and request.recall != "content" else []
+        worded = self._by_text.get(_plain(request.text), []) if request.recall == "words" else []
         for found, what in ((named, f"the id {request.ref!r}"), (worded, "this text")):
-            if not found:
-                continue
-            if len({(answer.response.status, answer.response.text) for answer in found}) > 1:
-                return Response.failed(f"{len(found)} records of {self.name} have {what} and differ")
-            return self._bound(found[0], request, what)
+            if found:
+                return self._checked(found, request, what)
+        if request.recall == "content" and not self._by_content:
+            return Response.failed(
+                f"{self.name} was recorded with the original pictures; this request has others, or none"
+            )
         return Response.failed(f"{self.name} holds no answer to this request")
 
-    def _bound(self, answer: LoggedAnswer, request: Request, what: str) -> Response:
-        """A record answers one request.
+    def _same_content(self, found: Sequence[LoggedAnswer], request: Request) -> Response:
+        """Records of exactly this request: the one of its own id, or any where all say the same."""
+        found = [answer for answer in found if answer.ref == request.ref] or found
+        if _differ(found):
+            return Response.failed(f"{len(found)} records of {self.name} have this request and differ")
+        return found[0].response
 
-        A log does not show its pictures: the same words with another picture, or with none, must not get the
-        answer that was given to the first.
+    def _checked(self, found: Sequence[LoggedAnswer], request: Request, what: str) -> Response:
+        """A record found by id or text, unless something speaks against it.
+
+        A log does not show its pictures. The same words with fewer pictures are another request, and one record
+        answers one request: with other pictures the same words must not get the answer that the first ones got.
         """
+        if _differ(found):
+            return Response.failed(f"{len(found)} records of {self.name} have {what} and differ")
+        answer = found[0]
         if not _share_words(answer.prompt, request.text):
             return Response.failed(f"the record with {what} answers another question: {answer.prompt[:80]!r}")
+        if len(request.pictures) < answer.pictures:
+            return Response.failed(
+                f"the record with {what} was asked about {answer.pictures} pictures, this request has {len(request.pictures)}"
+            )
         if self._bound_to.setdefault(id(answer), request.digest) != request.digest:
             return Response.failed(
                 f"the record with {what} already answers a request with other pictures or settings"
@@ -100,15 +121,24 @@ class ReplayModel:
         return answer.response
 
 
-def _read_run(folder: Path) -> dict[str, LoggedAnswer]:
+def _differ(answers: Sequence[LoggedAnswer]) -> bool:
+    return len({(answer.response.status, answer.response.text) for answer in answers}) > 1
+
+
+def _read_run(folder: Path) -> dict[str, list[LoggedAnswer]]:
+    """A run's records by the content of their requests; a failure counts only where nothing else is known."""
+    found: defaultdict[str, list[LoggedAnswer]] = defaultdict(list)
     with Run.open(folder) as run:
-        return {
-            result.item.request.digest: LoggedAnswer(
-                result.item.request.ref, result.item.request.text, result.record.response
-            )
-            for result in run.results()
-            if result.record is not None
-        }
+        for result in run.results():
+            if result.record is not None:
+                request = result.item.request
+                found[request.digest].append(
+                    LoggedAnswer(request.ref, request.text, result.record.response, len(request.pictures))
+                )
+    return {
+        digest: [answer for answer in answers if answer.response.status != "failed"] or answers
+        for digest, answers in found.items()
+    }
 
 
 def _log_files(path: Path) -> list[Path]:
@@ -137,7 +167,7 @@ def _identity(*files: Path) -> str:
 
 def _plain(text: str) -> str:
     """Text without picture placeholders and runs of white space."""
-    return " ".join(re.sub(r"<image>|<image_?\d+>|<\|?image[^>]*\|?>", " ", text).split())
+    return " ".join(PLACEHOLDER.sub(" ", text).split())
 
 
 def _share_words(recorded: str, asked: str) -> bool:

@@ -83,6 +83,7 @@ def request_to_json(request: Request, pictures: dict[str, str]) -> dict[str, Jso
         "seed": request.seed,
         "stop": list(request.stop),
         "ref": request.ref,
+        "recall": request.recall,
         "hint": dict(request.hint),
     }
 
@@ -105,6 +106,7 @@ def request_from_json(data: dict[str, Any], folder: Path) -> Request:
         seed=data["seed"],
         stop=tuple(data["stop"]),
         ref=data["ref"],
+        recall=data.get("recall", "words"),  # older runs do not have it
         hint=data["hint"],
     )
 
