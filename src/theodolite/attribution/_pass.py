@@ -113,14 +113,14 @@ class SharedPass:
         self._recorder.close()
         ids = torch.tensor(batch.option_ids, device=batch.inputs["input_ids"].device)
         with torch.no_grad():  # hooks switch gradients on where they are needed
-            output = self.checkpoint.model(**batch.inputs, use_cache=False, logits_to_keep=1)
+            last = self.checkpoint.logits(batch.inputs, 1)[:, -1]
         with torch.enable_grad():
-            logits = wide(output.logits[:, -1]).gather(1, ids.to(output.logits.device))
+            logits = wide(last).gather(1, ids.to(last.device))
         if self.needs & (Need.ATTENTION | Need.ATTENTION_GRADIENT):
             check_seen(self._recorder, len(self.decoder.layers))
         evidence = Evidence(
             logits=logits.detach(),
-            log_normaliser=torch.logsumexp(wide(output.logits[:, -1].detach()), dim=-1),
+            log_normaliser=torch.logsumexp(wide(last.detach()), dim=-1),
             targets=Targets.choose(logits.detach(), wanted, gold),
             is_token=batch.inputs["attention_mask"].bool(),
             placed=batch.placed,

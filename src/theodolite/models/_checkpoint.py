@@ -12,6 +12,7 @@ from typing import Any, Literal
 from urllib.request import getproxies
 
 from theodolite.errors import MissingExtraError, ModelError, UsageError
+from theodolite.registry import registry
 from theodolite.types import Request
 
 _SAMPLE_BYTES = 1 << 20
@@ -84,6 +85,21 @@ class Checkpoint:
         inputs.pop("token_type_ids", None) if "token_type_ids" not in _forward_names(self.model) else None
         return inputs.to(self.model.device, dtype=self.model.dtype)
 
+    def logits(self, inputs: Any, keep: Any) -> Any:
+        """The model's logits at some positions of a batch, (batch, positions, vocabulary).
+
+        Args:
+            inputs: from `encode`.
+            keep: how many of the last positions, or which ones, as a tensor. A model whose forward cannot be told so gives
+                all of them, and they are cut out here.
+        """
+        named = {"logits_to_keep": keep} if _takes(self.model, "logits_to_keep") else {}
+        found = self.model(**inputs, use_cache=False, **named).logits
+        wanted = keep if isinstance(keep, int) else len(keep)
+        if found.shape[1] == wanted:
+            return found
+        return found[:, -keep:] if isinstance(keep, int) else found[:, keep]
+
     def _adds_special_tokens(self, text: str) -> bool:
         start = self.tokenizer.bos_token
         return start is None or not text.startswith(start)
@@ -108,7 +124,7 @@ def load_checkpoint(source: str, options: LoadOptions) -> Checkpoint:
         dtype = torch.float32
     with _readable_errors(source), quiet_transformers():
         config = AutoConfig.from_pretrained(source, **hub)
-        processor = _load_processor(source, config, hub)
+        processor = _adapted(_load_processor(source, config, hub), config)
         model = _auto_class(config, options).from_pretrained(
             source,
             config=config,
@@ -161,6 +177,15 @@ def _load_processor(source: str, config: Any, hub: dict[str, Any]) -> Any:
     needs_torchvision = "video_processor" in kind.get_attributes() and not is_torchvision_available()
     with _number_words(kind):
         return (_without_video(kind) if needs_torchvision else AutoProcessor).from_pretrained(source, **hub)
+
+
+def _adapted(processor: Any, config: Any) -> Any:
+    """A processor as transformers' own are used; the family of an architecture may have to make it so."""
+    for entry in registry().entries("family"):
+        if entry.name == config.model_type:
+            adapt = getattr(entry.load(), "adapt_processor", None)
+            return processor if adapt is None else adapt(processor)
+    return processor
 
 
 class _NoVideo(dict[str, Any]):
@@ -237,6 +262,14 @@ def _forward_names(model: Any) -> frozenset[str]:
     import inspect
 
     return frozenset(inspect.signature(model.forward).parameters)
+
+
+def _takes(model: Any, name: str) -> bool:
+    """Whether a model's forward may be called with an argument of that name."""
+    import inspect
+
+    parameters = inspect.signature(model.forward).parameters
+    return name in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
 
 def _device(wanted: str) -> str:

@@ -1,24 +1,30 @@
 """What the white box must know of an architecture: where its image tokens lie, and where its parts are.
 
 One small class per family, found by transformers' ``model_type``. To add one, subclass `Family`, say where the tokens
-lie, and register it: ``add("family", "my_model_type", "my_lab.family:MyFamily", summary="…")``. A model that brings
-its own code (Phi-3.5-Vision, say) is no different::
+lie, and register it from a plug-in (see `theodolite.registry`)::
+
+    def register(add):
+        add("family", "my_model_type", "my_lab.family:MyFamily", summary="one square, twelve by twelve tokens")
 
     class MyFamily(Family):
-        def token_grids(self, processor, sizes_px, inputs):  # the whole picture, 12 rows of 12 tokens and a break
-            rects = [lattice((12, 12), (0, 0, *size)).reshape(12, 12, 4) for size in sizes_px]
-            lines = [np.pad(each, ((0, 0), (0, 1), (0, 0)), constant_values=np.nan) for each in rects]
-            part = np.tile([0] * 12 + [-1], 12)
-            return [TokenGrid(each.reshape(-1, 4), *size, part) for each, size in zip(lines, sizes_px)]
+        def token_grids(self, processor, sizes_px, inputs):  # the whole picture, 12 rows of 12 tokens
+            return [TokenGrid.regular(size, (12, 12)) for size in sizes_px]
 
-        def decoder(self, model):
-            return Decoder(model.model.layers, model.model.norm, model.lm_head)
+That is all where the architecture is built as most of transformers' are. What differs is overridden:
 
-        def projector(self, model):
-            return model.model.vision_embed_tokens.img_projection
+===================  =====================================================================================
+`token_grids`        the place of every image token, in the order of the prompt; separators have none (NaN)
+`feature_grids`      the same for what enters the projector, where that is finer or in another order
+`decoder`            language blocks, last norm and head
+`projector`          from vision features to the width of the language model
+`is_image_token`     which tokens are pieces of pictures, where no single id tells (``input_ids < 0``, say)
+`adapt_processor`    a processor of the checkpoint's own that is not called as transformers' are
+===================  =====================================================================================
 
-        def is_image_token(self, model, input_ids):
-            return input_ids < 0
+A model that brings its own code (Phi-3.5-Vision, say) is no different: ``examples/phi_family.py`` is a whole plug-in for
+one, with crops, row separators, negative ids and a processor that takes one prompt at a time, in under a hundred lines.
+Open it with ``hf:PATH?trust_remote_code=true``. If it writes its attention out instead of calling transformers' attention
+functions, methods that read attention refuse it, and the others work.
 
 A wrong grid would shift every map without a sign of it, so `place_pictures` counts: a family that places more or
 fewer tokens than the prompt has is refused.
@@ -63,6 +69,16 @@ class Family(ABC):
             config: the loaded model's.
         """
         self.config = config
+
+    @staticmethod
+    def adapt_processor(processor: Any) -> Any:
+        """The checkpoint's processor, made to be called as transformers' own are; as it is unless overridden.
+
+        What is used: ``tokenizer``, ``apply_chat_template(conversation, tokenize=, add_generation_prompt=)`` with turns of
+        typed parts, and ``processor(text=[…], images=[[…], …] or None, padding=, padding_side=, add_special_tokens=,
+        return_tensors=)``, which gives a ``BatchFeature`` with ``input_ids`` and ``attention_mask``.
+        """
+        return processor
 
     @abstractmethod
     def token_grids(

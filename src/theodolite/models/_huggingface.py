@@ -160,7 +160,7 @@ class HuggingFaceModel:
         first, last = min(starts), max(ends)
         with torch.inference_mode():
             kept = torch.arange(first, last, device=inputs["input_ids"].device)
-            logits = self.checkpoint.model(**inputs, use_cache=False, logits_to_keep=kept).logits
+            logits = self.checkpoint.logits(inputs, kept)
             log_p = torch.log_softmax(logits.float(), dim=-1)
         found: list[list[float]] = []
         for i, (row, start) in enumerate(zip(rows, starts, strict=True)):

@@ -1,0 +1,99 @@
+"""An architecture that brings its own code: a whole plug-in for the white box, in the manner of Phi-3.5-Vision.
+
+Name `register` in an entry point of the group ``theodolite.plugins``, and every command takes the model:
+``--model "hf:PATH?trust_remote_code=true&attention=eager"``.
+"""
+
+from __future__ import annotations
+
+import math
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from theodolite.geometry import TokenGrid, lattice
+from theodolite.models import Decoder, Family
+
+
+def register(add: Any) -> None:
+    """Says which model type it is for: what ``config.json`` calls ``model_type``."""
+    add("family", "phi_like_v", f"{__name__}:PhiLike", summary="crops with row separators, then the whole")
+
+
+class BatchedProcessor:
+    """The checkpoint's processor takes one prompt, and its pictures as numbers in the text; we ask in batches."""
+
+    def __init__(self, own: Any) -> None:
+        self.own, self.tokenizer, self.chat_template = own, own.tokenizer, own.tokenizer.chat_template
+
+    def apply_chat_template(self, conversation: Any, **how: Any) -> str:
+        """Turns with pictures among the words, written out."""
+        number = count(1)
+        turns = []
+        for turn in conversation:
+            words = (part.get("text") or f"<|image_{next(number)}|>\n" for part in turn["content"])
+            turns.append({"role": turn["role"], "content": "".join(words)})
+        return str(self.tokenizer.apply_chat_template(turns, **how))
+
+    def __call__(self, *, text: Any, images: Any, padding_side: str, **_: Any) -> Any:
+        """One batch out of single prompts, padded on the side that is asked for."""
+        import torch
+        from transformers import BatchFeature
+
+        rows = [self.own(one, images[i] if images else None) for i, one in enumerate(text)]
+        ids = {"input_ids": [row["input_ids"][0].tolist() for row in rows]}
+        found = dict(self.tokenizer.pad(ids, padding_side=padding_side, return_tensors="pt"))
+        for name in ("pixel_values", "image_sizes") if images else ():
+            found[name] = torch.cat([row[name] for row in rows])
+        return BatchFeature(found)
+
+
+class PhiLike(Family):
+    """Crops of the padded picture, row by row with a break after each; a break; then the whole in one crop."""
+
+    adapt_processor = BatchedProcessor  # so that it is used as transformers' own processors are
+
+    def token_grids(self, _: Any, sizes_px: Any, inputs: Any) -> list[TokenGrid]:
+        """Where every token lies in the original picture; breaks lie nowhere."""
+        settings = self.config.img_processor
+        side, cells = settings["side"], math.isqrt(settings["num_img_tokens"])
+        found = []
+        for size, (high, wide) in zip(sizes_px, inputs["image_sizes"].tolist(), strict=True):
+            region = _shown(size, (wide, high))
+            shape = cells * high // side, cells * wide // side
+            fine, coarse = _with_breaks(shape, region), _with_breaks((cells, cells), region)
+            rects = np.concatenate([fine, np.full((1, 4), np.nan), coarse])
+            part = np.concatenate([np.zeros(len(fine)), [-1], np.ones(len(coarse))]).astype(np.int64)
+            part[np.isnan(rects[:, 0])] = -1
+            found.append(TokenGrid(rects, *size, part))
+        return found
+
+    def decoder(self, model: Any) -> Decoder:
+        """Not where transformers' own models have it."""
+        return Decoder(model.model.layers, model.model.norm, model.lm_head)
+
+    def projector(self, model: Any) -> Any:
+        """Its input is every token, breaks included, in the order of the prompt."""
+        return model.model.vision_embed_tokens.img_projection
+
+    def is_image_token(self, _: Any, input_ids: Any) -> Any:
+        """The first picture's tokens are -1, the second's -2."""
+        return input_ids < 0
+
+
+def _shown(size_px: tuple[int, int], padded: tuple[int, int]) -> tuple[float, float, float, float]:
+    """What the padded picture shows, in the original's pixels: the longer side fits, the other is padded evenly."""
+    (width, height), (wide, high) = size_px, padded
+    if width < height:
+        y0, x0, y1, x1 = _shown((height, width), (high, wide))
+        return x0, y0, x1, y1
+    resized = int(wide / (width / height))
+    top = int((high - resized) / 2)
+    return 0.0, -top * height / resized, float(width), (high - top) * height / resized
+
+
+def _with_breaks(shape: tuple[int, int], region: tuple[float, float, float, float]) -> np.ndarray:
+    """Tokens that tile a region, with a place that is none behind each row."""
+    rows = lattice(shape, region).reshape(*shape, 4)
+    return np.pad(rows, ((0, 0), (0, 1), (0, 0)), constant_values=np.nan).reshape(-1, 4)
