@@ -240,3 +240,61 @@ def test_a_foreign_array_is_refused(tmp_path, info, dtype, shape, data):
     db.close()
     with Run.open(tmp_path / "run") as run, pytest.raises(StorageError, match="damaged or foreign"):
         list(run.results(arrays=True))
+
+
+def measured(folder, info, n=6):
+    with Run.start(folder, info) as run:
+        run.plan(items(n))
+        measure(run, LocalEngine(Counting()))
+        return run.tally()
+
+
+def test_answers_whose_run_file_is_gone_are_kept(tmp_path, info):
+    measured(tmp_path, info)
+    (tmp_path / "run.json").rename(tmp_path / ".kept")
+    before = (tmp_path / "measured.sqlite").read_bytes()
+    with pytest.raises(StorageError, match=r"6 items.*run\.json is missing"):
+        Run.start(tmp_path, info)
+    assert (tmp_path / "measured.sqlite").read_bytes() == before
+    (tmp_path / ".kept").rename(tmp_path / "run.json")
+    assert measured(tmp_path, info).answered == 6
+
+
+def test_answers_that_only_the_write_ahead_log_holds_are_kept_too(tmp_path, info):
+    run = Run.start(tmp_path / "run", info)
+    run.plan(items(6))
+    killed = shutil.copytree(tmp_path / "run", tmp_path / "killed")
+    run.__exit__()
+    (killed / "run.json").unlink()
+    with pytest.raises(StorageError, match="6 items"):
+        Run.start(killed, info)
+
+
+@pytest.mark.parametrize("stage", ["nothing", "an empty file", "a header", "tables"])
+def test_a_store_whose_making_was_cut_short_is_made_again(tmp_path, info, stage):
+    path = tmp_path / "measured.sqlite"
+    if stage == "an empty file":
+        path.touch()
+    if stage == "a header":
+        sqlite3.connect(path).execute("PRAGMA journal_mode=WAL")
+    if stage == "tables":
+        Run.start(tmp_path, info).__exit__()
+        (tmp_path / "run.json").unlink()
+    assert measured(tmp_path, info).answered == 6
+
+
+@pytest.mark.parametrize("name", ["measured.sqlite.backup", "measured.sqlite-old"])
+def test_a_stranger_s_file_of_a_like_name_is_not_touched(tmp_path, info, name):
+    (tmp_path / name).write_text("precious")
+    with pytest.raises(UsageError, match="not empty"):
+        Run.start(tmp_path, info)
+    assert (tmp_path / name).read_text() == "precious"
+
+
+def test_a_stranger_s_database_is_not_touched(tmp_path, info):
+    with sqlite3.connect(tmp_path / "measured.sqlite") as db:
+        db.execute("CREATE TABLE precious (x)")
+    before = (tmp_path / "measured.sqlite").read_bytes()
+    with pytest.raises(StorageError, match="not one of Theodolite's"):
+        Run.start(tmp_path, info)
+    assert (tmp_path / "measured.sqlite").read_bytes() == before

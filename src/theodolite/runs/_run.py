@@ -21,10 +21,12 @@ from pydantic import ValidationError
 from theodolite.errors import StorageError, UsageError
 from theodolite.runs._forms import SCHEMA_VERSION, RunInfo, request_to_json
 from theodolite.runs._lock import RunLock
-from theodolite.runs._store import Parsed, Result, Store, Tally
+from theodolite.runs._store import Parsed, Result, Store, Tally, planned_in
 from theodolite.types import Item, Json, Picture, canonical_json
 
 _INFO, _STORE, _PICTURES, _SCORES, _LOCK = "run.json", "measured.sqlite", "pictures", "scores.json", "lock"
+_STORE_FILES = (f"{_STORE}-wal", f"{_STORE}-shm", _STORE)
+"""In the order in which they may be removed: a log without its database could not be told from a loss."""
 _PLAN_CHUNK = 1000
 
 
@@ -47,19 +49,16 @@ class Run:
             UsageError: the run that is there was asked for something else, or the folder holds other files.
         """
         folder = Path(folder)
-        is_new = _make_folder(folder)
+        _make_folder(folder)
         lock = RunLock(folder / _LOCK)
         lock.acquire()
         try:
-            if not is_new:
+            if (folder / _INFO).exists():
                 run = cls.open(folder, writable=True)
                 run._lock = lock  # noqa: SLF001 - our own
                 _refuse_differences(run, info)
                 return run
-            for left in folder.glob(
-                f"{_STORE}*"
-            ):  # killed before run.json was written: nothing was planned yet
-                left.unlink()
+            _remove_unfinished(folder)
             store = Store(folder / _STORE, mode="create")
             write_atomically(folder / _INFO, info.model_dump_json(indent=2) + "\n")
             return cls(folder, info, store, lock)
@@ -204,23 +203,28 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         raise StorageError(f"cannot write {path}: {error.strerror}") from error
 
 
-def _make_folder(folder: Path) -> bool:
-    """Makes the folder if need be.
-
-    Returns:
-        Whether the run in it is still to be made.
-    """
+def _make_folder(folder: Path) -> None:
+    """Makes the folder if need be; one that holds a stranger's files is refused."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         names = sorted(path.name for path in folder.iterdir())
     except OSError as error:
         raise StorageError(f"cannot make the run folder {folder}: {error.strerror}") from error
-    if _INFO in names:
-        return False
-    strangers = [name for name in names if name != _LOCK and not name.startswith((".", _STORE))]
-    if strangers:
+    strangers = [name for name in names if name not in {_LOCK, *_STORE_FILES} and not name.startswith(".")]
+    if strangers and _INFO not in names:
         raise UsageError(f"{folder} is not empty and holds no run ({strangers[0]} …); choose another --out")
-    return True
+
+
+def _remove_unfinished(folder: Path) -> None:
+    """Removes a store that was killed before ``run.json`` was written: nothing had been planned yet."""
+    planned = planned_in(folder / _STORE)
+    if planned:
+        raise StorageError(
+            f"{folder / _STORE} holds {planned} items of a run, but {folder / _INFO} is missing; "
+            f"put {_INFO} back, or choose another --out"
+        )
+    for name in _STORE_FILES:
+        (folder / name).unlink(missing_ok=True)
 
 
 def _refuse_differences(run: Run, info: RunInfo) -> None:

@@ -321,6 +321,34 @@ class Store:
             raise StorageError(_explain(self.path, error)) from error
 
 
+def planned_in(path: Path) -> int:
+    """How many items a store's file holds; none where there is no file, or one whose making was cut short.
+
+    Raises:
+        StorageError: the file is not ours.
+    """
+    log = path.with_name(f"{path.name}-wal")
+    if not any(each.exists() and each.stat().st_size for each in (path, log)):
+        return 0
+    if not path.exists():
+        raise StorageError(f"{log} is there without its {path.name}; put that back, or choose another --out")
+    try:
+        db = _connect(path, "ro")
+        try:
+            tables = db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
+        finally:
+            db.close()
+    except sqlite3.Error as error:
+        raise StorageError(_explain(path, error)) from error
+    if not tables:
+        return 0
+    store = Store(path, mode="ro")
+    try:
+        return store.tally().planned
+    finally:
+        store.close()
+
+
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
     uri = f"{path.absolute().as_uri()}?mode={'rwc' if mode == 'create' else mode}"
     db = sqlite3.connect(uri, uri=True, timeout=30.0)
