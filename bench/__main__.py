@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator
 
-from bench import client, compass_projection, memory, store
+from bench import client, compass_projection, grid_make, memory, store
 from bench.figure import Figure
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
@@ -11,6 +11,7 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
     "memory": memory.run,
     "client": client.run,
     "compass": compass_projection.run,
+    "grid": grid_make.run,
 }
 
 

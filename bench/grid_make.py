@@ -1,0 +1,62 @@
+"""How fast the grid's scenes are made on one core: depth 2, mixed, 17 objects, unrendered and as arrays of pixels.
+
+The public GridVQA-X generator (commit dca15b8) made 2,078 such scenes a second unrendered and 486 rendered on one core of the machine
+where the bars were set; the bars are ten times that.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from bench.figure import Figure
+from theodolite.grid import BUCKET_KEYS, generate
+from theodolite.grid.truth import render
+
+PUBLIC_UNRENDERED, PUBLIC_RENDERED = 2078, 486
+TIMES = 10
+SCENES, BLOCK = 20_000, 64
+
+
+def run() -> Iterator[Figure]:
+    """Scenes a second, each with question, answer, roles, spans and guarantee."""
+    generate("M-F0-D2", 100, seed=0)
+    unrendered = _rate(lambda: len(generate("M-F0-D2", SCENES, density="dense", seed=1)))
+    yield Figure(
+        "scenes a second, M-F0-D2, 17 objects", unrendered, "1/s", at_least=TIMES * PUBLIC_UNRENDERED
+    )
+    rendered = _rate(lambda: _render(4096))
+    yield Figure(
+        "scenes a second with 320×320 pixels, fresh arrays", rendered, "1/s", at_least=TIMES * PUBLIC_RENDERED
+    )
+    yield Figure("the same, one array reused", _rate(lambda: _render(4096, reuse=True)), "1/s")
+    yield Figure("times the public generator's 2,078, unrendered", unrendered / PUBLIC_UNRENDERED, "×")
+    yield Figure("times the public generator's 486, rendered", rendered / PUBLIC_RENDERED, "×")
+    every = _rate(
+        lambda: sum(
+            len(generate(key, 1000, density=d, seed=2)) for key in BUCKET_KEYS for d in ("sparse", "dense")
+        )
+    )
+    yield Figure("scenes a second, all buckets and densities", every, "1/s")
+    stream = _rate(lambda: len(generate("M-F0-D2", SCENES, density="dense", seed=3, split="train")))
+    yield Figure("scenes a second, M-F0-D2, training split only", stream, "1/s")
+
+
+def _render(n: int, *, reuse: bool = False) -> int:
+    """Makes n scenes and draws them in blocks: one fresh array a block, or the same one again."""
+    scenes = generate("M-F0-D2", n, density="dense", seed=1)
+    out = np.empty((BLOCK, 320, 320, 3), np.uint8) if reuse else None
+    for start in range(0, n, BLOCK):
+        pictures = render(scenes.world, scenes.cells[start : start + BLOCK], out=out)
+        assert pictures.shape == (BLOCK, 320, 320, 3)
+    return n
+
+
+def _rate(work: Callable[[], int]) -> float:
+    """The best of three by the clock on the wall; one thread does all of it."""
+    best = 0.0
+    for _ in range(3):
+        started = time.perf_counter()
+        done = work()
+        best = max(best, done / (time.perf_counter() - started))
+    return best
