@@ -1,0 +1,1 @@
+"""The controls of the compass, one file each; `theodolite.compass.controls` is the way in."""
