@@ -6,7 +6,13 @@ from typing import Annotated
 
 import typer
 
-from theodolite.cli import _compass_faithfulness, _compass_overlay, _compass_score, _compass_utility
+from theodolite.cli import (
+    _compass_controls,
+    _compass_faithfulness,
+    _compass_overlay,
+    _compass_score,
+    _compass_utility,
+)
 from theodolite.cli import _options as o
 from theodolite.cli._measuring import Asked, HowToMeasure, exit_if_failed, measure_plan
 from theodolite.cli._output import note
@@ -14,6 +20,7 @@ from theodolite.compass import PROMPTS, TARGETS, Prompt, attribution_factory, pl
 from theodolite.errors import UsageError
 
 app = typer.Typer(no_args_is_help=True, help="Directional evidence in attribution (CREG).")
+app.add_typer(_compass_controls.app, name="controls")
 app.command("faithfulness")(_compass_faithfulness.faithfulness)
 app.command("overlay")(_compass_overlay.overlay)
 app.command("score")(_compass_score.score)
