@@ -1,6 +1,7 @@
 """A chat server that misbehaves on demand, speaking plain HTTP so that every fault is a real one on the wire."""
 
 import asyncio
+import gzip
 import json
 import socket
 import struct
@@ -142,6 +143,39 @@ def says(status, payload):
     return behave
 
 
+def said(body):
+    """What the request says after its fault."""
+    return "".join(part.get("text", "") for part in body["messages"][-1]["content"]).partition(" ")[2]
+
+
+async def echo_as_no_completion(writer, body, _):
+    await send(writer, 200, ("." * 70 + said(body)).encode())
+
+
+async def echo_as_finish(writer, body, _):
+    answered = completion("left")
+    answered["choices"][0]["finish_reason"] = said(body)
+    await send(writer, 200, answered)
+
+
+async def echo_as_error(writer, body, _):
+    """So long that the echo lies across the length at which a reason is cut."""
+    await send(writer, 400, {"error": {"message": "." * 440 + said(body)}})
+
+
+async def bomb(writer, *_):
+    """A small body that unpacks to 64 MiB."""
+    packed = gzip.compress(json.dumps(completion(" " * (64 << 20))).encode(), compresslevel=9)
+    await send(writer, 200, packed, ["content-encoding: gzip"])
+
+
+async def packed(writer, body, _):
+    """Packs its answer although nobody asked for it."""
+    await send(
+        writer, 200, gzip.compress(json.dumps(completion("left")).encode()), ["content-encoding: gzip"]
+    )
+
+
 def huge(_):
     return json.dumps(completion("x" * 10_000_000)).encode()
 
@@ -173,6 +207,11 @@ FAULTS = {
     "refusal": says(200, completion(None, refusal="I would rather not")),
     "thinking": says(200, completion("left", reasoning_content="the cup is on the left")),
     "huge": ten_megabytes,
+    "bomb": bomb,
+    "packed": packed,
+    "echo-as-no-completion": echo_as_no_completion,
+    "echo-as-finish": echo_as_finish,
+    "echo-as-error": echo_as_error,
     "surrogate": says(
         200, b'{"choices": [{"finish_reason": "stop", "message": {"content": "half \\ud83d a pair"}}]}'
     ),

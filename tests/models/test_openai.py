@@ -86,10 +86,12 @@ def test_a_turned_photo_is_sent_upright(fault_server):
         ("no-message", "empty answer", 1),
         ("empty-text", "empty answer", 1),
         ("huge", "larger than 4 MiB", 1),
+        ("bomb", "larger than 4 MiB", 1),
     ],
 )
 def test_every_fault_ends_as_a_failure_with_its_reason(fault_server, fault, reason, asked):
-    response = ask(fault_server, f"fault:{fault} please", "timeout=0.3&retries=3")
+    seconds = 0.3 if fault == "hang" else 10
+    response = ask(fault_server, f"fault:{fault} please", f"timeout={seconds}&retries=3")
     assert response.status == "failed"
     assert re.search(reason, response.reason), response.reason
     assert sum(fault_server.counts.values()) == asked == response.attempts
@@ -144,6 +146,12 @@ def test_a_few_failures_between_answers_do_not_end_the_run(fault_server):
     assert statuses.count("answered") == 80
 
 
+def test_requests_that_the_server_rejects_do_not_end_the_run(fault_server):
+    model = opened(fault_server, "timeout=5&retries=0&max_in_flight=8")
+    requests = [Request.ask(f"fault:400 {i}") for i in range(120)] + [Request.ask("hi")]
+    assert [r.status for r in model.generate(requests)] == ["failed"] * 120 + ["answered"]
+
+
 def test_the_bound_on_requests_in_flight_holds(fault_server):
     fault_server.delay = 0.01
     model = opened(fault_server, "max_in_flight=5")
@@ -164,7 +172,15 @@ def test_it_cannot_choose_and_says_so(fault_server):
 
 @pytest.mark.parametrize(
     "name",
-    ["openai:x", "openai:@http://h/v1", "openai:x@ftp://h", "openai:x@h/v1", "openai:x@http://me:pw@h/v1"],
+    [
+        "openai:x",
+        "openai:@http://h/v1",
+        "openai:x@ftp://h",
+        "openai:x@h/v1",
+        "openai:x@http://me:pw@h/v1",
+        "openai:x@http://[::1/v1",
+        "openai:x@http://h:port/v1",
+    ],
 )
 def test_a_wrong_name_is_refused(name):
     with pytest.raises(UsageError) as told:
@@ -196,6 +212,69 @@ def test_the_key_is_sent_and_goes_nowhere_else(fault_server, monkeypatch, caplog
     with pytest.raises(ModelError) as told:
         model.generate([Request.ask("fault:401 please")])
     assert KEY not in str(told.value)
+
+
+@pytest.mark.parametrize("ending", ["", "\n", "\r\n", "  "])
+def test_white_space_around_a_key_is_no_part_of_it(fault_server, monkeypatch, ending):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY + ending)
+    assert opened(fault_server).generate([Request.ask("hi")])[0].is_answered
+    assert f"bearer {KEY}\r\n" in fault_server.requests[-1][0].lower()
+
+
+@pytest.mark.parametrize("key", [f"{KEY}\n{KEY}", f"{KEY} x", f"{KEY}\u00e9", f"\x00{KEY}", "schl\u00fcssel"])
+def test_a_key_that_no_header_can_carry_is_refused_on_opening(fault_server, monkeypatch, key):
+    monkeypatch.setattr(os, "environ", {**os.environ, "OPENAI_API_KEY": key})
+    with pytest.raises(ModelError, match="the key in OPENAI_API_KEY") as told:
+        opened(fault_server)
+    assert KEY not in str(told.value)
+    assert key not in str(told.value)
+
+
+@pytest.mark.parametrize("fault", ["echo-as-no-completion", "echo-as-finish", "echo-as-error"])
+@pytest.mark.parametrize("key", [KEY, "sk-4711"])
+def test_a_key_that_a_server_sends_back_goes_no_further(fault_server, monkeypatch, fault, key):
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    model = opened(fault_server, "timeout=5&retries=0")
+    for padding in range(60):  # wherever the text is cut, no part of the key is left
+        response = model.generate([Request.ask(f"fault:{fault} {'.' * padding} Bearer {key}")])[0]
+        assert key[:6] not in str(response)
+
+
+def test_a_key_in_an_error_of_the_connection_goes_no_further(monkeypatch):
+    """Whatever text a client library puts into its errors, before the run and during it."""
+    import openai
+
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    model = open_model("openai:x@http://127.0.0.1:9/v1?retries=0")
+
+    async def fails(*_, **__):
+        raise openai.APIConnectionError(request=None) from ValueError("x" * 480 + f" Bearer {KEY}")
+
+    async def ask_once():
+        client = model._here().client
+        monkeypatch.setattr(client, "post", fails)
+        return await model.answer(Request.ask("hi"))
+
+    async def check():
+        monkeypatch.setattr(model._here().client.models, "list", fails)
+        await model.check()
+
+    reason = asyncio.run(ask_once()).reason
+    assert "connection lost" in reason
+    with pytest.raises(ModelError) as told:
+        asyncio.run(check())
+    for text in (reason, str(told.value)):
+        assert KEY[:6] not in text
+
+
+def test_a_placeholder_for_a_key_is_not_cut_out_of_answers(fault_server, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "left")
+    assert ask(fault_server, "is it left?").text == "you said: is it left?"
+
+
+def test_a_packed_answer_is_read_though_none_was_asked_for(fault_server):
+    assert ask(fault_server, "fault:packed please").text == "left"
+    assert "accept-encoding: identity" in fault_server.requests[-1][0].lower()
 
 
 def test_another_variable_can_hold_the_key(fault_server, monkeypatch):

@@ -1,20 +1,15 @@
 """Models behind an OpenAI-compatible server (vLLM, SGLang, Ollama, hosted): ``openai:<name>@<base url>``.
 
 The key comes from the environment (``OPENAI_API_KEY``, or the variable named by ``?key_env=``) and leaves this
-module only in the request header: it is cut out of every text and reason that goes further.
+module only in the request header: it is cut out of every text and reason that goes further, see `Secret`.
 """
 
 from __future__ import annotations
 
 import asyncio
-import base64
-import io
-import json
-import os
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from urllib.parse import urlsplit
 
@@ -22,19 +17,20 @@ import httpx2
 from pydantic import Field
 
 from theodolite.errors import ModelError, UsageError
+from theodolite.models._body import BoundedStream, Unanswered, content_part, read_completion
 from theodolite.models._contract import Capability
 from theodolite.models._limiter import AdaptiveLimiter
 from theodolite.models._open import ModelName, ModelOptions, read_options
 from theodolite.models._retry import RetryPolicy, retry_after
+from theodolite.models._secret import Secret
 from theodolite.runs import all_of, describe, run_async
-from theodolite.types import Picture, Request, Response
+from theodolite.types import Request, Response
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-_MEBIBYTE = 1 << 20
 _GIVE_UP_AFTER = 50
-"""So many unanswered requests in a row, with none answered between them, and the server counts as gone."""
+"""So many requests in a row that the server was not up to, and it counts as gone."""
 
 
 class OpenAIOptions(ModelOptions):
@@ -56,8 +52,12 @@ class OpenAIOptions(ModelOptions):
 def open_model(name: ModelName) -> OpenAIModel:
     """Makes a client; nothing is sent yet."""
     model, at, url = name.target.partition("@")
-    parts = urlsplit(url)
-    if not at or not model or parts.scheme not in {"http", "https"} or not parts.hostname:
+    try:
+        parts = urlsplit(url)
+        is_url = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # half a bracket, or a port that is no number
+        is_url = False
+    if not at or not model or not is_url:
         raise UsageError(
             f"{name.text!r} must be written openai:NAME@URL, such as openai:qwen@http://127.0.0.1:8000/v1"
         )
@@ -65,35 +65,6 @@ def open_model(name: ModelName) -> OpenAIModel:
         raise UsageError("a server's URL must hold no user name or password; put the key in the environment")
     options = read_options(name, OpenAIOptions)
     return OpenAIModel(name.text, model, url.rstrip("/"), options)
-
-
-class _Unanswered(Exception):  # noqa: N818 - not an error of the program
-    """One attempt that brought no answer."""
-
-    def __init__(self, reason: str, *, again: bool, strain: bool = False, wait: float | None = None) -> None:
-        super().__init__(reason)
-        self.again = again
-        self.strain = strain
-        self.wait = wait
-
-
-class _BoundedStream(httpx2.AsyncByteStream):
-    """A body that ends with an error when it grows too long."""
-
-    def __init__(self, stream: Any, most_mib: float) -> None:
-        self.stream = stream
-        self.most_mib = most_mib
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        left = int(self.most_mib * _MEBIBYTE)
-        async for chunk in self.stream:
-            left -= len(chunk)
-            if left < 0:
-                raise _Unanswered(f"the answer is larger than {self.most_mib:g} MiB", again=False)
-            yield chunk
-
-    async def aclose(self) -> None:
-        await self.stream.aclose()
 
 
 @dataclass(slots=True)
@@ -119,6 +90,7 @@ class OpenAIModel:
         self.identity = f"openai:{model}@{base_url}"
         self.batch_size = options.max_in_flight
         self.retry = RetryPolicy(retries=options.retries)
+        self._secret = Secret.from_environment(options.key_env)
         self._connections: dict[int, _Connection] = {}
         self._unanswered_in_a_row = 0
 
@@ -146,7 +118,8 @@ class OpenAIModel:
             await self._here().client.models.list(timeout=min(10.0, self.options.timeout))
         except openai.APIConnectionError as error:
             raise ModelError(
-                f"no server answers at {self.base_url} ({describe(error.__cause__ or error)}); start it, or correct the URL"
+                f"no server answers at {self.base_url} ({self._describe(error.__cause__ or error)}); "
+                "start it, or correct the URL"
             ) from None
         except openai.APIStatusError as error:
             if error.status_code != 404:  # some servers do not list their models
@@ -168,11 +141,11 @@ class OpenAIModel:
                     asked = time.monotonic()
                     response = await self._ask_once(body)
                 limiter.succeeded(time.monotonic() - asked)
-            except _Unanswered as failure:
+            except Unanswered as failure:
                 if failure.strain:
                     limiter.strained()
                 if not failure.again or attempt == self.options.retries:
-                    return self._gave_up(str(failure), time.monotonic() - started, attempt + 1)
+                    return self._gave_up(failure, time.monotonic() - started, attempt + 1)
                 if failure.wait is not None:
                     limiter.pause(min(failure.wait, self.retry.patience_seconds))
                 await asyncio.sleep(self.retry.delay(attempt, failure.wait))
@@ -197,7 +170,8 @@ class OpenAIModel:
 
             client = AsyncOpenAI(
                 base_url=self.base_url,
-                api_key=self._key() or "none",  # local servers take any
+                api_key=self._secret.reveal() or "none",  # local servers take any
+                default_headers={"Accept-Encoding": "identity"},
                 max_retries=0,
                 timeout=self.options.timeout,
                 http_client=DefaultAsyncHttpxClient(event_hooks={"response": [self._bound_body]}),
@@ -216,25 +190,26 @@ class OpenAIModel:
                 )
         except (TimeoutError, openai.APITimeoutError):
             reason = f"no answer within {self.options.timeout:g} s"
-            raise _Unanswered(reason, again=True, strain=True) from None
+            raise Unanswered(reason, again=True, strain=True, is_down=True) from None
         except openai.APIConnectionError as error:
-            if isinstance(error.__cause__, _Unanswered):
+            if isinstance(error.__cause__, Unanswered):
                 raise error.__cause__ from None
-            reason = f"connection lost: {describe(error.__cause__ or error)}"
-            raise _Unanswered(reason, again=True) from None
+            reason = f"connection lost: {self._describe(error.__cause__ or error)}"
+            raise Unanswered(reason, again=True, is_down=True) from None
         except openai.APIStatusError as error:
             return self._refused_or_raise(error)
-        return self._clean(_read_answer(answer.content))
+        return read_completion(answer.content, self._secret)
 
     async def _bound_body(self, response: httpx2.Response) -> None:
         """Sees to it that no more of an answer is read than is allowed."""
-        response.stream = _BoundedStream(response.stream, self.options.max_answer_mib)
+        BoundedStream.take_over(response, self.options.max_answer_mib)
 
     def _body(self, request: Request) -> dict[str, Any]:
         body: dict[str, Any] = {
             "model": self.model,
             "messages": [
-                {"role": m.role, "content": [_part(part) for part in m.content]} for m in request.messages
+                {"role": m.role, "content": [content_part(part) for part in m.content]}
+                for m in request.messages
             ],
             "temperature": request.temperature,
             self.options.tokens_field: request.max_tokens,
@@ -248,22 +223,23 @@ class OpenAIModel:
     def _refused_or_raise(self, error: Any) -> Response:
         self._raise_if_hopeless(error)
         status = error.status_code
-        detail = self._clean_text(describe(error))
+        detail = self._describe(error)
         if status == 400 and _code(error) in {"content_filter", "content_policy_violation"}:
             return Response("refused", reason=detail)
         again = status in {408, 409, 425, 429} or status >= 500
-        raise _Unanswered(
+        raise Unanswered(
             f"HTTP {status}: {detail}",
             again=again,
             strain=status in {429, 503},
+            is_down=status == 429 or status >= 500,
             wait=retry_after(error.response.headers),
         ) from None
 
     def _raise_if_hopeless(self, error: Any) -> None:
         """What concerns every request alike ends the run at once."""
-        detail = self._clean_text(describe(error))
+        detail = self._describe(error)
         if error.status_code in {401, 403}:
-            held = "the key in" if self._key() else "no key: set"
+            held = "the key in" if self._secret else "no key: set"
             raise ModelError(f"{self.base_url} refuses {held} {self.options.key_env} ({detail})") from None
         if error.status_code == 404:
             raise ModelError(
@@ -272,96 +248,19 @@ class OpenAIModel:
         if error.status_code == 429 and _code(error) == "insufficient_quota":
             raise ModelError(f"the quota at {self.base_url} is used up ({detail})") from None
 
-    def _gave_up(self, reason: str, seconds: float, attempts: int) -> Response:
-        self._unanswered_in_a_row += 1
+    def _gave_up(self, last: Unanswered, seconds: float, attempts: int) -> Response:
+        """A request that stays without an answer. One that the server rejects shows that the server is well."""
+        self._unanswered_in_a_row = self._unanswered_in_a_row + 1 if last.is_down else 0
         if self._unanswered_in_a_row >= _GIVE_UP_AFTER:
             raise ModelError(
-                f"{self.base_url} left {self._unanswered_in_a_row} requests in a row without an answer (last: {reason}); "
+                f"{self.base_url} left {self._unanswered_in_a_row} requests in a row without an answer (last: {last}); "
                 "when it is well again, the same command goes on from here"
             )
-        return Response.failed(reason, seconds=seconds, attempts=attempts)
+        return Response.failed(str(last), seconds=seconds, attempts=attempts)
 
-    def _key(self) -> str:
-        return os.environ.get(self.options.key_env, "")
-
-    def _clean(self, response: Response) -> Response:
-        return replace(
-            response,
-            text=self._clean_text(response.text),
-            reason=self._clean_text(response.reason),
-            reasoning=self._clean_text(response.reasoning),
-        )
-
-    def _clean_text(self, text: str) -> str:
-        key = self._key()
-        return text.replace(key, "[key]") if len(key) >= 8 else text
-
-
-def _read_answer(body: bytes) -> Response:
-    """The first choice of a chat completion; what is not one counts as unanswered."""
-    try:
-        completion = json.loads(body)
-        choices = completion["choices"]
-    except (ValueError, KeyError, TypeError, RecursionError):
-        head = body[:80].decode(errors="replace")
-        raise _Unanswered(f"the server's answer is not a chat completion: {head!r}", again=True) from None
-    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        raise _Unanswered("the server's answer holds no choice", again=True)
-    message = choices[0].get("message")
-    message = message if isinstance(message, dict) else {}
-    finish = str(choices[0].get("finish_reason") or "")
-    usage = completion.get("usage")
-    usage = usage if isinstance(usage, dict) else {}
-    fields: dict[str, Any] = {
-        "reasoning": _text(message.get("reasoning_content") or message.get("reasoning")),
-        "finish": finish,
-        "prompt_tokens": _count(usage.get("prompt_tokens")),
-        "completion_tokens": _count(usage.get("completion_tokens")),
-    }
-    if message.get("refusal") or finish == "content_filter":
-        return Response("refused", reason=_text(message.get("refusal")) or "content filter", **fields)
-    text = _text(message.get("content"))
-    if not text:
-        return Response("failed", reason=f"empty answer (finish reason: {finish or 'none'})", **fields)
-    return Response("answered", text=text, **fields)
-
-
-def _text(value: object) -> str:
-    """Plain text, or the text parts of a content list."""
-    if isinstance(value, list):
-        return "".join(_text(part.get("text")) for part in value if isinstance(part, dict))
-    return value if isinstance(value, str) else ""
-
-
-def _count(value: object) -> int:
-    return value if isinstance(value, int) and value >= 0 else 0
+    def _describe(self, error: BaseException) -> str:
+        return describe(error, clean=self._secret.clean)
 
 
 def _code(error: Any) -> str:
     return str(getattr(error, "code", "") or "")
-
-
-def _part(part: str | Picture) -> dict[str, Any]:
-    if isinstance(part, str):
-        return {"type": "text", "text": part}
-    return {"type": "image_url", "image_url": {"url": _data_url(part)}}
-
-
-@lru_cache(maxsize=128)
-def _data_url(picture: Picture) -> str:
-    """The picture's own bytes where a server can be trusted to read them alike, else as PNG."""
-    data, kind = picture.read(), picture.media_type
-    if kind not in {"image/png", "image/jpeg", "image/webp"} or _is_rotated(data):
-        buffer = io.BytesIO()
-        picture.load().save(buffer, format="PNG")
-        data, kind = buffer.getvalue(), "image/png"
-    return f"data:{kind};base64,{base64.b64encode(data).decode()}"
-
-
-def _is_rotated(data: bytes) -> bool:
-    """Whether EXIF says that the picture is to be turned, which servers may or may not do."""
-    from PIL import Image
-
-    orientation = 0x0112
-    with Image.open(io.BytesIO(data)) as image:
-        return bool(image.getexif().get(orientation, 1) != 1)

@@ -39,9 +39,14 @@ def isolate(
     ]
 
 
-def describe(error: BaseException) -> str:
-    """An error in one line: a sentence of ours as it is, any other with its type."""
-    text = " ".join(str(error).split())[:500]
+def describe(error: BaseException, *, clean: Callable[[str], str] = str) -> str:
+    """An error in one line: a sentence of ours as it is, any other with its type.
+
+    Args:
+        error: to describe.
+        clean: takes out what must not be told, before the text is cut to length.
+    """
+    text = clean(" ".join(str(error).split()))[:500]
     if isinstance(error, TheodoliteError):
         return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
