@@ -111,6 +111,45 @@ def test_no_answers_are_counted_apart(tmp_path, model, field):
     assert set(counts.values()) == {0}
 
 
+@pytest.mark.parametrize("model", ["scripted:guesser", "scripted:oracle"])
+@pytest.mark.parametrize(
+    ("n", "verdict"), [(20, "undecided"), (48, "undecided"), (60, "does not look"), (120, "does not look")]
+)
+def test_a_verdict_never_contradicts_its_own_interval(tmp_path, model, n, verdict):
+    """All pairs alike: z²/(n + z²) of others may still be out there, 5 points of them with fewer than 52 pictures."""
+    score = scored(tmp_path / "run", model, n=n)
+    swapped = score.comparisons[-1]
+    assert score.verdict == verdict
+    assert swapped.likeness.high == pytest.approx(1.6449**2 / (n + 1.6449**2), rel=1e-3)
+    assert swapped.is_equivalent == (swapped.likeness.high < 0.05)
+    assert swapped.drop.high > swapped.likeness.high
+
+
+def test_one_pair_that_differs_does_not_make_the_rest_surer(tmp_path):
+    """A bootstrap of 60 pairs with one of +1 knows [0, 0.05]; the missing −1 is not known to be that rare."""
+    run = asked(tmp_path / "run", "scripted:oracle", n=60)
+    with run:
+        seq = next(r.seq for r in run.results() if r.item.meta["setting"] == "swapped")
+        run.store._db.execute("UPDATE records SET text = 'dunno' WHERE seq = ?", (seq,))
+        swapped = score_ask(run).comparisons[-1]
+    assert swapped.drop.value == pytest.approx(1 / 60)
+    assert swapped.likeness.low < -0.02
+    assert not swapped.is_equivalent
+
+
+def test_many_questions_about_two_pictures_are_two_observations(tmp_path):
+    """Twelve questions on each of two pictures, all lost when the pictures change: no verdict, and p = 1/2."""
+    pair = list(make_squares(2))
+    questions = [
+        replace(pair[i % 2], id=f"q{i}", question=f"Item {i}: {pair[i % 2].question}") for i in range(24)
+    ]
+    score = scored(tmp_path / "run", "scripted:looker", questions=questions)
+    swapped = score.comparisons[-1]
+    assert (swapped.drop.value, swapped.drop.n, swapped.drop.n_items) == (1.0, 2, 24)
+    assert swapped.p_value == 0.5
+    assert (score.verdict, "2 pictures" in score.because) == ("undecided", True)
+
+
 def test_too_few_questions_give_no_verdict(tmp_path):
     score = scored(tmp_path / "run", "scripted:looker", n=8)
     assert score.verdict == "undecided"

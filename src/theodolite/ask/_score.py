@@ -21,7 +21,9 @@ Verdict: TypeAlias = Literal["looks", "does not look", "undecided"]
 EQUIVALENT = 0.05
 """A picture that moves accuracy by less than five points, with confidence, does not matter."""
 _FEWEST = 20
-"""Fewer pairs give no verdict."""
+"""Fewer pictures give no verdict."""
+_LEVEL, _TOST_LEVEL = 0.95, 0.90
+"""Of the intervals shown, and of the one that two one-sided tests at 5 % come down to."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,13 +49,15 @@ class Comparison:
     drop: stats.Estimate
     """Right with the picture minus right in the other setting, clustered by picture."""
     p_value: float
-    """Exact McNemar test."""
+    """Exact McNemar test; where several questions share a picture, their signs flip together instead."""
     same_answer: stats.Estimate | None
     """Share of questions that get the same readable answer in both."""
     follows: stats.Estimate | None
     """Of the swaps between questions of the same words: share that give the answer which the shown picture holds."""
+    likeness: stats.Estimate
+    """The drop again, with the 90 % interval that decides on equivalence."""
     is_equivalent: bool
-    """Whether the drop is within ±5 points (two one-sided tests)."""
+    """Whether that interval lies within ±5 points (two one-sided tests)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,15 +181,15 @@ def _compare(mine: Sequence[_Row], theirs: Sequence[_Row], against: Setting, see
     )
     readable = [(a, b) for a, b in pairs if a.is_read and b.is_read]
     shown = [row for _, row in pairs if row.shown is not None]
+    likeness = _difference(with_picture - without, clusters, level=_TOST_LEVEL, seed=seed)
     return Comparison(
         against=against,
-        drop=_difference(with_picture, without, clusters, seed),
-        p_value=stats.mcnemar(with_picture, without, method="exact").p_value,
+        drop=_difference(with_picture - without, clusters, level=_LEVEL, seed=seed),
+        p_value=_p_value(with_picture, without, clusters, seed),
         same_answer=_share([a.says == b.says for a, b in readable], [a.cluster for a, _ in readable], seed),
         follows=_share([row.follows for row in shown], [row.cluster for row in shown], seed),
-        is_equivalent=stats.equivalence_test(
-            with_picture, without, bounds=(-EQUIVALENT, EQUIVALENT), paired=True
-        ).equivalent,
+        likeness=likeness,
+        is_equivalent=likeness.lies_within(-EQUIVALENT, EQUIVALENT),
     )
 
 
@@ -200,21 +204,29 @@ def _share(flags: Sequence[bool], clusters: Sequence[str], seed: int) -> stats.E
 
 
 def _difference(
-    first: NDArray[np.float64], second: NDArray[np.float64], clusters: Sequence[str], seed: int
+    differences: NDArray[np.float64], clusters: Sequence[str], *, level: float, seed: int
 ) -> stats.Estimate:
-    """A paired difference of shares: clustered bootstrap, or Wilson's over clusters where all pairs are alike.
+    """The mean of paired differences: clustered bootstrap, but never surer than the number of clusters allows.
 
-    With every pair alike a bootstrap knows no doubt; n alike pairs still leave room for a share of others.
+    Where nearly all pairs are alike, a bootstrap knows next to no doubt. But n clusters that show nothing still leave
+    room for a share 1 − w of others, w the lower Wilson bound of n out of n: the interval reaches at least that far.
     """
-    differences = np.unique(first - second)
     n = len(set(clusters))
-    if len(differences) > 1 and n > 1:
-        return stats.bootstrap(
-            (first, second), "difference", clusters=clusters, interval="percentile", seed=seed
-        )
-    value, doubt = float(differences.mean()), 1 - stats.wilson_interval(n, n).low
-    low, high = max(-1.0, value - doubt), min(1.0, value + doubt)
-    return stats.Estimate(value, low, high, n, 0.95, "Wilson, all pairs alike", n_items=len(first))
+    value, doubt = float(differences.mean()), 1 - stats.wilson_interval(n, n, level=level).low
+    low, high, method = max(-1.0, value - doubt), min(1.0, value + doubt), f"Wilson, {n} clusters"
+    if n > 1:
+        drawn = stats.bootstrap(differences, clusters=clusters, interval="percentile", level=level, seed=seed)
+        if drawn.low < low or drawn.high > high:
+            low, high, method = min(low, drawn.low), max(high, drawn.high), drawn.method
+    return stats.Estimate(value, low, high, n, level, method, n_items=len(differences))
+
+
+def _p_value(
+    first: NDArray[np.float64], second: NDArray[np.float64], clusters: Sequence[str], seed: int
+) -> float:
+    if len(set(clusters)) == len(clusters):
+        return stats.mcnemar(first, second, method="exact").p_value
+    return stats.sign_flip_test(first, second, clusters=clusters, seed=seed).p_value
 
 
 def _verdict(comparisons: Sequence[Comparison]) -> tuple[Verdict, str]:
@@ -222,15 +234,22 @@ def _verdict(comparisons: Sequence[Comparison]) -> tuple[Verdict, str]:
     if not comparisons:
         return "undecided", "no question was measured both with its picture and in another setting"
     sharpest = comparisons[-1]
-    drop, pairs = sharpest.drop, sharpest.drop.n_items
+    drop = sharpest.drop
     words = {"blind": "taking the picture away", "swapped": "showing another picture"}[sharpest.against]
-    if pairs < _FEWEST:
-        return "undecided", f"{pairs} questions are too few; at least {_FEWEST} are needed"
-    points = (
-        f"{100 * drop.value:.0f} points [{100 * drop.low:.0f}, {100 * drop.high:.0f}] of {pairs} questions"
-    )
+    if drop.n < _FEWEST:
+        return (
+            "undecided",
+            f"questions about {drop.n} pictures are too few; at least {_FEWEST} pictures are needed",
+        )
     if drop.low > 0:
-        return "looks", f"{words} costs {points}"
+        return "looks", f"{words} costs {_points(drop)}"
     if sharpest.is_equivalent:
-        return "does not look", f"{words} costs nothing: {points}"
-    return "undecided", f"{words} costs {points}: more questions would settle it"
+        return "does not look", f"{words} costs nothing: {_points(sharpest.likeness)}"
+    return "undecided", f"{words} costs {_points(drop)}: more questions would settle it"
+
+
+def _points(drop: stats.Estimate) -> str:
+    return (
+        f"{100 * drop.value:.0f} points, {100 * drop.level:.0f} % interval [{100 * drop.low:.1f}, {100 * drop.high:.1f}], "
+        f"of {drop.n_items} questions"
+    )

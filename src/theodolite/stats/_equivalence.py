@@ -78,8 +78,8 @@ def equivalence_test(
 
     With estimate d and standard error s, p_lower = P(T > (d − low)/s) and p_upper = P(T < (d − high)/s):
     T has n − 1 degrees of freedom for one sample or for paired differences, and Welch–Satterthwaite ones for
-    two independent samples. Data without any spread (s = 0) are taken at their word: p is 0 for a bound that
-    is not reached and 1 otherwise, and `method` says "constant".
+    two independent samples. Every value counts as independent: for items in clusters, take the interval of a clustered
+    `bootstrap` at level 1 − 2α and ask whether it `lies_within` the bounds.
 
     Args:
         first: A sample.
@@ -87,6 +87,10 @@ def equivalence_test(
         bounds: The region of equivalence, low and high.
         paired: Whether the two samples are of the same items.
         alpha: Level of each one-sided test; the interval has level 1 − 2α.
+
+    Raises:
+        UsageError: the data have no spread (s = 0), so that they do not say how sure they are: two equal values would
+            prove equivalence within any bounds.
 
     >>> result = equivalence_test([0.1, -0.2, 0.0, 0.1, -0.1, 0.05], bounds=(-0.5, 0.5))
     >>> result.equivalent, f"{result.estimate:.2f}"
@@ -123,12 +127,13 @@ def _two_one_sided(
 ) -> EquivalenceTest:
     """From estimate, standard error and degrees of freedom."""
     value, error, freedom = figures
-    if error > 0:
-        p_lower = float(student_t.sf((value - bounds[0]) / error, freedom))
-        p_upper = float(student_t.cdf((value - bounds[1]) / error, freedom))
-    else:
-        p_lower, p_upper = float(value <= bounds[0]), float(value >= bounds[1])
-        method += ", constant"
+    if error == 0:
+        raise UsageError(
+            f"all {n} values are alike, and a t test cannot tell how sure that is; for proportions use "
+            "equivalence_of_proportions, or bound the share of other values with wilson_interval"
+        )
+    p_lower = float(student_t.sf((value - bounds[0]) / error, freedom))
+    p_upper = float(student_t.cdf((value - bounds[1]) / error, freedom))
     reach = float(student_t.ppf(1 - alpha, freedom)) * error
     estimate = Estimate(value, value - reach, value + reach, n, 1 - 2 * alpha, method)
     return EquivalenceTest(estimate, p_lower, p_upper, bounds, alpha)
