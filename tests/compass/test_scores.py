@@ -379,6 +379,31 @@ def test_published_figures_stand_beside_the_same_model_and_data_only(samples):
     assert not published_figures("hf:Qwen/Qwen2-VL-7B-Instruct", "mine", method="chefer", target="gt")
 
 
+def test_the_papers_smaller_tables_stand_beside_the_same_model_and_data_only(samples):
+    vsr = [
+        replace(
+            s,
+            meta={"source": "vsr"},
+            prompt=prompt,
+            maps={"contrastive-grad-act@pred": replace(s.maps["lean@pred"], method="contrastive-grad-act")},
+        )
+        for prompt in "AB"
+        for s in samples
+    ]
+    settings = ScoreSettings(sections=("ablations",))
+    found = score_samples(vsr, settings, model="hf:Qwen/Qwen2-VL-7B-Instruct").published
+    assert {name: row.figures["DAE"] for name, row in found["ablations"].items()} == {
+        "default": 61.8,
+        "K = 4": 60.9,
+    }
+    assert list(found["prompts"]) == ["A", "B"]
+    assert found["prompts"]["A"].source == "CREG, Table 9"
+    other = score_samples(vsr, settings, model="hf:llava-1.5-7b-hf").published
+    assert not other["ablations"]
+    mixed = [replace(s, meta={"source": "coco-pairs"}) for s in vsr[:1]] + vsr[1:]
+    assert not score_samples(mixed, settings, model="hf:Qwen/Qwen2-VL-7B-Instruct").published["prompts"]
+
+
 def test_a_score_is_plain_json_without_nan(samples):
     score = score_samples(samples, ScoreSettings(ablated="lean@gt"))
     again = json.loads(json.dumps(score.as_json(), allow_nan=False))

@@ -296,6 +296,28 @@ def test_composites_of_a_run_take_its_own_alignment_and_auc(samples):
         utility_of_samples(samples, UtilitySettings(mdf={"noisy": 1.0}))
 
 
+def test_what_the_paper_reports_stands_beside_the_same_rows(samples):
+    coco = [
+        replace(
+            s,
+            meta={"source": "coco-pairs"},
+            maps={"chefer@gt": replace(s.maps["noisy@gt"], method="chefer"), "plain@": s.maps["plain@"]},
+        )
+        for s in samples
+    ]
+    found = utility_of_samples(coco, model="hf:Qwen/Qwen2-VL-7B-Instruct").published
+    assert found["diagnosis"]["chefer@gt"].figures == {"AUC": 0.620, "right": 35.5, "wrong": 56.4}
+    assert found["rerank"]["chefer@gt"].figures["EA"] == 0.633
+    assert found["selective"].keys() == {
+        "negative entropy",
+        "max probability",
+        "margin",
+        "random",
+        "chefer@gt DAE",
+    }
+    assert not any(utility_of_samples(coco, model="hf:tiny").published.values())
+
+
 def test_a_sound_projection_is_honest_already(samples):
     score = utility_of_samples(samples, UtilitySettings(projection="sound"))
     assert score.rerank_as_published == ()

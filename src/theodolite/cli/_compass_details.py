@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from rich.text import Text
+
 from theodolite.cli._compass_cells import NOTHING, counts, degrees, share
 from theodolite.cli._output import out, percent, print_table
-from theodolite.compass.scores import Comparisons, CompassScore
+from theodolite.compass.scores import Comparisons, CompassScore, PublishedRow
 
 
 def show_details(result: CompassScore, name: str) -> None:
@@ -17,6 +19,12 @@ def show_details(result: CompassScore, name: str) -> None:
         return
     for projection, comparisons in result.comparisons.items():
         _BY_PROJECTION[name](result, projection, comparisons)
+
+
+def show_published(rows: Mapping[str, PublishedRow]) -> None:
+    """What the paper reports in the same rows of the same model and data."""
+    for name, row in rows.items():
+        out.print(Text(f"reported: {name}: {row}"), style="dim")
 
 
 def _targets(_: CompassScore, projection: str, found: Comparisons) -> None:
@@ -141,6 +149,7 @@ def _prompts(result: CompassScore) -> None:
         ],
         title=f"prompts, on {on} asked with each of them · {next(iter(result.tables))}",
     )
+    show_published(result.published.get("prompts", {}))
 
 
 def _ablations(result: CompassScore) -> None:
@@ -160,6 +169,7 @@ def _ablations(result: CompassScore) -> None:
         ],
         title=f"ablations of {result.ablated}",
     )
+    show_published(result.published.get("ablations", {}))
 
 
 _ONCE: Mapping[str, Callable[[CompassScore], None]] = {"prompts": _prompts, "ablations": _ablations}

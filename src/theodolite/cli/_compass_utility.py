@@ -8,6 +8,7 @@ import typer
 
 from theodolite.cli import _options as o
 from theodolite.cli._compass_cells import NOTHING, degrees, share
+from theodolite.cli._compass_details import show_published
 from theodolite.cli._compass_score import Methods, NegativeRelevance, PromptName, one_of, words
 from theodolite.cli._output import note, out, p_value, percent, points, print_json, print_table
 from theodolite.compass.scores import PROJECTIONS
@@ -93,6 +94,7 @@ def _show(result: UtilityScore, settings: UtilitySettings) -> None:
         ],
         title=f"{title}\ndoes a small error go with a right answer?",
     )
+    show_published(result.published["diagnosis"])
     out.print()
     _show_selective(result)
     out.print()
@@ -100,6 +102,7 @@ def _show(result: UtilityScore, settings: UtilitySettings) -> None:
     if result.rerank_as_published:
         out.print()
         _show_rerank(result.rerank_as_published, "the same with the paper's σ, which is made from that box")
+    show_published(result.published["rerank"])
     out.print(
         "upper bound: maps made for the true answer. EA: what CREG reports as re-ranking accuracy. "
         "p: signs flipped picture by picture, Holm over the rows that answer.",
@@ -138,6 +141,7 @@ def _show_selective(result: UtilityScore) -> None:
         ],
         title="answering only where one is sure (lower AURC is better)",
     )
+    show_published(result.published["selective"])
 
 
 def _show_rerank(rows: tuple[RerankRow, ...], title: str) -> None:

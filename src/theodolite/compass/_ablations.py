@@ -16,6 +16,8 @@ from theodolite.compass._samples import Sample
 from theodolite.errors import UsageError
 
 DEFAULT = "default"
+PAPERS_OWN = map_key("contrastive-grad-act", "pred")
+"""The map that the paper's ablations and prompts are of."""
 
 ABLATIONS: Mapping[str, ProjectionOptions] = {
     DEFAULT: PAPER,
@@ -100,8 +102,7 @@ def default_key(keys: Sequence[str]) -> str:
     """
     if not keys:
         raise UsageError("the run holds no relevance map")
-    wanted = map_key("contrastive-grad-act", "pred")
-    return wanted if wanted in keys else keys[0]
+    return PAPERS_OWN if PAPERS_OWN in keys else keys[0]
 
 
 def ablation_table(

@@ -108,6 +108,11 @@ def known_model(name: str) -> str | None:
     return None
 
 
+def data_name(source: str) -> str:
+    """The paper's name of one of our sources."""
+    return _DATA[source][0]
+
+
 def published_figures(model: str, source: str, *, method: str, target: str) -> tuple[Published, ...]:
     """What the paper reports of a model on one source of pairs; empty where it reports nothing.
 

@@ -16,6 +16,7 @@ from theodolite.compass._comparisons import (
 )
 from theodolite.compass._framework import THRESHOLDS, Figure, Row
 from theodolite.compass._options import PAPER, SOUND, Negative, ProjectionOptions
+from theodolite.compass._published_tables import PublishedRow
 from theodolite.errors import UsageError
 
 PROJECTIONS: Mapping[str, ProjectionOptions] = {"paper": PAPER, "sound": SOUND}
@@ -94,6 +95,8 @@ class CompassScore:
     ablated: str = ""
     ablations: tuple[AblationRow, ...] = ()
     development: DevelopmentChoice | None = None
+    published: Mapping[str, Mapping[str, PublishedRow]] = field(default_factory=dict)
+    """Table -> row -> what the paper reports of the same model and data; the main tables' rows hold theirs themselves."""
     thresholds: str = THRESHOLDS
     caveats: tuple[str, ...] = field(default=())
     """Why some methods' numbers may mean little."""

@@ -10,6 +10,7 @@ from typing import Any
 from theodolite.compass._ablations import (
     ABLATIONS,
     DEFAULT,
+    PAPERS_OWN,
     SampleSplit,
     ablation_keys,
     ablation_table,
@@ -31,6 +32,7 @@ from theodolite.compass._options import ProjectionOptions
 from theodolite.compass._plan import PLAIN
 from theodolite.compass._project_samples import project_samples
 from theodolite.compass._published import published_figures
+from theodolite.compass._published_tables import published_rows
 from theodolite.compass._readings import RANDOM_MAP, Projected
 from theodolite.compass._samples import INSTRUMENT, Sample, read_samples
 from theodolite.compass._score_records import PROJECTIONS, Comparisons, CompassScore, ScoreSettings
@@ -124,6 +126,7 @@ def _score(
         development = choose_on_development(
             found.of_prompt, found.ablated, found.split, criterion=settings.criterion, seed=seed
         )
+    ablations = ablation_table(reported, found.ablated, seed=seed) if found.ablated else ()
     return CompassScore(
         model=model,
         sources=sources,
@@ -138,8 +141,16 @@ def _score(
         comparisons={name: _comparisons(reported, name, settings) for name in settings.projections},
         prompts=found.prompts,
         ablated=found.ablated,
-        ablations=ablation_table(reported, found.ablated, seed=seed) if found.ablated else (),
+        ablations=ablations,
         development=development,
+        published={
+            "ablations": published_rows(model, sources, "ablations", tuple(row.name for row in ablations))
+            if found.ablated == PAPERS_OWN
+            else {},
+            "prompts": published_rows(
+                model, sources, "prompts", tuple(dict.fromkeys(row.prompt for row in found.prompts))
+            ),
+        },
         caveats=_caveats(next(iter(tables.values()))),
         warnings=tuple(_warnings(tables, reported)),
     )

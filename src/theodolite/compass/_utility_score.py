@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from theodolite.compass._composites import Composite, composite_scores
@@ -20,6 +20,7 @@ from theodolite.compass._figures import share_figure
 from theodolite.compass._framework import Figure, shown_key
 from theodolite.compass._options import Negative, ProjectionOptions
 from theodolite.compass._project_samples import project_samples
+from theodolite.compass._published_tables import PublishedRow, published_rows
 from theodolite.compass._readings import Projected
 from theodolite.compass._samples import Sample, read_samples
 from theodolite.compass._score_records import PROJECTIONS
@@ -91,6 +92,8 @@ class UtilityScore:
     rerank_as_published: tuple[RerankRow, ...]
     """Under the projection that was asked for, if that is another: its σ is made from the target's box."""
     composites: tuple[Composite, ...] = ()
+    published: Mapping[str, Mapping[str, PublishedRow]] = field(default_factory=dict)
+    """Table -> row -> what the paper reports of the same model and data."""
 
     def as_json(self) -> dict[str, Any]:
         """The score as plain JSON."""
@@ -129,6 +132,11 @@ def utility_of_samples(
     how: dict[str, Any] = {"readout": settings.readout, "vocabulary": settings.vocabulary, "seed": seed}
     diagnosis = diagnose_answers(projected, name, seed=seed)
     rerank = rerank_answers(projected, HONEST, **how)
+    selective = selective_table(
+        projected, confidences(projected, settings), coverages=settings.coverages, seed=seed
+    )
+    sources = tuple(dict.fromkeys(str(sample.meta.get("source", "")) for sample in projected.samples))
+    keys = tuple(map(shown_key, projected.keys))
     is_other = settings.options[HONEST] != settings.options[name]
     return UtilityScore(
         model=model,
@@ -140,12 +148,15 @@ def utility_of_samples(
         projections={key: asdict(options) for key, options in settings.options.items()},
         readout=settings.readout,
         diagnosis=diagnosis,
-        selective=selective_table(
-            projected, confidences(projected, settings), coverages=settings.coverages, seed=seed
-        ),
+        selective=selective,
         rerank=rerank,
         rerank_as_published=rerank_answers(projected, name, **how) if is_other else (),
         composites=_composites(projected, diagnosis, settings),
+        published={
+            "diagnosis": published_rows(model, sources, "diagnosis", keys),
+            "selective": published_rows(model, sources, "selective", tuple(row.score for row in selective)),
+            "rerank": published_rows(model, sources, "rerank", keys),
+        },
     )
 
 

@@ -32,6 +32,7 @@ from theodolite.compass._comparisons import (
 from theodolite.compass._framework import EvidenceShares, Row, framework_table
 from theodolite.compass._project_samples import project_samples
 from theodolite.compass._published import Published, published_figures
+from theodolite.compass._published_tables import PublishedRow, published_row
 from theodolite.compass._readings import CONTROLS, Projected, Readings
 from theodolite.compass._score_records import (
     PROJECTIONS,
@@ -57,6 +58,7 @@ __all__ = [
     "Projected",
     "PromptFigures",
     "Published",
+    "PublishedRow",
     "Readings",
     "ReadoutAgreement",
     "Row",
@@ -71,6 +73,7 @@ __all__ = [
     "project_samples",
     "prompt_table",
     "published_figures",
+    "published_row",
     "readout_agreement",
     "score_run",
     "score_samples",
