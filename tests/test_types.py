@@ -1,5 +1,6 @@
 import io
 import json
+import math
 
 import numpy as np
 import pytest
@@ -168,3 +169,18 @@ def test_a_choice_sums_to_one():
     assert choice.probabilities[0] / choice.probabilities[1] == pytest.approx(np.e)
     with pytest.raises(UsageError):
         Choice(("a",), ())
+
+
+@pytest.mark.parametrize(
+    ("options", "values", "message"),
+    [
+        (("a", "b"), (math.nan, -1.0), "numbers"),
+        (("a", "b"), (-1.0, math.inf), "numbers"),
+        (("a", "b"), (-math.inf, -math.inf), "probability zero"),
+        (("a", "a"), (-1.0, -2.0), "distinct"),
+    ],
+)
+def test_a_choice_holds_only_what_can_be_chosen_from(options, values, message):
+    with pytest.raises(UsageError, match=message):
+        Choice(options, values)
+    assert Choice(("a", "b"), (-math.inf, 0.0)).probabilities == (0.0, 1.0)

@@ -350,6 +350,14 @@ class Choice:
             raise UsageError(
                 f"{len(self.options)} options with {len(self.log_probabilities)} log-probabilities"
             )
+        if len(set(self.options)) != len(self.options):
+            raise UsageError(f"options must be distinct, got {list(self.options)}")
+        if any(math.isnan(value) or value == math.inf for value in self.log_probabilities):
+            raise UsageError(
+                f"log-probabilities must be numbers below infinity, got {self.log_probabilities}"
+            )
+        if max(self.log_probabilities) == -math.inf:
+            raise UsageError(f"every option of {list(self.options)} has the probability zero")
 
     @property
     def best(self) -> str:

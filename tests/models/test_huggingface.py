@@ -1,3 +1,4 @@
+import functools
 import json
 import re
 import shutil
@@ -8,9 +9,10 @@ import pytest
 import torch
 
 from theodolite.errors import ModelError, UsageError
-from theodolite.models import open_model
+from theodolite.models import ask_measurer, open_model
+from theodolite.runs._batch import measure_batch
 from theodolite.testing import Family, check_model, tiny_checkpoint
-from theodolite.types import Message, Picture, Request
+from theodolite.types import Item, Message, Picture, Request
 
 
 @pytest.fixture(scope="module", params=get_args(Family))
@@ -226,3 +228,35 @@ def test_a_checkpoint_without_chat_template_is_told(tiny_llava, tmp_path):
             path.write_text(json.dumps(data))
     with pytest.raises(ModelError, match="no chat template"):
         open_model(f"hf:{folder}")
+
+
+def test_logits_that_are_no_numbers_are_a_failure_and_no_answer(tmp_path, picture):
+    """Weights damaged half way: neither writing nor choosing may make an answer of NaN."""
+    model = open_model(f"hf:{tiny_checkpoint(tmp_path / 'tiny', 'llava')}")
+    items = [
+        Item(str(i), Request.ask(picture, f"where? {i}", max_tokens=4), ("left", "right")) for i in range(3)
+    ]
+    with torch.no_grad():
+        model.checkpoint.model.lm_head.weight.fill_(torch.nan)
+    for answering, reason in (("write", "not numbers"), ("choose", "must be numbers")):
+        records = measure_batch(ask_measurer(model, answering), items)
+        assert [record.response.status for record in records] == ["failed"] * 3
+        assert all(reason in record.response.reason for record in records)
+
+
+def test_logits_that_are_no_numbers_spoil_their_own_row_alone(tmp_path, picture):
+    model = open_model(f"hf:{tiny_checkpoint(tmp_path / 'tiny', 'llava')}")
+    requests = [Request.ask(picture, f"where? {i}", max_tokens=4) for i in range(3)]
+    wanted = model.generate(requests)
+    forward = model.checkpoint.model.forward
+
+    @functools.wraps(forward)
+    def spoil(*args, **kwargs):
+        output = forward(*args, **kwargs)
+        output.logits[1] = torch.nan
+        return output
+
+    model.checkpoint.model.forward = spoil
+    found = model.generate(requests)
+    assert [r.status for r in found] == ["answered", "failed", "answered"]
+    assert [found[i].text for i in (0, 2)] == [wanted[i].text for i in (0, 2)]

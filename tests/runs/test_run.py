@@ -1,4 +1,5 @@
 import json
+import math
 from dataclasses import replace
 
 import numpy as np
@@ -57,6 +58,24 @@ def test_everything_about_a_request_and_a_record_survives(tmp_path, info, pictur
     assert result.item.id == item.id
     assert result.record == record
     assert (result.item.request.pictures[0].pixels() == picture.pixels()).all()
+
+
+def test_the_logarithm_of_zero_survives_in_json(tmp_path, info):
+    class Sure(Counting):
+        def measure(self, items):
+            return [
+                replace(r, choice=Choice(("left", "right"), (0.0, -math.inf))) for r in super().measure(items)
+            ]
+
+    def refuse(constant):
+        raise AssertionError(f"{constant} is not JSON")
+
+    with Run.start(tmp_path, info) as run:
+        run.plan(items(1))
+        measure(run, LocalEngine(Sure()))
+        assert next(run.results()).record.choice.log_probabilities == (0.0, -math.inf)
+        stored = run.store._db.execute("SELECT choice FROM records").fetchone()[0]
+        json.loads(stored, parse_constant=refuse)
 
 
 def test_pictures_made_in_memory_are_kept_in_the_run_once(tmp_path, info):

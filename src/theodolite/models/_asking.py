@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Literal, TypeAlias
 
+from theodolite.errors import ContractError
 from theodolite.models._contract import (
     ChoosingModel,
     HintedModel,
@@ -17,7 +18,7 @@ from theodolite.models._contract import (
 )
 from theodolite.models._open import open_model
 from theodolite.runs import Measurer, MeasurerFactory, Reuse
-from theodolite.types import Item, Record, Request, Response
+from theodolite.types import Choice, Item, Record, Request, Response
 
 Answering: TypeAlias = Literal["write", "choose"]
 """How items are answered: in the model's own words, or by the log-probabilities of their options."""
@@ -89,13 +90,20 @@ class _Choosing:
     def measure(self, items: Sequence[Item]) -> list[Record]:
         requests = [_visible(self.model, item.request) for item in items]
         choices = self.model.choose(requests, [item.options for item in items])
-        return [
-            Record(item.id, Response("answered", text=choice.best, finish="choice"), choice)
-            for item, choice in zip(items, choices, strict=True)
-        ]
+        return [_chosen(item, choice) for item, choice in zip(items, choices, strict=True)]
 
     def close(self) -> None:
         self.model.close()
+
+
+def _chosen(item: Item, choice: Choice | Response) -> Record:
+    if isinstance(choice, Choice):
+        return Record(item.id, Response("answered", text=choice.best, finish="choice"), choice)
+    if choice.is_answered:
+        raise ContractError(
+            f"a choice among {list(item.options)} was answered in words: {choice.text[:80]!r}"
+        )
+    return Record(item.id, choice)
 
 
 def _reuse(model: VisionLanguageModel) -> Reuse:

@@ -54,8 +54,13 @@ class VisionLanguageModel(Protocol):
 class ChoosingModel(VisionLanguageModel, Protocol):
     """A model whose logits are to be had."""
 
-    def choose(self, requests: Sequence[Request], options: Sequence[Sequence[str]]) -> list[Choice]:
-        """The log-probability of each option as the answer; ``options[i]`` belong to ``requests[i]``."""
+    def choose(
+        self, requests: Sequence[Request], options: Sequence[Sequence[str]]
+    ) -> Sequence[Choice | Response]:
+        """The log-probability of each option as the answer; ``options[i]`` belong to ``requests[i]``.
+
+        Where there is no such thing, because the request was refused or failed, the response that says so.
+        """
         ...
 
 

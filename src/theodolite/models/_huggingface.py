@@ -98,12 +98,16 @@ class HuggingFaceModel:
         )
         width = inputs["input_ids"].shape[1]
         with torch.inference_mode(), _seeded(first):
-            output = self.checkpoint.model.generate(**inputs, **self._decoding(first))
+            watched = _LogitsWatch()
+            output = self.checkpoint.model.generate(
+                **inputs, **self._decoding(first), logits_processor=[watched]
+            )
         seconds = (time.monotonic() - started) / len(requests)
         prompt_tokens = inputs["attention_mask"].sum(dim=1).tolist()
+        answers = [self._response(row[width:].tolist(), r) for row, r in zip(output, requests, strict=True)]
         return [
-            replace(self._response(row[width:].tolist(), request), prompt_tokens=int(tokens), seconds=seconds)
-            for row, request, tokens in zip(output, requests, prompt_tokens, strict=True)
+            replace(watched.checked(i, answer), prompt_tokens=int(tokens), seconds=seconds)
+            for i, (answer, tokens) in enumerate(zip(answers, prompt_tokens, strict=True))
         ]
 
     def _decoding(self, request: Request) -> dict[str, Any]:
@@ -170,6 +174,26 @@ class HuggingFaceModel:
             else:
                 found.append([sum(float(log_p[i, at + t, token]) for t, token in enumerate(row.tails[0]))])
         return found
+
+
+class _LogitsWatch:
+    """Looks on while a batch is generated: greedy search over logits that are no numbers gives tokens all the same."""
+
+    def __init__(self) -> None:
+        self._is_broken: list[Any] = []
+
+    def __call__(self, _: Any, scores: Any) -> Any:
+        """Notes the rows of one step, (batch, vocabulary), that hold NaN; changes nothing."""
+        self._is_broken.append(scores.isnan().any(dim=-1))
+        return scores
+
+    def checked(self, row: int, answer: Response) -> Response:
+        """The answer, unless one of its tokens came from such logits."""
+        if any(bool(step[row]) for step in self._is_broken[: answer.completion_tokens]):
+            return Response.failed(
+                "the model's logits are not numbers (NaN); its weights are damaged, or its precision is too low"
+            )
+        return answer
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
@@ -120,15 +121,19 @@ def item_from_row(row: tuple[str, str, str, str], folder: Path) -> Item:
 
 
 def choice_to_json(choice: Choice | None) -> str | None:
-    """Options with their log-probabilities, as text."""
+    """Options with their log-probabilities, as text; JSON has no infinity, so the logarithm of zero is null."""
     if choice is None:
         return None
-    return json.dumps(dict(zip(choice.options, choice.log_probabilities, strict=True)), ensure_ascii=False)
+    values = (None if value == -math.inf else value for value in choice.log_probabilities)
+    scores = dict(zip(choice.options, values, strict=True))
+    return json.dumps(scores, ensure_ascii=False, allow_nan=False)
 
 
 def choice_from_json(text: str | None) -> Choice | None:
     """The choice that `choice_to_json` wrote."""
     if text is None:
         return None
-    scores: dict[str, float] = json.loads(text)
-    return Choice(tuple(scores), tuple(scores.values()))
+    scores: dict[str, float | None] = json.loads(text)
+    return Choice(
+        tuple(scores), tuple(-math.inf if value is None else float(value) for value in scores.values())
+    )

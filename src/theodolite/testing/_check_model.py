@@ -11,7 +11,7 @@ import numpy as np
 from theodolite.errors import ContractError
 from theodolite.models import VisionLanguageModel, is_choosing, open_model
 from theodolite.runs import describe
-from theodolite.types import Picture, Request
+from theodolite.types import Picture, Request, Response
 
 
 def check_model(model: str | VisionLanguageModel) -> None:
@@ -131,6 +131,10 @@ def _chooses_soundly(model: VisionLanguageModel) -> Iterator[str]:
     request, options = _requests()[0], ("left", "right", "above the red thing")
     forward = model.choose([request], [options])[0]
     backward = model.choose([request], [options[::-1]])[0]
+    if isinstance(forward, Response) or isinstance(backward, Response):
+        if any(isinstance(each, Response) and each.is_answered for each in (forward, backward)):
+            yield "a choice came back in words; only a refusal or a failure may take its place"
+        return
     if forward.options != options:
         yield f"the options come back as {forward.options}"
     if not all(math.isfinite(value) and value <= 1e-6 for value in forward.log_probabilities):
