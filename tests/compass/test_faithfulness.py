@@ -1,6 +1,7 @@
 """Faithfulness against plain arithmetic: a model whose confidence is known from the pixels that are left."""
 
 import math
+from dataclasses import replace
 
 import faithfulness_made as made
 import numpy as np
@@ -10,10 +11,11 @@ from compass_plain import sector_of as plain_sector_of
 from theodolite.compass import read_samples
 from theodolite.compass._exclusions import Exclusion
 from theodolite.compass._faithfulness_effects import beyond_area
+from theodolite.compass._faithfulness_figures import ranked_against
 from theodolite.compass.faithfulness import (
     CONTROLS,
+    PUBLISHED_RHO,
     FaithfulnessOptions,
-    compare_composites,
     paper_maps,
     plan_faithfulness,
     score_faithfulness,
@@ -21,6 +23,7 @@ from theodolite.compass.faithfulness import (
 )
 from theodolite.errors import UsageError
 from theodolite.runs import AnswerCache, Run, RunInfo
+from theodolite.types import Choice
 
 MAPS = {"seer@gt": made.at_target, "blind@gt": made.across}
 OPTIONS = FaithfulnessOptions(n_random=3, seed=5)
@@ -128,8 +131,6 @@ def test_a_model_that_only_minds_how_much_is_hidden_has_a_paper_cos_but_no_sound
         name = identity = "shy"
 
         def choose(self, requests, options):
-            from theodolite.types import Choice
-
             found = []
             for request, each in zip(requests, options, strict=True):
                 grey = (request.pictures[0].pixels() == 128).all(axis=2).mean()
@@ -263,21 +264,26 @@ def test_blur_leaves_less_than_it_hides(score):
     assert blur.true.value == pytest.approx(grey.true.value, rel=0.05)  # no pure red is left in either
 
 
-def test_interrupted_work_goes_on_and_cached_answers_are_not_mixed_up(tmp_path, runs, score):
+FEW = FaithfulnessOptions(maps=("seer@gt",), fills=("grey",), n_random=1, n_pairs=6, seed=5)
+
+
+def test_interrupted_work_goes_on_and_cached_answers_are_not_mixed_up(tmp_path, runs):
     maps, _ = runs
-    plan = plan_faithfulness(maps, OPTIONS)
+    plan = plan_faithfulness(maps, FEW)
     first = made.RedSeer()
+    with made.hide(maps, tmp_path / "plain", FEW) as plain:
+        score = score_faithfulness(maps, plain, seed=1)
     with AnswerCache(tmp_path / "cache") as cache:
-        with made.hide(maps, tmp_path / "a", OPTIONS, model=first, limit=100, cache=cache) as half:
+        with made.hide(maps, tmp_path / "a", FEW, model=first, limit=50, cache=cache) as half:
             partial = score_faithfulness(maps, half, seed=1)
-        assert first.calls == 100
-        assert partial.calls["pending"] == plan.n_calls - 100
+        assert first.calls == 50
+        assert partial.calls["pending"] == plan.n_calls - 50
         assert by_key(partial, "seer@gt").lost["not everything of it was measured"] > 0
-        with made.hide(maps, tmp_path / "a", OPTIONS, model=first, cache=cache) as whole:
+        with made.hide(maps, tmp_path / "a", FEW, model=first, cache=cache) as whole:
             again = score_faithfulness(maps, whole, seed=1)
         assert first.calls == plan.n_calls
         second = made.RedSeer()
-        with made.hide(maps, tmp_path / "b", OPTIONS, model=second, cache=cache) as reused:
+        with made.hide(maps, tmp_path / "b", FEW, model=second, cache=cache) as reused:
             cached = score_faithfulness(maps, reused, seed=1)
         assert second.calls == 0
         assert cached.calls["reused"] == plan.n_calls
@@ -287,17 +293,18 @@ def test_interrupted_work_goes_on_and_cached_answers_are_not_mixed_up(tmp_path, 
 
 def test_failed_maskings_are_counted_and_cost_their_pair_alone(tmp_path, runs):
     maps, _ = runs
-    lost = next(iter(read_samples(maps))).id
-    model = made.RedSeer(fails=lambda request: request.ref.endswith("grey-0") and lost in request.ref)
-    with made.hide(maps, tmp_path / "hidden", OPTIONS, model=model) as hidden:
+    options = replace(FEW, fills=("grey", "blur"))
+    lost = plan_faithfulness(maps, options).items[0].request.ref.partition("/")[0]
+    model = made.RedSeer(fails=lambda request: request.ref == f"{lost}/grey-0")
+    with made.hide(maps, tmp_path / "hidden", options, model=model) as hidden:
         found = score_faithfulness(maps, hidden)
     assert found.calls["failed"] == 1
-    assert by_key(found, "seer@gt").n_pairs == 15
+    assert by_key(found, "seer@gt").n_pairs == 5
     assert by_key(found, "seer@gt").lost == {"not everything of it was measured": 1}
     grey, blur = (
         next(s for s in found.sectors if (s.fill, s.reading) == (fill, "paper")) for fill in ("grey", "blur")
     )
-    assert (grey.cos.n_items, blur.cos.n_items) == (15, 16)
+    assert (grey.cos.n_items, blur.cos.n_items) == (5, 6)
 
 
 def test_maps_without_a_compass_and_pairs_without_a_direction_are_counted(tmp_path, pairs):
@@ -313,7 +320,7 @@ def test_maps_without_a_compass_and_pairs_without_a_direction_are_counted(tmp_pa
     dead = by_key(found, "dead@gt")
     assert dead.lost == {Exclusion.ZERO_MASS.value: found.n_pairs}
     assert (dead.n_pairs, dead.mdf, dead.gain, dead.curves) == (0, None, None, {})
-    assert all(c.left_out <= 3 for c in found.composites)
+    assert all("dead@gt" not in c.values for c in found.composites)
 
 
 def test_what_the_model_never_sees_is_not_asked(tmp_path, pairs):
@@ -389,19 +396,92 @@ def test_options_that_mean_nothing_are_refused(wrong, words):
         FaithfulnessOptions(**wrong)
 
 
-def test_composites_without_a_value_are_left_out():
-    mdf = {"a": -1.0, "b": 2.0, "c": 1.5, "d": 1.2}
-    ea = {"a": 0.2, "b": 0.4, "c": 0.6, "d": 0.5}
+def test_summaries_are_ranked_against_the_auc_over_the_maps_that_have_all():
+    mdf = {"a": -1.0, "b": 2.0, "c": 1.5, "d": 1.2, "e": 9.0}
+    ea = {"a": 0.2, "b": 0.4, "c": 0.6, "d": 0.5, "e": 0.1}
     auc = {"a": 0.4, "b": 0.5, "c": 0.7, "d": 0.6}
-    found = {composite.name: composite for composite in compare_composites(mdf, ea, auc, seed=0)}
-    assert found["EA"].rho.value == pytest.approx(1)
-    assert found["EA"].p_value == pytest.approx(2 / 24)
-    for name in ("harmonic mean of MDF and EA", "geometric mean of MDF and EA"):
-        assert found[name].left_out == 1
-        assert set(found[name].values) == {"b", "c", "d"}
-    assert found["harmonic mean of MDF and EA"].values["b"] == pytest.approx(2 * 2 * 0.4 / 2.4)
-    assert found["geometric mean of MDF and EA"].values["b"] == pytest.approx(math.sqrt(0.8))
-    assert compare_composites({"a": 1.0}, {"a": 0.5}, {"a": 0.5}, seed=0)[0].rho is None
+    gain = {"a": 4.0, "b": 3.0, "c": 1.0, "d": 2.0}
+    found = {c.name: c for c in ranked_against(auc, {"EA": ea, "MDF": mdf, "gain": gain}, seed=0)}
+    assert list(found) == ["EA", "harmonic", "DFS", "geometric", "MDF", "gain"]
+    assert found["EA"].correlation.value == pytest.approx(1)
+    assert found["EA"].correlation.p_value == pytest.approx(2 / 24)
+    assert found["gain"].correlation.value == pytest.approx(-1)
+    assert found["harmonic"].undefined == 1
+    assert set(found["MDF"].values) == {"a", "b", "c", "d"}
+    assert ranked_against({}, {"EA": ea, "MDF": mdf}, seed=0) == ()
+
+
+def test_the_papers_own_correlations_come_out_of_its_own_tables():
+    names = ["gradcam", "contrastive", "chefer", "rollout"]
+    mdf = dict(zip(names, [3.85, 2.50, 1.54, 1.45], strict=True))
+    ea = dict(zip(names, [0.310, 0.553, 0.633, 0.367], strict=True))
+    auc = dict(zip(names, [0.476, 0.575, 0.620, 0.541], strict=True))
+    found = {c.name: c.correlation.value for c in ranked_against(auc, {"EA": ea, "MDF": mdf}, seed=0)}
+    assert found == pytest.approx(PUBLISHED_RHO)
+
+
+class Corner(made.RedSeer):
+    """log p(gold) falls with every hidden pixel, the more the further right and down it lies; the others' stay."""
+
+    name = identity = "corner"
+
+    def choose(self, requests, options):
+        found = []
+        for request, each in zip(requests, options, strict=True):
+            grey = (request.pictures[0].pixels() == 128).all(axis=2)
+            right = math.log(0.5) - weight_of(grey)
+            found.append(
+                Choice(
+                    tuple(each), tuple(right if o == request.hint["gold"] else math.log(0.1) for o in each)
+                )
+            )
+        return found
+
+
+def weight_of(grey):
+    y, x = np.nonzero(grey)
+    return float((x + 3 * y).sum()) / made.SIZE**3
+
+
+def test_every_sector_and_both_confidences_count_as_they_should(tmp_path):
+    pairs = made.made_pairs(6, seed=3)
+    options = FaithfulnessOptions(maps=("seer@gt",), fills=("grey",), n_random=1)
+    with (
+        made.planted_run(tmp_path / "maps", pairs, MAPS) as maps,
+        made.hide(maps, tmp_path / "hidden", options, model=Corner()) as hidden,
+    ):
+        found = score_faithfulness(maps, hidden)
+    expected = {reading: [] for reading in ("paper", "sound")}
+    for pair in pairs:
+        labels = np.array(plain_labels(pair))
+        drops = [-weight_of(labels == k) for k in range(8)]
+        k = int(pair.true_deg // 45)
+        for reading, rows in expected.items():
+            change = drops if reading == "paper" else [among_four(d) - among_four(0) for d in drops]
+            rows.append([change[k], change[(k + 4) % 8], (change[(k + 1) % 8] + change[(k - 1) % 8]) / 2])
+    for sectors in found.sectors:
+        true, opposite, adjacent = np.mean(expected[sectors.reading], axis=0)
+        assert sectors.true.value == pytest.approx(true)
+        assert sectors.opposite.value == pytest.approx(opposite)
+        assert sectors.adjacent.value == pytest.approx(adjacent)
+        assert sectors.leak.estimate.value == pytest.approx(abs(opposite / true))
+        if sectors.reading == "paper":
+            assert sectors.cos.value == pytest.approx(opposite - true)
+    assert not np.allclose(expected["paper"], expected["sound"], rtol=0.1)
+
+
+def plain_labels(pair):
+    x0, y0 = pair.reference.box.centre_px
+    return [
+        [plain_sector_of(x + 0.5 - x0, y + 0.5 - y0, 8, "edge") for x in range(made.SIZE)]
+        for y in range(made.SIZE)
+    ]
+
+
+def among_four(drop):
+    """log p of the right one among four, the others at .1."""
+    right = math.log(0.5) + drop
+    return right - math.log(math.exp(right) + 0.3)
 
 
 def test_beyond_area_where_nothing_lies_elsewhere():
@@ -415,8 +495,6 @@ def test_a_ratio_says_when_its_denominator_may_be_zero(tmp_path, runs):
         name = identity = "moody"
 
         def choose(self, requests, options):
-            from theodolite.types import Choice
-
             found = []
             for request, each in zip(requests, options, strict=True):
                 noise = np.random.default_rng(int(request.pictures[0].digest[-8:], 16)).normal(
@@ -426,7 +504,7 @@ def test_a_ratio_says_when_its_denominator_may_be_zero(tmp_path, runs):
             return found
 
     maps, _ = runs
-    with made.hide(maps, tmp_path / "hidden", OPTIONS, model=Moody()) as hidden:
+    with made.hide(maps, tmp_path / "hidden", FEW, model=Moody()) as hidden:
         found = score_faithfulness(maps, hidden)
     seer = by_key(found, "seer@gt")
     assert not seer.mdf.is_sound

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from theodolite.cli._output import note, out, p_value, print_table
-from theodolite.compass.faithfulness import FaithfulnessScore, MethodScore, Ratio
+from theodolite.compass.faithfulness import PUBLISHED_RHO, FaithfulnessScore, MethodScore, Ratio
 from theodolite.stats import Estimate
 
 
@@ -107,16 +107,21 @@ def _show_counts(score: FaithfulnessScore) -> None:
 
 
 def _show_composites(score: FaithfulnessScore) -> None:
+    if not score.composites:
+        note("no map has both an MDF and an AUC for correctness, so the composites cannot be compared")
+        return
     print_table(
         ["composite", "Spearman ρ with AUC", "p", "maps", "without a value", "paper (4 methods)"],
         [
             [
                 c.name,
-                _number(c.rho),
-                "–" if c.p_value is None else p_value(c.p_value),
-                str(len(c.values)),
-                str(c.left_out),
-                "–" if c.paper_rho is None else f"{c.paper_rho:+.1f}",
+                _number(c.correlation),
+                "–"
+                if c.correlation is None or c.correlation.p_value is None
+                else p_value(c.correlation.p_value),
+                str(len(c.values) - c.undefined),
+                str(c.undefined),
+                f"{PUBLISHED_RHO[c.name]:+.1f}" if c.name in PUBLISHED_RHO else "–",
             ]
             for c in score.composites
         ],

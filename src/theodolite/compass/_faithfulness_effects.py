@@ -19,7 +19,6 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 
 from theodolite.compass._faithfulness_measure import mask_key
 from theodolite.compass._faithfulness_trials import Trial
@@ -37,6 +36,8 @@ class Answers:
     """What a run that hides has measured: log-probabilities of the options, by pair, fill and hidden sectors."""
 
     found: Mapping[tuple[str, str, frozenset[int]], Floats]
+    among: Mapping[tuple[str, str, frozenset[int]], Floats]
+    """The same, given that one of the options is said."""
     failed: int
     pending: int
 
@@ -44,6 +45,7 @@ class Answers:
     def read(cls, results: Iterable[Result]) -> Answers:
         """From the results of a run."""
         found: dict[tuple[str, str, frozenset[int]], Floats] = {}
+        among: dict[tuple[str, str, frozenset[int]], Floats] = {}
         failed = pending = 0
         for result in results:
             record, meta = result.record, result.item.meta
@@ -53,20 +55,18 @@ class Answers:
                 failed += 1
             else:
                 hidden = frozenset(int(k) for k in meta["hidden"])  # type: ignore[union-attr, arg-type]
-                found[str(meta["of"]), str(meta["fill"]), hidden] = np.asarray(
-                    record.choice.log_probabilities
-                )
-        return cls(found, failed, pending)
+                key = str(meta["of"]), str(meta["fill"]), hidden
+                found[key] = np.asarray(record.choice.log_probabilities)
+                among[key] = found[key] - np.logaddexp.reduce(found[key])
+        return cls(found, among, failed, pending)
 
     def confidence(
         self, trial: Trial, fill: str, hidden: Iterable[int], reading: ReadingName
     ) -> float | None:
         """Log p(gt) with some sectors hidden; None if it was not measured."""
-        values = self.found.get((trial.item_id, *mask_key(trial, fill, frozenset(hidden))))
-        if values is None:
-            return None
-        among = float(logsumexp(values)) if reading == "sound" else 0.0
-        return float(values[trial.gold]) - among
+        source = self.among if reading == "sound" else self.found
+        values = source.get((trial.item_id, *mask_key(trial, fill, frozenset(hidden))))
+        return None if values is None else float(values[trial.gold])
 
     def effect(self, trial: Trial, fill: str, hidden: Iterable[int], reading: ReadingName) -> float | None:
         """ΔS of some hidden sectors; None if it, or the whole picture, was not measured or is not finite."""

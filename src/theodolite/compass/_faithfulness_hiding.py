@@ -6,6 +6,7 @@ import io
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -81,12 +82,7 @@ class Hiding:
         >>> hiding.apply(np.zeros((4, 4, 3), np.uint8))[..., 0].tolist()
         [[0, 0, 128, 128], [0, 0, 128, 128], [0, 0, 0, 0], [0, 0, 0, 0]]
         """
-        height, width = pixels.shape[:2]
-        options = ProjectionOptions(sectors=self.sectors, bins=self.bins)
-        spared = None if self.spared is None else Box(*self.spared)
-        labels = sector_labels((width, height), self.centre_px, options=options, spared=spared)
-        inside = np.isin(labels, self.hidden)
-        return np.where(inside[..., None], _filling(pixels, self.fill), pixels)
+        return self._put(pixels, _filling(pixels, self.fill))
 
     def draw(self, picture: Picture) -> Picture:
         """The picture with the sectors hidden, as a PNG in memory; the picture itself if none is."""
@@ -95,9 +91,37 @@ class Hiding:
         from PIL import Image
 
         buffer = io.BytesIO()
+        shown = self._put(*_pixels_and_filling(picture, self.fill))
         # Not compressed: it is decoded again at once and never kept.
-        Image.fromarray(self.apply(picture.pixels())).save(buffer, format="PNG", compress_level=0)
+        Image.fromarray(shown).save(buffer, format="PNG", compress_level=0)
         return Picture.from_bytes(buffer.getvalue())
+
+    def _put(self, pixels: Pixels, filling: Pixels) -> Pixels:
+        """Pixels outside the hidden sectors, the filling inside."""
+        height, width = pixels.shape[:2]
+        labels = _labels((width, height), self.centre_px, self.sectors, self.bins, self.spared)
+        is_hidden = np.zeros(_KEPT + 1, bool)
+        is_hidden[list(self.hidden)] = True
+        return np.where(is_hidden[labels][..., None], filling, pixels)
+
+
+# The maskings of a pair come one after the other: what they share is made once.
+@lru_cache(maxsize=4)
+def _pixels_and_filling(picture: Picture, fill: Fill) -> tuple[Pixels, Pixels]:
+    pixels = picture.pixels()
+    return pixels, _filling(pixels, fill)
+
+
+@lru_cache(maxsize=4)
+def _labels(
+    size_px: tuple[int, int],
+    centre_px: tuple[float, float],
+    sectors: int,
+    bins: Bins,
+    spared: tuple[float, float, float, float] | None,
+) -> NDArray[np.uint8]:
+    options = ProjectionOptions(sectors=sectors, bins=bins)
+    return sector_labels(size_px, centre_px, options=options, spared=None if spared is None else Box(*spared))
 
 
 def _filling(pixels: Pixels, fill: Fill) -> Pixels:

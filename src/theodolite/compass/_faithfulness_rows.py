@@ -19,8 +19,8 @@ from theodolite.compass._faithfulness_effects import (
     random_curve,
     sector_effects,
 )
-from theodolite.compass._faithfulness_figures import mean_of
 from theodolite.compass._faithfulness_trials import UNIFORM, Reading, Trial
+from theodolite.compass._figures import mean_figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +136,7 @@ def mean_curves(rows: Sequence[Row], clusters: Sequence[str], seed: int) -> dict
     for name, pairs in per_order.items():
         shares, values = (np.array(side) for side in zip(*pairs, strict=True))
         found[name] = tuple(
-            CurvePoint(k, float(shares[:, k].mean()), mean_of(values[:, k], clusters, seed=seed))
+            CurvePoint(k, float(shares[:, k].mean()), mean_figure(values[:, k], clusters, seed=seed))
             for k in range(values.shape[1])
         )
     return found

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from theodolite import stats
+from theodolite.compass._composites import Composite
 from theodolite.compass._faithfulness_effects import (
     Answers,
     Floats,
@@ -26,19 +27,16 @@ from theodolite.compass._faithfulness_effects import (
     beyond_area,
 )
 from theodolite.compass._faithfulness_figures import (
-    Composite,
     Ratio,
     bounded_leak_of,
-    compare_composites,
     leak_of,
-    mean_of,
     p_of,
-    rank_against,
+    ranked_against,
     ratio_of,
-    share_of,
 )
 from theodolite.compass._faithfulness_rows import CurvePoint, Effects, Row, mean_curves, read_rows
 from theodolite.compass._faithfulness_trials import CONTROLS, Trial
+from theodolite.compass._figures import mean_figure, share_figure
 from theodolite.compass._readouts import is_within
 from theodolite.errors import UsageError
 
@@ -130,12 +128,12 @@ def score_sectors(
     return SectorScore(
         fill,
         reading,
-        true=mean_of(true, clusters, seed=seed),
-        opposite=mean_of(opposite, clusters, seed=seed),
-        adjacent=mean_of(adjacent, clusters, seed=seed),
-        cos=mean_of(cos, clusters, seed=seed),
+        true=mean_figure(true, clusters, seed=seed),
+        opposite=mean_figure(opposite, clusters, seed=seed),
+        adjacent=mean_figure(adjacent, clusters, seed=seed),
+        cos=mean_figure(cos, clusters, seed=seed),
         cos_p=p_of(cos, clusters, seed=seed),
-        beyond_adjacent=mean_of(adjacent - true, clusters, seed=seed),
+        beyond_adjacent=mean_figure(adjacent - true, clusters, seed=seed),
         leak=leak_of(opposite, true, clusters, seed=seed),
         bounded_leak=bounded_leak_of(
             (opposite, true),
@@ -172,7 +170,7 @@ def score_map(
     clusters = [row.trial.cluster for row in rows]
 
     def mean(values: Floats) -> stats.Estimate | None:
-        return mean_of(values, clusters, seed=seed)
+        return mean_figure(values, clusters, seed=seed)
 
     def areas(order: str, reading: ReadingName) -> Floats:
         return np.array([row.area(order, reading) for row in rows])
@@ -189,7 +187,7 @@ def score_map(
         len(rows),
         is_control=key in CONTROLS,
         dae=mean(dae),
-        ea=share_of([bool(hit) for hit in hits], clusters, seed=seed),
+        ea=share_figure(hits, clusters, seed=seed),
         auc=_auc(dae, [row.trial.is_correct for row in rows], clusters, seed),
         area_own=mean(own),
         area_random=mean(random),
@@ -239,10 +237,7 @@ def score_composites(methods: Sequence[MethodScore], *, seed: int) -> tuple[Comp
     auc = {method.key: method.auc.value for method in real if method.auc is not None}
     mdf = {method.key: method.mdf.estimate.value for method in real if method.mdf is not None}
     ea = {method.key: method.ea.value for method in real if method.ea is not None}
-    gains = {method.key: method.gain.value for method in real if method.gain is not None}
+    gain = {method.key: method.gain.value for method in real if method.gain is not None}
     per_pair = {method.key: method.dfs_per_pair.value for method in real if method.dfs_per_pair is not None}
-    return (
-        *compare_composites(mdf, ea, auc, seed=seed),
-        rank_against("gain over random order (sound)", gains, auc, seed=seed),
-        rank_against("DFS per pair (sound)", per_pair, auc, seed=seed),
-    )
+    summaries = {"EA": ea, "MDF": mdf, "gain over random (sound)": gain, "DFS per pair (sound)": per_pair}
+    return ranked_against(auc, summaries, seed=seed)

@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from theodolite.compass._composites import Composite
 from theodolite.compass._faithfulness_effects import READINGS, Answers, beyond_area
-from theodolite.compass._faithfulness_figures import Composite, Ratio, compare_composites
+from theodolite.compass._faithfulness_figures import PUBLISHED_RHO, Ratio
 from theodolite.compass._faithfulness_hiding import FILLS, Fill, Hiding
 from theodolite.compass._faithfulness_measure import (
     INSTRUMENT,
@@ -52,6 +53,7 @@ __all__ = [
     "INSTRUMENT",
     "PAPER_MAPS",
     "PROJECTIONS",
+    "PUBLISHED_RHO",
     "Composite",
     "CurvePoint",
     "FaithfulnessOptions",
@@ -66,7 +68,6 @@ __all__ = [
     "SectorScore",
     "Trial",
     "beyond_area",
-    "compare_composites",
     "faithfulness_settings",
     "hiding_factory",
     "paper_maps",
