@@ -313,7 +313,7 @@ def test_commands(tmp_path, tiny_qwen2_vl, real, capsys):
         "reference-swap",
         "swap-roles",
     ] or "reference-swap" in found["unscored"]
-    assert "measure it with `theodolite compass controls run`" in found["unscored"]["relocation"]
+    assert "measure them with `theodolite compass controls run`" in found["unscored"]["relocation"]
     assert main(run) == 0
     capsys.readouterr()
     score = ["compass", "controls", "score", str(tmp_path / "run"), "--controls", "centres", "--centres", "3"]

@@ -265,6 +265,16 @@ def test_a_map_that_ignores_the_probe_is_right_for_one_in_four_whatever_it_is():
     assert prompt_direction(samples).row("chefer", "probes").figures["prompt_tracking"].value == 0.25
 
 
+def test_opposite_probes_are_held_against_each_other_and_not_neighbours():
+    samples = []
+    for i, (a, b) in enumerate(scattered(5, seed=8)):
+        x, y = a.centre_px
+        level, upright = spot(x + 30, y + 4, sigma=8), spot(x + 4, y - 30, sigma=8)
+        samples.append(sample(f"p{i}", a, b, option_maps("chefer", [level, level, upright, upright])))
+    row = prompt_direction(samples).row("chefer", "probes")
+    assert row.figures["opposite_jsd_bits"].value == pytest.approx(0, abs=1e-12)
+
+
 def test_gt_and_pred_are_found_among_the_options():
     a, b = box_at(100, 120), box_at(220, 120)  # right: option 1
     maps = option_maps("chefer", [np.full(GRID.n_tokens, float(i + 1)) for i in range(4)])

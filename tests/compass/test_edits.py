@@ -292,7 +292,7 @@ def test_a_real_fill_has_no_seam(real):
 def test_a_sheet_shows_every_edit():
     edits, _ = find_edits([scene()], "relocation", OPTIONS)
     sheet = edit_sheet(edits)
-    assert sheet.width > 5 * 400
+    assert sheet.width > 5 * 280
     assert len(np.unique(np.asarray(sheet).reshape(-1, 3), axis=0)) > 100
     with pytest.raises(UsageError, match="one pair"):
         edit_sheet([])

@@ -175,8 +175,9 @@ def _show(found: ControlScores) -> None:
     for score in found.scores:
         _show_score(score)
         out.print()
-    for control, reason in found.unscored.items():
-        note(f"{control}: not scored; {reason}")
+    for reason in dict.fromkeys(found.unscored.values()):
+        names = ", ".join(control for control, each in found.unscored.items() if each == reason)
+        note(f"not scored: {names}; {reason}")
     if found.failed or found.pending:
         note(f"{found.failed} items failed and {found.pending} are not measured yet; no figure holds them")
 
@@ -257,7 +258,8 @@ def _number(name: str, value: float | None) -> str:
 def _figure(name: str, estimate: Estimate | None) -> str:
     if estimate is None:
         return "–"
-    low, high = (_number(name, end).rstrip("°") for end in (estimate.low, estimate.high))
+    ends = (estimate.low, estimate.high)
+    low, high = (f"{end:.0f}" if name.endswith("_deg") else _number(name, end) for end in ends)
     return f"{_number(name, estimate.value)} [{low}, {high}]"
 
 

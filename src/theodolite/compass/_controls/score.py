@@ -147,7 +147,7 @@ class _Parts:
         found = self._edited.get(control, [])
         if not found:
             raise NothingToScoreError(
-                f"the run holds no {control}; measure it with `theodolite compass controls run`"
+                "the run holds none of its edits; measure them with `theodolite compass controls run`"
             )
         return found
 

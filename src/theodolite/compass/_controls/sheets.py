@@ -12,7 +12,7 @@ from theodolite.errors import UsageError
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-_TILE_PX, _MARGIN_PX, _CAPTION_PX = (400, 320), 12, 26
+_TILE_PX, _MARGIN_PX, _CAPTION_PX, _LEAST_PX = (400, 320), 12, 26, 280
 _REFERENCE, _TARGET, _INK, _PAPER = "#1f77ff", "#e8322a", "#222222", "#ffffff"
 
 
@@ -27,23 +27,32 @@ def edit_sheet(edits: Sequence[Edit]) -> Image:
     if not edits or len({edit.pair.id for edit in edits}) > 1:
         raise UsageError("a sheet shows the edits of one pair")
     own = edits[0].pair
-    question = f"{own.id}: where is the {own.target.name} relative to the {own.reference.name}?"
-    tiles = [(own, f"as it is: {own.direction}")]
+    words = [
+        (f"{own.id}: where is the ", _INK),
+        (own.target.name, _TARGET),
+        (" relative to the ", _INK),
+        (own.reference.name, _REFERENCE),
+        ("?", _INK),
+    ]
+    tiles = [(_tile(own), f"as it is: {own.direction}")]
     studio = Studio(own)
     for edit in edits:
         pair = edit.edited(studio)
-        tiles.append((pair, f"{edit.control}: {_said(edit, pair)}"))
-    width = len(tiles) * (_TILE_PX[0] + _MARGIN_PX) + _MARGIN_PX
-    height = _TILE_PX[1] + 2 * _CAPTION_PX + 2 * _MARGIN_PX
-    sheet = Image.new("RGB", (width, height), _PAPER)
+        tiles.append((_tile(pair), f"{edit.control}: {_said(edit, pair)}"))
+    across, down = tiles[0][0].size
+    step = max(across, _LEAST_PX) + _MARGIN_PX
+    height = down + 2 * _CAPTION_PX + 2 * _MARGIN_PX
+    sheet = Image.new("RGB", (len(tiles) * step + _MARGIN_PX, height), _PAPER)
     draw = ImageDraw.Draw(sheet)
     font = ImageFont.load_default(15)
-    draw.text((_MARGIN_PX, _MARGIN_PX // 2), question, fill=_INK, font=font)
-    for i, (pair, caption) in enumerate(tiles):
-        left, top = _MARGIN_PX + i * (_TILE_PX[0] + _MARGIN_PX), _CAPTION_PX + _MARGIN_PX
-        tile = _tile(pair)
-        sheet.paste(tile, (left + (_TILE_PX[0] - tile.width) // 2, top))
-        draw.text((left, top + _TILE_PX[1] + 4), caption, fill=_INK, font=font)
+    at = float(_MARGIN_PX)
+    for word, colour in words:
+        draw.text((at, _MARGIN_PX // 2), word, fill=colour, font=font)
+        at += draw.textlength(word, font=font)
+    for i, (tile, caption) in enumerate(tiles):
+        left, top = _MARGIN_PX + i * step, _CAPTION_PX + _MARGIN_PX
+        sheet.paste(tile, (left, top))
+        draw.text((left, top + down + 5), caption, fill=_INK, font=font)
     return sheet
 
 
