@@ -9,6 +9,7 @@ read beside the uniform map's, and beside the share of relevance that is on the 
 - projection: `project`, `project_batch` with `PAPER` or `SOUND`; readouts are methods of `Compass`
 - measuring: `plan_pairs`, `attribution_factory`, `read_samples`
 - beside it: `evidence`; `theodolite.compass.baselines` holds what needs no model
+- interventions: `theodolite.compass.controls`, on stored maps, on questions and on pictures
 """
 
 from __future__ import annotations
