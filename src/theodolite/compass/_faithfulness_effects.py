@@ -38,27 +38,20 @@ class Answers:
     found: Mapping[tuple[str, str, frozenset[int]], Floats]
     among: Mapping[tuple[str, str, frozenset[int]], Floats]
     """The same, given that one of the options is said."""
-    failed: int
-    pending: int
 
     @classmethod
     def read(cls, results: Iterable[Result]) -> Answers:
-        """From the results of a run."""
+        """From the results of a run; what failed, was refused or waits is in the run's tally."""
         found: dict[tuple[str, str, frozenset[int]], Floats] = {}
         among: dict[tuple[str, str, frozenset[int]], Floats] = {}
-        failed = pending = 0
         for result in results:
             record, meta = result.record, result.item.meta
-            if record is None:
-                pending += 1
-            elif record.choice is None:
-                failed += 1
-            else:
+            if record is not None and record.choice is not None:
                 hidden = frozenset(int(k) for k in meta["hidden"])  # type: ignore[union-attr, arg-type]
                 key = str(meta["of"]), str(meta["fill"]), hidden
                 found[key] = np.asarray(record.choice.log_probabilities)
                 among[key] = found[key] - np.logaddexp.reduce(found[key])
-        return cls(found, among, failed, pending)
+        return cls(found, among)
 
     def confidence(
         self, trial: Trial, fill: str, hidden: Iterable[int], reading: ReadingName
