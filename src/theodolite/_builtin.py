@@ -18,6 +18,8 @@ def register(add: Registrar) -> None:
 
     for source, function, summary in SOURCES:
         add("source", source, f"theodolite.{function}", summary=summary)
+    for behaviour, function, summary in BEHAVIOURS:
+        add("behaviour", behaviour, f"theodolite.{function}", summary=summary)
 
 
 SOURCES = (
@@ -33,6 +35,22 @@ SOURCES = (
     ("jsonl", "compass:read_pairs", "pairs in a plain JSONL file of one's own"),
 )
 """Where pairs for the compass come from."""
+
+
+BEHAVIOURS = (
+    ("scene-oracle", "scene.scripts:oracle", "right in everything that it can see"),
+    ("scene-blind-prior", "scene.scripts:blind_prior", "answers from the words of the question alone"),
+    ("scene-shortcut", "scene.scripts:shortcut", "right answers with a random graph"),
+    ("scene-disconnected", "scene.scripts:disconnected", "the right graph with random answers"),
+    (
+        "scene-trusting",
+        "scene.scripts:trusting",
+        "right from the picture, but follows any graph in the prompt",
+    ),
+    ("scene-refuser", "scene.scripts:refuser", "declines everything"),
+    ("scene-rambler", "scene.scripts:rambler", "talks and never answers"),
+)
+"""Scripted models of known fault: ``scripted:<name>``."""
 
 
 FAMILIES = (

@@ -27,9 +27,10 @@ __all__ = ["ENTRY_POINT_GROUP", "Entry", "Kind", "Registrar", "Registry", "regis
 
 ENTRY_POINT_GROUP = "theodolite.plugins"
 
-Kind: TypeAlias = Literal["model", "family", "method", "explainer", "verifier", "source"]
+Kind: TypeAlias = Literal["model", "family", "method", "explainer", "verifier", "source", "behaviour"]
 """What can be plugged in. Model entries are the schemes of model names, such as ``hf`` in ``hf:path``; family entries
-are transformers' model types, such as ``qwen2_vl``."""
+are transformers' model types, such as ``qwen2_vl``; behaviours are functions from a request to an answer, open to
+``scripted:<name>``."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 

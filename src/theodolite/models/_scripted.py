@@ -12,7 +12,7 @@ import math
 import re
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import ClassVar, Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias, cast
 
 import numpy as np
 from pydantic import Field
@@ -21,6 +21,7 @@ from theodolite.errors import UsageError
 from theodolite.models._contract import Capability
 from theodolite.models._open import ModelName, ModelOptions, read_options
 from theodolite.models._paints import PAINTS
+from theodolite.registry import registry
 from theodolite.runs import describe
 from theodolite.types import Choice, Pixels, Request, Response
 
@@ -41,12 +42,19 @@ Behaviour: TypeAlias = Callable[[Request, ScriptedOptions], str | Response]
 
 
 def open_model(name: ModelName) -> ScriptedModel:
-    """Looks the behaviour up in the table below."""
-    if name.target not in BEHAVIOURS:
-        raise UsageError(
-            f"there is no scripted behaviour {name.target!r}; there are: {', '.join(BEHAVIOURS)}"
-        )
-    return ScriptedModel(name.text, BEHAVIOURS[name.target], read_options(name, ScriptedOptions))
+    """Looks the behaviour up in the table below, and then among the registered ones."""
+    return ScriptedModel(name.text, _behaviour(name.target), read_options(name, ScriptedOptions))
+
+
+def _behaviour(name: str) -> Behaviour:
+    if name in BEHAVIOURS:
+        return BEHAVIOURS[name]
+    registered = {entry.name: entry for entry in registry().entries("behaviour")}
+    if name not in registered:
+        known = ", ".join([*BEHAVIOURS, *registered])
+        raise UsageError(f"there is no scripted behaviour {name!r}; there are: {known}")
+    script = cast("Callable[[Request], str | Response]", registered[name].load())
+    return lambda request, _: script(request)
 
 
 class ScriptedModel:

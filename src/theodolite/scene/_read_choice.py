@@ -41,10 +41,13 @@ def read_choice(text: str, options: Sequence[str]) -> Answer:
     >>> read_choice("object 3 is closer than object 5", ["object 3", "object 5"]).letter
     'A'
     """
+    letters = LETTERS[: len(options)]
+    if len(bare := text.strip()) == 1 and bare in letters:
+        return Answer("parsed", letter=bare)
     said = spoken(text)
     if said.is_unfinished:
         return Answer("unparsed", reason="the model was still thinking")
-    letters, plain = LETTERS[: len(options)], without_marks(said.text)
+    plain = without_marks(said.text)
     steps: tuple[Callable[[], str], ...] = (
         lambda: _whole(said.boxed or "", letters, options),
         lambda: _whole(plain, letters, options),

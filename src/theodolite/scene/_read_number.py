@@ -24,6 +24,8 @@ def read_number(text: str) -> Answer:
     >>> read_number("between 2 and 3 m").status
     'ambiguous'
     """
+    if _BARE.fullmatch(text):
+        return Answer("parsed", number=float(text))
     said = spoken(text)
     if said.is_unfinished:
         return Answer("unparsed", reason="the model was still thinking")
@@ -39,6 +41,8 @@ def read_number(text: str) -> Answer:
     return _only_number(plain)
 
 
+_BARE = re.compile(r"\s*[0-9]{1,9}(?:\.[0-9]{1,9})?\s*")
+"""Just a number, as it was asked for."""
 _ANNOUNCED_NUMBER = re.compile(
     r"\b(?:final answer|answer|result|estimate)\b(?:\s+\w+){0,3}?\s*(?:is|are|was|would be|:|=|≈|~|->|→)+",
     re.IGNORECASE,
@@ -49,12 +53,18 @@ _REFERENCE = re.compile(
     r"(?:\s*(?:,|and|&|or|to|-)\s*(?:objects?\s*)?#?\d+(?![.\d]|,\d|\s*[a-z]))*",
     re.IGNORECASE,
 )
+_COUNTED = re.compile(
+    r"(?<![\w.,])\d+(?:\.\d+)?\s*(?:%|°|percent\b|degrees?\b|px\b|(?:other |marked |more )?(?:objects?|things|items|marks|steps|"
+    r"words|options|pixels|people|cars|chairs|times|tokens)\b)",
+    re.IGNORECASE,
+)
+"""Numbers that count something, or that are no lengths."""
 _LIST_NUMBER = re.compile(r"^\s*\d+[.)]\s+(?=\S*[A-Za-z*])", re.MULTILINE)
 
 
 def _without_references(text: str) -> str:
     """Blanks numbers that name things, keeping every place."""
-    for pattern in (_REFERENCE, _LIST_NUMBER):
+    for pattern in (_REFERENCE, _COUNTED, _LIST_NUMBER):
         text = pattern.sub(lambda match: re.sub(r"\d", " ", match.group()), text)
     return text
 
