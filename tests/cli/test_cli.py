@@ -4,6 +4,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
@@ -56,11 +57,26 @@ def test_a_run_from_beginning_to_end(squares, tmp_path, capsys):
 
 
 def test_the_same_command_twice_asks_nothing_twice(squares, tmp_path, capsys):
-    for limit, answered in ((["--limit", "10"], 10), ([], 72), ([], 72)):
+    for limit, answered in ((["--limit", "10"], 30), ([], 72), ([], 72)):
         assert main(ask(squares, tmp_path / "run", "scripted:looker", *limit)) == 0
         with Run.open(tmp_path / "run") as run:
             assert run.tally().answered == answered
     assert "looks" in capsys.readouterr().out
+
+
+def test_edited_questions_are_not_mixed_with_the_answers_to_the_old_ones(squares, tmp_path, capsys):
+    path = Path(squares) / "questions.jsonl"
+    lines = path.read_text().splitlines(keepends=True)
+    assert main(ask(squares, tmp_path / "run")) == 0
+    for changed in ([line.replace("Where", "Whereabouts") for line in lines[:3]] + lines[3:], lines[:-1]):
+        path.write_text("".join(changed))
+        capsys.readouterr()
+        assert main(ask(squares, tmp_path / "run")) == 2
+        assert "no longer in the plan" in capsys.readouterr().err
+    path.write_text("".join(lines))
+    assert main(ask(squares, tmp_path / "run")) == 0
+    with Run.open(tmp_path / "run") as run:
+        assert (run.tally().planned, run.tally().answered) == (72, 72)
 
 
 def test_tables_are_shown(squares, tmp_path, capsys):

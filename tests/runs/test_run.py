@@ -296,11 +296,61 @@ def test_a_run_describes_itself(tmp_path, info, counting):
         ({"settings": {"data": "d", "new": (1, 2)}}, "new=None"),
     ],
 )
-def test_another_command_is_not_mixed_into_a_run(tmp_path, info, change, message):
-    Run.start(tmp_path / "run", info).__exit__()
+def test_another_command_is_not_mixed_into_a_run(tmp_path, info, counting, change, message):
+    with Run.start(tmp_path / "run", info) as run:
+        run.plan(items(1))
+        measure(run, LocalEngine(counting))
     with pytest.raises(UsageError, match=message):
         Run.start(tmp_path / "run", info.model_copy(update=change))
     Run.start(tmp_path / "run", info.model_copy(update={"theodolite": "9.9"})).__exit__()
+
+
+def test_a_run_without_an_answer_gives_way_to_another_command(tmp_path, info, counting):
+    class Down(Counting):
+        def measure(self, items):
+            if "item-3" in {item.name for item in items}:
+                raise ModelError("no server answers")
+            raise RuntimeError("no")
+
+    with Run.start(tmp_path / "run", info) as run, pytest.raises(ModelError):
+        run.plan(items(4))
+        measure(run, LocalEngine(Down(batch_size=1)))
+    other = info.model_copy(update={"model": "test:right", "identity": "right"})
+    with Run.start(tmp_path / "run", other) as run:
+        run.plan(items(2))
+        assert measure(run, LocalEngine(counting)).answered == 2
+        assert (len(names(run)), len(run.store.sessions())) == (2, 1)
+    with Run.open(tmp_path / "run") as run:
+        assert run.info.model == "test:right"
+    with pytest.raises(UsageError, match="model='test:right'"):
+        Run.start(tmp_path / "run", info)
+
+
+def test_options_that_change_no_answer_do_not_make_another_run(tmp_path, info):
+    Run.start(tmp_path / "run", info.model_copy(update={"model": "test:x?timeout=3"})).__exit__()
+    Run.start(tmp_path / "run", info.model_copy(update={"model": "test:x?timeout=60"})).__exit__()
+
+
+def test_a_whole_plan_drops_what_has_no_answer_and_refuses_to_drop_the_rest(tmp_path, info, counting):
+    with Run.start(tmp_path / "run", info) as run:
+        run.plan(items(10), whole=True)
+        measure(run, LocalEngine(counting), MeasureOptions(limit=4))
+        assert run.plan(items(6), whole=True) == 0
+        assert names(run) == [f"item-{i}" for i in range(6)]
+        with pytest.raises(UsageError, match=r"answers to 1 items .*'item-3'"):
+            run.plan([*items(3), *items(30)[20:]], whole=True)
+        assert names(run) == [f"item-{i}" for i in range(6)]  # nothing was added either
+        assert run.plan(items(8), whole=True) == 2
+        measure(run, LocalEngine(counting), MeasureOptions(limit=7))
+        assert run.tally().answered == 7
+
+
+def test_a_limit_counts_items_and_not_places(tmp_path, info, counting):
+    with Run.start(tmp_path / "run", info) as run:
+        run.plan(items(10), whole=True)
+        run.plan(items(10)[6:], whole=True)
+        assert measure(run, LocalEngine(counting), MeasureOptions(limit=3)).answered == 3
+    assert counting.asked == ["item-6", "item-7", "item-8"]
 
 
 def test_settings_that_differ_in_form_only_are_the_same(tmp_path, info):

@@ -50,7 +50,9 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     ] = "write",
     max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, help="The longest answer.")] = 512,
     seed: o.Seed = 0,
-    limit: o.Limit = None,
+    limit: Annotated[
+        int | None, typer.Option("--limit", min=1, help="Ask only the first so many questions.")
+    ] = None,
     engine: o.Engine = "local",
     workers: o.Workers = None,
     ray_address: o.RayAddress = None,
@@ -67,13 +69,15 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         "answer": answering,
         "max_tokens": max_tokens,
     }
-    items = plan_questions(questions, settings=chosen, seed=seed, max_tokens=max_tokens)
+    items = list(plan_questions(questions, settings=chosen, seed=seed, max_tokens=max_tokens))
+    first = {question.id for question in questions[:limit]}
+    n_items = sum(item.meta["question"] in first for item in items)
     tally = measure_plan(
         folder,
         Asked("ask", model, seed, settings_asked),
         items,
         ask_factory(model, answering),
-        HowToMeasure(engine, workers, ray_address, cache, limit),
+        HowToMeasure(engine, workers, ray_address, cache, n_items if limit is not None else None),
     )
     score(folder, seed=seed, json=json)
     exit_if_failed(tally, folder)

@@ -89,7 +89,7 @@ def measure_plan(
         )
         run = stack.enter_context(Run.start(folder, info))
         cache = stack.enter_context(AnswerCache(how.cache)) if how.cache is not None else None
-        run.plan(items)
+        run.plan(items, whole=True)
         bar = stack.enter_context(progress_bar(f"{asked.instrument} {asked.model}", how.limit))
         return measure(run, engine, MeasureOptions(limit=how.limit, cache=cache, progress=bar))
 

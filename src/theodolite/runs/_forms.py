@@ -36,11 +36,15 @@ class RunInfo(BaseModel):
     """The version that made it."""
 
     def differences(self, other: RunInfo) -> dict[str, tuple[Any, Any]]:
-        """What `other` asks otherwise: field or setting -> (here, there)."""
+        """What `other` asks otherwise: field or setting -> (here, there).
+
+        A model is told from another by its name and its identity; those options in its name that change no answer, such
+        as a time-out, are in neither.
+        """
         found: dict[str, tuple[Any, Any]] = {
             name: (getattr(self, name), getattr(other, name))
             for name in ("instrument", "model", "identity", "seed")
-            if getattr(self, name) != getattr(other, name)
+            if _without_options(name, self) != _without_options(name, other)
         }
         mine, theirs = _plain(self.settings), _plain(other.settings)
         for name in sorted(mine.keys() | theirs.keys()):
@@ -58,6 +62,10 @@ class Session(BaseModel):
     engine: Literal["local", "ray"]
     workers: int
     versions: dict[str, str]
+
+
+def _without_options(name: str, info: RunInfo) -> Any:
+    return info.model.partition("?")[0] if name == "model" else getattr(info, name)
 
 
 def _plain(settings: dict[str, Any]) -> dict[str, Any]:

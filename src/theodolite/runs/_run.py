@@ -56,8 +56,7 @@ class Run:
             if (folder / _INFO).exists():
                 run = cls.open(folder, writable=True)
                 run._lock = lock  # noqa: SLF001 - our own
-                _refuse_differences(run, info)
-                return run
+                return _taken_up(run, info)
             _remove_unfinished(folder)
             store = Store(folder / _STORE, mode="create")
             write_atomically(folder / _INFO, info.model_dump_json(indent=2) + "\n")
@@ -83,16 +82,38 @@ class Run:
         if self._lock is not None:
             self._lock.release()
 
-    def plan(self, items: Iterable[Item]) -> int:
+    def plan(self, items: Iterable[Item], *, whole: bool = False) -> int:
         """Adds items to the plan; those that are in it already keep what was measured.
+
+        Args:
+            items: to add.
+            whole: whether these are all that the run may hold. Others without an answer leave the plan.
 
         Returns:
             How many were new.
+
+        Raises:
+            UsageError: these are all, but the run holds answers to others: its data have changed since. Nothing is
+                added then.
         """
         waiting = iter(items)
-        return sum(
-            self._plan(chunk) for chunk in iter(lambda: list(itertools.islice(waiting, _PLAN_CHUNK)), [])
-        )
+        chunks = iter(lambda: list(itertools.islice(waiting, _PLAN_CHUNK)), [])
+        if not whole:
+            new = 0
+            for chunk in chunks:
+                with self.store.transaction():
+                    new += self._plan(chunk, None)
+            return new
+        planned: set[str] = set()
+        with self.store.transaction():
+            new = sum(self._plan(chunk, planned) for chunk in chunks)
+            measured = self.store.keep_only(planned)
+            if measured:
+                raise UsageError(
+                    f"{self.folder} holds answers to {len(measured)} items that are no longer in the plan, such as "
+                    f"{measured[0]!r}: the data have changed since; put them back, or choose another --out"
+                )
+        return new
 
     def results(self, *, arrays: bool = False) -> Iterator[Result]:
         """Every item of the plan with what is known of it, in plan order, a few at a time in memory.
@@ -123,14 +144,16 @@ class Run:
         except (OSError, ValueError) as error:
             raise StorageError(f"{path} cannot be read ({error}); score the run again") from error
 
-    def _plan(self, items: list[Item]) -> int:
-        """Plans some items together; returns how many were new."""
+    def _plan(self, items: list[Item], planned: set[str] | None) -> int:
+        """Plans some items together, and notes their ids; returns how many were new."""
         by_id: dict[str, tuple[Item, str]] = {}
         for item in items:
             try:
                 by_id[item.id] = item, canonical_json(item.meta)
             except (TypeError, ValueError) as error:
                 raise UsageError(f"the item {item.name!r} cannot be written as JSON: {error}") from error
+        if planned is not None:
+            planned.update(by_id)
         known = self.store.metas(list(by_id))
         new = {item_id: pair for item_id, pair in by_id.items() if item_id not in known}
         mended = [(meta, item_id) for item_id, (_, meta) in by_id.items() if known.get(item_id, meta) != meta]
@@ -227,10 +250,15 @@ def _remove_unfinished(folder: Path) -> None:
         (folder / name).unlink(missing_ok=True)
 
 
-def _refuse_differences(run: Run, info: RunInfo) -> None:
+def _taken_up(run: Run, info: RunInfo) -> Run:
+    """The run that is there, if it was asked for the same; one that has no answer yet is begun anew."""
     differences = run.info.differences(info)
     if not differences:
-        return
+        return run
+    if run.store.forget_plan():
+        write_atomically(run.folder / _INFO, info.model_dump_json(indent=2) + "\n")
+        run.info = info
+        return run
     run.store.close()
     name, (there, here) = next(iter(differences.items()))
     raise UsageError(

@@ -12,6 +12,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -76,6 +77,8 @@ _RECORD_COLUMNS = (
     "status, text, reason, reasoning, finish, prompt_tokens, completion_tokens, seconds, attempts, choice, "
     '"values", reused'
 )
+_ABOUT_ITEMS = ("arrays", "parsed", "records", "items")
+_FINISHED = frozenset({"answered", "refused"})
 _PAGE = 256
 """Rows fetched at a time, so that memory does not grow with the run."""
 
@@ -160,12 +163,45 @@ class Store:
             return dict(self._db.execute(f"SELECT id, meta FROM items WHERE id IN ({marks})", ids))  # noqa: S608
 
     def plan(self, new: Iterable[tuple[str, str, str, str, str]], mended: Iterable[tuple[str, str]]) -> None:
-        """Adds items as (id, name, request, options, meta), and replaces meta data of others as (meta, id)."""
-        with self._errors(), self._db:
-            self._db.executemany(
-                "INSERT INTO items (id, name, request, options, meta) VALUES (?, ?, ?, ?, ?)", new
+        """Adds items as (id, name, request, options, meta), and replaces meta data of others as (meta, id).
+
+        Within a `transaction`.
+        """
+        self._db.executemany(
+            "INSERT INTO items (id, name, request, options, meta) VALUES (?, ?, ?, ?, ?)", new
+        )
+        self._db.executemany("UPDATE items SET meta = ? WHERE id = ?", mended)
+
+    def keep_only(self, ids: AbstractSet[str]) -> list[str]:
+        """Drops other items that have no answer; the names of those that have one. Within a `transaction`."""
+        others = [
+            (seq, name, status in _FINISHED)
+            for seq, item_id, name, status in self._db.execute(
+                "SELECT items.seq, id, name, status FROM items LEFT JOIN records USING (seq)"
             )
-            self._db.executemany("UPDATE items SET meta = ? WHERE id = ?", mended)
+            if item_id not in ids
+        ]
+        for table in _ABOUT_ITEMS:
+            self._db.executemany(
+                f"DELETE FROM {table} WHERE seq = ?",  # noqa: S608 - our own name
+                ((seq,) for seq, _, is_answered in others if not is_answered),
+            )
+        return [name for _, name, is_answered in others if is_answered]
+
+    def forget_plan(self) -> bool:
+        """Empties a plan that brought no answer yet; whether that was so."""
+        with self.transaction():
+            if self.keep_only(frozenset()):
+                self._db.rollback()
+                return False
+            self._db.execute("DELETE FROM sessions")
+        return True
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """All of what is done inside, or nothing."""
+        with self._errors(), self._db:
+            yield
 
     def pending(self, *, limit: int | None = None) -> Iterator[tuple[int, Item, bool]]:
         """Items not yet finished, in plan order, each at most once however long the run takes.
@@ -176,7 +212,7 @@ class Store:
         Yields:
             Its place in the plan, the item, and whether it failed before.
         """
-        last, end = 0, limit if limit is not None else (1 << 62)
+        last, end = 0, self._last_of(limit)
         while True:
             with self._errors():
                 page = self._db.execute(
@@ -294,6 +330,14 @@ class Store:
                 "SELECT name, dtype, shape, data FROM arrays WHERE seq = ?", (seq,)
             ).fetchall()
         return {name: unpack(*columns) for name, *columns in rows}
+
+    def _last_of(self, limit: int | None) -> int:
+        """The place of the last of the first so many items."""
+        with self._errors():
+            row = self._db.execute(
+                "SELECT seq FROM items ORDER BY seq LIMIT 1 OFFSET ?", ((limit or 0) - 1,)
+            ).fetchone()
+        return int(row[0]) if limit is not None and row is not None else 1 << 62
 
     def _count(self, table: str) -> int:
         return int(self._db.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0])  # noqa: S608 - our own name
