@@ -6,7 +6,8 @@ writing files needs pydantic.
 - graphs: `SceneGraph`, `SceneObject`, `StarGraph`, `Node`, `Edge`, `relation`
 - questions: `Question`, `Option`, `GROUPS`, `KINDS`, `make_questions`, `thin_questions`
 - asking: `qa_prompt`, `graph_prompt`, `Mode`, `Settings`, `plan_scenes`, `plan_with_graphs`
-- data sets: `SceneData`, `read_data`, `write_data`
+- data sets: `SceneData`, `read_data`, `write_data`, `make_data` with `MakeOptions`; `theodolite.scene.making` makes scenes and
+  pictures in memory, `theodolite.scene.sources` reads nuScenes, ScanNet++, KITTI and SUN RGB-D
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
         write_data,
     )
     from theodolite.scene._graph import Edge, Node, SceneGraph, SceneObject, StarGraph
+    from theodolite.scene._make_data import MakeOptions, make_data
     from theodolite.scene._plan import Settings, plan_scenes, plan_with_graphs
     from theodolite.scene._prompts import graph_prompt, qa_prompt
     from theodolite.scene._questions import GROUPS, KINDS, Option, Question
@@ -39,6 +41,7 @@ __all__ = [
     "PREDICATES",
     "QA_SETTINGS",
     "Edge",
+    "MakeOptions",
     "Manifest",
     "Mode",
     "Node",
@@ -50,6 +53,7 @@ __all__ = [
     "Settings",
     "StarGraph",
     "graph_prompt",
+    "make_data",
     "make_questions",
     "plan_scenes",
     "plan_with_graphs",
@@ -64,6 +68,7 @@ __all__ = [
 
 _HOMES = {
     "_engine": ("make_questions", "thin_questions"),
+    "_make_data": ("MakeOptions", "make_data"),
     "_plan": ("Settings", "plan_scenes", "plan_with_graphs"),
     "_prompts": ("graph_prompt", "qa_prompt"),
     "_files": ("Manifest", "SceneData", "question_from_json", "question_to_json", "read_data", "write_data"),

@@ -1,0 +1,232 @@
+"""Numbered marks on a picture: where they go, and how they are drawn.
+
+A mark is a disc with a number. It lies on its object where there is room, clear of other marks and of smaller objects; where
+there is none it lies beside the object, with a line to a dot on it. It shows no extent: a model must find that itself.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from theodolite.geometry import Box
+from theodolite.types import Pixels
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+_LEAST_RADIUS, _MOST_RADIUS = 0.0125, 0.021
+"""Of a disc, as a share of the picture's width."""
+_SHARPNESS = 4
+_ROUNDS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedMark:
+    """A disc at its place."""
+
+    id: int
+    centre_px: tuple[float, float]
+    radius_px: float
+    anchor_px: tuple[float, float]
+    """A point on the object; equal to the centre where the disc lies on it."""
+
+    @property
+    def has_line(self) -> bool:
+        """Whether a line leads from the disc to its object."""
+        return math.dist(self.centre_px, self.anchor_px) > self.radius_px
+
+
+def place_marks(
+    boxes: Mapping[int, Box], size_px: tuple[int, int], *, instance: NDArray[np.int32] | None = None
+) -> list[PlacedMark]:
+    """Finds a place for every mark.
+
+    Each object has candidate places, on it and round it; marks are placed one after the other, smallest objects first, each
+    at the place of least cost, and then moved again a few times given where all the others are.
+
+    Args:
+        boxes: of the objects, by mark.
+        size_px: of the picture, as (width, height).
+        instance: of each pixel, the mark of the object it shows, where that is known.
+    """
+    order = sorted(boxes, key=lambda mark: boxes[mark].area_px)
+    found: dict[int, PlacedMark] = {}
+    choices = {mark: _candidates(mark, boxes[mark], size_px, instance) for mark in order}
+    for _ in range(_ROUNDS):
+        for mark in order:
+            rest = [placed for other, placed in found.items() if other != mark]
+            others = [(boxes[other], other) for other in boxes if other != mark]
+            found[mark] = min(choices[mark], key=lambda c: _cost(c, boxes[mark], rest, others, instance))
+    return [found[mark] for mark in sorted(found)]
+
+
+def _radius_px(box: Box, width_px: int) -> float:
+    small, large = _LEAST_RADIUS * width_px, _MOST_RADIUS * width_px
+    return float(np.clip(0.16 * min(box.width_px, box.height_px), small, large))
+
+
+def _candidates(
+    mark: int, box: Box, size_px: tuple[int, int], instance: NDArray[np.int32] | None
+) -> list[PlacedMark]:
+    """On the object: a grid over its box (where its pixels are known, only on them). Round it: a ring of places."""
+    width, height = size_px
+    radius = _radius_px(box, width)
+    anchor = _anchor(mark, box, instance)
+    inside = [
+        (box.x0 + box.width_px * i / 8, box.y0 + box.height_px * j / 8)
+        for i in range(1, 8)
+        for j in range(1, 8)
+    ]
+    inside = [point for point in (anchor, *inside) if _shows(mark, point, instance)] or [anchor]
+    placed = [PlacedMark(mark, point, radius, point) for point in inside]
+    x, y = box.centre_px
+    for step in (1.3, 2.2, 3.4):
+        for k in range(16):
+            c, s = math.cos(math.tau * k / 16), math.sin(math.tau * k / 16)
+            point = (x + c * (box.width_px / 2 + step * radius), y + s * (box.height_px / 2 + step * radius))
+            placed.append(PlacedMark(mark, point, radius, anchor))
+    room = [
+        p
+        for p in placed
+        if radius + 1 <= p.centre_px[0] <= width - radius - 1
+        and radius + 1 <= p.centre_px[1] <= height - radius - 1
+    ]
+    return room or [_pushed_in(placed[0], size_px)]
+
+
+def _pushed_in(mark: PlacedMark, size_px: tuple[int, int]) -> PlacedMark:
+    """The same mark, moved until it lies in the picture."""
+    edge = mark.radius_px + 1
+    x, y = (
+        min(max(v, edge), max(edge, side - edge)) for v, side in zip(mark.centre_px, size_px, strict=True)
+    )
+    return PlacedMark(mark.id, (x, y), mark.radius_px, mark.anchor_px)
+
+
+def _shows(mark: int, point: tuple[float, float], instance: NDArray[np.int32] | None) -> bool:
+    if instance is None:
+        return True
+    row, column = int(point[1]), int(point[0])
+    height, width = instance.shape
+    return 0 <= row < height and 0 <= column < width and int(instance[row, column]) == mark
+
+
+def _anchor(mark: int, box: Box, instance: NDArray[np.int32] | None) -> tuple[float, float]:
+    """A point well on the object: of its pixels the one farthest from its outline, else the middle of its box."""
+    if instance is None:
+        return box.centre_px
+    from scipy.ndimage import distance_transform_edt
+
+    rows = slice(max(0, int(box.y0)), int(box.y1) + 1)
+    columns = slice(max(0, int(box.x0)), int(box.x1) + 1)
+    mask = np.pad(instance[rows, columns] == mark, 1)
+    if not mask.any():
+        return box.centre_px
+    depth = distance_transform_edt(mask)
+    middle = np.array([box.centre_px[1] - rows.start + 1, box.centre_px[0] - columns.start + 1])
+    places = np.argwhere(depth >= 0.8 * depth.max())
+    row, column = places[np.argmin(((places - middle) ** 2).sum(axis=1))] - 1
+    return float(column + columns.start) + 0.5, float(row + rows.start) + 0.5
+
+
+def _cost(
+    mark: PlacedMark,
+    box: Box,
+    placed: Sequence[PlacedMark],
+    others: Sequence[tuple[Box, int]],
+    instance: NDArray[np.int32] | None,
+) -> float:
+    """Small is good: no other disc under it, no smaller object, near its own anchor, no line if it can be helped."""
+    (x, y), r = mark.centre_px, mark.radius_px
+    cost = 0.0
+    for other in placed:
+        gap = math.dist(mark.centre_px, other.centre_px) - r - other.radius_px
+        cost += 60.0 if gap < 2 else 6.0 * max(0.0, 1 - gap / (2 * r))
+        if other.has_line:
+            cost += 25.0 * (_gap_to_line(mark.centre_px, other) < r + 1)
+        if mark.has_line:
+            cost += 25.0 * (_gap_to_line(other.centre_px, mark) < other.radius_px + 1)
+    is_on = box.x0 <= x <= box.x1 and box.y0 <= y <= box.y1 and not mark.has_line
+    for rival, _ in others:
+        wide = min(x + r, rival.x1) - max(x - r, rival.x0)
+        high = min(y + r, rival.y1) - max(y - r, rival.y0)
+        if wide > 0 and high > 0:
+            cover = wide * high / (4 * r * r)
+            smaller = rival.area_px < box.area_px or not is_on
+            cost += cover * (14.0 if smaller else 4.0)
+    if is_on:
+        hidden = math.pi * r * r / box.area_px
+        cost += 10.0 * max(0.0, hidden - 0.3)
+        cost += 2.0 * math.dist(mark.centre_px, box.centre_px) / max(box.width_px, box.height_px)
+    else:
+        cost += 7.0 + 0.6 * math.dist(mark.centre_px, mark.anchor_px) / r
+    if instance is not None and is_on and not _shows(mark.id, mark.centre_px, instance):
+        cost += 20.0
+    return cost
+
+
+def _gap_to_line(point: tuple[float, float], mark: PlacedMark) -> float:
+    """How far a point is from a mark's line."""
+    (ax, ay), (bx, by) = mark.centre_px, mark.anchor_px
+    dx, dy = bx - ax, by - ay
+    share = ((point[0] - ax) * dx + (point[1] - ay) * dy) / max(dx * dx + dy * dy, 1e-9)
+    share = min(1.0, max(0.0, share))
+    return math.dist(point, (ax + share * dx, ay + share * dy))
+
+
+def draw_marks(picture: Pixels, marks: Sequence[PlacedMark]) -> Pixels:
+    """The picture with its marks: lines first, then discs."""
+    from PIL import Image, ImageDraw
+
+    base = Image.fromarray(picture).convert("RGB")
+    lines = Image.new("L", (base.width * 2, base.height * 2), 0)
+    halo = Image.new("L", (base.width * 2, base.height * 2), 0)
+    for mark in marks:
+        if mark.has_line:
+            ends = [(2 * v[0], 2 * v[1]) for v in (mark.centre_px, mark.anchor_px)]
+            dot = 0.28 * mark.radius_px * 2
+            for layer, extra in ((halo, 2.0), (lines, 0.0)):
+                pen = ImageDraw.Draw(layer)
+                pen.line(ends, fill=255, width=round(0.22 * mark.radius_px * 2 + 2 * extra))
+                (x, y), reach = ends[1], dot + extra
+                pen.ellipse((x - reach, y - reach, x + reach, y + reach), fill=255)
+    for layer, colour in ((halo, (20, 20, 24)), (lines, (255, 255, 255))):
+        base.paste(colour, mask=layer.resize(base.size, Image.Resampling.BOX))
+    for mark in marks:
+        disc = _disc(mark.id, round(mark.radius_px, 1))
+        place = (round(mark.centre_px[0] - disc.width / 2), round(mark.centre_px[1] - disc.height / 2))
+        base.paste(disc, place, mask=disc.getchannel("A"))
+    return np.asarray(base)
+
+
+@lru_cache(maxsize=512)
+def _disc(number: int, radius_px: float) -> Image:
+    """A dark disc with a white rim and a white number, drawn large and scaled down."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    side = 2 * math.ceil(radius_px) + 3
+    big = side * _SHARPNESS
+    disc = Image.new("RGBA", (big, big), (0, 0, 0, 0))
+    pen = ImageDraw.Draw(disc)
+    middle, r = big / 2, radius_px * _SHARPNESS
+    pen.ellipse((middle - r, middle - r, middle + r, middle + r), fill=(255, 255, 255, 255))
+    inner = 0.86 * r
+    pen.ellipse((middle - inner, middle - inner, middle + inner, middle + inner), fill=(18, 20, 26, 255))
+    text = str(number)
+    font = ImageFont.load_default(size=r * (1.36 if len(text) == 1 else 1.12))
+    pen.text(
+        (middle, middle),
+        text,
+        font=font,
+        anchor="mm",
+        fill=(255, 255, 255, 255),
+        stroke_width=round(r * 0.035),
+    )
+    return disc.resize((side, side), Image.Resampling.LANCZOS)

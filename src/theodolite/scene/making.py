@@ -1,0 +1,35 @@
+"""The made world: scenes of rooms and streets, their pictures, and the marks on them. Needs numpy, SciPy and Pillow alone.
+
+>>> made = make_scenes(1, 0, seed=4).scenes[0]
+>>> made.graph.domain, len(made.graph.objects) >= 2
+('indoor', True)
+"""
+
+from __future__ import annotations
+
+from theodolite.scene._make import MadeScene, MadeScenes, Recipe, make_scenes, render_made, scene_of, world_of
+from theodolite.scene._marks import PlacedMark, draw_marks, place_marks
+from theodolite.scene._render.shade import Light, Render, Solid, render
+from theodolite.scene._world.things import CATALOGUE, INDOOR, OUTDOOR, Thing, World
+
+__all__ = [
+    "CATALOGUE",
+    "INDOOR",
+    "OUTDOOR",
+    "Light",
+    "MadeScene",
+    "MadeScenes",
+    "PlacedMark",
+    "Recipe",
+    "Render",
+    "Solid",
+    "Thing",
+    "World",
+    "draw_marks",
+    "make_scenes",
+    "place_marks",
+    "render",
+    "render_made",
+    "scene_of",
+    "world_of",
+]
