@@ -115,6 +115,18 @@ def test_utility_shows_what_knows_the_truth_and_what_does_not(run, capsys):
     assert "geometric" in table
 
 
+def test_figures_are_drawn_where_they_are_asked_for(run, tmp_path, capsys):
+    shown(capsys, "compass", "score", run, "--figures", tmp_path / "drawn", "--methods", "chefer,gradcam")
+    shown(capsys, "compass", "utility", run, "--figures", tmp_path / "drawn", "--methods", "chefer,gradcam")
+    names = {path.name: path.read_bytes() for path in (tmp_path / "drawn").iterdir()}
+    assert names.keys() == {
+        *(f"{what}-{name}.png" for what in ("methods", "classes") for name in ("paper", "sound")),
+        "risk-coverage.png",
+    }
+    assert all(data.startswith(b"\x89PNG") for data in names.values())
+    assert names["methods-paper.png"] != names["methods-sound.png"]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -145,6 +145,11 @@ def test_only_what_points_better_than_the_layout_is_said_to(samples):
         assert [row.name for row in score.beyond_layout(name)] == ["right@pred"]
         assert row_of(score.tables[name], "wrong@pred").excess_dae.low > 0
     assert row_of(score.tables["paper"], "flat@pred").excess_dae.high == 0
+    doubtful = replace(
+        row_of(score.tables["paper"], "right@pred"),
+        excess_dae=stats.Estimate(-3.0, -9.0, 1.0, n=5, level=0.95, method="made up"),
+    )
+    assert replace(score, tables={"paper": (doubtful,)}).beyond_layout("paper") == ()
     labels = row_of(score.tables["paper"], "wrong@pred").labels
     assert labels["layout-dominated"].value == 1
     assert labels["layout-dominated"].low < 1

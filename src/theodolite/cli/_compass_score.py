@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -9,6 +10,7 @@ import typer
 from theodolite.cli import _options as o
 from theodolite.cli._compass_cells import NOTHING, degrees, hundredths, share
 from theodolite.cli._compass_details import show_details
+from theodolite.cli._compass_figures import save_score_figures
 from theodolite.cli._output import note, out, percent, print_json, print_table
 from theodolite.compass.scores import PROJECTIONS, SECTIONS, CompassScore, Row, ScoreSettings, score_run
 from theodolite.errors import UsageError
@@ -25,6 +27,9 @@ NegativeRelevance = Annotated[
     typer.Option(
         "--negative", metavar="error|absolute|positive", help="What to do with relevance below zero."
     ),
+]
+Figures = Annotated[
+    Path | None, typer.Option("--figures", metavar="DIR", help="Where to draw the figures, if anywhere.")
 ]
 _SHOWN = (*SECTIONS, "labels", "prompts", "exclusions")
 
@@ -57,6 +62,7 @@ def score(  # noqa: PLR0913, PLR0917 - one parameter per option
         str, typer.Option("--ablate", metavar="METHOD@TARGET", help="Whose ablations to show.")
     ] = "",
     negative: NegativeRelevance = "error",
+    figures: Figures = None,
     seed: o.Seed = 0,
     json: o.AsJson = False,
 ) -> None:
@@ -66,7 +72,7 @@ def score(  # noqa: PLR0913, PLR0917 - one parameter per option
         projections=projections(projection),
         methods=() if methods == "all" else tuple(words(methods)),
         prompt=prompt,
-        sections=tuple(name for name in shown if name in SECTIONS),
+        sections=tuple(n for n in SECTIONS if n in shown or (figures is not None and n == "classes")),
         ablated=ablate,
         development=development,
         criterion=one_of(choose_by, ("excess", "dae"), "--choose-by"),
@@ -75,6 +81,8 @@ def score(  # noqa: PLR0913, PLR0917 - one parameter per option
     )
     with Run.open(run, writable=True) as opened:
         result = score_run(opened, settings)
+    if figures is not None:
+        save_score_figures(result, figures)
     if json:
         print_json(result.as_json())
         return

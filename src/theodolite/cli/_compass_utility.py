@@ -9,10 +9,12 @@ import typer
 from theodolite.cli import _options as o
 from theodolite.cli._compass_cells import NOTHING, degrees, share
 from theodolite.cli._compass_details import show_published
-from theodolite.cli._compass_score import Methods, NegativeRelevance, PromptName, one_of, words
+from theodolite.cli._compass_figures import save_risk_coverage
+from theodolite.cli._compass_score import Figures, Methods, NegativeRelevance, PromptName, one_of, words
 from theodolite.cli._output import note, out, p_value, percent, points, print_json, print_table
+from theodolite.compass import read_samples
 from theodolite.compass.scores import PROJECTIONS
-from theodolite.compass.utility import RerankRow, UtilityScore, UtilitySettings, score_utility
+from theodolite.compass.utility import RerankRow, UtilityScore, UtilitySettings, score_utility, utility_curves
 from theodolite.errors import UsageError
 from theodolite.runs import Run
 
@@ -37,6 +39,7 @@ def utility(  # noqa: PLR0913, PLR0917 - one parameter per option
         ),
     ] = "",
     negative: NegativeRelevance = "error",
+    figures: Figures = None,
     seed: o.Seed = 0,
     json: o.AsJson = False,
 ) -> None:
@@ -53,6 +56,9 @@ def utility(  # noqa: PLR0913, PLR0917 - one parameter per option
     )
     with Run.open(run, writable=True) as opened:
         result = score_utility(opened, settings)
+        if figures is not None:
+            curves = utility_curves(read_samples(opened), settings)
+            save_risk_coverage(curves, figures, at=settings.coverages[0])
     print_json(result.as_json()) if json else _show(result, settings)
 
 

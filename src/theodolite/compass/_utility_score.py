@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
+from theodolite import stats
 from theodolite.compass._composites import Composite, composite_scores
 from theodolite.compass._confidence import (
     Confidence,
@@ -31,6 +32,7 @@ from theodolite.compass._utility import (
     SelectiveRow,
     diagnose_answers,
     rerank_answers,
+    risk_coverage_curves,
     selective_table,
 )
 from theodolite.errors import UsageError
@@ -119,15 +121,7 @@ def utility_of_samples(
     """Scores the utility of samples; see `score_utility`."""
     settings = settings or UtilitySettings()
     left_out: Counter[str] = Counter()
-    everything = project_samples(
-        plain_samples(samples, settings.methods, left_out),
-        settings.options,
-        seed=settings.seed,
-        negative=settings.negative,
-    )
-    prompt = settings.prompt or everything.samples[0].prompt
-    projected = everything.select(lambda sample: sample.prompt == prompt)
-    left_out["another prompt"] = len(everything.samples) - len(projected.samples)
+    projected = _project(samples, settings, left_out)
     name, seed = settings.projection, settings.seed
     how: dict[str, Any] = {"readout": settings.readout, "vocabulary": settings.vocabulary, "seed": seed}
     diagnosis = diagnose_answers(projected, name, seed=seed)
@@ -140,7 +134,7 @@ def utility_of_samples(
     is_other = settings.options[HONEST] != settings.options[name]
     return UtilityScore(
         model=model,
-        prompt=prompt,
+        prompt=projected.samples[0].prompt,
         n=len(projected.samples),
         n_pictures=len(set(projected.clusters.tolist())),
         accuracy=share_figure(projected.is_correct, projected.clusters.tolist(), seed=seed),
@@ -158,6 +152,29 @@ def utility_of_samples(
             "rerank": published_rows(model, sources, "rerank", keys),
         },
     )
+
+
+def utility_curves(
+    samples: Iterable[Sample], settings: UtilitySettings | None = None
+) -> dict[str, stats.RiskCoverage]:
+    """The risk–coverage curve of every confidence, by the names of `UtilityScore.selective`, to draw."""
+    settings = settings or UtilitySettings()
+    projected = _project(samples, settings, Counter())
+    return risk_coverage_curves(projected, confidences(projected, settings))
+
+
+def _project(samples: Iterable[Sample], settings: UtilitySettings, left_out: Counter[str]) -> Projected:
+    """The samples of one prompt under both projections; others are counted."""
+    everything = project_samples(
+        plain_samples(samples, settings.methods, left_out),
+        settings.options,
+        seed=settings.seed,
+        negative=settings.negative,
+    )
+    prompt = settings.prompt or everything.samples[0].prompt
+    projected = everything.select(lambda sample: sample.prompt == prompt)
+    left_out["another prompt"] = len(everything.samples) - len(projected.samples)
+    return projected
 
 
 def confidences(projected: Projected, settings: UtilitySettings) -> tuple[Confidence, ...]:

@@ -15,6 +15,7 @@ from theodolite.compass._ablations import (
     SampleSplit,
     ablation_table,
     choose_on_development,
+    default_key,
     split_samples,
 )
 from theodolite.compass._comparisons import (
@@ -69,6 +70,7 @@ __all__ = [
     "answer_split",
     "choose_on_development",
     "class_table",
+    "default_key",
     "framework_table",
     "project_samples",
     "prompt_table",

@@ -2,7 +2,7 @@
 
 - all at once: `score_utility`, `utility_of_samples` with `UtilitySettings`
 - step by step, from `theodolite.compass.scores.project_samples`: `diagnose_answers`, `selective_table`, `rerank_answers`;
-  `confidences` and `risk_coverage_curves` are for drawing
+  `utility_curves` and `risk_coverage_curves` are for drawing
 - `composite_scores`: faithfulness and alignment in one number, against the AUC
 """
 
@@ -30,6 +30,7 @@ from theodolite.compass._utility_score import (
     UtilitySettings,
     confidences,
     score_utility,
+    utility_curves,
     utility_of_samples,
 )
 
@@ -53,5 +54,6 @@ __all__ = [
     "risk_coverage_curves",
     "score_utility",
     "selective_table",
+    "utility_curves",
     "utility_of_samples",
 ]
