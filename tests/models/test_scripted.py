@@ -9,6 +9,7 @@ from theodolite.ask import make_squares
 from theodolite.errors import UsageError
 from theodolite.models import HintedModel, ask_measurer, open_model
 from theodolite.models._scripted import BEHAVIOURS
+from theodolite.runs._batch import measure_batch
 from theodolite.testing import check_model
 from theodolite.types import Item, Picture, Request
 
@@ -113,3 +114,27 @@ def test_choosing_puts_the_weight_on_what_would_be_said():
 def test_wrong_names_are_refused(name):
     with pytest.raises(UsageError):
         open_model(name)
+
+
+@pytest.mark.parametrize(
+    ("model", "status", "reason"),
+    [
+        ("scripted:refuser", "refused", "declines"),
+        ("scripted:flaky?every=1", "failed", "fails on this request"),
+        ("scripted:looker", "failed", "not a picture"),
+    ],
+)
+def test_what_is_refused_or_fails_in_words_does_so_in_choosing(model, status, reason):
+    broken = Picture.from_bytes(b"\x89PNG this is no picture")
+    item = Item("q", Request.ask(broken, "Where is the red one of the blue one?"), ("left", "right"))
+    record = measure_batch(ask_measurer(open_model(model), "choose"), [item])[0]
+    assert (record.response.status, record.choice) == (status, None)
+    assert reason in record.response.reason
+
+
+def test_only_options_that_change_an_answer_are_part_of_the_identity():
+    plain, slow, small, other = (
+        open_model(f"scripted:constant{options}").identity
+        for options in ("", "?delay=0.1&text=left", "?batch_size=1", "?text=right")
+    )
+    assert plain == slow == small != other

@@ -13,6 +13,7 @@ import re
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, Literal, TypeAlias, cast
+from urllib.parse import urlencode
 
 import numpy as np
 from pydantic import Field
@@ -65,20 +66,26 @@ class ScriptedModel:
 
     def __init__(self, name: str, behaviour: Behaviour, options: ScriptedOptions | None = None) -> None:
         self.name = name
-        self.identity = name
         self.behaviour = behaviour
         self.options = options or ScriptedOptions()
+        said = self.options.model_dump(exclude={"delay", "batch_size"}, exclude_defaults=True)
+        self.identity = name.partition("?")[0] + (f"?{urlencode(said)}" if said else "")
         self.batch_size = self.options.batch_size
 
     def generate(self, requests: Sequence[Request]) -> list[Response]:
         """Answers one after the other."""
         return [self._answer(request) for request in requests]
 
-    def choose(self, requests: Sequence[Request], options: Sequence[Sequence[str]]) -> list[Choice]:
-        """Puts 0.97 of the probability on the option that it would say, the rest evenly; all evenly if it says none."""
+    def choose(
+        self, requests: Sequence[Request], options: Sequence[Sequence[str]]
+    ) -> list[Choice | Response]:
+        """Puts 0.97 of the probability on the option that it would say, the rest evenly; all evenly if it says none.
+
+        Where it would refuse or fail, it does so here too.
+        """
         return [
-            _as_choice(self._answer(request).text, tuple(each))
-            for request, each in zip(requests, options, strict=True)
+            _as_choice(said.text, tuple(each)) if said.is_answered else said
+            for said, each in zip(self.generate(requests), options, strict=True)
         ]
 
     def close(self) -> None:
