@@ -7,9 +7,13 @@ camera and the way to i,
     cos φ_i = (ρ_c² + R_i² − ρ_i²) / (2 ρ_c R_i).
 
 Two things stay open: on which side of the line of sight i lies, and in which direction β from straight ahead the centre lies.
-The words (left, right, in front of, behind) decide both. For each β on a grid, and each side, the place of i breaks each
-word's line by some metres or not at all; the side with the smaller break is taken, and β is the mean over the grid with
-weights exp(−Σ breaks² / 2τ²) · exp(−β² / 2σ²): the centre is usually near the middle of the picture.
+Two things decide them. The words (left, right, in front of, behind): a place may break a word's line by some metres. And the
+picture: everything that is marked is in view, and the marks spread about its middle. For each β on a grid, and each side,
+
+    cost = Σ breaks² / 2τ² + Σ max(0, |bearing_i| − v)² / 2w²,
+
+with the cheaper side taken for each object; β is the mean over the grid with weights exp(−Σ cost − m² / 2s² − β² / 2σ²), where m
+is the middle between the leftmost and the rightmost bearing.
 
 Heights are not in the graph either. Things that are neither above nor below one another are taken to stand on one ground, a
 thing that is above another to stand on it, and the camera to be at eye height.
@@ -30,8 +34,14 @@ from theodolite.scene._relations import RELATION_MARGIN_M, Relation
 EYE_HEIGHT_M = 1.5
 """Of a camera that is held, or mounted on a car."""
 _BEARINGS = np.radians(np.arange(-45.0, 45.5, 1.0))
-_SIGMA = math.radians(20.0)
+_CENTRE_SPREAD = math.radians(20.0)
+"""σ: how far the centre object usually is from straight ahead."""
+_MIDDLE_SPREAD = math.radians(10.0)
+"""s: how far the middle of all marks usually is."""
+_VIEW, _VIEW_SOFTNESS = math.radians(38.0), math.radians(5.0)
+"""v and w: half of a usual horizontal field of view, and how unusual more is."""
 _TAU_M = 0.1
+"""τ: how far a place may be beyond a word's line, for heights and roundings that are not known."""
 ROUNDING_M = 0.02
 """By how much a triangle may miss its inequality: three lengths of two decimals."""
 
@@ -67,9 +77,9 @@ def lay_out(graph: StarGraph) -> Layout:
     """Places the objects of a star graph on the ground.
 
     >>> from theodolite.scene import Edge, Node
-    >>> graph = StarGraph(1, (Node(1, 6.0, 1, 1, 3), Node(2, 10.0, 1, 1, 3)), (Edge(2, 8.0, frozenset({"right"})),))
-    >>> [round(value, 1) for value in lay_out(graph).offset_m(2, 1)]
-    [8.0, 0.0]
+    >>> graph = StarGraph(1, (Node(1, 8.0, 1, 1, 3), Node(2, 10.0, 1, 1, 3)), (Edge(2, 6.0, frozenset({"right"})),))
+    >>> [round(value) for value in lay_out(graph).offset_m(2, 1)]
+    [6, 0]
     """
     centre = graph.node(graph.centre)
     camera = None if centre is None else centre.distance_m
@@ -141,15 +151,33 @@ def _resolve(
     wanted = np.array(
         [[_sign(row[3], "right", "left"), _sign(row[3], "behind", "in front of")] for row in known]
     )
-    offsets = _offsets(_BEARINGS, cosine, apart)  # (bearings, sides, objects, 2)
-    breaks = _breaks(offsets, wanted).min(axis=1).sum(axis=1)  # (bearings,)
-    weights = np.exp(-(breaks - breaks.min()) / (2 * _TAU_M**2) - _BEARINGS**2 / (2 * _SIGMA**2))
+    costs, bearings = _costs(_BEARINGS, ahead, _offsets(_BEARINGS, cosine, apart), wanted)
+    side = costs.argmin(axis=1)[:, None, :]
+    cost = np.take_along_axis(costs, side, axis=1)[:, 0].sum(axis=1)  # (bearings,)
+    seen = np.column_stack([np.take_along_axis(bearings, side, axis=1)[:, 0], _BEARINGS])
+    middle = (seen.max(axis=1) + seen.min(axis=1)) / 2
+    doubt = cost + middle**2 / (2 * _MIDDLE_SPREAD**2) + _BEARINGS**2 / (2 * _CENTRE_SPREAD**2)
+    weights = np.exp(doubt.min() - doubt)
     bearing = float(weights @ _BEARINGS / weights.sum())
-    chosen = _offsets(np.array([bearing]), cosine, apart)[0]  # (sides, objects, 2)
-    side = _breaks(chosen[None], wanted)[0].argmin(axis=0)
+    one = np.array([bearing])
+    offsets = _offsets(one, cosine, apart)
+    chosen = _costs(one, ahead, offsets, wanted)[0][0].argmin(axis=0)
     return bearing, {
-        row[0]: (float(chosen[side[i], i, 0]), float(chosen[side[i], i, 1])) for i, row in enumerate(known)
+        row[0]: (float(offsets[0, chosen[i], i, 0]), float(offsets[0, chosen[i], i, 1]))
+        for i, row in enumerate(known)
     }
+
+
+def _costs(
+    bearings: NDArray[np.float64], ahead: float, offsets: NDArray[np.float64], wanted: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """What each place costs, and its bearing from the camera, both of shape (bearings, sides, objects)."""
+    start = ahead * np.stack([np.sin(bearings), np.cos(bearings)], axis=-1)[:, None, None, :]
+    places = start + offsets
+    seen = np.arctan2(places[..., 0], places[..., 1])
+    outside = np.maximum(0, np.abs(seen) - _VIEW)
+    cost = _breaks(offsets, wanted) / (2 * _TAU_M**2) + outside**2 / (2 * _VIEW_SOFTNESS**2)
+    return np.asarray(cost), np.asarray(seen)
 
 
 def _offsets(
