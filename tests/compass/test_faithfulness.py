@@ -11,7 +11,7 @@ from compass_plain import sector_of as plain_sector_of
 from theodolite.compass import read_samples
 from theodolite.compass._exclusions import Exclusion
 from theodolite.compass._faithfulness_effects import beyond_area
-from theodolite.compass._faithfulness_figures import ranked_against
+from theodolite.compass._faithfulness_figures import leak_of, ranked_against, ratio_of
 from theodolite.compass.faithfulness import (
     CONTROLS,
     PUBLISHED_RHO,
@@ -482,6 +482,20 @@ def among_four(drop):
     """log p of the right one among four, the others at .1."""
     right = math.log(0.5) + drop
     return right - math.log(math.exp(right) + 0.3)
+
+
+def test_a_ratio_whose_denominator_rises_is_not_sound():
+    rng, clusters = np.random.default_rng(0), [str(i) for i in range(30)]
+    own, random = rng.normal(0.6, 0.1, 30), rng.normal(0.3, 0.1, 30)
+    assert ratio_of(-own, -random, clusters, seed=0).is_sound
+    rising = ratio_of(own, random, clusters, seed=0)  # hiding helps, most of all in its own order
+    assert rising.estimate.value == pytest.approx(own.mean() / random.mean())
+    assert not rising.is_sound
+    assert not leak_of(random, own, clusters, seed=0).is_sound
+    assert leak_of(-random, -own, clusters, seed=0).is_sound
+    assert leak_of(random, -own, clusters, seed=0).estimate.value == pytest.approx(random.mean() / own.mean())
+    assert ratio_of(own, np.zeros(30), clusters, seed=0) is None
+    assert ratio_of(own[:2], random[:2], ["a", "a"], seed=0) is None
 
 
 def test_beyond_area_where_nothing_lies_elsewhere():

@@ -73,9 +73,10 @@ def test_classes_stand_in_order_with_accuracy_beside_error():
 
 def test_methods_are_sorted_and_stand_against_the_uniform_map():
     methods = {"far": estimate(80.0, 5), "near": estimate(40.0, 5), "middle": estimate(60.0, 5)}
-    axes = method_comparison(
+    figure = method_comparison(
         methods, layout=estimate(42.0, 3), published={"near": 47.9}, source="their Table 1", title="t"
-    ).figure.axes[0]
+    ).figure
+    axes = figure.axes[0]
     assert [tick.get_text() for tick in axes.get_yticklabels()] == ["near", "middle", "far"]
     dots = next(line for line in axes.get_lines() if len(line.get_xdata()) == 3)
     assert dots.get_xdata() == pytest.approx([40.0, 60.0, 80.0])
@@ -83,7 +84,7 @@ def test_methods_are_sorted_and_stand_against_the_uniform_map():
     assert [text.get_text() for text in axes.texts] == ["uniform map"]
     line = next(line for line in axes.get_lines() if list(line.get_xdata()) == [42.0, 42.0])
     assert line.get_linestyle() != "-"
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["their Table 1"]
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["their Table 1"]
     hollow = lines(axes)["their Table 1"]
     assert (list(hollow.get_xdata()), list(hollow.get_ydata())) == ([47.9], [2])
 

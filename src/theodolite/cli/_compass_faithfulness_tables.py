@@ -14,7 +14,7 @@ def show(score: FaithfulnessScore) -> None:
     print_table(
         ["order by", "DAE", "EA", "AUC own", "AUC random", "AUC opposite", "MDF", "DFS"],
         [_paper_row(method) for method in score.methods],
-        title="deletion, the paper's reading (log p over the vocabulary, steps counted; ? denominator may be 0)",
+        title="deletion, the paper's reading (log p over the vocabulary, steps counted; ?: the denominator is not surely below 0)",
     )
     out.print()
     print_table(

@@ -24,7 +24,8 @@ class Ratio:
 
     estimate: stats.Estimate
     is_sound: bool
-    """Whether the denominator's interval leaves out zero."""
+    """Whether the whole interval of the denominator is below zero, as the ratio's meaning needs: where hiding what
+    should matter changes nothing, or raises confidence, a large ratio says nothing good."""
     denominator: stats.Estimate
 
 
@@ -52,7 +53,7 @@ def ratio_of(
         return np.asarray((weights @ above) / (weights @ below) * (weights @ factor) / weights.sum(axis=1))
 
     estimate = _resampled((above, below, factor), statistic, clusters, seed)
-    return None if estimate is None else Ratio(estimate, denominator.excludes(0.0), denominator)
+    return None if estimate is None else Ratio(estimate, denominator.high < 0, denominator)
 
 
 def leak_of(opposite: Floats, true: Floats, clusters: Sequence[str], *, seed: int) -> Ratio | None:
@@ -65,7 +66,7 @@ def leak_of(opposite: Floats, true: Floats, clusters: Sequence[str], *, seed: in
         return np.abs(weights @ opposite) / np.abs(weights @ true)
 
     estimate = _resampled((opposite, true), statistic, clusters, seed)
-    return None if estimate is None else Ratio(estimate, denominator.excludes(0.0), denominator)
+    return None if estimate is None else Ratio(estimate, denominator.high < 0, denominator)
 
 
 def bounded_leak_of(

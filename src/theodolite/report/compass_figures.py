@@ -128,7 +128,9 @@ def compass_rows(views: Sequence[CompassView]) -> Drawing:
         grid = figure.add_gridspec(len(views), 4, height_ratios=heights, width_ratios=[wide, wide, wide, 2.8])
         for i, view in enumerate(views):
             panels: list[Any] = [figure.add_subplot(grid[i, j]) for j in range(3)]
-            panels.append(figure.add_subplot(grid[i, 3], projection="polar"))
+            # Room above and below for the words around the circle.
+            middle = grid[i, 3].subgridspec(3, 1, height_ratios=[0.1, 1, 0.1])[1]
+            panels.append(figure.add_subplot(middle, projection="polar"))
             show_picture(panels[0], view.pixels)
             _draw_boxes(panels[0], view)
             _draw_heat(panels[1], view)

@@ -209,7 +209,7 @@ def method_comparison(
                 linestyle="none",
                 label=source,
             )
-            axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.01), borderaxespad=0)
+            figure.legend(loc="outside lower right")
         axes.set_yticks(places, names)
         axes.set_ylim(-0.7, len(names) - 0.3)
         axes.set_xlabel(quantity)
