@@ -2,6 +2,8 @@
 
 import os
 import signal
+import subprocess
+import sys
 import time
 from functools import partial
 from pathlib import Path
@@ -9,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from plans import Counting, items, pictured
+from theodolite.cli import main
 from theodolite.errors import ModelError, UsageError
 from theodolite.models import ask_factory
 from theodolite.runs import LocalEngine, Run, measure
@@ -101,3 +104,32 @@ def test_a_model_that_cannot_be_opened_is_told():
 def test_a_cluster_that_is_not_there_is_told():
     with pytest.raises(UsageError, match="cannot reach the Ray cluster"):
         RayEngine(ask_factory("scripted:echo"), workers=1, address="127.0.0.1:1")
+
+
+def test_more_workers_than_the_cluster_can_place_are_refused():
+    n = os.cpu_count() + 1
+    with pytest.raises(UsageError, match=f"--workers {n} needs as many CPUs"):
+        RayEngine(ask_factory("scripted:echo"), workers=n)
+    assert not ray.is_initialized()
+
+
+def test_a_worker_without_a_place_gets_no_work(tmp_path, info):
+    """Somebody else holds all processors but one: the run goes on with one worker, and a second joins once it can."""
+    ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
+    try:
+        address = ray.get_runtime_context().gcs_address
+        holder = ray.remote(num_cpus=1)(Counting).remote()
+        ray.get(holder.__ray_ready__.remote())
+        script = "import sys\nfrom theodolite.cli import main\nsys.exit(main(sys.argv[1:]))"
+        questions = tmp_path / "squares"
+        assert main(["ask", "make", "--n", "4", "--out", str(questions)]) == 0
+        words = ["ask", "run", "--data", str(questions), "--model", "scripted:looker", "--engine", "ray"]
+        words += ["--workers", "2", "--ray-address", address, "--out", str(tmp_path / "run")]
+        done = subprocess.run(
+            [sys.executable, "-c", script, *words], timeout=120, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+    finally:
+        ray.shutdown()
+    with Run.open(tmp_path / "run") as run:
+        assert run.tally().answered == 12

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import itertools
 import logging
+import math
 import socket
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -22,6 +23,8 @@ from theodolite.types import Item, Message, Picture, Record, Request
 
 _DEATHS = 2
 """An item that was in the hands of so many dying workers is taken for their killer."""
+_PATIENCE_S = 120.0
+"""How long to wait for a place on the cluster while no worker has one."""
 
 
 class _Worker:
@@ -50,12 +53,15 @@ class RayEngine:
     name: EngineName = "ray"
 
     def __init__(self, factory: MeasurerFactory, *, workers: int = 2, address: str | None = None) -> None:
-        """Starts the workers.
+        """Starts the workers: each gets a CPU, and a GPU or its share of one where the cluster has any.
 
         Args:
             factory: makes a measurer in each worker; it travels there, so it must be picklable.
             workers: how many.
             address: of a running cluster; a local one is started if not given.
+
+        Raises:
+            UsageError: the cluster has fewer CPUs than workers were asked for.
         """
         if workers < 1:
             raise UsageError(f"--workers must be at least 1, not {workers}")
@@ -63,16 +69,25 @@ class RayEngine:
         self._ray = _connect(address)
         self._factory = self._ray.put(factory)
         self._actor_class = self._ray.remote(_Worker)
-        self._gpus = 1 if self._ray.cluster_resources().get("GPU", 0) >= workers else 0
-        self._actors = [self._new_actor() for _ in range(workers)]
-        self.identity, self._batch_size, self.reuse = self._described()
+        self._actors: list[Any] = []
+        self._starting: dict[Any, int] = {}
+        """Workers that have no place on the cluster yet, by the sign of life that they will give."""
+        try:
+            self._gpus = _gpu_share(self._ray.cluster_resources(), workers)
+            self._actors = [self._new_actor() for _ in range(workers)]
+            self._starting = {self._sign_of_life(i): i for i in range(workers)}
+            self._ready = self._arrived()
+            self.identity, self._batch_size, self.reuse = self._described(self._ready[0])
+        except BaseException:
+            self.close()
+            raise
 
     def work(self, tasks: Iterator[Task], sink: Sink) -> None:
-        """Keeps every worker busy with one batch; a batch whose worker dies goes to another."""
+        """Keeps every worker that has a place busy with one batch; a batch whose worker dies goes to another."""
         again: deque[list[Task]] = deque()
         deaths: dict[int, int] = {}
         busy: dict[Any, tuple[int, list[Task]]] = {}
-        idle = list(range(len(self._actors)))
+        idle, self._ready = self._ready, []
         while True:
             while idle and (batch := self._next_batch(tasks, again)):
                 index = idle.pop()
@@ -80,16 +95,24 @@ class RayEngine:
                     index,
                     batch,
                 )
-            if not busy:
+            if not busy and idle:
+                self._ready = idle
                 return
-            for reference in self._ray.wait(list(busy), num_returns=1)[0]:
+            if not busy:
+                idle.extend(self._arrived())
+                continue
+            for reference in self._ray.wait([*busy, *self._starting], num_returns=1)[0]:
+                if reference in self._starting:
+                    idle.append(self._welcomed(reference))
+                    continue
                 index, batch = busy.pop(reference)
-                idle.append(index)
                 records = self._fetch(reference)
                 if records is not None:
+                    idle.append(index)
                     sink(list(zip(batch, records, strict=True)))
                     continue
                 self._actors[index] = self._new_actor()
+                self._starting[self._sign_of_life(index)] = index
                 again.extend(self._after_death(batch, deaths, sink))
 
     def close(self) -> None:
@@ -123,16 +146,50 @@ class RayEngine:
     def _new_actor(self) -> Any:
         return self._actor_class.options(num_cpus=1, num_gpus=self._gpus).remote(self._factory)
 
-    def _described(self) -> tuple[str, int, Reuse]:
+    def _sign_of_life(self, index: int) -> Any:
+        return self._actors[index].__ray_ready__.remote()
+
+    def _arrived(self) -> list[int]:
+        """Waits for workers to find a place, when none has one."""
+        found = self._ray.wait(list(self._starting), num_returns=1, timeout=_PATIENCE_S)[0]
+        if not found:
+            raise UsageError(
+                f"no worker found a place on the Ray cluster within {_PATIENCE_S:g} s: each needs a CPU"
+                f"{f' and {self._gpus:g} of a GPU' if self._gpus else ''}, and others hold what there is"
+            )
+        return [self._welcomed(reference) for reference in found]
+
+    def _welcomed(self, reference: Any) -> int:
         try:
-            described: tuple[str, int, Reuse] = self._ray.get(self._actors[0].describe.remote())
+            self._ray.get(reference)
+        except self._ray.exceptions.RayError as error:
+            raise ModelError(f"a Ray worker could not be started: {_last_line(error)}") from None
+        return self._starting.pop(reference)
+
+    def _described(self, index: int) -> tuple[str, int, Reuse]:
+        try:
+            described: tuple[str, int, Reuse] = self._ray.get(self._actors[index].describe.remote())
         except self._ray.exceptions.RayTaskError as error:
-            self.close()
             raise _cause(error) from None
         except self._ray.exceptions.RayError as error:
-            self.close()
             raise ModelError(f"a Ray worker could not open the model: {_last_line(error)}") from None
         return described
+
+
+def _gpu_share(resources: Mapping[str, float], workers: int) -> float:
+    """How much of a GPU each worker gets; all of them must find a place.
+
+    With g GPUs for w workers, ⌈w/g⌉ of them share one.
+
+    >>> [_gpu_share({"CPU": 8, "GPU": gpus}, 4) for gpus in (8, 4, 3, 1, 0)]
+    [1.0, 1.0, 0.5, 0.25, 0.0]
+    """
+    processors, gpus = int(resources.get("CPU", 0)), int(resources.get("GPU", 0))
+    if workers > processors:
+        raise UsageError(
+            f"--workers {workers} needs as many CPUs, and the Ray cluster has {processors}; ask for at most {processors}"
+        )
+    return 1 / math.ceil(workers / gpus) if gpus else 0.0
 
 
 def _connect(address: str | None) -> Any:
