@@ -34,5 +34,5 @@ $(RUN_READY): $(INPUTS)
 	touch $@
 
 $(DEV_READY): $(RUN_READY)
-	$(INSTALL) --editable '.[device-map,inspect,ray,dev]'
+	$(INSTALL) --editable '.[device-map,inspect,nlp,ray,dev]'
 	touch $@

@@ -16,10 +16,22 @@ def register(add: Registrar) -> None:
     for method, place in METHODS:
         add("method", method, f"theodolite.attribution._methods.{place}", summary="")
 
+    for verifier, place, summary in VERIFIERS:
+        add("verifier", verifier, f"theodolite.trace.{place}", summary=summary)
     for source, function, summary in SOURCES:
         add("source", source, f"theodolite.{function}", summary=summary)
     for behaviour, function, summary in BEHAVIOURS:
         add("behaviour", behaviour, f"theodolite.{function}", summary=summary)
+
+
+VERIFIERS = (
+    (
+        "annotation",
+        "_annotation:open_annotation",
+        "the episode's own annotations: boxes, relations, actions, poses",
+    ),
+)
+"""Who judges the claims of a trace."""
 
 
 SOURCES = (
