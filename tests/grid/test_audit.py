@@ -7,6 +7,7 @@ import grid_plain
 import numpy as np
 import pytest
 
+from theodolite.errors import UsageError
 from theodolite.grid import generate
 from theodolite.grid.data import (
     DatasetPlan,
@@ -139,18 +140,38 @@ def test_a_scene_of_another_split_is_found(tmp_path):
 
 
 def test_modes_answer_alike_and_a_skew_is_found(tmp_path):
-    pure, spur = (read_dataset(write(tmp_path / m, m, n=150, seed=s)) for m, s in (("pure", 1), ("spur", 2)))
-    assert compare(pure, spur, n_permutations=499).is_kept
-    skewed = write(tmp_path / "skewed", "spur", n=150, seed=3)
+    pure, spur = (read_dataset(write(tmp_path / m, m, n=100, seed=s)) for m, s in (("pure", 1), ("spur", 2)))
+    assert compare(pure, spur).is_kept
+    skewed = write(tmp_path / "skewed", "spur", n=100, seed=3)
     lines = [json.loads(line) for line in (skewed / "metadata.jsonl").read_text().splitlines()]
     for line in lines:
         if line["bucket"] == "SO-F1-D1":
             line["answer"] = "yes"
     (skewed / "metadata.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    found = compare(pure, read_dataset(skewed), n_permutations=499)
+    found = compare(pure, read_dataset(skewed))
     assert [each.bucket for each in found.differing] == ["SO-F1-D1"]
     assert found.differing[0].distance == pytest.approx(0.5, abs=0.12)
     assert not found.is_kept
+
+
+def test_a_skew_in_one_of_all_buckets_is_found_whatever_their_number(tmp_path):
+    """Holm over 38 buckets needs more shuffles than over four: enough are made, and too few are refused."""
+    folders = []
+    for mode in ("pure", "spur"):
+        plan = DatasetPlan(mode, 30, seed=1)
+        folders.append(write_dataset(make_dataset(plan), tmp_path / mode, pictures=False))
+    path = folders[1] / "metadata.jsonl"
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    for line in lines:
+        if (line["bucket"], line["density"]) == ("SO-F1-D1", "dense"):
+            line["answer"] = "no"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    first, second = map(read_dataset, folders)
+    assert [(each.bucket, each.density) for each in compare(first, second).differing] == [
+        ("SO-F1-D1", "dense")
+    ]
+    with pytest.raises(UsageError, match="give at least 3800"):
+        compare(first, second, n_permutations=1999)
 
 
 def test_a_scene_in_two_splits_is_found(pure, tmp_path):
@@ -158,7 +179,7 @@ def test_a_scene_in_two_splits_is_found(pure, tmp_path):
     shutil.copytree(pure, copy)
     text = (copy / "metadata.jsonl").read_text()
     (copy / "metadata.jsonl").write_text(text.replace('"split": "train"', '"split": "test"', 3))
-    found = compare(read_dataset(pure), read_dataset(copy), n_permutations=9)
+    found = compare(read_dataset(pure), read_dataset(copy))
     assert found.shared == 48
     assert found.shared_across_splits == 3
 

@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from theodolite import __version__
-from theodolite.cli import _ask, _compass, _data, _methods, _models, _runs, _scene
+from theodolite.cli import _ask, _compass, _data, _grid, _methods, _models, _runs, _scene
 from theodolite.cli._output import err, out
 from theodolite.errors import TheodoliteError
 
@@ -25,6 +25,7 @@ app = typer.Typer(
 app.add_typer(_ask.app, name="ask")
 app.add_typer(_compass.app, name="compass")
 app.add_typer(_data.app, name="data")
+app.add_typer(_grid.app, name="grid")
 app.add_typer(_methods.app, name="methods")
 app.add_typer(_models.app, name="models")
 app.add_typer(_runs.app, name="runs")

@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from theodolite.grid._batch import GUARANTEES, ROLES, SceneBatch, join
     from theodolite.grid._generate import generate
     from theodolite.grid._parsing import read_questions
-    from theodolite.grid._recipe import PAPER, SOUND, Guarantee, Recipe, guarantee_of
-    from theodolite.grid._splits import SPLITS, hash_scenes, split_of
+    from theodolite.grid._recipe import PAPER, SOUND, Density, Guarantee, Recipe, find_recipe, guarantee_of
+    from theodolite.grid._splits import SPLITS, Split, hash_scenes, split_of
     from theodolite.grid._words import PHRASES, VOCABULARY, Questions
-    from theodolite.grid._world import BUCKET_KEYS, BUCKETS, Bucket, World
+    from theodolite.grid._world import BUCKET_KEYS, BUCKETS, Bucket, Mode, World
 
 __all__ = [
     "BUCKETS",
@@ -33,11 +33,15 @@ __all__ = [
     "SPLITS",
     "VOCABULARY",
     "Bucket",
+    "Density",
     "Guarantee",
+    "Mode",
     "Questions",
     "Recipe",
     "SceneBatch",
+    "Split",
     "World",
+    "find_recipe",
     "generate",
     "guarantee_of",
     "hash_scenes",
@@ -50,10 +54,10 @@ _HOMES = {
     "_batch": ("GUARANTEES", "ROLES", "SceneBatch", "join"),
     "_generate": ("generate",),
     "_parsing": ("read_questions",),
-    "_recipe": ("PAPER", "SOUND", "Guarantee", "Recipe", "guarantee_of"),
-    "_splits": ("SPLITS", "hash_scenes", "split_of"),
+    "_recipe": ("PAPER", "SOUND", "Density", "Guarantee", "Recipe", "find_recipe", "guarantee_of"),
+    "_splits": ("SPLITS", "Split", "hash_scenes", "split_of"),
     "_words": ("PHRASES", "VOCABULARY", "Questions"),
-    "_world": ("BUCKETS", "BUCKET_KEYS", "Bucket", "World"),
+    "_world": ("BUCKETS", "BUCKET_KEYS", "Bucket", "Mode", "World"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from dataclasses import dataclass
 
@@ -51,20 +52,38 @@ def compare(
     first: StoredDataset,
     second: StoredDataset,
     *,
-    n_permutations: int = 1999,
+    n_permutations: int | None = None,
     level: float = 0.01,
     seed: int = 0,
 ) -> Comparison:
     """Compares answers bucket by bucket, and looks for scenes that stand in both.
 
     Whether answers depend on the data set is tested by their mutual information with its shuffled null.
+
+    Args:
+        first: A data set.
+        second: Another one, with some bucket at the same density.
+        n_permutations: Shuffles in each bucket. The smallest p that m shuffles can give is 1/(m + 1), which Holm
+            multiplies by the number of buckets: unless given, there are enough for half of `level`.
+        level: Below which adjusted p two data sets do not answer alike.
+        seed: Of the shuffles.
+
+    Raises:
+        UsageError: no bucket in common, or too few shuffles for any difference to be found.
     """
-    keys = [key for key in _groups(first) if key in _groups(second)]
+    ours, others = _groups(first), _groups(second)
+    keys = [key for key in ours if key in others]
     if not keys:
         raise UsageError(f"{first.folder} and {second.folder} have no bucket at the same density in common")
+    n_permutations = n_permutations or math.ceil(2 * len(keys) / level)
+    if len(keys) / (n_permutations + 1) >= level:
+        raise UsageError(
+            f"{n_permutations} shuffles cannot tell a difference at {level} in {len(keys)} buckets; "
+            f"give at least {math.ceil(len(keys) / level)}"
+        )
     found = []
     for key in keys:
-        mine, theirs = _groups(first)[key], _groups(second)[key]
+        mine, theirs = ours[key], others[key]
         labels = np.repeat([0, 1], [len(mine), len(theirs)])
         p = mutual_information(
             labels, np.array([*mine, *theirs]), n_permutations=n_permutations, seed=seed

@@ -18,9 +18,10 @@ from theodolite.grid._batch import (
     ROLES,
     SceneBatch,
 )
+from theodolite.grid._evaluate import look
 from theodolite.grid._render import PAINTS, atlas
 from theodolite.grid._words import PHRASES, character_spans
-from theodolite.grid._world import Flags, class_name
+from theodolite.grid._world import MOST_ANCHORS, MOST_SIDES, Flags, class_name
 
 MaskName: TypeAlias = Literal["anchors", "targets", "adversarial", "other", "background", "truth"]
 
@@ -102,6 +103,26 @@ def scene_objects(batch: SceneBatch, row: int) -> list[SceneObject]:
             )
         )
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class SceneRegions:
+    """Where a question looks."""
+
+    valid: Flags
+    """V_T of each group of targets, (n, 2, cells); all cells for a group that the question does not have."""
+    confusers: Flags
+    """C_k of each anchor, (n, 4, cells); no cell where there is no anchor k."""
+
+
+def regions_of(batch: SceneBatch) -> SceneRegions:
+    r"""The valid and the confuser regions: V_T = ⋂ V_i, C_k = (⋂_{i≠k} V_i) \ V_k."""
+    sight = look(batch.world, batch.cells, batch.questions)
+    valid = np.stack([sight.region(side) for side in range(MOST_SIDES)], axis=1)
+    confusers = np.zeros((len(batch), MOST_ANCHORS, batch.world.n_cells), bool)
+    for k in range(sight.valid.shape[1]):
+        confusers[:, k] = sight.confusers(k)
+    return SceneRegions(valid, confusers)
 
 
 def phrase_spans(batch: SceneBatch, row: int) -> dict[str, tuple[int, int]]:

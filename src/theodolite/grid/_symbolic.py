@@ -28,6 +28,7 @@ from theodolite.grid._world import BUCKETS, MOST_ANCHORS, MOST_SIDES, Cells, Fla
 Logic: TypeAlias = Literal["pure", "bow"]
 Output: TypeAlias = Literal["count", "probability", "log-odds"]
 
+LOGICS: tuple[Logic, ...] = ("pure", "bow")
 CONFIDENCE = 0.97
 """The probability that a symbolic twin gives to its answer; the rest is shared evenly by the other possible answers."""
 

@@ -1,0 +1,201 @@
+"""``theodolite grid``: scenes whose right explanation is known, made, audited and drawn."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, cast
+
+import typer
+
+from theodolite.cli import _options as o
+from theodolite.cli._grid_audit import audit_as_json, comparison_as_json, show_audit, show_comparison
+from theodolite.cli._output import note, print_json, print_table
+from theodolite.errors import UsageError
+from theodolite.grid import BUCKET_KEYS, Density, World, find_recipe
+from theodolite.grid.data import DatasetPlan, audit, compare, make_dataset, read_dataset, write_dataset
+
+app = typer.Typer(no_args_is_help=True, help="Scenes on a grid: explainers against provable ground truth.")
+
+BROKEN = 1
+"""Exit status of an audit that found a broken promise."""
+
+Preset = Annotated[
+    str,
+    typer.Option(
+        "--preset", metavar="paper|sound", help="How many objects, and so how far guarantees reach."
+    ),
+]
+Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where to write; a folder of its own.")]
+
+
+@app.command("make")
+def make_command(  # noqa: PLR0913, PLR0917 - one parameter per option
+    folder: Out,
+    mode: Annotated[
+        str,
+        typer.Option("--mode", metavar="pure|spur", help="With look-alikes everywhere, or with none at all."),
+    ] = "pure",
+    preset: Preset = "paper",
+    n: Annotated[int, typer.Option("--n", min=1, help="Scenes for each bucket at each density.")] = 50,
+    seed: o.Seed = 0,
+    split: Annotated[
+        str | None,
+        typer.Option("--split", metavar="train|validation|test", help="Only this split; all unless given."),
+    ] = None,
+    densities: Annotated[
+        str,
+        typer.Option(
+            "--density", metavar="LIST", help="sparse, dense, numbers of objects, or shares such as 0.5."
+        ),
+    ] = "sparse,dense",
+    buckets: Annotated[
+        str | None,
+        typer.Option("--buckets", metavar="LIST", help="Such as M-F0-D2,M-F1-D2; all 19 unless given."),
+    ] = None,
+    rows: Annotated[int, typer.Option("--rows", help="Rows of the grid.")] = 5,
+    columns: Annotated[int, typer.Option("--columns", help="Columns of the grid.")] = 5,
+    cell_px: Annotated[int, typer.Option("--cell-px", help="Side of a cell in pixels.")] = 64,
+    boost: Annotated[
+        float | None, typer.Option(help="Algorithm 2: how often the target is the most frequent kind.")
+    ] = None,
+    overload: Annotated[
+        float | None, typer.Option(help="Algorithm 3: how often a further object is a look-alike.")
+    ] = None,
+    margin: Annotated[
+        int | None, typer.Option(help="Cells that targets lie beyond their anchors, at least.")
+    ] = None,
+    max_answer: Annotated[
+        int | None, typer.Option(help="Largest count asked for, the same at every depth.")
+    ] = None,
+    pictures: Annotated[bool, typer.Option(help="Whether to draw the scenes.")] = True,
+    json: o.AsJson = False,
+) -> None:
+    """Make a data set: pictures, JSONL, Parquet and phrase grounding."""
+    chosen = {"boost": boost, "overload": overload, "margin": margin, "max_answer": max_answer}
+    recipe = replace(
+        find_recipe(preset),
+        world=World(rows, columns, cell_px),
+        **cast("Any", {name: value for name, value in chosen.items() if value is not None}),
+    )
+    plan = DatasetPlan(
+        cast("Any", mode),
+        n,
+        seed,
+        recipe,
+        _densities(densities),
+        tuple(_listed(buckets)) if buckets else BUCKET_KEYS,
+        cast("Any", split),
+    )
+    data = make_dataset(plan)
+    path = write_dataset(data, folder, pictures=pictures)
+    promises = plan.guarantees() if mode == "pure" else {}
+    if json:
+        print_json(
+            {
+                "folder": str(path),
+                "scenes": len(data),
+                "guarantees": [
+                    {
+                        "bucket": key,
+                        "objects": count,
+                        "level": p.level,
+                        "by_answer": p.by_answer,
+                        "reason": p.reason,
+                    }
+                    for (key, count), p in promises.items()
+                ],
+            }
+        )
+        return
+    _show_promises(promises)
+    note(f"wrote {len(data)} {mode} scenes to {path}")
+
+
+def _show_promises(promises: dict[tuple[str, int], Any]) -> None:
+    """Only what is less than full: the rest goes without saying."""
+    limited = [
+        [
+            key,
+            str(count),
+            ", ".join(f"{level} if {answer}" for answer, level in p.by_answer.items()) or p.level,
+            p.reason,
+        ]
+        for (key, count), p in promises.items()
+        if p.level not in {"full", "none"}
+    ]
+    if limited:
+        print_table(
+            ["bucket", "objects", "guarantee", "why not full"], limited, title="Guarantees with limits"
+        )
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def _densities(text: str) -> tuple[Density, ...]:
+    found: list[Density] = []
+    for part in _listed(text):
+        if part in {"sparse", "dense"}:
+            found.append(cast("Density", part))
+            continue
+        try:
+            found.append(int(part) if part.isdigit() else float(part))
+        except ValueError:
+            raise UsageError(
+                f"a density is sparse, dense, a number of objects or a share, not {part!r}"
+            ) from None
+    return tuple(found)
+
+
+@app.command("audit")
+def audit_command(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A data set that `grid make` wrote.")],
+    other: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[OTHER]", help="A second one: answers must agree, and no scene may cross splits."
+        ),
+    ] = None,
+    permutations: Annotated[
+        int, typer.Option("--permutations", min=1, help="Shuffles behind each information.")
+    ] = 199,
+    pictures: Annotated[
+        int, typer.Option("--pictures", min=0, help="How many pictures to compare with their scenes.")
+    ] = 200,
+    seed: o.Seed = 0,
+    json: o.AsJson = False,
+) -> None:
+    """Work out every label again, try every shortcut, and fail if a promise is broken."""
+    stored = [read_dataset(each) for each in (folder, other) if each is not None]
+    found = [audit(each, n_permutations=permutations, most_pictures=pictures, seed=seed) for each in stored]
+    beside = compare(*stored, seed=seed) if other is not None else None
+    if json:
+        document: dict[str, Any] = {"data": [audit_as_json(each) for each in found]}
+        document |= {"comparison": comparison_as_json(beside)} if beside else {}
+        print_json(document)
+    else:
+        for each in found:
+            show_audit(each)
+        if beside is not None:
+            show_comparison(beside)
+    if not all(each.is_kept for each in found) or (beside is not None and not beside.is_kept):
+        raise typer.Exit(BROKEN)
+
+
+@app.command("figures")
+def figures_command(
+    folder: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where to write.")],
+    preset: Preset = "paper",
+    seed: o.Seed = 0,
+    kind: Annotated[str, typer.Option("--format", metavar="png|svg|pdf", help="Of the pictures.")] = "png",
+    json: o.AsJson = False,
+) -> None:
+    """Draw the data: taxonomy, how scenes are made, answers, samples."""
+    from theodolite.report.grid_figures import data_figures
+
+    paths = [
+        drawing.save(folder / f"{name}.{kind}") for name, drawing in data_figures(preset, seed=seed).items()
+    ]
+    print_json([str(path) for path in paths]) if json else note(f"wrote {len(paths)} figures to {folder}")
