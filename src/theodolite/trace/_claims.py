@@ -6,7 +6,7 @@ Needs nothing but the standard library. The claims are made by `extract_claims`,
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol, TypeAlias, get_args, runtime_checkable
 
 from theodolite.errors import UsageError
@@ -61,6 +61,8 @@ class Mention:
     """For the two sides of a temporal claim: what happens, with `object`."""
     object: str = ""
     """For the two sides of a temporal claim: the noun that it is done to."""
+    span: tuple[int, int] | None = field(default=None, compare=False)
+    """Where its noun stands in the step's text, where it stands in it."""
 
     def __str__(self) -> str:
         parts = (*self.attributes, self.head)
@@ -86,11 +88,30 @@ class Claim:
     """The word that makes a guess of it: ``might``, ``probably``, ``suggest``; empty for a plain statement."""
     frames: tuple[int, ...] = ()
     """The frames that it speaks of, by position in the episode; empty if it has not been aligned."""
+    is_part: bool = field(default=False, compare=False)
+    """Whether a larger claim of the same step holds it: the person and the street in "a person crosses the street". Parts
+    are judged, but counted only where every small claim counts."""
+    anchor: tuple[int, int] | None = field(default=None, compare=False)
+    """Where the word stands that makes the claim: the noun, the adjective, the preposition, the verb, the cue."""
 
     def __str__(self) -> str:
         said = " ".join(filter(None, (str(self.subject), self.predicate, str(self.object or ""))))
         marks = ("not " if self.is_negated else "") + (f"[{self.hedge}] " if self.hedge else "")
         return f"{self.kind}: {marks}{said}"
+
+    def shifted(self, offset: int) -> Claim:
+        """The same claim in a text that has `offset` more characters before it."""
+        return replace(
+            self,
+            span=(self.span[0] + offset, self.span[1] + offset),
+            anchor=_moved(self.anchor, offset),
+            subject=replace(self.subject, span=_moved(self.subject.span, offset)),
+            object=self.object and replace(self.object, span=_moved(self.object.span, offset)),
+        )
+
+
+def _moved(span: tuple[int, int] | None, offset: int) -> tuple[int, int] | None:
+    return None if span is None else (span[0] + offset, span[1] + offset)
 
 
 @dataclass(frozen=True, slots=True)
