@@ -1,0 +1,178 @@
+"""Training the small English parser that ships: a tagger, a dependency parser and a lemmatiser that share one encoder.
+
+No English spaCy pipeline can be installed from PyPI, so this one is trained on UD English-EWT (CC BY-SA 4.0), with a few
+thousand composed sentences of the kind that traces are made of beside it (`_parser_examples`). One seed, one core: the
+same data give the same weights.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from theodolite.errors import MissingExtraError, UsageError
+from theodolite.trace._parser_examples import Row, example_trees
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc
+
+__all__ = ["ParserAccuracy", "evaluate_parser", "train_parser"]
+
+NAME, VERSION, LICENCE = "theodolite_ewt", "1.0.0", "CC BY-SA 4.0"
+N_EXAMPLES, EXAMPLE_SEED = 2500, 1
+_CONFIG = Path(__file__).parent / "_parser_training.cfg"
+_UNUSED = ("vocab/lookups.bin", "vocab/vectors", "vocab/vectors.cfg")
+"""What spaCy writes although the pipeline has none of it; it loads without."""
+
+
+@dataclass(frozen=True, slots=True)
+class ParserAccuracy:
+    """How well a pipeline does on held-out sentences, each parsed on its own with its words given."""
+
+    tag: float
+    """Share of right part-of-speech tags."""
+    unlabelled: float
+    """Share of words with the right head (UAS), punctuation left out."""
+    labelled: float
+    """Share of words with the right head and relation (LAS), punctuation left out."""
+    lemma: float
+    """Share of right lemmas."""
+    n_sentences: int
+    n_words: int
+
+
+def train_parser(
+    data: str | Path, out: str | Path, *, steps: int = 6000, n_examples: int = N_EXAMPLES
+) -> ParserAccuracy:
+    """Trains the pipeline and writes it.
+
+    Args:
+        data: a folder with ``train.spacy``, ``dev.spacy`` and ``test.spacy``: UD English-EWT as spaCy's binary documents
+            (``spacy convert -c conllu -n 10``).
+        out: where the pipeline goes.
+        steps: of training; the best of them on ``dev`` is kept.
+        n_examples: how many composed sentences are added.
+
+    Returns:
+        The accuracy on ``test``, which is also written into the pipeline's ``meta.json``.
+    """
+    _need_spacy()
+    from spacy.training.initialize import init_nlp
+    from spacy.training.loop import train
+    from thinc.api import Config
+
+    data, out = Path(data), Path(out)
+    missing = [part for part in ("train", "dev", "test") if not (data / f"{part}.spacy").is_file()]
+    if missing:
+        raise UsageError(
+            f"{data} has no {missing[0]}.spacy; it should hold UD English-EWT as spaCy's binary documents"
+        )
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        _write_corpus(
+            data / "train.spacy", work / "train.spacy", example_trees(n_examples, seed=EXAMPLE_SEED)
+        )
+        config = Config().from_disk(
+            _CONFIG,
+            interpolate=False,
+            overrides={
+                "paths.train": str(work / "train.spacy"),
+                "paths.dev": str(data / "dev.spacy"),
+                "training.max_steps": steps,
+                "training.optimizer.learn_rate.total_steps": steps,
+            },
+        )
+        train(init_nlp(config), work)
+        accuracy = evaluate_parser(work / "model-best", data / "test.spacy")
+        _write_pipeline(work / "model-best", out, accuracy)
+    return accuracy
+
+
+def evaluate_parser(pipeline: str | Path, corpus: str | Path) -> ParserAccuracy:
+    """Measures a pipeline on a corpus of spaCy's binary documents."""
+    _need_spacy()
+    import spacy
+    from spacy.training import Corpus
+
+    nlp = spacy.load(pipeline)
+    examples = list(Corpus(corpus, gold_preproc=True)(nlp))
+    scores = nlp.evaluate(examples)
+    return ParserAccuracy(
+        tag=float(scores["tag_acc"]),
+        unlabelled=float(scores["dep_uas"]),
+        labelled=float(scores["dep_las"]),
+        lemma=float(scores["lemma_acc"]),
+        n_sentences=len(examples),
+        n_words=sum(len(example.reference) for example in examples),
+    )
+
+
+def _write_corpus(source: Path, target: Path, trees: Iterable[list[Row]]) -> None:
+    import spacy
+    from spacy.tokens import DocBin
+
+    nlp = spacy.blank("en")
+    corpus = DocBin().from_disk(source)
+    for rows in trees:
+        corpus.add(_document(nlp, rows))
+    corpus.to_disk(target)
+
+
+def _document(nlp: Language, rows: list[Row]) -> Doc:
+    from spacy.tokens import Doc
+
+    texts, lemmas, tags, deps, heads = (list(column) for column in zip(*rows, strict=True))
+    spaces = [after not in {",", "."} for after in texts[1:]] + [False]
+    return Doc(
+        nlp.vocab,
+        words=texts,
+        spaces=spaces,
+        tags=tags,
+        lemmas=lemmas,
+        deps=deps,
+        heads=heads,
+        sent_starts=[True, *([False] * (len(texts) - 1))],
+    )
+
+
+def _write_pipeline(trained: Path, out: Path, accuracy: ParserAccuracy) -> None:
+    """Copies what loading needs, with who trained it on what."""
+    import srsly  # type: ignore[import-untyped]  # spaCy's own JSON reader
+
+    meta: dict[str, Any] = dict(srsly.read_json(trained / "meta.json"))
+    meta |= {
+        "name": NAME,
+        "version": VERSION,
+        "license": LICENCE,
+        "description": "Tagger, UD parser and lemmatiser for the claims of reasoning traces.",
+        "sources": [
+            {
+                "name": "Universal Dependencies English EWT",
+                "url": "https://github.com/UniversalDependencies/UD_English-EWT",
+                "license": LICENCE,
+            }
+        ],
+        "performance": asdict(accuracy),
+    }
+    for key in ("author", "email", "url", "labels"):
+        meta.pop(key, None)
+    if out.exists():
+        shutil.rmtree(out)
+    shutil.copytree(trained, out)
+    for name in _UNUSED:
+        (out / name).unlink(missing_ok=True)
+    config = (out / "config.cfg").read_text(encoding="utf-8")
+    (out / "config.cfg").write_text(config.replace(str(trained.parent) + os.sep, ""), encoding="utf-8")
+    srsly.write_json(out / "meta.json", meta)
+
+
+def _need_spacy() -> None:
+    if importlib.util.find_spec("spacy") is None:
+        raise MissingExtraError("spacy", "nlp", "training the parser")
