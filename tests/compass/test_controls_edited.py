@@ -213,12 +213,13 @@ def measured(folder, name, plan, **options):
 
 
 def test_a_plan_holds_every_edit_once_and_names_the_original_picture(real):
-    plan = plan_controls(real, [PROMPTS["A"]], n_squares=3)
+    some = real[:2]
+    plan = plan_controls(some, [PROMPTS["A"]], n_squares=3)
     items = list(plan.items())
     assert (
         len(items) == plan.n_items == len({item.id for item in items}) == len({item.name for item in items})
     )
-    originals = {pair.picture.digest for pair in real}
+    originals = {pair.picture.digest for pair in some}
     for item in items:
         if item.meta["condition"] == "squares":
             continue
@@ -230,7 +231,7 @@ def test_a_plan_holds_every_edit_once_and_names_the_original_picture(real):
             assert item.meta["condition"] == f"{item.meta['control']}/{item.meta['probe']}"
     again = plan_controls(real[:1], [PROMPTS["A"]], n_squares=3).items()
     assert {item.id for item in again} <= {item.id for item in items}
-    alone = plan_controls(real, [PROMPTS["A"]], controls=["swap-roles"])
+    alone = plan_controls(some, [PROMPTS["A"]], controls=["swap-roles"])
     assert not alone.squares
     assert all("targets" not in item.meta for item in alone.items())
     for wrong in (["centres"], []):

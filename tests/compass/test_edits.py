@@ -78,6 +78,13 @@ def test_the_fill_is_the_background():
     assert np.abs(filled.astype(int) - ground()).max() <= 3
 
 
+def test_an_outline_drawn_too_tight_leaves_no_ring():
+    """Annotated outlines miss the object's rim by a pixel or two; the hole is wider than they are."""
+    drawn, annotated = (outline_alpha((WIDTH, HEIGHT), disc(120, 90, radius)[0]) for radius in (26, 24))
+    filled = without(painted(ground(), drawn, (250, 20, 20)), annotated)
+    assert np.abs(filled.astype(int) - ground()).max() <= 12
+
+
 def test_pixels_far_from_the_hole_stay_exactly():
     polygons, _ = disc(60, 60, 12)
     alpha = outline_alpha((WIDTH, HEIGHT), polygons)
