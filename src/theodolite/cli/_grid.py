@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -12,7 +12,7 @@ from theodolite.cli import _options as o
 from theodolite.cli._grid_audit import audit_as_json, comparison_as_json, show_audit, show_comparison
 from theodolite.cli._output import note, print_json, print_table
 from theodolite.errors import UsageError
-from theodolite.grid import BUCKET_KEYS, Density, World, find_recipe
+from theodolite.grid import BUCKET_KEYS, Density, Guarantee, World, find_recipe
 from theodolite.grid.data import DatasetPlan, audit, compare, make_dataset, read_dataset, write_dataset
 
 app = typer.Typer(no_args_is_help=True, help="Scenes on a grid: explainers against provable ground truth.")
@@ -29,90 +29,80 @@ Preset = Annotated[
 Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where to write; a folder of its own.")]
 
 
+Mode = Annotated[
+    str, typer.Option("--mode", metavar="pure|spur", help="With look-alikes everywhere, or with none at all.")
+]
+PerBucket = Annotated[int, typer.Option("--n", min=1, help="Scenes for each bucket at each density.")]
+SplitName = Annotated[
+    str | None,
+    typer.Option("--split", metavar="train|validation|test", help="Only this split; all unless given."),
+]
+Densities = Annotated[
+    str,
+    typer.Option(
+        "--density", metavar="LIST", help="sparse, dense, numbers of objects, or shares such as 0.5."
+    ),
+]
+Buckets = Annotated[
+    str | None,
+    typer.Option("--buckets", metavar="LIST", help="Such as M-F0-D2,M-F1-D2; all 19 unless given."),
+]
+Rows = Annotated[int, typer.Option("--rows", help="Rows of the grid.")]
+Columns = Annotated[int, typer.Option("--columns", help="Columns of the grid.")]
+CellPx = Annotated[int, typer.Option("--cell-px", help="Side of a cell in pixels.")]
+Boost = Annotated[
+    float | None, typer.Option("--boost", help="Algorithm 2: how often the target is the most frequent kind.")
+]
+Overload = Annotated[
+    float | None, typer.Option("--overload", help="Algorithm 3: how often a further object is a look-alike.")
+]
+Margin = Annotated[
+    int | None, typer.Option("--margin", help="Cells that targets lie beyond their anchors, at least.")
+]
+MaxAnswer = Annotated[
+    int | None, typer.Option("--max-answer", help="Largest count asked for, the same at every depth.")
+]
+Pictures = Annotated[bool, typer.Option("--pictures/--no-pictures", help="Whether to draw the scenes.")]
+
+
 @app.command("make")
 def make_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     folder: Out,
-    mode: Annotated[
-        str,
-        typer.Option("--mode", metavar="pure|spur", help="With look-alikes everywhere, or with none at all."),
-    ] = "pure",
+    mode: Mode = "pure",
     preset: Preset = "paper",
-    n: Annotated[int, typer.Option("--n", min=1, help="Scenes for each bucket at each density.")] = 50,
+    n: PerBucket = 50,
     seed: o.Seed = 0,
-    split: Annotated[
-        str | None,
-        typer.Option("--split", metavar="train|validation|test", help="Only this split; all unless given."),
-    ] = None,
-    densities: Annotated[
-        str,
-        typer.Option(
-            "--density", metavar="LIST", help="sparse, dense, numbers of objects, or shares such as 0.5."
-        ),
-    ] = "sparse,dense",
-    buckets: Annotated[
-        str | None,
-        typer.Option("--buckets", metavar="LIST", help="Such as M-F0-D2,M-F1-D2; all 19 unless given."),
-    ] = None,
-    rows: Annotated[int, typer.Option("--rows", help="Rows of the grid.")] = 5,
-    columns: Annotated[int, typer.Option("--columns", help="Columns of the grid.")] = 5,
-    cell_px: Annotated[int, typer.Option("--cell-px", help="Side of a cell in pixels.")] = 64,
-    boost: Annotated[
-        float | None, typer.Option(help="Algorithm 2: how often the target is the most frequent kind.")
-    ] = None,
-    overload: Annotated[
-        float | None, typer.Option(help="Algorithm 3: how often a further object is a look-alike.")
-    ] = None,
-    margin: Annotated[
-        int | None, typer.Option(help="Cells that targets lie beyond their anchors, at least.")
-    ] = None,
-    max_answer: Annotated[
-        int | None, typer.Option(help="Largest count asked for, the same at every depth.")
-    ] = None,
-    pictures: Annotated[bool, typer.Option(help="Whether to draw the scenes.")] = True,
+    split: SplitName = None,
+    densities: Densities = "sparse,dense",
+    buckets: Buckets = None,
+    rows: Rows = 5,
+    columns: Columns = 5,
+    cell_px: CellPx = 64,
+    boost: Boost = None,
+    overload: Overload = None,
+    margin: Margin = None,
+    max_answer: MaxAnswer = None,
+    pictures: Pictures = True,
     json: o.AsJson = False,
 ) -> None:
     """Make a data set: pictures, JSONL, Parquet and phrase grounding."""
     chosen = {"boost": boost, "overload": overload, "margin": margin, "max_answer": max_answer}
-    recipe = replace(
-        find_recipe(preset),
-        world=World(rows, columns, cell_px),
-        **cast("Any", {name: value for name, value in chosen.items() if value is not None}),
-    )
-    plan = DatasetPlan(
-        cast("Any", mode),
-        n,
-        seed,
-        recipe,
-        _densities(densities),
-        tuple(_listed(buckets)) if buckets else BUCKET_KEYS,
-        cast("Any", split),
-    )
+    given = cast("Any", {name: value for name, value in chosen.items() if value is not None})
+    recipe = replace(find_recipe(preset), world=World(rows, columns, cell_px), **given)
+    keys = tuple(_listed(buckets)) if buckets else BUCKET_KEYS
+    plan = DatasetPlan(cast("Any", mode), n, seed, recipe, _densities(densities), keys, cast("Any", split))
     data = make_dataset(plan)
     path = write_dataset(data, folder, pictures=pictures)
     promises = plan.guarantees() if mode == "pure" else {}
     if json:
-        print_json(
-            {
-                "folder": str(path),
-                "scenes": len(data),
-                "guarantees": [
-                    {
-                        "bucket": key,
-                        "objects": count,
-                        "level": p.level,
-                        "by_answer": p.by_answer,
-                        "reason": p.reason,
-                    }
-                    for (key, count), p in promises.items()
-                ],
-            }
-        )
+        found = [{"bucket": key, "objects": count, **asdict(p)} for (key, count), p in promises.items()]
+        print_json({"folder": str(path), "scenes": len(data), "guarantees": found})
         return
     _show_promises(promises)
     note(f"wrote {len(data)} {mode} scenes to {path}")
 
 
-def _show_promises(promises: dict[tuple[str, int], Any]) -> None:
+def _show_promises(promises: dict[tuple[str, int], Guarantee]) -> None:
     """Only what is less than full: the rest goes without saying."""
     limited = [
         [
