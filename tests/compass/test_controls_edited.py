@@ -134,7 +134,8 @@ def test_a_map_that_follows_the_roles_reverses():
     assert row.figures["dae_deg"].value < 30
     assert found.row("uniform-map", "fixed centre").figures["jsd_bits"].value == pytest.approx(0, abs=1e-12)
     assert found.row("uniform-map", "fixed centre").figures["reversal"].value == 0
-    assert row.figures["reversal"].n == 10
+    assert row.figures["reversal"].n == row.figures["reversal"].n_items == 10
+    assert "over_uniform" not in found.row("chefer@gt", "fixed centre").tests
 
 
 def test_a_map_that_stays_does_not_reverse_from_a_fixed_centre():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -67,7 +67,8 @@ class RowBuilder:
         alike = np.unique(there.numbers)
         n = len(np.unique(there.clusters))
         if len(alike) == 1 and alike[0] in {0.0, 1.0}:
-            self.figures[name] = stats.wilson_interval(n if alike[0] else 0, n)
+            found = stats.wilson_interval(n if alike[0] else 0, n)
+            self.figures[name] = replace(found, n_items=there.numbers.size)
         else:
             self.figures[name] = stats.bootstrap(there.numbers, clusters=there.clusters, seed=self.seed)
 

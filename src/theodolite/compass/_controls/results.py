@@ -25,7 +25,6 @@ FIGURES: Mapping[str, str] = {
     "reversal": "share of peaks within 45° of the opposite of what they were",
     "jsd_bits": "divergence between compasses of the same pair",
     "eta_squared": "share of all variation that the factor explains",
-    "omega_squared": "the same, less what chance gives",
     "consistent": "of the variation within an image, the share that repeats from image to image; 0 for noise",
     "within_image_share": "this factor's part of the two factors' sums of squares within images",
     "within_image_share_per_df": "the same per degree of freedom, for families of unequal size",

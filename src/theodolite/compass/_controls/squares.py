@@ -45,6 +45,7 @@ def score_squares(samples: Sequence[Sample], *, methods: Sequence[str] = (), see
     """
     batch = Batch(samples, shared_keys(samples, methods), seed=seed)
     centres = [[sample.target.box.centre_px] for sample in samples]
+    n_angles = len({sample.group for sample in samples})
     right = np.array([sample.is_correct for sample in samples])
     rows: list[ControlRow] = []
     for reading in READINGS:
@@ -65,7 +66,10 @@ def score_squares(samples: Sequence[Sample], *, methods: Sequence[str] = (), see
         "squares",
         "Does the compass know one coloured square's place from another's?",
         tuple(rows),
-        (f"{len(samples)} pictures at {len({sample.group for sample in samples})} angles",),
+        (
+            f"{len(samples)} pictures at {n_angles} angles",
+            f"η² of the angle is about {(n_angles - 1) / max(1, len(samples) - 1):.2f} by chance alone",
+        ),
         SQUARES,
     )
 
@@ -89,10 +93,7 @@ def _row(key: str, compass: Compass, batch: Batch, how: tuple[Reading, Values, i
         build.mean("jsd_from_mean_bits", Values.of(from_mean, clusters))
         angles = [sample.group for sample, there in zip(batch.samples, kept, strict=True) if there]
         if len(angles) > len(set(angles)) > 1 and np.ptp(shares, axis=0).max() > 0:
-            for name, corrected in (("eta_squared", False), ("omega_squared", True)):
-                build.figures[name] = stats.eta_squared(
-                    shares, angles, corrected=corrected, clusters=clusters, seed=seed
-                )
+            build.figures["eta_squared"] = stats.eta_squared(shares, angles, clusters=clusters, seed=seed)
         else:
             build.leave_out({NOT_EXPLAINED: len(angles)})
     build.leave_out(reasons_of(compass))

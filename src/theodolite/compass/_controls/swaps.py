@@ -111,7 +111,9 @@ def _rows(
                 build.difference(
                     "dae_excess_deg", Values.of(errors[:, k], clusters), Values.of(errors[:, at], clusters)
                 )
-        if key != UNIFORM:
+        if (
+            key != UNIFORM and condition == RECENTRED
+        ):  # from a fixed centre the uniform map cannot turn at all
             build.flip_test("over_uniform", own, uniform, "greater")
         build.leave_out(reasons_of(before[:, k]))
         build.leave_out(reasons_of(after[:, k]))
