@@ -7,7 +7,7 @@ import pytest
 import zstandard
 
 from theodolite.errors import UsageError
-from theodolite.models import ask_measurer, open_model
+from theodolite.models import _logs, ask_measurer, open_model
 from theodolite.runs import LocalEngine, Run, RunInfo, measure
 from theodolite.types import Item, Picture, Request
 
@@ -250,12 +250,47 @@ def test_a_folder_of_logs_is_read_whole(tmp_path):
         ("log.json", "{}"),
         ("log.json", '{"samples": [{"id": 1}]}'),
         ("notes.txt", "hello"),
+        ("x_samples_y.jsonl", b'{"doc_id": 0, "filtered_resps": "\xff"}'),
+        ("x_samples_y.jsonl", "[" * 100_000),
+        ("log.json", b'{"samples": ["\xff"]}'),
+        ("log.json", "[" * 100_000),
+        ("log.json", '{"samples": {"a": 1}}'),
+        ("log.json", '{"samples": [{"id": 1, "messages": [{"role": "user", "content": ["x"]}]}]}'),
+        ("log.json", '{"samples": [{"id": 1, "messages": 5}]}'),
+        ("log.json", '{"samples": [{"id": 1, "messages": [], "output": []}]}'),
     ],
 )
 def test_a_broken_log_is_named(tmp_path, name, content):
-    (tmp_path / name).write_text(content)
+    (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(UsageError, match=name.partition(".")[0]):
         open_model(f"replay:{tmp_path / name}")
+
+
+def test_an_error_that_was_logged_as_plain_text_is_told(tmp_path):
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps({"samples": [inspect_sample("a", "Where?", "", error="boom")]}))
+    assert "boom" in texts(open_model(f"replay:{path}"), Request.ask(picture(0), "Where?"))[0]
+
+
+@pytest.mark.parametrize("compress", [True, False])
+def test_a_sample_that_unpacks_to_far_more_is_not_read(tmp_path, monkeypatch, compress):
+    monkeypatch.setattr(_logs, "_LARGEST_SAMPLE", 1 << 20)
+    sample = inspect_sample("a", "Where?", " " * (4 << 20))
+    path = write_inspect(tmp_path / "log.eval", [sample], compress=compress)
+    assert path.stat().st_size < 50_000
+    with pytest.raises(UsageError, match=r"log\.eval.*more than 1 MiB"):
+        open_model(f"replay:{path}")
+
+
+@pytest.mark.parametrize("compress", [True, False])
+def test_a_damaged_archive_is_named(tmp_path, compress):
+    path = write_inspect(tmp_path / "log.eval", [inspect_sample("a", "Where?", "left")], compress=compress)
+    data = bytearray(path.read_bytes())
+    start = data.find(b"samples/") + 40
+    data[start : start + 20] = bytes(20)
+    path.write_bytes(data)
+    with pytest.raises(UsageError, match=r"log\.eval"):
+        open_model(f"replay:{path}")
 
 
 def test_nothing_to_replay_is_told(tmp_path):

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import json
 import re
 import zipfile
+import zlib
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +22,14 @@ _ZSTANDARD = 93
 
 PLACEHOLDER = re.compile(r"<image>|<image_?\d+>|<\|?image[^>]*\|?>")
 """What stands in a prompt for a picture."""
+
+
+_LARGEST_SAMPLE = 256 << 20
+"""A sample holds its pictures; one that unpacks to more bytes than this is not read."""
+
+
+_LARGEST_WINDOW = 128 << 20
+"""What unpacking may look back on, the most that zstandard's own program grants."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,41 +51,49 @@ def read_lmms_eval(path: Path) -> Iterator[LoggedAnswer]:
     The log does not show its pictures. Each sample counts as having as many as its text has places for, and at least
     one: that harness asks about pictures. The raw answers are under ``resps``, or under ``filtered_resps`` where both are equal and the first was left out.
     """
-    with path.open(encoding="utf-8") as file:
+    with path.open("rb") as file:
         for number, line in enumerate(file, 1):
             if not line.strip():
                 continue
-            try:
+            with _named(f"{path}, line {number}, is not a sample of lmms-eval"):
                 sample = json.loads(line)
                 answers = sample["resps"] if "resps" in sample else sample["filtered_resps"]
                 prompt, response = str(sample.get("input", "")), _answered(_first_text(answers))
                 pictures = max(1, len(PLACEHOLDER.findall(prompt)))
                 yield LoggedAnswer(str(sample["doc_id"]), prompt, response, pictures)
-            except (ValueError, KeyError, AttributeError, TypeError) as error:
-                raise UsageError(f"{path}, line {number}, is not a sample of lmms-eval: {error!r}") from error
 
 
 def read_inspect(path: Path) -> Iterator[LoggedAnswer]:
     """Reads an inspect_ai log: a ``.eval`` archive, or its ``.json`` form."""
+    with _named(f"{path} is not an inspect_ai log"):
+        for sample in _inspect_samples(path):
+            yield _inspect_sample(sample, path)
+
+
+def _inspect_samples(path: Path) -> Iterator[Any]:
     if path.suffix == ".json":
-        try:
-            log = json.loads(path.read_text(encoding="utf-8"))
-            samples = log["samples"]
-        except (ValueError, KeyError, TypeError) as error:
-            raise UsageError(f"{path} is not an inspect_ai log: {error!r}") from error
-        yield from (_inspect_sample(sample, path) for sample in samples)
+        yield from json.loads(path.read_bytes())["samples"]
         return
+    with zipfile.ZipFile(path) as archive:
+        for info in archive.infolist():
+            if info.filename.startswith("samples/") and info.filename.endswith(".json"):
+                yield json.loads(_read_member(archive, info))
+
+
+@contextmanager
+def _named(what: str) -> Iterator[None]:
+    """Turns whatever is wrong with a foreign file into an error that names it."""
     try:
-        with zipfile.ZipFile(path) as archive:
-            for info in archive.infolist():
-                if info.filename.startswith("samples/") and info.filename.endswith(".json"):
-                    yield _inspect_sample(json.loads(_read_member(archive, info)), path)
-    except (zipfile.BadZipFile, ValueError) as error:
-        raise UsageError(f"{path} is not an inspect_ai log: {error}") from error
+        yield
+    except (
+        *(LookupError, AttributeError, TypeError, ValueError, RecursionError, EOFError, NotImplementedError),
+        *(zipfile.BadZipFile, zlib.error, RuntimeError),
+    ) as error:
+        raise UsageError(f"{what}: {type(error).__name__}: {' '.join(str(error).split())[:200]}") from error
 
 
 def _inspect_sample(sample: Any, path: Path) -> LoggedAnswer:
-    try:
+    with _named(f"a sample of {path} is not one of an inspect_ai log of version 2"):
         turns = [message for message in sample["messages"] if message["role"] in {"system", "user"}]
         texts = (_message_text(message["content"]) for message in turns)
         attached = sample.get("attachments") or {}
@@ -83,17 +102,11 @@ def _inspect_sample(sample: Any, path: Path) -> LoggedAnswer:
         ref = str(sample["id"]) if epoch == 1 else f"{sample['id']}#{epoch}"
         pictures = sum(_count_pictures(message["content"]) for message in turns)
         return LoggedAnswer(ref, prompt, _inspect_response(sample), pictures)
-    except (KeyError, TypeError, IndexError) as error:
-        raise UsageError(
-            f"a sample of {path} lacks {error}; is it an inspect_ai log of version 2?"
-        ) from error
 
 
 def _inspect_response(sample: Any) -> Response:
     if sample.get("error"):
-        return Response.failed(
-            f"the sample failed when it was logged: {sample['error'].get('message', '')}"[:500]
-        )
+        return Response.failed(f"the sample failed when it was logged: {_error_text(sample['error'])}"[:500])
     output = sample["output"]
     if not output.get("choices"):
         return Response.failed(f"no answer was logged: {output.get('error') or 'no choice'}")
@@ -111,6 +124,10 @@ def _inspect_response(sample: Any) -> Response:
         prompt_tokens=int(usage.get("input_tokens", 0)),
         completion_tokens=int(usage.get("output_tokens", 0)),
     )
+
+
+def _error_text(error: Any) -> str:
+    return str(error.get("message", "")) if isinstance(error, dict) else str(error)
 
 
 def _answered(text: str, **fields: Any) -> Response:
@@ -141,7 +158,8 @@ def _count_pictures(content: Any) -> int:
 def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     """One file of the archive, also where Python's own library lacks the compression method."""
     if info.compress_type != _ZSTANDARD:
-        return archive.read(info)
+        with archive.open(info) as member:
+            return _bounded(member, info)
     try:
         import zstandard
     except ImportError:
@@ -153,5 +171,17 @@ def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     header = raw.read(30)
     skip = int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
     raw.seek(info.header_offset + 30 + skip)
-    data = raw.read(info.compress_size)
-    return zstandard.ZstdDecompressor().decompressobj().decompress(data)
+    data = io.BytesIO(raw.read(info.compress_size))
+    try:
+        with zstandard.ZstdDecompressor(max_window_size=_LARGEST_WINDOW).stream_reader(data) as member:
+            return _bounded(member, info)
+    except zstandard.ZstdError as error:
+        raise ValueError(f"{info.filename}: {error}") from error
+
+
+def _bounded(member: Any, info: zipfile.ZipInfo) -> bytes:
+    """All of an unpacked file, if it is not larger than a sample can be."""
+    data: bytes = member.read(_LARGEST_SAMPLE + 1)
+    if len(data) > _LARGEST_SAMPLE:
+        raise ValueError(f"{info.filename} unpacks to more than {_LARGEST_SAMPLE >> 20} MiB")
+    return data
