@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Self
 
 from theodolite.errors import StorageError
-from theodolite.runs._forms import choice_from_json, choice_to_json
-from theodolite.types import Record, Response, canonical_json
+from theodolite.runs._forms import choice_to_json
+from theodolite.runs._rows import object_from_json, readable, record_from_row, storable
+from theodolite.runs._schema import connect, schema_of
+from theodolite.types import Record, canonical_json
 
-_CREATE = "CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL) WITHOUT ROWID"
+_CREATE = "CREATE TABLE answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL) WITHOUT ROWID"
 
 
 class AnswerCache:
@@ -23,10 +25,11 @@ class AnswerCache:
         self.path = Path(folder) / "answers.sqlite"
         with self._errors():
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._db = sqlite3.connect(self.path, timeout=30.0)
+            self._db = connect(self.path, "create")
+            self._check()
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=NORMAL")
-            self._db.execute(_CREATE)
+            self._db.execute(_CREATE.replace("TABLE", "TABLE IF NOT EXISTS", 1))
 
     def __enter__(self) -> Self:
         return self
@@ -40,9 +43,11 @@ class AnswerCache:
             row = self._db.execute("SELECT answer FROM answers WHERE key = ?", (key,)).fetchone()
         if row is None:
             return None
-        data = json.loads(row[0])
-        response = Response("answered", data["text"], "", data["reasoning"], data["finish"], *data["tokens"])
-        return Record("", response, choice_from_json(data["choice"]), data["values"], reused=True)
+        with readable(self.path, f"the answer of the key {key}"):
+            data = object_from_json(row[0])
+            said = (data["text"], "", data["reasoning"], data["finish"], *data["tokens"], 0.0, 1)
+            scores = (data["choice"], json.dumps(data["values"]), True)
+            return record_from_row("", ("answered", *said, *scores))
 
     def put(self, key: str, record: Record) -> None:
         """Keeps an answer."""
@@ -50,15 +55,20 @@ class AnswerCache:
         if not r.is_answered:
             return
         data = {
-            "text": r.text,
-            "reasoning": r.reasoning,
-            "finish": r.finish,
+            "text": storable(r.text),
+            "reasoning": storable(r.reasoning),
+            "finish": storable(r.finish),
             "tokens": [r.prompt_tokens, r.completion_tokens],
             "choice": choice_to_json(record.choice),
             "values": record.values,
         }
         with self._errors(), self._db:
             self._db.execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", (key, canonical_json(data)))
+
+    def _check(self) -> None:
+        if schema_of(self._db) - {("table", "answers", _CREATE)}:
+            self._db.close()
+            raise StorageError(f"{self.path} is not an answer cache of Theodolite's; choose another --cache")
 
     @contextmanager
     def _errors(self) -> Iterator[None]:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from theodolite.types import Choice, Item, Json, Message, Picture, Request
+from theodolite.types import Choice, Item, Json, Message, Picture, Recall, Request, Role
 
 SCHEMA_VERSION = 1
 """The version of the run folder's format. A reader refuses what is newer than itself."""
@@ -97,34 +98,78 @@ def request_to_json(request: Request, pictures: dict[str, str]) -> dict[str, Jso
     }
 
 
-def request_from_json(data: dict[str, Any], folder: Path) -> Request:
-    """The request that `request_to_json` wrote; relative picture paths are relative to the run's folder."""
+class _PictureForm(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    picture: str
+    path: str
+
+
+class _MessageForm(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    role: Role
+    content: list[str | _PictureForm]
+
+
+class _RequestForm(BaseModel):
+    """A request as it is stored. Numbers keep their kind, so that the request keeps its digest."""
+
+    model_config = ConfigDict(strict=True)
+
+    messages: list[_MessageForm]
+    max_tokens: int
+    temperature: int | float
+    seed: int | None
+    stop: list[str]
+    ref: str
+    recall: Recall = "words"
+    """Older runs do not have it."""
+    hint: dict[str, Any]
+
+
+_OPTIONS = TypeAdapter(list[str])
+_META: TypeAdapter[dict[str, Any]] = TypeAdapter(dict[str, Any])
+_SCORES: TypeAdapter[dict[str, float | None]] = TypeAdapter(dict[str, float | None])
+
+
+def request_from_json(text: str, folder: Path) -> Request:
+    """The request that `request_to_json` wrote; relative picture paths are relative to the run's folder.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    form = _RequestForm.model_validate_json(text)
+    messages = tuple(
+        Message(
+            message.role,
+            tuple(
+                part if isinstance(part, str) else Picture(part.picture, path=folder / part.path)
+                for part in message.content
+            ),
+        )
+        for message in form.messages
+    )
     return Request(
-        tuple(
-            Message(
-                message["role"],
-                tuple(
-                    part if isinstance(part, str) else Picture(part["picture"], path=folder / part["path"])
-                    for part in message["content"]
-                ),
-            )
-            for message in data["messages"]
-        ),
-        max_tokens=data["max_tokens"],
-        temperature=data["temperature"],
-        seed=data["seed"],
-        stop=tuple(data["stop"]),
-        ref=data["ref"],
-        recall=data.get("recall", "words"),  # older runs do not have it
-        hint=data["hint"],
+        messages,
+        max_tokens=form.max_tokens,
+        temperature=form.temperature,
+        seed=form.seed,
+        stop=tuple(form.stop),
+        ref=form.ref,
+        recall=form.recall,
+        hint=form.hint,
     )
 
 
-def item_from_row(row: tuple[str, str, str, str], folder: Path) -> Item:
+def item_from_row(row: Sequence[str], folder: Path) -> Item:
     """An item from its stored columns: name, request, options, meta."""
     name, request, options, meta = row
     return Item(
-        name, request_from_json(json.loads(request), folder), tuple(json.loads(options)), json.loads(meta)
+        name,
+        request_from_json(request, folder),
+        tuple(_OPTIONS.validate_json(options, strict=True)),
+        _META.validate_json(meta, strict=True),
     )
 
 
@@ -141,7 +186,5 @@ def choice_from_json(text: str | None) -> Choice | None:
     """The choice that `choice_to_json` wrote."""
     if text is None:
         return None
-    scores: dict[str, float | None] = json.loads(text)
-    return Choice(
-        tuple(scores), tuple(-math.inf if value is None else float(value) for value in scores.values())
-    )
+    scores = _SCORES.validate_json(text, strict=True)
+    return Choice(tuple(scores), tuple(-math.inf if value is None else value for value in scores.values()))

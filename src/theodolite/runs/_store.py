@@ -22,61 +22,11 @@ from numpy.typing import NDArray
 
 from theodolite.errors import StorageError
 from theodolite.runs._arrays import pack, unpack
-from theodolite.runs._forms import SCHEMA_VERSION, choice_from_json, choice_to_json, item_from_row
-from theodolite.types import Item, Json, Record, Response, canonical_json
+from theodolite.runs._forms import Session, item_from_row
+from theodolite.runs._rows import RECORD_COLUMNS, readable, record_from_row, record_row
+from theodolite.runs._schema import connect, explain, open_store
+from theodolite.types import Item, Json, Record, canonical_json
 
-APPLICATION_ID = 0x7E0D0117
-"""Marks the file as ours in its header."""
-
-_TABLES = """
-CREATE TABLE items (
-    seq INTEGER PRIMARY KEY,
-    id TEXT NOT NULL UNIQUE,
-    name TEXT NOT NULL,
-    request TEXT NOT NULL,
-    options TEXT NOT NULL,
-    meta TEXT NOT NULL
-);
-CREATE TABLE records (
-    seq INTEGER PRIMARY KEY REFERENCES items (seq),
-    status TEXT NOT NULL,
-    text TEXT NOT NULL,
-    reason TEXT NOT NULL,
-    reasoning TEXT NOT NULL,
-    finish TEXT NOT NULL,
-    prompt_tokens INTEGER NOT NULL,
-    completion_tokens INTEGER NOT NULL,
-    seconds REAL NOT NULL,
-    attempts INTEGER NOT NULL,
-    choice TEXT,
-    "values" TEXT NOT NULL,
-    reused INTEGER NOT NULL,
-    key TEXT,
-    at REAL NOT NULL
-);
-CREATE INDEX records_by_key ON records (key) WHERE key IS NOT NULL;
-CREATE TABLE parsed (
-    seq INTEGER NOT NULL REFERENCES items (seq),
-    parser TEXT NOT NULL,
-    status TEXT NOT NULL,
-    value TEXT NOT NULL,
-    PRIMARY KEY (seq, parser)
-) WITHOUT ROWID;
-CREATE TABLE arrays (
-    seq INTEGER NOT NULL REFERENCES items (seq),
-    name TEXT NOT NULL,
-    dtype TEXT NOT NULL,
-    shape TEXT NOT NULL,
-    data BLOB NOT NULL,
-    PRIMARY KEY (seq, name)
-) WITHOUT ROWID;
-CREATE TABLE sessions (started TEXT NOT NULL, session TEXT NOT NULL);
-"""
-
-_RECORD_COLUMNS = (
-    "status, text, reason, reasoning, finish, prompt_tokens, completion_tokens, seconds, attempts, choice, "
-    '"values", reused'
-)
 _ABOUT_ITEMS = ("arrays", "parsed", "records", "items")
 _FINISHED = frozenset({"answered", "refused"})
 _PAGE = 256
@@ -140,12 +90,7 @@ class Store:
         self.path = path
         self.folder = path.parent
         with self._errors():
-            self._db = _connect(path, mode)
-            if mode == "create":
-                self._db.executescript(
-                    f"BEGIN; PRAGMA application_id={APPLICATION_ID}; PRAGMA user_version={SCHEMA_VERSION}; {_TABLES} COMMIT;"
-                )
-            self._check_header()
+            self._db = open_store(path, mode)
 
     def close(self) -> None:
         """Folds the write-ahead log back, so that the folder holds one plain file."""
@@ -216,15 +161,15 @@ class Store:
         while True:
             with self._errors():
                 page = self._db.execute(
-                    "SELECT items.seq, status, name, request, options, meta FROM items LEFT JOIN records USING (seq) "
+                    "SELECT items.seq, status, id, name, request, options, meta FROM items LEFT JOIN records USING (seq) "
                     "WHERE items.seq > ? AND items.seq <= ? AND (status IS NULL OR status = 'failed') "
                     "ORDER BY items.seq LIMIT ?",
                     (last, end, _PAGE),
                 ).fetchall()
             if not page:
                 return
-            for seq, status, name, request, options, meta in page:
-                yield seq, item_from_row((name, request, options, meta), self.folder), status is not None
+            for seq, status, *columns in page:
+                yield seq, self._item(seq, columns), status is not None
             last = page[-1][0]
 
     def add(self, records: Sequence[tuple[int, str | None, Record]]) -> None:
@@ -232,7 +177,7 @@ class Store:
         now = time.time()
         with self._errors(), self._db:
             self._db.executemany(
-                f"INSERT INTO records (seq, {_RECORD_COLUMNS}, key, at) "  # noqa: S608 - a constant
+                f"INSERT INTO records (seq, {RECORD_COLUMNS}, key, at) "  # noqa: S608 - a constant
                 "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
                 "ON CONFLICT (seq) DO UPDATE SET status = excluded.status, text = excluded.text, "
                 "reason = excluded.reason, reasoning = excluded.reasoning, finish = excluded.finish, "
@@ -240,7 +185,7 @@ class Store:
                 "seconds = excluded.seconds, attempts = attempts + excluded.attempts, choice = excluded.choice, "
                 '"values" = excluded."values", reused = excluded.reused, key = excluded.key, at = excluded.at '
                 "WHERE status = 'failed'",
-                [(seq, *_record_row(record), key, now) for seq, key, record in records],
+                [(seq, *record_row(record), key, now) for seq, key, record in records],
             )
             self._db.executemany(
                 "INSERT OR REPLACE INTO arrays VALUES (?, ?, ?, ?, ?)",
@@ -255,10 +200,13 @@ class Store:
         """An answered record of the same key in this run."""
         with self._errors():
             row = self._db.execute(
-                f"SELECT {_RECORD_COLUMNS} FROM records WHERE key = ? AND status = 'answered' LIMIT 1",  # noqa: S608
+                f"SELECT {RECORD_COLUMNS} FROM records WHERE key = ? AND status = 'answered' LIMIT 1",  # noqa: S608
                 (key,),
             ).fetchone()
-        return None if row is None else _record_from_row("", row)
+        if row is None:
+            return None
+        with readable(self.path, f"the record of the key {key}"):
+            return record_from_row("", row)
 
     def results(self, *, arrays: bool = False) -> Iterator[Result]:
         """Every item of the plan with what is known of it, in plan order.
@@ -270,19 +218,21 @@ class Store:
         while True:
             with self._errors():
                 page = self._db.execute(
-                    f"SELECT items.seq, id, name, request, options, meta, {_RECORD_COLUMNS} "  # noqa: S608
+                    f"SELECT items.seq, id, name, request, options, meta, {RECORD_COLUMNS} "  # noqa: S608
                     "FROM items LEFT JOIN records USING (seq) WHERE items.seq > ? ORDER BY items.seq LIMIT ?",
                     (last, _PAGE),
                 ).fetchall()
                 parsed = self._parsed(page[0][0], page[-1][0]) if page else {}
             if not page:
                 return
-            for seq, item_id, name, request, options, meta, *record in page:
-                item = item_from_row((name, request, options, meta), self.folder)
-                found = None if record[0] is None else _record_from_row(item_id, record)
+            for seq, *columns in page:
+                item_id, record = columns[0], columns[5:]
+                item = self._item(seq, columns[:5])
+                with readable(self.path, f"the record in row {seq}"):
+                    found = None if record[0] is None else record_from_row(item_id, record)
                 if arrays and found is not None:
                     found = replace(found, arrays=self._arrays(seq))
-                readings = tuple(Parsed(item_id, *columns) for columns in parsed.get(seq, ()))
+                readings = tuple(Parsed(item_id, *reading) for reading in parsed.get(seq, ()))
                 yield Result(seq, item, found, readings)
             last = page[-1][0]
 
@@ -311,9 +261,13 @@ class Store:
             self._db.execute("INSERT INTO sessions VALUES (datetime('now'), ?)", (session,))
 
     def sessions(self) -> list[str]:
-        """The notes of all sessions, oldest first."""
+        """The notes of all sessions, oldest first: each the JSON of a `Session`."""
         with self._errors():
-            return [row[0] for row in self._db.execute("SELECT session FROM sessions ORDER BY rowid")]
+            found = [row[0] for row in self._db.execute("SELECT session FROM sessions ORDER BY rowid")]
+        with readable(self.path, "the note of a session"):
+            for text in found:
+                Session.model_validate_json(text)
+        return found
 
     def _parsed(self, first: int, last: int) -> dict[int, list[tuple[str, str, Any]]]:
         found: dict[int, list[tuple[str, str, Any]]] = {}
@@ -321,8 +275,18 @@ class Store:
             "SELECT seq, parser, status, value FROM parsed WHERE seq BETWEEN ? AND ? ORDER BY seq, parser",
             (first, last),
         ):
-            found.setdefault(seq, []).append((parser, status, json.loads(value)))
+            with readable(self.path, f"a reading in row {seq}"):
+                found.setdefault(seq, []).append((parser, status, json.loads(value)))
         return found
+
+    def _item(self, seq: int, columns: Sequence[str]) -> Item:
+        """An item from its id, name, request, options and meta data."""
+        item_id, *row = columns
+        with readable(self.path, f"the item in row {seq}"):
+            item = item_from_row(row, self.folder)
+            if item.id != item_id:
+                raise ValueError(f"it is {item.id}, and not {item_id} as it says")
+        return item
 
     def _arrays(self, seq: int) -> dict[str, NDArray[Any]]:
         with self._errors():
@@ -342,27 +306,12 @@ class Store:
     def _count(self, table: str) -> int:
         return int(self._db.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0])  # noqa: S608 - our own name
 
-    def _check_header(self) -> None:
-        application = self._db.execute("PRAGMA application_id").fetchone()[0]
-        version = self._db.execute("PRAGMA user_version").fetchone()[0]
-        if application != APPLICATION_ID:
-            self._db.close()
-            raise StorageError(
-                f"{self.path} is a SQLite file, but not one of Theodolite's; choose another --out"
-            )
-        if version > SCHEMA_VERSION:
-            self._db.close()
-            raise StorageError(
-                f"{self.path} was made by a newer Theodolite (format {version}; this one knows {SCHEMA_VERSION}); "
-                "upgrade: pip install -U theodolite"
-            )
-
     @contextmanager
     def _errors(self) -> Iterator[None]:
         try:
             yield
         except sqlite3.Error as error:
-            raise StorageError(_explain(self.path, error)) from error
+            raise StorageError(explain(self.path, error)) from error
 
 
 def planned_in(path: Path) -> int:
@@ -377,13 +326,13 @@ def planned_in(path: Path) -> int:
     if not path.exists():
         raise StorageError(f"{log} is there without its {path.name}; put that back, or choose another --out")
     try:
-        db = _connect(path, "ro")
+        db = connect(path, "ro")
         try:
             tables = db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
         finally:
             db.close()
     except sqlite3.Error as error:
-        raise StorageError(_explain(path, error)) from error
+        raise StorageError(explain(path, error)) from error
     if not tables:
         return 0
     store = Store(path, mode="ro")
@@ -391,70 +340,3 @@ def planned_in(path: Path) -> int:
         return store.tally().planned
     finally:
         store.close()
-
-
-def _connect(path: Path, mode: str) -> sqlite3.Connection:
-    uri = f"{path.absolute().as_uri()}?mode={'rwc' if mode == 'create' else mode}"
-    db = sqlite3.connect(uri, uri=True, timeout=30.0)
-    try:
-        if mode == "ro":
-            db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
-        else:
-            db.execute("PRAGMA journal_mode=WAL")
-            db.execute("PRAGMA synchronous=NORMAL")
-    except sqlite3.OperationalError as error:
-        db.close()
-        if mode != "ro" or ("readonly" not in str(error) and "unable to open" not in str(error)):
-            raise
-        # A folder that nobody can write has no writer either, so the file holds still.
-        return sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
-    except sqlite3.Error:
-        db.close()
-        raise
-    return db
-
-
-def _explain(path: Path, error: sqlite3.Error) -> str:
-    text = str(error)
-    if "full" in text:
-        return f"the disk that holds {path} is full; free some space and run the same command: nothing finished is lost"
-    if "not a database" in text:
-        return f"{path} is not a SQLite file; it is damaged or not ours: move it away or choose another --out"
-    if "malformed" in text:
-        return f"{path} is damaged ({text}); `sqlite3 {path.name} .recover` may save its rows into a new file"
-    if "readonly" in text or "unable to open" in text:
-        return f"{path} cannot be opened for writing ({text}); check the folder's permissions"
-    if "locked" in text:
-        return f"{path} is held by another process; wait for it, or stop it"
-    return f"{path}: {text}"
-
-
-def _record_row(record: Record) -> tuple[Any, ...]:
-    r = record.response
-    return (
-        r.status,
-        _storable(r.text),
-        _storable(r.reason),
-        _storable(r.reasoning),
-        _storable(r.finish),
-        r.prompt_tokens,
-        r.completion_tokens,
-        r.seconds,
-        r.attempts,
-        choice_to_json(record.choice),
-        canonical_json(record.values),
-        int(record.reused),
-    )
-
-
-def _storable(text: str) -> str:
-    """Text that UTF-8 can hold: half a surrogate pair, which JSON can smuggle in, becomes a question mark."""
-    return text.encode("utf-8", "replace").decode()
-
-
-def _record_from_row(item_id: str, row: Sequence[Any]) -> Record:
-    status, text, reason, reasoning, finish, prompt, completion, seconds, attempts, choice, values, reused = (
-        row
-    )
-    response = Response(status, text, reason, reasoning, finish, prompt, completion, seconds, attempts)
-    return Record(item_id, response, choice_from_json(choice), json.loads(values), reused=bool(reused))
