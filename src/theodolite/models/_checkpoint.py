@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -12,11 +11,9 @@ from typing import Any, Literal
 from urllib.request import getproxies
 
 from theodolite.errors import MissingExtraError, ModelError, UsageError
+from theodolite.models._fingerprint import fingerprint
 from theodolite.registry import registry
 from theodolite.types import Request
-
-_SAMPLE_BYTES = 1 << 20
-"""How much is read at each of five places of a weight file to tell it from another of the same size."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +144,9 @@ def load_checkpoint(source: str, options: LoadOptions) -> Checkpoint:
     if processor.tokenizer.pad_token_id is None:
         processor.tokenizer.pad_token = processor.tokenizer.eos_token
     precision = str(model.dtype).removeprefix("torch.")
-    identity = f"hf:{_fingerprint(source, config)}/{precision}/{options.attention}"
+    identity = (
+        f"hf:{fingerprint(source, getattr(config, '_commit_hash', None))}/{precision}/{options.attention}"
+    )
     end_ids = _end_ids(model, processor.tokenizer)
     # Whatever a call leaves open, transformers fills in from here: sampling, penalties and all.
     model.generation_config = GenerationConfig(
@@ -291,29 +290,6 @@ def _need_accelerate() -> None:
 
     if find_spec("accelerate") is None:
         raise MissingExtraError("accelerate", "device-map", "device_map")
-
-
-def _fingerprint(source: str, config: Any) -> str:
-    """Tells two checkpoints apart without reading them whole.
-
-    A hub checkpoint by its commit. A folder by its JSON and template files, and of each weight file its size and
-    five samples of a mebibyte: training moves all weights, so any sample shows it.
-    """
-    folder = Path(source)
-    if not folder.is_dir():
-        return str(getattr(config, "_commit_hash", None) or "unknown")
-    digest = hashlib.sha256()
-    for path in sorted(folder.iterdir()):
-        if path.suffix in {".json", ".jinja", ".txt", ".model"}:
-            digest.update(path.name.encode() + b"\0" + path.read_bytes())
-        elif path.suffix == ".safetensors":
-            size = path.stat().st_size
-            digest.update(f"{path.name}\0{size}".encode())
-            with path.open("rb") as file:
-                for fifth in range(5):
-                    file.seek(max(0, size - _SAMPLE_BYTES) * fifth // 4)
-                    digest.update(file.read(_SAMPLE_BYTES))
-    return digest.hexdigest()[:16]
 
 
 def _refuse_if_unreachable(source: str) -> None:
