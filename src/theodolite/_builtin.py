@@ -45,8 +45,13 @@ SOURCES = (
     ("whatsup", "compass.sources:whatsup_pairs", "true WhatsUp captions joined with boxes"),
     ("squares", "compass.sources:coloured_squares", "a blue and a red square at sixteen angles, drawn"),
     ("jsonl", "compass:read_pairs", "pairs in a plain JSONL file of one's own"),
+    ("scene-nuscenes", "scene.sources:nuscenes_views", "nuScenes or Lyft tables: cameras with 3D boxes"),
+    ("scene-scannetpp", "scene.sources:scannetpp_views", "ScanNet++ scenes: DSLR pictures with 3D boxes"),
+    ("scene-kitti", "scene.sources:kitti_views", "KITTI's object benchmark"),
+    ("scene-sunrgbd", "scene.sources:sunrgbd_views", "SUN RGB-D in the text form of detectors"),
+    ("scene-camera-boxes", "scene.sources:camera_box_views", "cameras with 3D boxes in one JSON file"),
 )
-"""Where pairs for the compass come from."""
+"""Where pairs for the compass come from, and scenes for ``scene build``."""
 
 
 BEHAVIOURS = (

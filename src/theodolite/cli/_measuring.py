@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 import typer
 
@@ -27,6 +27,8 @@ from theodolite.runs import (
     measure,
 )
 from theodolite.types import Item
+
+Plan: TypeAlias = Iterable[Item] | Callable[[Run], Iterable[Item]]
 
 SOME_FAILED = 1
 """The exit status of a run that ended with failed items."""
@@ -66,14 +68,14 @@ class Asked:
 
 
 def measure_plan(
-    folder: Path, asked: Asked, items: Iterable[Item], factory: MeasurerFactory, how: HowToMeasure
+    folder: Path, asked: Asked, items: Plan, factory: MeasurerFactory, how: HowToMeasure
 ) -> Tally:
     """Starts the run or takes it up, plans the items, and measures what is pending.
 
     Args:
         folder: of the run.
         asked: instrument, model, seed and settings.
-        items: the plan.
+        items: the plan; or what gives it from what the run holds already, where answers decide what is asked next.
         factory: of what measures them.
         how: engine, workers, cache, limit.
     """
@@ -89,9 +91,13 @@ def measure_plan(
         )
         run = stack.enter_context(Run.start(folder, info))
         cache = stack.enter_context(AnswerCache(how.cache)) if how.cache is not None else None
-        run.plan(items, whole=True)
+        run.plan(items(run) if callable(items) else items, whole=True)
         bar = stack.enter_context(progress_bar(f"{asked.instrument} {asked.model}", how.limit))
-        return measure(run, engine, MeasureOptions(limit=how.limit, cache=cache, progress=bar))
+        options = MeasureOptions(limit=how.limit, cache=cache, progress=bar)
+        tally = measure(run, engine, options)
+        while callable(items) and run.plan(items(run), whole=True):
+            tally = measure(run, engine, options)
+        return tally
 
 
 def exit_if_failed(tally: Tally, folder: Path) -> None:

@@ -5,7 +5,7 @@ writing files needs pydantic.
 
 - graphs: `SceneGraph`, `SceneObject`, `StarGraph`, `Node`, `Edge`, `relation`
 - questions: `Question`, `Option`, `GROUPS`, `KINDS`, `make_questions`, `thin_questions`
-- asking: `qa_prompt`, `graph_prompt`, `Mode`, `Settings`, `plan_scenes`, `plan_with_graphs`
+- asking: `qa_prompt`, `graph_prompt`, `Mode`, `Settings`, `plan_scenes`, `plan_with_graphs`, `run_items`
 - data sets: `SceneData`, `read_data`, `write_data`, `make_data` with `MakeOptions`; `theodolite.scene.making` makes scenes and
   pictures in memory, `theodolite.scene.sources` reads nuScenes, ScanNet++, KITTI and SUN RGB-D
 """
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from theodolite.scene._prompts import graph_prompt, qa_prompt
     from theodolite.scene._questions import GROUPS, KINDS, Option, Question
     from theodolite.scene._relations import PAIRS, PREDICATES, relation
-    from theodolite.scene._settings import GRAPH_SETTINGS, QA_SETTINGS, Mode
+    from theodolite.scene._running import run_items
+    from theodolite.scene._settings import GRAPH_SETTINGS, QA_SETTINGS, THINKING_BUDGET, Mode, ModeName
 
 __all__ = [
     "GRAPH_SETTINGS",
@@ -40,10 +41,12 @@ __all__ = [
     "PAIRS",
     "PREDICATES",
     "QA_SETTINGS",
+    "THINKING_BUDGET",
     "Edge",
     "MakeOptions",
     "Manifest",
     "Mode",
+    "ModeName",
     "Node",
     "Option",
     "Question",
@@ -62,6 +65,7 @@ __all__ = [
     "question_to_json",
     "read_data",
     "relation",
+    "run_items",
     "thin_questions",
     "write_data",
 ]
@@ -75,7 +79,8 @@ _HOMES = {
     "_graph": ("Edge", "Node", "SceneGraph", "SceneObject", "StarGraph"),
     "_questions": ("GROUPS", "KINDS", "Option", "Question"),
     "_relations": ("PAIRS", "PREDICATES", "relation"),
-    "_settings": ("GRAPH_SETTINGS", "QA_SETTINGS", "Mode"),
+    "_running": ("run_items",),
+    "_settings": ("GRAPH_SETTINGS", "QA_SETTINGS", "THINKING_BUDGET", "Mode", "ModeName"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

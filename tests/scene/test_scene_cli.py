@@ -1,0 +1,184 @@
+"""``scene make``, ``build``, ``ask`` and ``run``, as a user types them."""
+
+import json
+from collections import Counter
+
+import pytest
+
+from theodolite.cli import main
+from theodolite.runs import Run
+from theodolite.scene import read_data
+
+
+@pytest.fixture(scope="module")
+def data_folder(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("cli") / "scenes"
+    assert (
+        main(["scene", "make", "--indoor", "2", "--outdoor", "1", "--seed", "3", "--out", str(folder)]) == 0
+    )
+    return folder
+
+
+def said(capsys):
+    return json.loads(capsys.readouterr().out)
+
+
+def test_make_tells_what_it_made(tmp_path, capsys):
+    words = ["scene", "make", "--indoor", "1", "--outdoor", "2", "--no-render", "--questions", "12", "--json"]
+    assert main([*words, "--out", str(tmp_path / "a")]) == 0
+    told = said(capsys)
+    assert (told["n_scenes"], told["n_questions"]) == (3, 12)
+    assert told["made"]["seed"] == 0
+    assert not (tmp_path / "a" / "pictures").exists()
+    assert main([*words, "--out", str(tmp_path / "a")]) == 2
+    assert "new folder for the data set" in capsys.readouterr().err
+
+
+def test_build_reads_a_source_by_name(shared_data, tmp_path, capsys):
+    root = shared_data / "nuscenes_demo"
+    words = ["scene", "build", "--root", str(root), "--no-balance", "--json"]
+    assert main([*words, "--source", "camera-boxes", "--out", str(tmp_path / "a")]) == 0
+    told = said(capsys)
+    assert told["n_scenes"] == len(read_data(tmp_path / "a").scenes) >= 3
+    assert main([*words, "--source", "camera-boxs", "--out", str(tmp_path / "b")]) == 2
+    assert "did you mean" in capsys.readouterr().err
+    assert main([*words, "--source", "kitti", "--out", str(tmp_path / "b")]) == 2
+    assert "label_2" in capsys.readouterr().err
+
+
+def test_ask_shows_questions_and_prompts(data_folder, capsys):
+    assert main(["scene", "ask", str(data_folder), "--limit", "3"]) == 0
+    shown = capsys.readouterr().out
+    questions = read_data(data_folder).questions
+    assert questions[0].id in shown
+    assert questions[3].id not in shown
+    assert (
+        main(
+            [
+                "scene",
+                "ask",
+                str(data_folder),
+                "--settings",
+                "graphs,true-graph-alone",
+                "--json",
+                "--limit",
+                "5",
+            ]
+        )
+        == 0
+    )
+    items = said(capsys)["items"]
+    assert len(items) == 5
+    assert "3D scene graph in JSON" in items[0]["prompt"]
+    assert items[1]["picture"] == "no picture"
+    assert main(["scene", "ask", str(data_folder), "--scene", "nowhere"]) == 2
+    assert "no scene 'nowhere'" in capsys.readouterr().err
+    assert main(["scene", "ask", str(data_folder), "--mode", "thinking", "--budget", "77", "--prompts"]) == 0
+    assert "77 tokens" in capsys.readouterr().out
+
+
+def settings_of(folder):
+    with Run.open(folder) as run:
+        return Counter(
+            (r.item.meta["task"], r.item.meta["setting"]) for r in run.results() if r.record is not None
+        )
+
+
+def test_run_asks_in_every_setting_and_goes_on_where_it_stopped(data_folder, tmp_path, capsys):
+    words = ["scene", "run", "--data", str(data_folder), "--out", str(tmp_path / "run"), "--model"]
+    assert main([*words, "scripted:oracle", "--json"]) == 0
+    told = said(capsys)
+    data = read_data(data_folder)
+    n, scenes = len(data.questions), len(data.scenes)
+    assert told["planned"] == told["answered"] == 5 * n + 2 * scenes
+    counts = settings_of(tmp_path / "run")
+    assert counts == {("graph", "base"): scenes, ("graph", "blind"): scenes} | {
+        ("qa", setting): n
+        for setting in ("base", "blind", "predicted graph", "true graph", "true graph alone")
+    }
+    assert main([*words, "scripted:oracle", "--json"]) == 0  # all done: nothing new
+    assert said(capsys)["planned"] == told["planned"]
+    assert main([*words, "scripted:guesser"]) == 2
+    with Run.open(tmp_path / "run") as run:
+        by_setting = {r.item.meta["setting"]: r.item for r in run.results() if r.item.meta["task"] == "qa"}
+    own = by_setting["predicted graph"]
+    assert (
+        own.meta["graph"] == data.scenes[own.meta["scene"]].star().as_json()
+    )  # the oracle's own graph is the true one
+    assert len(own.request.pictures) == 1
+
+
+def test_a_graph_that_was_not_given_is_never_replaced_by_a_base_question(data_folder, tmp_path, capsys):
+    folder = tmp_path / "run"
+    words = [
+        "scene",
+        "run",
+        "--data",
+        str(data_folder),
+        "--out",
+        str(folder),
+        "--model",
+        "scripted:constant?text=A",
+    ]
+    assert main([*words, "--settings", "base,predicted-graph,graphs", "--json"]) == 0
+    counts = settings_of(folder)
+    assert counts["qa", "base"] == len(read_data(data_folder).questions)
+    assert ("qa", "predicted graph") not in counts
+    with Run.open(folder) as run:
+        assert run.info.settings["settings"] == ["base", "predicted graph"]
+
+
+def test_noise_is_asked_on_request(data_folder, tmp_path, capsys):
+    words = [
+        "scene",
+        "run",
+        "--data",
+        str(data_folder),
+        "--out",
+        str(tmp_path / "run"),
+        "--model",
+        "scripted:oracle",
+    ]
+    assert main([*words, "--settings", "noisy-graph", "--limit", "1"]) == 0
+    with Run.open(tmp_path / "run") as run:
+        levels = Counter(r.item.meta["noise"] for r in run.results())
+    asked = [
+        q for q in read_data(data_folder).questions if q.scene == read_data(data_folder).questions[0].scene
+    ]
+    assert len(levels) >= 4
+    assert set(levels.values()) == {len(asked)}
+
+
+def test_wrong_words_are_told_apart(data_folder, tmp_path, capsys):
+    words = [
+        "scene",
+        "run",
+        "--data",
+        str(data_folder),
+        "--model",
+        "scripted:oracle",
+        "--out",
+        str(tmp_path / "r"),
+    ]
+    assert main([*words, "--settings", "base,sideways"]) == 2
+    assert "predicted-graph" in capsys.readouterr().err
+    assert main([*words, "--mode", "loud"]) == 2
+    assert "no mode 'loud'" in capsys.readouterr().err
+
+
+def test_a_tiny_checkpoint_answers_end_to_end(data_folder, tmp_path, tiny_llava, capsys):
+    words = [
+        "scene",
+        "run",
+        "--data",
+        str(data_folder),
+        "--model",
+        f"hf:{tiny_llava}",
+        "--out",
+        str(tmp_path / "r"),
+    ]
+    assert (
+        main([*words, "--settings", "base", "--limit", "1", "--json", "--mode", "thinking", "--budget", "4"])
+        == 0
+    )
+    assert said(capsys)["answered"] > 0
