@@ -184,3 +184,28 @@ def test_a_choice_holds_only_what_can_be_chosen_from(options, values, message):
     with pytest.raises(UsageError, match=message):
         Choice(options, values)
     assert Choice(("a", "b"), (-math.inf, 0.0)).probabilities == (0.0, 1.0)
+
+
+def encoded(image, kind="PNG", **how):
+    buffer = io.BytesIO()
+    image.save(buffer, format=kind, **how)
+    return Picture.from_bytes(buffer.getvalue())
+
+
+@pytest.mark.parametrize("kind", ["PNG", "TIFF"])
+def test_sixteen_bits_of_grey_are_scaled_and_not_cut_off(kind):
+    ramp = np.linspace(0, 65535, 256).round().astype(np.uint16).reshape(16, 16)
+    pixels = encoded(Image.fromarray(ramp), kind).pixels()
+    assert (pixels == np.arange(256).reshape(16, 16, 1)).all()
+
+
+def test_a_transparent_level_of_sixteen_bits_becomes_white():
+    levels = np.array([[0, 700], [40000, 65535]], np.uint16)
+    pixels = encoded(Image.fromarray(levels), transparency=700).pixels()
+    assert pixels[..., 0].tolist() == [[0, 255], [156, 255]]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.int32])
+def test_grey_levels_of_unknown_range_are_refused(dtype):
+    with pytest.raises(UsageError, match="no known range"):
+        encoded(Image.fromarray(np.ones((2, 2), dtype)), "TIFF").pixels()

@@ -207,6 +207,8 @@ def _decode(data: bytes, picture: Picture) -> Pixels:
     try:
         with Image.open(io.BytesIO(data)) as opened:
             image = ImageOps.exif_transpose(opened)
+            if image.mode[:1] in {"I", "F"}:
+                image = _eight_bits(image, opened.format)
             if image.mode in {"RGBA", "LA", "PA"} or "transparency" in image.info:
                 layer = image.convert("RGBA")
                 image = Image.new("RGBA", layer.size, "white")
@@ -216,6 +218,24 @@ def _decode(data: bytes, picture: Picture) -> Pixels:
         raise UsageError(
             f"not a picture that can be read: {picture.path or picture.digest}: {error}"
         ) from error
+
+
+def _eight_bits(image: Image, kind: str | None) -> Image:
+    """Grey levels of 16 bits as 8: ``round(v * 255 / 65535)``. Pillow itself would cut off all above 255.
+
+    Raises:
+        ValueError: the levels are of 32 bits, whose range no file tells.
+    """
+    from PIL import Image as Images
+
+    if not (image.mode.startswith("I;16") or (image.mode == "I" and kind == "PNG")):
+        raise ValueError(f"its grey levels (mode {image.mode}) have no known range; save it with 8 bits")
+    levels = np.asarray(image).astype(np.int64)
+    grey = ((levels * 255 + 32767) // 65535).astype(np.uint8)
+    hidden = image.info.get("transparency")
+    if isinstance(hidden, int):
+        grey[levels == hidden] = 255
+    return Images.fromarray(grey)
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,24 @@ def test_a_turned_photo_is_sent_upright(fault_server):
 
 
 @pytest.mark.parametrize(
+    "image",
+    [
+        Image.fromarray(np.array([[0, 65535], [300, 40000]], np.uint16)),
+        Image.new("RGBA", (2, 2), (255, 0, 0, 0)),
+    ],
+)
+def test_a_picture_that_readers_see_differently_is_sent_as_we_see_it(fault_server, image):
+    buffer = io.BytesIO()
+    image.save(buffer, format="PNG")
+    shown = Picture.from_bytes(buffer.getvalue())
+    opened(fault_server).generate([Request.ask(shown, "Where?")])
+    url = fault_server.requests[-1][1]["messages"][0]["content"][0]["image_url"]["url"]
+    sent = Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2])))
+    assert sent.mode == "RGB"
+    assert (np.asarray(sent) == shown.pixels()).all()
+
+
+@pytest.mark.parametrize(
     ("fault", "reason", "asked"),
     [
         ("429", "HTTP 429", 4),

@@ -141,17 +141,18 @@ def content_part(part: str | Picture) -> dict[str, Any]:
 def _data_url(picture: Picture) -> str:
     """The picture's own bytes where a server can be trusted to read them alike, else as PNG."""
     data, kind = picture.read(), picture.media_type
-    if kind not in {"image/png", "image/jpeg", "image/webp"} or _is_rotated(data):
+    if kind not in {"image/png", "image/jpeg", "image/webp"} or not _is_plain(data):
         buffer = io.BytesIO()
         picture.load().save(buffer, format="PNG")
         data, kind = buffer.getvalue(), "image/png"
     return f"data:{kind};base64,{base64.b64encode(data).decode()}"
 
 
-def _is_rotated(data: bytes) -> bool:
-    """Whether EXIF says that the picture is to be turned, which servers may or may not do."""
+def _is_plain(data: bytes) -> bool:
+    """Whether every reader sees the same: upright, opaque, three colours or grey of 8 bits."""
     from PIL import Image
 
     orientation = 0x0112
     with Image.open(io.BytesIO(data)) as image:
-        return bool(image.getexif().get(orientation, 1) != 1)
+        is_upright = image.getexif().get(orientation, 1) == 1
+        return is_upright and image.mode in {"RGB", "L"} and "transparency" not in image.info
