@@ -121,7 +121,7 @@ _PICKED: tuple[tuple[Cell, bool], ...] = (
 
 def pick_cases(cases: Cases, sgc: Mapping[str, float], *, n: int = 3) -> tuple[PickedCase, ...]:
     """The clearest cases of each quadrant: successes and disconnects with the best graphs, shortcuts and hallucinations with
-    the worst; derivable questions only, one of a scene.
+    the worst; derivable questions only, choices before numbers, one of a scene.
     """  # noqa: D205 - one sentence
     cells = cells_of(cases)
     picked = []
@@ -129,6 +129,7 @@ def pick_cases(cases: Cases, sgc: Mapping[str, float], *, n: int = 3) -> tuple[P
         places = [i for i, found in enumerate(cells) if found == cell and cases.is_derivable[i]]
         places.sort(
             key=lambda i: (
+                cases.cases[i].question.form == "number",
                 (-1 if is_best else 1) * sgc.get(cases.scenes[i], 0.0),
                 cases.cases[i].question.layer == "atomic",
                 cases.cases[i].question.id,
