@@ -1,0 +1,114 @@
+"""Where the rows for predicting come from: scored runs, or a table of one's own."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from theodolite.errors import UsageError
+from theodolite.trace._predict import ModelRow
+from theodolite.trace._robustness import Condition
+
+_FIXED = ("model", "benchmark", "accuracy", "ood_accuracy", "parameters_b", "cluster")
+
+
+def read_model_rows(path: str | Path) -> list[ModelRow]:
+    """Reads a CSV file with the columns model, benchmark, accuracy, ood_accuracy and sgr, as shares.
+
+    ``parameters_b`` and ``cluster`` may be added; every further column is a predictor (``tcs``, ``vrs``, ``attention``,
+    ``gradient``, …), empty where it is not known.
+    """
+    path = Path(path)
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            table = list(csv.DictReader(file))
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {path}: {error}") from error
+    missing = [
+        name
+        for name in ("model", "benchmark", "accuracy", "ood_accuracy", "sgr")
+        if not table or name not in table[0]
+    ]
+    if missing:
+        raise UsageError(f"{path} has no column {missing[0]!r}, or no row")
+    return [_row(line, f"{path.name}, line {number}") for number, line in enumerate(table, 2)]
+
+
+def _row(line: Mapping[str, str | None], where: str) -> ModelRow:
+    def number(name: str) -> float:
+        try:
+            return float(line[name] or "")
+        except ValueError:
+            raise UsageError(f"{where}: {name} is {line[name]!r}, not a number") from None
+
+    predictors = {name: number(name) for name in line if name not in _FIXED and (line[name] or "").strip()}
+    return ModelRow(
+        model=line["model"] or "",
+        benchmark=line["benchmark"] or "",
+        accuracy=number("accuracy"),
+        ood_accuracy=number("ood_accuracy"),
+        predictors=predictors,
+        parameters_b=number("parameters_b") if (line.get("parameters_b") or "").strip() else None,
+        cluster=line.get("cluster") or "",
+    )
+
+
+def rows_from_scores(
+    scores: Sequence[Mapping[str, Any]], benchmarks: Sequence[str]
+) -> tuple[list[ModelRow], dict[str, Condition], list[str]]:
+    """Rows out of scored runs, one per run: in-distribution SGR and accuracy, OOD accuracy.
+
+    Args:
+        scores: what ``trace score`` wrote.
+        benchmarks: the world of each run.
+
+    Returns:
+        The rows; for every further prompt style its SGR by model, for the robustness table; and why a run gave no row.
+    """
+    rows, why = [], []
+    styles: dict[str, dict[str, list[float]]] = {}
+    times: dict[str, list[float]] = {}
+    for score, benchmark in zip(scores, benchmarks, strict=True):
+        model = str(score["model"])
+        groups = {(g["style"], g["split"]): g for g in score["groups"]}
+        for (style, split), group in groups.items():
+            if split == "in-distribution" and group["grounding"]["sgr"]:
+                styles.setdefault(style, {}).setdefault(model, []).append(group["grounding"]["sgr"]["value"])
+                times.setdefault(style, []).append(group["seconds"] or 0.0)
+        row = _from_score(score, groups, model, benchmark)
+        if isinstance(row, str):
+            why.append(row)
+        else:
+            rows.append(row)
+    conditions = {
+        style: Condition(
+            style, {m: sum(v) / len(v) for m, v in by.items()}, sum(times[style]) / len(times[style])
+        )
+        for style, by in styles.items()
+    }
+    return rows, conditions, why
+
+
+def _from_score(
+    score: Mapping[str, Any], groups: Mapping[tuple[str, str], Any], model: str, benchmark: str
+) -> ModelRow | str:
+    style = next((style for style, _ in groups), "")
+    own, other = groups.get((style, "in-distribution")), groups.get((style, "ood"))
+    if own is None or other is None:
+        return f"{model} on {benchmark}: needs traces both in distribution and out of it"
+    accuracy, ood = own["grounding"]["accuracy"], other["grounding"]["accuracy"]
+    sgr = own["grounding"]["sgr"]
+    if not (accuracy and ood and sgr) or accuracy["value"] <= 0:
+        return f"{model} on {benchmark}: SGR, or an accuracy above zero, is missing"
+    predictors = {"sgr": sgr["value"]}
+    found = {
+        "hr": own["grounding"]["hr"],
+        "tcs": (own["consistency"] or {}).get("tcs"),
+        "tcs aware": (own["consistency"] or {}).get("tcs_aware"),
+        "vrs": (score.get("reliance") or {}).get("vrs_paper"),
+        "vrs sound": (score.get("reliance") or {}).get("vrs_sound"),
+    }
+    predictors |= {name: estimate["value"] for name, estimate in found.items() if estimate}
+    return ModelRow(model, benchmark, accuracy["value"], ood["value"], predictors)

@@ -1,0 +1,32 @@
+"""Whether grounding predicts robustness, and how far that depends on how it was measured."""
+
+from theodolite.trace._paper import paper_rows, paper_tables, paper_vrs
+from theodolite.trace._predict import (
+    RETENTIONS,
+    Association,
+    MatchedPair,
+    ModelRow,
+    Prediction,
+    Retention,
+    predict_robustness,
+)
+from theodolite.trace._robustness import Condition, RobustnessRow, robustness_table
+from theodolite.trace._rows import read_model_rows, rows_from_scores
+
+__all__ = [
+    "RETENTIONS",
+    "Association",
+    "Condition",
+    "MatchedPair",
+    "ModelRow",
+    "Prediction",
+    "Retention",
+    "RobustnessRow",
+    "paper_rows",
+    "paper_tables",
+    "paper_vrs",
+    "predict_robustness",
+    "read_model_rows",
+    "robustness_table",
+    "rows_from_scores",
+]
