@@ -81,6 +81,8 @@ def _entities(sentence: Sentence) -> Iterator[Claim]:
         ):
             continue
         said = c.mention(sentence, token)
+        if token.text.endswith("ing") and not words.can_be_seen(token.text.casefold()):
+            continue  # *for drinking*: a doing, not a thing
         if str(said) in seen or not (words.can_be_seen(said.head) and words.can_be_seen(token.lemma)):
             continue
         seen.add(str(said))

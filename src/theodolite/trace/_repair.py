@@ -17,12 +17,36 @@ _FINITE = {"VBZ", "VBD", "VBP", "MD"}
 
 def repaired(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
     """The same words with such verbs put right; the same tuple where there is nothing to mend."""
+    tokens = _with_verb(tokens)
     for verb in tokens:
         if verb.tag == "VBG" and not _below(tokens, verb, "aux", "cop", "mark", "case"):
             mended = _mended(tokens, verb)
             if mended is not None:
                 return repaired(mended)
     return tokens
+
+
+def _with_verb(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
+    """*A dog sleeps* is no plural of a dog sleep: where a sentence has no verb at all, such a noun is one."""
+    if any(t.tag.startswith("VB") or t.tag == "MD" for t in tokens):
+        return tokens
+    verb = next(
+        (t for t in tokens if t.tag == "NNS" and t.index and tokens[t.index - 1].tag in {"NN", "NNP"}), None
+    )
+    if verb is None or tokens[verb.index - 1].head != verb.index or verb.head != verb.index:
+        return tokens
+    subject = tokens[verb.index - 1]
+    new = [
+        replace(t, head=subject.index)
+        if t.head == verb.index
+        and t.index < subject.index
+        and t.dep in {"det", "amod", "compound", "nmod:poss", "nummod"}
+        else t
+        for t in tokens
+    ]
+    new[verb.index] = replace(verb, tag="VBZ", dep="ROOT")
+    new[subject.index] = replace(subject, dep="nsubj")
+    return tuple(replace(t, dep="obl") if t.head == verb.index and t.dep == "nmod" else t for t in new)
 
 
 def _mended(tokens: tuple[Token, ...], verb: Token) -> tuple[Token, ...] | None:

@@ -25,7 +25,6 @@ _RENAMED = {
     "neg": "advmod",
     "oprd": "xcomp",
     "quantmod": "advmod",
-    "nmod": "compound",
     "predet": "det",
     "acomp": "xcomp",
     "attr": "xcomp",
@@ -35,7 +34,9 @@ _RENAMED = {
 def to_universal(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
     """The same words with their relations as Universal Dependencies name them."""
     heads = [token.head for token in tokens]
-    deps = [token.dep for token in tokens]
+    deps = [
+        "compound" if token.dep == "nmod" else token.dep for token in tokens
+    ]  # a noun before a noun, there
     for token in tokens:
         if deps[token.index] in {"prep", "agent", "dative"} and token.tag in {"IN", "TO"}:
             _lift_complement(tokens, token.index, heads, deps)
