@@ -146,27 +146,43 @@ def over_traces(
     return mean_estimate([number for number, _ in found], [unit for _, unit in found], seed=seed)
 
 
-def mean_estimate(values: Sequence[float], units: Sequence[str], *, seed: int) -> stats.Estimate | None:
-    """A mean with its interval: clustered bootstrap; Wilson's over the units where all values are alike, 0 or 1."""
+def mean_estimate(
+    values: Sequence[float], units: Sequence[str], *, is_share: bool = True, seed: int
+) -> stats.Estimate | None:
+    """A mean with its interval: clustered bootstrap.
+
+    Where all values are alike, a bootstrap knows no doubt: shares of 0 or 1 then take Wilson's interval over the units,
+    and other values say so in the method.
+    """
     if not values:
         return None
     n = len(set(units))
     array = np.asarray(values, np.float64)
-    if n < 2 or np.ptp(array) == 0:
-        share = float(array.mean())
-        if share in {0.0, 1.0}:
-            return stats.wilson_interval(int(share) * n, n)
-        low, high = (0.0, 1.0) if n < 2 else (share, share)
-        return stats.Estimate(
-            share,
-            low,
-            high,
-            n,
-            0.95,
-            "all values alike" if n > 1 else "one unit: no interval",
-            n_items=array.size,
-        )
-    return stats.bootstrap(array, clusters=list(units), interval="percentile", seed=seed)
+    if n > 1 and np.ptp(array) > 0:
+        return stats.bootstrap(array, clusters=list(units), interval="percentile", seed=seed)
+    value = float(array.mean())
+    if is_share and value in {0.0, 1.0}:
+        return stats.wilson_interval(int(value) * n, n)
+    words = "one unit: no interval" if n < 2 else "all values alike: no interval"
+    return stats.Estimate(value, value, value, n, 0.95, words, n_items=array.size)
+
+
+def difference_estimate(
+    first: Sequence[float], second: Sequence[float], units: Sequence[str], *, seed: int
+) -> stats.Estimate | None:
+    """The mean difference of paired shares: clustered bootstrap; None for fewer than two units.
+
+    Where all differences are alike, n alike units still leave room for others: what Wilson's interval of n of n leaves.
+    """
+    n = len(set(units))
+    if n < 2:
+        return None
+    a, b = np.asarray(first, np.float64), np.asarray(second, np.float64)
+    if np.ptp(a - b) > 0:
+        return stats.bootstrap((a, b), "difference", clusters=list(units), interval="percentile", seed=seed)
+    value, doubt = float((a - b).mean()), 1 - stats.wilson_interval(n, n).low
+    low, high = max(-1.0, value - doubt), min(1.0, value + doubt)
+    return stats.Estimate(value, low, high, n, 0.95, "Wilson, all pairs alike", n_items=a.size)
 
 
 def paired(
@@ -178,11 +194,9 @@ def paired(
         for t, a, b in zip(traces, first, second, strict=True)
         if a is not None and b is not None
     ]
-    units = [unit for *_, unit in both]
-    if len(set(units)) < 2:
-        return None
-    a, b = (np.array([pair[side] for pair in both], float) for side in (0, 1))
-    return stats.bootstrap((a, b), "difference", clusters=units, interval="percentile", seed=seed)
+    return difference_estimate(
+        [a for a, *_ in both], [b for _, b, _ in both], [u for *_, u in both], seed=seed
+    )
 
 
 def _mean(values: Sequence[float | bool | None]) -> float | None:

@@ -19,7 +19,7 @@ from theodolite.errors import UsageError
 from theodolite.trace._beliefs import Slot, facts_of
 from theodolite.trace._claims import Claim, Trace, Verifier
 from theodolite.trace._episode import Edit, Episode
-from theodolite.trace._grounding import Handling, trace_sgr
+from theodolite.trace._grounding import Handling, difference_estimate, trace_sgr
 from theodolite.trace._judging import JudgedTrace, judge
 
 EPSILONS, CLIPS = (0.001, 0.01, 0.1), (5.0, 10.0, 20.0)
@@ -307,10 +307,8 @@ def _changes(
 
 
 def _difference(values: Sequence[tuple[float, str]], seed: int) -> stats.Estimate | None:
-    if len({unit for _, unit in values}) < 2:
-        return None
-    numbers = np.array([value for value, _ in values])
-    return stats.bootstrap(numbers, clusters=[unit for _, unit in values], interval="percentile", seed=seed)
+    changes = [value for value, _ in values]
+    return difference_estimate(changes, [0.0] * len(changes), [unit for _, unit in values], seed=seed)
 
 
 def _p(values: Sequence[tuple[float, str]], seed: int, *, one_sided: bool = False) -> float | None:

@@ -110,8 +110,10 @@ def verbosity(traces: Sequence[JudgedTrace], *, handling: Handling = "exclude", 
     ]
     per_step = [(float(len(step.counted())), trace.unit) for trace in judged for step in trace.steps]
     return Verbosity(
-        words=mean_estimate(lengths, units, seed=seed),
-        claims_per_step=mean_estimate([c for c, _ in per_step], [u for _, u in per_step], seed=seed),
+        words=mean_estimate(lengths, units, is_share=False, seed=seed),
+        claims_per_step=mean_estimate(
+            [c for c, _ in per_step], [u for _, u in per_step], is_share=False, seed=seed
+        ),
         sgr_against_words=_against(
             [g for g, *_ in scored], [w for _, w, _ in scored], [u for *_, u in scored], seed
         ),

@@ -1,0 +1,202 @@
+"""``theodolite trace``: is each step of the reasoning supported by the frames?"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, cast
+
+import typer
+from rich.text import Text
+
+from theodolite.cli import _options as o
+from theodolite.cli import _trace_labels, _trace_predict
+from theodolite.cli._measuring import Asked, HowToMeasure, exit_if_failed, measure_plan
+from theodolite.cli._output import note, out, print_json, print_table
+from theodolite.cli._trace_loading import (
+    Granularity,
+    HandlingName,
+    Hedges,
+    Traces,
+    VerifierName,
+    load_judged,
+    options_of,
+)
+from theodolite.cli._trace_tables import (
+    show_claims,
+    show_consistency,
+    show_grounding,
+    show_problems,
+    show_score,
+    show_steps,
+)
+from theodolite.errors import UsageError
+from theodolite.models import ask_factory
+from theodolite.runs import Run
+from theodolite.trace import (
+    STYLES,
+    Style,
+    Wording,
+    open_verifier,
+    plan_traces,
+    read_episodes,
+    read_traces,
+    score_traces,
+)
+from theodolite.trace.claims import extract_many, open_parser, sentence_spans
+from theodolite.trace.metrics import consistency_of, grounding
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Is each step of the reasoning supported by the frames, and does that predict robustness?",
+)
+
+app.add_typer(_trace_labels.app)
+app.add_typer(_trace_predict.app)
+
+
+@app.command("run")
+def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
+    data: o.Data,
+    model: o.ModelName,
+    folder: o.Out,
+    styles: Annotated[
+        str,
+        typer.Option(
+            "--styles", metavar="LIST", help=f"Which of {', '.join(STYLES)}; the first is the reference."
+        ),
+    ] = "structured",
+    paraphrase: Annotated[
+        bool, typer.Option("--paraphrase", help="Also ask every task in other words.")
+    ] = False,
+    max_frames: Annotated[
+        int | None, typer.Option("--max-frames", min=1, help="Show at most so many frames.")
+    ] = None,
+    max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, help="The longest answer.")] = 1024,
+    verifier: VerifierName = "annotation",
+    seed: o.Seed = 0,
+    limit: o.Limit = None,
+    engine: o.Engine = "local",
+    workers: o.Workers = None,
+    ray_address: o.RayAddress = None,
+    cache: o.Cache = None,
+    json: o.AsJson = False,
+) -> None:
+    """Ask a model to reason about episodes, store every answer, and score. The same command goes on where it stopped."""
+    chosen = _styles(styles)
+    open_verifier(verifier)
+    episode_set = read_episodes(data)
+    wordings: list[Wording] = ["original", "paraphrased"] if paraphrase else ["original"]
+    items = plan_traces(
+        episode_set.episodes, styles=chosen, wordings=wordings, max_frames=max_frames, max_tokens=max_tokens
+    )
+    settings = {
+        "data": str(data.absolute()),
+        "styles": chosen,
+        "wordings": wordings,
+        "max_frames": max_frames,
+        "max_tokens": max_tokens,
+    }
+    tally = measure_plan(
+        folder,
+        Asked("trace", model, seed, settings),
+        items,
+        ask_factory(model),
+        HowToMeasure(engine, workers, ray_address, cache, limit),
+    )
+    score(folder, verifier=verifier, seed=seed, json=json)
+    exit_if_failed(tally, folder)
+
+
+@app.command("score")
+def score(  # noqa: PLR0913, PLR0917 - one parameter per option
+    run: o.RunFolder,
+    data: Annotated[
+        Path | None, typer.Option("--data", metavar="PATH", help="The episodes, if they have moved.")
+    ] = None,
+    verifier: VerifierName = "annotation",
+    handling: HandlingName = "exclude",
+    claims: Granularity = "whole",
+    guesses: Hedges = "abstract",
+    seed: o.Seed = 0,
+    json: o.AsJson = False,
+) -> None:
+    """Score a run again from its stored answers; no model is called."""
+    options = options_of(verifier, handling, claims, guesses, seed)
+    with Run.open(run, writable=True) as opened:
+        result = score_traces(opened, data=data, options=options)
+    print_json(result.as_json()) if json else show_score(result)
+
+
+@app.command("verify")
+def verify(  # noqa: PLR0913, PLR0917 - one parameter per option
+    data: o.Data,
+    traces: Traces,
+    verifier: VerifierName = "annotation",
+    handling: HandlingName = "exclude",
+    claims: Granularity = "whole",
+    guesses: Hedges = "abstract",
+    noise: Annotated[
+        float, typer.Option("--noise", min=0, max=1, help="Turn this share of verdicts round.")
+    ] = 0.0,
+    show: Annotated[int, typer.Option("--show", min=0, help="Print the steps of so many traces.")] = 0,
+    seed: o.Seed = 0,
+    json: o.AsJson = False,
+) -> None:
+    """Judge traces that exist already; no model is called."""
+    options = options_of(verifier, handling, claims, guesses, seed)
+    loaded = load_judged(data, traces, options, noise)
+    judged, problems, judge_by = loaded.judged, loaded.problems, loaded.verifier
+    result = grounding(judged, handling=options.handling, granularity=options.granularity, seed=seed)
+    beliefs = consistency_of(loaded.traces, loaded.episodes, judge_by, tau=options.tau, seed=seed)
+    if json:
+        print_json(
+            {
+                "instrument": "trace",
+                "verifier": judge_by.name,
+                "grounding": asdict(result),
+                "consistency": asdict(beliefs),
+                "problems": [asdict(problem) for problem in problems],
+                "traces": [asdict(trace) for trace in judged[:show]],
+            }
+        )
+        return
+    for trace in judged[:show]:
+        show_steps(trace)
+    show_grounding({judge_by.name: result})
+    show_consistency(beliefs)
+    show_problems(problems)
+
+
+@app.command("claims")
+def claims_command(
+    traces: Traces,
+    show: Annotated[int, typer.Option("--show", min=0, help="Print the claims of so many steps.")] = 0,
+    json: o.AsJson = False,
+) -> None:
+    """Read the claims out of traces, with nothing to judge them by."""
+    read, problems = read_traces(traces)
+    texts = [step.text for trace in read for step in trace.steps]
+    parser = open_parser()
+    counted = show_claims(
+        texts, lambda part: extract_many(part, parser=parser), sentence_spans, show=0 if json else show
+    )
+    if json:
+        print_json({"parser": parser.name, **counted, "problems": [asdict(p) for p in problems]})
+        return
+    print_table(
+        ["what", "value"],
+        [[str(k), f"{v:.3f}" if isinstance(v, float) else str(v)] for k, v in counted.items()],
+    )
+    out.print(Text(f"parser: {parser.name}"))
+    show_problems(problems)
+    if not counted["claims"]:
+        note("no claim was found")
+
+
+def _styles(text: str) -> list[Style]:
+    chosen = [word.strip() for word in text.split(",") if word.strip()]
+    unknown = [word for word in chosen if word not in STYLES]
+    if unknown or not chosen:
+        raise UsageError(f"--styles takes some of {', '.join(STYLES)}, not {text!r}")
+    return cast("list[Style]", list(dict.fromkeys(chosen)))

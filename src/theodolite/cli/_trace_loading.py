@@ -1,0 +1,101 @@
+"""What the commands of ``theodolite trace`` share: their options, and reading data, traces and verdicts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, cast, get_args
+
+import typer
+
+from theodolite.errors import UsageError
+from theodolite.trace import (
+    Episode,
+    JudgedTrace,
+    Problem,
+    ScoreOptions,
+    Trace,
+    Verifier,
+    judge,
+    open_verifier,
+    read_episodes,
+    read_traces,
+    with_claims,
+)
+from theodolite.trace.metrics import HANDLINGS, Handling, NoisyVerifier
+
+Traces = Annotated[Path, typer.Option("--traces", metavar="FILE", help="Traces in a JSONL file.")]
+VerifierName = Annotated[
+    str,
+    typer.Option(
+        "--verifier", metavar="NAME", help="Who judges, such as annotation; see `theodolite verifiers list`."
+    ),
+]
+HandlingName = Annotated[
+    str,
+    typer.Option(
+        "--unverifiable", metavar="|".join(HANDLINGS), help="What a claim that cannot be judged counts."
+    ),
+]
+Granularity = Annotated[
+    str,
+    typer.Option(
+        "--claims",
+        metavar="whole|every",
+        help="Count the largest claims only (the paper), or every small one.",
+    ),
+]
+Hedges = Annotated[
+    str,
+    typer.Option(
+        "--guesses", metavar="abstract|stated", help="Guesses cannot be judged, or are judged as if stated."
+    ),
+]
+
+
+def options_of(verifier: str, handling: str, granularity: str, hedges: str, seed: int) -> ScoreOptions:
+    """Checks the words and makes the options."""
+    for name, value, allowed in (
+        ("--unverifiable", handling, get_args(Handling)),
+        ("--claims", granularity, ("whole", "every")),
+        ("--guesses", hedges, ("abstract", "stated")),
+    ):
+        if value not in allowed:
+            raise UsageError(f"{name} takes {' or '.join(allowed)}, not {value!r}")
+    return ScoreOptions(
+        verifier,
+        cast("Handling", handling),
+        "every" if granularity == "every" else "whole",
+        "as stated" if hedges == "stated" else "abstract",
+        seed=seed,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Loaded:
+    """Episodes and traces read, claims extracted, verdicts given, and what was wrong on the way."""
+
+    judged: list[JudgedTrace]
+    traces: list[Trace]
+    episodes: dict[str, Episode]
+    problems: list[Problem]
+    verifier: Verifier
+
+
+def load_judged(data: Path, traces: Path, options: ScoreOptions, noise: float = 0.0) -> Loaded:
+    """Does all of that."""
+    episode_set = read_episodes(data)
+    episodes = {episode.id: episode for episode in episode_set.episodes}
+    read, problems = read_traces(traces, episodes)
+    claimed = with_claims(read)
+    verifier: Verifier = open_verifier(options.verifier)
+    if noise:
+        verifier = NoisyVerifier(verifier, noise, options.seed)
+    judged = judge(claimed, episodes, verifier, hedges=options.hedges)
+    told = [
+        *episode_set.problems,
+        *problems,
+        *(Problem(trace.episode, problem) for trace in claimed for problem in trace.problems),
+        *(Problem(trace.trace.episode, trace.failure) for trace in judged if trace.failure),
+    ]
+    return Loaded(judged, claimed, episodes, told, verifier)

@@ -1,0 +1,98 @@
+"""Each episode once per prompt style: what a model is asked, and what scoring needs to know of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Literal, TypeAlias
+
+from theodolite.errors import UsageError
+from theodolite.trace._episode import Episode
+from theodolite.trace._prompts import Style, frame_label, trace_prompt
+from theodolite.types import Item, Message, Picture, Request
+
+Wording: TypeAlias = Literal["original", "paraphrased"]
+"""Whether the task is put as it stands, or in other words: the language side of the counter-causal control."""
+
+_OTHER_WORDS = (
+    "Looking at the frames above, I would like to know this: {}",
+    "Please settle the following from what you can see. {}",
+    "Here is what has to be found out. {}",
+)
+
+
+def plan_traces(
+    episodes: Sequence[Episode],
+    *,
+    styles: Sequence[Style] = ("structured",),
+    wordings: Sequence[Wording] = ("original",),
+    max_frames: int | None = None,
+    max_tokens: int = 1024,
+) -> Iterator[Item]:
+    """The items of a run, episode by episode.
+
+    Args:
+        episodes: those without pictures cannot be asked about, and are left out.
+        styles: of the prompt.
+        wordings: of the task.
+        max_frames: show at most so many, evenly spaced; they keep their numbers.
+        max_tokens: the longest answer.
+    """
+    shown = [episode for episode in episodes if any(frame.picture is not None for frame in episode.frames)]
+    if not shown:
+        raise UsageError(
+            "none of the episodes has pictures to show; `theodolite trace verify` judges existing traces"
+        )
+    for episode in shown:
+        for style in styles:
+            for wording in wordings:
+                yield _item(episode, style, wording, max_frames, max_tokens)
+
+
+def _item(episode: Episode, style: Style, wording: Wording, max_frames: int | None, max_tokens: int) -> Item:
+    task = episode.task if wording == "original" else paraphrase(episode.task, episode.id)
+    content: list[str | Picture] = []
+    for index in _chosen(episode, max_frames):
+        frame = episode.frames[index]
+        if frame.picture is not None:
+            content += [frame_label(index, frame.time_s), frame.picture]
+    content.append(trace_prompt(task, style=style, options=episode.options))
+    name = f"{episode.id}/{style}" + ("" if wording == "original" else f"/{wording}")
+    return Item(
+        name=name,
+        request=Request(
+            (Message.user(*content),),
+            max_tokens=max_tokens,
+            ref=episode.id if style == "structured" and wording == "original" else name,
+            hint={
+                "gold": str(episode.meta.get("oracle", episode.answer)),
+                "answer": episode.answer,
+                "episode": episode.id,
+            },
+        ),
+        meta={
+            "episode": episode.id,
+            "style": style,
+            "wording": wording,
+            "cluster": episode.unit,
+            "gold": episode.answer,
+        },
+    )
+
+
+def _chosen(episode: Episode, most: int | None) -> list[int]:
+    """At most so many frames, evenly spaced, the first and the last among them."""
+    n = len(episode.frames)
+    if most is None or n <= most:
+        return list(range(n))
+    if most == 1:
+        return [n // 2]
+    return sorted({round(i * (n - 1) / (most - 1)) for i in range(most)})
+
+
+def paraphrase(task: str, key: str) -> str:
+    """The same task in other words; which, depends on `key` alone.
+
+    >>> paraphrase("Which ball is red?", "e1").endswith("Which ball is red?")
+    True
+    """
+    return _OTHER_WORDS[sum(key.encode()) % len(_OTHER_WORDS)].format(task)

@@ -1,0 +1,271 @@
+"""Scores a run of traces: reads the stored answers, judges them, and gives every figure. Never calls a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from theodolite import stats
+from theodolite.errors import UsageError
+from theodolite.runs import Parsed, Result, Run
+from theodolite.trace._claims import Trace, Verifier
+from theodolite.trace._consistency import TAU, Consistency, consistency_of
+from theodolite.trace._counterfactual import INVERSIONS, RandomLabels, counterfactual, random_trace
+from theodolite.trace._dataset import Problem, read_episodes
+from theodolite.trace._episode import Episode
+from theodolite.trace._extract import EXTRACTOR
+from theodolite.trace._grounding import Grounding, Handling, grounding, paired, trace_sgr
+from theodolite.trace._judging import Granularity, Hedges, JudgedTrace, judge, open_verifier
+from theodolite.trace._reading import read_trace, with_claims
+from theodolite.trace._reliance import Reliance, SensitivityCell, edited_pair, reliance, sensitivity
+from theodolite.trace._robustness import CounterCausal, Verbosity, counter_causal, verbosity
+from theodolite.trace._steps import STEP_READER
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreOptions:
+    """How traces are judged and counted."""
+
+    verifier: str = "annotation"
+    handling: Handling = "exclude"
+    granularity: Granularity = "whole"
+    hedges: Hedges = "abstract"
+    tau: float = TAU
+    seed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """A set of traces that should score badly, against the real ones."""
+
+    name: str
+    sgr: stats.Estimate | None
+    fall: stats.Estimate | None
+    """SGR of the real traces minus that of these, over the same episodes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The traces of one prompt style on one split."""
+
+    style: str
+    split: str
+    grounding: Grounding
+    consistency: Consistency | None
+    seconds: float | None
+    """Mean time of an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class TraceScore:
+    """Everything that a run tells."""
+
+    model: str
+    verifier: str
+    parser: str
+    groups: tuple[Group, ...]
+    controls: tuple[Control, ...]
+    """Of the first style, in distribution."""
+    reliance: Reliance | None
+    """None where the data hold no edited episodes."""
+    sensitivity: tuple[SensitivityCell, ...]
+    counter_causal: CounterCausal | None
+    """None without paraphrased tasks."""
+    verbosity: Verbosity
+    refused: int
+    failed: int
+    pending: int
+    problems: tuple[Problem, ...]
+    """What was wrong with data and traces, item by item."""
+
+    def as_json(self) -> dict[str, Any]:
+        """The score as plain JSON."""
+        return {"instrument": "trace", "step_reader": STEP_READER, "extractor": EXTRACTOR, **asdict(self)}
+
+
+def score_traces(
+    run: Run, *, data: str | Path | None = None, options: ScoreOptions | None = None
+) -> TraceScore:
+    """Reads, judges and measures the answers of a run; keeps readings and scores in it.
+
+    Args:
+        run: opened for writing.
+        data: the episodes, if they are no longer where the run found them.
+        options: how to judge and count.
+    """
+    options = options or ScoreOptions()
+    if run.info.instrument != "trace":
+        raise UsageError(f"{run.folder} is a run of {run.info.instrument}, not of trace")
+    episode_set = read_episodes(Path(data or str(run.info.settings["data"])))
+    episodes = {episode.id: episode for episode in episode_set.episodes}
+    verifier = open_verifier(options.verifier)
+    results = list(run.results())
+    answered, problems = _answered(results, episodes)
+    claimed = with_claims([trace for _, trace in answered])
+    asked = [(result, trace) for (result, _), trace in zip(answered, claimed, strict=True)]
+    run.write_parsed(
+        Parsed(
+            result.item.id, STEP_READER, "parsed" if not trace.is_lower_bound else "no steps", trace.answer
+        )
+        for result, trace in asked
+    )
+    score = _score(run.info.model, asked, episodes, verifier, options)
+    statuses = [result.record.response.status if result.record else "pending" for result in results]
+    final = TraceScore(
+        **score,
+        refused=statuses.count("refused"),
+        failed=statuses.count("failed"),
+        pending=statuses.count("pending"),
+        problems=(*episode_set.problems, *problems),
+    )
+    run.write_scores(final.as_json())
+    return final
+
+
+def _answered(
+    results: Sequence[Result], episodes: Mapping[str, Episode]
+) -> tuple[list[tuple[Result, Trace]], list[Problem]]:
+    found, problems = [], []
+    for result in results:
+        episode = episodes.get(str(result.item.meta["episode"]))
+        if result.record is None or not result.record.response.is_answered:
+            continue
+        if episode is None:
+            problems.append(Problem(result.item.name, "its episode is no longer in the data"))
+            continue
+        response = result.record.response
+        style, model = str(result.item.meta["style"]), ""
+        trace = read_trace(response.text, episode, style=style, model=model, reasoning=response.reasoning)
+        problems.extend(Problem(result.item.name, problem) for problem in trace.problems)
+        found.append((result, trace))
+    return found, problems
+
+
+def _score(
+    model: str,
+    asked: Sequence[tuple[Result, Trace]],
+    episodes: Mapping[str, Episode],
+    verifier: Verifier,
+    options: ScoreOptions,
+) -> dict[str, Any]:
+    from theodolite.trace._language import open_parser
+
+    plain = [(r, t) for r, t in asked if r.item.meta.get("wording") == "original"]
+    own = [(r, t) for r, t in plain if episodes[t.episode].edit is None]
+    styles = list(dict.fromkeys(t.style for _, t in own))
+    groups = [
+        _group(
+            [(r, t) for r, t in own if t.style == style and episodes[t.episode].split == split],
+            episodes,
+            verifier,
+            options,
+        )
+        for style in styles
+        for split in ("in-distribution", "ood")
+        if any(t.style == style and episodes[t.episode].split == split for _, t in own)
+    ]
+    first = [t for _, t in own if styles and t.style == styles[0]]
+    judged = judge(first, episodes, verifier, hedges=options.hedges)
+    pairs = _edited(plain, styles[0] if styles else "", episodes, verifier)
+    return {
+        "model": model,
+        "verifier": verifier.name,
+        "parser": open_parser().name,
+        "groups": tuple(groups),
+        "controls": tuple(controls(judged, episodes, verifier, options)),
+        "reliance": reliance(pairs, handling=options.handling, seed=options.seed) if pairs else None,
+        "sensitivity": tuple(sensitivity(pairs, handling=options.handling, seed=options.seed))
+        if pairs
+        else (),
+        "counter_causal": _two_way(asked, judged, pairs, episodes, verifier, options),
+        "verbosity": verbosity(judged, handling=options.handling, seed=options.seed),
+    }
+
+
+def _group(
+    rows: Sequence[tuple[Result, Trace]],
+    episodes: Mapping[str, Episode],
+    verifier: Verifier,
+    options: ScoreOptions,
+) -> Group:
+    traces = [trace for _, trace in rows]
+    judged = judge(traces, episodes, verifier, hedges=options.hedges)
+    times = [r.record.response.seconds for r, _ in rows if r.record is not None]
+    return Group(
+        traces[0].style,
+        episodes[traces[0].episode].split,
+        grounding(judged, handling=options.handling, granularity=options.granularity, seed=options.seed),
+        consistency_of(traces, episodes, verifier, tau=options.tau, seed=options.seed),
+        sum(times) / len(times) if times else None,
+    )
+
+
+def controls(
+    judged: Sequence[JudgedTrace], episodes: Mapping[str, Episode], verifier: Verifier, options: ScoreOptions
+) -> list[Control]:
+    """Counterfactual and random traces of the same episodes, judged the same way."""
+    real = [
+        trace
+        for trace in judged
+        if not trace.failure and episodes[trace.trace.episode].split == "in-distribution"
+    ]
+    labels = RandomLabels(list(episodes.values()))
+    made: list[tuple[str, list[Trace]]] = [
+        (
+            inversion,
+            [
+                counterfactual(t.trace, inversion, episode=episodes[t.trace.episode], seed=options.seed)
+                for t in real
+            ],
+        )
+        for inversion in INVERSIONS
+    ]
+    made.append(
+        ("random", [random_trace(episodes[t.trace.episode], labels, seed=options.seed) for t in real])
+    )
+    found = []
+    for name, traces in made:
+        false = judge(with_claims(traces), episodes, verifier, hedges=options.hedges)
+        sgr = grounding(
+            false, handling=options.handling, granularity=options.granularity, seed=options.seed
+        ).sgr
+        rates = [
+            [trace_sgr(t, handling=options.handling, granularity=options.granularity) for t in side]
+            for side in (real, false)
+        ]
+        found.append(Control(name, sgr, paired(real, rates[0], rates[1], seed=options.seed)))
+    return found
+
+
+def _edited(
+    rows: Sequence[tuple[Result, Trace]], style: str, episodes: Mapping[str, Episode], verifier: Verifier
+) -> list[Any]:
+    """Each edited episode's trace beside that of the episode it was made from."""
+    by_episode = {trace.episode: trace for _, trace in rows if trace.style == style}
+    pairs = []
+    for name, trace in by_episode.items():
+        edit = episodes[name].edit
+        if edit is not None and edit.base in by_episode and edit.base in episodes:
+            pairs.append(
+                edited_pair(by_episode[edit.base], trace, (episodes[edit.base], episodes[name]), verifier)
+            )
+    return pairs
+
+
+def _two_way(
+    asked: Sequence[tuple[Result, Trace]],
+    judged: Sequence[JudgedTrace],
+    pairs: Sequence[Any],
+    episodes: Mapping[str, Episode],
+    verifier: Verifier,
+    options: ScoreOptions,
+) -> CounterCausal | None:
+    before = {trace.trace.episode: trace for trace in judged}
+    other = [t for r, t in asked if r.item.meta.get("wording") == "paraphrased" and t.episode in before]
+    if not other:
+        return None
+    after = judge(other, episodes, verifier, hedges=options.hedges)
+    visual = [(pair.before, pair.after_old) for pair in pairs if pair.edit.is_relevant]
+    return counter_causal(visual, [(before[t.trace.episode], t) for t in after], seed=options.seed)

@@ -1,0 +1,305 @@
+"""From a model to figures, through the program: runs, existing traces, people's labels; and bad input of every kind."""
+
+import json
+import shutil
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from trace_world import drawn, make_episode
+
+from theodolite import trace
+from theodolite.cli import main
+from theodolite.errors import UsageError
+from theodolite.runs import Run
+from theodolite.trace import Edit
+from theodolite.trace._plan import plan_traces
+
+
+def edited(base, family):
+    """The same episode with the first thing on the other side, or with nothing changed that matters."""
+    frames = []
+    for frame in base.frames:
+        first, *rest = frame.objects
+        if family == "position":
+            first = replace(first, box=first.box.moved(100 - first.box.x0 - first.box.x1, 0))
+        objects = (first, *rest)
+        frames.append(replace(frame, objects=objects, picture=drawn(objects)))
+    sides = ["left" if f.objects[0].box.x0 < 45 else "right" for f in frames]
+    lines = str(base.meta["oracle"]).splitlines()
+    said = [
+        line.replace(" left ", f" {s} ").replace(" right ", f" {s} ")
+        for line, s in zip(lines, sides, strict=False)
+    ]
+    oracle = "\n".join([*said, f"Final answer: {sides[-1]}"])
+    return replace(
+        base,
+        id=f"{base.id}-{family}",
+        frames=tuple(frames),
+        answer=sides[-1],
+        edit=Edit(base.id, family, 0.5, ("a",)),
+        cluster=base.id,
+        meta={"oracle": oracle},
+    )
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    own = [make_episode(seed) for seed in range(8)]
+    other = [make_episode(seed, split="ood", prefix="o") for seed in range(20, 26)]
+    edits = [edited(episode, family) for episode in own for family in ("position", "irrelevant")]
+    return trace.write_episodes([*own, *other, *edits], tmp_path_factory.mktemp("data"))
+
+
+@pytest.fixture(scope="module")
+def traces(data, tmp_path_factory):
+    file = tmp_path_factory.mktemp("traces") / "traces.jsonl"
+    episodes = trace.read_episodes(data).episodes
+    rows = [
+        {"episode": e.id, "text": str(e.meta["oracle"]), "model": "oracle"}
+        for e in episodes
+        if e.edit is None
+    ]
+    file.write_text("\n".join(map(json.dumps, rows)))
+    return file
+
+
+def run_json(capsys, *words):
+    capsys.readouterr()
+    status = main([*map(str, words), "--json"])
+    shown = capsys.readouterr()
+    assert status in {0, 1}, shown.err
+    return json.loads(shown.out)
+
+
+def test_a_run_of_the_oracle(data, tmp_path, capsys):
+    out = tmp_path / "run"
+    found = run_json(
+        capsys,
+        "trace",
+        "run",
+        "--model",
+        "scripted:oracle",
+        "--data",
+        data,
+        "--out",
+        out,
+        "--styles",
+        "structured,lite",
+        "--paraphrase",
+    )
+    groups = {(g["style"], g["split"]): g for g in found["groups"]}
+    assert set(groups) == {(s, d) for s in ("structured", "lite") for d in ("in-distribution", "ood")}
+    first = groups["structured", "in-distribution"]
+    assert first["grounding"]["sgr"]["value"] >= 0.98
+    assert first["grounding"]["hr"]["value"] <= 0.02
+    assert first["grounding"]["accuracy"]["value"] == 1.0
+    assert first["consistency"]["tcs_aware"]["value"] == 1.0
+    falls = {c["name"]: c["fall"]["value"] for c in found["controls"]}
+    assert min(falls[name] for name in ("spatial", "entity", "temporal")) > 0.26
+    assert {c["name"]: c["sgr"]["value"] for c in found["controls"]}["random"] < 0.25
+    assert found["reliance"]["vrs_sound"]["value"] > 3
+    assert found["reliance"]["n_pairs"] == 16
+    assert found["counter_causal"]["language_sgr"]["value"] == 0.0
+    assert found["counter_causal"]["visual_sgr"]["value"] < -0.5
+    assert (found["failed"], found["refused"], found["pending"]) == (0, 0, 0)
+    again = run_json(capsys, "trace", "score", out)
+    assert again["groups"] == found["groups"]
+    with Run.open(out) as run:
+        assert run.scores()["groups"] == json.loads(json.dumps(found["groups"]))
+        assert {result.item.meta["wording"] for result in run.results()} == {"original", "paraphrased"}
+
+
+def test_a_guesser_and_a_model_without_steps(data, tmp_path, capsys):
+    found = run_json(
+        capsys, "trace", "run", "--model", "scripted:guesser", "--data", data, "--out", tmp_path / "g"
+    )
+    assert all(g["grounding"]["is_lower_bound"] for g in found["groups"])
+    assert found["reliance"]["vrs_sound"] is None or found["reliance"]["vrs_sound"]["value"] == 0.0
+    refused = run_json(
+        capsys, "trace", "run", "--model", "scripted:refuser", "--data", data, "--out", tmp_path / "r"
+    )
+    assert refused["refused"] == 30
+    assert refused["groups"] == []
+
+
+def test_a_real_model_end_to_end(data, tmp_path, capsys, tiny_llava):
+    words = (
+        "trace",
+        "run",
+        "--model",
+        f"hf:{tiny_llava}",
+        "--data",
+        data,
+        "--out",
+        tmp_path / "t",
+        "--max-frames",
+        "2",
+    )
+    found = run_json(capsys, *words, "--max-tokens", "8", "--limit", "2")
+    assert found["pending"] == 28
+    assert found["failed"] == 0
+
+
+def test_predicting_from_runs(data, tmp_path, capsys):
+    """Four runs that differ in their scores alone: grounding and retention rise together."""
+    first = tmp_path / "first"
+    run_json(capsys, "trace", "run", "--model", "scripted:oracle", "--data", data, "--out", first)
+    runs = []
+    for i in range(4):
+        folder = shutil.copytree(first, tmp_path / f"run{i}")
+        score = json.loads((folder / "scores.json").read_text())
+        score["model"] = f"model-{i}"
+        for group in score["groups"]:
+            value = 0.5 + 0.1 * i
+            group["grounding"]["sgr"]["value"] = value
+            group["grounding"]["accuracy"]["value"] = (
+                0.8 if group["split"] == "in-distribution" else 0.8 * value
+            )
+        (folder / "scores.json").write_text(json.dumps(score))
+        runs.append(folder)
+    found = run_json(capsys, "trace", "predict", *runs)
+    law = [
+        a for a in found["prediction"]["associations"] if (a["predictor"], a["retention"]) == ("sgr", "ratio")
+    ]
+    assert law[0]["r"]["value"] == pytest.approx(1.0)
+    assert (law[0]["scope"], law[0]["n_models"]) == ("toy", 4)
+    assert [row["condition"] for row in found["robustness"]] == ["structured"]
+    (runs[0] / "scores.json").unlink()
+    assert main(["trace", "predict", *map(str, runs)]) == 2
+    assert "trace score" in capsys.readouterr().err
+    assert main(["trace", "predict", *map(str, runs[2:])]) == 2
+    assert "three models" in capsys.readouterr().err
+
+
+def test_verify_needs_no_model(data, traces, capsys):
+    found = run_json(capsys, "trace", "verify", "--data", data, "--traces", traces, "--show", 1)
+    assert found["grounding"]["sgr"]["value"] >= 0.98
+    assert found["grounding"]["n_traces"] == 14
+    assert found["traces"][0]["steps"][0]["verdicts"][0]["label"] == "supported"
+    noisy = run_json(capsys, "trace", "verify", "--data", data, "--traces", traces, "--noise", 0.3)
+    assert noisy["grounding"]["sgr"]["value"] < 0.9
+    assert main(["trace", "verify", "--data", str(data), "--traces", str(traces), "--show", "1"]) == 0
+    shown = capsys.readouterr().out
+    assert "supported: spatial" in shown
+    assert "TCS, contradiction-aware" in shown
+
+
+def test_bad_traces_are_told_one_by_one(data, traces, tmp_path, capsys):
+    file = tmp_path / "bad.jsonl"
+    rows = [
+        {"episode": "e0", "text": "Step 1 (frame 77): A ball.\nStep 2: A cube."},
+        {"episode": "e1", "text": "\n".join(f"Step {i}: A ball." for i in range(10_000))},
+        {"episode": "e2", "text": "   "},
+        {"episode": "gone", "text": "A ball."},
+    ]
+    file.write_text("\n".join([*map(json.dumps, rows), "{", traces.read_text().splitlines()[0]]))
+    found = run_json(capsys, "trace", "verify", "--data", data, "--traces", file)
+    reasons = " | ".join(problem["reason"] for problem in found["problems"])
+    for told in ("frame 77", "10000 steps", "no episode 'gone'", "has no steps"):
+        assert told in reasons
+    assert found["grounding"]["n_traces"] == 4
+
+
+def test_a_broken_picture_fails_alone(tmp_path, capsys):
+    folder = trace.write_episodes([make_episode(seed) for seed in range(3)], tmp_path / "data")
+    lines = (folder / "episodes.jsonl").read_text().splitlines()
+    name = json.loads(lines[1])["frames"][0]["picture"]
+    (folder / name).write_bytes(b"no picture")
+    status = main(
+        [
+            "trace",
+            "run",
+            "--model",
+            "scripted:looker",
+            "--data",
+            str(folder),
+            "--out",
+            str(tmp_path / "r"),
+            "--json",
+        ]
+    )
+    found = json.loads(capsys.readouterr().out)
+    assert status in {0, 1}
+    assert found["groups"][0]["grounding"]["n_traces"] >= 2
+
+
+def test_labels_by_two_people(data, traces, tmp_path, capsys):
+    file = tmp_path / "labels.jsonl"
+    run_json(
+        capsys, "trace", "annotate", "export", "--data", data, "--traces", traces, "--out", file, "--n", 30
+    )
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    assert len(rows) == 30
+    assert {row["label"] for row in rows} == {""}
+    assert "verdict" not in rows[0]
+    rng = np.random.default_rng(0)
+    people = []
+    for name, errors in (("anna", 0.0), ("ben", 0.2)):
+        labels = ["unsupported" if rng.random() < errors else "supported" for _ in rows]
+        person = tmp_path / f"{name}.jsonl"
+        person.write_text(
+            "\n".join(json.dumps(row | {"label": label}) for row, label in zip(rows, labels, strict=True))
+        )
+        people.append((person, labels))
+    found = run_json(
+        capsys, "trace", "annotate", "score", *(p for p, _ in people), "--data", data, "--traces", traces
+    )
+    share = people[1][1].count("supported") / 30
+    assert found["people"][0]["sgr"]["value"] == 1.0
+    assert found["people"][1]["sgr"]["value"] == pytest.approx(share)
+    assert found["people"][1]["hr"]["value"] == pytest.approx(1 - share)
+    assert found["agreement"]["value"] == pytest.approx(share)
+    assert found["kappa"]["value"] == pytest.approx(0.0)
+    assert found["people"][0]["agreement"]["value"] == 1.0
+    people[0][0].write_text(json.dumps(rows[0] | {"label": "perhaps"}))
+    with pytest.raises(UsageError, match="no label"):
+        trace.score_labels([people[0][0]])
+
+
+def test_tau_noise_and_agreement_are_commands(data, traces, tmp_path, capsys):
+    pairs = tmp_path / "pairs.jsonl"
+    rows = [("A red cup.", "There is a red cup.", True), ("A red cup.", "A dog runs.", False)] * 3
+    pairs.write_text("\n".join(json.dumps({"first": a, "second": b, "same": s}) for a, b, s in rows))
+    assert run_json(capsys, "trace", "calibrate", pairs)["n_same"] == 3
+    rates = run_json(capsys, "trace", "noise", "--data", data, "--traces", traces, "--rates", "0,0.4")
+    assert rates[0]["sgr"]["value"] > rates[1]["sgr"]["value"]
+    assert (
+        main(["trace", "agree", "--data", str(data), "--traces", str(traces), "--verifiers", "annotation"])
+        == 2
+    )
+    assert run_json(capsys, "trace", "claims", "--traces", traces)["claims"] > 50
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("run", "--model", "scripted:oracle", "--data", "DATA", "--out", "OUT", "--styles", "poetic"),
+        ("run", "--model", "scripted:oracle", "--data", "DATA", "--out", "OUT", "--verifier", "nobody"),
+        ("verify", "--data", "DATA", "--traces", "DATA/gone.jsonl"),
+        ("verify", "--data", "DATA", "--traces", "TRACES", "--unverifiable", "ignore"),
+        ("predict",),
+        ("predict", "--paper", "--table", "x.csv"),
+    ],
+)
+def test_wrong_words_are_refused_in_a_sentence(words, data, traces, tmp_path, capsys):
+    table = {"DATA": str(data), "OUT": str(tmp_path / "o"), "TRACES": str(traces)}
+    assert main(["trace", *(table.get(w, w.replace("DATA", str(data))) for w in words)]) == 2
+    assert capsys.readouterr().err.startswith("error: ")
+
+
+def test_episodes_without_pictures_cannot_be_asked_about():
+    bare = trace.Episode("e", "?", (trace.Frame(0.0),))
+    with pytest.raises(UsageError, match="trace verify"):
+        list(plan_traces([bare]))
+
+
+def test_frames_that_are_left_out_keep_their_numbers():
+    episode = make_episode(1, n_frames=9)
+    items = list(plan_traces([episode], max_frames=3))
+    labels = [
+        part
+        for part in items[0].request.messages[0].content
+        if isinstance(part, str) and part.startswith("Frame")
+    ]
+    assert labels == ["Frame 1 (0 s):", "Frame 5 (4 s):", "Frame 9 (8 s):"]
