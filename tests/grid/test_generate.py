@@ -162,6 +162,9 @@ def test_a_comparisons_bag_of_words_knows_nothing():
             batch = generate(key, 3000, preset="sound", density=density, seed=4)
             opinion = bag_of_words(batch.world, batch.cells, batch.questions)
             assert mutual_information(opinion, batch.answer, n_permutations=199, seed=0).corrected < 0.003
+            for truth in (batch.world.yes, batch.world.yes + 1):
+                said_yes = (opinion[batch.answer == truth] == batch.world.yes).mean()
+                assert abs(said_yes - 0.5) < 5 * np.sqrt(0.25 / 1400)
 
 
 def test_directions_are_drawn_without_replacement():

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from theodolite.errors import UsageError
-from theodolite.grid import BUCKET_KEYS, ROLES, SOUND, World, generate
+from theodolite.grid import BUCKET_KEYS, GUARANTEES, ROLES, SOUND, World, generate
 from theodolite.grid.truth import (
     PARTS,
     cell_mask,
@@ -19,12 +19,14 @@ from theodolite.grid.truth import (
     phrase_spans,
     pixel_mask,
     read_cells,
+    regions_of,
     remove_roles,
     render,
     replace_objects,
     safe_changes,
     scene_objects,
     swap_directions,
+    with_cells,
     word_roles,
 )
 
@@ -221,3 +223,52 @@ def test_objects_move_only_into_empty_cells():
     full = np.flatnonzero(one.cells[0])
     with pytest.raises(UsageError, match="empty"):
         move_objects(one, full[:1], full[1:2])
+
+
+def comparison(wanted):
+    """The first comparison answered yes with at least `wanted` targets more in the first group."""
+    scenes = generate("CMP-F0-D2", 300, preset="sound", seed=5)
+    first, second = ((scenes.roles == role).sum(axis=1) for role in (5, 6))
+    row = int(np.flatnonzero(first - second >= wanted)[0])
+    return scenes.take(slice(row, row + 1))
+
+
+def without(one, side, *, keep):
+    """A comparison with only `keep` look-alikes of one group left; the others are removed."""
+    phrase = grid_plain.groups_of(one.text(0))[side][0]
+    alike = [
+        r * 5 + c
+        for *kind, r, c in grid_plain.objects_of(one, 0)
+        if grid_plain.fits((*kind, r, c), phrase) and one.roles[0, r * 5 + c] == 7
+    ]
+    cells = one.cells.copy()
+    cells[0, alike[keep:]] = 0
+    return with_cells(one, cells)
+
+
+def test_a_comparison_is_guaranteed_only_if_every_region_is_occupied_and_every_drop_misleads():
+    one = comparison(2)
+    assert GUARANTEES[one.guarantee[0]] == "full"
+    empty = without(
+        one, 0, keep=0
+    )  # the larger group: dropping its anchor never misleads, but its region must be held
+    assert GUARANTEES[empty.guarantee[0]] == "partial"
+    weak = without(one, 1, keep=1)  # held, but one look-alike is not enough to turn a lead of two
+    text = weak.text(0)
+    assert grid_plain.answer(grid_plain.objects_of(weak, 0), text, drop=1) == "yes"
+    assert GUARANTEES[weak.guarantee[0]] == "partial"
+
+
+@pytest.mark.parametrize(
+    "key", [key for key in BUCKET_KEYS if generate(key, 1, seed=0).questions.directions.any()]
+)
+@pytest.mark.parametrize("density", ["sparse", "dense"])
+def test_no_confuser_region_is_empty_or_taken_up_by_anchors(key, density):
+    """Even where there are too few objects to occupy all of them."""
+    scenes = generate(key, 1500, density=density, seed=4)
+    n_anchors = int((scenes.questions.directions[0] > 0).sum())
+    regions = regions_of(scenes)
+    has_room = ~np.isin(scenes.roles, [1, 2, 3, 4])[:, None]
+    assert (regions.confusers[:, :n_anchors] & has_room).any(axis=2).all()
+    assert not regions.confusers[:, n_anchors:].any()
+    assert regions.valid.any(axis=2).all()
