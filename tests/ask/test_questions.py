@@ -1,5 +1,6 @@
 import json
 from collections import Counter
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -112,3 +113,18 @@ def test_real_pictures_are_read(shared_data):
     from theodolite.types import Picture
 
     assert all(min(Picture.from_path(path).size) > 100 for path in images[:10])
+
+
+def test_ids_of_any_kind_keep_their_pictures_apart_and_in_the_folder(tmp_path):
+    ids = ["../../escaped", "/etc/x", "q", "q-1", "a/b", "", "ü", ".hidden", "x" * 300, "q.png"]
+    made = [replace(q, id=name) for q, name in zip(make_squares(len(ids)), ids, strict=True)]
+    made[2] = replace(made[2], pictures=(*made[2].pictures, *made[0].pictures))
+    before = set(tmp_path.rglob("*"))
+    write_questions([q for q in made if q.id], tmp_path / "deep" / "data")
+    assert {path.relative_to(tmp_path).parts[0] for path in set(tmp_path.rglob("*")) - before} == {"deep"}
+    assert {path.name for path in (tmp_path / "deep").iterdir()} == {"data"}
+    found = {q.id: q for q in read_questions(tmp_path / "deep" / "data")}
+    for one in made:
+        if one.id:
+            for mine, theirs in zip(one.pictures, found[one.id].pictures, strict=True):
+                assert np.array_equal(mine.pixels(), theirs.pixels())

@@ -5,8 +5,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from plans import Counting, items
-from theodolite.errors import StorageError
-from theodolite.runs import LocalEngine, MeasureOptions, Parsed, Run, export_run, measure
+from theodolite.errors import StorageError, UsageError
+from theodolite.runs import LocalEngine, MeasureOptions, Parsed, Run, _export, export_run, measure
 from theodolite.types import Choice, Item, Record, Request, Response
 
 
@@ -60,3 +60,31 @@ def test_a_place_that_cannot_be_written_is_named(run, tmp_path):
     for kind in ("parquet", "csv", "json"):
         with pytest.raises(StorageError, match="nowhere"):
             export_run(run, tmp_path / "nowhere" / "x", kind=kind)
+
+
+@pytest.mark.parametrize("name", ["measured.sqlite", "run.json", "scores.json", "lock", "pictures/x.png"])
+@pytest.mark.parametrize("linked", [False, True])
+def test_an_export_never_overwrites_the_run(run, tmp_path, name, linked):
+    folder = run.folder
+    if linked:
+        folder = tmp_path / "link"
+        folder.symlink_to(run.folder)
+    before = sorted((path, path.read_bytes()) for path in run.folder.iterdir() if path.is_file())
+    with pytest.raises(UsageError, match="a file of the run itself"):
+        export_run(run, folder / name, kind="json")
+    assert sorted((path, path.read_bytes()) for path in run.folder.iterdir() if path.is_file()) == before
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv", "json"])
+def test_an_export_that_fails_leaves_the_old_file(run, tmp_path, monkeypatch, kind):
+    path = tmp_path / "out"
+    path.write_text("old")
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(_export, "_write_json_lines" if kind == "json" else "_write_table", full)
+    with pytest.raises(StorageError, match="No space left"):
+        export_run(run, path, kind=kind)
+    assert path.read_text() == "old"
+    assert [each.name for each in tmp_path.iterdir() if each.name.startswith(".")] == []

@@ -298,3 +298,29 @@ def test_a_stranger_s_database_is_not_touched(tmp_path, info):
     with pytest.raises(StorageError, match="not one of Theodolite's"):
         Run.start(tmp_path, info)
     assert (tmp_path / "measured.sqlite").read_bytes() == before
+
+
+@pytest.mark.parametrize("kind", ["symbolic link", "hard link", "pipe"])
+def test_a_lock_that_leads_elsewhere_destroys_nothing(tmp_path, info, kind):
+    (tmp_path / "run").mkdir()
+    precious, lock = tmp_path / "precious", tmp_path / "run" / "lock"
+    precious.write_text("precious")
+    if kind == "symbolic link":
+        lock.symlink_to(precious)
+    elif kind == "hard link":
+        lock.hardlink_to(precious)
+    else:
+        os.mkfifo(lock)
+    with pytest.raises(StorageError, match="lock"):
+        Run.start(tmp_path / "run", info)
+    assert precious.read_text() == "precious"
+
+
+def test_a_link_in_the_place_of_a_file_to_come_destroys_nothing(tmp_path, info):
+    precious = tmp_path / "precious"
+    precious.write_text("precious")
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / f".run.json.{os.getpid()}").symlink_to(precious)
+    Run.start(tmp_path / "run", info).__exit__()
+    assert precious.read_text() == "precious"
+    assert not (tmp_path / "run" / "run.json").is_symlink()

@@ -7,6 +7,7 @@ One object a line: ``{"id": "q1", "question": "Where is the cup?", "answer": "le
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from theodolite.errors import UsageError
-from theodolite.types import Picture
+from theodolite.types import Picture, content_hash
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +92,7 @@ def write_questions(questions: Iterable[Question], folder: str | Path) -> Path:
             for question in questions:
                 names = []
                 for i, picture in enumerate(question.pictures):
-                    name = f"{question.id}{f'-{i}' if i else ''}.{picture.media_type.partition('/')[2]}"
+                    name = f"{_file_name(question.id, i)}.{picture.media_type.partition('/')[2]}"
                     (pictures / name).write_bytes(picture.read())
                     names.append(f"pictures/{name}")
                 row = {
@@ -106,6 +107,16 @@ def write_questions(questions: Iterable[Question], folder: str | Path) -> Path:
     except OSError as error:
         raise UsageError(f"cannot write the questions into {folder}: {error.strerror}") from error
     return path
+
+
+def _file_name(question: str, i: int) -> str:
+    """A name for a question's picture: its id where that is a plain word, else a hash of it, so that it stays in its folder.
+
+    >>> _file_name("square-7", 0), len(_file_name("../../x", 0)), len(_file_name("square-7", 1))
+    ('square-7', 32, 32)
+    """
+    is_plain = i == 0 and re.fullmatch(r"\w[\w-]{0,63}", question, flags=re.ASCII) is not None
+    return question if is_plain else content_hash([question, i])
 
 
 def _read_line(line: str, path: Path, number: int) -> Question:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from theodolite.errors import StorageError
+from theodolite.errors import StorageError, UsageError
 from theodolite.runs._forms import choice_to_json
 from theodolite.runs._run import Run
 from theodolite.runs._store import Result
@@ -23,22 +25,38 @@ def export_run(run: Run, path: str | Path, *, kind: ExportFormat) -> int:
 
     Args:
         run: to read.
-        path: the file to write.
+        path: the file to write, none of the run's own.
         kind: of file; ``json`` is one object per line.
 
     Returns:
         The number of rows.
     """
     path = Path(path)
+    if run.owns(path):
+        raise UsageError(f"{path} is a file of the run itself; choose another --out")
     rows = [_row(result) for result in run.results()]
     try:
-        if kind == "json":
-            _write_json_lines(rows, path)
-        else:
-            _write_table(rows, path, kind)
+        with _replacing(path) as beside:
+            if kind == "json":
+                _write_json_lines(rows, beside)
+            else:
+                _write_table(rows, beside, kind)
     except OSError as error:
         raise StorageError(f"cannot write {path}: {error.strerror or error}") from error
     return len(rows)
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[Path]:
+    """A place beside the file to write to; only a whole new file takes the old one's place."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    beside.unlink(missing_ok=True)
+    try:
+        yield beside
+        beside.replace(path)
+    except BaseException:
+        beside.unlink(missing_ok=True)
+        raise
 
 
 def _row(result: Result) -> dict[str, Any]:
@@ -82,7 +100,7 @@ def _columns(prefix: str, values: Any) -> Iterator[tuple[str, Any]]:
 def _write_json_lines(rows: list[dict[str, Any]], path: Path) -> None:
     with path.open("w", encoding="utf-8") as file:
         for row in rows:
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+            file.write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
 
 
 def _write_table(rows: list[dict[str, Any]], path: Path, kind: ExportFormat) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import stat
 from pathlib import Path
 
 from theodolite.errors import StorageError
@@ -19,11 +20,18 @@ class RunLock:
     def acquire(self) -> None:
         """Takes the lock, or says who has it."""
         try:
-            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
+            self._file = os.open(self.path, flags, 0o644)
         except OSError as error:
             raise StorageError(
                 f"cannot write {self.path}: {error.strerror}; check the folder's permissions"
             ) from error
+        found = os.fstat(self._file)
+        if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
+            self.release()
+            raise StorageError(
+                f"{self.path} is a link or no plain file; writing it would change something else"
+            )
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

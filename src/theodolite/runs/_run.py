@@ -136,6 +136,15 @@ class Run:
         text = json.dumps(scores, indent=2, ensure_ascii=False, allow_nan=False)
         write_atomically(self.folder / _SCORES, text + "\n")
 
+    def owns(self, path: Path) -> bool:
+        """Whether a path is one of the run's own files, wherever links lead."""
+        target = path.resolve()
+        own = [*_STORE_FILES, _INFO, _SCORES, _LOCK]
+        return (
+            any(target == (self.folder / name).resolve() for name in own)
+            or (self.folder / _PICTURES).resolve() in target.parents
+        )
+
     def scores(self) -> Any:
         """The figures of the last scoring, or None."""
         path = self.folder / _SCORES
@@ -216,7 +225,8 @@ def write_atomically(path: Path, content: str | bytes) -> None:
     data = content.encode() if isinstance(content, str) else content
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with beside.open("wb") as file:
+        beside.unlink(missing_ok=True)
+        with beside.open("xb") as file:  # never through a link that lies there
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
