@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -342,7 +342,14 @@ class Response:
     seconds: float = 0.0
     """Wall-clock time from asking to answer, retries included; a batch's time is shared out evenly."""
     attempts: int = 1
-    """How often it was asked, retries included."""
+    """How often it was asked, retries included; 0 where an earlier answer was reused."""
+
+    def __post_init__(self) -> None:
+        if self.status not in get_args(Status):
+            raise UsageError(f"a response is {', '.join(get_args(Status))}, not {self.status!r:.80}")
+        for name in ("text", "reason", "reasoning", "finish"):
+            if not isinstance(getattr(self, name), str):
+                raise UsageError(f"the {name} of a response is text, not {getattr(self, name)!r:.80}")
 
     @classmethod
     def failed(cls, reason: str, *, seconds: float = 0.0, attempts: int = 1) -> Response:

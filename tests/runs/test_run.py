@@ -1,12 +1,14 @@
 import json
 import math
 from dataclasses import replace
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
 from plans import Counting, items, pictured
 from theodolite.errors import ModelError, UsageError
+from theodolite.models import ask_measurer
 from theodolite.runs import AnswerCache, LocalEngine, MeasureOptions, Parsed, Run, find_runs, measure
 from theodolite.types import Choice, Item, Message, Record, Request, Response
 
@@ -197,6 +199,55 @@ def test_a_measurer_that_breaks_its_promise_is_found_out(tmp_path, info, fault):
     with Run.start(tmp_path / "run", info) as run:
         run.plan(items(3))
         assert measure(run, LocalEngine(Broken())).failed == 3
+
+
+@pytest.mark.parametrize(
+    ("broken", "reason"),
+    [
+        (lambda: Response("ok"), "answered, refused, failed, not 'ok'"),
+        (lambda: Response("answered", text=None), "the text of a response is text, not None"),
+        (lambda: Response("answered", text=5), "not 5"),
+        (lambda: "left", "a str came back, where a response belongs"),
+        (lambda: None, "a NoneType came back"),
+    ],
+)
+@pytest.mark.parametrize("answering", ["write", "choose"])
+def test_a_plug_in_that_breaks_its_promise_costs_its_own_items(tmp_path, info, broken, reason, answering):
+    class Careless:
+        name = identity = "careless:x"
+        lacks: ClassVar = {}
+        batch_size = 4
+
+        def generate(self, requests):
+            return [broken() if "1" in r.text else Response("answered", text="left") for r in requests]
+
+        def choose(self, requests, options):
+            return [broken() if "1" in r.text else Choice(("a", "b"), (-1.0, -2.0)) for r in requests]
+
+        def close(self): ...
+
+    with Run.start(tmp_path / "run", info) as run, AnswerCache(tmp_path / "cache") as cache:
+        run.plan([replace(item, options=("a", "b")) for item in items(6)])
+        engine = LocalEngine(ask_measurer(Careless(), answering))
+        tally = measure(run, engine, MeasureOptions(cache=cache))
+        assert (tally.answered, tally.failed) == (5, 1)
+        (bad,) = (r.record.response for r in run.results() if r.record.response.status == "failed")
+    assert reason in bad.reason
+
+
+def test_a_reused_answer_took_no_time_and_no_attempt(tmp_path, info):
+    class Slow(Counting):
+        def measure(self, items):
+            slow = Response("answered", text="left", seconds=2.5, attempts=3)
+            return [replace(r, response=slow) for r in super().measure(items)]
+
+    with Run.start(tmp_path / "run", info) as run:
+        run.plan([Item(f"item-{i}", Request.ask("the same")) for i in range(2)])
+        measure(run, LocalEngine(Slow(), workers=1))
+        found = [
+            (r.record.reused, r.record.response.seconds, r.record.response.attempts) for r in run.results()
+        ]
+    assert found == [(False, 2.5, 3), (True, 0.0, 0)]
 
 
 def test_a_model_that_is_gone_ends_the_run_and_keeps_what_was_done(tmp_path, info):

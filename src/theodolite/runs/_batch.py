@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from theodolite.errors import TheodoliteError, UsageError
+from theodolite.errors import ContractError, UsageError
 from theodolite.runs._event_loop import all_of, run_async
-from theodolite.runs._isolate import describe, isolate
+from theodolite.runs._isolate import concerns_all, describe, isolate
 from theodolite.runs._measurer import AsyncMeasurer, Measurer
-from theodolite.types import Item, Record, Response, canonical_json
+from theodolite.types import Choice, Item, Record, Response, canonical_json
 
 
 def measure_batch(measurer: Measurer, items: Sequence[Item]) -> list[Record]:
@@ -23,7 +23,7 @@ async def measure_one(measurer: AsyncMeasurer, item: Item) -> Record:
     try:
         return _checked([item], [await measurer.measure_one(item)])[0]
     except Exception as error:
-        if isinstance(error, TheodoliteError) and not isinstance(error, UsageError):
+        if concerns_all(error):
             raise
         return failed_record(item, describe(error))
 
@@ -44,10 +44,16 @@ async def _measure_together(measurer: AsyncMeasurer, items: Sequence[Item]) -> l
 def _checked(items: Sequence[Item], records: Sequence[Record]) -> list[Record]:
     """Holds a measurer to its promise: one record per item, each of its item, each writable as JSON."""
     if len(records) != len(items):
-        raise RuntimeError(f"{len(records)} records came back for {len(items)} items")
+        raise ContractError(f"{len(records)} records came back for {len(items)} items")
     for item, record in zip(items, records, strict=True):
+        if not isinstance(record, Record):
+            raise ContractError(f"a {type(record).__name__} came back, where a record belongs")
+        if not isinstance(record.response, Response):
+            raise ContractError(f"a {type(record.response).__name__} came back, where a response belongs")
+        if not isinstance(record.choice, Choice | None):
+            raise ContractError(f"a {type(record.choice).__name__} came back, where a choice belongs")
         if record.item_id != item.id:
-            raise RuntimeError(f"a record of {record.item_id} came back for the item {item.id}")
+            raise ContractError(f"a record of {record.item_id} came back for the item {item.id}")
         try:
             canonical_json(record.values)
         except (TypeError, ValueError) as error:

@@ -119,7 +119,8 @@ def measure(run: Run, engine: Engine, options: MeasureOptions = _PLAIN) -> Tally
             if known is None:
                 yield task
             else:
-                sink([(task, replace(known, item_id=item.id, reused=True))])
+                response = replace(known.response, seconds=0.0, attempts=0)  # nothing was asked for it
+                sink([(task, replace(known, item_id=item.id, response=response, reused=True))])
 
     tell(tally)
     engine.work(tasks(), sink)

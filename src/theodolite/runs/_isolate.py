@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from theodolite.errors import TheodoliteError, UsageError
+from theodolite.errors import ContractError, TheodoliteError, UsageError
 
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
@@ -19,8 +19,8 @@ def isolate(
 ) -> list[ResultT]:
     """Does a batch of work; where that raises, halves the batch until the culprits stand alone.
 
-    Halving also answers a GPU that is out of memory. An error that concerns the whole model or the run folder
-    (`TheodoliteError` other than `UsageError`) is not a single item's and goes through.
+    Halving also answers a GPU that is out of memory. An error that concerns the whole model or the run folder is not a
+    single item's and goes through.
 
     >>> isolate(lambda xs: [1 / x for x in xs], [1, 0, 4], on_failure=lambda x, reason: reason)
     [1.0, 'ZeroDivisionError: division by zero', 0.25]
@@ -28,7 +28,7 @@ def isolate(
     try:
         return list(work(items))
     except Exception as error:
-        if isinstance(error, TheodoliteError) and not isinstance(error, UsageError):
+        if concerns_all(error):
             raise
         if len(items) == 1:
             return [on_failure(items[0], describe(error))]
@@ -37,6 +37,11 @@ def isolate(
         *isolate(work, items[:half], on_failure=on_failure),
         *isolate(work, items[half:], on_failure=on_failure),
     ]
+
+
+def concerns_all(error: Exception) -> bool:
+    """Whether an error is that of a whole model or run folder. A wrong input or a wrong answer is a single item's."""
+    return isinstance(error, TheodoliteError) and not isinstance(error, UsageError | ContractError)
 
 
 def describe(error: BaseException, *, clean: Callable[[str], str] = str) -> str:
