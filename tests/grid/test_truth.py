@@ -62,6 +62,17 @@ def test_sixteen_tiles_differ_and_other_sizes_read_back():
     assert (read_cells(world, pictures[0]) == np.arange(1, 17)).all()
 
 
+def test_pictures_of_grids_that_are_not_square_read_back():
+    scenes = generate("M-F0-D1", 5, preset=replace(SOUND, world=World(4, 7, cell_px=32)), seed=0)
+    pictures = render(scenes.world, scenes.cells)
+    assert pictures.shape == (5, 128, 224, 3)
+    for row in range(5):
+        assert (read_cells(scenes.world, pictures[row]) == scenes.cells[row]).all()
+        for cell in range(28):
+            left, top, right, bottom = scenes.world.box_px(cell)
+            assert (pictures[row, top:bottom, left:right] != 255).any() == (scenes.cells[row, cell] > 0)
+
+
 def test_render_reuses_memory_and_refuses_other_shapes():
     out = np.zeros((2, 320, 320, 3), np.uint8)
     assert render(EVERY.world, EVERY.cells[:2], out=out) is out
