@@ -106,13 +106,16 @@ def test_lmms_eval_samples_are_found_by_id_or_text(tmp_path):
             lmms_row(1, "Where is the dog?", filtered_resps="right"),
             lmms_row(2, "Where is the cat?", resps=[["above"]], filtered_resps=["above"]),
             lmms_row(3, "Where is the hat?", filtered_resps=""),
+            lmms_row(4, "Where is the fox?", filtered_resps=[]),
         ],
     )
     model = open_model(f"replay:{path}")
     assert texts(model, Request.ask(picture(0), "Where is the cup?")) == ["left, I think"]
     assert texts(model, Request.ask(picture(1), "Where is the dog? Be brief.", ref="1")) == ["right"]
     assert texts(model, Request.ask(picture(2), "Where is the cat?")) == ["above"]
-    assert texts(model, Request.ask(picture(3), "Where is the hat?")) == ["the logged answer is empty"]
+    hat, fox = model.generate([Request.ask(picture(3), f"Where is the {what}?") for what in ("hat", "fox")])
+    assert (hat.status, hat.text) == ("answered", "")
+    assert (fox.status, fox.reason) == ("failed", "no answer was logged")
 
 
 def test_the_same_words_with_another_picture_are_not_answered(tmp_path):
@@ -314,6 +317,6 @@ def test_real_records_of_a_vision_language_model_are_replayed(shared_data, tmp_p
     rows = [lmms_row(r["question_id"], r["question"], filtered_resps=r["raw_response"]) for r in records]
     model = open_model(f"replay:{write_lmms(tmp_path / 'x_samples_star.jsonl', rows)}")
     asked = [Request.ask(picture(0), r["question"], ref=r["question_id"]) for r in records]
-    wanted = [r["raw_response"][0] if r["raw_response"] else "the logged answer is empty" for r in records]
+    wanted = [r["raw_response"][0] if r["raw_response"] else "no answer was logged" for r in records]
     assert texts(model, *asked) == wanted
     assert len(wanted) == 300

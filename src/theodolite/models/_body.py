@@ -90,7 +90,11 @@ class BoundedStream(httpx2.AsyncByteStream):
 
 
 def read_completion(body: bytes, secret: Secret) -> Response:
-    """The first choice of a chat completion, without the key; what is not one counts as unanswered."""
+    """The first choice of a chat completion, without the key; what is not one counts as unanswered.
+
+    A model that says nothing has answered with an empty text, here as everywhere: asked again it would say the same,
+    and leaving it out would flatter it.
+    """
     try:
         completion = json.loads(body)
         choices = completion["choices"]
@@ -100,7 +104,8 @@ def read_completion(body: bytes, secret: Secret) -> Response:
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise Unanswered("the server's answer holds no choice", again=True)
     message = choices[0].get("message")
-    message = message if isinstance(message, dict) else {}
+    if not isinstance(message, dict):
+        raise Unanswered("the server's answer holds no message", again=True)
     finish = str(choices[0].get("finish_reason") or "")
     usage = completion.get("usage")
     usage = usage if isinstance(usage, dict) else {}
@@ -112,10 +117,8 @@ def read_completion(body: bytes, secret: Secret) -> Response:
     }
     if message.get("refusal") or finish == "content_filter":
         response = Response("refused", reason=_text(message.get("refusal")) or "content filter", **fields)
-    elif text := _text(message.get("content")):
-        response = Response("answered", text=text, **fields)
     else:
-        response = Response("failed", reason=f"empty answer (finish reason: {finish or 'none'})", **fields)
+        response = Response("answered", text=_text(message.get("content")), **fields)
     return secret.clean_response(response)
 
 

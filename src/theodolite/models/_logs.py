@@ -130,19 +130,20 @@ def _error_text(error: Any) -> str:
     return str(error.get("message", "")) if isinstance(error, dict) else str(error)
 
 
-def _answered(text: str, **fields: Any) -> Response:
+def _answered(text: str | None, **fields: Any) -> Response:
+    """An empty text is an answer too; none at all is not."""
     return (
-        Response("answered", text=text, **fields) if text else Response.failed("the logged answer is empty")
+        Response.failed("no answer was logged") if text is None else Response("answered", text=text, **fields)
     )
 
 
-def _first_text(answers: Any) -> str:
+def _first_text(answers: Any) -> str | None:
     """The first answer in however many lists it is wrapped."""
     while isinstance(answers, list):
         answers = answers[0] if answers else None
     if answers is not None and not isinstance(answers, str):
         raise TypeError(f"an answer is text, not {answers!r:.40}")
-    return answers or ""
+    return answers
 
 
 def _message_text(content: Any) -> str:
