@@ -9,7 +9,7 @@ from theodolite.ask import Question, make_squares, plan_questions, score_ask
 from theodolite.errors import UsageError
 from theodolite.models import ask_measurer, open_model
 from theodolite.runs import LocalEngine, MeasureOptions, Run, RunInfo, measure
-from theodolite.types import Request
+from theodolite.types import Item, Request
 
 
 def asked(folder, model, *, n=80, settings=("picture", "blind", "swapped"), questions=None, limit=None):
@@ -218,3 +218,21 @@ def test_a_run_of_another_instrument_is_refused(tmp_path):
     info = RunInfo(instrument="compass", model="x", identity="x", theodolite="0")
     with Run.start(tmp_path / "run", info) as run, pytest.raises(UsageError, match="run of compass"):
         score_ask(run)
+
+
+def test_a_run_without_questions_or_of_strange_ones_is_told(tmp_path):
+    info = RunInfo(instrument="ask", model="x:y", identity="x", theodolite="0")
+    with Run.start(tmp_path / "run", info) as run:
+        with pytest.raises(UsageError, match="holds no question yet"):
+            score_ask(run)
+        run.plan([Item("odd", Request.ask("?"))])
+        with pytest.raises(UsageError, match=r"'odd' .* does not say its"):
+            score_ask(run)
+
+
+def test_reasons_hold_no_memory_address():
+    from theodolite.runs import describe
+
+    assert (
+        describe(ValueError(f"cannot read {object()!r}")) == "ValueError: cannot read <object object at 0x…>"
+    )

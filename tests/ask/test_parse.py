@@ -53,3 +53,32 @@ def test_no_text_is_too_odd(text, options):
     assert found.status in {"parsed", "unparsed", "ambiguous"}
     if options and found.status == "parsed":
         assert found.value in options
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "value"),
+    [
+        ("-1", ["1", "2"], ""),
+        ("−1", ["1", "2"], ""),
+        ("1.5", ["1", "2"], ""),
+        ("1,5 metres", ["1", "5"], ""),
+        ("about 1.", ["1", "2"], "1"),
+        ("1, I think", ["1", "2"], "1"),
+        ("It is not on the left", ["left", "right"], ""),
+        ("it isn't right", ["left", "right"], ""),
+        ("It isn’t to the right of it.", ["left", "right"], ""),
+        ("The answer is not left.", ["left", "right"], ""),
+        ("It is not on the left, it is on the right", ["left", "right"], "right"),
+        ("not left but right", ["left", "right"], "right"),
+        ("left, not right", ["left", "right"], "left"),
+        ("I am not sure, but left", ["left", "right"], "left"),
+        ("No, it is on the left", ["left", "right"], "left"),
+        ("No.", ["yes", "no"], "no"),
+        ("It cannot be seen", ["cannot be seen", "left"], "cannot be seen"),
+        ("neither left nor right", ["left", "right"], ""),
+    ],
+)
+def test_what_is_denied_or_part_of_a_number_is_not_taken_for_an_answer(text, options, value):
+    answer = parse_answer(text, options)
+    assert answer.value == value
+    assert (answer.status == "parsed") == bool(value)

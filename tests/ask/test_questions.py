@@ -128,3 +128,17 @@ def test_ids_of_any_kind_keep_their_pictures_apart_and_in_the_folder(tmp_path):
         if one.id:
             for mine, theirs in zip(one.pictures, found[one.id].pictures, strict=True):
                 assert np.array_equal(mine.pixels(), theirs.pixels())
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_a_byte_order_mark_and_odd_line_separators_are_no_hindrance(folder, ending):
+    rows = [{**ROW, "id": str(i), "question": "Where\u2028is\u0085it?"} for i in range(2)]
+    text = "".join(json.dumps(row, ensure_ascii=False) + ending for row in rows)
+    (folder / "questions.jsonl").write_bytes(b"\xef\xbb\xbf" + text.encode())
+    assert [q.question for q in read_questions(folder)] == ["Where\u2028is\u0085it?"] * 2
+
+
+@pytest.mark.parametrize("options", [["left", "left"], ["left", ""], ["left", "Left."], ["left", " "]])
+def test_options_that_cannot_be_told_apart_are_refused(folder, options):
+    with pytest.raises(UsageError, match="line 1: options must be distinct"):
+        read_questions(write(folder, {**ROW, "options": options}))

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from theodolite.ask._parse import normal_form
 from theodolite.errors import UsageError
 from theodolite.types import Picture, content_hash
 
@@ -63,7 +64,7 @@ def read_questions(path: str | Path) -> list[Question]:
     if path.is_dir():
         path /= "questions.jsonl"
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = path.read_text(encoding="utf-8-sig").split("\n")  # not at U+2028, which JSON may hold
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read the questions {path}: {error}") from error
     questions = [_read_line(line, path, number) for number, line in enumerate(lines, 1) if line.strip()]
@@ -129,6 +130,9 @@ def _read_line(line: str, path: Path, number: int) -> Question:
     names = [*([row.picture] if row.picture else []), *row.pictures]
     if not names:
         raise UsageError(f"{path}, line {number}: the question {row.id!r} has no picture")
+    said = [normal_form(option) for option in row.options]
+    if "" in said or len(set(said)) != len(said):
+        raise UsageError(f"{path}, line {number}: options must be distinct and not empty, got {row.options}")
     if row.options and row.answer not in row.options:
         raise UsageError(
             f"{path}, line {number}: the answer {row.answer!r} is not among the options {row.options}"

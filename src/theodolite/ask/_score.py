@@ -120,10 +120,14 @@ def score_ask(run: Run, *, seed: int = 0) -> AskScore:
     rows: defaultdict[Setting, list[_Row]] = defaultdict(list)
     readings: list[Parsed] = []
     for result in run.results():
+        if missing := {"question", "setting", "cluster", "gold", "options"} - result.item.meta.keys():
+            raise UsageError(f"the item {result.item.name!r} of {run.folder} does not say its {min(missing)}")
         row = _row(result)
         rows[cast("Setting", result.item.meta["setting"])].append(row)
         if row.answer is not None:
             readings.append(Parsed(result.item.id, PARSER, row.answer.status, row.answer.value))
+    if not rows:
+        raise UsageError(f"{run.folder} holds no question yet; repeat the command that made it")
     run.write_parsed(readings)
     score = _score(run.info.model, rows, seed)
     run.write_scores(score.as_json())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
@@ -51,7 +52,8 @@ def describe(error: BaseException, *, clean: Callable[[str], str] = str) -> str:
         error: to describe.
         clean: takes out what must not be told, before the text is cut to length.
     """
-    text = clean(" ".join(str(error).split()))[:500]
+    text = re.sub(r"\b0x[0-9a-f]{6,}\b", "0x…", " ".join(str(error).split()))  # the same error, the same text
+    text = clean(text)[:500]
     if isinstance(error, TheodoliteError):
         return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
