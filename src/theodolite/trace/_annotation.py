@@ -15,7 +15,7 @@ from theodolite.trace._claims import Claim, ClaimKind, Verdict
 from theodolite.trace._episode import Aspect, Episode, SceneObject
 from theodolite.trace._events import action_verdict, motion_verdict, temporal_verdict
 from theodolite.trace._layout import spatial_verdict
-from theodolite.trace._scene import Scene, unverifiable
+from theodolite.trace._scene import Memory, Scene, unverifiable
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,10 +26,11 @@ class AnnotationVerifier:
 
     def verify(self, claims: Sequence[Claim], episode: Episode) -> list[Verdict]:
         """One verdict per claim; see `Verifier`."""
-        return [self._judge(claim, episode) for claim in claims]
+        memory: Memory = {}
+        return [self._judge(claim, Scene.of(claim, episode, memory)) for claim in claims]
 
-    def _judge(self, claim: Claim, episode: Episode) -> Verdict:
-        scene = Scene.of(claim, episode)
+    @staticmethod
+    def _judge(claim: Claim, scene: Scene) -> Verdict:
         verdict = _JUDGES[claim.kind](replace(claim, is_negated=False), scene)
         return _turned(verdict) if claim.is_negated else verdict
 

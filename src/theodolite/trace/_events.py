@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from theodolite.trace import _lexicon as words
 from theodolite.trace._claims import Claim, Mention, Verdict
-from theodolite.trace._episode import EGO, Action, Episode, Pose
+from theodolite.trace._episode import EGO, Action, Pose
 from theodolite.trace._scene import Scene, unverifiable
 
 TURN_DEG, AROUND_DEG, MOVE_M = 10.0, 135.0, 0.05
@@ -92,32 +92,27 @@ def stems(word: str) -> set[str]:
 
 
 def _fits(action: Action, claim: Claim, scene: Scene, *, object_too: bool = True) -> bool:
-    if claim.subject.head and not _names(claim.subject, action.subject, scene.episode):
+    if claim.subject.head and not _names(claim.subject, action.subject, scene):
         return False
     if not object_too or claim.object is None:
         return True
-    return any(_names(claim.object, other, scene.episode) for other in action.objects) or not action.objects
+    return any(_names(claim.object, other, scene) for other in action.objects) or not action.objects
 
 
-def _names(said: Mention, object_id: str, episode: Episode) -> bool:
+def _names(said: Mention, object_id: str, scene: Scene) -> bool:
     """Whether a mention may mean the thing of an id, at any frame."""
     if object_id == EGO:
         return said.head in words.FIRST_PERSON | {"agent", "robot", "person", "camera", "you"}
-    if said.head in words.FIRST_PERSON:
-        return False
-    things = {
-        t.id for frame in range(len(episode.frames)) for t in Scene(episode, (frame,)).listed_at(said, frame)
-    }
-    return object_id in things
+    return said.head not in words.FIRST_PERSON and object_id in scene.ids(said)
 
 
 def _related(claim: Claim, scene: Scene) -> Verdict | None:
     """What relations and states say of an action: *holding*, *wearing*, *moving*."""
     for frame in scene.frames:
         for held in scene.episode.frames[frame].relations:
-            fits = _names(claim.subject, held.subject, scene.episode) if claim.subject.head else True
+            fits = _names(claim.subject, held.subject, scene) if claim.subject.head else True
             if claim.object is not None:
-                fits = fits and _names(claim.object, held.object, scene.episode)
+                fits = fits and _names(claim.object, held.object, scene)
             if fits and _is(held.predicate, claim.predicate):
                 return Verdict(
                     "supported",
@@ -148,7 +143,7 @@ def temporal_verdict(claim: Claim, scene: Scene) -> Verdict:
         return unverifiable("complex", "it is not said in relation to what")
     if episode.knows("actions") == "none":
         return unverifiable("out of vocabulary", "nothing is known of actions")
-    first, second = (list(_instances(event, episode)) for event in (claim.subject, claim.object))
+    first, second = (list(_instances(event, scene)) for event in (claim.subject, claim.object))
     if not first or not second:
         lacking = claim.subject if not first else claim.object
         if episode.knows("actions") == "complete":
@@ -170,21 +165,21 @@ def _order(first: Action, second: Action) -> str:
     return "before" if first.start_s < second.start_s else "after"
 
 
-def _instances(event: Mention, episode: Episode) -> Iterator[Action]:
+def _instances(event: Mention, scene: Scene) -> Iterator[Action]:
     """The actions that an event may mean."""
     who = Mention(event.head, event.attributes)
-    for action in episode.actions:
+    for action in scene.episode.actions:
         if not event.verb or not _is(action.verb, event.verb):
             continue
         if (
             event.head
             and event.head not in words.PRONOUNS - words.FIRST_PERSON
-            and not _names(who, action.subject, episode)
+            and not _names(who, action.subject, scene)
         ):
             continue
         done_to = Mention(event.object)
         known = event.object and event.object not in words.PRONOUNS and action.objects
-        if known and not any(_names(done_to, other, episode) for other in action.objects):
+        if known and not any(_names(done_to, other, scene) for other in action.objects):
             continue
         yield action
 

@@ -41,7 +41,7 @@ def spatial_verdict(claim: Claim, scene: Scene) -> Verdict:
     relation = _SAME.get(claim.predicate, claim.predicate)
     found: list[Verdict] = []
     for frame in scene.frames:
-        here = Scene(scene.episode, (frame,))
+        here = scene.at(frame)
         for thing in here.listed_at(claim.subject, frame) or _myself(claim.subject):
             found.extend(_against(relation, thing, ground, here))
     for label in ("supported", "unsupported", "unverifiable"):

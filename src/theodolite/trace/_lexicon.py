@@ -6,6 +6,8 @@ ending says otherwise: a list of all things would always lack one.
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 
 def word_set(text: str) -> frozenset[str]:
     """The words of a text; an underscore stands for a space within a word."""
@@ -391,6 +393,7 @@ SYNONYMS = _groups()
 """A word -> all words that may stand for the same thing, itself among them."""
 
 
+@lru_cache(maxsize=65536)
 def may_mean(said: str, label: str) -> bool:
     """Whether a word of a trace may name what evidence labels so.
 
@@ -415,6 +418,7 @@ def may_mean(said: str, label: str) -> bool:
     return heads[1] == said or heads[0] == label
 
 
+@lru_cache(maxsize=65536)
 def can_be_seen(noun: str) -> bool:
     """Whether a noun names something that a frame could show.
 

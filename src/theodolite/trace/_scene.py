@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import TypeAlias
 
 from theodolite.trace import _lexicon as words
 from theodolite.trace._claims import Claim, Mention, Reason, Verdict
 from theodolite.trace._episode import Episode, SceneObject
+
+Memory: TypeAlias = dict[tuple[str, tuple[str, ...], int], tuple[SceneObject, ...]]
 
 UNLISTED = words.word_set(
     "floor wall ground room ceiling sky background scene world grid area space air surface corner side house building street road"
@@ -26,13 +29,27 @@ class Scene:
 
     episode: Episode
     frames: tuple[int, ...]
+    memory: Memory = field(default_factory=dict, compare=False, repr=False)
+    """What has been looked up before, for all claims of one call."""
 
     @classmethod
-    def of(cls, claim: Claim, episode: Episode) -> Scene:
+    def of(cls, claim: Claim, episode: Episode, memory: Memory | None = None) -> Scene:
         """All frames, if the claim names none."""
         n = len(episode.frames)
         inside = tuple(frame for frame in claim.frames if 0 <= frame < n)
-        return cls(episode, inside or tuple(range(n)))
+        return cls(episode, inside or tuple(range(n)), {} if memory is None else memory)
+
+    def at(self, frame: int) -> Scene:
+        """The same, at one frame."""
+        return Scene(self.episode, (frame,), self.memory)
+
+    def ids(self, said: Mention) -> frozenset[str]:
+        """Everything in the whole episode that a mention may mean."""
+        key = (said.head, said.attributes, -1)
+        if key not in self.memory:
+            frames = range(len(self.episode.frames))
+            self.memory[key] = tuple(t for frame in frames for t in self.listed_at(said, frame))
+        return frozenset(t.id for t in self.memory[key])
 
     def listed_at(self, said: Mention, frame: int) -> list[SceneObject]:
         """What a frame lists that a mention may mean, in view or not.
@@ -40,13 +57,12 @@ class Scene:
         An exact category beats a synonym: where there are cups and bottles, *bottle* means the bottles. Adjectives
         narrow it down as far as the attributes are known.
         """
-        things = [t for t in self.episode.frames[frame].objects if words.may_mean(said.head, t.category)]
-        exact = [
-            t
-            for t in things
-            if t.category.casefold() == said.head or said.head in t.category.casefold().split("/")
-        ]
-        return [t for t in exact or things if _fits(t, said)]
+        key = (said.head, said.attributes, frame)
+        if key not in self.memory:
+            things = [t for t in self.episode.frames[frame].objects if words.may_mean(said.head, t.category)]
+            exact = [t for t in things if _is_called(t, said.head)]
+            self.memory[key] = tuple(t for t in exact or things if _fits(t, said))
+        return list(self.memory[key])
 
     def visible_at(self, said: Mention, frame: int) -> list[SceneObject]:
         """The same, in view only."""
@@ -75,11 +91,7 @@ class Scene:
             return unverifiable("out of vocabulary", "nothing is known of objects")
         if self.known(said):
             return None
-        if any(
-            words.may_mean(said.head, t.category) and _fits(t, said)
-            for f in self.episode.frames
-            for t in f.objects
-        ):
+        if self.ids(said):
             return _elsewhere(knowledge)
         if not words.can_be_seen(said.head):
             return unverifiable("abstract", f"a {said.head} cannot be seen")
@@ -91,6 +103,11 @@ class Scene:
         if labels and not any(words.may_mean(said.head, label) for label in labels):
             return unverifiable("out of vocabulary", f"no label means {said.head}")
         return unverifiable("low recall", f"no {said} is annotated, but one may be there")
+
+
+def _is_called(thing: SceneObject, head: str) -> bool:
+    category = thing.category.casefold()
+    return category == head or head in category.split("/")
 
 
 def _elsewhere(knowledge: str) -> Verdict:
