@@ -165,7 +165,7 @@ def open_parser(name: str = "") -> Parser:
         raise MissingExtraError("spacy", "nlp", "reading claims out of text")
     import spacy
 
-    installed = [package for package in PREFERRED if importlib.util.find_spec(package) is not None]
+    installed = [package for package in PREFERRED if spacy.util.is_package(package)]
     chosen = name or (installed[0] if installed else "shipped")
     try:
         nlp = spacy.load(SHIPPED if chosen == "shipped" else chosen, exclude=["ner"])

@@ -8,7 +8,7 @@ same data give the same weights.
 from __future__ import annotations
 
 import importlib.util
-import os
+import re
 import shutil
 import tempfile
 from collections.abc import Iterable
@@ -30,6 +30,15 @@ N_EXAMPLES, EXAMPLE_SEED = 2500, 1
 _CONFIG = Path(__file__).parent / "_parser_training.cfg"
 _UNUSED = ("vocab/lookups.bin", "vocab/vectors", "vocab/vectors.cfg")
 """What spaCy writes although the pipeline has none of it; it loads without."""
+
+
+_TERMS = f"""# Terms of this pipeline
+
+These weights were trained on Universal Dependencies English EWT
+(https://github.com/UniversalDependencies/UD_English-EWT), which is under {LICENCE}
+(https://creativecommons.org/licenses/by-sa/4.0/). They are passed on under the same licence, {LICENCE}, apart from the
+licence of the package around them. `meta.json` says how accurate they are on the test part of that treebank.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,8 +178,10 @@ def _write_pipeline(trained: Path, out: Path, accuracy: ParserAccuracy) -> None:
     for name in _UNUSED:
         (out / name).unlink(missing_ok=True)
     config = (out / "config.cfg").read_text(encoding="utf-8")
-    (out / "config.cfg").write_text(config.replace(str(trained.parent) + os.sep, ""), encoding="utf-8")
+    bare = re.sub(r'(?m)^(train|dev) = ".*"$', r"\1 = null", config)  # where the corpora lay is nobody's business
+    (out / "config.cfg").write_text(bare, encoding="utf-8")
     srsly.write_json(out / "meta.json", meta)
+    (out / "LICENCE.md").write_text(_TERMS, encoding="utf-8")
 
 
 def _need_spacy() -> None:
