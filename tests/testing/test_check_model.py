@@ -1,12 +1,16 @@
 """Each promise of the contract, broken on purpose: the check must find it."""
 
+import json
+import re
+from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
-from theodolite.errors import ContractError
-from theodolite.models import open_model
-from theodolite.testing import check_model
+from theodolite.cli import main
+from theodolite.errors import ContractError, UsageError
+from theodolite.models import ModelName, open_model
+from theodolite.testing import check_model, tiny_checkpoint
 from theodolite.types import Choice, Response
 
 
@@ -109,3 +113,29 @@ def test_each_broken_promise_is_found(broken, fault):
 def test_what_is_no_model_is_told_what_it_lacks():
     with pytest.raises(ContractError, match="lacks name, identity"):
         check_model(object())
+
+
+def test_an_unknown_family_is_told(tmp_path):
+    with pytest.raises(UsageError, match="'lava'; there are: gemma3"):
+        tiny_checkpoint(tmp_path, "lava")
+
+
+def test_the_command_tells_in_json(capsys):
+    assert main(["models", "check", "scripted:looker", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {
+        "model": "scripted:looker",
+        "keeps_contract": True,
+        "problem": None,
+    }
+
+
+def test_the_model_of_the_readme_keeps_the_contract():
+    """The snippet as it stands there, with a model in the place of the reader's own."""
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    (snippet,) = re.findall(r"```python\n(.*?)```", readme, flags=re.DOTALL)
+    space = {"my_model": lambda text, pictures: f"{text} {[picture.size for picture in pictures]}"}
+    exec(snippet, space)  # noqa: S102 - our own README
+    check_model(space["open_model"](ModelName.parse("mine:v1")))
+    registered = []
+    space["register"](lambda *row, **more: registered.append((row[:2], more["summary"])))
+    assert registered == [(("model", "mine"), "our own model")]

@@ -8,6 +8,7 @@ import typer
 
 from theodolite.cli import _options as o
 from theodolite.cli._output import note, print_json, print_table
+from theodolite.errors import ContractError
 from theodolite.registry import registry
 from theodolite.testing import check_model
 
@@ -43,7 +44,17 @@ def list_models(json: o.AsJson = False) -> None:
 
 
 @app.command("check")
-def check(model: Annotated[str, typer.Argument(metavar="MODEL", help="The model's name.")]) -> None:
+def check(
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="The model's name.")], json: o.AsJson = False
+) -> None:
     """Hold a model to the contract: order, batches, determinism, bad pictures, log-probabilities."""
-    check_model(model)
-    note(f"{model} keeps the model contract")
+    try:
+        check_model(model)
+    except ContractError as error:
+        if not json:
+            raise
+        print_json({"model": model, "keeps_contract": False, "problem": str(error)})
+        raise typer.Exit(2) from None
+    print_json({"model": model, "keeps_contract": True, "problem": None}) if json else note(
+        f"{model} keeps the model contract"
+    )

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Literal, TypeAlias
 
+from theodolite.errors import UsageError
 from theodolite.models import quiet_transformers
 from theodolite.testing._tiny._gemma import gemma3
 from theodolite.testing._tiny._llava import llava, llava_onevision
@@ -43,6 +44,10 @@ def tiny_checkpoint(folder: str | Path, family: Family = "llava", *, seed: int =
     """
     import torch
 
+    if family not in _BUILDERS:
+        raise UsageError(
+            f"there is no tiny checkpoint of the family {family!r}; there are: {', '.join(_BUILDERS)}"
+        )
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     with torch.random.fork_rng(devices=[]), quiet_transformers():
