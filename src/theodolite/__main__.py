@@ -1,10 +1,20 @@
-"""``python -m theodolite``."""
+"""``python -m theodolite``, and the program of that name."""
 
 from __future__ import annotations
 
 import sys
 
-from theodolite.cli import main
+_INTERRUPTED = 130
+
+
+def run() -> int:
+    """Runs the program. Ctrl-C while it is still loading ends it as quietly as later on."""
+    try:
+        from theodolite.cli import main
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    return main()
+
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run())

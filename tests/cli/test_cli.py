@@ -5,9 +5,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
+from theodolite.__main__ import run
 from theodolite.cli import main
 from theodolite.runs import Run
 
@@ -316,3 +318,31 @@ def test_shell_completion_works():
         }
     )
     assert "scripted:looker" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [
+        (["theodolite", "ask", "run", "--model", "scripted", ":", "lo"], "looker"),
+        (["theodolite", "ask", "run", "--model", "scripted", ":"], "looker"),
+        (["theodolite", "ask", "run", "--model", "scripted:lo"], "scripted:looker"),
+        (["theodolite", "ask", "run", "--model", "scr"], "scripted:looker"),
+    ],
+)
+def test_bash_completes_behind_a_colon(words, wanted):
+    """As bash calls it: words broken at colons and joined by newlines, and only the last one replaced."""
+    asked = {
+        "_THEODOLITE_COMPLETE": "complete_bash",
+        "COMP_WORDS": "\n".join(words),
+        "COMP_CWORD": str(len(words) - 1),
+    }
+    assert theodolite(env={**os.environ, **asked}).stdout.split() == [wanted]
+
+
+def test_ctrl_c_while_loading_is_quiet(monkeypatch):
+    class Loading(ModuleType):
+        def __getattr__(self, name):
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "theodolite.cli", Loading("theodolite.cli"))
+    assert run() == 130

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from theodolite import __version__
 from theodolite.cli import _ask, _compass, _data, _grid, _methods, _models, _runs, _scene, _trace
+from theodolite.cli._completion import complete_in_bash
 from theodolite.cli._output import err, out
 from theodolite.errors import TheodoliteError
 
@@ -58,7 +59,9 @@ def main(arguments: list[str] | None = None) -> int:
         The exit status.
     """
     try:
-        app(args=arguments, prog_name="theodolite")
+        complete_in_bash(lambda: app(args=arguments, prog_name="theodolite"))
+    except KeyboardInterrupt:
+        return INTERRUPTED
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else DONE
         if status == INTERRUPTED:
