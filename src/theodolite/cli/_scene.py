@@ -13,7 +13,7 @@ from rich.text import Text
 
 from theodolite import __version__
 from theodolite.cli import _options as o
-from theodolite.cli import _scene_score
+from theodolite.cli import _scene_export, _scene_score
 from theodolite.cli._measuring import Asked, HowToMeasure, exit_if_failed, measure_plan
 from theodolite.cli._output import err, note, out, print_json, print_table
 from theodolite.errors import UsageError
@@ -37,6 +37,7 @@ from theodolite.scene.sources import BuildOptions, KeepOptions, SourceView, Unkn
 from theodolite.types import Item
 
 app = typer.Typer(no_args_is_help=True, help="Do answers agree with the model's own 3D scene graph (CRISP)?")
+app.command("export")(_scene_export.export)
 app.command("score")(_scene_score.score)
 app.command("solver")(_scene_score.solver)
 

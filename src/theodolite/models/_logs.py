@@ -49,7 +49,9 @@ def read_lmms_eval(path: Path) -> Iterator[LoggedAnswer]:
     """Reads a ``*_samples_*.jsonl`` of lmms-eval: one object per document.
 
     The log does not show its pictures. Each sample counts as having as many as its text has places for, and at least
-    one: that harness asks about pictures. The raw answers are under ``resps``, or under ``filtered_resps`` where both are equal and the first was left out.
+    one: that harness asks about pictures. The raw answers are under ``resps``, or under ``filtered_resps`` where both are
+    equal and the first was left out. Tasks that we export put an item's own id under ``ref`` and the number of its
+    pictures under ``pictures``; those count where they are there.
     """
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
@@ -59,8 +61,9 @@ def read_lmms_eval(path: Path) -> Iterator[LoggedAnswer]:
                 sample = json.loads(line)
                 answers = sample["resps"] if "resps" in sample else sample["filtered_resps"]
                 prompt, response = str(sample.get("input", "")), _answered(_first_text(answers))
-                pictures = max(1, len(PLACEHOLDER.findall(prompt)))
-                yield LoggedAnswer(str(sample["doc_id"]), prompt, response, pictures)
+                shown = sample.get("pictures")
+                pictures = shown if isinstance(shown, int) else max(1, len(PLACEHOLDER.findall(prompt)))
+                yield LoggedAnswer(str(sample.get("ref") or sample["doc_id"]), prompt, response, pictures)
 
 
 def read_inspect(path: Path) -> Iterator[LoggedAnswer]:

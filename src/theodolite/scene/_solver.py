@@ -122,13 +122,15 @@ class Solver:
     def offset_m(self, target: int, reference: int) -> tuple[float, float]:
         """Along the ground, (right, forward)."""
         if self.reading == "upstream":
-            if reference != self.graph.centre:
+            sign, other = (1, target) if reference == self.graph.centre else (-1, reference)
+            if self.graph.centre not in {target, reference}:
                 raise CannotSolveError("an edge is missing")
-            edge = self.edge(target)
+            edge = self.edge(other)
             step = compass_step(edge.relation)
             if step is None:
                 raise CannotSolveError("the edge has no direction along the ground")
-            return step[0] * _there(edge.distance_m), step[1] * _there(edge.distance_m)
+            far = sign * _there(edge.distance_m)
+            return step[0] * far, step[1] * far
         offset = self.layout.offset_m(target, reference)
         if offset is None:
             raise CannotSolveError("an object has no place: a distance or an edge is missing")

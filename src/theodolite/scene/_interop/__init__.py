@@ -1,0 +1,1 @@
+"""Other people's file formats; `theodolite.scene.interop` is the way in."""
