@@ -121,6 +121,22 @@ def test_paper_says_which_guarantees_seven_objects_cannot_keep():
     assert (batch.guarantee[~one] == GUARANTEES.index("partial")).all()
 
 
+@pytest.mark.parametrize("key", [bucket.key for bucket in BUCKETS if bucket.is_relational])
+def test_no_scene_falls_below_its_promise_at_any_number_of_objects(key):
+    bucket = bucket_of(key)
+    recipe = replace(PAPER, world=World(max_count=25))
+    for objects in range(bucket.n_anchors + 2, 26, 1 + bucket.n_anchors // 3):
+        promised = guarantee_of(bucket, objects)
+        batch = generate(key, 40, density=objects, preset=recipe, seed=objects)
+        assert said(batch) == plain_answers(batch)
+        for row in range(len(batch)):
+            group = {"1": "1"}.get(said(batch)[row], "more") if bucket.is_count else said(batch)[row]
+            wanted = promised.by_answer.get(group, promised.level)
+            assert GUARANTEES.index(wanted) <= batch.guarantee[row]
+            if wanted == "full":
+                assert GUARANTEES[batch.guarantee[row]] == "full"
+
+
 @pytest.mark.parametrize("key", BUCKET_KEYS)
 @pytest.mark.parametrize("density", ["sparse", "dense"])
 def test_modes_share_all_but_the_distractors(key, density):
@@ -252,8 +268,12 @@ def test_the_same_seed_gives_the_same_scenes_and_another_does_not():
     [
         ({"buckets": "M-F0-D4"}, "there is no bucket"),
         ({"density": 30}, "30 objects do not fit a grid of 5×5"),
+        ({"density": 18}, "the answers end at 17; give the recipe a world with max_count=18"),
         ({"buckets": "M-F0-D3", "density": 4}, "too few"),
-        ({"buckets": "M-F0-D3", "preset": replace(PAPER, world=World(2, 2)), "density": 4}, "larger"),
+        (
+            {"buckets": "M-F0-D3", "preset": replace(PAPER, world=World(2, 2, max_count=4)), "density": 4},
+            "larger",
+        ),
         ({"mode": "mixed"}, "pure or spur"),
         ({"preset": "best"}, "there is no preset"),
         ({"split": "dev"}, "the split is"),

@@ -105,6 +105,24 @@ def test_every_parameter_reaches_the_recipe(tmp_path, capsys):
         4,
     )
     assert (plan.recipe.name, plan.seed, plan.split, plan.densities) == ("sound", 9, "test", (0.5, 20))
+    assert (
+        main(
+            [
+                "grid",
+                "make",
+                "--buckets",
+                "A-F0-D1",
+                "--n",
+                "1",
+                "--density",
+                "25",
+                "--out",
+                str(tmp_path / "b"),
+            ]
+        )
+        == 0
+    )
+    assert read_dataset(tmp_path / "b").plan.recipe.world.answers[-3:] == ("25", "yes", "no")
 
 
 @pytest.mark.parametrize(

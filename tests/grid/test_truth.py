@@ -283,3 +283,10 @@ def test_no_confuser_region_is_empty_or_taken_up_by_anchors(key, density):
     assert (regions.confusers[:, :n_anchors] & has_room).any(axis=2).all()
     assert not regions.confusers[:, n_anchors:].any()
     assert regions.valid.any(axis=2).all()
+
+
+def test_a_count_beyond_the_answers_is_told_and_never_cut_off():
+    one = generate("A-F0-D1", 1, seed=0)
+    target = one.cells[0, np.argmax(one.roles[0] == 5)]
+    with pytest.raises(UsageError, match="25 objects were counted, but the answers end at 17"):
+        with_cells(one, np.full_like(one.cells, target))

@@ -10,6 +10,7 @@ import typer
 
 from theodolite.cli import _options as o
 from theodolite.cli._grid_audit import audit_as_json, comparison_as_json, show_audit, show_comparison
+from theodolite.cli._grid_models import add_model_commands
 from theodolite.cli._output import note, print_json, print_table
 from theodolite.errors import UsageError
 from theodolite.grid import BUCKET_KEYS, Density, Guarantee, World, find_recipe
@@ -89,6 +90,8 @@ def make_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     chosen = {"boost": boost, "overload": overload, "margin": margin, "max_answer": max_answer}
     given = cast("Any", {name: value for name, value in chosen.items() if value is not None})
     recipe = replace(find_recipe(preset), world=World(rows, columns, cell_px), **given)
+    most = max(recipe.world.max_count, *map(recipe.objects, _densities(densities)))
+    recipe = replace(recipe, world=replace(recipe.world, max_count=most))
     keys = tuple(_listed(buckets)) if buckets else BUCKET_KEYS
     plan = DatasetPlan(cast("Any", mode), n, seed, recipe, _densities(densities), keys, cast("Any", split))
     data = make_dataset(plan)
@@ -189,3 +192,6 @@ def figures_command(
         drawing.save(folder / f"{name}.{kind}") for name, drawing in data_figures(preset, seed=seed).items()
     ]
     print_json([str(path) for path in paths]) if json else note(f"wrote {len(paths)} figures to {folder}")
+
+
+add_model_commands(app)

@@ -140,10 +140,19 @@ def look(world: World, cells: Cells, questions: Questions, *, gaps: bool = False
 
 
 def as_answer(world: World, questions: Questions, counts: Integers) -> NDArray[np.uint8]:
-    """From counts to answer indices: the count, whether there is any, or whether the first group is larger."""
+    """From counts to answer indices: the count, whether there is any, or whether the first group is larger.
+
+    Raises:
+        UsageError: a count is larger than the answers know. It is never cut off: two different counts would look alike.
+    """
+    beyond = IS_COUNT[questions.bucket] & (counts[:, 0] > world.max_count)
+    if beyond.any():
+        raise UsageError(
+            f"{int(counts[beyond, 0].max())} objects were counted, but the answers end at {world.max_count}; give the "
+            "world a larger max_count"
+        )
     is_yes = np.where(IS_COMPARISON[questions.bucket], counts[:, 0] > counts[:, 1], counts[:, 0] > 0)
-    number = np.minimum(counts[:, 0], world.max_count)
-    said = np.where(IS_COUNT[questions.bucket], number, np.where(is_yes, world.yes, world.yes + 1))
+    said = np.where(IS_COUNT[questions.bucket], counts[:, 0], np.where(is_yes, world.yes, world.yes + 1))
     return np.asarray(said.astype(np.uint8))
 
 
@@ -185,7 +194,7 @@ def majority(world: World, cells: Cells, questions: Questions) -> tuple[NDArray[
     is_yes = counts[rows, own] == most
     said = np.where(
         IS_COUNT[questions.bucket],
-        np.minimum(most, world.max_count),
+        most,
         np.where(is_yes, world.yes, world.yes + 1),
     )
     return said.astype(np.uint8), np.asarray((counts == most[:, None]).sum(axis=1) > 1)

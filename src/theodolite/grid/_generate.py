@@ -69,7 +69,13 @@ def generate(
     keys = [buckets] if isinstance(buckets, str) else list(buckets)
     if split is not None and split not in SPLITS:
         raise UsageError(f"the split is {', '.join(SPLITS)} or none, not {split!r}")
-    draw = _Draw(mode, recipe.objects(density), recipe, seed, split)
+    objects = recipe.objects(density)
+    if objects > recipe.world.max_count:
+        raise UsageError(
+            f"{objects} objects can be counted, but the answers end at {recipe.world.max_count}; give the recipe a world "
+            f"with max_count={objects} or more"
+        )
+    draw = _Draw(mode, objects, recipe, seed, split)
     return join([_generate_bucket(BUCKETS[bucket_index(key)], n, draw) for key in keys])
 
 

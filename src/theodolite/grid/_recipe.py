@@ -94,7 +94,7 @@ def find_recipe(preset: str | Recipe) -> Recipe:
 
 @dataclass(frozen=True, slots=True)
 class Guarantee:
-    """What Theorem 1 can promise for a bucket with a number of objects."""
+    """What Theorem 1 promises at least for every scene of a bucket with a number of objects."""
 
     level: str
     """``full``, ``partial``, ``impossible`` or ``none``; see `GUARANTEES`."""
@@ -123,10 +123,8 @@ def guarantee_of(bucket: Bucket, objects: int) -> Guarantee:
         reason = f"{anchors} anchors and {anchors} confusers are more than {objects} objects"
         return Guarantee("impossible", {}, reason)
     if bucket.form == 1:
-        needed = 2 * anchors + 1
-        level = "full" if objects >= needed else "partial"
         reason = "answered yes, a superset of the targets is not empty either: no scene defeats partial logic"
-        return Guarantee("partial", {"yes": "impossible", "no": level}, reason)
+        return Guarantee("partial", {"yes": "impossible", "no": "full"}, reason)
     if objects >= 2 * anchors + 2:
         return Guarantee("full", {}, "")
     reason = (
