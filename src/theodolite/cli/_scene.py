@@ -19,6 +19,7 @@ from theodolite.cli._output import err, note, out, print_json, print_table
 from theodolite.errors import UsageError
 from theodolite.models import ask_factory
 from theodolite.registry import registry
+from theodolite.report.scene_figures import question_distribution
 from theodolite.runs import Run
 from theodolite.scene import (
     QA_SETTINGS,
@@ -169,10 +170,16 @@ def ask(  # noqa: PLR0913, PLR0917 - one parameter per option
     prompts: Annotated[
         bool, typer.Option("--prompts", help="Show the whole text that a model gets.")
     ] = False,
+    figure: Annotated[
+        Path | None,
+        typer.Option("--figure", metavar="FILE", help="Draw what the questions ask (PNG, SVG, PDF)."),
+    ] = None,
     json: o.AsJson = False,
 ) -> None:
     """Show the questions of a data set, and what a model is told. No model is called."""
     data = _only(read_data(folder), scene=scene)
+    if figure is not None:
+        note(f"drew {question_distribution(data.questions, title='What is asked').save(figure)}")
     if prompts or json:
         items = [
             item for item, _ in zip(_first_items(data, settings, mode, budget), range(limit), strict=False)

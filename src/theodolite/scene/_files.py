@@ -5,7 +5,7 @@ scenes.jsonl     one `SceneGraph` a line
 questions.jsonl  one `Question` a line
 pictures/        the plain pictures, ``<scene>.png`` or ``.jpg``
 marked/          the same with numbered marks: what a model sees
-truth/           of made scenes, on request: ``<scene>.npz`` with ``depth_m`` and ``instance`` (mark, or 0)
+truth/           of made scenes, on request: ``<scene>.npz`` with ``depth_m`` and ``instance`` (mark; 0: none; below 0: unmarked)
 
 The lines are the fields of the two records, written as JSON; pictures are named relative to the folder.
 """

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import multiprocessing
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 
@@ -32,7 +33,7 @@ PATTERN: tuple[Crowding, ...] = ("sparse", "common", "dense", "common", "dense")
 _TRIES = 60
 _FEWEST_FOR_PROCESSES = 64
 """Starting processes takes a few seconds: fewer items are done here."""
-_ROUNDS = 6
+_ROUNDS = 12
 _RASTER_WIDTH_PX = 320
 _MAKERS: Mapping[Domain, Callable[[np.random.Generator, int], World]] = {
     "indoor": make_room,
@@ -102,21 +103,22 @@ def make_scenes(
         wanted += [Recipe(domain, seed, number, 0) for number in range(n)]  # type: ignore[arg-type]
     counts: Counter[str] = Counter()
     found: dict[str, MadeScene] = {}
-    for _ in range(_ROUNDS):
-        for made, left_out in in_parallel(_make_one, wanted, workers):
-            found[made.recipe.id] = made
-            counts.update(left_out)
-            if progress is not None:
-                progress(len(found))
-        distinct, alike = drop_alike([made.graph for made in found.values()])
-        counts += alike
-        kept = {graph.id for graph in distinct}
-        wanted = [
-            replace(m.recipe, attempt=m.recipe.attempt + 1) for m in found.values() if m.graph.id not in kept
-        ]
-        if not wanted:
-            break
-    return MadeScenes(tuple(found.values()), dict(counts))
+    with hands(workers if len(wanted) >= _FEWEST_FOR_PROCESSES else 1) as spread:
+        for _ in range(_ROUNDS):
+            for made, left_out in spread(_make_one, wanted):
+                found[made.recipe.id] = made
+                counts.update(left_out)
+                if progress is not None:
+                    progress(len(found))
+            distinct, alike = drop_alike([made.graph for made in found.values()])
+            kept = {graph.id for graph in distinct}
+            again = [made.recipe for made in found.values() if made.graph.id not in kept]
+            wanted = [replace(recipe, attempt=recipe.attempt + 1) for recipe in again]
+            if not wanted:
+                break
+            counts += alike
+    counts["scenes that stayed alike"] += len(wanted)
+    return MadeScenes(tuple(found.values()), dict(+counts))
 
 
 def _make_one(recipe: Recipe) -> tuple[MadeScene, Counter[str]]:
@@ -132,14 +134,23 @@ def _make_one(recipe: Recipe) -> tuple[MadeScene, Counter[str]]:
     raise UsageError(f"no {recipe.crowding} scene {recipe.id} in {_TRIES} tries; take another seed")
 
 
-def in_parallel(work: Callable[[In], Out], items: Sequence[In], workers: int) -> Iterator[Out]:
-    """Does the same with every item, in order, in some processes or in this one."""
-    if workers <= 1 or len(items) < _FEWEST_FOR_PROCESSES:
-        yield from map(work, items)
+class Spread(Protocol):
+    """Does the same with every item, in order."""
+
+    def __call__(self, work: Callable[[In], Out], items: Sequence[In], /) -> Iterable[Out]:
+        """The results, as they come."""
+        ...
+
+
+@contextmanager
+def hands(workers: int) -> Iterator[Spread]:
+    """Something that spreads work over processes, or does it here if there is but one worker."""
+    if workers <= 1:
+        yield map
         return
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        yield from pool.map(work, items, chunksize=8)
+        yield lambda work, items: pool.map(work, items, chunksize=max(1, min(8, len(items) // (2 * workers))))
 
 
 def world_of(recipe: Recipe) -> World:
@@ -192,7 +203,10 @@ def seen_things(world: World) -> list[Candidate]:
 
 
 def render_made(made: MadeScene, *, samples: int = 2) -> Render:
-    """Draws a made scene: the picture, the depth, and the mark of the object that each pixel shows (0 for none)."""
+    """Draws a made scene: the picture, the depth, and the mark of the object that each pixel shows.
+
+    Where the picture shows no object, the mark is 0; where it shows one that bears no mark, a number below 0.
+    """
     world = world_of(made.recipe)
     marks = _marks(made.graph, world)
     things = [
@@ -205,11 +219,11 @@ def render_made(made: MadeScene, *, samples: int = 2) -> Render:
 
 
 def _marks(graph: SceneGraph, world: World) -> list[int]:
-    """The mark of each thing of a world, 0 for those that bear none; found by where they stand."""
+    """The mark of each thing of a world, found by where it stands; things without a mark count down from -1."""
     cam_SE3_world = world.world_SE3_cam.inverse()
     by_place = {tuple(np.round(thing.centre_cam, 6)): thing.id for thing in graph.objects}
     places = [thing.cuboid_world.seen_from(cam_SE3_world).centre_m for thing in world.things]
-    return [by_place.get(tuple(np.round(place, 6)), 0) for place in places]
+    return [by_place.get(tuple(np.round(place, 6)), -number) for number, place in enumerate(places, 1)]
 
 
 def _parts_cam(thing: Thing, cam_SE3_world: SE3) -> list[Part]:

@@ -15,7 +15,7 @@ from theodolite.errors import UsageError
 from theodolite.scene._engine import make_questions, thin_questions
 from theodolite.scene._files import MARKED, PICTURES, TRUTH, Manifest, SceneData, read_data, write_data
 from theodolite.scene._graph import SceneGraph
-from theodolite.scene._make import MadeScene, in_parallel, make_scenes, render_made
+from theodolite.scene._make import MadeScene, hands, make_scenes, render_made
 from theodolite.scene._marks import draw_marks, place_marks
 from theodolite.scene._questions import Question
 from theodolite.types import Pixels
@@ -89,10 +89,11 @@ def _draw_all(
 ) -> list[SceneGraph]:
     graphs = []
     work = partial(_draw_one, folder=folder, with_truth=options.with_truth)
-    for graph in in_parallel(work, made, options.workers):
-        graphs.append(graph)
-        if progress is not None:
-            progress("pictures", len(graphs))
+    with hands(min(options.workers, len(made))) as spread:
+        for graph in spread(work, made):
+            graphs.append(graph)
+            if progress is not None:
+                progress("pictures", len(graphs))
     return graphs
 
 
@@ -114,7 +115,12 @@ def write_pictures(
     from PIL import Image
 
     height, width = picture.shape[:2]
-    marks = place_marks({t.id: t.box_px for t in graph.objects}, (width, height), instance=instance)
+    marks = place_marks(
+        {thing.id: thing.box_px for thing in graph.objects},
+        (width, height),
+        distances_m={thing.id: thing.distance_m for thing in graph.objects},
+        instance=instance,
+    )
     plain, marked = f"{PICTURES}/{graph.id}.png", f"{MARKED}/{graph.id}.png"
     try:
         for name, pixels in ((plain, picture), (marked, draw_marks(picture, marks))):

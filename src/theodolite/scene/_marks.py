@@ -43,8 +43,21 @@ class PlacedMark:
         return math.dist(self.centre_px, self.anchor_px) > self.radius_px
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Rival:
+    """Another object, which a mark had better not lie on."""
+
+    box: Box
+    hides: bool
+    """Whether it is nearer, or of unknown distance and smaller: then what lies on both boxes is read as its own."""
+
+
 def place_marks(
-    boxes: Mapping[int, Box], size_px: tuple[int, int], *, instance: NDArray[np.int32] | None = None
+    boxes: Mapping[int, Box],
+    size_px: tuple[int, int],
+    *,
+    distances_m: Mapping[int, float] | None = None,
+    instance: NDArray[np.int32] | None = None,
 ) -> list[PlacedMark]:
     """Finds a place for every mark.
 
@@ -54,17 +67,30 @@ def place_marks(
     Args:
         boxes: of the objects, by mark.
         size_px: of the picture, as (width, height).
-        instance: of each pixel, the mark of the object it shows, where that is known.
+        distances_m: of the objects from the camera, by mark, where they are known.
+        instance: of each pixel, the mark of the object it shows; 0 for none, below 0 for an object without a mark.
     """
     order = sorted(boxes, key=lambda mark: boxes[mark].area_px)
+    rivals = {mark: _rivals(mark, boxes, distances_m) for mark in order}
+    choices = {mark: _candidates(mark, boxes[mark], size_px, rivals[mark], instance) for mark in order}
     found: dict[int, PlacedMark] = {}
-    choices = {mark: _candidates(mark, boxes[mark], size_px, instance) for mark in order}
     for _ in range(_ROUNDS):
         for mark in order:
             rest = [placed for other, placed in found.items() if other != mark]
-            others = [(boxes[other], other) for other in boxes if other != mark]
-            found[mark] = min(choices[mark], key=lambda c: _cost(c, boxes[mark], rest, others, instance))
+            found[mark] = min(
+                choices[mark], key=lambda c: _cost(c, boxes[mark], rest, rivals[mark], instance)
+            )
     return [found[mark] for mark in sorted(found)]
+
+
+def _rivals(mark: int, boxes: Mapping[int, Box], distances_m: Mapping[int, float] | None) -> list[_Rival]:
+    found = []
+    for other, box in boxes.items():
+        if other != mark:
+            is_smaller = box.area_px < boxes[mark].area_px
+            is_nearer = distances_m is not None and distances_m[other] < distances_m[mark]
+            found.append(_Rival(box, is_nearer or (distances_m is None and is_smaller)))
+    return found
 
 
 def _radius_px(box: Box, width_px: int) -> float:
@@ -73,12 +99,16 @@ def _radius_px(box: Box, width_px: int) -> float:
 
 
 def _candidates(
-    mark: int, box: Box, size_px: tuple[int, int], instance: NDArray[np.int32] | None
+    mark: int,
+    box: Box,
+    size_px: tuple[int, int],
+    rivals: Sequence[_Rival],
+    instance: NDArray[np.int32] | None,
 ) -> list[PlacedMark]:
     """On the object: a grid over its box (where its pixels are known, only on them). Round it: a ring of places."""
     width, height = size_px
     radius = _radius_px(box, width)
-    anchor = _anchor(mark, box, instance)
+    anchor = _anchor(mark, box, rivals, instance)
     inside = [
         (box.x0 + box.width_px * i / 8, box.y0 + box.height_px * j / 8)
         for i in range(1, 8)
@@ -110,6 +140,10 @@ def _pushed_in(mark: PlacedMark, size_px: tuple[int, int]) -> PlacedMark:
     return PlacedMark(mark.id, (x, y), mark.radius_px, mark.anchor_px)
 
 
+def _holds(box: Box, point: tuple[float, float]) -> bool:
+    return box.x0 <= point[0] <= box.x1 and box.y0 <= point[1] <= box.y1
+
+
 def _shows(mark: int, point: tuple[float, float], instance: NDArray[np.int32] | None) -> bool:
     if instance is None:
         return True
@@ -118,10 +152,20 @@ def _shows(mark: int, point: tuple[float, float], instance: NDArray[np.int32] | 
     return 0 <= row < height and 0 <= column < width and int(instance[row, column]) == mark
 
 
-def _anchor(mark: int, box: Box, instance: NDArray[np.int32] | None) -> tuple[float, float]:
-    """A point well on the object: of its pixels the one farthest from its outline, else the middle of its box."""
+def _anchor(
+    mark: int, box: Box, rivals: Sequence[_Rival], instance: NDArray[np.int32] | None
+) -> tuple[float, float]:
+    """A point well on the object: of its pixels one far from its outline; where they are not known, the point of its box
+    nearest to the middle that no hiding box covers.
+    """  # noqa: D205 - one sentence
     if instance is None:
-        return box.centre_px
+        points = [
+            (box.x0 + box.width_px * i / 8, box.y0 + box.height_px * j / 8)
+            for i in range(1, 8)
+            for j in range(1, 8)
+        ]
+        free = [p for p in points if not any(r.hides and _holds(r.box, p) for r in rivals)]
+        return min(free, key=lambda p: math.dist(p, box.centre_px), default=box.centre_px)
     from scipy.ndimage import distance_transform_edt
 
     rows = slice(max(0, int(box.y0)), int(box.y1) + 1)
@@ -140,36 +184,48 @@ def _cost(
     mark: PlacedMark,
     box: Box,
     placed: Sequence[PlacedMark],
-    others: Sequence[tuple[Box, int]],
+    rivals: Sequence[_Rival],
     instance: NDArray[np.int32] | None,
 ) -> float:
-    """Small is good: no other disc under it, no smaller object, near its own anchor, no line if it can be helped."""
+    """Small is good: no other disc under it, nothing that hides the object, near its anchor, no line if it can be helped."""
     (x, y), r = mark.centre_px, mark.radius_px
-    cost = 0.0
-    for other in placed:
-        gap = math.dist(mark.centre_px, other.centre_px) - r - other.radius_px
-        cost += 60.0 if gap < 2 else 6.0 * max(0.0, 1 - gap / (2 * r))
-        if other.has_line:
-            cost += 25.0 * (_gap_to_line(mark.centre_px, other) < r + 1)
-        if mark.has_line:
-            cost += 25.0 * (_gap_to_line(other.centre_px, mark) < other.radius_px + 1)
-    is_on = box.x0 <= x <= box.x1 and box.y0 <= y <= box.y1 and not mark.has_line
-    for rival, _ in others:
-        wide = min(x + r, rival.x1) - max(x - r, rival.x0)
-        high = min(y + r, rival.y1) - max(y - r, rival.y0)
+    is_on = _holds(box, mark.centre_px) and not mark.has_line
+    cost = sum(_crowding(mark, other) for other in placed)
+    for rival in rivals:
+        wide = min(x + r, rival.box.x1) - max(x - r, rival.box.x0)
+        high = min(y + r, rival.box.y1) - max(y - r, rival.box.y0)
         if wide > 0 and high > 0:
-            cover = wide * high / (4 * r * r)
-            smaller = rival.area_px < box.area_px or not is_on
-            cost += cover * (14.0 if smaller else 4.0)
+            cost += wide * high / (4 * r * r) * (14.0 if rival.hides or not is_on else 4.0)
+    if instance is not None:
+        cost += 30.0 * _foreign_share(mark, instance) * (1.0 if is_on else 0.4)
     if is_on:
         hidden = math.pi * r * r / box.area_px
-        cost += 10.0 * max(0.0, hidden - 0.3)
+        cost += 25.0 * max(0.0, hidden - 0.35)
         cost += 2.0 * math.dist(mark.centre_px, box.centre_px) / max(box.width_px, box.height_px)
     else:
         cost += 7.0 + 0.6 * math.dist(mark.centre_px, mark.anchor_px) / r
-    if instance is not None and is_on and not _shows(mark.id, mark.centre_px, instance):
-        cost += 20.0
     return cost
+
+
+def _crowding(mark: PlacedMark, other: PlacedMark) -> float:
+    """What it costs that two marks are near one another, or that one lies on the other's line."""
+    gap = math.dist(mark.centre_px, other.centre_px) - mark.radius_px - other.radius_px
+    cost = 60.0 if gap < 2 else 6.0 * max(0.0, 1 - gap / (2 * mark.radius_px))
+    if other.has_line:
+        cost += 25.0 * (_gap_to_line(mark.centre_px, other) < mark.radius_px + 1)
+    if mark.has_line:
+        cost += 25.0 * (_gap_to_line(other.centre_px, mark) < other.radius_px + 1)
+    return cost
+
+
+def _foreign_share(mark: PlacedMark, instance: NDArray[np.int32]) -> float:
+    """Of points on and round the disc: the share that shows some other object, with or without a mark."""
+    angles = np.linspace(0, math.tau, 16, endpoint=False)
+    reach = np.array([0.5, 1.0, 1.25])[:, None] * mark.radius_px
+    columns = (mark.centre_px[0] + reach * np.cos(angles)).astype(np.int64).clip(0, instance.shape[1] - 1)
+    rows = (mark.centre_px[1] + reach * np.sin(angles)).astype(np.int64).clip(0, instance.shape[0] - 1)
+    seen = instance[rows, columns]
+    return float(((seen != 0) & (seen != mark.id)).mean())
 
 
 def _gap_to_line(point: tuple[float, float], mark: PlacedMark) -> float:

@@ -145,7 +145,7 @@ def _furnished(rng: np.random.Generator, plan: Plan, room: _Room, n: int, eye: n
     """Fills a room until it holds n things, or nothing more fits."""
     things: list[Thing] = []
     walls, floor = list(plan.walls), list(plan.floor)
-    for turn in range(10 * n):
+    for turn in range(6 * n):
         if len(things) >= n:
             break
         choice = rng.random()
@@ -233,11 +233,11 @@ def _on_top(rng: np.random.Generator, plan: Plan, things: Sequence[Thing]) -> Th
         return None
     under = supports[int(rng.integers(len(supports)))]
     base = new_thing(str(rng.choice(plan.tops[under.category])), rng, (0, 0, 0))
+    spare = (under.high - under.low)[:2] / 2 - (base.high - base.low)[:2] / 2 - 0.03
+    if min(spare) < 0 or not _is_welcome(base, things):
+        return None
     top = _surface_m(under)
-    for _ in range(15):
-        spare = (under.high - under.low)[:2] / 2 - (base.high - base.low)[:2] / 2 - 0.03
-        if (spare < 0).any():
-            return None
+    for _ in range(8):
         local = (under.low + under.high)[:2] / 2 + rng.uniform(-spare, spare)
         if under.category == "kitchen counter" and _is_over_sink(under, base, float(local[1])):
             continue
@@ -266,6 +266,8 @@ def _surface_m(thing: Thing) -> float:
 def _hung(rng: np.random.Generator, plan: Plan, room: _Room, things: Sequence[Thing]) -> Thing | None:
     """On the far wall or a side wall, above what stands there."""
     base = new_thing(str(rng.choice(plan.hung)), rng, (0, 0, 0))
+    if not _is_welcome(base, things):
+        return None
     for _ in range(15):
         z, wall = between(rng, 1.4, 1.75), int(rng.integers(3))
         if wall == 0:

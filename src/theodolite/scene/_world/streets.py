@@ -51,10 +51,10 @@ def make_street(rng: np.random.Generator, n_things: int) -> World:
     sun = between(rng, -140, 140)
     light = Light(
         (float(np.cos(np.radians(sun))), float(np.sin(np.radians(sun))), between(rng, 0.9, 1.8)),
-        sun=(1.15, 1.05, 0.9),
-        sky=(0.42, 0.48, 0.6),
+        sun=(1.4, 1.27, 1.08),
+        sky=(0.36, 0.44, 0.58),
         ground=(0.24, 0.23, 0.22),
-        haze_m=between(rng, 250, 600),
+        haze_m=between(rng, 450, 1200),
         softness_px=0.8,
     )
     return World(

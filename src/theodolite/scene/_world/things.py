@@ -118,23 +118,31 @@ class Thing:
         return Cuboid(SE3(turn_z(self.turn_deg), middle), length, width, height)
 
     @cached_property
-    def footprint(self) -> Array:
-        """Shape (4, 2): the corners of its box on the ground."""
-        x0, y0, x1, y1 = self.low[0], self.low[1], self.high[0], self.high[1]
-        corners = np.array([[x0, y0], [x1, y0], [x1, y1], [x0, y1]])
-        return corners @ turn_z(self.turn_deg)[:2, :2].T + self.place[:2]
-
-    @cached_property
     def outline(self) -> Outline:
-        """The same as plain numbers, with its middle and how far it reaches from there."""
-        corners = tuple((float(x), float(y)) for x, y in self.footprint)
+        """Its box on the ground, as plain numbers."""
+        c, sine = math.cos(math.radians(self.turn_deg)), math.sin(math.radians(self.turn_deg))
+        (x0, y0, _), (x1, y1, _), (px, py, _) = self.low.tolist(), self.high.tolist(), self.place.tolist()
+        corners = tuple(
+            (px + c * x - sine * y, py + sine * x + c * y)
+            for x, y in ((x0, y0), (x1, y0), (x1, y1), (x0, y1))
+        )
         (ax, ay), (cx, cy) = corners[0], corners[2]
         return Outline(corners, ((ax + cx) / 2, (ay + cy) / 2), math.hypot(ax - cx, ay - cy) / 2)
 
     @property
+    def footprint(self) -> Array:
+        """Shape (4, 2): the corners of its box on the ground."""
+        return np.array(self.outline.corners)
+
+    @cached_property
+    def span_m(self) -> tuple[float, float]:
+        """The heights of its lower and its upper side above the ground."""
+        return float(self.low[2] + self.place[2]), float(self.high[2] + self.place[2])
+
+    @property
     def top_m(self) -> float:
         """Height of its upper side above the ground."""
-        return float(self.high[2] + self.place[2])
+        return self.span_m[1]
 
 
 N_VARIANTS = 20
@@ -191,12 +199,10 @@ def are_apart(one: Outline, two: Outline, gap_m: float) -> bool:
 
 def is_free(thing: Thing, others: Sequence[Thing], gap_m: float) -> bool:
     """Whether a thing stands clear of all others; things on different levels do not meet."""
+    low, high = thing.span_m
     for other in others:
-        is_level = (
-            thing.place[2] + thing.low[2] < other.top_m - 1e-6
-            and other.place[2] + other.low[2] < thing.top_m - 1e-6
-        )
-        if is_level and not are_apart(thing.outline, other.outline, gap_m):
+        bottom, top = other.span_m
+        if low < top - 1e-6 and bottom < high - 1e-6 and not are_apart(thing.outline, other.outline, gap_m):
             return False
     return True
 

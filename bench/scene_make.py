@@ -1,0 +1,41 @@
+"""A benchmark of the paper's size, made without rendering on two cores: 1,162 scenes with 9,839 questions, 1:1 indoor and outdoor.
+
+Beside it: one picture of each kind, drawn on one core.
+"""
+
+import resource
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from bench.figure import Figure
+from theodolite.scene import MakeOptions, make_data
+from theodolite.scene.making import make_scenes, render_made
+
+SCENES, QUESTIONS, WORKERS = 1162, 9839, 2
+SECONDS, GIGABYTES = 180.0, 2.0
+
+
+def run() -> Iterator[Figure]:
+    """Time, memory, and what came out."""
+    started = time.perf_counter()
+    with tempfile.TemporaryDirectory() as folder:
+        options = MakeOptions(
+            SCENES // 2, SCENES // 2, n_questions=QUESTIONS, is_rendered=False, workers=WORKERS
+        )
+        data = make_data(Path(folder) / "data", options)
+    taken = time.perf_counter() - started
+    assert len(data.scenes) == SCENES
+    assert len(data.questions) == QUESTIONS
+    yield Figure(f"{SCENES:,} scenes with {QUESTIONS:,} questions, unrendered", taken, "s", at_most=SECONDS)
+    kilobytes = sum(
+        resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    )
+    peak = (kilobytes + (WORKERS - 1) * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss) / 1e6
+    yield Figure("memory at its peak, all processes together", peak, "GB", at_most=GIGABYTES)
+    for made in make_scenes(1, 1).scenes:
+        render_made(made)
+        started = time.perf_counter()
+        render_made(made)
+        yield Figure(f"one {made.graph.domain} picture on one core", time.perf_counter() - started, "s")
