@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator
 
-from bench import client, compass_projection, grid_make, memory, scene_make, store
+from bench import client, compass_projection, grid_make, memory, scene_make, scene_score, store
 from bench.figure import Figure
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
@@ -13,6 +13,7 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
     "compass": compass_projection.run,
     "grid": grid_make.run,
     "scene": scene_make.run,
+    "scene-score": scene_score.run,
 }
 
 

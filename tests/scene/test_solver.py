@@ -1,6 +1,8 @@
 """From graphs to answers: exact where the graph states them, near the truth where geometry must help, and never a guess."""
 
 import math
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -232,3 +234,19 @@ def test_no_graph_breaks_the_solver(world):
 def test_a_box_scene_is_what_it_says():
     scene = box_scene("indoor", np.random.default_rng(0), "x")
     assert len(scene.star().edges) == len(scene.objects) - 1
+
+
+def test_reading_and_solving_need_no_pydantic():
+    code = (
+        "import sys; sys.modules.update(dict.fromkeys(['pydantic', 'typer', 'rich', 'torch', 'matplotlib']))\n"
+        "from theodolite.scene.scoring import Solver, lay_out, mean_relative_accuracy, noisy_graphs, parse_answer, "
+        "parse_graph, score_answer, score_graph, solve, triangles\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_every_public_name_of_scoring_is_there():
+    from theodolite.scene import scoring
+
+    assert set(scoring.__all__) == set(scoring._HOME_OF)
+    assert all(getattr(scoring, name) is not None for name in scoring.__all__)

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from theodolite.cli import _options as o
 from theodolite.cli._output import note, out, p_value, percent, points, print_json, print_table
+from theodolite.cli._scene_figures import draw_cases, draw_scores
 from theodolite.cli._scene_tables import show_details, show_graphs
 from theodolite.errors import UsageError
 from theodolite.runs import Run
@@ -21,6 +22,8 @@ from theodolite.scene.scoring import (
     ScoreOptions,
     Signature,
     Solving,
+    read_rows,
+    score_rows,
     score_scenes,
     solver_ceilings,
 )
@@ -46,7 +49,7 @@ def options_of(solver: str, mra: str, seed: int) -> ScoreOptions:
     return ScoreOptions(seed, cast("MraComparison", mra), cast("Solving", solver))
 
 
-def score(
+def score(  # noqa: PLR0913, PLR0917 - one parameter per option
     run: o.RunFolder,
     solver: SolverOption = "geometric",
     mra: MraOption = "<",
@@ -57,17 +60,37 @@ def score(
     details: Annotated[
         bool, typer.Option("--details", help="Also groups, troubles of the graphs, and picked cases.")
     ] = False,
+    figures: Annotated[
+        Path | None, typer.Option("--figures", metavar="DIR", help="Draw the figures into this folder.")
+    ] = None,
+    beside: Annotated[
+        list[Path] | None,
+        typer.Option("--beside", metavar="RUN", help="Draw this run beside it; may be repeated."),
+    ] = None,
     json: o.AsJson = False,
 ) -> None:
     """Score a run from its stored answers: Tables 1 and 2, the confusion matrix, the interventions, the signatures."""
+    options = options_of(solver, mra, seed)
+    mode = mode.replace("-", " ") if mode is not None else None
     with Run.open(run, writable=True) as opened:
-        result = score_scenes(opened, options_of(solver, mra, seed), mode=mode)
+        result = score_scenes(opened, options, mode=mode)
+        if figures is not None:
+            scores = {result.model: result}
+            for other in beside or ():
+                with Run.open(other) as there:
+                    scores[_free(there.info.model, scores)] = score_rows(read_rows(there, mode=mode), options)
+            drawn = [*draw_scores(scores, figures), *draw_cases(opened, result, figures)]
+            note(f"drew {len(drawn)} figures into {figures}")
     if json:
         print_json(result.as_json())
         return
     show_score(result)
     if details:
         show_details(result)
+
+
+def _free(name: str, taken: dict[str, SceneScore]) -> str:
+    return name if name not in taken else f"{name} ({len(taken) + 1})"
 
 
 def show_score(result: SceneScore) -> None:

@@ -92,7 +92,13 @@ def _crossing(
     one = _crossings(*parts, np.ones((1, len(scenes))))
     if np.isnan(one[0]):
         gains = [float(np.mean(pair.second - pair.first)) for pair in pairs]
-        side = "helps at every level" if min(gains) > 0 else "helps at no level"
+        side = (
+            "helps at every level"
+            if min(gains) > 0
+            else "helps at no level"
+            if max(gains) <= 0
+            else "helps by turns"
+        )
         return None, f"no crossing within the levels measured: the graph {side}"
     try:
         return drawn.combined(
@@ -119,7 +125,7 @@ def _crossings(*parts: NDArray[np.float64]) -> NDArray[np.float64]:
         gain.shape[1] - 1
     ):  # from the worst graphs to the best: the last change from loss to gain counts
         below, above = gain[:, i], gain[:, i + 1]
-        crosses = (below < 0) & (above >= 0)
+        crosses = (below < 0) & (above > 0)
         with np.errstate(invalid="ignore", divide="ignore"):
             place = quality[:, i] + (quality[:, i + 1] - quality[:, i]) * (-below) / (above - below)
         found = np.where(crosses, place, found)

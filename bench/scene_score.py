@@ -1,0 +1,102 @@
+"""How long it takes to score a scene run of the paper's size, all settings, with every interval; and in how much memory."""
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from bench.figure import Figure
+from theodolite.geometry import Box, PinholeCamera
+from theodolite.models import ask_measurer, open_model
+from theodolite.runs import LocalEngine, Run, RunInfo, measure
+from theodolite.scene import (
+    SceneData,
+    SceneGraph,
+    SceneObject,
+    Settings,
+    make_questions,
+    plan_scenes,
+    plan_with_graphs,
+    thin_questions,
+)
+from theodolite.scene.scoring import read_rows
+
+SCENES, QUESTIONS = 1_162, 9_839
+MODEL = "scripted:scene-trusting"
+
+_MEASURED = """
+import sys, time
+from theodolite.runs import Run
+from theodolite.scene.scoring import score_scenes
+started = time.perf_counter(), time.process_time()
+with Run.open(sys.argv[1], writable=True) as run:
+    score = score_scenes(run)
+assert [s.name for s in score.signatures if s.is_raised] == ["modality trust bias"]
+assert score.table[0].n_scenes == int(sys.argv[2]) and score.table[0].n_questions == int(sys.argv[3])
+memory = next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM"))
+print(time.perf_counter() - started[0], time.process_time() - started[1], memory)
+"""
+
+
+def run() -> Iterator[Figure]:
+    """Scenes of boxes, answered by a scripted model in every setting, scored in a process of its own."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        _answer(folder / "run", _data(folder))
+        command = [sys.executable, "-c", _MEASURED, str(folder / "run"), str(SCENES), str(QUESTIONS)]
+        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    wall, cpu, memory = map(float, said)
+    size = f"{SCENES:,} scenes, {QUESTIONS:,} questions"
+    yield Figure(f"score {size}, all settings", wall, "s", at_most=20)
+    yield Figure("the same, processor time", cpu, "s")
+    yield Figure("its peak memory", memory / 1024, "MB", at_most=2048)
+
+
+def _data(folder: Path) -> SceneData:
+    rng = np.random.default_rng(0)
+    Image.new("RGB", (32, 18), "grey").save(folder / "blank.png")
+    scenes = [_scene(i, rng) for i in range(SCENES)]
+    questions = thin_questions(make_questions(scenes).questions, QUESTIONS)
+    return SceneData({scene.id: scene for scene in scenes}, questions, folder)
+
+
+def _scene(number: int, rng: np.random.Generator) -> SceneGraph:
+    """Boxes on level ground, between near and far."""
+    domain = ("indoor", "outdoor")[number % 2]
+    near, far, size = (1.2, 4.5, 1.2) if domain == "indoor" else (6.0, 45.0, 5.0)
+    things = []
+    for mark in range(1, int(rng.integers(3, 13)) + 1):
+        width, length = np.sort(rng.uniform(0.2, 1.0, 2)) * size
+        height, depth = float(rng.uniform(0.2, 0.6) * size), float(rng.uniform(near, far))
+        centre = (float(rng.uniform(-0.6, 0.6)) * depth, 1.5 - height / 2, depth)
+        box = Box(10, 10, 90, 90)
+        turned = (1.0, 0.0, 0.0, 0.0)
+        things.append(SceneObject(mark, "box", centre, turned, float(length), float(width), height, box))
+    camera = PinholeCamera.from_field_of_view(70, (1600, 900))
+    scene = SceneGraph(f"{domain}-{number:05d}", domain, tuple(things), camera, (0.0, -1.0, 0.0), 1.5)
+    return replace(scene, picture="blank.png", marked="blank.png")
+
+
+def _answer(folder: Path, data: SceneData) -> None:
+    """The base and blind settings first; then those that need the model's own graphs."""
+    settings = Settings()
+    info = RunInfo(
+        instrument="scene",
+        model=MODEL,
+        identity=MODEL,
+        settings={"settings": list(settings.qa)},
+        theodolite="bench",
+    )
+    engine = LocalEngine(ask_measurer(open_model(MODEL)), workers=256)
+    with Run.start(folder, info) as opened:
+        opened.plan(plan_scenes(data, settings))
+        measure(opened, engine)
+        rows = read_rows(opened).graphs["base"]
+        graphs = {scene: row.reading.graph for scene, row in rows.items() if row.reading.graph is not None}
+        opened.plan(plan_with_graphs(data, graphs))
+        measure(opened, engine)
