@@ -25,6 +25,7 @@ from theodolite.trace import (
     with_claims,
 )
 from theodolite.trace.metrics import calibrate_tau, noise_sweep, verifier_agreement
+from theodolite.trace.training import STEPS, train_parser
 
 app = typer.Typer()
 annotate = typer.Typer(
@@ -202,11 +203,9 @@ def noise(
 def train_parser_command(
     data: o.Data,
     out_folder: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the pipeline goes.")],
-    steps: Annotated[int, typer.Option("--steps", min=1, help="Of training.")] = 6000,
+    steps: Annotated[int, typer.Option("--steps", min=1, help="Of training.")] = STEPS,
     json: o.AsJson = False,
 ) -> None:
     """Train the small English parser anew, on UD English-EWT in spaCy's binary format."""
-    from theodolite.trace.training import train_parser
-
     result = train_parser(data, out_folder, steps=steps)
     print_json(asdict(result)) if json else note(f"wrote {out_folder}: {result}")

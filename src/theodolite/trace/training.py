@@ -23,10 +23,13 @@ if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
 
-__all__ = ["ParserAccuracy", "evaluate_parser", "train_parser"]
+__all__ = ["STEPS", "ParserAccuracy", "evaluate_parser", "train_parser"]
 
 NAME, VERSION, LICENCE = "theodolite_ewt", "1.0.0", "CC BY-SA 4.0"
 N_EXAMPLES, EXAMPLE_SEED = 2500, 1
+STEPS = 4500
+"""Three quarters of the schedule of the learning rate. LAS on ``dev`` was 80.2, 80.5 and 80.8 % after 3500, 4000 and 4500
+steps: more steps would still gain a little."""
 _CONFIG = Path(__file__).parent / "_parser_training.cfg"
 _UNUSED = ("vocab/lookups.bin", "vocab/vectors", "vocab/vectors.cfg")
 """What spaCy writes although the pipeline has none of it; it loads without."""
@@ -58,7 +61,7 @@ class ParserAccuracy:
 
 
 def train_parser(
-    data: str | Path, out: str | Path, *, steps: int = 6000, n_examples: int = N_EXAMPLES
+    data: str | Path, out: str | Path, *, steps: int = STEPS, n_examples: int = N_EXAMPLES
 ) -> ParserAccuracy:
     """Trains the pipeline and writes it.
 
@@ -95,7 +98,7 @@ def train_parser(
                 "paths.train": str(work / "train.spacy"),
                 "paths.dev": str(data / "dev.spacy"),
                 "training.max_steps": steps,
-                "training.optimizer.learn_rate.total_steps": steps,
+                "training.optimizer.learn_rate.total_steps": steps * 4 // 3,
             },
         )
         train(init_nlp(config), work)
@@ -169,6 +172,7 @@ def _write_pipeline(trained: Path, out: Path, accuracy: ParserAccuracy) -> None:
             }
         ],
         "performance": asdict(accuracy),
+        "spacy_version": ">=3.8.0,<3.9.0",
     }
     for key in ("author", "email", "url", "labels"):
         meta.pop(key, None)
@@ -178,7 +182,9 @@ def _write_pipeline(trained: Path, out: Path, accuracy: ParserAccuracy) -> None:
     for name in _UNUSED:
         (out / name).unlink(missing_ok=True)
     config = (out / "config.cfg").read_text(encoding="utf-8")
-    bare = re.sub(r'(?m)^(train|dev) = ".*"$', r"\1 = null", config)  # where the corpora lay is nobody's business
+    bare = re.sub(
+        r'(?m)^(train|dev) = ".*"$', r"\1 = null", config
+    )  # where the corpora lay is nobody's business
     (out / "config.cfg").write_text(bare, encoding="utf-8")
     srsly.write_json(out / "meta.json", meta)
     (out / "LICENCE.md").write_text(_TERMS, encoding="utf-8")
