@@ -2,6 +2,7 @@
 
 import importlib.util
 
+import numpy as np
 import pytest
 
 from theodolite import trace
@@ -117,3 +118,32 @@ def test_tau_is_chosen_on_labelled_pairs():
     assert (found.n_same, found.n_changed) == (6, 6)
     with pytest.raises(UsageError, match="at least 4"):
         calibrate_tau(same)
+
+
+class Alike:
+    """An embedder that finds everything equally alike."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def similarity(self, first, second):
+        return np.full(len(first), self.value)
+
+
+@pytest.mark.parametrize(
+    ("similarity", "before", "after", "justified"),
+    [
+        (0.9, "left", "left", True),  # a belief that stays, and holds
+        (0.9, "right", "right", False),  # a belief that stays, and does not hold
+        (0.5, "right", "left", True),  # a belief that was wrong, and was mended
+        (0.5, "left", "left", False),  # a change of words without need
+        (0.5, "left", "right", False),  # a change for the worse
+        (0.5, "right", "right", False),  # wrong before and after
+    ],
+)
+def test_every_case_of_equation_2(similarity, before, after, justified):
+    episode = navigation()
+    text = f"Step 1 (frame 1): The red chair is on my {before}.\nStep 2 (frame 2): The red chair is on my {after}."
+    move = transitions(claimed(text, episode), episode, VERIFIER, embedder=Alike(similarity))[0]
+    assert move.is_justified is justified
+    assert move.similarity == similarity

@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from theodolite import __version__
-from theodolite.cli import _ask, _compass, _data, _grid, _methods, _models, _runs, _scene, _trace
+from theodolite.cli import _ask, _compass, _data, _grid, _methods, _models, _runs, _scene, _trace, _verifiers
 from theodolite.cli._completion import complete_in_bash
 from theodolite.cli._output import err, out
 from theodolite.errors import TheodoliteError
@@ -32,6 +32,7 @@ app.add_typer(_models.app, name="models")
 app.add_typer(_runs.app, name="runs")
 app.add_typer(_scene.app, name="scene")
 app.add_typer(_trace.app, name="trace")
+app.add_typer(_verifiers.app, name="verifiers")
 
 
 def _show_version(value: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from theodolite.testing._check_model import check_model
+from theodolite.testing._check_verifier import check_verifier
 from theodolite.testing._tiny import Family, tiny_checkpoint
 
-__all__ = ["Family", "check_model", "tiny_checkpoint"]
+__all__ = ["Family", "check_model", "check_verifier", "tiny_checkpoint"]
