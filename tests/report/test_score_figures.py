@@ -11,7 +11,7 @@ from theodolite.report import (
     method_comparison,
     risk_coverage_curves,
 )
-from theodolite.report.score_figures import ClassFigures
+from theodolite.report.score_figures import DirectionFigures
 
 
 def estimate(value, width=0.1, n=12):
@@ -55,8 +55,8 @@ def test_deletion_curves_show_means_intervals_and_areas():
 
 def test_classes_stand_in_order_with_accuracy_beside_error():
     classes = {
-        "left": ClassFigures(estimate(0.7), estimate(91.0, 8)),
-        "below": ClassFigures(estimate(0.3), estimate(50.0, 8)),
+        "left": DirectionFigures(estimate(0.7), estimate(91.0, 8)),
+        "below": DirectionFigures(estimate(0.3), estimate(50.0, 8)),
     }
     left, right = class_accuracy_and_error(classes, chance=0.25).figure.axes
     assert [tick.get_text() for tick in left.get_yticklabels()] == ["left", "below"]
@@ -69,6 +69,17 @@ def test_classes_stand_in_order_with_accuracy_beside_error():
     assert left.get_lines()[0].get_xdata() == pytest.approx([0.6, 0.8])
     assert left.get_lines()[3].get_xdata() == [0.25, 0.25]
     assert right.get_lines()[3].get_xdata() == [90.0, 90.0]
+
+
+def test_each_direction_shows_what_its_layout_alone_gives():
+    classes = {
+        "left": DirectionFigures(estimate(0.7), estimate(91.0, 8), estimate(49.0, 4)),
+        "below": DirectionFigures(estimate(0.3), estimate(50.0, 8)),  # unknown on these pairs
+    }
+    figure = class_accuracy_and_error(classes).figure
+    layout = lines(figure.axes[1])["uniform map"]
+    assert (list(layout.get_xdata()), list(layout.get_ydata())) == ([49.0], [1])
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["uniform map"]
 
 
 def test_methods_are_sorted_and_stand_against_the_uniform_map():

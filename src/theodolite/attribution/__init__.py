@@ -8,6 +8,7 @@ from theodolite.attribution._evidence import LAYERS, Evidence
 from theodolite.attribution._maps import Attribution, RelevanceMap
 from theodolite.attribution._method import Method, find_methods
 from theodolite.attribution._needs import Need
+from theodolite.attribution._targets import check_targets
 
 __all__ = [
     "LAYERS",
@@ -18,6 +19,7 @@ __all__ = [
     "RelevanceMap",
     "attribute",
     "captum_method",
+    "check_targets",
     "checkpoint_of",
     "find_methods",
 ]

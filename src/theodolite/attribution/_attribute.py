@@ -14,6 +14,7 @@ from theodolite.attribution._evidence import Evidence
 from theodolite.attribution._maps import Attribution, RelevanceMap
 from theodolite.attribution._method import FeatureScores, Method, find_methods
 from theodolite.attribution._pass import SharedPass, prepare
+from theodolite.attribution._targets import check_targets
 from theodolite.errors import UnsupportedError, UsageError
 from theodolite.models import Checkpoint, VisionLanguageModel
 from theodolite.types import Request
@@ -65,8 +66,8 @@ def attribute(
     """
     checkpoint = checkpoint_of(model)
     chosen = _methods(methods)
-    wanted = tuple(dict.fromkeys(targets))
-    _check(requests, options, wanted, gold)
+    wanted = check_targets(targets)
+    _check(requests, options, gold)
     needs = reduce(or_, (method.needs for method in chosen))
     contrastive = any(method.is_contrastive for method in chosen)
     size = batch_size or model.batch_size
@@ -114,7 +115,6 @@ def _methods(methods: Sequence[str | Method]) -> tuple[Method, ...]:
 def _check(
     requests: Sequence[Request],
     options: Sequence[Sequence[str]],
-    wanted: tuple[str, ...],
     gold: Sequence[int] | None,
 ) -> None:
     if not requests:
@@ -125,8 +125,6 @@ def _check(
         raise UsageError(f"{len(requests)} requests need as many lists of options and gold answers")
     if len({len(each) for each in options}) != 1 or len(options[0]) < 2:
         raise UsageError("every request of a batch needs the same number of options, at least two")
-    if not wanted:
-        raise UsageError("there is no target to explain")
 
 
 def _maps(evidence: Evidence, method: Method, target: str) -> list[list[RelevanceMap]]:

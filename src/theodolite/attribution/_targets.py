@@ -5,6 +5,8 @@ contrastive target (equation 5 of the paper):  τ = z_tgt − z_neg,  z_neg = z_
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -12,6 +14,26 @@ from theodolite.errors import UsageError
 
 if TYPE_CHECKING:
     import torch
+
+
+_OPTION = re.compile(r"option:\d+")
+
+
+def check_targets(wanted: Sequence[str]) -> tuple[str, ...]:
+    """The targets without repeats.
+
+    Raises:
+        UsageError: one of them is no target, or there is none.
+
+    >>> check_targets(["gt", "option:2", "gt"])
+    ('gt', 'option:2')
+    """
+    unknown = [name for name in wanted if name not in {"gt", "pred"} and not _OPTION.fullmatch(name)]
+    if unknown:
+        raise UsageError(f"there is no target {unknown[0]!r}; there are gt, pred and option:<index>")
+    if not wanted:
+        raise UsageError("there is no target to explain; give gt, pred or both")
+    return tuple(dict.fromkeys(wanted))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,8 +66,6 @@ class Targets:
                 if not 0 <= index < logits.shape[1]:
                     raise UsageError(f"there is no {name}: the options are 0 to {logits.shape[1] - 1}")
                 roles[name] = torch.full_like(top[:, 0], index)
-            elif name != "pred":
-                raise UsageError(f"there is no target {name!r}; there are gt, pred and option:<index>")
         return cls(roles)
 
     def is_predicted(self, name: str) -> torch.Tensor:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
+from theodolite.attribution import check_targets, find_methods
 from theodolite.cli import (
     _compass_controls,
     _compass_faithfulness,
@@ -14,9 +16,18 @@ from theodolite.cli import (
     _compass_utility,
 )
 from theodolite.cli import _options as o
+from theodolite.cli._compass_prompts import PromptNames, prompt_settings
+from theodolite.cli._data import note_cautions
 from theodolite.cli._measuring import Asked, HowToMeasure, exit_if_failed, measure_plan
-from theodolite.cli._output import note
-from theodolite.compass import PROMPTS, TARGETS, Prompt, attribution_factory, plan_pairs, read_pairs
+from theodolite.cli._output import note, print_json
+from theodolite.compass import (
+    TARGETS,
+    attribution_factory,
+    find_prompts,
+    pair_cautions,
+    plan_pairs,
+    read_pairs,
+)
 from theodolite.errors import UsageError
 
 app = typer.Typer(no_args_is_help=True, help="Directional evidence in attribution (CREG).")
@@ -33,41 +44,50 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     model: o.ModelName,
     folder: o.Out,
     methods: Annotated[
-        str, typer.Option("--methods", metavar="LIST", help="Relevance methods, or all.")
+        str,
+        typer.Option(
+            "--methods", metavar="LIST", help="Relevance methods, or all; see `theodolite methods list`."
+        ),
     ] = "all",
     targets: Annotated[
         str, typer.Option("--targets", metavar="LIST", help="Whose logit: gt, pred.")
     ] = ",".join(TARGETS),
-    prompt: Annotated[
-        str, typer.Option("--prompt", metavar="A|B|C|all", help="How the question is put.")
-    ] = "A",
+    prompt: PromptNames = "A",
     limit: o.Limit = None,
     engine: o.Engine = "local",
     workers: o.Workers = None,
     ray_address: o.RayAddress = None,
+    json: o.AsJson = False,
 ) -> None:
     """Ask a white-box model about pairs, and keep every relevance map. The same command goes on where it stopped."""
     chosen = _listed(methods)
     explained = _listed(targets)
+    prompts = find_prompts(prompt)
+    check_targets(explained)
+    find_methods(chosen)
     pairs = read_pairs(data)
-    settings = {"data": str(data.absolute()), "methods": chosen, "targets": explained, "prompt": prompt}
+    note_cautions(pair_cautions(pairs))
+    settings = {
+        "data": str(data.absolute()),
+        "methods": chosen,
+        "targets": explained,
+        **prompt_settings(prompt, prompts),
+    }
     tally = measure_plan(
         folder,
         Asked("compass", model, 0, settings),
-        plan_pairs(pairs, _prompts(prompt)),
+        plan_pairs(pairs, prompts),
         attribution_factory(model, methods=chosen, targets=explained),
         HowToMeasure(engine, workers, ray_address, None, limit),
     )
-    note(f"measured {tally.answered} of {tally.planned} pairs into {folder}")
+    if json:
+        print_json({"run": str(folder), **asdict(tally), "prompts": [each.name for each in prompts]})
+    else:
+        asked = f" with {len(prompts)} prompts" if len(prompts) > 1 else ""
+        note(
+            f"measured {tally.answered} of {tally.planned} questions about {len(pairs)} pairs{asked} into {folder}"
+        )
     exit_if_failed(tally, folder)
-
-
-def _prompts(name: str) -> list[Prompt]:
-    if name == "all":
-        return list(PROMPTS.values())
-    if name not in PROMPTS:
-        raise UsageError(f"--prompt takes {', '.join(PROMPTS)} or all, not {name!r}")
-    return [PROMPTS[name]]
 
 
 def _listed(text: str) -> list[str]:

@@ -10,9 +10,10 @@ import numpy as np
 import typer
 
 from theodolite.cli import _options as o
+from theodolite.cli._compass_prompts import PromptNames, prompt_settings
 from theodolite.cli._measuring import Asked, HowToMeasure, exit_if_failed, measure_plan
 from theodolite.cli._output import note, out, p_value, print_json, print_table
-from theodolite.compass import PROMPTS, TARGETS, Prompt, read_pairs
+from theodolite.compass import TARGETS, find_prompts, read_pairs
 from theodolite.compass.controls import (
     CONTROLS,
     EDITS,
@@ -57,9 +58,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     folder: o.Out,
     controls: Controls = "all",
     methods: Methods = "all",
-    prompt: Annotated[
-        str, typer.Option("--prompt", metavar="A|B|C|all", help="How the question is put.")
-    ] = "A",
+    prompt: PromptNames = "A",
     images: Images = None,
     n_squares: Annotated[
         int, typer.Option("--squares", min=2, help="Pictures of coloured squares, if they are asked for.")
@@ -77,9 +76,10 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     The same command goes on where it stopped. `score` scores the run again, and any plain compass run.
     """
     chosen, relevance = _listed(controls, MEASURED), _listed(methods, ())
+    prompts = find_prompts(prompt)
     plan = plan_controls(
         read_pairs(data, images=images),
-        _prompts(prompt),
+        prompts,
         controls=chosen,
         n_squares=n_squares,
         seed=seed,
@@ -92,7 +92,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         "data": str(data.absolute()),
         "methods": relevance,
         "targets": list(TARGETS),
-        "prompt": prompt,
+        **prompt_settings(prompt, prompts),
         "min_places": min_places,
         **plan.as_settings(),
     }
@@ -261,12 +261,6 @@ def _figure(name: str, estimate: Estimate | None) -> str:
     ends = (estimate.low, estimate.high)
     low, high = (f"{end:.0f}" if name.endswith("_deg") else _number(name, end) for end in ends)
     return f"{_number(name, estimate.value)} [{low}, {high}]"
-
-
-def _prompts(name: str) -> list[Prompt]:
-    if name != "all" and name not in PROMPTS:
-        raise UsageError(f"--prompt takes {', '.join(PROMPTS)} or all, not {name!r}")
-    return list(PROMPTS.values()) if name == "all" else [PROMPTS[name]]
 
 
 def _listed(text: str, known: tuple[str, ...]) -> list[str]:

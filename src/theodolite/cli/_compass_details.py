@@ -29,13 +29,26 @@ def show_published(rows: Mapping[str, PublishedRow]) -> None:
 
 def _targets(_: CompassScore, projection: str, found: Comparisons) -> None:
     print_table(
-        ["method", "gt: DAE", "EA", "pred: DAE", "EA", "gt − pred", "same peak", "n"],
+        [
+            "method",
+            "gt: DAE",
+            "− uniform",
+            "EA",
+            "pred: DAE",
+            "− uniform",
+            "EA",
+            "gt − pred",
+            "same peak",
+            "n",
+        ],
         [
             [
                 row.method,
                 degrees(row.gt_dae),
+                degrees(row.gt_excess_dae, signed=True),
                 share(row.gt_edge_accuracy),
                 degrees(row.pred_dae),
+                degrees(row.pred_excess_dae, signed=True),
                 share(row.pred_edge_accuracy),
                 degrees(row.difference, signed=True),
                 percent(row.same_peak),
@@ -84,12 +97,24 @@ def _answers(_: CompassScore, projection: str, found: Comparisons) -> None:
 
 def _readouts(_: CompassScore, projection: str, found: Comparisons) -> None:
     print_table(
-        ["method", "for", "peak: DAE", "EA", "circular mean: DAE", "EA", "mean − peak", "r", "n"],
+        [
+            "method",
+            "for",
+            "peak: DAE",
+            "− uniform",
+            "EA",
+            "circular mean: DAE",
+            "EA",
+            "mean − peak",
+            "r",
+            "n",
+        ],
         [
             [
                 row.method,
                 row.target,
                 degrees(row.peak_dae),
+                degrees(row.peak_excess_dae, signed=True),
                 share(row.peak_edge_accuracy),
                 degrees(row.mean_dae),
                 share(row.mean_edge_accuracy),
@@ -129,7 +154,9 @@ def _exclusions(result: CompassScore, projection: str, _: Comparisons) -> None:
 
 def _prompts(result: CompassScore) -> None:
     if not result.prompts:
-        out.print(f"prompts: only {result.prompt} was asked; `compass run --prompt all` asks all three")
+        out.print(
+            f"prompts: only {result.prompt} was asked; `compass run --prompt all` asks all three, `--prompt FILE` your own"
+        )
         return
     on = "development pairs" if result.development is not None else "all pairs"
     print_table(

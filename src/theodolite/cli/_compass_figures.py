@@ -8,7 +8,7 @@ from pathlib import Path
 from theodolite.cli._output import note
 from theodolite.compass.scores import CompassScore, Row, default_key
 from theodolite.report import class_accuracy_and_error, method_comparison, risk_coverage_curves
-from theodolite.report.score_figures import ClassFigures
+from theodolite.report.score_figures import DirectionFigures
 from theodolite.stats import RiskCoverage
 
 
@@ -29,7 +29,7 @@ def save_score_figures(result: CompassScore, folder: Path) -> None:
         classes = result.comparisons[name].classes
         key = default_key(list(classes[0].dae)) if classes else ""
         shown = {
-            row.direction: ClassFigures(row.accuracy, dae)
+            row.direction: DirectionFigures(row.accuracy, dae, row.uniform_dae)
             for row in classes
             if row.accuracy is not None and (dae := row.dae[key]) is not None
         }

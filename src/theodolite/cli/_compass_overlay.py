@@ -71,6 +71,9 @@ def overlay(  # noqa: PLR0913, PLR0917 - one parameter per option
 def _find(samples: Sequence[Sample], item: str) -> Sample:
     """A sample by its pair's id, its item's id or its place."""
     named = [sample for sample in samples if item in {sample.id, sample.item_id}]
+    if len(named) > 1:
+        asked = ", ".join(f"{sample.item_id} ({sample.prompt}, {sample.condition})" for sample in named)
+        raise UsageError(f"the pair {item!r} was asked {len(named)} times; name one of the items {asked}")
     if named:
         return named[0]
     if item.isdecimal() and 1 <= int(item) <= len(samples):
@@ -86,7 +89,7 @@ def _find(samples: Sequence[Sample], item: str) -> Sample:
 def _view(sample: Sample, *, method: str, target: str, projection: str) -> CompassView:
     key = next((k for k in (map_key(method, target), map_key(method, "")) if k in sample.maps), None)
     if key is None:
-        held = ", ".join(sorted(sample.maps))
+        held = ", ".join(sorted(name.removesuffix("@") for name in sample.maps))
         raise UsageError(f"the pair {sample.id} holds no map {map_key(method, target)}; it holds: {held}")
     options = _PROJECTIONS[projection]
     relevance = sample.maps[key]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, cast
 
@@ -11,7 +11,7 @@ import typer
 
 from theodolite.cli import _options as o
 from theodolite.cli._output import note, print_json, print_table
-from theodolite.compass import read_pairs, write_pairs
+from theodolite.compass import pair_cautions, read_pairs, write_pairs
 from theodolite.compass.sources import (
     MatchPolicy,
     PairFilters,
@@ -194,10 +194,21 @@ def check_command(
     found = read_pairs(pairs, images=images)
     directions = Counter(sorted(pair.direction for pair in found))
     pictures = len({pair.picture.digest for pair in found})
+    cautions = pair_cautions(found)
     if json:
-        print_json({"pairs": len(found), "pictures": pictures, "directions": directions})
+        print_json(
+            {"pairs": len(found), "pictures": pictures, "directions": directions, "cautions": cautions}
+        )
         return
     note(f"{len(found)} pairs on {pictures} pictures: {_words(directions)}")
+    note_cautions(cautions)
+
+
+def note_cautions(cautions: Mapping[str, Sequence[str]]) -> None:
+    """Tells of pairs whose words do not fit their boxes."""
+    for reason, ids in cautions.items():
+        more = f" and {len(ids) - 3} more" if len(ids) > 3 else ""
+        note(f"caution: {len(ids)} × {reason} ({', '.join(ids[:3])}{more})")
 
 
 def _finish(selection: Selection, folder: Path, images: Path | None, *, json: bool) -> None:

@@ -5,7 +5,7 @@ held against the true direction to the target. A map that knows nothing scores w
 read beside the uniform map's, and beside the share of relevance that is on the picture at all.
 
 - data: `Pair`, `read_pairs`, `write_pairs`; `theodolite.compass.sources` makes them from COCO, GQA, VSR, WhatsUp
-- questions: `PROMPTS`, `Prompt`, `development_split`
+- questions: `PROMPTS`, `Prompt`, `read_prompts`, `development_split`
 - projection: `project`, `project_batch` with `PAPER` or `SOUND`; readouts are methods of `Compass`
 - measuring: `plan_pairs`, `attribution_factory`, `read_samples`
 - beside it: `evidence`; `theodolite.compass.baselines` holds what needs no model
@@ -20,10 +20,12 @@ from theodolite.compass._evidence import Evidence, evidence
 from theodolite.compass._exclusions import DegenerateError, Exclusion
 from theodolite.compass._measure import TARGETS, AttributionMeasurer, attribution_factory, map_key
 from theodolite.compass._options import PAPER, SOUND, ProjectionOptions
+from theodolite.compass._pair_check import pair_cautions
 from theodolite.compass._pair_files import read_pairs, write_pairs
 from theodolite.compass._pairs import Pair, Region
 from theodolite.compass._plan import pair_item, plan_pairs
 from theodolite.compass._projection import project, project_batch
+from theodolite.compass._prompt_files import find_prompts, read_prompts
 from theodolite.compass._prompts import PROMPTS, Prompt, development_split
 from theodolite.compass._readouts import direction_alignment_error, label_of
 from theodolite.compass._samples import Sample, read_samples
@@ -53,13 +55,16 @@ __all__ = [
     "development_split",
     "direction_alignment_error",
     "evidence",
+    "find_prompts",
     "label_of",
     "map_key",
+    "pair_cautions",
     "pair_item",
     "plan_pairs",
     "project",
     "project_batch",
     "read_pairs",
+    "read_prompts",
     "read_samples",
     "write_pairs",
 ]

@@ -26,6 +26,9 @@ class TargetControl:
     pred_dae: Figure
     gt_edge_accuracy: Figure
     pred_edge_accuracy: Figure
+    gt_excess_dae: Figure
+    """DAE of gt − that of the uniform map, paired."""
+    pred_excess_dae: Figure
     difference: Figure
     """DAE of gt − DAE of pred, paired."""
     same_peak: Figure
@@ -73,6 +76,8 @@ class ReadoutAgreement:
     n: int
     peak_dae: Figure
     mean_dae: Figure
+    peak_excess_dae: Figure
+    """DAE of the peak − that of the uniform map's peak, paired."""
     difference: Figure
     """Of the mean − of the peak, paired."""
     peak_edge_accuracy: Figure
@@ -114,6 +119,8 @@ def target_control(projected: Projected, projection: str, *, seed: int) -> tuple
                 pred_dae=mean_figure(pred.dae_deg, names, seed=seed),
                 gt_edge_accuracy=share_figure(gt.is_hit(), names, seed=seed),
                 pred_edge_accuracy=share_figure(pred.is_hit(), names, seed=seed),
+                gt_excess_dae=paired_figure(gt.dae_deg, gt.uniform_dae_deg, names, seed=seed),
+                pred_excess_dae=paired_figure(pred.dae_deg, pred.uniform_dae_deg, names, seed=seed),
                 difference=paired_figure(gt.dae_deg, pred.dae_deg, names, seed=seed),
                 same_peak=share_figure(gt.peak_deg == pred.peak_deg, names, seed=seed),
             )
@@ -193,6 +200,7 @@ def readout_agreement(
                 n=len(names),
                 peak_dae=mean_figure(peak, names, seed=seed),
                 mean_dae=mean_figure(mean, names, seed=seed),
+                peak_excess_dae=paired_figure(peak, both.uniform_dae_deg, names, seed=seed),
                 difference=paired_figure(mean, peak, names, seed=seed),
                 peak_edge_accuracy=share_figure(is_within(peak), names, seed=seed),
                 mean_edge_accuracy=share_figure(is_within(mean), names, seed=seed),

@@ -47,10 +47,16 @@ class Compass:
     """Shape (...): 0, or the number of the `Exclusion`."""
 
     def __getitem__(self, index: Any) -> Compass:
-        """A part of the batch, by any numpy index over the leading axes."""
+        """A part of the batch, by any numpy index over the leading axes; an ellipsis stands for leading axes alone."""
+        places = index if isinstance(index, tuple) else (index,)
+        if any(place is Ellipsis for place in places):
+            # The distribution has one axis more than the rest, which an ellipsis must not reach.
+            distribution = self.distribution[*places, :]
+        else:
+            distribution = self.distribution[index]
         true = None if self.true_deg is None else np.asarray(self.true_deg[index])
         return Compass(
-            np.asarray(self.distribution[index]),
+            np.asarray(distribution),
             self.centres_deg,
             true,
             np.asarray(self.used_share[index]),

@@ -42,6 +42,21 @@ class Confidence:
     """Shape (samples that have it,)."""
 
 
+def on_common_samples(confidences: Sequence[Confidence]) -> tuple[Confidence, ...]:
+    """The same confidences on the samples that all of them have; one that no sample has is left as it is.
+
+    Ranking by one confidence is only better than by another if both rank the same answers.
+    """
+    usable = [each.where for each in confidences if each.where.any()]
+    if not usable:
+        return tuple(confidences)
+    common = np.logical_and.reduce(usable)
+    return tuple(
+        replace(each, where=common, values=each.values[common[each.where]]) if each.where.any() else each
+        for each in confidences
+    )
+
+
 def honest_options(options: ProjectionOptions) -> ProjectionOptions:
     """The same projection with a σ that needs no target box."""
     return replace(options, weight="diagonal") if options.weight == "paper" else options

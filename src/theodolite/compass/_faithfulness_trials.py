@@ -20,6 +20,7 @@ from theodolite.compass._faithfulness_hiding import (
     sector_of,
     visible_shares,
 )
+from theodolite.compass._framework import shown_key
 from theodolite.compass._options import PAPER, SOUND, ProjectionOptions
 from theodolite.compass._plan import PLAIN
 from theodolite.compass._projection import project
@@ -149,30 +150,35 @@ class Trials:
     keys: tuple[str, ...]
     """The maps that are compared, controls last."""
     excluded: Mapping[str, int]
-    """Pairs without a direction, by reason."""
+    """What was left out: pairs without a direction, by reason, and other prompts."""
 
 
 def make_trials(samples: Iterable[Sample], options: FaithfulnessOptions) -> Trials:
     """Reads the compasses of a run's plain pairs and draws the random orders.
 
-    A pair whose reference or target lies outside what the model sees has no direction; it is left out and counted.
+    A pair whose reference or target lies outside what the model sees has no direction; it is left out and counted, as is
+    every further prompt of the same pairs: asked twice, a pair would be counted twice.
 
     Raises:
         UsageError: a map was asked for that no pair has, or there is no pair.
     """
-    plain = [sample for sample in samples if sample.condition == PLAIN]
-    if not plain:
+    everything = [sample for sample in samples if sample.condition == PLAIN]
+    if not everything:
         raise UsageError("the run holds no measured pair; run `theodolite compass run` first")
+    plain = [sample for sample in everything if sample.prompt == everything[0].prompt]
+    n_others = len(everything) - len(plain)
     if options.n_pairs is not None and options.n_pairs < len(plain):
         drawn = np.random.default_rng(options.seed).permutation(len(plain))[: options.n_pairs]
         plain = [plain[i] for i in sorted(drawn)]
     known = list(dict.fromkeys(key for sample in plain for key in sample.maps))
-    unknown = [key for key in options.maps if key not in known]
+    by_name = {shown_key(key): key for key in known} | {key: key for key in known}
+    unknown = [name for name in options.maps if name not in by_name]
     if unknown:
-        raise UsageError(f"the run holds no map {unknown[0]!r}; it holds: {', '.join(known)}")
-    keys = tuple(options.maps or known)
+        held = ", ".join(map(shown_key, known))
+        raise UsageError(f"the run holds no map {unknown[0]!r}; it holds: {held}")
+    keys = tuple(dict.fromkeys(by_name[name] for name in options.maps)) or tuple(known)
     trials: list[Trial] = []
-    excluded: dict[str, int] = {}
+    excluded: dict[str, int] = {"another prompt": n_others} if n_others else {}
     for sample in plain:
         try:
             trials.append(_trial(sample, keys, options))

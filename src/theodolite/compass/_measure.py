@@ -9,8 +9,14 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from theodolite.attribution import Attribution, RelevanceMap, attribute, checkpoint_of, find_methods
-from theodolite.errors import UsageError
+from theodolite.attribution import (
+    Attribution,
+    RelevanceMap,
+    attribute,
+    check_targets,
+    checkpoint_of,
+    find_methods,
+)
 from theodolite.geometry import TokenGrid
 from theodolite.models import VisionLanguageModel, open_model
 from theodolite.runs import MeasurerFactory, Reuse
@@ -39,9 +45,7 @@ class AttributionMeasurer:
         checkpoint_of(model)  # says at once if the model is a black box
         self.model = model
         self.methods = [method.name for method in find_methods(methods)]
-        self.targets = list(dict.fromkeys(targets))
-        if not self.targets:
-            raise UsageError("there is no target to explain; give gt, pred or both")
+        self.targets = list(check_targets(targets))
         self.identity = f"{model.identity}|attribution|{'+'.join(self.methods)}|{'+'.join(self.targets)}"
         self.batch_size = (
             model.batch_size * 4

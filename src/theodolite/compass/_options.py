@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Literal, TypeAlias, get_args
 
 from theodolite.errors import UsageError
@@ -48,7 +49,7 @@ class ProjectionOptions:
     tokens: Tokens = "centre"
 
     def __post_init__(self) -> None:
-        if self.sectors < 3:
+        if not isinstance(self.sectors, Integral) or self.sectors < 3:
             raise UsageError(f"a compass needs at least 3 sectors, not {self.sectors}")
         if not (math.isfinite(self.diagonal_share) and self.diagonal_share > 0):
             raise UsageError(f"diagonal_share must be above zero, not {self.diagonal_share}")

@@ -30,17 +30,17 @@ _COINCIDENT_PX = 1e-6
 def project(
     relevance: OnGrid,
     *,
-    reference: Box,
-    target: Box | None = None,
+    reference: Box | Sequence[float],
+    target: Box | Sequence[float] | None = None,
     centres_px: ArrayLike | None = None,
     options: ProjectionOptions = PAPER,
 ) -> Compass:
     """The compass of one picture's maps around the reference's centre.
 
     Args:
-        relevance: values (..., tokens) on a grid.
-        reference: A's box.
-        target: B's box, for θ_true and the paper's σ.
+        relevance: values (..., tokens) on a grid; of a plain array, `TokenMap.from_array` makes it.
+        reference: A's box, or its corners x0, y0, x1, y1 in pixels.
+        target: B's box or corners, for θ_true and the paper's σ.
         centres_px: other places to stand, shape (centres, 2) as (x, y), in place of A's centre; θ_true, σ and the box
             that is left out stay those of A and B. Adds an axis before the maps'.
         options: sectors, bins, weight and the rest.
@@ -60,14 +60,25 @@ def project(
     """
     batch = project_batch(
         [relevance],
-        references=[reference],
-        targets=None if target is None else [target],
+        references=[_box(reference, "reference")],
+        targets=None if target is None else [_box(target, "target")],
         centres_px=None if centres_px is None else np.asarray(centres_px, np.float64)[None],
         options=options,
     )
     for reason, count in batch.exclusions().items():
         raise DegenerateError(reason, f"{count} of {batch.codes.size}" if batch.codes.size > 1 else "")
     return batch[0]
+
+
+def _box(given: Box | Sequence[float], role: str) -> Box:
+    """A box as it is, or of its four corners."""
+    if isinstance(given, Box):
+        return given
+    try:
+        x0, y0, x1, y1 = map(float, given)
+    except (TypeError, ValueError):
+        raise UsageError(f"the {role} needs a Box or its corners x0, y0, x1, y1, got {given!r}") from None
+    return Box(x0, y0, x1, y1)
 
 
 def project_batch(
@@ -189,6 +200,12 @@ def _checked_centres(
     """The centres as (samples, centres, 2), or None; and that everything is one per sample."""
     if not maps:
         raise UsageError("there is no map to project")
+    for each in maps:
+        if not isinstance(getattr(each, "grid", None), TokenGrid):
+            raise UsageError(
+                f"a map needs its place in the picture, and {type(each).__name__} has none: "
+                "make it with TokenMap.from_array(values, size_px=(width, height))"
+            )
     counts = {"maps": len(maps), "references": len(references)}
     if targets is not None:
         counts["targets"] = len(targets)

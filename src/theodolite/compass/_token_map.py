@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from theodolite.compass._options import Negative, ProjectionOptions
 from theodolite.errors import UsageError
@@ -46,6 +46,30 @@ class TokenMap:
     def __post_init__(self) -> None:
         check_values(self)
 
+    @classmethod
+    def from_array(
+        cls,
+        values: ArrayLike,
+        *,
+        size_px: tuple[int, int],
+        region_px: tuple[float, float, float, float] | None = None,
+    ) -> TokenMap:
+        """Any array of rows and columns over a picture: a saliency map, a captum attribution summed over channels.
+
+        Args:
+            values: shape (..., rows, columns), the first row on top.
+            size_px: of the picture, as (width, height).
+            region_px: the part of the picture that it covers, as x0, y0, x1, y1; all of it if not given.
+
+        >>> TokenMap.from_array(np.ones((2, 4, 5)), size_px=(100, 80)).values.shape
+        (2, 20)
+        """
+        array = _numbers(values)
+        if array.ndim < 2:
+            raise UsageError(f"a map needs rows and columns, shape (..., rows, columns), got {array.shape}")
+        grid = TokenGrid.regular(size_px, (array.shape[-2], array.shape[-1]), region_px=region_px)
+        return cls(array.reshape(*array.shape[:-2], -1), grid)
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
@@ -67,15 +91,22 @@ def check_values(relevance: OnGrid) -> NDArray[np.float64]:
     """The values as float64, shape (..., tokens).
 
     Raises:
-        UsageError: their last axis is not the grid's tokens.
+        UsageError: they are no numbers, or their last axis is not the grid's tokens.
     """
-    values = np.asarray(relevance.values, np.float64)
+    values = _numbers(relevance.values)
     if values.ndim < 1 or values.shape[-1] != relevance.grid.n_tokens:
         raise UsageError(
             f"a grid of {relevance.grid.n_tokens} tokens needs values of shape (..., {relevance.grid.n_tokens}), "
             f"got {values.shape}"
         )
     return values
+
+
+def _numbers(values: ArrayLike) -> NDArray[np.float64]:
+    try:
+        return np.asarray(values, np.float64)
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"relevance is an array of real numbers: {error}") from error
 
 
 def without_negative(values: NDArray[np.float64], policy: Negative) -> NDArray[np.float64]:

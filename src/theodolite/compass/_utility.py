@@ -102,7 +102,7 @@ def diagnose_answers(projected: Projected, projection: str, *, seed: int) -> tup
 def selective_table(
     projected: Projected, confidences: Iterable[Confidence], *, coverages: Sequence[float], seed: int
 ) -> tuple[SelectiveRow, ...]:
-    """One row per confidence, each on the samples that have it."""
+    """One row per confidence, on the samples that it is given for."""
     rows = []
     for each in confidences:
         right, names = projected.is_correct[each.where], projected.clusters[each.where].tolist()

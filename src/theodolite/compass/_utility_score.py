@@ -15,6 +15,7 @@ from theodolite.compass._confidence import (
     compass_confidences,
     honest_options,
     logit_confidences,
+    on_common_samples,
 )
 from theodolite.compass._directions import EIGHT, Vocabulary
 from theodolite.compass._figures import share_figure
@@ -39,6 +40,8 @@ from theodolite.errors import UsageError
 from theodolite.runs import Run
 
 HONEST = "honest"
+NOT_RANKED = "a pair without a direction for every map, in selective prediction only"
+"""Why a pair is not among those that the confidences rank."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +129,9 @@ def utility_of_samples(
     how: dict[str, Any] = {"readout": settings.readout, "vocabulary": settings.vocabulary, "seed": seed}
     diagnosis = diagnose_answers(projected, name, seed=seed)
     rerank = rerank_answers(projected, HONEST, **how)
-    selective = selective_table(
-        projected, confidences(projected, settings), coverages=settings.coverages, seed=seed
-    )
+    ranked = confidences(projected, settings)
+    selective = selective_table(projected, ranked, coverages=settings.coverages, seed=seed)
+    left_out[NOT_RANKED] = len(projected.samples) - int(ranked[0].where.sum())
     sources = tuple(dict.fromkeys(str(sample.meta.get("source", "")) for sample in projected.samples))
     keys = tuple(map(shown_key, projected.keys))
     is_other = settings.options[HONEST] != settings.options[name]
@@ -178,16 +181,18 @@ def _project(samples: Iterable[Sample], settings: UtilitySettings, left_out: Cou
 
 
 def confidences(projected: Projected, settings: UtilitySettings) -> tuple[Confidence, ...]:
-    """Every confidence that selective prediction compares."""
-    return (
-        *logit_confidences(projected.samples),
-        *compass_confidences(
-            projected,
-            projection=settings.projection,
-            honest=HONEST,
-            readout=settings.readout,
-            vocabulary=settings.vocabulary,
-        ),
+    """Every confidence that selective prediction compares, all on the same samples."""
+    return on_common_samples(
+        (
+            *logit_confidences(projected.samples),
+            *compass_confidences(
+                projected,
+                projection=settings.projection,
+                honest=HONEST,
+                readout=settings.readout,
+                vocabulary=settings.vocabulary,
+            ),
+        )
     )
 
 

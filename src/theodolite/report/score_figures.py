@@ -119,17 +119,19 @@ def deletion_curves(curves: Mapping[str, Sequence[Estimate]], *, title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class ClassFigures:
-    """What is known of the pairs of one direction."""
+class DirectionFigures:
+    """What is drawn of the pairs of one direction."""
 
     accuracy: Estimate
     """Share of right answers."""
     dae: Estimate
     """In degrees."""
+    uniform_dae: Estimate | None = None
+    """The uniform map's on the same pairs: what the layout alone gives."""
 
 
 def class_accuracy_and_error(
-    classes: Mapping[str, ClassFigures], *, chance: float | None = None, title: str = ""
+    classes: Mapping[str, DirectionFigures], *, chance: float | None = None, title: str = ""
 ) -> Drawing:
     """Accuracy beside DAE for each direction (the paper's Figure 5): they may well disagree.
 
@@ -147,11 +149,13 @@ def class_accuracy_and_error(
         left, right = figure.subplots(1, 2, sharey=True)
         _dots(left, places, [classes[name].accuracy for name in names], SERIES[1])
         _dots(right, places, [classes[name].dae for name in names], SERIES[0])
+        _ticks(right, places, [classes[name].uniform_dae for name in names])
         _mark(left, guess, "guessing")
         _mark(right, 90.0, "random sector")
         left.set_yticks(places, names)
         left.set_ylim(-0.6, len(names) - 0.4)
         left.set_xlim(0, 1)
+        left.tick_params(axis="y", pad=9)  # a dot at zero must not cover its direction's name
         left.xaxis.set_major_formatter(_percent())
         left.set_xlabel("right answers →")
         right.set_xlim(0, 180)
@@ -232,6 +236,18 @@ def _dots(axes: Axes, places: Sequence[int] | np.ndarray, figures: Sequence[Esti
         clip_on=False,
     )
     axes.tick_params(axis="y", length=0)
+
+
+def _ticks(axes: Axes, places: Sequence[int] | np.ndarray, figures: Sequence[Estimate | None]) -> None:
+    """A short upright line for each row's uniform map."""
+    shown = [(each.value, place) for each, place in zip(figures, places, strict=True) if each is not None]
+    if not shown:
+        return
+    x, y = zip(*shown, strict=True)
+    axes.plot(
+        x, y, "|", color=LAYOUT, markersize=17, markeredgewidth=2.6, linestyle="none", label="uniform map"
+    )
+    axes.figure.legend(loc="outside lower right")
 
 
 def _mark(axes: Axes, value: float, words: str) -> None:
