@@ -103,8 +103,12 @@ def test_a_run_of_the_oracle(data, tmp_path, capsys):
     assert found["counter_causal"]["language_sgr"]["value"] == 0.0
     assert found["counter_causal"]["visual_sgr"]["value"] < -0.5
     assert (found["failed"], found["refused"], found["pending"]) == (0, 0, 0)
-    again = run_json(capsys, "trace", "score", out)
+    ways = {c["name"]: c["sgr"]["value"] for c in found["conditions"]}
+    assert ways["unverifiable neutral"] == ways["at most 2 steps"] == 1.0
+    assert ways["judged by annotation with 10% errors"] < 1.0
+    again = run_json(capsys, "trace", "score", out, "--also-by", "annotation")
     assert again["groups"] == found["groups"]
+    assert {c["name"]: c["sgr"]["value"] for c in again["conditions"]}["judged by annotation"] == 1.0
     with Run.open(out) as run:
         assert run.scores()["groups"] == json.loads(json.dumps(found["groups"]))
         assert {result.item.meta["wording"] for result in run.results()} == {"original", "paraphrased"}
@@ -164,7 +168,14 @@ def test_predicting_from_runs(data, tmp_path, capsys):
     ]
     assert law[0]["r"]["value"] == pytest.approx(1.0)
     assert (law[0]["scope"], law[0]["n_models"]) == ("toy", 4)
-    assert [row["condition"] for row in found["robustness"]] == ["structured"]
+    rows = {row["condition"]: row for row in found["robustness"]}
+    assert next(iter(rows)) == "structured"
+    assert {"unverifiable penalised", "every claim counted", "guesses as stated", "at most 2 steps"} <= set(
+        rows
+    )
+    assert sum("errors" in name for name in rows) == 4
+    assert rows["structured"]["r"]["value"] == pytest.approx(1.0)
+    assert rows["at most 2 steps"]["n_models"] == 4
     (runs[0] / "scores.json").unlink()
     assert main(["trace", "predict", *map(str, runs)]) == 2
     assert "trace score" in capsys.readouterr().err

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, cast
 
@@ -118,11 +118,15 @@ def score(  # noqa: PLR0913, PLR0917 - one parameter per option
     handling: HandlingName = "exclude",
     claims: Granularity = "whole",
     guesses: Hedges = "abstract",
+    also_by: Annotated[
+        str, typer.Option("--also-by", metavar="LIST", help="Further verifiers, to compare with.")
+    ] = "",
     seed: o.Seed = 0,
     json: o.AsJson = False,
 ) -> None:
     """Score a run again from its stored answers; no model is called."""
-    options = options_of(verifier, handling, claims, guesses, seed)
+    names = tuple(name.strip() for name in also_by.split(",") if name.strip())
+    options = replace(options_of(verifier, handling, claims, guesses, seed), also_by=names)
     with Run.open(run, writable=True) as opened:
         result = score_traces(opened, data=data, options=options)
     print_json(result.as_json()) if json else show_score(result)

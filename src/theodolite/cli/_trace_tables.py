@@ -130,6 +130,16 @@ def show_score(score: TraceScore) -> None:
         ],
         title="verbosity",
     )
+    if score.conditions:
+        out.print()
+        print_table(
+            ["measured otherwise", "SGR", "seconds"],
+            [
+                [c.name, percent(c.sgr), "–" if c.seconds is None else f"{c.seconds:.2f}"]
+                for c in score.conditions
+            ],
+            title="the same traces, measured in other ways",
+        )
     show_problems(score.problems)
     if score.refused or score.failed or score.pending:
         note(f"{score.refused} refused, {score.failed} failed, {score.pending} not asked yet")

@@ -65,7 +65,8 @@ def rows_from_scores(
         benchmarks: the world of each run.
 
     Returns:
-        The rows; for every further prompt style its SGR by model, for the robustness table; and why a run gave no row.
+        The rows; for every prompt style and every other way of measuring its SGR by model, for the robustness table, the
+        reference first; and why a run gave no row.
     """
     rows, why = [], []
     styles: dict[str, dict[str, list[float]]] = {}
@@ -77,6 +78,10 @@ def rows_from_scores(
             if split == "in-distribution" and group["grounding"]["sgr"]:
                 styles.setdefault(style, {}).setdefault(model, []).append(group["grounding"]["sgr"]["value"])
                 times.setdefault(style, []).append(group["seconds"] or 0.0)
+        for other in score.get("conditions", ()):
+            if other["sgr"]:
+                styles.setdefault(other["name"], {}).setdefault(model, []).append(other["sgr"]["value"])
+                times.setdefault(other["name"], []).append(other["seconds"] or 0.0)
         row = _from_score(score, groups, model, benchmark)
         if isinstance(row, str):
             why.append(row)
@@ -111,4 +116,12 @@ def _from_score(
         "vrs sound": (score.get("reliance") or {}).get("vrs_sound"),
     }
     predictors |= {name: estimate["value"] for name, estimate in found.items() if estimate}
+    falls = [c["delta_accuracy"]["value"] for c in score.get("sensitivity", ()) if _is_relevant(c)]
+    if falls:
+        predictors["perturbation"] = -sum(falls) / len(falls)
     return ModelRow(model, benchmark, accuracy["value"], ood["value"], predictors)
+
+
+def _is_relevant(cell: Mapping[str, Any]) -> bool:
+    """A cell of the perturbation-only baseline: what relevant edits do to accuracy, as the paper judges it."""
+    return bool(cell["reading"] == "paper" and cell["family"] != "irrelevant" and cell["delta_accuracy"])

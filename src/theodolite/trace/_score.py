@@ -11,6 +11,7 @@ from theodolite import stats
 from theodolite.errors import UsageError
 from theodolite.runs import Parsed, Result, Run
 from theodolite.trace._claims import Trace, Verifier
+from theodolite.trace._conditions import ConditionScore, Reference, condition_scores
 from theodolite.trace._consistency import TAU, Consistency, consistency_of
 from theodolite.trace._counterfactual import INVERSIONS, RandomLabels, counterfactual, random_trace
 from theodolite.trace._dataset import Problem, read_episodes
@@ -34,6 +35,8 @@ class ScoreOptions:
     hedges: Hedges = "abstract"
     tau: float = TAU
     seed: int = 0
+    also_by: tuple[str, ...] = ()
+    """Further verifiers, for the robustness table."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +77,8 @@ class TraceScore:
     counter_causal: CounterCausal | None
     """None without paraphrased tasks."""
     verbosity: Verbosity
+    conditions: tuple[ConditionScore, ...]
+    """SGR of the first style, in distribution, measured in other ways."""
     refused: int
     failed: int
     pending: int
@@ -181,6 +186,7 @@ def _score(
         else (),
         "counter_causal": _two_way(asked, judged, pairs, episodes, verifier, options),
         "verbosity": verbosity(judged, handling=options.handling, seed=options.seed),
+        "conditions": tuple(_conditions(own, styles[:1], episodes, verifier, options)),
     }
 
 
@@ -200,6 +206,23 @@ def _group(
         consistency_of(traces, episodes, verifier, tau=options.tau, seed=options.seed),
         sum(times) / len(times) if times else None,
     )
+
+
+def _conditions(
+    rows: Sequence[tuple[Result, Trace]],
+    styles: Sequence[str],
+    episodes: Mapping[str, Episode],
+    verifier: Verifier,
+    options: ScoreOptions,
+) -> list[ConditionScore]:
+    chosen = [(r, t) for r, t in rows if t.style in styles and episodes[t.episode].split == "in-distribution"]
+    if not chosen:
+        return []
+    times = [r.record.response.seconds for r, _ in chosen if r.record is not None]
+    by = Reference(verifier, options.handling, options.granularity, options.hedges, options.seed)
+    others = [open_verifier(name) for name in options.also_by]
+    seconds = sum(times) / len(times) if times else None
+    return condition_scores([t for _, t in chosen], episodes, by, others=others, seconds=seconds)
 
 
 def controls(
