@@ -246,6 +246,17 @@ def test_what_is_asked_can_be_read_off_the_star():
             assert centre in question.objects
 
 
+def test_along_the_ground_only_what_is_about_level_is_asked_about():
+    asked = [q for q in QUESTIONS if q.competency in {"transformation", "deduction"}]
+    for question in asked:
+        at = [np.array(BY_ID[question.scene][mark].centre_cam) for mark in question.objects]
+        for other in at[1:]:
+            assert (
+                abs(other[1] - at[0][1]) <= 0.4 * math.hypot(other[0] - at[0][0], other[2] - at[0][2]) + 1e-9
+            )
+    assert len(asked) > 500
+
+
 def test_marks_stand_for_objects_nowhere_else_in_the_words():
     for question in QUESTIONS:
         assert "crate" not in question.lines

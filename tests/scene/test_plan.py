@@ -28,6 +28,7 @@ from theodolite.scene import (
 )
 from theodolite.scene._prompts import graph_text
 from theodolite.scene._settings import MODE_NAMES, QA_SETTINGS, WITH_PICTURE
+from theodolite.scene.making import CATALOGUE, make_scenes
 
 
 @pytest.fixture(scope="module")
@@ -75,6 +76,22 @@ def test_no_prompt_tells_a_category_a_box_or_the_camera(data):
         if "graph" not in item.meta["setting"] and item.meta["task"] == "qa":
             question = question_from_json(item.meta["question"])
             assert told <= ({question.distance_m} if question.distance_m else set())
+
+
+def test_no_prompt_about_a_made_scene_names_a_thing_of_its_world():
+    scenes = [made.graph for made in make_scenes(3, 3, seed=2).scenes]
+    data = SceneData({scene.id: scene for scene in scenes}, make_questions(scenes).questions)
+    words = re.compile(rf"\b({'|'.join(CATALOGUE)})s?\b", re.IGNORECASE)
+    assert words.search("two Cars and a vase")
+    n = 0
+    for name in MODE_NAMES:
+        settings = Settings(qa=("blind", "true graph alone"), graph=("blind",), mode=Mode(name))
+        for item in plan_scenes(data, settings):
+            assert not words.search(item.request.text), words.search(item.request.text)
+            n += 1
+    texts = [qa_prompt(q, 9) for q in data.questions] + [graph_prompt(scene) for scene in scenes]
+    assert not any(map(words.search, texts))
+    assert n > 100
 
 
 def test_without_a_picture_no_prompt_claims_one(data):

@@ -1,11 +1,16 @@
 """``scene make``, ``build``, ``ask`` and ``run``, as a user types them."""
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from collections import Counter
 
 import pytest
 
 from theodolite.cli import main
+from theodolite.errors import TheodoliteError
 from theodolite.runs import Run
 from theodolite.scene import read_data
 
@@ -126,6 +131,49 @@ def test_a_graph_that_was_not_given_is_never_replaced_by_a_base_question(data_fo
     assert ("qa", "predicted graph") not in counts
     with Run.open(folder) as run:
         assert run.info.settings["settings"] == ["base", "predicted graph"]
+
+
+def test_killed_half_way_it_loses_nothing_and_asks_nothing_twice(data_folder, tmp_path):
+    """Killed while it asks, then again while it asks about its own graphs; a third start finishes."""
+    folder = tmp_path / "run"
+    words = ["scene", "run", "--data", str(data_folder), "--out", str(folder), "--limit", "2"]
+    command = [
+        sys.executable,
+        "-m",
+        "theodolite",
+        *words,
+        "--model",
+        "scripted:oracle?delay=0.05&batch_size=2",
+        "--json",
+    ]
+    done = []
+    for least in (10, 60):
+        started = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        for _ in range(1200):
+            time.sleep(0.1)
+            if started.poll() is not None or finished(folder) >= least:
+                break
+        started.send_signal(signal.SIGKILL)
+        started.wait()
+        done.append(finished(folder))
+    assert 0 < done[0] <= done[1]
+    last = subprocess.run(command, capture_output=True, text=True, check=True)
+    told = json.loads(last.stdout)
+    data = read_data(data_folder)
+    scenes = list(data.scenes)[:2]
+    n = sum(q.scene in scenes for q in data.questions)
+    assert told["planned"] == told["answered"] == 5 * n + 4
+    with Run.open(folder) as run:
+        names = [result.item.name for result in run.results()]
+    assert len(names) == len(set(names)) == told["planned"]
+
+
+def finished(folder):
+    try:
+        with Run.open(folder) as run:
+            return run.tally().finished
+    except TheodoliteError:
+        return 0
 
 
 def test_noise_is_asked_on_request(data_folder, tmp_path, capsys):

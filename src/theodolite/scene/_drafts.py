@@ -245,15 +245,28 @@ def transformation_drafts(scene: SceneGraph, _: np.random.Generator) -> Iterator
     margins, centre = MARGINS[scene.domain], scene.centre
     ground = scene.places_level_m[:, :2] - scene.places_level_m[centre - 1, :2]
     far = [
-        t.id
-        for t in scene.objects
-        if t.id != centre and math.hypot(*map(float, ground[t.id - 1])) >= margins.bearing_m
+        mark for mark in _about_level(scene) if math.hypot(*map(float, ground[mark - 1])) >= margins.bearing_m
     ]
     for b, c in itertools.permutations(far, 2):
         place, is_clear = sector_of(bearing_deg(ground[b - 1], ground[c - 1]), margins.sector_deg)
         if is_clear:
             wrong = tuple(SECTORS[(place + turn) % 8] for turn in (2, 4, 6))
             yield Draft("where after turning", (centre, b, c), SECTORS[place], SECTORS[place], wrong)
+
+
+def _about_level(scene: SceneGraph) -> list[int]:
+    """The objects about as high as the centre: those that questions about the ground are asked of.
+
+    A clock above a table has no direction from it worth asking for, and the distance between the two, which is what a graph
+    holds, says little about their distance along the ground.
+    """
+    steepest = MARGINS[scene.domain].steepness
+    gaps = scene.places_level_m - scene.places_level_m[scene.centre - 1]
+    return [
+        thing.id
+        for thing, (right, forward, up) in zip(scene.objects, gaps.tolist(), strict=True)
+        if thing.id != scene.centre and abs(up) <= steepest * math.hypot(right, forward)
+    ]
 
 
 def bearing_deg(facing: np.ndarray, target: np.ndarray) -> float:
@@ -289,14 +302,12 @@ def deduction_drafts(scene: SceneGraph, _: np.random.Generator) -> Iterator[Draf
     }
     for word, step in steps.items():
         for distance in PLACED_M[scene.domain]:
-            for thing in scene.objects:
-                if thing.id == centre:
-                    continue
-                answer = float(np.linalg.norm(np.multiply(step, distance) - ground[thing.id - 1]))
+            for mark in _about_level(scene):
+                answer = float(np.linalg.norm(np.multiply(step, distance) - ground[mark - 1]))
                 if abs(answer - distance) >= margins.placed_m and answer >= margins.least_answer_m:
                     yield Draft(
                         "distance after placing",
-                        (centre, thing.id),
+                        (centre, mark),
                         _metres(answer),
                         f"{word} {distance:g}",
                         (),

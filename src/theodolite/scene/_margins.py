@@ -32,6 +32,8 @@ class Margins:
     """Between volumes, as a share of the larger."""
     sector_deg: float = 7.5
     """Between a bearing and the edge of its sector."""
+    steepness: float = 0.4
+    """Rise over ground distance from the centre; steeper, a thing is not asked about along the ground."""
     bearing_m: float = 0.5
     """Nearer than this along the ground, a thing has no bearing worth asking about."""
 
