@@ -174,7 +174,7 @@ def test_scoring_again_gives_the_same_and_asks_nobody(tmp_path):
         assert score_ask(run) == first
         assert run.scores() == json.loads(json.dumps(first.as_json()))
         (reading,) = next(run.results()).parsed
-        assert reading.parser == "answer/1"
+        assert reading.parser == "answer/2"
 
 
 def test_swaps_show_another_answer_and_prefer_the_same_words():

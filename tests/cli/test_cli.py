@@ -276,7 +276,7 @@ def test_a_server_full_of_faults_leaves_every_item_accounted_for(
     (tmp_path / "data" / "questions.jsonl").write_text("\n".join(map(json.dumps, rows)))
     first = next(iter((tmp_path / "squares" / "pictures").iterdir()))
     (tmp_path / "data" / "p.png").write_bytes(first.read_bytes())
-    model = f"openai:m@{fault_server.url}?timeout=0.5&retries=2&max_in_flight=16"
+    model = f"openai:m@{fault_server.url}?timeout=2&retries=2&max_in_flight=16"
     words = ["ask", "run", "--data", str(tmp_path / "data"), "--model", model, "--out", str(tmp_path / "run")]
     assert main([*words, "--settings", "picture"]) == 1
     with Run.open(tmp_path / "run") as run:
@@ -284,7 +284,7 @@ def test_a_server_full_of_faults_leaves_every_item_accounted_for(
         results = {r.item.name.split("/")[0]: r.record.response for r in run.results()}
     assert tally.answered + tally.refused + tally.failed == 90
     assert all(response.reason for response in results.values() if not response.is_answered)
-    answered = {"fine", "surrogate", "429-twice", "500-once", "thinking"}
+    answered = {"fine", "surrogate", "429-twice", "500-once", "thinking", "empty-text"}
     for number, response in results.items():
         fault = faults[int(number) % len(faults)]
         expected = (
