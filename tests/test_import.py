@@ -1,6 +1,5 @@
 import subprocess
 import sys
-import time
 
 import theodolite
 
@@ -32,17 +31,13 @@ def test_models_and_runs_bring_no_heavy_library():
 
 
 def test_importing_is_quick():
-    times = []
-    for _ in range(5):
-        started = time.perf_counter()
-        subprocess.run([sys.executable, "-c", "import theodolite; theodolite.Request"], check=True)
-        times.append(time.perf_counter() - started)
-    bare = []
-    for _ in range(5):
-        started = time.perf_counter()
-        subprocess.run([sys.executable, "-c", "pass"], check=True)
-        bare.append(time.perf_counter() - started)
-    assert min(times) - min(bare) < 0.3
+    """In processor time, which other work on the machine does not lengthen."""
+    script = (
+        "import time; before = time.process_time(); import theodolite; theodolite.Request; "
+        "print(time.process_time() - before)"
+    )
+    runs = [subprocess.run([sys.executable, "-c", script], capture_output=True, check=True) for _ in range(5)]
+    assert min(float(done.stdout) for done in runs) < 0.3
 
 
 def test_every_public_name_is_there():
