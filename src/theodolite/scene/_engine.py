@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from theodolite.errors import UsageError
-from theodolite.scene._drafts import MAKERS, Draft
+from theodolite.scene._draft import Draft
+from theodolite.scene._drafts import MAKERS
 from theodolite.scene._graph import Difficulty, SceneGraph
 from theodolite.scene._questions import (
     COMPETENCY_OF,

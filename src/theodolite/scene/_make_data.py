@@ -16,7 +16,8 @@ from theodolite.scene._engine import make_questions, thin_questions
 from theodolite.scene._files import MARKED, PICTURES, TRUTH, Manifest, SceneData, read_data, write_data
 from theodolite.scene._graph import SceneGraph
 from theodolite.scene._make import MadeScene, hands, make_scenes, render_made
-from theodolite.scene._marks import draw_marks, place_marks
+from theodolite.scene._mark_drawing import draw_marks
+from theodolite.scene._marks import place_marks
 from theodolite.scene._questions import Question
 from theodolite.types import Pixels
 

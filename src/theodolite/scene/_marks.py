@@ -1,4 +1,4 @@
-"""Numbered marks on a picture: where they go, and how they are drawn.
+"""Numbered marks on a picture: where they go.
 
 A mark is a disc with a number. It lies on its object where there is room, clear of other marks and of smaller objects; where
 there is none it lies beside the object, with a line to a dot on it. It shows no extent: a model must find that itself.
@@ -9,21 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.geometry import Box
-from theodolite.types import Pixels
-
-if TYPE_CHECKING:
-    from PIL.Image import Image
 
 _LEAST_RADIUS, _MOST_RADIUS = 0.0125, 0.021
 """Of a disc, as a share of the picture's width."""
-_SHARPNESS = 4
 _ROUNDS = 3
 
 
@@ -235,54 +228,3 @@ def _gap_to_line(point: tuple[float, float], mark: PlacedMark) -> float:
     share = ((point[0] - ax) * dx + (point[1] - ay) * dy) / max(dx * dx + dy * dy, 1e-9)
     share = min(1.0, max(0.0, share))
     return math.dist(point, (ax + share * dx, ay + share * dy))
-
-
-def draw_marks(picture: Pixels, marks: Sequence[PlacedMark]) -> Pixels:
-    """The picture with its marks: lines first, then discs."""
-    from PIL import Image, ImageDraw
-
-    base = Image.fromarray(picture).convert("RGB")
-    lines = Image.new("L", (base.width * 2, base.height * 2), 0)
-    halo = Image.new("L", (base.width * 2, base.height * 2), 0)
-    for mark in marks:
-        if mark.has_line:
-            ends = [(2 * v[0], 2 * v[1]) for v in (mark.centre_px, mark.anchor_px)]
-            dot = 0.28 * mark.radius_px * 2
-            for layer, extra in ((halo, 2.0), (lines, 0.0)):
-                pen = ImageDraw.Draw(layer)
-                pen.line(ends, fill=255, width=round(0.22 * mark.radius_px * 2 + 2 * extra))
-                (x, y), reach = ends[1], dot + extra
-                pen.ellipse((x - reach, y - reach, x + reach, y + reach), fill=255)
-    for layer, colour in ((halo, (20, 20, 24)), (lines, (255, 255, 255))):
-        base.paste(colour, mask=layer.resize(base.size, Image.Resampling.BOX))
-    for mark in marks:
-        disc = _disc(mark.id, round(mark.radius_px, 1))
-        place = (round(mark.centre_px[0] - disc.width / 2), round(mark.centre_px[1] - disc.height / 2))
-        base.paste(disc, place, mask=disc.getchannel("A"))
-    return np.asarray(base)
-
-
-@lru_cache(maxsize=512)
-def _disc(number: int, radius_px: float) -> Image:
-    """A dark disc with a white rim and a white number, drawn large and scaled down."""
-    from PIL import Image, ImageDraw, ImageFont
-
-    side = 2 * math.ceil(radius_px) + 3
-    big = side * _SHARPNESS
-    disc = Image.new("RGBA", (big, big), (0, 0, 0, 0))
-    pen = ImageDraw.Draw(disc)
-    middle, r = big / 2, radius_px * _SHARPNESS
-    pen.ellipse((middle - r, middle - r, middle + r, middle + r), fill=(255, 255, 255, 255))
-    inner = 0.86 * r
-    pen.ellipse((middle - inner, middle - inner, middle + inner, middle + inner), fill=(18, 20, 26, 255))
-    text = str(number)
-    font = ImageFont.load_default(size=r * (1.36 if len(text) == 1 else 1.12))
-    pen.text(
-        (middle, middle),
-        text,
-        font=font,
-        anchor="mm",
-        fill=(255, 255, 255, 255),
-        stroke_width=round(r * 0.035),
-    )
-    return disc.resize((side, side), Image.Resampling.LANCZOS)

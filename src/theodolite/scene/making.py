@@ -8,7 +8,8 @@
 from __future__ import annotations
 
 from theodolite.scene._make import MadeScene, MadeScenes, Recipe, make_scenes, render_made, scene_of, world_of
-from theodolite.scene._marks import PlacedMark, draw_marks, place_marks
+from theodolite.scene._mark_drawing import draw_marks
+from theodolite.scene._marks import PlacedMark, place_marks
 from theodolite.scene._render.shade import Light, Render, Solid, render
 from theodolite.scene._world.things import CATALOGUE, INDOOR, OUTDOOR, Thing, World
 

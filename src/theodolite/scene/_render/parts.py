@@ -178,6 +178,12 @@ def cone(
     )
 
 
+def rod(start: Vector, end: Vector, radii: tuple[float, float], material: Material) -> Part:
+    """A round bar from one point to another, with the radii of its two ends."""
+    one, two = np.asarray(start, np.float64), np.asarray(end, np.float64)
+    return cone(one, float(np.linalg.norm(two - one)), radii, material, two - one)
+
+
 _SPHERE = np.concatenate(
     [
         *(

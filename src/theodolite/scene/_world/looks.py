@@ -71,3 +71,9 @@ def pick(rng: np.random.Generator, codes: tuple[str, ...]) -> str:
 def between(rng: np.random.Generator, low: float, high: float) -> float:
     """A length in a range."""
     return float(rng.uniform(low, high))
+
+
+WINDOW = plain(GLASS, gloss=0.75)
+LAMP = plain("#fdf6dc", glow=0.6)
+TAIL = plain("#c4161a", glow=0.45)
+"""Of vehicles: glass, head lamps, tail lamps."""

@@ -5,105 +5,19 @@ World frame: x from the viewer's wall to the far wall, y to the left, z up; the 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
 
-from theodolite.geometry import SE3, PinholeCamera
-from theodolite.scene._render.parts import Material, Part, box
-from theodolite.scene._render.shade import Light, Solid
-from theodolite.scene._world.looks import between, linear, pick, plain, textured
+from theodolite.geometry import PinholeCamera
+from theodolite.scene._render.shade import Light
+from theodolite.scene._world.looks import between
+from theodolite.scene._world.room_plans import PLANS, Plan
+from theodolite.scene._world.room_shell import Room, room_shell
 from theodolite.scene._world.things import Thing, World, is_free, look, moved, new_thing
 
 SIZE_PX = (960, 720)
-HEIGHT_M = 2.6
-
-
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """What a kind of room holds, most needful first."""
-
-    walls: tuple[str, ...]
-    """Stand with their backs to a wall."""
-    floor: tuple[str, ...]
-    """Stand anywhere."""
-    tops: Mapping[str, tuple[str, ...]]
-    """What may lie on what."""
-    hung: tuple[str, ...] = ("clock", "framed picture")
-
-
-_ON_DESK = ("monitor", "laptop", "table lamp", "vase", "bottle")
-PLANS: Mapping[str, Plan] = {
-    "bedroom": Plan(
-        ("bed", "wardrobe", "chest of drawers", "bookshelf", "chest of drawers"),
-        (
-            "armchair",
-            "suitcase",
-            "potted plant",
-            "backpack",
-            "floor lamp",
-            "chair",
-            "guitar",
-            "cardboard box",
-            "fan",
-        ),
-        {"chest of drawers": ("table lamp", "vase", "television", "backpack")},
-    ),
-    "living room": Plan(
-        ("sofa", "chest of drawers", "bookshelf", "piano", "armchair"),
-        ("coffee table", "armchair", "potted plant", "floor lamp", "guitar", "fan", "stool", "backpack"),
-        {
-            "coffee table": ("vase", "laptop", "bottle"),
-            "chest of drawers": ("television", "vase", "table lamp"),
-        },
-    ),
-    "study": Plan(
-        ("desk", "bookshelf", "desk", "bookshelf", "wardrobe"),
-        (
-            "office chair",
-            "office chair",
-            "rubbish bin",
-            "potted plant",
-            "cardboard box",
-            "floor lamp",
-            "backpack",
-            "chair",
-            "suitcase",
-        ),
-        {"desk": _ON_DESK},
-    ),
-    "kitchen": Plan(
-        ("refrigerator", "stove", "kitchen counter", "washing machine", "kitchen counter"),
-        (
-            "table",
-            "chair",
-            "chair",
-            "chair",
-            "rubbish bin",
-            "stool",
-            "chair",
-            "potted plant",
-            "cardboard box",
-        ),
-        {"table": ("vase", "bottle", "laptop"), "kitchen counter": ("microwave", "bottle", "vase")},
-        ("clock",),
-    ),
-    "bathroom": Plan(
-        ("bathtub", "toilet", "washbasin", "washing machine", "chest of drawers"),
-        ("rubbish bin", "stool", "potted plant", "suitcase", "fan"),
-        {"washing machine": ("bottle", "vase"), "chest of drawers": ("vase", "table lamp")},
-    ),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class _Room:
-    depth: float
-    width: float
-    window: tuple[int, float]
-    """The wall of the window (1 left, 2 right) and how far in its middle is."""
 
 
 def make_room(rng: np.random.Generator, n_things: int) -> World:
@@ -112,7 +26,7 @@ def make_room(rng: np.random.Generator, n_things: int) -> World:
     small = kind == "bathroom"
     depth = between(rng, 3.6, 4.4) if small else between(rng, 4.6, 6.4)
     width = between(rng, 3.2, 3.8) if small else between(rng, 4.0, 5.6)
-    room = _Room(depth, width, (int(rng.integers(1, 3)), between(rng, depth * 0.4, depth * 0.75)))
+    room = Room(depth, width, (int(rng.integers(1, 3)), between(rng, depth * 0.4, depth * 0.75)))
     eye = np.array(
         [between(rng, 0.25, 0.55), between(rng, -0.28, 0.28) * room.width, between(rng, 1.45, 1.75)]
     )
@@ -134,14 +48,14 @@ def make_room(rng: np.random.Generator, n_things: int) -> World:
     return World(
         "indoor",
         tuple(things),
-        partial(_shell, seed, kind, room),
+        partial(room_shell, seed, kind, room),
         camera,
         look(eye.tolist(), yaw, pitch),
         light,
     )
 
 
-def _furnished(rng: np.random.Generator, plan: Plan, room: _Room, n: int, eye: np.ndarray) -> list[Thing]:
+def _furnished(rng: np.random.Generator, plan: Plan, room: Room, n: int, eye: np.ndarray) -> list[Thing]:
     """Fills a room until it holds n things, or nothing more fits."""
     things: list[Thing] = []
     walls, floor = list(plan.walls), list(plan.floor)
@@ -169,7 +83,7 @@ def _is_welcome(thing: Thing, things: Sequence[Thing]) -> bool:
 
 
 def _at_wall(
-    rng: np.random.Generator, kind: str, room: _Room, things: Sequence[Thing], eye: np.ndarray
+    rng: np.random.Generator, kind: str, room: Room, things: Sequence[Thing], eye: np.ndarray
 ) -> Thing | None:
     """Back to the far wall or a side wall, where there is room."""
     base = new_thing(kind, rng, (0, 0, 0))
@@ -190,7 +104,7 @@ def _at_wall(
 
 
 def _on_floor(
-    rng: np.random.Generator, kind: str, room: _Room, things: Sequence[Thing], eye: np.ndarray
+    rng: np.random.Generator, kind: str, room: Room, things: Sequence[Thing], eye: np.ndarray
 ) -> Thing | None:
     """Anywhere; chairs near a table face it."""
     base = new_thing(kind, rng, (0, 0, 0))
@@ -263,7 +177,7 @@ def _surface_m(thing: Thing) -> float:
     return 0.902 if thing.category == "kitchen counter" else thing.top_m
 
 
-def _hung(rng: np.random.Generator, plan: Plan, room: _Room, things: Sequence[Thing]) -> Thing | None:
+def _hung(rng: np.random.Generator, plan: Plan, room: Room, things: Sequence[Thing]) -> Thing | None:
     """On the far wall or a side wall, above what stands there."""
     base = new_thing(str(rng.choice(plan.hung)), rng, (0, 0, 0))
     if not _is_welcome(base, things):
@@ -287,7 +201,7 @@ def _hung(rng: np.random.Generator, plan: Plan, room: _Room, things: Sequence[Th
     return None
 
 
-def _fits(thing: Thing, room: _Room, things: Sequence[Thing], eye: np.ndarray, gap: float) -> bool:
+def _fits(thing: Thing, room: Room, things: Sequence[Thing], eye: np.ndarray, gap: float) -> bool:
     """Inside the room, clear of others, and not in the viewer's face."""
     feet = thing.footprint
     is_inside = (
@@ -295,48 +209,3 @@ def _fits(thing: Thing, room: _Room, things: Sequence[Thing], eye: np.ndarray, g
     )
     near = float(np.linalg.norm(feet - eye[:2], axis=1).min())
     return bool(is_inside and near > 0.9 and is_free(thing, things, gap))
-
-
-def _shell(seed: int, kind: str, room: _Room) -> tuple[Solid, ...]:
-    """Floor, walls, ceiling, skirting, a window."""
-    rng = np.random.default_rng(seed)
-    d, w, t = room.depth, room.width, 0.1
-    if kind in {"kitchen", "bathroom"}:
-        floor = textured(pick(rng, ("#cfc9bd", "#9fb0b5", "#e2ddd2")), "#77726a", "tiles", 0.4, gloss=0.1)
-    else:
-        light, dark = (("#b98a58", "#7f5630"), ("#8a5c36", "#5a3a20"), ("#cda878", "#9c7648"))[
-            int(rng.integers(3))
-        ]
-        floor = textured(light, dark, "planks", 0.14, gloss=0.08)
-    paint = pick(rng, ("#e6dfd0", "#d5dde0", "#dfe2cf", "#e8d8c8", "#cfd6cf"))
-    wall = (
-        textured(paint, "#ffffff", "speckle", 0.8)
-        if kind != "bathroom"
-        else textured("#dfe8ea", "#aab6ba", "tiles", 0.3, gloss=0.15)
-    )
-    board = plain("#f0ece2")
-    parts: list[Part] = [
-        box((d / 2, 0, -t / 2), (d + 4, w + 4, t), floor),
-        box((d + t / 2, 0, HEIGHT_M / 2), (t, w + 0.4, HEIGHT_M), wall),
-        box((d / 2 - 1, w / 2 + t / 2, HEIGHT_M / 2), (d + 2, t, HEIGHT_M), wall),
-        box((d / 2 - 1, -w / 2 - t / 2, HEIGHT_M / 2), (d + 2, t, HEIGHT_M), wall),
-        box((d / 2 - 1, 0, HEIGHT_M + t / 2), (d + 2, w + 0.4, t), plain("#f3f1ea")),
-        box((d - 0.008, 0, 0.05), (0.02, w, 0.1), board),
-        *(box((d / 2, s * (w / 2 - 0.008), 0.05), (d, 0.02, 0.1), board) for s in (-1, 1)),
-    ]
-    parts += _window(room)
-    return (Solid(tuple(parts), SE3.identity(), 0, casts_shadow=False),)
-
-
-def _window(room: _Room) -> list[Part]:
-    """In a side wall: a frame, a cross, and sky."""
-    side = 1 if room.window[0] == 1 else -1
-    x, y, z = room.window[1], side * room.width / 2, 1.55
-    frame, sky = plain("#f7f5ef"), Material(linear("#a9cdec"), "cloud", 0.6, linear("#f6fafc"), glow=0.92)
-    return [
-        box((x, y, z), (1.3, 0.06, 1.2), frame),
-        box((x, y - side * 0.012, z), (1.18, 0.06, 1.08), sky),
-        box((x, y - side * 0.02, z), (0.05, 0.06, 1.1), frame),
-        box((x, y - side * 0.02, z + 0.05), (1.2, 0.06, 0.05), frame),
-        box((x, y - side * 0.05, z - 0.62), (1.4, 0.16, 0.04), frame),
-    ]

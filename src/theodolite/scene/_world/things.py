@@ -15,7 +15,17 @@ from theodolite.geometry import SE3, Cuboid, PinholeCamera
 from theodolite.scene._graph import Domain
 from theodolite.scene._render.parts import Array, Part, extent, turn_z
 from theodolite.scene._render.shade import Light, Solid
-from theodolite.scene._world import household, seating, storage, street, vehicles
+from theodolite.scene._world import (
+    household,
+    kitchen,
+    living,
+    screens,
+    seating,
+    storage,
+    street,
+    two_wheelers,
+    vehicles,
+)
 
 Maker = Callable[[np.random.Generator], list[Part]]
 
@@ -34,18 +44,18 @@ INDOOR: Mapping[str, Maker] = {
     "bookshelf": storage.bookshelf,
     "wardrobe": storage.wardrobe,
     "chest of drawers": storage.chest_of_drawers,
-    "refrigerator": storage.refrigerator,
-    "washing machine": storage.washing_machine,
-    "stove": storage.stove,
-    "microwave": storage.microwave,
-    "kitchen counter": storage.kitchen_counter,
-    "washbasin": storage.washbasin,
+    "refrigerator": kitchen.refrigerator,
+    "washing machine": kitchen.washing_machine,
+    "stove": kitchen.stove,
+    "microwave": kitchen.microwave,
+    "kitchen counter": kitchen.kitchen_counter,
+    "washbasin": kitchen.washbasin,
     "piano": storage.piano,
-    "floor lamp": household.floor_lamp,
-    "table lamp": household.table_lamp,
-    "television": household.television,
-    "monitor": household.monitor,
-    "laptop": household.laptop,
+    "floor lamp": screens.floor_lamp,
+    "table lamp": screens.table_lamp,
+    "television": screens.television,
+    "monitor": screens.monitor,
+    "laptop": screens.laptop,
     "potted plant": household.potted_plant,
     "rubbish bin": household.pedal_bin,
     "cardboard box": household.cardboard_box,
@@ -54,7 +64,7 @@ INDOOR: Mapping[str, Maker] = {
     "guitar": household.guitar,
     "clock": household.wall_clock,
     "framed picture": household.framed_picture,
-    "fan": household.standing_fan,
+    "fan": screens.standing_fan,
     "bottle": household.wine_bottle,
     "backpack": household.backpack,
 }
@@ -63,10 +73,10 @@ OUTDOOR: Mapping[str, Maker] = {
     "van": vehicles.van,
     "truck": vehicles.truck,
     "bus": vehicles.bus,
-    "bicycle": vehicles.bicycle,
-    "motorcycle": vehicles.motorcycle,
-    "pedestrian": street.person,
-    "tree": street.tree,
+    "bicycle": two_wheelers.bicycle,
+    "motorcycle": two_wheelers.motorcycle,
+    "pedestrian": living.person,
+    "tree": living.tree,
     "traffic cone": street.traffic_cone,
     "barrier": street.barrier,
     "street lamp": street.street_lamp,

@@ -1,27 +1,24 @@
-"""Cars, vans, trucks, buses and two-wheelers. Front towards +x, standing on z = 0."""
+"""Cars, vans, trucks and buses. Front towards +x, standing on z = 0."""
 
 from __future__ import annotations
 
 import numpy as np
 
-from theodolite.scene._render.parts import Material, Part, ball, box, cone, prism, turn_y
+from theodolite.scene._render.parts import Material, Part, box, cone, prism
 from theodolite.scene._world.looks import (
     CAR_PAINTS,
     CHROME,
     DARK,
-    GLASS,
+    LAMP,
     METAL,
     RUBBER,
+    TAIL,
+    WINDOW,
     between,
-    linear,
     pick,
     plain,
     textured,
 )
-
-_GLASS = plain(GLASS, gloss=0.75)
-_LAMP = plain("#fdf6dc", glow=0.6)
-_TAIL = plain("#c4161a", glow=0.45)
 
 
 def _wheels(xs: tuple[float, ...], half: float, radius: float, thick: float = 0.2) -> list[Part]:
@@ -51,8 +48,8 @@ def _wheels(xs: tuple[float, ...], half: float, radius: float, thick: float = 0.
 def _ends(length: float, width: float, z_front: float, z_back: float) -> list[Part]:
     """Head and tail lamps, grille, number plates."""
     x, y = length / 2, width / 2 - 0.24
-    parts = [box((x - 0.02, s * y, z_front), (0.08, 0.32, 0.13), _LAMP) for s in (-1, 1)]
-    parts += [box((-x + 0.02, s * y, z_back), (0.08, 0.3, 0.14), _TAIL) for s in (-1, 1)]
+    parts = [box((x - 0.02, s * y, z_front), (0.08, 0.32, 0.13), LAMP) for s in (-1, 1)]
+    parts += [box((-x + 0.02, s * y, z_back), (0.08, 0.3, 0.14), TAIL) for s in (-1, 1)]
     parts.append(box((x - 0.005, 0, z_front - 0.02), (0.06, width - 0.95, 0.12), plain("#101114", gloss=0.3)))
     parts += [box((s * (x + 0.012), 0, z_front - 0.2), (0.02, 0.5, 0.11), plain("#eceae0")) for s in (-1, 1)]
     return parts
@@ -84,7 +81,7 @@ def car(rng: np.random.Generator) -> list[Part]:
     cabin = prism(
         [(x - 1.2, belt - 0.02), (roof_front, h - 0.05), (roof_back, h - 0.05), (boot, belt - 0.02)],
         (-y + 0.06, y - 0.06),
-        _GLASS,
+        WINDOW,
         taper=0.8,
     )
     roof = prism(
@@ -142,7 +139,7 @@ def van(rng: np.random.Generator) -> list[Part]:
         prism(
             [(x - 0.71, 1.19), (x - 0.69, 1.19), (x - 1.29, h - 0.2), (x - 1.33, h - 0.2)],
             (-y + 0.16, y - 0.16),
-            _GLASS,
+            WINDOW,
             taper=0.9,
         ),
         box((0, 0, 0.3), (length - 0.2, width - 0.1, 0.14), plain(DARK)),
@@ -153,12 +150,12 @@ def van(rng: np.random.Generator) -> list[Part]:
             prism(
                 [(x - 0.95, 1.16), (x - 1.35, h - 0.32), (x - 1.95, h - 0.32), (x - 1.95, 1.16)],
                 (side * (y - 0.035) - 0.02, side * (y - 0.035) + 0.02),
-                _GLASS,
+                WINDOW,
                 taper=0.3,
             )
         )
         parts.append(box((-0.6, side * (y + 0.002), 1.1), (length * 0.42, 0.015, 0.05), plain("#5d6266")))
-        parts.append(box((-x - 0.004, side * y * 0.5, h * 0.68), (0.015, y * 0.62, h * 0.2), _GLASS))
+        parts.append(box((-x - 0.004, side * y * 0.5, h * 0.68), (0.015, y * 0.62, h * 0.2), WINDOW))
         parts.append(box((x - 1.15, side * (y + 0.1), 1.3), (0.1, 0.2, 0.26), plain(DARK)))
     parts += [box((s * (x + 0.01), 0, 0.48), (0.12, width - 0.02, 0.18), plain("#222428")) for s in (-1, 1)]
     return parts + _wheels((x - 0.95, -x + 1.1), y + 0.005, 0.36) + _ends(length, width, 0.78, 1.0)
@@ -180,7 +177,7 @@ def truck(rng: np.random.Generator) -> list[Part]:
         prism(
             [(x + 0.005, 1.38), (x + 0.02, 1.38), (x - 0.245, cab_h - 0.14), (x - 0.27, cab_h - 0.14)],
             (-y + 0.12, y - 0.12),
-            _GLASS,
+            WINDOW,
         ),
         box((-cab / 2 - 0.06, 0, (h + 0.95) / 2), (length - cab - 0.12, width, h - 0.95), cargo),
         box((-0.2, 0, 0.75), (length - 0.5, width * 0.45, 0.3), plain(DARK)),
@@ -195,12 +192,12 @@ def truck(rng: np.random.Generator) -> list[Part]:
             prism(
                 [(x - 0.22, 1.4), (x - 0.42, cab_h - 0.2), (x - 1.2, cab_h - 0.2), (x - 1.2, 1.4)],
                 (side * y - 0.01, side * y + 0.01),
-                _GLASS,
+                WINDOW,
             )
         )
         parts.append(box((x - 0.1, side * (y + 0.16), 1.95), (0.12, 0.18, 0.45), plain(DARK)))
-        parts.append(box((x + 0.04, side * (y - 0.28), 0.88), (0.06, 0.36, 0.18), _LAMP))
-        parts.append(box((-x + 0.02, side * (y - 0.25), 0.85), (0.08, 0.36, 0.16), _TAIL))
+        parts.append(box((x + 0.04, side * (y - 0.28), 0.88), (0.06, 0.36, 0.18), LAMP))
+        parts.append(box((-x + 0.02, side * (y - 0.25), 0.85), (0.08, 0.36, 0.16), TAIL))
         parts.append(box((-0.6, side * (y - 0.05), 0.72), (length * 0.3, 0.05, 0.28), plain(METAL)))
     return parts + _wheels((x - 0.95, -x + 1.1, -x + 2.15), y, 0.5, 0.3)
 
@@ -224,10 +221,10 @@ def bus(rng: np.random.Generator) -> list[Part]:
             (-y, y),
             paint,
         ),
-        box((x - 0.0, 0, 1.85), (0.05, width - 0.2, 1.35), _GLASS),
+        box((x - 0.0, 0, 1.85), (0.05, width - 0.2, 1.35), WINDOW),
         box((x + 0.012, 0, h - 0.33), (0.05, width - 0.7, 0.28), plain("#151515")),
         box((x + 0.03, 0, h - 0.33), (0.03, width - 1.1, 0.14), plain("#f5a51a", glow=0.9)),
-        box((-x, 0, 2.1), (0.04, width - 0.5, 0.85), _GLASS),
+        box((-x, 0, 2.1), (0.04, width - 0.5, 0.85), WINDOW),
         box((0, 0, 0.42), (length - 0.2, width - 0.04, 0.12), plain(DARK)),
         box((0, 0, 0.98), (length + 0.004, width + 0.012, 0.14), plain("#efefe8")),
         box((0, 0, h + 0.06), (length * 0.3, width * 0.6, 0.14), plain("#d5d8da")),
@@ -241,105 +238,11 @@ def bus(rng: np.random.Generator) -> list[Part]:
             size, z = (
                 ((1.15, 0.03, 2.1), 1.62) if is_door else (((length - 1.7) / n - 0.14, 0.03, 0.95), 1.95)
             )
-            parts.append(box((px, side * y, z), size, _GLASS))
+            parts.append(box((px, side * y, z), size, WINDOW))
             if is_door:
                 parts.append(box((px, side * (y + 0.01), z), (0.05, 0.03, 2.1), paint))
     for side in (-1, 1):
-        parts.append(box((x + 0.0, side * (y - 0.35), 0.82), (0.08, 0.42, 0.2), _LAMP))
-        parts.append(box((-x, side * (y - 0.25), 1.15), (0.05, 0.22, 0.4), _TAIL))
+        parts.append(box((x + 0.0, side * (y - 0.35), 0.82), (0.08, 0.42, 0.2), LAMP))
+        parts.append(box((-x, side * (y - 0.25), 1.15), (0.05, 0.22, 0.4), TAIL))
         parts.append(box((x + 0.15, side * (y + 0.12), 2.3), (0.12, 0.16, 0.4), plain(DARK)))
     return parts + _wheels((x - 2.5, -x + 2.6), y + 0.006, 0.48, 0.3)
-
-
-def _rim(x: float, radius: float, thick: float) -> list[Part]:
-    """A spoked wheel in the x–z plane, its tyre made of short pieces."""
-    parts: list[Part] = []
-    n = 22
-    for k in range(n):
-        a, b = 2 * np.pi * k / n, 2 * np.pi * (k + 1) / n
-        one, two = (
-            np.array([x + (radius - thick) * np.cos(t), 0.0, radius + (radius - thick) * np.sin(t)])
-            for t in (a, b)
-        )
-        parts.append(
-            cone(one, float(np.linalg.norm(two - one)) * 1.05, (thick, thick), plain(RUBBER), two - one)
-        )
-        if k % 3 == 0:
-            hub = np.array([x, 0.0, radius])
-            parts.append(cone(hub, radius - thick, (0.004, 0.004), plain(CHROME), one - hub))
-    parts.append(cone((x, -0.04, radius), 0.08, (0.035, 0.035), plain(METAL), (0, 1, 0)))
-    return parts
-
-
-def _tube(a: tuple[float, float, float], b: tuple[float, float, float], r: float, material: Material) -> Part:
-    one, two = np.asarray(a), np.asarray(b)
-    return cone(one, float(np.linalg.norm(two - one)), (r, r), material, two - one)
-
-
-def bicycle(rng: np.random.Generator) -> list[Part]:
-    """Two spoked wheels, a diamond frame, saddle and handlebar."""
-    paint = plain(pick(rng, ("#b3161b", "#1d4f91", "#2f7a45", "#d98a1a", "#1b1c1f")), gloss=0.4)
-    dark = plain(DARK)
-    back, front, pedal, seat, head = (
-        (-0.52, 0, 0.34),
-        (0.54, 0, 0.34),
-        (-0.08, 0, 0.29),
-        (-0.2, 0, 0.86),
-        (0.36, 0, 0.86),
-    )
-    parts = [
-        _tube(back, pedal, 0.014, paint),
-        _tube(back, seat, 0.012, paint),
-        _tube(pedal, seat, 0.018, paint),
-        _tube(pedal, (0.4, 0, 0.74), 0.02, paint),
-        _tube(seat, head, 0.018, paint),
-        _tube(front, (0.33, 0, 0.98), 0.018, paint),
-        _tube(seat, (-0.22, 0, 0.95), 0.014, plain(CHROME, gloss=0.4)),
-        ball((-0.22, 0, 0.97), (0.14, 0.07, 0.035), dark),
-        _tube((0.33, 0, 0.98), (0.33, 0, 1.04), 0.014, plain(CHROME, gloss=0.4)),
-        _tube((0.33, -0.29, 1.05), (0.33, 0.29, 1.05), 0.013, plain(CHROME, gloss=0.4)),
-        _tube((0.24, 0.29, 1.05), (0.35, 0.29, 1.05), 0.018, dark),
-        _tube((0.24, -0.29, 1.05), (0.35, -0.29, 1.05), 0.018, dark),
-        cone((-0.08, -0.05, 0.29), 0.03, (0.09, 0.09), plain(METAL), (0, 1, 0)),
-        _tube((-0.08, 0.06, 0.29), (0.06, 0.06, 0.2), 0.01, plain(METAL)),
-        _tube((-0.08, -0.06, 0.29), (-0.22, -0.06, 0.38), 0.01, plain(METAL)),
-        box((0.07, 0.1, 0.2), (0.09, 0.08, 0.02), dark),
-        box((-0.23, -0.1, 0.38), (0.09, 0.08, 0.02), dark),
-    ]
-    return parts + _rim(-0.52, 0.34, 0.019) + _rim(0.54, 0.34, 0.019)
-
-
-def motorcycle(rng: np.random.Generator) -> list[Part]:
-    """Fat wheels, an engine block, a tank, a long saddle, an exhaust."""
-    paint = plain(pick(rng, ("#b3161b", "#1d3f91", "#1b1c1f", "#d9751a")), gloss=0.5)
-    steel, dark = plain(CHROME, gloss=0.6), plain(DARK)
-    parts: list[Part] = []
-    for x in (-0.7, 0.72):
-        parts.append(cone((x, -0.07, 0.31), 0.14, (0.31, 0.31), plain(RUBBER), (0, 1, 0)))
-        parts.append(cone((x, -0.075, 0.31), 0.15, (0.2, 0.2), plain("#9aa0a5", gloss=0.4), (0, 1, 0)))
-        parts.append(cone((x, -0.08, 0.31), 0.16, (0.06, 0.06), dark, (0, 1, 0)))
-    parts += [
-        box((0.02, 0, 0.42), (0.46, 0.3, 0.34), plain("#565b60", gloss=0.4)),
-        *(box((0.05, 0, 0.48 + k * 0.045), (0.3, 0.36, 0.02), steel) for k in range(4)),
-        ball((0.14, 0, 0.8), (0.33, 0.16, 0.16), paint),
-        prism([(-0.72, 0.78), (-0.1, 0.72), (-0.05, 0.8), (-0.35, 0.85), (-0.75, 0.9)], (-0.13, 0.13), dark),
-        prism([(-0.95, 0.68), (-0.45, 0.6), (-0.4, 0.76), (-0.95, 0.82)], (-0.1, 0.1), paint),
-        *(_tube((0.72, s * 0.1, 0.31), (0.5, s * 0.1, 0.95), 0.025, steel) for s in (-1, 1)),
-        *(_tube((-0.7, s * 0.1, 0.31), (-0.35, s * 0.12, 0.72), 0.022, steel) for s in (-1, 1)),
-        box((0.5, 0, 0.95), (0.08, 0.26, 0.06), dark),
-        cone((0.56, 0, 0.86), 0.12, (0.1, 0.09), _LAMP, (1, 0, 0)),
-        _tube((0.42, -0.38, 1.06), (0.45, 0.38, 1.06), 0.018, dark),
-        *(cone((0.43, s * 0.33, 1.07), 0.14, (0.006, 0.006), steel, (0, s * 0.4, 1)) for s in (-1, 1)),
-        *(ball((0.43, s * 0.4, 1.22), (0.02, 0.07, 0.05), dark) for s in (-1, 1)),
-        _tube((0.1, -0.2, 0.26), (-0.85, -0.2, 0.36), 0.05, steel),
-        prism([(0.42, 0.6), (0.98, 0.5), (0.95, 0.66), (0.6, 0.7)], (-0.07, 0.07), paint),
-        box((-0.97, 0, 0.72), (0.04, 0.16, 0.07), _TAIL),
-        box((0.1, 0, 0.25), (0.4, 0.24, 0.06), dark, turn_y(0)),
-        prism(
-            [(0.55, 1.0), (0.58, 1.0), (0.48, 1.22), (0.45, 1.22)],
-            (-0.14, 0.14),
-            Material(linear("#8fb2c4"), gloss=0.7),
-            taper=0.7,
-        ),
-    ]
-    return parts
