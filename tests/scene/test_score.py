@@ -20,6 +20,7 @@ from theodolite.scene._floors import graph_floor, qa_floor
 from theodolite.scene._noise import noisy_graph, noisy_graphs, scene_rng
 from theodolite.scene._rows import read_results, star_from_json
 from theodolite.scene._score import ScoreOptions, score_rows
+from theodolite.scene._threshold import threshold
 from theodolite.types import Response
 
 QUICK = ScoreOptions(n_resamples=200)
@@ -238,7 +239,7 @@ LEVELS = (0.0, 0.15, 0.4, 1.0)
 
 
 def test_the_threshold_lies_where_a_graph_begins_to_help(tmp_path):
-    world = box_world(30, seed=8, folder=tmp_path)
+    world = box_world(15, seed=8, folder=tmp_path)
 
     def script(request):
         if "graph" in request.hint["setting"]:
@@ -247,7 +248,7 @@ def test_the_threshold_lies_where_a_graph_begins_to_help(tmp_path):
         return scripts.oracle(request) if is_lucky else scripts.blind_prior(request)
 
     rows = asked(world, script, settings=Settings(qa=("base",)), noise=LEVELS)
-    found = score_rows(rows, ScoreOptions(n_resamples=400)).threshold
+    found = threshold(rows, Drawn(n_resamples=400), "<")
     assert [level.noise for level in found.levels] == list(LEVELS)
     qualities = [level.quality.value for level in found.levels]
     gains = [level.gain.value for level in found.levels]
@@ -267,7 +268,7 @@ def test_a_graph_that_always_helps_has_no_threshold(world):
         return scripts.trusting(request) if "graph" in request.hint["setting"] else "no idea"
 
     rows = asked(world, script, settings=Settings(qa=("base",)), noise=(0.0, 0.1))
-    found = score_rows(rows, QUICK).threshold
+    found = threshold(rows, Drawn(n_resamples=100), "<")
     assert found.crossing is None
     assert "every level" in found.because
 

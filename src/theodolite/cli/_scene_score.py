@@ -156,13 +156,16 @@ def _table_2(result: SceneScore) -> None:
 
 
 def _confusion(result: SceneScore) -> None:
-    if not any(row.derived is not None for row in result.table):
+    first = result.table[0]
+    if first.derived is None:
         return
     cells = list(dict.fromkeys(cell for matrix in result.confusions for cell in matrix.shares))
     print_table(
         ["base QA against derived QA", *(f"{matrix.form}s" for matrix in result.confusions)],
         [[cell, *(percent(matrix.shares[cell]) for matrix in result.confusions)] for cell in cells],
     )
+    gap, ceiling = _points(first.base_minus_derived), percent(first.ceiling)
+    out.print(f"base QA minus derived QA, in points: {gap}; solver ceiling {ceiling}", markup=False)
 
 
 def _interventions(result: SceneScore) -> None:

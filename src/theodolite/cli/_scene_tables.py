@@ -53,6 +53,10 @@ def show_details(result: SceneScore) -> None:
             for group in result.groups
         ],
     )
+    print_table(
+        ["difficulty of the scene", "QA"],
+        [[difficulty, percent(estimate)] for difficulty, estimate in result.difficulties.items()],
+    )
     parts = ("size", "distance_to_camera", "distance", "relation", "stated", "sgc_of_read")
     names = (
         "S_size",
