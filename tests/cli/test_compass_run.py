@@ -1,12 +1,15 @@
 """``compass run`` and ``overlay`` at the command line: what is written, and what is refused before a model works."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
 
 from theodolite.cli import main
+from theodolite.cli._compass_faithfulness_tables import _show_composites
 from theodolite.compass import write_pairs
 from theodolite.compass.sources import coloured_squares
+from theodolite.compass.utility import composite_scores
 from theodolite.runs import Run
 
 
@@ -83,6 +86,19 @@ def test_faithfulness_takes_map_names_as_they_are_shown_and_one_prompt(swept, ca
     assert max(row["n_pairs"] for row in score["methods"]) <= 4
 
 
+def test_controls_are_shown_under_one_projection_and_beside_no_other_models_figures(swept, capsys):
+    folder, words = swept
+    assert main(words) == 0
+    capsys.readouterr()
+    score = ["compass", "controls", "score", str(folder), "--controls", "centres", "--centres", "3"]
+    assert main([*score, "--projection", "sound"]) == 0
+    table = capsys.readouterr().out
+    assert "(sound projection)" in table
+    assert "(paper projection)" not in table
+    assert "reported in the paper" not in table  # the paper has another model
+    assert main([*score, "--projection", "mine"]) == 2
+
+
 @pytest.mark.parametrize(
     ("option", "value", "words"),
     [
@@ -112,3 +128,19 @@ def test_a_direction_against_its_boxes_is_told(pairs, capsys):
     assert list(json.loads(capsys.readouterr().out)["cautions"].values()) == [[row["id"]]]
     assert main(["data", "check", str(pairs / "pairs.jsonl"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["cautions"] == {}
+
+
+@pytest.mark.parametrize(("model", "beside"), [("hf:Qwen/Qwen2-VL-7B-Instruct", True), ("hf:mine", False)])
+def test_composites_show_every_maps_value_and_the_papers_only_for_its_model(model, beside, capsys):
+    found = composite_scores(
+        ["chefer@gt", "rollout", "gradcam@gt"],
+        edge_accuracy=[0.6, 0.4, 0.3],
+        mdf=[1.5, -1.0, 3.0],
+        auc=[0.6, 0.5, 0.4],
+    )
+    _show_composites(SimpleNamespace(model=model, composites=found))
+    table = capsys.readouterr().out
+    assert "0.857" in table  # 2 · 1.5 · 0.6 / 2.1
+    row = next(line for line in table.splitlines() if line.startswith("harmonic"))
+    assert row.split()[2] == "–"  # undefined below zero
+    assert ("CREG, A.1" in table) == beside

@@ -105,14 +105,13 @@ def test_settings_are_chosen_on_development_pairs(run, capsys):
 
 def test_utility_shows_what_knows_the_truth_and_what_does_not(run, capsys):
     words = ("compass", "utility", run, "--coverage", "0.5,0.7", "--methods", "chefer,attention-rollout")
-    table = shown(capsys, *words, "--mdf", "chefer@gt=1.5,chefer@pred=1.2,attention-rollout=2")
+    table = shown(capsys, *words)
     assert "right at 50%" in table
     assert "chefer@pred agreement" in table
     assert "chefer@gt agreement" not in table
     assert "knows the truth" in table
     assert "upper bound" in table
     assert "max probability" in table
-    assert "geometric" in table
 
 
 def test_figures_are_drawn_where_they_are_asked_for(run, tmp_path, capsys):
@@ -136,8 +135,6 @@ def test_figures_are_drawn_where_they_are_asked_for(run, tmp_path, capsys):
         (["score", "--choose-by", "luck"], "--choose-by takes excess or dae"),
         (["score", "--development", "12"], "cannot be split"),
         (["utility", "--coverage", "most"], "--coverage takes numbers"),
-        (["utility", "--mdf", "chefer"], "METHOD@TARGET=VALUE"),
-        (["utility", "--mdf", "chefer=1"], "fits 2 rows"),
         (["utility", "--readout", "mode"], "--readout takes peak or mean"),
     ],
 )

@@ -1,6 +1,7 @@
 """Controls on stored maps, against plain loops and against maps whose answer is known."""
 
 import math
+from dataclasses import replace
 
 import compass_plain
 import numpy as np
@@ -10,7 +11,9 @@ from controls_made import DIRECTIONS, GRID, SIZE, box_at, option_maps, sample, s
 from theodolite import stats
 from theodolite.compass._controls.batch import READINGS, Batch, dae_of, find_map, shared_keys
 from theodolite.compass._controls.centres import background_px, draw_centres
+from theodolite.compass._controls.published import RELOCATION
 from theodolite.compass._controls.results import FIGURES, TESTS, NothingToScoreError
+from theodolite.compass._controls.score import _for_model
 from theodolite.compass.controls import centre_control, prompt_direction, reference_swap
 from theodolite.errors import UsageError
 from theodolite.geometry import Box
@@ -331,3 +334,13 @@ def test_every_figure_and_test_is_explained(noisy):
             assert set(row.figures) <= set(FIGURES)
             assert set(row.tests) <= set(TESTS)
             assert row.projection in {"paper", "sound"}
+
+
+def test_the_papers_figures_stand_beside_the_same_model_only(noisy):
+    score = centre_control(noisy, n_centres=2, seed=0)
+    assert _for_model(score, "hf:Qwen/Qwen2-VL-7B-Instruct").published == score.published != ()
+    for other in ("hf:tiny", "hf:llava-1.5-7b-hf", "hf:microsoft/Phi-3.5-vision-instruct"):
+        assert _for_model(score, other).published == ()
+    phi = replace(score, published=RELOCATION)
+    assert len(_for_model(phi, "hf:microsoft/Phi-3.5-vision-instruct").published) == 2
+    assert len(_for_model(phi, "hf:Qwen/Qwen2-VL-7B-Instruct").published) == 3

@@ -279,23 +279,6 @@ def test_composites_refuse_what_makes_no_sense(given, said):
         composite_scores(["a", "b"], **given)
 
 
-def test_composites_of_a_run_take_its_own_alignment_and_auc(samples):
-    mdf = {"noisy@gt": 1.5, "noisy@pred": 2.0, "plain": 3.0}
-    score = utility_of_samples(samples, UtilitySettings(mdf=mdf))
-    areas = {f"{row.method}@{row.target}": row.auc.value for row in score.diagnosis}
-    hits = {f"{row.method}@{row.target}": row.edge_accuracy.value for row in score.rerank_as_published}
-    keys = ["noisy@gt", "noisy@pred", "plain@"]
-    wanted = composite_scores(
-        ["noisy@gt", "noisy@pred", "plain"],
-        edge_accuracy=[hits[key] for key in keys],
-        mdf=[1.5, 2.0, 3.0],
-        auc=[areas[key] for key in keys],
-    )
-    assert score.composites == wanted
-    with pytest.raises(UsageError, match="'noisy' fits 2 rows"):
-        utility_of_samples(samples, UtilitySettings(mdf={"noisy": 1.0}))
-
-
 def test_what_the_paper_reports_stands_beside_the_same_rows(samples):
     coco = [
         replace(

@@ -50,7 +50,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         ),
     ] = "all",
     targets: Annotated[
-        str, typer.Option("--targets", metavar="LIST", help="Whose logit: gt, pred.")
+        str, typer.Option("--targets", metavar="LIST", help="Whose logit: gt, pred, option:0 and so on.")
     ] = ",".join(TARGETS),
     prompt: PromptNames = "A",
     limit: o.Limit = None,

@@ -11,6 +11,7 @@ import typer
 
 from theodolite.cli import _options as o
 from theodolite.cli._compass_prompts import PromptNames, prompt_settings
+from theodolite.cli._compass_score import Projection, projections
 from theodolite.cli._measuring import Asked, HowToMeasure, exit_if_failed, measure_plan
 from theodolite.cli._output import note, out, p_value, print_json, print_table
 from theodolite.compass import TARGETS, find_prompts, read_pairs
@@ -114,12 +115,14 @@ def score_command(
         str, typer.Option("--controls", metavar="LIST", help=f"Some of {', '.join(CONTROLS)}, or all.")
     ] = "all",
     methods: Methods = "all",
+    projection: Projection = "both",
     n_centres: Annotated[int, typer.Option("--centres", min=1, help="Random centres per sample.")] = 100,
     seed: o.Seed = 0,
     json: o.AsJson = False,
 ) -> None:
     """Score the controls that a run's stored maps allow; no model is called."""
     relevance = _listed(methods, ())
+    shown = projections(projection)
     with Run.open(run) as opened:
         found = score_controls(
             opened,
@@ -128,7 +131,7 @@ def score_command(
             n_centres=n_centres,
             seed=seed,
         )
-    print_json(found.as_json()) if json else _show(found)
+    print_json(found.as_json()) if json else _show(found, shown)
 
 
 @app.command("pictures")
@@ -168,12 +171,12 @@ def _report(report: Any) -> dict[str, Any]:
     return {name: getattr(report, name) for name in ("control", "pairs", "edits", "excluded", "cut_by_box")}
 
 
-def _show(found: ControlScores) -> None:
+def _show(found: ControlScores, shown: tuple[str, ...]) -> None:
     if found.edits:
         _show_edits(list(found.edits))
         out.print()
     for score in found.scores:
-        _show_score(score)
+        _show_score(score, shown)
         out.print()
     for reason in dict.fromkeys(found.unscored.values()):
         names = ", ".join(control for control, each in found.unscored.items() if each == reason)
@@ -196,11 +199,11 @@ def _show_edits(reports: list[Any]) -> None:
     print_table(["edits", "pairs", "made", "cut by box", "not made"], rows)
 
 
-def _show_score(score: ControlScore) -> None:
+def _show_score(score: ControlScore, shown: tuple[str, ...]) -> None:
     figures = [name for name in FIGURES if any(name in row.figures for row in score.rows)]
     tests = [name for name in TESTS if any(name in row.tests for row in score.rows)]
     heads = ["method", "condition", *map(_words, figures), *(f"p {_words(test)}" for test in tests)]
-    for projection in dict.fromkeys(row.projection for row in score.rows):
+    for projection in (each for each in shown if any(row.projection == each for row in score.rows)):
         rows = [_cells(row, figures, tests) for row in score.rows if row.projection == projection]
         title = f"{score.control} ({projection} projection): {score.question}"
         print_table([*heads, "n", "left out"], rows, title=title)
@@ -208,11 +211,11 @@ def _show_score(score: ControlScore) -> None:
     for each in (*score.notes, *_reasons(score.rows)):
         note(each)
     if score.published:
-        shown = [name for name in FIGURES if any(name in each.values for each in score.published)]
+        told = [name for name in FIGURES if any(name in each.values for each in score.published)]
         print_table(
-            ["reported in the paper (not a bar)", "condition", *map(_words, shown)],
+            ["reported in the paper (not a bar)", "condition", *map(_words, told)],
             [
-                [each.source, each.condition, *(_number(name, each.values.get(name)) for name in shown)]
+                [each.source, each.condition, *(_number(name, each.values.get(name)) for name in told)]
                 for each in score.published
             ],
         )

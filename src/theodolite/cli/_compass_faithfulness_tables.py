@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from theodolite.cli._compass_cells import degrees, share
 from theodolite.cli._output import note, out, p_value, print_table
-from theodolite.compass.faithfulness import PUBLISHED_RHO, FaithfulnessScore, MethodScore, Ratio
+from theodolite.compass.faithfulness import FaithfulnessScore, MethodScore, Ratio, published_correlations
 from theodolite.stats import Estimate
+
+_MOST_COLUMNS = 6
+"""So many maps stand side by side in a table; the JSON has the values of all."""
 
 
 def show(score: FaithfulnessScore) -> None:
@@ -110,18 +114,23 @@ def _show_composites(score: FaithfulnessScore) -> None:
     if not score.composites:
         note("no map has both an MDF and an AUC for correctness, so the composites cannot be compared")
         return
+    published = published_correlations(score.model)
+    maps = list(score.composites[0].values)
+    named = maps if len(maps) <= _MOST_COLUMNS else []
+    heads = ["composite", *(shown.rstrip("@") for shown in named), "Spearman ρ with AUC", "p", "maps"]
     print_table(
-        ["composite", "Spearman ρ with AUC", "p", "maps", "without a value", "paper (4 methods)"],
+        [*heads, "without a value", *(["CREG, A.1 (4 methods)"] if published else [])],
         [
             [
                 c.name,
+                *("–" if (value := c.values.get(name)) is None else f"{value:.3f}" for name in named),
                 _number(c.correlation),
                 "–"
                 if c.correlation is None or c.correlation.p_value is None
                 else p_value(c.correlation.p_value),
                 str(len(c.values) - c.undefined),
                 str(c.undefined),
-                f"{PUBLISHED_RHO[c.name]:+.1f}" if c.name in PUBLISHED_RHO else "–",
+                *([f"{published[c.name]:+.1f}" if c.name in published else "–"] if published else []),
             ]
             for c in score.composites
         ],
@@ -132,8 +141,8 @@ def _show_composites(score: FaithfulnessScore) -> None:
 def _paper_row(method: MethodScore) -> list[str]:
     return [
         method.key.rstrip("@"),
-        "–" if method.dae is None else f"{method.dae.value:.1f}°",
-        "–" if method.ea is None else f"{method.ea.value:.2f}",
+        degrees(method.dae),
+        share(method.ea),
         _number(method.area_own),
         _number(method.area_random),
         _number(method.area_opposite),

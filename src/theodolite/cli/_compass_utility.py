@@ -32,12 +32,6 @@ def utility(  # noqa: PLR0913, PLR0917 - one parameter per option
     ] = "peak",
     methods: Methods = "all",
     prompt: PromptName = "",
-    mdf: Annotated[
-        str,
-        typer.Option(
-            "--mdf", metavar="METHOD@TARGET=VALUE,…", help="Faithfulness, to compare composite scores with."
-        ),
-    ] = "",
     negative: NegativeRelevance = "error",
     figures: Figures = None,
     seed: o.Seed = 0,
@@ -50,7 +44,6 @@ def utility(  # noqa: PLR0913, PLR0917 - one parameter per option
         readout=one_of(readout, ("peak", "mean"), "--readout"),
         methods=() if methods == "all" else tuple(words(methods)),
         prompt=prompt,
-        mdf=_faithfulness(mdf),
         negative=one_of(negative, ("error", "absolute", "positive"), "--negative"),
         seed=seed,
     )
@@ -67,16 +60,6 @@ def _number(text: str, option: str) -> float:
         return float(text)
     except ValueError:
         raise UsageError(f"{option} takes numbers, not {text!r}") from None
-
-
-def _faithfulness(text: str) -> dict[str, float] | None:
-    found = {}
-    for word in words(text):
-        name, equals, value = word.partition("=")
-        if not equals:
-            raise UsageError(f"--mdf takes METHOD@TARGET=VALUE, not {word!r}")
-        found[name] = _number(value, "--mdf")
-    return found or None
 
 
 def _show(result: UtilityScore, settings: UtilitySettings) -> None:
@@ -114,9 +97,6 @@ def _show(result: UtilityScore, settings: UtilitySettings) -> None:
         "p: signs flipped picture by picture, Holm over the rows that answer.",
         style="dim",
     )
-    if result.composites:
-        out.print()
-        _show_composites(result)
     for reason, count in result.left_out.items():
         note(f"left out of the score: {count} × {reason}")
 
@@ -169,23 +149,4 @@ def _show_rerank(rows: tuple[RerankRow, ...], title: str) -> None:
             for row in rows
         ],
         title=title,
-    )
-
-
-def _show_composites(result: UtilityScore) -> None:
-    names = list(result.composites[0].values)
-    print_table(
-        ["composite", *names, "ρ with AUC", "p"],
-        [
-            [
-                each.name,
-                *(NOTHING if each.values[name] is None else f"{each.values[name]:.3f}" for name in names),
-                share(each.correlation, signed=True),
-                p_value(each.correlation.p_value)
-                if each.correlation and each.correlation.p_value is not None
-                else NOTHING,
-            ]
-            for each in result.composites
-        ],
-        title="composites of faithfulness (MDF) and alignment (EA)",
     )

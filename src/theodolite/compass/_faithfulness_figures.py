@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from theodolite import stats
 from theodolite.compass._composites import Composite, composite_scores
 from theodolite.compass._figures import mean_figure
+from theodolite.compass._published import known_model
 
 Floats: TypeAlias = NDArray[np.float64]
 _MOST_UNDEFINED = 0.05
@@ -119,6 +120,16 @@ def _resampled(
 
 PUBLISHED_RHO: Mapping[str, float] = {"EA": 1.0, "harmonic": 0.8, "DFS": 0.0, "geometric": 0.0, "MDF": -0.4}
 """What the paper reports of its four methods (A.1, the table of composites), by the composite's name."""
+_PUBLISHED_FOR = "Qwen2-VL-7B"
+
+
+def published_correlations(model: str) -> Mapping[str, float]:
+    """`PUBLISHED_RHO` for the model that the paper has it of; empty for any other.
+
+    >>> published_correlations("hf:Qwen/Qwen2-VL-7B-Instruct")["EA"], published_correlations("hf:mine")
+    (1.0, {})
+    """
+    return PUBLISHED_RHO if known_model(model) == _PUBLISHED_FOR else {}
 
 
 def ranked_against(

@@ -29,6 +29,7 @@ _MODELS = (
     (re.compile(r"qwen2-vl-7b", re.IGNORECASE), "Qwen2-VL-7B"),
     (re.compile(r"qwen2-vl-2b", re.IGNORECASE), "Qwen2-VL-2B"),
     (re.compile(r"llava-(1\.5|v1\.5)-7b", re.IGNORECASE), "LLaVA-1.5-7B"),
+    (re.compile(r"phi-3\.5-vision", re.IGNORECASE), "Phi-3.5-Vision"),
 )
 
 _PRED, _GT, _NONE = "pred", "gt", ""
@@ -131,6 +132,6 @@ def published_figures(model: str, source: str, *, method: str, target: str) -> t
     data, n = _DATA[source]
     return tuple(
         Published(f"CREG, {place}", data, _SUBSET.get((method, source), n), *figures[source])
-        for name, whose, place, figures in _FIGURES[known]
+        for name, whose, place, figures in _FIGURES.get(known, ())
         if (name, whose) == (method, target) and source in figures
     )

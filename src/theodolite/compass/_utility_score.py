@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from theodolite import stats
-from theodolite.compass._composites import Composite, composite_scores
 from theodolite.compass._confidence import (
     Confidence,
     Readout,
@@ -57,8 +56,6 @@ class UtilitySettings:
     """Which methods; all if empty."""
     prompt: str = ""
     """Which prompt; the first if empty."""
-    mdf: Mapping[str, float] | None = None
-    """Method -> its faithfulness, for the composites."""
     vocabulary: Vocabulary = EIGHT
     """The angles of the answers."""
     negative: Negative = "error"
@@ -96,7 +93,6 @@ class UtilityScore:
     """Under the honest projection."""
     rerank_as_published: tuple[RerankRow, ...]
     """Under the projection that was asked for, if that is another: its σ is made from the target's box."""
-    composites: tuple[Composite, ...] = ()
     published: Mapping[str, Mapping[str, PublishedRow]] = field(default_factory=dict)
     """Table -> row -> what the paper reports of the same model and data."""
 
@@ -148,7 +144,6 @@ def utility_of_samples(
         selective=selective,
         rerank=rerank,
         rerank_as_published=rerank_answers(projected, name, **how) if is_other else (),
-        composites=_composites(projected, diagnosis, settings),
         published={
             "diagnosis": published_rows(model, sources, "diagnosis", keys),
             "selective": published_rows(model, sources, "selective", tuple(row.score for row in selective)),
@@ -193,31 +188,4 @@ def confidences(projected: Projected, settings: UtilitySettings) -> tuple[Confid
                 vocabulary=settings.vocabulary,
             ),
         )
-    )
-
-
-def _composites(
-    projected: Projected, diagnosis: tuple[Diagnosis, ...], settings: UtilitySettings
-) -> tuple[Composite, ...]:
-    """Composites of the methods whose faithfulness is given, by ``method`` or ``method@target``."""
-    if not settings.mdf:
-        return ()
-    rows = {f"{row.method}@{row.target}": row for row in diagnosis}
-    names, edges, areas = [], [], []
-    for name in settings.mdf:
-        keys = [key for key in rows if name in {key, key.partition("@")[0]}]
-        if len(keys) != 1:
-            known = ", ".join(projected.keys)
-            raise UsageError(
-                f"the MDF of {name!r} fits {len(keys)} rows; write method@target, one of {known}"
-            )
-        row = rows[keys[0]]
-        if row.auc is None:
-            raise UsageError(f"{keys[0]} has no AUC: right or wrong answers are on too few pictures")
-        readings = projected.readings[settings.projection][keys[0]]
-        names.append(shown_key(keys[0]))
-        edges.append(float(readings[readings.is_kept].is_hit().mean()))
-        areas.append(row.auc.value)
-    return composite_scores(
-        names, edge_accuracy=edges, mdf=list(settings.mdf.values()), auc=areas, seed=settings.seed
     )

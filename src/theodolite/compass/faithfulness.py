@@ -13,7 +13,7 @@ from typing import Any
 
 from theodolite.compass._composites import Composite
 from theodolite.compass._faithfulness_effects import READINGS, Answers, beyond_area
-from theodolite.compass._faithfulness_figures import PUBLISHED_RHO, Ratio
+from theodolite.compass._faithfulness_figures import PUBLISHED_RHO, Ratio, published_correlations
 from theodolite.compass._faithfulness_hiding import FILLS, Fill, Hiding
 from theodolite.compass._faithfulness_measure import (
     INSTRUMENT,
@@ -72,6 +72,7 @@ __all__ = [
     "hiding_factory",
     "paper_maps",
     "plan_faithfulness",
+    "published_correlations",
     "score_faithfulness",
     "shown_request",
 ]

@@ -245,7 +245,15 @@ def _ticks(axes: Axes, places: Sequence[int] | np.ndarray, figures: Sequence[Est
         return
     x, y = zip(*shown, strict=True)
     axes.plot(
-        x, y, "|", color=LAYOUT, markersize=17, markeredgewidth=2.6, linestyle="none", label="uniform map"
+        x,
+        y,
+        "|",
+        color=LAYOUT,
+        markersize=17,
+        markeredgewidth=2.6,
+        linestyle="none",
+        label="uniform map",
+        zorder=1.5,
     )
     axes.figure.legend(loc="outside lower right")
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from theodolite.compass._controls.results import Published
 
 _QWEN = "CREG, Qwen2-VL-7B, contrastive Grad×Act"
+_PHI = "Phi-3.5-Vision"
 
 
 def _centres(table: str, rows: dict[str, tuple[float, float | None]]) -> tuple[Published, ...]:
@@ -64,8 +65,9 @@ RELOCATION = (
         "CREG, Phi-3.5-Vision, contrastive Grad×Act, Table 15",
         "probes",
         {"dae_deg": 84.9, "peak_accuracy": 0.25, "jsd_bits": 0.057},
+        _PHI,
     ),
-    Published("CREG, box-only, Table 15 (Phi-3.5-Vision)", "probes", {"dae_deg": 24.7}),
+    Published("CREG, box-only, Table 15 (Phi-3.5-Vision)", "probes", {"dae_deg": 24.7}, _PHI),
 )
 
 VARIANCE = (

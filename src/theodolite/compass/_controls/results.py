@@ -71,6 +71,8 @@ class Published:
     source: str
     condition: str
     values: Mapping[str, float]
+    model: str = "Qwen2-VL-7B"
+    """Whose it is, in the paper's words."""
 
 
 @dataclass(frozen=True, slots=True)

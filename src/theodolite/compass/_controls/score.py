@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from theodolite.compass._controls.centres import centre_control
@@ -18,6 +18,7 @@ from theodolite.compass._controls.results import ControlScore, NothingToScoreErr
 from theodolite.compass._controls.squares import score_squares
 from theodolite.compass._controls.swaps import score_swap
 from theodolite.compass._controls.variance import variance_control
+from theodolite.compass._published import known_model
 from theodolite.compass._samples import Sample, read_samples
 from theodolite.errors import UsageError
 from theodolite.runs import Run, write_atomically
@@ -107,7 +108,7 @@ def score_controls(
         if name not in controls:
             continue
         try:
-            scores.append(_scorers(parts, n_centres)[name]())
+            scores.append(_for_model(_scorers(parts, n_centres)[name](), run.info.model))
         except NothingToScoreError as error:
             unscored[name] = str(error)
     tally = run.tally()
@@ -122,6 +123,12 @@ def score_controls(
     text = json.dumps(result.as_json(), indent=2, ensure_ascii=False, allow_nan=False)
     write_atomically(run.folder / FILE_NAME, text + "\n")
     return result
+
+
+def _for_model(score: ControlScore, model: str) -> ControlScore:
+    """The score beside the paper's figures of the same model, and no other's."""
+    known = known_model(model)
+    return replace(score, published=tuple(each for each in score.published if each.model == known))
 
 
 def _check_methods(samples: Sequence[Sample], methods: Sequence[str]) -> None:
