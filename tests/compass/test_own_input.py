@@ -48,6 +48,8 @@ def test_corners_do_as_a_box():
     np.testing.assert_array_equal(
         by_corners.distribution, project(relevance, reference=A, target=B).distribution
     )
+    batch = project_batch([relevance], references=[[30, 30, 50, 50]], targets=[(60, 10, 80, 30)])
+    np.testing.assert_array_equal(batch[0].distribution, by_corners.distribution)
 
 
 @pytest.mark.parametrize(

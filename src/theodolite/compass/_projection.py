@@ -60,8 +60,8 @@ def project(
     """
     batch = project_batch(
         [relevance],
-        references=[_box(reference, "reference")],
-        targets=None if target is None else [_box(target, "target")],
+        references=[reference],
+        targets=None if target is None else [target],
         centres_px=None if centres_px is None else np.asarray(centres_px, np.float64)[None],
         options=options,
     )
@@ -84,8 +84,8 @@ def _box(given: Box | Sequence[float], role: str) -> Box:
 def project_batch(
     maps: Sequence[OnGrid],
     *,
-    references: Sequence[Box],
-    targets: Sequence[Box] | None = None,
+    references: Sequence[Box | Sequence[float]],
+    targets: Sequence[Box | Sequence[float]] | None = None,
     centres_px: ArrayLike | None = None,
     options: ProjectionOptions = PAPER,
 ) -> Compass:
@@ -94,8 +94,8 @@ def project_batch(
     Args:
         maps: one per sample, each with its own grid, of any number of tokens; the values' leading axes are the same
             for all. Arrays padded to a common length do as well: a padded token has a rectangle of NaN.
-        references: A's box of each sample.
-        targets: B's box of each sample.
+        references: A's box of each sample, or its corners.
+        targets: B's box of each sample, or its corners.
         centres_px: shape (samples, centres, 2); see `project`.
         options: sectors, bins, weight and the rest.
 
@@ -105,13 +105,14 @@ def project_batch(
     centres = _checked_centres(maps, references, targets, centres_px)
     leading = np.shape(maps[0].values)[:-1]
     rows = []
-    for i, (each, reference) in enumerate(zip(maps, references, strict=True)):
+    for i, (each, given) in enumerate(zip(maps, references, strict=True)):
         if np.shape(each.values)[:-1] != leading:
             raise UsageError(
                 f"all samples need maps of the same leading shape; sample 0 has {leading}, "
                 f"sample {i} {np.shape(each.values)[:-1]}"
             )
-        target = None if targets is None else targets[i]
+        reference = _box(given, "reference")
+        target = None if targets is None else _box(targets[i], "target")
         places = np.array([reference.centre_px]) if centres is None else centres[i]
         rows.append(_project_one(each, reference, target, places, options))
     shape = (len(maps), *(() if centres is None else centres.shape[1:2]), *leading)
@@ -193,8 +194,8 @@ def _why_not(grid: TokenGrid, reference: Box, target: Box | None) -> Exclusion |
 
 def _checked_centres(
     maps: Sequence[OnGrid],
-    references: Sequence[Box],
-    targets: Sequence[Box] | None,
+    references: Sequence[Box | Sequence[float]],
+    targets: Sequence[Box | Sequence[float]] | None,
     centres_px: ArrayLike | None,
 ) -> NDArray[np.float64] | None:
     """The centres as (samples, centres, 2), or None; and that everything is one per sample."""
