@@ -39,6 +39,12 @@ def test_a_sweep_over_ones_own_prompts_runs_and_says_so_in_json(swept, capsys):
     assert said["run"] == str(folder)
     with Run.open(folder) as run:
         assert [each["name"] for each in run.info.settings["own_prompts"]] == ["brief"]
+        assert run.info.settings["prompt"] == "A,brief"
+    moved = folder.parent / "moved.jsonl"
+    moved.write_bytes((folder.parent / "mine.jsonl").read_bytes())
+    same = [word.replace("mine.jsonl", "moved.jsonl") for word in words]
+    assert main(same) == 0  # the same sweep, nothing asked again
+    assert json.loads(capsys.readouterr().out)["answered"] == 8
     assert main(["compass", "score", str(folder), "--json", "--show", "prompts"]) == 0
     score = json.loads(capsys.readouterr().out)
     assert {row["prompt"] for row in score["prompts"]} == {"A", "brief"}

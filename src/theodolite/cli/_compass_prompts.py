@@ -21,10 +21,15 @@ PromptNames = Annotated[
 
 
 def prompt_settings(text: str, prompts: Sequence[Prompt]) -> dict[str, Any]:
-    """What a run keeps of its prompts: what was written, and the words of those that are not the paper's."""
+    """What a run keeps of its prompts: their names, and the words of those that are not the paper's.
+
+    A file's place is not kept: moved, it is the same sweep.
+    """
     own = [
         {"name": each.name, "template": each.template, "options": dict(each.options)}
         for each in prompts
         if PROMPTS.get(each.name) != each
     ]
-    return {"prompt": text, **({"own_prompts": own} if own else {})}
+    if not own:
+        return {"prompt": text}
+    return {"prompt": ",".join(each.name for each in prompts), "own_prompts": own}
