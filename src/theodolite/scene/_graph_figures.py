@@ -10,7 +10,7 @@ from theodolite import stats
 from theodolite.scene._figures import Drawn
 from theodolite.scene._graph import Domain
 from theodolite.scene._layout import triangles
-from theodolite.scene._metrics import GraphScore, score_graph
+from theodolite.scene._metrics import GraphScore
 from theodolite.scene._rows import GraphRow
 from theodolite.scene._settings import GraphSetting
 
@@ -84,11 +84,11 @@ def graph_figures(rows: Sequence[GraphRow], drawn: Drawn) -> GraphFigures:
 
 def graph_scores(rows: Mapping[str, GraphRow]) -> dict[str, GraphScore]:
     """The scores of each measured graph, by scene."""
-    return {scene: score_graph(row.reading, row.true) for scene, row in rows.items() if row.is_measured}
+    return {scene: row.score for scene, row in rows.items() if row.is_measured}
 
 
 def _parts(rows: Sequence[GraphRow], drawn: Drawn) -> GraphParts:
-    scores = [score_graph(row.reading, row.true) for row in rows]
+    scores = [row.score for row in rows]
     scenes = [row.scene for row in rows]
     stated = [(s.stated, scene) for s, scene in zip(scores, scenes, strict=True) if s.stated is not None]
     read = [(s.sgc, row.scene) for s, row in zip(scores, rows, strict=True) if row.reading.is_read]

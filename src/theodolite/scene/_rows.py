@@ -13,6 +13,7 @@ from theodolite.scene._answers import ANSWER_PARSER, parse_answer
 from theodolite.scene._files import question_from_json
 from theodolite.scene._graph import Domain, StarGraph
 from theodolite.scene._graph_parser import GRAPH_PARSER, GraphReading, parse_graph, read_graph
+from theodolite.scene._metrics import GraphScore, score_graph
 from theodolite.scene._questions import Question
 from theodolite.scene._settings import GraphSetting, QaSetting
 
@@ -46,6 +47,8 @@ class GraphRow:
     status: str
     reading: GraphReading
     true: StarGraph
+    score: GraphScore
+    """Of the reading against the true graph; zeros where there is none."""
 
     @property
     def is_measured(self) -> bool:
@@ -157,7 +160,9 @@ def _graph_row(result: Result, meta: Mapping[str, Any]) -> GraphRow:
         reading = parse_graph(text, true.centre, marks)
     else:
         reading = GraphReading("refused" if status == "refused" else "unparsed", reason=f"{status}")
-    return GraphRow(str(meta["scene"]), meta["domain"], meta["setting"], status, reading, true)
+    return GraphRow(
+        str(meta["scene"]), meta["domain"], meta["setting"], status, reading, true, score_graph(reading, true)
+    )
 
 
 def _said(result: Result) -> tuple[str, str]:

@@ -19,7 +19,7 @@ from theodolite.errors import UsageError
 from theodolite.runs import Result, Run
 from theodolite.scene._derived import derive
 from theodolite.scene._interop.lmms_eval import task_name
-from theodolite.scene._metrics import score_answer, score_graph
+from theodolite.scene._metrics import score_answer
 from theodolite.scene._rows import SceneRows, read_results
 from theodolite.types import Picture, Response
 
@@ -180,7 +180,7 @@ def _scores(result: Result, context: _Context, meta: dict[str, Any]) -> dict[str
     given = result.item.meta
     if given["task"] == "graph":
         row = context.rows.graphs[given["setting"]][str(given["scene"])]  # type: ignore[index]  # as it was planned
-        return {"sgc": _score(score_graph(row.reading, row.true).sgc, None, row.reading.status)}
+        return {"sgc": _score(row.score.sgc, None, row.reading.status)}
     key = str(given["question"]["id"])  # type: ignore[index,call-overload]
     found = context.rows.qa[given["setting"], given.get("noise")][key]  # type: ignore[index]
     question = found.question
