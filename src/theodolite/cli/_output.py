@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -104,3 +104,20 @@ def progress_bar(description: str, limit: int | None = None) -> Iterator[_Bar]:
         disable=not err.is_terminal,
     ) as progress:
         yield _Bar(progress, description, limit)
+
+
+@contextmanager
+def counter(description: str) -> Iterator[Callable[[int, int], None]]:
+    """Shows how much of a known amount is done, on a terminal; nothing elsewhere. Call it with done and total."""
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+        console=err,
+        disable=not err.is_terminal,
+    ) as progress:
+        task = progress.add_task(description, total=None)
+        yield lambda done, total: progress.update(task, completed=done, total=total)

@@ -21,6 +21,8 @@ from theodolite.models import Capability, ModelName, ModelOptions, VisionLanguag
 from theodolite.types import Choice, Request, Response
 
 TARGETS: Mapping[str, str] = {
+    "pure": "theodolite.grid._paired.model:open_paired",
+    "spur": "theodolite.grid._paired.model:open_paired",
     "symbolic-pure": "theodolite.grid._open:open_symbolic",
     "symbolic-bow": "theodolite.grid._open:open_symbolic",
 }
