@@ -16,12 +16,45 @@ def register(add: Registrar) -> None:
     for method, place in METHODS:
         add("method", method, f"theodolite.attribution._methods.{place}", summary="")
 
+    for explainer, place in EXPLAINERS:
+        add("explainer", explainer, f"theodolite.grid._explain.{place}", summary="")
     for verifier, place, summary in VERIFIERS:
         add("verifier", verifier, f"theodolite.trace.{place}", summary=summary)
     for source, function, summary in SOURCES:
         add("source", source, f"theodolite.{function}", summary=summary)
     for behaviour, function, summary in BEHAVIOURS:
         add("behaviour", behaviour, f"theodolite.{function}", summary=summary)
+
+
+EXPLAINERS = (
+    ("dime", "dime:DIME"),
+    ("dime-unimodal", "dime:DIME_UNIMODAL"),
+    ("dime-multiviz", "dime:DIME_MULTIVIZ"),
+    ("dime-mdetr", "dime:DIME_MDETR"),
+    ("multishap", "coalition_explainers:MULTISHAP"),
+    ("multishap-mean", "coalition_explainers:MULTISHAP_MEAN"),
+    ("multishap-reference", "coalition_explainers:MULTISHAP_REFERENCE"),
+    ("multiviz", "multiviz:MULTIVIZ"),
+    ("multiviz-sum", "multiviz:MULTIVIZ_SUM"),
+    ("multiviz-mixed", "multiviz:MULTIVIZ_MIXED"),
+    ("pixelshap-shapley", "coalition_explainers:PIXEL_TOKEN_SHAPLEY"),
+    ("pixelshap-banzhaf", "coalition_explainers:PIXEL_TOKEN_BANZHAF"),
+    ("pixelshap-reference", "coalition_explainers:PIXEL_TOKEN_REFERENCE"),
+    ("alike-removal", "ours:ALIKE_REMOVAL"),
+    ("interacting-words", "ours:INTERACTING_WORDS"),
+    ("removal", "coalition_explainers:REMOVAL"),
+    ("uniform", "baselines:UNIFORM"),
+    ("random", "baselines:RANDOM"),
+    ("all-objects", "baselines:ALL_OBJECTS"),
+    ("oracle", "baselines:ORACLE"),
+    ("bow-oracle", "baselines:BOW_ORACLE"),
+    ("emap", "cross:EMAP"),
+    ("intershap", "cross:INTERSHAP"),
+    ("pid-convex", "global_pid:PID_CONVEX"),
+    ("pid-gaussian", "global_pid:PID_GAUSSIAN"),
+    ("pid-batch", "global_pid:PID_BATCH"),
+)
+"""The explainers of the grid; each says itself what it is."""
 
 
 VERIFIERS = (
