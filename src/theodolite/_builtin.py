@@ -99,6 +99,13 @@ BEHAVIOURS = (
     ),
     ("scene-refuser", "scene.scripts:refuser", "declines everything"),
     ("scene-rambler", "scene.scripts:rambler", "talks and never answers"),
+    ("trace-looker", "trace.scripts:looker", "tells what the frames show"),
+    ("trace-noise", "trace.scripts:noise", "tosses a coin for every statement, anew each time"),
+    ("trace-fixed", "trace.scripts:fixed", "always the same text, whatever the frames show"),
+    *(
+        (f"trace-dial-{p}", f"trace.scripts:dial_{p}", f"looks at {p} in 100 of what it tells, else by heart")
+        for p in (0, 12, 25, 38, 50, 62, 75, 88, 100)
+    ),
 )
 """Scripted models of known fault: ``scripted:<name>``."""
 

@@ -1,0 +1,218 @@
+"""``theodolite trace make|audit|perturb|import``: episodes whose truth is known, and those of others."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from theodolite import __version__
+from theodolite.cli import _options as o
+from theodolite.cli._output import counter, note, out, print_json, print_table
+from theodolite.errors import UsageError
+from theodolite.trace import Episode, EpisodeSet, Manifest, Problem, read_episodes, write_episodes
+from theodolite.trace.sources import read_r2r, read_star, read_teach
+from theodolite.trace.worlds import FAMILIES, WORLDS, Family, WorldAudit, audit_world, make_world, perturbed
+
+app = typer.Typer()
+
+
+@app.command("make")
+def make(
+    folder: o.Out,
+    world: Annotated[
+        str, typer.Option("--world", metavar="|".join(WORLDS), help="Clips with events, walks, or missions.")
+    ] = "video",
+    n: Annotated[int, typer.Option("--n", min=1, help="How many episodes of each split.")] = 20,
+    seed: o.Seed = 0,
+    json: o.AsJson = False,
+) -> None:
+    """Make episodes with exact truth, in-distribution and out of it, and audit them."""
+    made: list[Episode] = []
+    _check_empty(folder)
+    with counter("making episodes") as count:
+
+        def each() -> Iterator[Episode]:
+            for episode in make_world(world, n, seed=seed):
+                made.append(episode)
+                count(len(made), 2 * n)
+                yield episode
+
+        settings = {"world": world, "n": n, "seed": seed, "version": __version__}
+        source = f"theodolite trace make --world {world} --n {n} --seed {seed}"
+        manifest = Manifest(
+            world=world, n_episodes=0, licence="CC0-1.0", source=source, seed=seed, settings=settings
+        )
+        write_episodes(each(), folder, manifest=manifest)
+    _show_audit(audit_world(made, seed=seed), folder, json=json)
+
+
+@app.command("audit")
+def audit(data: o.Data, seed: o.Seed = 0, json: o.AsJson = False) -> None:
+    """Check that the splits share nothing and are equally hard; fails if they do, or are not."""
+    result = audit_world(read_episodes(data).episodes, seed=seed)
+    _show_audit(result, data, json=json)
+
+
+@app.command("perturb")
+def perturb(
+    data: o.Data,
+    folder: o.Out,
+    families: Annotated[
+        str, typer.Option("--families", metavar="LIST", help=f"Which of {', '.join(FAMILIES)}.")
+    ] = ",".join(FAMILIES),
+    magnitudes: Annotated[
+        str, typer.Option("--magnitudes", metavar="LIST", help="How strong, each in (0, 1].")
+    ] = "0.5",
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Edit only the first so many.")] = None,
+    seed: o.Seed = 0,
+    json: o.AsJson = False,
+) -> None:
+    """Edit episodes at the source; each edit has its new truth, and names the episode whose truth is the old one."""
+    chosen, strengths = _families(families), _magnitudes(magnitudes)
+    base = [e for e in read_episodes(data).episodes if e.edit is None][:limit]
+    if not base:
+        raise UsageError(f"{data} holds no episode that is not itself an edit")
+    _check_empty(folder)
+    done: Counter[tuple[str, str]] = Counter()
+    problems: list[Problem] = []
+    jobs = [(e, f, m) for e in base for f in chosen for m in strengths]
+    with counter("editing episodes") as count:
+
+        def each() -> Iterator[Episode]:
+            yield from base
+            for i, (episode, family, strength) in enumerate(jobs):
+                new = _edit(episode, family, strength, seed, problems)
+                done[family, "made" if new is not None else "not to be had"] += 1
+                count(i + 1, len(jobs))
+                if new is not None:
+                    yield new
+
+        source = f"theodolite trace perturb --families {families} --magnitudes {magnitudes} --seed {seed}"
+        settings = {"families": chosen, "magnitudes": strengths, "of": str(data), "version": __version__}
+        manifest = Manifest(world=base[0].world, n_episodes=0, source=source, seed=seed, settings=settings)
+        write_episodes(each(), folder, manifest=manifest)
+    rows = [[f, str(done[f, "made"]), str(done[f, "not to be had"])] for f in chosen]
+    if json:
+        print_json(
+            {
+                "folder": str(folder),
+                "n_base": len(base),
+                "edits": {row[0]: {"made": int(row[1]), "not to be had": int(row[2])} for row in rows},
+                "problems": [asdict(p) for p in problems],
+            }
+        )
+        return
+    print_table(
+        ["edit", "made", "not to be had"], rows, title=f"{len(base)} episodes and their edits in {folder}"
+    )
+    _show_problems(problems)
+
+
+@app.command("import")
+def import_command(
+    data: o.Data,
+    folder: o.Out,
+    form: Annotated[str, typer.Option("--format", metavar="star|r2r|teach", help="Whose data it is.")],
+    images: Annotated[
+        Path | None, typer.Option("--images", metavar="DIR", help="Where the pictures lie (STAR, TEACh).")
+    ] = None,
+    classes: Annotated[
+        Path | None, typer.Option("--classes", metavar="PATH", help="The names of labels (STAR).")
+    ] = None,
+    json: o.AsJson = False,
+) -> None:
+    """Read STAR, R2R or TEACh as they are published, and write them as episodes."""
+    readers: dict[str, Callable[[], EpisodeSet]] = {
+        "star": lambda: read_star(data, frames=images, classes=classes),
+        "r2r": lambda: read_r2r(data),
+        "teach": lambda: read_teach(data, images=images),
+    }
+    if form not in readers:
+        raise UsageError(f"--format takes {', '.join(readers)}, not {form!r}")
+    _check_empty(folder)
+    found = readers[form]()
+    write_episodes(
+        found.episodes, folder, manifest=Manifest(world=form, n_episodes=0, source=f"{form}: {data.name}")
+    )
+    frames = [frame for episode in found.episodes for frame in episode.frames]
+    told = {
+        "episodes": len(found.episodes),
+        "units": len({e.unit for e in found.episodes}),
+        "frames": len(frames),
+        "frames with a picture": sum(f.picture is not None for f in frames),
+        "frames with a pose": sum(f.pose is not None for f in frames),
+        "boxes": sum(t.box is not None for f in frames for t in f.objects),
+        "things without a box": sum(t.box is None for f in frames for t in f.objects),
+        "relations": sum(len(f.relations) for f in frames),
+        "actions": sum(len(e.actions) for e in found.episodes),
+    }
+    if json:
+        print_json({"folder": str(folder), **told, "problems": [asdict(p) for p in found.problems]})
+        return
+    print_table(
+        ["what", "number"], [[name, str(value)] for name, value in told.items()], title=f"{form} in {folder}"
+    )
+    _show_problems(found.problems)
+
+
+def _edit(
+    episode: Episode, family: Family, strength: float, seed: int, problems: list[Problem]
+) -> Episode | None:
+    try:
+        return perturbed(episode, family, magnitude=strength, seed=seed)
+    except UsageError as error:
+        problems.append(Problem(episode.id, str(error)))
+        return None
+
+
+def _families(text: str) -> list[Family]:
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    chosen = [family for family in FAMILIES if family in words]
+    if not words or set(words) - set(FAMILIES):
+        raise UsageError(f"--families takes some of {', '.join(FAMILIES)}, not {text!r}")
+    return chosen
+
+
+def _magnitudes(text: str) -> list[float]:
+    try:
+        values = [float(word) for word in text.split(",") if word.strip()]
+    except ValueError:
+        values = []
+    if not values or not all(0 < value <= 1 for value in values):
+        raise UsageError(f"--magnitudes takes numbers in (0, 1] with commas between, not {text!r}")
+    return values
+
+
+def _check_empty(folder: Path) -> None:
+    if (folder / "episodes.jsonl").exists():
+        raise UsageError(f"{folder} holds episodes already; give another folder, or remove it")
+
+
+def _show_audit(result: WorldAudit, folder: Path, *, json: bool) -> None:
+    if json:
+        print_json({"folder": str(folder), "is_sound": result.is_sound, **asdict(result)})
+    else:
+        rows = [[check.name, check.outcome, check.detail] for check in result.checks]
+        title = f"{result.world}: {result.n_in_distribution} episodes in-distribution, {result.n_ood} out of it, in {folder}"
+        print_table(["check", "outcome", "in-distribution and ood"], rows, title=title)
+        out.print(
+            "The splits share nothing and are equally hard."
+            if result.is_sound
+            else "The splits cannot be compared."
+        )
+    if any(check.outcome == "undecided" for check in result.checks):
+        note("undecided: too few episodes to show that the splits are equally hard")
+    if not result.is_sound:
+        raise typer.Exit(1)
+
+
+def _show_problems(problems: list[Problem] | tuple[Problem, ...]) -> None:
+    for problem in problems[:20]:
+        note(f"{problem.where}: {problem.reason}")
+    if len(problems) > 20:
+        note(f"… and {len(problems) - 20} more")

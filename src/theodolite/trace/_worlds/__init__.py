@@ -1,0 +1,1 @@
+"""Worlds whose truth is known exactly, drawn with numpy and Pillow alone."""

@@ -1,0 +1,156 @@
+"""Scripted models of known grounding, and the commands that make, edit, audit and run the worlds."""
+
+import json
+from types import SimpleNamespace
+
+import pytest
+from made_worlds import VERIFIER, edits, made, read, scored
+
+from theodolite.cli import main
+from theodolite.errors import UsageError
+from theodolite.models import open_model
+from theodolite.trace import plan_traces, read_episodes, scripts
+from theodolite.trace.metrics import edited_pair, reliance
+from theodolite.trace.worlds import WORLDS
+
+
+def told(script, episodes):
+    items = list(plan_traces(episodes))
+    return read([script(item.request) for item in items], episodes)
+
+
+@pytest.mark.parametrize("world", tuple(WORLDS))
+def test_reliance_tells_lookers_from_guessers(world):
+    base = {e.id: e for e in made(world)}
+    new = edits(world)
+    values = {}
+    for name in ("looker", "noise", "fixed"):
+        script = getattr(scripts, name)
+        before = {t.episode: t for t in told(script, list(base.values()))}
+        after = {t.episode: t for t in told(script, new)}
+        pairs = [edited_pair(before[e.edit.base], after[e.id], (base[e.edit.base], e), VERIFIER) for e in new]
+        values[name] = reliance(pairs)
+    assert values["looker"].vrs_sound.value > 3
+    assert 0.4 < values["noise"].vrs_sound.value < 2
+    assert values["fixed"].vrs_sound.value == 0
+
+
+def test_the_dial_turns_grounding_and_only_grounding_survives_a_new_split():
+    episodes = [e for world in WORLDS for e in made(world)]
+    right = {}
+    sgr = []
+    for p in scripts.DIAL[::4]:
+        traces = told(getattr(scripts, f"dial_{p}"), episodes)
+        sgr.append(scored(traces, episodes).sgr.value)
+        by_id = {e.id: e for e in episodes}
+        for split in ("in-distribution", "ood"):
+            hits = [t.answer == by_id[t.episode].answer for t in traces if by_id[t.episode].split == split]
+            right[p, split] = sum(hits) / len(hits)
+    assert sgr == sorted(sgr)
+    assert sgr[0] < 0.3
+    assert sgr[-1] >= 0.98
+    assert right[100, "ood"] == right[100, "in-distribution"] == 1.0
+    assert right[0, "ood"] < right[0, "in-distribution"] - 0.2
+
+
+def test_scripts_are_models_and_say_what_they_need():
+    model = open_model("scripted:trace-dial-50")
+    item = next(iter(plan_traces(made("instruction"))))
+    response = model.generate([item.request])[0]
+    assert response.text.startswith("Step 1 (frame 1): ")
+    bare = SimpleNamespace(hint={}, text="?", pictures=())
+    with pytest.raises(UsageError, match="true trace"):
+        scripts.looker(bare)
+    with pytest.raises(AttributeError):
+        _ = scripts.dial_13
+
+
+def test_make_perturb_audit_and_run(tmp_path, capsys):
+    """Through the program, from nothing to a score."""
+    data, edited, run = tmp_path / "data", tmp_path / "edited", tmp_path / "run"
+    assert (
+        main(
+            [
+                "trace",
+                "make",
+                "--world",
+                "instruction",
+                "--n",
+                "2",
+                "--seed",
+                "4",
+                "--out",
+                str(data),
+                "--json",
+            ]
+        )
+        == 0
+    )
+    made_told = json.loads(capsys.readouterr().out)
+    assert made_told["is_sound"]
+    assert made_told["n_ood"] == 2
+    assert main(["trace", "make", "--world", "instruction", "--n", "2", "--out", str(data)]) == 2
+    assert main(["trace", "audit", "--data", str(data)]) == 0
+    capsys.readouterr()
+    assert (
+        main(
+            [
+                "trace",
+                "perturb",
+                "--data",
+                str(data),
+                "--out",
+                str(edited),
+                "--families",
+                "irrelevant,temporal",
+                "--json",
+            ]
+        )
+        == 0
+    )
+    told_edits = json.loads(capsys.readouterr().out)
+    assert told_edits["edits"] == {
+        "temporal": {"made": 4, "not to be had": 0},
+        "irrelevant": {"made": 4, "not to be had": 0},
+    }
+    episodes = read_episodes(edited)
+    assert not episodes.problems
+    assert len(episodes.episodes) == 12
+    assert (
+        main(
+            [
+                "trace",
+                "run",
+                "--data",
+                str(edited),
+                "--model",
+                "scripted:trace-looker",
+                "--out",
+                str(run),
+                "--json",
+            ]
+        )
+        == 0
+    )
+    score = json.loads(capsys.readouterr().out)
+    assert json.dumps(score).count("supported") > 0
+    assert (
+        main(["trace", "perturb", "--data", str(data), "--out", str(tmp_path / "x"), "--families", "colour"])
+        == 2
+    )
+    assert (
+        main(["trace", "perturb", "--data", str(data), "--out", str(tmp_path / "x"), "--magnitudes", "2"])
+        == 2
+    )
+
+
+def test_an_unsound_set_fails_the_audit(tmp_path, capsys):
+    folder = tmp_path / "spoilt"
+    assert main(["trace", "make", "--world", "instruction", "--n", "2", "--out", str(folder)]) == 0
+    lines = (folder / "episodes.jsonl").read_text().splitlines()
+    first = json.loads(lines[0]) | {"id": "again", "split": "ood"}
+    (folder / "episodes.jsonl").write_text("\n".join([*lines, json.dumps(first)]) + "\n")
+    capsys.readouterr()
+    assert main(["trace", "audit", "--data", str(folder), "--json"]) == 1
+    told_audit = json.loads(capsys.readouterr().out)
+    assert not told_audit["is_sound"]
