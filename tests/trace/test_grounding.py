@@ -187,3 +187,12 @@ def test_answers(answer, expected):
         "e", "?", (trace.Frame(0.0),), answer="left", options=("left", "top left", "right")
     )
     assert is_right_answer(answer, episode) is expected
+
+
+@pytest.mark.parametrize(("is_there", "expected"), [(True, "unsupported"), (False, "supported")])
+def test_absence_is_one_claim_about_the_whole_thing(is_there, expected):
+    """ "No red cube" says neither that something is red nor that there is no cube at all."""
+    objects = (thing("a", "blue", "cube", 10), *([thing("b", "red", "cube", 60)] if is_there else []))
+    found = read("Step 1: There is no red cube.\nStep 2: There is a blue cube.", scene(*objects))
+    assert [(str(c), v.label) for c, v in found.steps[0].counted()] == [("entity: not red cube", expected)]
+    assert [(str(c), v.label) for c, v in found.steps[1].counted()] == [("entity: blue cube", "supported")]

@@ -126,6 +126,8 @@ def _qualities(sentence: Sentence) -> Iterator[Claim]:
     for noun in sentence.tokens:
         if not c.is_noun(noun) or not words.can_be_seen(noun.lemma):
             continue
+        if any(t.lemma == "no" for t in sentence.children(noun, "det")):
+            continue  # *no red cube* says of nothing that it is red
         thing = replace(c.mention(sentence, noun), attributes=())
         for child in (
             t

@@ -13,6 +13,8 @@ from theodolite.trace._extract import extract_many
 from theodolite.trace._language import Parser
 from theodolite.trace._steps import heading_end, read_steps
 
+_QUALITIES = {"attribute", "state"}
+
 
 def read_trace(
     text: str, episode: Episode, *, style: str = "", model: str = "", reasoning: str = ""
@@ -62,28 +64,23 @@ def _with_claims(step: Step, claims: Sequence[Claim]) -> Step:
 def _is_part(claim: Claim, claims: Sequence[Claim]) -> bool:
     """Whether a larger claim holds it.
 
-    A thing is part of whatever is said of it; an adjective before a noun is part of what the noun does or where it is; a
-    bare *then* is part of the step's place in time.
+    A thing is part of what it does, of where it is and of what is said of it with *is*; an adjective before a noun is part
+    of the thing that it describes; a bare *then* is part of the step's place in time.
     """
-    larger = [c for c in claims if c.kind not in {"entity", "temporal"} and c is not claim]
     place = claim.subject.span
     if claim.kind == "entity":
+        larger = [
+            c
+            for c in claims
+            if c.kind not in {"entity", "temporal"} and (c.kind not in _QUALITIES or _is_said(c))
+        ]
         return any(
             place is not None and place in {c.subject.span, c.object.span if c.object else None}
             for c in larger
         )
-    if (
-        claim.kind in {"attribute", "state"}
-        and claim.anchor is not None
-        and place is not None
-        and claim.anchor[1] <= place[0]
-    ):
-        whole = [
-            c
-            for c in larger
-            if c.kind in {"action", "spatial", "count"} or (c.kind in {"attribute", "state"} and _is_said(c))
-        ]
-        return any(place in {c.subject.span, c.object.span if c.object else None} for c in whole)
+    if claim.kind in _QUALITIES and not _is_said(claim):
+        things = [m for c in claims if c is not claim for m in (c.subject, c.object) if m is not None]
+        return any(m.head == claim.subject.head and claim.predicate in m.attributes for m in things)
     return claim.kind == "temporal" and claim.object is None
 
 
