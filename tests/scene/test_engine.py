@@ -214,6 +214,43 @@ def test_no_answer_hangs_on_a_hair():
             BY_ID[question.scene] = scene
 
 
+def gaps_that_decide(question):
+    """The differences, in metres, that an answer hangs on, and how large each must be."""
+    scene = BY_ID[question.scene]
+    at = {thing.id: np.array(thing.centre_cam) for thing in scene.objects}
+    a, is_indoor = question.objects[0], question.domain == "indoor"
+    rest = [mark for mark in at if mark != a]
+    if question.kind == "count in direction":
+        axis = 0 if question.relation in {"left", "right"} else 2
+        return [(abs(at[m][axis] - at[a][axis]), 0.3 if is_indoor else 0.5) for m in rest]
+    if question.competency == "counting":
+        far = [np.linalg.norm(at[m] - at[a]) for m in rest]
+        return [
+            (abs(d - question.distance_m), max(0.25 if is_indoor else 0.5, 0.1 * max(d, question.distance_m)))
+            for d in far
+        ]
+    if question.kind in {"is left", "is right", "is in front", "is behind"}:
+        axis = 0 if question.kind in {"is left", "is right"} else 2
+        return [(abs(at[a][axis] - at[question.objects[1]][axis]), 0.3 if is_indoor else 0.5)]
+    if question.kind in {"closer to camera", "farther from camera", "rank by distance"}:
+        far = sorted(np.linalg.norm(at[m]) for m in question.objects)
+        return [(y - x, max(0.3 if is_indoor else 1.0, 0.1 * y)) for x, y in itertools.pairwise(far)]
+    if question.kind in {"larger", "rank by volume"}:
+        sizes = sorted(scene[m].volume_m3 for m in question.objects)
+        return [(y - x, 0.25 * y) for x, y in itertools.pairwise(sizes)]
+    return []
+
+
+def test_every_difference_is_as_large_as_promised():
+    checked = Counter()
+    for question in QUESTIONS:
+        for gap, least in gaps_that_decide(question):
+            assert gap >= least - 1e-9, question
+            checked[question.kind] += 1
+    assert len(checked) == 12
+    assert min(checked.values()) >= 40
+
+
 def test_the_same_seed_asks_the_same():
     assert (
         make_questions(SCENES[:40], seed=3).questions
