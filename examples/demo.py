@@ -1,4 +1,4 @@
-"""The main job on what is embedded: three models, the same questions, and whether each of them looks.
+"""The main job on what is embedded: models of known reasoning, and whether each instrument finds out.
 
 ``make demo`` runs this. It prints every command that it uses, so that each can be tried by hand.
 """
@@ -12,52 +12,47 @@ from rich.console import Console
 from rich.rule import Rule
 
 from theodolite.cli import main
-from theodolite.testing import tiny_checkpoint
 
 FOLDER = Path("demo")
 console = Console(highlight=False)
 
 
-def theodolite(*words: str) -> None:
+def theodolite(command: str, **options: str | Path | int) -> None:
     """Shows a command and runs it."""
+    words = command.split() + [word for name, value in options.items() for word in (f"--{name}", str(value))]
     console.print(f"\n[bold cyan]$ theodolite {shlex.join(words)}[/]")
-    status = main(list(words))
+    status = main(words)
     if status:
         sys.exit(status)
 
 
 def demo() -> None:
-    """Makes the questions, asks three models, lists the runs."""
+    """Asks, counts on a grid, looks at scenes and follows steps; each with models whose fault is known."""
     shutil.rmtree(FOLDER, ignore_errors=True)
-    squares = str(FOLDER / "squares")
-    theodolite("ask", "make", "--n", "120", "--out", squares)
 
-    console.print(Rule("a scripted model that reads the pixels"))
-    theodolite("ask", "run", "--data", squares, "--model", "scripted:looker", "--out", str(FOLDER / "looker"))
+    console.print(Rule("ask: does the picture matter to the answers?"))
+    theodolite("ask make", n=120, out=FOLDER / "squares")
+    for model in ("looker", "guesser"):
+        theodolite("ask run", data=FOLDER / "squares", model=f"scripted:{model}", out=FOLDER / model)
 
-    console.print(Rule("a scripted model that reads only the question"))
+    console.print(
+        Rule("grid: two trained networks, the same but for their scenes; one evaluates, one counts words")
+    )
     theodolite(
-        "ask", "run", "--data", squares, "--model", "scripted:guesser", "--out", str(FOLDER / "guesser")
+        "grid make", n=12, buckets="A-F0-D1,M-F0-D1,M-F0-D2,M-F0-D3", density="dense", out=FOLDER / "grid"
     )
+    for model in ("pure", "spur"):
+        theodolite("grid accuracy", data=FOLDER / "grid", model=f"grid:{model}", out=FOLDER / f"grid-{model}")
 
-    console.print(Rule("a real LLaVA, tiny and with random weights: it has learnt nothing"))
-    checkpoint = f"hf:{tiny_checkpoint(FOLDER / 'tiny-llava')}"
-    run = (
-        "ask",
-        "run",
-        "--data",
-        squares,
-        "--model",
-        checkpoint,
-        "--answer",
-        "choose",
-        "--out",
-        str(FOLDER / "tiny"),
+    console.print(Rule("scene: right answers beside a scene graph that does not bear them out"))
+    theodolite("scene make", indoor=6, outdoor=6, out=FOLDER / "scenes")
+    theodolite(
+        "scene run", data=FOLDER / "scenes", model="scripted:scene-shortcut", out=FOLDER / "scene-shortcut"
     )
-    theodolite(*run)
+    theodolite(f"scene score {FOLDER / 'scene-shortcut'}")
 
     console.print(Rule("what was measured"))
-    theodolite("runs", "list", str(FOLDER))
+    theodolite(f"runs list {FOLDER}")
 
 
 if __name__ == "__main__":
