@@ -179,3 +179,9 @@ def test_a_file_of_traces(tmp_path):
     assert len(reasons) == 4
     assert "no episode 'gone'" in reasons[0]
     assert "neither 'text' nor 'steps'" in reasons[1]
+
+
+def test_rounded_times_find_their_frames():
+    episode = frames(6, 1 / 3)
+    texts = ["At 0.33 s it falls.", "At 0.67 s it rolls.", "At 1.6 s it stops."]
+    assert [a.frames for a in align(texts, episode)] == [(1,), (2,), (4,)]

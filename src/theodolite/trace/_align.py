@@ -140,12 +140,13 @@ def _by_time(text: str, episode: Episode) -> tuple[tuple[int, ...], str]:
         spans.append((float(single), float(single)) if single else (float(start), float(end)))
     first, last = episode.frames[0].time_s, episode.frames[-1].time_s
     step = (last - first) / max(1, len(episode.frames) - 1)
+    slack = 0.05 * step  # a written time is rounded: 0.33 s means the frame at 1/3 s
     inside = [(a, b) for a, b in spans if first - step <= a <= last + 2 * step]
     frames = {
         i
         for a, b in inside
         for i, frame in enumerate(episode.frames)
-        if frame.time_s <= max(b, first) and episode.until_s(i) > a
+        if frame.time_s <= max(b, first) + slack and episode.until_s(i) > a + slack
     }
     late = (
         f"speaks of {max(a for a, _ in spans):g} s, and the last frame is at {last:g} s"
