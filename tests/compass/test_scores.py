@@ -461,3 +461,18 @@ def test_nothing_to_score_and_unknown_methods_are_refused(samples):
         "blind",
         *CONTROLS,
     }
+
+
+def test_right_and_wrong_answers_stand_beside_the_uniform_map(samples):
+    score = score_samples(samples, ScoreSettings())
+    checked = 0
+    for name, found in score.comparisons.items():
+        for row in found.answers:
+            parts = [(row.correct_excess_dae, row.n_correct), (row.incorrect_excess_dae, row.n_incorrect)]
+            if any(figure is None for figure, _ in parts):
+                continue
+            whole = sum(figure.value * n for figure, n in parts) / (row.n_correct + row.n_incorrect)
+            (main,) = (r for r in score.tables[name] if (r.method, r.target) == (row.method, row.target))
+            assert whole == pytest.approx(main.excess_dae.value)
+            checked += 1
+    assert checked

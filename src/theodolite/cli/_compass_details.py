@@ -68,7 +68,14 @@ def _classes(_: CompassScore, projection: str, found: Comparisons) -> None:
         [
             ["answers right", *(percent(row.accuracy) for row in rows)],
             ["uniform-map", *(degrees(row.uniform_dae) for row in rows)],
-            *([key.removesuffix("@"), *(degrees(row.dae[key]) for row in rows)] for key in keys),
+            *(
+                line
+                for key in keys
+                for line in (
+                    [key.removesuffix("@"), *(degrees(row.dae[key]) for row in rows)],
+                    ["  − uniform-map", *(degrees(row.excess_dae[key], signed=True) for row in rows)],
+                )
+            ),
         ],
         title=f"by true direction: accuracy of the answers, and DAE · {projection}",
     )
@@ -76,14 +83,28 @@ def _classes(_: CompassScore, projection: str, found: Comparisons) -> None:
 
 def _answers(_: CompassScore, projection: str, found: Comparisons) -> None:
     print_table(
-        ["method", "for", "right: DAE", "EA", "wrong: DAE", "EA", "wrong − right", "of the uniform map", "n"],
+        [
+            "method",
+            "for",
+            "right: DAE",
+            "− uniform",
+            "EA",
+            "wrong: DAE",
+            "− uniform",
+            "EA",
+            "wrong − right",
+            "of the uniform map",
+            "n",
+        ],
         [
             [
                 row.method,
                 row.target,
                 degrees(row.correct_dae),
+                degrees(row.correct_excess_dae, signed=True),
                 share(row.correct_edge_accuracy),
                 degrees(row.incorrect_dae),
+                degrees(row.incorrect_excess_dae, signed=True),
                 share(row.incorrect_edge_accuracy),
                 degrees(row.gap, signed=True),
                 degrees(row.uniform_gap, signed=True),

@@ -59,6 +59,9 @@ class AnswerSplit:
     n_incorrect: int
     correct_dae: Figure
     incorrect_dae: Figure
+    correct_excess_dae: Figure
+    incorrect_excess_dae: Figure
+    """DAE − that of the uniform map on the same samples."""
     correct_edge_accuracy: Figure
     incorrect_edge_accuracy: Figure
     gap: Figure
@@ -175,6 +178,12 @@ def answer_split(
                 n_incorrect=len(of_incorrect),
                 correct_dae=mean_figure(correct.dae_deg, of_correct, seed=seed),
                 incorrect_dae=mean_figure(incorrect.dae_deg, of_incorrect, seed=seed),
+                correct_excess_dae=paired_figure(
+                    correct.dae_deg, correct.uniform_dae_deg, of_correct, seed=seed
+                ),
+                incorrect_excess_dae=paired_figure(
+                    incorrect.dae_deg, incorrect.uniform_dae_deg, of_incorrect, seed=seed
+                ),
                 correct_edge_accuracy=share_figure(correct.is_hit(), of_correct, seed=seed),
                 incorrect_edge_accuracy=share_figure(incorrect.is_hit(), of_incorrect, seed=seed),
                 gap=gap_figure(kept.dae_deg, ~right, names.tolist(), seed=seed),
