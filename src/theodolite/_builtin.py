@@ -63,6 +63,26 @@ VERIFIERS = (
         "_annotation:open_annotation",
         "the episode's own annotations: boxes, relations, actions, poses",
     ),
+    (
+        "detector",
+        "_verifiers._detector:open_detector_verifier",
+        "an object detector, ONNX file or Hugging Face checkpoint: things, numbers, places, colours",
+    ),
+    (
+        "similarity",
+        "_verifiers._similarity:open_similarity",
+        "any CLIP of transformers: what there is, and its colour",
+    ),
+    (
+        "tracks",
+        "_verifiers._tracks:open_track_verifier",
+        "boxes followed from frame to frame: what moves, comes, goes and meets",
+    ),
+    (
+        "ego-motion",
+        "_verifiers._ego_motion:open_ego_motion",
+        "one's own movements, by poses, else by the flow of the pictures",
+    ),
 )
 """Who judges the claims of a trace."""
 

@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from theodolite.cli import _options as o
-from theodolite.cli import _trace_labels, _trace_make, _trace_predict
+from theodolite.cli import _trace_labels, _trace_make, _trace_predict, _trace_recall
 from theodolite.cli._measuring import Asked, HowToMeasure, exit_if_failed, measure_plan
 from theodolite.cli._output import note, out, print_json, print_table
 from theodolite.cli._trace_loading import (
@@ -54,6 +54,7 @@ app = typer.Typer(
 app.add_typer(_trace_labels.app)
 app.add_typer(_trace_make.app)
 app.add_typer(_trace_predict.app)
+app.add_typer(_trace_recall.app)
 
 
 @app.command("run")

@@ -1,0 +1,56 @@
+"""``theodolite trace recall``: how often a detector finds what is there, class by class."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from theodolite.cli import _options as o
+from theodolite.cli._output import note, percent, print_json, print_table
+from theodolite.errors import UsageError
+from theodolite.trace import read_episodes
+from theodolite.trace.verifiers import calibrate_recall, open_detector, write_recall
+
+app = typer.Typer()
+
+
+@app.command("recall")
+def recall(
+    data: o.Data,
+    detector: Annotated[
+        str, typer.Option("--detector", metavar="PATH", help="An ONNX file, or a Hugging Face checkpoint.")
+    ],
+    out_file: Annotated[Path, typer.Option("--out", metavar="FILE", help="Where to write the recall.")],
+    threshold: Annotated[float, typer.Option("--threshold", min=0, max=1, help="The least score.")] = 0.4,
+    json: o.AsJson = False,
+) -> None:
+    """Measure a detector's recall on annotated episodes, so that `not found` refutes only what it would have found."""
+    found = calibrate_recall(open_detector(detector), read_episodes(data).episodes, threshold=threshold)
+    if not found:
+        raise UsageError(f"{data} has no picture with an annotated box that the detector has a label for")
+    try:
+        write_recall(found, out_file, detector=detector, threshold=threshold)
+    except OSError as error:
+        raise UsageError(f"cannot write {out_file}: {error.strerror}") from error
+    if json:
+        print_json(
+            {
+                "detector": detector,
+                "threshold": threshold,
+                "classes": {k: asdict(v) for k, v in found.items()},
+            }
+        )
+        return
+    rows = [
+        [name, percent(r.anywhere), percent(r.recall), percent(r.located), str(r.recall.n)]
+        for name, r in found.items()
+    ]
+    print_table(
+        ["class", "found anywhere", "found (IoU ≥ 0.1)", "placed (IoU ≥ 0.5)", "boxes"],
+        rows,
+        title=f"{detector} at {threshold:g}",
+    )
+    note(f"use it as --verifier 'detector:{detector}?threshold={threshold:g}&recall={out_file}'")

@@ -1,0 +1,1 @@
+"""Verifiers that look at the pictures: detectors, image-text similarity, tracks, ego-motion."""

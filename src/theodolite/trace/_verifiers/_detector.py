@@ -1,0 +1,123 @@
+"""The verifier that looks with a detector: things, their number, their places in the picture, their colours.
+
+*Not found* refutes only where the detector's recall for that class, calibrated beforehand, is high at its lower confidence
+limit; elsewhere it says ``low recall``. Without a calibration nothing is refuted by absence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from theodolite.trace import _lexicon as words
+from theodolite.trace._annotation import AnnotationVerifier
+from theodolite.trace._claims import Claim, Mention, Verdict
+from theodolite.trace._episode import Episode, Frame, SceneObject
+from theodolite.trace._scene import unverifiable
+from theodolite.trace._verifiers._detection import Detection, Detector, open_detector
+from theodolite.trace._verifiers._hues import hue_of
+from theodolite.trace._verifiers._options import VerifierOptions
+from theodolite.trace._verifiers._recall import read_recall
+
+TRUSTED_RECALL = 0.9
+_JUDGED = frozenset({"entity", "count", "attribute", "spatial"})
+
+
+@dataclass(frozen=True, slots=True)
+class DetectorVerifier:
+    """Finds things frame by frame, then judges by the geometry of what it found."""
+
+    name: str
+    detector: Detector
+    threshold: float = 0.4
+    recall: Mapping[str, float] = field(default_factory=dict)
+    """The lower end of each class's recall; a class that is not listed is not trusted."""
+    trusted: float = TRUSTED_RECALL
+
+    def verify(self, claims: Sequence[Claim], episode: Episode) -> list[Verdict]:
+        """One verdict per claim. Each frame is read once, and its pixels are not kept."""
+        wanted = {f for c in claims for f in (c.frames or range(len(episode.frames))) if c.kind in _JUDGED}
+        seen = episode_as_seen(episode, self.detector, self.threshold, wanted)
+        geometry = AnnotationVerifier()
+        return [self._judge(claim, seen, geometry) for claim in claims]
+
+    def _judge(self, claim: Claim, seen: Episode, geometry: AnnotationVerifier) -> Verdict:
+        if claim.kind not in _JUDGED:
+            return unverifiable("complex", f"a detector does not tell of {claim.kind}")
+        for said in (claim.subject, claim.object):
+            if said is None or said.head in words.FIRST_PERSON | {"picture"}:
+                continue
+            if not any(words.may_mean(said.head, label) for label in self.detector.labels):
+                return unverifiable("out of vocabulary", f"no label of the detector means {said.head!r}")
+        frames = claim.frames or tuple(range(len(seen.frames)))
+        if all(seen.frames[f].state.get("unread") for f in frames if f < len(seen.frames)):
+            return unverifiable("unclear", "there are no pictures at these frames")
+        plain = replace(claim, is_negated=False)
+        verdict = geometry.verify([plain], seen)[0]
+        if verdict.label == "unsupported" and self._rests_on_absence(claim, verdict):
+            verdict = unverifiable("low recall", f"{claim.subject.head} was not found, and is often missed")
+        if claim.is_negated and verdict.label != "unverifiable":
+            verdict = replace(verdict, label="unsupported" if verdict.label == "supported" else "supported")
+        return verdict
+
+    def _rests_on_absence(self, claim: Claim, verdict: Verdict) -> bool:
+        """Whether it was refuted because something was not found, by a detector that is not known to find such things."""
+        too_few = (
+            claim.kind == "count" and verdict.truth.isdigit() and int(verdict.truth) < int(claim.predicate)
+        )
+        if verdict.truth != "absent" and not too_few:
+            return False
+        return any(not self._is_trusted(said) for said in (claim.subject, claim.object) if said is not None)
+
+    def _is_trusted(self, said: Mention) -> bool:
+        known = [low for label, low in self.recall.items() if words.may_mean(said.head, label)]
+        return bool(known) and min(known) >= self.trusted
+
+
+def episode_as_seen(
+    episode: Episode, detector: Detector, threshold: float, frames: Iterable[int] | None = None
+) -> Episode:
+    """The episode with nothing but what a detector finds in its pictures; frames that are not wanted are left empty."""
+    wanted = set(range(len(episode.frames))) if frames is None else set(frames)
+    seen = []
+    for i, frame in enumerate(episode.frames):
+        if i not in wanted or frame.picture is None:
+            seen.append(
+                Frame(frame.time_s, size_px=frame.size_px, state={"unread": True}, number=frame.number)
+            )
+            continue
+        pixels = frame.picture.pixels()
+        size = (pixels.shape[1], pixels.shape[0])
+        found = detector.detect(pixels, threshold)
+        things = tuple(_thing(d, k, pixels) for k, d in enumerate(found))
+        seen.append(Frame(frame.time_s, None, size, things, number=frame.number))
+    return replace(
+        episode,
+        frames=tuple(seen),
+        actions=(),
+        known={"objects": "complete", "boxes": "complete", "attributes": "partial"},
+        vocabulary={"objects": tuple(detector.labels)},
+    )
+
+
+def _thing(found: Detection, number: int, pixels: np.ndarray) -> SceneObject:
+    colour = hue_of(pixels, found.box)
+    return SceneObject(
+        f"{found.label}-{number}", found.label, found.box, attributes={"colour": colour} if colour else {}
+    )
+
+
+def open_detector_verifier(text: str) -> DetectorVerifier:
+    """The plug-in's target: ``detector:PATH?threshold=0.4&recall=FILE&trusted=0.9``."""
+    options = VerifierOptions.read(text, "detector", ("threshold", "recall", "trusted"))
+    file = options.settings.get("recall")
+    return DetectorVerifier(
+        f"detector:{text}",
+        open_detector(options.target),
+        options.number("threshold", 0.4),
+        read_recall(Path(file)) if file else {},
+        options.number("trusted", TRUSTED_RECALL),
+    )

@@ -1,0 +1,47 @@
+"""The colour that most of a box has, by name, where it has one plainly."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from theodolite.geometry import Box
+
+_HUES_DEG = {"red": 0, "orange": 28, "yellow": 52, "green": 125, "blue": 222, "purple": 277, "pink": 330}
+"""Where each name lies on the circle of hues."""
+
+
+def hue_of(pixels: NDArray[np.uint8], box: Box) -> str:
+    """The name of the commonest hue in the middle of a box; empty where it is dull, dark or mixed.
+
+    >>> red = np.zeros((8, 8, 3), np.uint8) + np.array([200, 20, 20], np.uint8)
+    >>> hue_of(red, Box(0, 0, 8, 8)), hue_of(red // 200 * 90, Box(0, 0, 8, 8)) != "blue"
+    ('red', True)
+    """
+    height, width = pixels.shape[:2]
+    x0, x1 = (int(np.clip(box.centre_px[0] + s * box.width_px / 4, 0, width)) for s in (-1, 1))
+    y0, y1 = (int(np.clip(box.centre_px[1] + s * box.height_px / 4, 0, height)) for s in (-1, 1))
+    patch = pixels[y0 : max(y1, y0 + 1), x0 : max(x1, x0 + 1)].reshape(-1, 3).astype(float)
+    if not len(patch):
+        return ""
+    top, low = patch.max(axis=1), patch.min(axis=1)
+    vivid = (top - low > 0.35 * np.maximum(top, 1)) & (top > 60)
+    if vivid.mean() < 0.4:
+        return ""
+    names = list(_HUES_DEG)
+    away = np.abs(
+        (_hue_deg(patch[vivid])[:, None] - np.array([_HUES_DEG[n] for n in names]) + 180) % 360 - 180
+    )
+    counts = np.bincount(away.argmin(axis=1), minlength=len(names))
+    return names[int(counts.argmax())] if counts.max() >= 0.6 * counts.sum() else ""
+
+
+def _hue_deg(colours: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The hue of RGB colours that are not grey, in degrees."""
+    r, g, b = colours.T
+    top, low = colours.max(axis=1), colours.min(axis=1)
+    spread = np.maximum(top - low, 1e-9)
+    hue = np.where(
+        top == r, (g - b) / spread % 6, np.where(top == g, (b - r) / spread + 2, (r - g) / spread + 4)
+    )
+    return np.asarray(60.0 * hue)

@@ -1,0 +1,33 @@
+"""Verifiers that look at pictures, and what they are made of: detectors with calibrated recall, tracks, flow, similarity."""
+
+from __future__ import annotations
+
+from theodolite.trace._verifiers._detection import Detection, Detector, OnnxDetector, open_detector
+from theodolite.trace._verifiers._detector import DetectorVerifier, episode_as_seen
+from theodolite.trace._verifiers._ego_motion import EgoMotionVerifier
+from theodolite.trace._verifiers._flow import Flow, flow_between
+from theodolite.trace._verifiers._recall import ClassRecall, calibrate_recall, read_recall, write_recall
+from theodolite.trace._verifiers._similarity import SimilarityVerifier
+from theodolite.trace._verifiers._tracking import Track, Tracker, track_all
+from theodolite.trace._verifiers._tracks import TrackVerifier
+
+__all__ = [
+    "ClassRecall",
+    "Detection",
+    "Detector",
+    "DetectorVerifier",
+    "EgoMotionVerifier",
+    "Flow",
+    "OnnxDetector",
+    "SimilarityVerifier",
+    "Track",
+    "TrackVerifier",
+    "Tracker",
+    "calibrate_recall",
+    "episode_as_seen",
+    "flow_between",
+    "open_detector",
+    "read_recall",
+    "track_all",
+    "write_recall",
+]

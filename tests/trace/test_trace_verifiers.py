@@ -1,0 +1,403 @@
+"""Verifiers that look: detectors with calibrated recall, tracks, ego-motion, similarity."""
+
+import json
+import tracemalloc
+
+import numpy as np
+import pytest
+from made_worlds import made, read
+from PIL import Image
+
+from theodolite import trace
+from theodolite.cli import main
+from theodolite.errors import UsageError
+from theodolite.geometry import Box
+from theodolite.trace import Claim, Episode, Frame, Mention, SceneObject
+from theodolite.trace._verifiers._similarity import captions_of
+from theodolite.trace.verifiers import (
+    Detection,
+    DetectorVerifier,
+    EgoMotionVerifier,
+    SimilarityVerifier,
+    calibrate_recall,
+    flow_between,
+    read_recall,
+    track_all,
+    write_recall,
+)
+from theodolite.types import Picture
+
+
+class Finder:
+    """A detector that finds squares of pure red (*cup*) and pure blue (*book*), but misses small ones."""
+
+    labels = ("cup", "book", "dog")
+
+    def __init__(self, least=6):
+        self.least = least
+        self.n_calls = 0
+
+    def detect(self, pixels, threshold):
+        self.n_calls += 1
+        found = []
+        for label, channel in (("cup", 0), ("book", 2)):
+            rows, columns = np.nonzero((pixels[..., channel] > 200) & (pixels.sum(axis=2) < 330))
+            if len(rows) and np.ptp(columns) + 1 >= self.least:
+                box = Box(
+                    float(columns.min()), float(rows.min()), float(columns.max() + 1), float(rows.max() + 1)
+                )
+                found.append(Detection(label, 0.9, box))
+        return found
+
+
+def picture(*squares, size=(48, 64)):
+    pixels = np.full((*size, 3), 90, np.uint8)
+    for (x, y, side), paint in squares:
+        pixels[y : y + side, x : x + side] = paint
+    return pixels
+
+
+RED, BLUE = (230, 20, 20), (20, 20, 230)
+
+
+def episode_of(*frames, **more):
+    return Episode(
+        "e", "?", tuple(Frame(float(i), Picture.from_array(p)) for i, p in enumerate(frames)), **more
+    )
+
+
+def labels(verifier, claims, episode):
+    return [v.label if v.reason is None else v.reason for v in verifier.verify(claims, episode)]
+
+
+CUP, BOOK, DOG = (Mention(word) for word in ("cup", "book", "dog"))
+
+
+def test_a_detector_supports_what_it_finds_and_refutes_only_what_it_would_have_found():
+    episode = episode_of(picture(((5, 10, 10), RED), ((40, 10, 10), BLUE)))
+    claims = [
+        Claim("entity", CUP),
+        Claim("entity", DOG),
+        Claim("spatial", CUP, "left of", BOOK),
+        Claim("spatial", CUP, "right of", BOOK),
+        Claim("count", CUP, "1"),
+        Claim("count", CUP, "3"),
+        Claim("attribute", CUP, "red"),
+        Claim("attribute", CUP, "green"),
+        Claim("entity", DOG, is_negated=True),
+        Claim("entity", Mention("piano")),
+        Claim("action", CUP, "fall"),
+    ]
+    blind = DetectorVerifier("d", Finder())
+    assert labels(blind, claims, episode) == [
+        "supported", "low recall", "supported", "unsupported", "supported", "low recall", "supported", "unsupported",
+        "low recall", "out of vocabulary", "complex",
+    ]  # fmt: skip
+    sure = DetectorVerifier("d", Finder(), recall={"dog": 0.95, "cup": 0.95})
+    told = labels(sure, claims, episode)
+    assert (told[1], told[5], told[8]) == ("unsupported", "unsupported", "supported")
+    unsure = DetectorVerifier("d", Finder(), recall={"dog": 0.85})
+    assert labels(unsure, claims, episode)[1] == "low recall"
+
+
+def test_each_frame_is_looked_at_once_and_only_if_it_is_spoken_of():
+    finder = Finder()
+    episode = episode_of(*[picture(((5, 5, 8), RED))] * 5)
+    claims = [
+        Claim("entity", CUP, frames=(1,)),
+        Claim("entity", BOOK, frames=(1, 3)),
+        Claim("action", CUP, "fall"),
+    ]
+    DetectorVerifier("d", finder).verify(claims, episode)
+    assert finder.n_calls == 2
+
+
+def test_recall_is_counted_by_class_and_by_place(tmp_path):
+    def shot(side, box):
+        thing = SceneObject("c", "cup", box)
+        return Frame(0.0, Picture.from_array(picture(((10, 10, side), RED))), (64, 48), (thing,))
+
+    frames = [shot(side, Box(10, 10, 10 + side, 10 + side)) for side in (3, 4, 8, 9, 10)]
+    frames.append(shot(11, Box(40, 30, 50, 40)))  # annotated elsewhere: something else was found
+    frames.append(frames[2])  # the same picture again
+    found = calibrate_recall(
+        Finder(), [Episode(f"e{i}", "?", (f,)) for i, f in enumerate(frames)], threshold=0.5
+    )
+    assert set(found) == {"cup"}
+    cup = found["cup"]
+    assert (cup.anywhere.value, cup.recall.value, cup.recall.n) == (
+        pytest.approx(4 / 6),
+        pytest.approx(3 / 6),
+        6,
+    )
+    write_recall(found, tmp_path / "r.json", detector="d", threshold=0.5)
+    assert read_recall(tmp_path / "r.json") == {"cup": pytest.approx(cup.recall.low)}
+    (tmp_path / "r.json").write_text("[]")
+    with pytest.raises(UsageError, match="no calibration"):
+        read_recall(tmp_path / "r.json")
+
+
+class Still:
+    """A detector that always finds the same cup."""
+
+    labels = ("cup",)
+
+    def __init__(self):
+        self.n_calls = 0
+
+    def detect(self, pixels, threshold):
+        self.n_calls += 1
+        return [Detection("cup", 0.9, Box(1, 1, 5, 5))]
+
+
+def test_memory_stays_flat_over_ten_thousand_frames(tmp_path):
+    """Frames are read and let go: together their pixels would be 92 MB."""
+    file = tmp_path / "frame.bmp"
+    Image.fromarray(picture(((5, 5, 10), RED))).save(file)
+    shot = Picture.from_path(file)
+    episode = Episode("long", "?", tuple(Frame(float(i), shot) for i in range(10_000)))
+    verifier = DetectorVerifier("d", Still())
+    tracemalloc.start()
+    try:
+        verdict = verifier.verify([Claim("entity", CUP)], episode)[0]
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert verdict.label == "supported"
+    assert verifier.detector.n_calls == 10_000
+    assert peak < 50e6
+
+
+def test_fastestdet_on_real_frames(shared_data, tmp_path, capsys):
+    pytest.importorskip("onnxruntime", reason="the extra onnx is not installed")
+    from theodolite.trace import write_episodes
+    from theodolite.trace.sources import read_star
+
+    detector = shared_data / "detector" / "FastestDet.onnx"
+    write_episodes(read_star(shared_data / "star").episodes[:3], tmp_path / "star")
+    out = tmp_path / "recall.json"
+    command = [
+        "trace",
+        "recall",
+        "--data",
+        str(tmp_path / "star"),
+        "--detector",
+        str(detector),
+        "--out",
+        str(out),
+    ]
+    assert main([*command, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)["classes"]
+    assert told["person"]["located"]["value"] > 0.9
+    assert told["phone/camera"]["recall"]["value"] < 0.5
+    verifier = trace.open_verifier(f"detector:{detector}?recall={out}&trusted=0.7")
+    episode = trace.read_episodes(tmp_path / "star").episodes[0]
+    claims = [Claim("entity", Mention(w), frames=(0,)) for w in ("person", "giraffe", "broom")]
+    assert labels(verifier, claims, episode) == ["supported", "low recall", "out of vocabulary"]
+    (tmp_path / "bad.onnx").write_bytes(b"no model")
+    with pytest.raises(UsageError, match="no ONNX model"):
+        trace.open_verifier(f"detector:{tmp_path / 'bad.onnx'}")
+
+
+def test_a_hugging_face_detector_is_loaded_and_asked(tmp_path):
+    """Random weights: what it finds means nothing, that it is found in the picture does."""
+    from transformers import YolosConfig, YolosForObjectDetection
+    from transformers.models.yolos.image_processing_pil_yolos import YolosImageProcessorPil
+
+    config = YolosConfig(
+        hidden_size=32, num_hidden_layers=1, num_attention_heads=2, intermediate_size=37, image_size=[32, 32],
+        patch_size=8, num_detection_tokens=6, id2label={0: "Cup", 1: "book"}, label2id={"Cup": 0, "book": 1},
+    )  # fmt: skip
+    YolosForObjectDetection(config).save_pretrained(tmp_path)
+    YolosImageProcessorPil(size={"height": 32, "width": 32}).save_pretrained(tmp_path)
+    verifier = trace.open_verifier(f"detector:{tmp_path}?threshold=0.0")
+    assert verifier.detector.labels == ("cup", "book")
+    found = verifier.detector.detect(picture(), 0.0)
+    assert found
+    assert {d.label for d in found} <= {"cup", "book"}
+    assert all(-64 < d.box.x0 < 128 for d in found)
+    with pytest.raises(UsageError, match="cannot load"):
+        trace.open_verifier(f"detector:{tmp_path / 'nothing'}")
+    with pytest.raises(UsageError, match="no option"):
+        trace.open_verifier(f"detector:{tmp_path}?colour=1")
+
+
+def boxes_at(*centres, label="ball", size=10):
+    return [
+        Detection(label, 1.0, Box(x - size / 2, y - size / 2, x + size / 2, y + size / 2)) for x, y in centres
+    ]
+
+
+def test_tracks_cross_and_keep_who_is_who():
+    frames = [boxes_at((10 + 8 * t, 50), (170 - 8 * t, 50 + 0.1 * t)) for t in range(20)]
+    tracks = track_all(frames)
+    assert len(tracks) == 2
+    for track in tracks:
+        xs = [track.boxes[t].centre_px[0] for t in sorted(track.boxes)]
+        assert abs(xs[-1] - xs[0]) == pytest.approx(8 * 19)
+
+
+def test_tracks_bridge_gaps_and_labels_part_them():
+    frames = [boxes_at((10 + 6 * t, 20)) if t not in {5, 6} else [] for t in range(12)]
+    assert [len(t.boxes) for t in track_all(frames)] == [10]
+    mixed = [boxes_at((50, 50), label="cup" if t % 2 else "ball") for t in range(6)]
+    assert sorted(t.label for t in track_all(mixed)) == ["ball", "cup"]
+    far = [boxes_at((10, 10)), boxes_at((300, 200))]
+    assert len(track_all(far)) == 2
+
+
+def test_tracks_agree_with_the_truth_of_clips():
+    """Identities forgotten: of what the truth says of motion and coming, most is found again, of its contrary little."""
+    episodes = made("video")
+    verifier = trace.open_verifier("tracks:annotation")
+    shares = []
+    for turn in (False, True):
+        counts = {"supported": 0, "unsupported": 0, "unverifiable": 0}
+        for episode in episodes:
+            for claims in [
+                [c for s in t.steps for c in s.claims if c.kind in {"action", "state"}]
+                for t in read([told(episode, turn)], [episode])
+            ]:
+                for verdict in verifier.verify(claims, episode):
+                    counts[verdict.label] += 1
+        shares.append(counts["supported"] / (counts["supported"] + counts["unsupported"]))
+        assert counts["supported"] + counts["unsupported"] > 20
+    assert shares[0] > 0.75
+    assert shares[1] < 0.45
+
+
+def told(episode, turn):
+    lines = [line for line in episode.meta["oracle"].splitlines() if "before" not in line]
+    text = "\n".join(lines)
+    if not turn:
+        return text
+    swaps = {
+        "is moving": "is stationary",
+        "is stationary": "is moving",
+        "enters": "leaves",
+        "leaves": "enters",
+    }
+    for a, b in swaps.items():
+        text = text.replace(a, f"<{b}>")
+    text = text.replace("<", "").replace(">", "")
+    return "\n".join(
+        ". ".join(s for s in line.split(". ") if "collides" not in s) for line in text.splitlines()
+    )
+
+
+def textured(seed=0, size=(260, 340)):
+    noise = np.random.default_rng(seed).uniform(0, 255, (size[0] // 4, size[1] // 4, 3)).astype(np.uint8)
+    return np.asarray(Image.fromarray(noise).resize(size[::-1], Image.Resampling.BICUBIC))
+
+
+def cropped(image, left, top, width=240, height=180):
+    patch = Image.fromarray(image).crop((left, top, left + width, top + height))
+    return np.asarray(patch.resize((240, 180), Image.Resampling.BILINEAR))
+
+
+@pytest.mark.parametrize(
+    ("second", "name", "contrary"),
+    [
+        ((64, 40, 240, 180), "turn right", "turn left"),
+        ((36, 40, 240, 180), "turn left", "turn right"),
+        ((56, 44, 228, 171), "move forward", "move backward"),
+        ((44, 36, 252, 189), "move backward", "move forward"),
+        ((50, 40, 240, 180), "stop", "turn left"),
+    ],
+)
+def test_flow_tells_movements(second, name, contrary):
+    image = textured()
+    episode = episode_of(cropped(image, 50, 40), cropped(image, *second))
+    flow = flow_between(*(f.picture.pixels() for f in episode.frames))
+    assert flow.quality > 0.4, flow
+    me = Mention("i")
+    claims = [Claim("ego-motion", me, name, frames=(0,)), Claim("ego-motion", me, contrary, frames=(0,))]
+    assert labels(trace.open_verifier("ego-motion:flow"), claims, episode) == ["supported", "unsupported"]
+
+
+def test_ego_motion_prefers_poses_and_admits_what_it_cannot_match():
+    grey = np.full((180, 240, 3), 120, np.uint8)
+    claim = Claim("ego-motion", Mention("i"), "turn left", frames=(0,))
+    assert labels(EgoMotionVerifier(), [claim], episode_of(grey, grey)) == ["unclear"]
+    posed = made("navigation")[0]
+    verbs = [a.verb for a in posed.actions if a.verb != "enter"]
+    claims = [Claim("ego-motion", Mention("i"), v, frames=(i,)) for i, v in enumerate(verbs)]
+    assert set(labels(trace.open_verifier("ego-motion"), claims, posed)) == {"supported"}
+    assert labels(EgoMotionVerifier(), [Claim("entity", CUP)], posed) == ["complex"]
+
+
+def test_similarity_weighs_a_claim_against_its_like():
+    """A stand-in that knows colours: the mean colour of the picture against the colour word."""
+    paints = {"red": (230, 20, 20), "blue": (20, 20, 230), "green": (20, 200, 20)}
+
+    def likeness(pixels, captions):
+        mean = pixels.reshape(-1, 3).mean(axis=0)
+        away = [
+            min((np.abs(mean - p).sum() for w, p in paints.items() if w in c.split()), default=600)
+            for c in captions
+        ]
+        return -np.array(away) / 20
+
+    verifier = SimilarityVerifier("s", likeness)
+    episode = episode_of(np.full((8, 8, 3), RED, np.uint8))
+    claims = [
+        Claim("attribute", CUP, "red"),
+        Claim("attribute", CUP, "blue"),
+        Claim("attribute", CUP, "blue", is_negated=True),
+        Claim("spatial", CUP, "left of", BOOK),
+        Claim("entity", Mention("it")),
+    ]
+    assert labels(verifier, claims, episode) == [
+        "supported",
+        "unsupported",
+        "supported",
+        "complex",
+        "complex",
+    ]
+    assert labels(SimilarityVerifier("s", lambda _, c: np.zeros(len(c))), claims[:1], episode) == ["unclear"]
+
+
+def test_a_clip_of_transformers_is_loaded_and_asked(tmp_path):
+    from transformers import CLIPConfig, CLIPModel, CLIPTokenizer
+    from transformers.models.clip.image_processing_pil_clip import CLIPImageProcessorPil
+
+    sizes = {"hidden_size": 16, "intermediate_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2}
+    words = [
+        "<|startoftext|>",
+        "<|endoftext|>",
+        *"abcdefghijklmnopqrstuvwxyz",
+        *(f"{c}</w>" for c in "abcdefghijklmnopqrstuvwxyz"),
+    ]
+    (tmp_path / "vocab.json").write_text(json.dumps({w: i for i, w in enumerate(words)}))
+    (tmp_path / "merges.txt").write_text("#version: 0.2\n")
+    config = CLIPConfig(
+        text_config={
+            **sizes,
+            "vocab_size": len(words),
+            "max_position_embeddings": 40,
+            "eos_token_id": 1,
+            "bos_token_id": 0,
+            "pad_token_id": 1,
+        },
+        vision_config={**sizes, "image_size": 16, "patch_size": 8},
+        projection_dim=8,
+    )
+    CLIPModel(config).save_pretrained(tmp_path)
+    CLIPTokenizer(str(tmp_path / "vocab.json"), str(tmp_path / "merges.txt")).save_pretrained(tmp_path)
+    CLIPImageProcessorPil(size={"shortest_edge": 16}, crop_size={"height": 16, "width": 16}).save_pretrained(
+        tmp_path
+    )
+    verifier = trace.open_verifier(f"similarity:{tmp_path}?high=0.01")
+    scores = verifier.likeness(picture(), ["a picture of a cup", "a picture of a dog"])
+    assert scores.shape == (2,)
+    assert np.isfinite(scores).all()
+    claim, episode = Claim("attribute", CUP, "red"), episode_of(picture())
+    captions = captions_of(claim, episode)
+    raw = np.exp(verifier.likeness(picture(), captions))
+    share = raw[0] / raw.sum()
+    wanted = "supported" if share >= 0.01 else "unsupported"
+    assert labels(verifier, [claim], episode) == [wanted]
+    with pytest.raises(UsageError, match="cannot load"):
+        trace.open_verifier(f"similarity:{tmp_path / 'nothing'}")
+    with pytest.raises(UsageError, match="name the model"):
+        trace.open_verifier("similarity")
