@@ -2,33 +2,34 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from theodolite.trace._episode import ASPECTS, EGO, Action, Episode, Frame, Pose, Relation, SceneObject, Split
+from theodolite.trace._worlds._houses import (
+    ROOM,
+    Place,
+    is_passage,
+    layout_split,
+    room_of,
+    shortest_walk,
+    walls_of,
+)
 from theodolite.trace._worlds._palette import COLOURS, PAINTS, blended
 from theodolite.trace._worlds._raycast import SIZE_PX, Furniture, House, pastel, view
 from theodolite.trace._worlds._sprites import FURNITURE
 from theodolite.types import Picture
 
-ROOM, N_MOVES, N_THINGS = 4, 8, 8
-SIDE = 2 * ROOM + 3
+N_THINGS = 8
 N_SIGHTS = 12
 """So many times, at least, a thing is in view."""
 SEEN_SHARE = 0.3
 """What shows less of itself than this counts as not in view."""
 KINDS = ("side", "turn", "room", "ahead")
-_STEPS = ((-1, 0), (0, 1), (1, 0), (0, -1))
-"""Row and column, facing north, east, south and west."""
-_State = tuple[int, int, int]
-"""Row, column, and which of `_STEPS` it faces."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,7 @@ class NavigationScenario:
     """The colours of the rooms: north-west, north-east, south-west, south-east."""
     things: tuple[tuple[str, str, int, int], ...]
     """Colour, category, row and column."""
-    walk: tuple[_State, ...]
+    walk: tuple[Place, ...]
     asked: int
     """The thing that the question names."""
     fog: float = 0.0
@@ -73,35 +74,6 @@ class NavigationScenario:
         return " ".join(self.things[index][:2])
 
 
-def layout_split(openings: Sequence[int]) -> Split:
-    """Which split a layout belongs to: a quarter of all layouts is kept for the out-of-distribution one."""
-    digest = hashlib.sha256(",".join(map(str, openings)).encode()).digest()
-    return "ood" if digest[0] % 4 == 0 else "in-distribution"
-
-
-def walls_of(openings: Sequence[int]) -> NDArray[np.bool_]:
-    """Which cells are wall."""
-    walls = np.zeros((SIDE, SIDE), bool)
-    middle = ROOM + 1
-    walls[[0, middle, SIDE - 1], :] = True
-    walls[:, [0, middle, SIDE - 1]] = True
-    upper, lower, left, right = openings
-    for where, (row, column) in (
-        (upper, (1 + upper, middle)),
-        (lower, (middle + 1 + lower, middle)),
-        (left, (middle, 1 + left)),
-        (right, (middle, middle + 1 + right)),
-    ):
-        if where >= 0:
-            walls[row, column] = False
-    return walls
-
-
-def room_of(row: int, column: int) -> int:
-    """The number of the room that a cell belongs to; an opening belongs to the room north or west of it."""
-    return 2 * (row > ROOM + 1) + (column > ROOM + 1)
-
-
 def draft_navigation(rng: np.random.Generator, split: Split, index: int) -> NavigationScenario | None:
     """A layout of the split, eight things, and a shortest walk of eight moves with two turns into another room."""
     while True:
@@ -111,14 +83,14 @@ def draft_navigation(rng: np.random.Generator, split: Split, index: int) -> Navi
         if layout_split(drawn) == split:
             break
     walls = walls_of(drawn)
-    walk = _walk(walls, rng)
+    walk = shortest_walk(walls, rng)
     if walk is None:
         return None
     taken = {state[:2] for state in walk}
     free = [
         (r, c)
         for r, c in np.argwhere(~walls).tolist()
-        if (r, c) not in taken and r != ROOM + 1 and c != ROOM + 1 and not _is_passage(walls, r, c)
+        if (r, c) not in taken and r != ROOM + 1 and c != ROOM + 1 and not is_passage(walls, r, c)
     ]
     if len(free) < N_THINGS:
         return None
@@ -131,48 +103,6 @@ def draft_navigation(rng: np.random.Generator, split: Split, index: int) -> Navi
     openings = (drawn[0], drawn[1], drawn[2], drawn[3])
     kind = KINDS[index % len(KINDS)]
     return NavigationScenario(split, kind, openings, rooms, things, walk, int(rng.integers(N_THINGS)))  # type: ignore[arg-type]  # four rooms
-
-
-def _is_passage(walls: NDArray[np.bool_], row: int, column: int) -> bool:
-    """Whether a cell lies next to an opening, where a thing would block it."""
-    middle = ROOM + 1
-    return any(
-        (row + dr == middle or column + dc == middle) and not walls[row + dr, column + dc]
-        for dr, dc in _STEPS
-    )
-
-
-def _walk(walls: NDArray[np.bool_], rng: np.random.Generator) -> tuple[_State, ...] | None:
-    cells = np.argwhere(~walls).tolist()
-    row, column = cells[int(rng.integers(len(cells)))]
-    start = (row, column, int(rng.integers(4)))
-    came: dict[_State, _State | None] = {start: None}
-    far: dict[_State, int] = {start: 0}
-    queue = deque([start])
-    while queue:
-        here = queue.popleft()
-        for there in _neighbours(here, walls):
-            if there not in came and far[here] < N_MOVES:
-                came[there], far[there] = here, far[here] + 1
-                queue.append(there)
-    ends = [s for s, d in far.items() if d == N_MOVES and room_of(*s[:2]) != room_of(row, column)]
-    for i in rng.permutation(len(ends)):
-        path = [ends[int(i)]]
-        while (before := came[path[-1]]) is not None:
-            path.append(before)
-        n_turns = sum(a[2] != b[2] for a, b in pairwise(path))
-        if n_turns == 2:
-            return tuple(path[::-1])
-    return None
-
-
-def _neighbours(state: _State, walls: NDArray[np.bool_]) -> list[_State]:
-    row, column, facing = state
-    down, right = _STEPS[facing]
-    found = [(row, column, (facing + 1) % 4), (row, column, (facing - 1) % 4)]
-    if not walls[row + down, column + right]:
-        found.append((row + down, column + right, facing))
-    return found
 
 
 def navigation_episode(scenario: NavigationScenario, name: str) -> Episode:
@@ -355,7 +285,7 @@ def move_navigation(
     free = [
         (r, c)
         for r, c in np.argwhere(~walls).tolist()
-        if (r, c) not in taken and r != ROOM + 1 and c != ROOM + 1 and not _is_passage(walls, r, c)
+        if (r, c) not in taken and r != ROOM + 1 and c != ROOM + 1 and not is_passage(walls, r, c)
     ]
     if not free:
         return None
