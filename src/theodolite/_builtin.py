@@ -69,6 +69,11 @@ VERIFIERS = (
         "an object detector, ONNX file or Hugging Face checkpoint: things, numbers, places, colours",
     ),
     (
+        "actions",
+        "_verifiers._clips:open_clip_verifier",
+        "any video classifier of transformers: what is done",
+    ),
+    (
         "similarity",
         "_verifiers._similarity:open_similarity",
         "any CLIP of transformers: what there is, and its colour",

@@ -15,6 +15,7 @@ from theodolite.geometry import Box
 from theodolite.trace import Claim, Episode, Frame, Mention, SceneObject
 from theodolite.trace._verifiers._similarity import captions_of
 from theodolite.trace.verifiers import (
+    ClipVerifier,
     Detection,
     DetectorVerifier,
     EgoMotionVerifier,
@@ -401,3 +402,42 @@ def test_a_clip_of_transformers_is_loaded_and_asked(tmp_path):
         trace.open_verifier(f"similarity:{tmp_path / 'nothing'}")
     with pytest.raises(UsageError, match="name the model"):
         trace.open_verifier("similarity")
+
+
+def test_a_video_classifier_supports_what_it_names_and_refutes_nothing():
+    verifier = ClipVerifier(
+        "c", lambda _: {"opening door": 0.7, "eating": 0.3}, ("opening door", "eating"), 4
+    )
+    door, person = Mention("door"), Mention("person")
+    claims = [
+        Claim("action", person, "open", door),
+        Claim("action", person, "open", Mention("window")),
+        Claim("action", person, "eat"),
+        Claim("action", person, "open", door, is_negated=True),
+        Claim("entity", door),
+    ]
+    told = labels(verifier, claims, episode_of(picture(), picture()))
+    assert told == ["supported", "out of vocabulary", "low recall", "unsupported", "complex"]
+
+
+def test_a_video_classifier_of_transformers_is_loaded_and_asked(tmp_path):
+    from transformers import VideoMAEConfig, VideoMAEForVideoClassification
+    from transformers.models.videomae.image_processing_pil_videomae import VideoMAEImageProcessorPil
+
+    names = {0: "opening_door", 1: "eating"}
+    config = VideoMAEConfig(
+        image_size=16, patch_size=8, num_frames=4, tubelet_size=2, hidden_size=16, num_hidden_layers=1,
+        num_attention_heads=2, intermediate_size=16, id2label=names, label2id={v: k for k, v in names.items()},
+    )  # fmt: skip
+    VideoMAEForVideoClassification(config).save_pretrained(tmp_path)
+    VideoMAEImageProcessorPil(
+        size={"shortest_edge": 16}, crop_size={"height": 16, "width": 16}
+    ).save_pretrained(tmp_path)
+    verifier = trace.open_verifier(f"actions:{tmp_path}?threshold=0")
+    shares = verifier.classify([picture()] * verifier.n_frames)
+    assert set(shares) == set(names.values())
+    assert sum(shares.values()) == pytest.approx(1)
+    claim = Claim("action", Mention("person"), "open", Mention("door"))
+    assert labels(verifier, [claim], episode_of(picture(), picture(), picture())) == ["supported"]
+    with pytest.raises(UsageError, match="name the model"):
+        trace.open_verifier("actions")

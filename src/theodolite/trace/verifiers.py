@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from theodolite.trace._verifiers._clips import ClipVerifier
 from theodolite.trace._verifiers._detection import Detection, Detector, OnnxDetector, open_detector
 from theodolite.trace._verifiers._detector import DetectorVerifier, episode_as_seen
 from theodolite.trace._verifiers._ego_motion import EgoMotionVerifier
@@ -13,6 +14,7 @@ from theodolite.trace._verifiers._tracks import TrackVerifier
 
 __all__ = [
     "ClassRecall",
+    "ClipVerifier",
     "Detection",
     "Detector",
     "DetectorVerifier",
