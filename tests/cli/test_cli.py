@@ -214,6 +214,7 @@ def test_ctrl_c_leaves_a_run_that_goes_on(squares, tmp_path):
         stderr=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - a shell's background ignores it
     )
     while True:
         time.sleep(0.1)

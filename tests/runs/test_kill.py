@@ -17,8 +17,14 @@ WORKER = Path(__file__).with_name("worker.py")
 N = 400
 
 
+def heed_interrupts():
+    """A process started from the background of a shell would ignore them."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def start(folder, journal, kind, workers):
-    return subprocess.Popen([sys.executable, WORKER, folder, journal, kind, str(workers), str(N), "0.004"])
+    words = [sys.executable, WORKER, folder, journal, kind, str(workers), str(N), "0.004"]
+    return subprocess.Popen(words, preexec_fn=heed_interrupts)  # noqa: PLW1509 - it calls one thing, which is safe
 
 
 def check(folder, journal):
