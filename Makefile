@@ -34,5 +34,5 @@ $(RUN_READY): $(INPUTS)
 	touch $@
 
 $(DEV_READY): $(RUN_READY)
-	$(INSTALL) --editable '.[device-map,inspect,nlp,ray,dev]'
+	$(INSTALL) --editable '.[device-map,fast,inspect,nlp,onnx,ray,dev]'
 	touch $@
