@@ -10,6 +10,7 @@ import typer
 
 from theodolite.cli import _options as o
 from theodolite.cli._grid_audit import audit_as_json, comparison_as_json, show_audit, show_comparison
+from theodolite.cli._grid_explain import add_explain_commands
 from theodolite.cli._grid_models import add_model_commands
 from theodolite.cli._output import note, print_json, print_table
 from theodolite.errors import UsageError
@@ -195,3 +196,4 @@ def figures_command(
 
 
 add_model_commands(app)
+add_explain_commands(app)

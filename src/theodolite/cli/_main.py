@@ -10,7 +10,19 @@ import typer
 from rich.text import Text
 
 from theodolite import __version__
-from theodolite.cli import _ask, _compass, _data, _grid, _methods, _models, _runs, _scene, _trace, _verifiers
+from theodolite.cli import (
+    _ask,
+    _compass,
+    _data,
+    _explainers,
+    _grid,
+    _methods,
+    _models,
+    _runs,
+    _scene,
+    _trace,
+    _verifiers,
+)
 from theodolite.cli._completion import complete_in_bash
 from theodolite.cli._output import err, out
 from theodolite.errors import TheodoliteError
@@ -26,6 +38,7 @@ app = typer.Typer(
 app.add_typer(_ask.app, name="ask")
 app.add_typer(_compass.app, name="compass")
 app.add_typer(_data.app, name="data")
+app.add_typer(_explainers.app, name="explainers")
 app.add_typer(_grid.app, name="grid")
 app.add_typer(_methods.app, name="methods")
 app.add_typer(_models.app, name="models")

@@ -148,7 +148,7 @@ def _explain(case: Case, part: str) -> Explanation:
 
 def _without_rounding(values: Floats, scale: Floats) -> Floats:
     """Zero where a value is rounding beside what it was made of."""
-    return np.where(np.abs(values) > 1e-9 * np.abs(scale).max(initial=0.0), values, 0.0)
+    return np.where(np.abs(values) > 1e-9 * np.abs(scale).max(initial=1.0), values, 0.0)
 
 
 def dime(case: Case) -> Explanation:

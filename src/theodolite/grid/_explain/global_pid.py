@@ -27,6 +27,8 @@ SUMMARIES = (
     "picture: target look-alikes to the left, right, above and below of the first anchor (convex: whether any is there); "
     "question: the first direction (without relations: the target)"
 )
+FEWEST = 20
+"""Fewer scenes tell nothing that chance does not."""
 _PAPER = "Bertschinger et al. 2014; Liang et al. 2023, PID for multimodal models"
 
 
@@ -67,8 +69,10 @@ def score_pid(
         shuffles: Of the answers.
         seed: Of the shuffles and of the networks.
     """
-    if len(said) != len(batch) or len(said) < 2:
-        raise UsageError(f"{len(batch)} scenes need as many answers and at least two, got {len(said)}")
+    if len(said) != len(batch) or len(said) < FEWEST:
+        raise UsageError(
+            f"PID needs an answer to each of at least {FEWEST} scenes, got {len(said)} to {len(batch)}"
+        )
     summaries = summarise_scenes(batch)
     labels = (summaries.picture > 0) @ (2 ** np.arange(4))
     hot = (summaries.question[:, None] == np.unique(summaries.question)[None]).astype(np.float64)

@@ -114,12 +114,12 @@ def decompose_table(
     return Decomposition(i1 + i2 - least, least - i2, least - i1, ip - least, n, "convex")
 
 
-def _fit(q: Floats, first: Floats, second: Floats, rounds: int = 200) -> Floats:
+def _fit(q: Floats, first: Floats, second: Floats, rounds: int = 60) -> Floats:
     """Scales q until q(x1,y) and q(x2,y) are as given."""
     for _ in range(rounds):
         q = q * (first / np.maximum(q.sum(axis=1), _TINY))[:, None]
         q = q * (second / np.maximum(q.sum(axis=0), _TINY))[None]
-        if np.abs(q.sum(axis=1) - first).max() < 1e-10:
+        if np.abs(q.sum(axis=1) - first).max() < 1e-9:
             break
     return q
 

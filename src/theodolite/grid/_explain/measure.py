@@ -1,0 +1,262 @@
+"""Measuring explanations: one item for each scene, with all local explainers, and one for each cross matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from theodolite.errors import UnsupportedError, UsageError
+from theodolite.grid._batch import SceneBatch, complete
+from theodolite.grid._explain.contract import (
+    Case,
+    Convention,
+    Explainer,
+    Explanation,
+    Pool,
+    find_explainers,
+    make_case,
+)
+from theodolite.grid._explain.game import PlayerSet
+from theodolite.grid._explain.readers import Reader, open_reader
+from theodolite.grid._files import StoredDataset, read_dataset
+from theodolite.grid._parsing import read_questions
+from theodolite.grid._render import render
+from theodolite.grid._words import words_of, write_questions
+from theodolite.grid._world import Integers
+from theodolite.runs import MeasurerFactory, Reuse
+from theodolite.types import Item, Json, Picture, Record, Request, Response
+
+DEFAULT_BUDGET = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainPlan:
+    """What is to be explained, with what, and at what cost."""
+
+    data: str
+    """The folder of the data set."""
+    explainers: tuple[str, ...]
+    budget: int = DEFAULT_BUDGET
+    """Model calls for each scene, all explainers together; what samples shares evenly what the others leave."""
+    pool: int = 32
+    """Scenes of a bucket whose cross matrix is measured, at most."""
+    n: int | None = None
+    """Scenes of each bucket at each density that are explained; all unless given."""
+    convention: Convention = field(default_factory=Convention)
+    seed: int = 0
+
+    def as_json(self) -> dict[str, Any]:
+        """As the run's settings have it."""
+        return {**asdict(self), "explainers": list(self.explainers)}
+
+    @classmethod
+    def from_json(cls, settings: dict[str, Any]) -> ExplainPlan:
+        """From a run's settings."""
+        convention = dict(settings["convention"])
+        players = PlayerSet(**convention.pop("players"))
+        plain = {key: value for key, value in settings.items() if key not in {"convention", "explainers"}}
+        return cls(
+            **plain,
+            explainers=tuple(settings["explainers"]),
+            convention=Convention(**convention, players=players),
+        )
+
+
+def scenes_of(stored: StoredDataset) -> SceneBatch:
+    """A stored data set as scenes again: questions are read from their words, everything else follows from the cells."""
+    words = np.stack([words_of(record.question) for record in stored.records])
+    questions = read_questions(words)
+    return complete(
+        stored.plan.recipe.world,
+        stored.plan.mode,
+        cells=stored.cells,
+        questions=questions,
+        written=write_questions(questions),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A data set's scenes, and which of them are explained."""
+
+    batch: SceneBatch
+    names: list[str]
+    density: NDArray[np.str_]
+    chosen: Integers
+    """Rows that are explained."""
+
+    @property
+    def groups(self) -> list[tuple[int, str]]:
+        """Every bucket and density among the chosen, in order."""
+        return list(dict.fromkeys((int(self.batch.bucket[r]), str(self.density[r])) for r in self.chosen))
+
+    def members(self, bucket: int, density: str) -> Integers:
+        """The chosen rows of one bucket at one density."""
+        rows = self.chosen
+        return np.asarray(rows[(self.batch.bucket[rows] == bucket) & (self.density[rows] == density)])
+
+
+def prepare(plan: ExplainPlan) -> Prepared:
+    """Reads the data and picks the first `n` scenes of each bucket and density."""
+    stored = read_dataset(plan.data)
+    batch = scenes_of(stored)
+    density = np.array([str(record.density) for record in stored.records])
+    seen: dict[tuple[int, str], int] = {}
+    chosen = []
+    for row in range(len(batch)):
+        key = int(batch.bucket[row]), str(density[row])
+        seen[key] = seen.get(key, 0) + 1
+        if plan.n is None or seen[key] <= plan.n:
+            chosen.append(row)
+    return Prepared(batch, [record.id for record in stored.records], density, np.array(chosen, np.int64))
+
+
+def plan_explanations(plan: ExplainPlan) -> Iterator[Item]:
+    """The items of a run: scene by scene, then one cross matrix for each bucket and density."""
+    data = prepare(plan)
+    explainers = find_explainers(plan.explainers)
+    if any(each.scope == "local" for each in explainers):
+        for row in data.chosen:
+            yield _item(data, int(row), "scene", data.names[int(row)])
+    if any(each.scope == "global" for each in explainers):
+        for bucket, density in data.groups:
+            members = data.members(bucket, density)
+            name = f"cross/{data.batch.bucket_key(int(members[0]))}-{density}"
+            yield _item(data, int(members[0]), "cross", name)
+
+
+def _item(data: Prepared, row: int, kind: str, name: str) -> Item:
+    batch = data.batch
+    picture = Picture.from_array(render(batch.world, batch.cells[row][None])[0])
+    meta: dict[str, Json] = {
+        "kind": kind,
+        "row": row,
+        "bucket": batch.bucket_key(row),
+        "density": str(data.density[row]),
+        "gold": batch.answer_text(row),
+    }
+    return Item(name, Request.ask(picture, batch.text(row), max_tokens=4, ref=name), meta=meta)
+
+
+def explain_factory(model: str, plan: ExplainPlan, *, device: str = "cpu") -> MeasurerFactory:
+    """Opens the model and explains with it, wherever the factory is called."""
+    return partial(_open, model, plan, device)
+
+
+def _open(model: str, plan: ExplainPlan, device: str) -> ExplainMeasurer:
+    return ExplainMeasurer(open_reader(model, device=device), plan)
+
+
+class ExplainMeasurer:
+    """Scenes become records with a map from every local explainer; buckets become records with their cross matrix."""
+
+    reuse: Reuse = "never"
+    batch_size = 1
+
+    def __init__(self, reader: Reader, plan: ExplainPlan) -> None:
+        self.reader, self.plan = reader, plan
+        self.explainers = find_explainers(plan.explainers)
+        self.identity = f"{reader.identity}|grid explain|{'+'.join(each.name for each in self.explainers)}"
+        if not Path(plan.data).is_dir():
+            raise UsageError(f"there is no data set {plan.data}")
+        self._data: Prepared | None = None
+        self._pools: dict[tuple[int, str], Pool] = {}
+
+    @property
+    def data(self) -> Prepared:
+        """The scenes, read when first needed."""
+        if self._data is None:
+            self._data = prepare(self.plan)
+        return self._data
+
+    def measure(self, items: Sequence[Item]) -> list[Record]:
+        """One record for each item."""
+        return [self._scene(item) if item.meta["kind"] == "scene" else self._cross(item) for item in items]
+
+    def close(self) -> None:
+        """Holds nothing but memory."""
+
+    def _pool(self, row: int) -> Pool:
+        key = int(self.data.batch.bucket[row]), str(self.data.density[row])
+        if key not in self._pools:
+            rows = self.data.members(*key)[: self.plan.pool]
+            self._pools[key] = Pool(self.reader, self.data.batch, rows, self.plan.convention)
+        return self._pools[key]
+
+    def _cross(self, item: Item) -> Record:
+        pool = self._pool(cast("int", item.meta["row"]))
+        logits = pool.logits(pool.rows, pool.rows)
+        values: dict[str, Json] = {"rows": pool.rows.tolist(), "calls": len(pool.rows) ** 2}
+        return Record(
+            item.id,
+            Response("answered", text="", finish="measured"),
+            None,
+            values,
+            {"logits": logits.astype(np.float32)},
+        )
+
+    def _scene(self, item: Item) -> Record:
+        row = cast("int", item.meta["row"])
+        pool = self._pool(row)
+        case = make_case(
+            self.reader,
+            self.data.batch,
+            row,
+            convention=self.plan.convention,
+            pool=pool,
+            seed=self.plan.seed + row,
+        )
+        values: dict[str, Json] = {"said": case.said, "answer": case.answer}
+        arrays: dict[str, NDArray[Any]] = {}
+        local = [each for each in self.explainers if each.explain is not None]
+        share = share_of_budget(local, case, self.plan.budget)
+        told: dict[str, Json] = {}
+        for explainer in local:
+            told[explainer.name] = self._explain(
+                explainer, case.with_budget(share if explainer.samples else None), arrays
+            )
+        values["explainers"] = told
+        values["share"] = share
+        text = self.data.batch.world.answers[case.said]
+        return Record(item.id, Response("answered", text=text, finish="measured"), None, values, arrays)
+
+    def _explain(self, explainer: Explainer, case: Case, arrays: dict[str, NDArray[Any]]) -> dict[str, Json]:
+        """One explainer's figures; its maps go into `arrays`. What cannot be had is said, not left out."""
+        assert explainer.explain is not None  # noqa: S101 - only local ones come here
+        try:
+            found: Explanation = explainer.explain(case)
+        except (UsageError, UnsupportedError) as error:
+            return {"status": "not measured", "reason": str(error)}
+        arrays[f"cells@{explainer.name}"] = found.cells.astype(np.float32)
+        if found.words is not None:
+            arrays[f"words@{explainer.name}"] = found.words.astype(np.float32)
+        if found.pixels is not None:
+            peak = float(np.abs(found.pixels).max())
+            scaled = found.pixels / peak if peak > 0 else found.pixels
+            arrays[f"pixels@{explainer.name}"] = scaled.astype(np.float16)
+        return {
+            "status": "measured",
+            "calls": found.calls,
+            "is_exact": found.is_exact,
+            "method": found.method,
+            "scalars": dict(found.scalars),
+        }
+
+
+def share_of_budget(explainers: Sequence[Explainer], case: Case, budget: int) -> int:
+    """What each family that samples may spend: an even share of what the others, at their fixed cost, leave.
+
+    Fixed costs are known beforehand: one call for the answer, n + 1 for removal, at most 4n + 24 for removal among look-alikes.
+    """
+    n = case.game.n
+    fixed = {"removal": n + 1, "alike-removal": 4 * n + 24}
+    names = {each.name for each in explainers}
+    spent = 1 + max((cost for name, cost in fixed.items() if name in names), default=0)
+    families = {each.family for each in explainers if each.samples}
+    return max(0, budget - spent) // len(families) if families else 0

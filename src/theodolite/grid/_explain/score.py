@@ -1,0 +1,143 @@
+"""Scoring runs of explanations: every table of the paper, the two models against each other, and the check of depth."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from theodolite.errors import UsageError
+from theodolite.grid._explain.figures import Cell, Gap, Separation, gaps, separations, tables
+from theodolite.grid._explain.global_pid import SUMMARIES, Estimator
+from theodolite.grid._explain.published import DEPTH, RMA, SOURCE
+from theodolite.grid._explain.stored import ExplainedRun, read_explained
+from theodolite.grid._explain.synergy import CrossFigure, DepthCheck, cross_figures, depth_checks
+from theodolite.runs import Run
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What one explainer cost in one run."""
+
+    scenario: str
+    explainer: str
+    measured: int
+    not_measured: int
+    no_relevance: int
+    no_truth: int
+    exact: int
+    calls_mean: float
+    calls_most: int
+    reasons: dict[str, int]
+    """Why it was not measured."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExplainScore:
+    """All figures of some runs."""
+
+    runs: tuple[dict[str, Any], ...]
+    tables: dict[str, tuple[Cell, ...]]
+    """By name of the split: buckets, all, answer, correctness, form, words."""
+    separations: tuple[Separation, ...]
+    gaps: tuple[Gap, ...]
+    crosses: tuple[CrossFigure, ...]
+    depths: tuple[DepthCheck, ...]
+    costs: tuple[Cost, ...]
+
+    def as_json(self) -> dict[str, Any]:
+        """The score as plain JSON."""
+        return {
+            "instrument": "grid-explain",
+            "pid_summaries": SUMMARIES,
+            "published": {
+                "source": SOURCE,
+                "rma": [{"explainer": e, "scenario": s, "mean": v} for (e, s), v in RMA.items()],
+                "depth": [{"scalar": e, "depth": d, "mean": v} for (e, d), v in DEPTH.items()],
+            },
+            **asdict(self),
+            "depths": [{**asdict(each), "rises": each.rises, "stays": each.stays} for each in self.depths],
+        }
+
+
+def score_explanations(
+    runs: Sequence[Run], *, pid: tuple[Estimator, ...] = ("convex", "gaussian"), seed: int = 0
+) -> ExplainScore:
+    """Scores runs of ``grid explain`` together; scores are kept in the first. Never calls a model.
+
+    Args:
+        runs: Of any models on any data; a pure and a spurious model on the same data are held against each other.
+        pid: Estimators of PID; ``batch`` trains small networks and takes seconds for each bucket.
+        seed: Of every resampling.
+    """
+    if not runs:
+        raise UsageError("there is no run to score")
+    return score_explained([read_explained(run) for run in runs], pid=pid, seed=seed)
+
+
+def score_explained(
+    explained: Sequence[ExplainedRun], *, pid: tuple[Estimator, ...] = ("convex", "gaussian"), seed: int = 0
+) -> ExplainScore:
+    """The same for runs that are read already."""
+    together: dict[str, list[Cell]] = {}
+    for run in explained:
+        if run.rows:
+            for name, cells in tables(run, seed=seed).items():
+                together.setdefault(name, []).extend(cells)
+    pairs = [
+        (pure, spur)
+        for pure in explained
+        for spur in explained
+        if (pure.logic, spur.logic) == ("pure", "spur") and pure.data == spur.data
+    ]
+    return ExplainScore(
+        tuple(_about(run) for run in explained),
+        {name: tuple(cells) for name, cells in together.items()},
+        tuple(each for pure, spur in pairs for each in separations(pure, spur, seed=seed)),
+        tuple(each for run in explained for each in gaps(run, seed=seed)),
+        tuple(each for run in explained for each in cross_figures(run, pid=pid, seed=seed)),
+        tuple(each for run in explained for each in depth_checks(run, seed=seed)),
+        tuple(each for run in explained for each in costs(run)),
+    )
+
+
+def _about(run: ExplainedRun) -> dict[str, Any]:
+    return {
+        "run": run.name,
+        "scenario": run.scenario,
+        "model": run.model,
+        "logic": run.logic,
+        "mode": run.mode,
+        "data": run.data,
+        "scenes": len(run.said),
+        "right": sum(int(run.batch.answer[row]) == said for row, said in run.said.items()),
+        "pending": run.pending,
+        "failed": run.failed,
+        "settings": run.plan.as_json(),
+    }
+
+
+def costs(run: ExplainedRun) -> list[Cost]:
+    """What each explainer cost, and what it could not give."""
+    found = []
+    for name in dict.fromkeys(row.explainer for row in run.rows):
+        rows = [row for row in run.rows if row.explainer == name]
+        measured = [row for row in rows if row.status != "not measured"]
+        status = Counter(row.status for row in rows)
+        calls = [row.calls for row in measured] or [0]
+        found.append(
+            Cost(
+                run.scenario,
+                name,
+                len(measured),
+                status["not measured"],
+                status["no relevance"],
+                status["no truth"],
+                sum(row.is_exact for row in measured),
+                sum(calls) / len(calls),
+                max(calls),
+                dict(Counter(row.reason for row in rows if row.reason)),
+            )
+        )
+    return found

@@ -1,0 +1,248 @@
+"""The additive-fallacy check: does a synergy scalar rise with depth for a model that reads relations, and stay for one that does not?
+
+Only mixed questions of both forms and comparisons have three depths. The trend is Jonckheere and Terpstra's over scenes; that a
+scalar stays is two one-sided tests on the difference of the deepest and the shallowest, within a stated band.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+
+from theodolite import stats
+from theodolite.errors import UsageError
+from theodolite.grid._explain.cross import Projection, matrix_of, project
+from theodolite.grid._explain.global_pid import Estimator, score_pid
+from theodolite.grid._explain.stored import CrossRow, ExplainedRun
+from theodolite.grid._world import BUCKETS
+
+SHARE_BAND, COUNT_BAND = 0.1, 0.5
+"""How far a share may move and still count as staying; and an effective number of words."""
+
+
+@dataclass(frozen=True, slots=True)
+class SynergyValue:
+    """One scalar of one scene, or of one bucket."""
+
+    scalar: str
+    kind: str
+    """Question type and form, such as ``M-F0``."""
+    depth: int
+    density: str
+    value: float
+    entropy: float
+    """Of the model's answers in that bucket, in bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class DepthCheck:
+    """One scalar over depths, for one kind of question at one density."""
+
+    scenario: str
+    logic: str
+    scalar: str
+    kind: str
+    density: str
+    is_normalised: bool
+    """Whether each value is divided by the entropy of the answers of its bucket."""
+    means: dict[int, float]
+    n: dict[int, int]
+    trend: stats.HypothesisTest | None
+    """Increasing with depth."""
+    likeness: stats.EquivalenceTest | None
+    """Deepest less shallowest, within the band; None where a side has no spread or too few scenes."""
+    left_out: int
+    """Scenes whose value is undefined: no variance, or answers without entropy."""
+
+    @property
+    def rises(self) -> bool:
+        """Means in order, and a trend at 5 %."""
+        ordered = [self.means[depth] for depth in sorted(self.means)]
+        return self.trend is not None and self.trend.p_value <= 0.05 and ordered == sorted(ordered)
+
+    @property
+    def stays(self) -> bool:
+        """Deepest and shallowest alike within the band."""
+        return self.likeness is not None and self.likeness.equivalent
+
+
+def entropies(run: ExplainedRun) -> dict[tuple[str, str], float]:
+    """Entropy in bits of the model's answers, by bucket and density."""
+    said: defaultdict[tuple[str, str], Counter[int]] = defaultdict(Counter)
+    density = {row.scene: row.density for row in run.rows}
+    places = {row.scene: row.bucket.key for row in run.rows}
+    answers = _said_by_scene(run)
+    for scene, answer in answers.items():
+        said[places[scene], density[scene]][answer] += 1
+    for cross in run.crosses:
+        if (cross.bucket.key, cross.density) not in said:
+            own = cross.logits[np.arange(len(cross.rows)), np.arange(len(cross.rows))].argmax(axis=-1)
+            said[cross.bucket.key, cross.density].update(own.tolist())
+    found = {}
+    for key, counts in said.items():
+        shares = np.array(list(counts.values())) / counts.total()
+        found[key] = float(-(shares * np.log2(shares)).sum())
+    return found
+
+
+def _said_by_scene(run: ExplainedRun) -> dict[str, int]:
+    names = list(dict.fromkeys(row.scene for row in run.rows))
+    return dict(zip(names, run.said.values(), strict=True)) if len(names) == len(run.said) else {}
+
+
+def synergy_values(run: ExplainedRun) -> tuple[list[SynergyValue], Counter[tuple[str, str, str]]]:
+    """Every scalar of every scene, and how many are undefined by scalar, kind and density.
+
+    ``emap local`` and ``intershap`` are |R_ii| / (|a_i| + |b_i| + |R_ii|) of each scene in its cross matrix, with the interaction counted
+    fully and by half; ``dime share`` is |MI|/(|UC|+|MI|); the scalars of explainers come from their own records.
+    """
+    bits = entropies(run)
+    found: list[SynergyValue] = []
+    missing: Counter[tuple[str, str, str]] = Counter()
+    for cross in run.crosses:
+        for scalar, weight in (("emap local", 1.0), ("intershap", 0.5)):
+            shares = _projected(run, cross).local_shares(weight=weight)
+            kind = f"{cross.bucket.qtype}-F{cross.bucket.form}"
+            missing[scalar, kind, cross.density] += int(np.isnan(shares).sum())
+            entropy = bits.get((cross.bucket.key, cross.density), 0.0)
+            found += [
+                SynergyValue(scalar, kind, cross.bucket.depth, cross.density, float(v), entropy)
+                for v in shares[~np.isnan(shares)]
+            ]
+    wanted = {
+        ("interacting-words", "interacting_words"): "interacting words",
+        ("interacting-words", "higher_order_share"): "higher-order share",
+        ("interacting-words", "mean_order"): "mean order",
+        ("dime", "interaction_share"): "dime share",
+    }
+    for row in run.rows:
+        kind = f"{row.bucket.qtype}-F{row.bucket.form}"
+        for (explainer, key), scalar in wanted.items():
+            if row.explainer != explainer:
+                continue
+            value = row.scalars.get(key)
+            if value is None or (key == "interacting_words" and value == 0):
+                missing[scalar, kind, row.density] += 1
+            else:
+                entropy = bits.get((row.bucket.key, row.density), 0.0)
+                found.append(SynergyValue(scalar, kind, row.bucket.depth, row.density, value, entropy))
+    return found, missing
+
+
+def _projected(run: ExplainedRun, cross: CrossRow) -> Projection:
+    return project(
+        matrix_of(
+            cross.logits,
+            world=run.batch.world,
+            bucket=BUCKETS.index(cross.bucket),
+            explained=run.plan.convention.explained,
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CrossFigure:
+    """EMAP's and PID's figures of one bucket at one density."""
+
+    scenario: str
+    bucket: str
+    density: str
+    n: int
+    figures: dict[str, float]
+    """Those that are defined."""
+
+
+def cross_figures(
+    run: ExplainedRun, *, pid: tuple[Estimator, ...] = ("convex", "gaussian"), seed: int = 0
+) -> list[CrossFigure]:
+    """Global figures of every bucket, from its stored cross matrix and the answers in it."""
+    found = []
+    for cross in run.crosses:
+        projection = _projected(run, cross)
+        n = np.arange(len(cross.rows))
+        mass = {
+            "picture": float(np.abs(projection.rows).mean()),
+            "question": float(np.abs(projection.columns).mean()),
+            "interaction": float(np.abs(np.diag(projection.residual)).mean()),
+        }
+        figures = {f"emap {name} mass": value for name, value in mass.items()}
+        shares = {
+            "emap interaction share": projection.interaction_share(),
+            "intershap share of means": projection.share_of_means(),
+        }
+        figures |= {name: value for name, value in shares.items() if value is not None}
+        local = projection.local_shares()
+        if not np.isnan(local).all():
+            figures["intershap"] = float(np.nanmean(local))
+        said = cross.logits[n, n].argmax(axis=-1)
+        for estimator in pid:
+            try:
+                score = score_pid(
+                    run.batch.take(cross.rows), said, estimator=estimator, shuffles=19, seed=seed
+                )
+            except UsageError:
+                continue  # fewer samples than the estimator can take: the figure is absent, and n says why
+            figures[f"pid {estimator} synergy"] = score.found.synergy
+            figures[f"pid {estimator} synergy above chance"] = score.corrected_synergy
+            figures[f"pid {estimator} p"] = score.p_value
+        found.append(CrossFigure(run.scenario, cross.bucket.key, cross.density, len(cross.rows), figures))
+    return found
+
+
+def depth_checks(run: ExplainedRun, *, seed: int = 0) -> list[DepthCheck]:
+    """The additive-fallacy check of every scalar, raw and divided by the entropy of the answers."""
+    values, missing = synergy_values(run)
+    groups: defaultdict[tuple[str, str, str], list[SynergyValue]] = defaultdict(list)
+    for each in values:
+        if each.kind.partition("-")[0] in {"M", "CMP"}:
+            groups[each.scalar, each.kind, each.density].append(each)
+    found = []
+    for (scalar, kind, density), rows in groups.items():
+        for is_normalised in (False, True):
+            usable = [row for row in rows if not is_normalised or row.entropy > 0]
+            check = _check(usable, scalar, is_normalised=is_normalised, seed=seed)
+            if check is None:
+                continue
+            means, counts, trend, likeness = check
+            lost = missing[scalar, kind, density] + len(rows) - len(usable)
+            found.append(
+                DepthCheck(
+                    run.scenario,
+                    run.logic,
+                    scalar,
+                    kind,
+                    density,
+                    is_normalised,
+                    means,
+                    counts,
+                    trend,
+                    likeness,
+                    lost,
+                )
+            )
+    return found
+
+
+def _check(
+    rows: list[SynergyValue], scalar: str, *, is_normalised: bool, seed: int
+) -> (
+    tuple[dict[int, float], dict[int, int], stats.HypothesisTest | None, stats.EquivalenceTest | None] | None
+):
+    by_depth: defaultdict[int, list[float]] = defaultdict(list)
+    for row in rows:
+        by_depth[row.depth].append(row.value / row.entropy if is_normalised else row.value)
+    depths = sorted(by_depth)
+    if len(depths) < 2:
+        return None
+    values = [value for depth in depths for value in by_depth[depth]]
+    groups = [depth for depth in depths for _ in by_depth[depth]]
+    trend = stats.jonckheere_terpstra(values, groups, alternative="increasing", n_permutations=499, seed=seed)
+    band = COUNT_BAND if scalar in {"interacting words", "mean order"} else SHARE_BAND
+    last, first = by_depth[depths[-1]], by_depth[depths[0]]
+    likeness = None
+    if min(len(last), len(first)) > 1 and (np.ptp(last) > 0 or np.ptp(first) > 0):
+        likeness = stats.equivalence_test(last, first, bounds=(-band, band))
+    means = {depth: float(np.mean(by_depth[depth])) for depth in depths}
+    return means, {depth: len(by_depth[depth]) for depth in depths}, trend, likeness

@@ -1,0 +1,209 @@
+"""Measuring and scoring explanations, end to end on the symbolic twins, and the metrics against plain ones."""
+
+import itertools
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+from theodolite.cli import main
+from theodolite.errors import UsageError
+from theodolite.grid.data import DatasetPlan, make_dataset, write_dataset
+from theodolite.grid.explaining import otsu, score_map
+from theodolite.runs import Run
+from theodolite.stats import roc_auc
+
+RNG = np.random.default_rng(3)
+
+
+def plain_otsu(values):
+    """The best cut, by trying every one."""
+    values = np.sort(values)
+    best, found = -1.0, values[0]
+    for low, high in itertools.pairwise(values):
+        if low < high:
+            cut = (low + high) / 2
+            below, above = values[values < cut], values[values > cut]
+            between = len(below) * len(above) * (below.mean() - above.mean()) ** 2
+            if between > best:
+                best, found = between, cut
+    return found
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_otsu_is_exact(seed):
+    values = np.round(np.random.default_rng(seed).exponential(size=25), 1)
+    assert otsu(values) == pytest.approx(plain_otsu(values))
+
+
+def test_scores_of_a_map_are_those_of_their_definitions():
+    values, mask = RNG.normal(size=25), RNG.random(25) < 0.3
+    found = score_map(values, mask)
+    size = np.abs(values)
+    assert found.rma == pytest.approx(size[mask].sum() / size.sum())
+    assert found.area == pytest.approx(mask.mean())
+    assert found.auc == pytest.approx(roc_auc(size, mask).value)
+    top = np.argsort(-size)[: mask.sum()]
+    assert found.rra == pytest.approx(mask[top].mean())
+    above = size > plain_otsu(size)
+    assert found.iou == pytest.approx((above & mask).sum() / (above | mask).sum())
+
+
+def test_a_uniform_map_scores_its_area_and_the_truth_scores_one():
+    mask = np.arange(25) < 6
+    flat = score_map(np.ones(25), mask)
+    assert (flat.rma, flat.normalised, flat.auc) == pytest.approx((0.24, 0, 0.5))
+    assert flat.rra == pytest.approx(0.24)  # ties share
+    assert flat.iou == 0  # nothing lies above the one value
+    assert flat.iou_paper == pytest.approx(0.24)  # everything reaches it
+    best = score_map(mask * 1.0, mask)
+    assert (best.rma, best.normalised, best.rra, best.auc, best.iou) == (1, 1, 1, 1, 1)
+    assert score_map(np.zeros(25), mask) is None
+
+
+def test_a_heavy_tail_costs_the_pixel_level_its_overlap_and_the_cell_level_nothing():
+    mask = np.zeros((5, 5), bool)
+    mask[0, :2] = True
+    fine = mask.repeat(64, 0).repeat(64, 1)
+    heat = RNG.random((320, 320)) * 0.01 + fine * RNG.random((320, 320)) ** 200 * 50
+    pooled = heat.reshape(5, 64, 5, 64).sum(axis=(1, 3))
+    assert score_map(heat, fine).iou < 0.05
+    assert score_map(pooled, mask).iou == 1
+
+
+def test_maps_and_masks_that_cannot_be_scored_are_refused():
+    with pytest.raises(UsageError, match="16 places cannot be held against a mask of 25"):
+        score_map(np.ones(16), np.ones(25, bool))
+    with pytest.raises(UsageError, match="holds 0 of 25"):
+        score_map(np.ones(25), np.zeros(25, bool))
+
+
+BUCKETS = ("A-F0-D1", "M-F0-D1", "M-F0-D2", "M-F1-D1")
+EXPLAINERS = "alike-removal,removal,pixelshap-shapley,dime,dime-unimodal,interacting-words,oracle,bow-oracle,uniform,multiviz,emap"
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    home = tmp_path_factory.mktemp("explained")
+    for mode in ("pure", "spur"):
+        plan = DatasetPlan(mode, 6, 1, densities=("sparse",), buckets=BUCKETS)
+        write_dataset(make_dataset(plan), home / mode, pictures=False)
+    for name, model, mode in (("p", "pure", "pure"), ("c", "bow", "pure"), ("s", "bow", "spur")):
+        arguments = ["--data", str(home / mode), "--explainers", EXPLAINERS, "--budget", "1500", "--json"]
+        status = main(
+            ["grid", "explain", "--model", f"grid:symbolic-{model}", *arguments, "--out", str(home / name)]
+        )
+        assert status == 0
+    return home
+
+
+@pytest.fixture(scope="module")
+def scored(runs):
+    assert main(["grid", "score", *(str(runs / name) for name in "pcs"), "--json"]) == 0
+    with Run.open(runs / "p") as run:
+        return run.scores()
+
+
+def figure(scored, table, **wanted):
+    (found,) = [c for c in scored["tables"][table] if all(c[key] == value for key, value in wanted.items())]
+    return found
+
+
+def test_the_three_scenarios_are_told(scored):
+    assert [run["scenario"] for run in scored["runs"]] == ["pure", "cross", "spurious"]
+    assert [run["right"] for run in scored["runs"]][::2] == [24, 24]
+    assert scored["runs"][1]["right"] < 24
+
+
+def test_oracles_and_floors_stand_where_they_must(scored):
+    for scenario in ("pure", "cross", "spurious"):
+        oracle = figure(scored, "all", scenario=scenario, explainer="oracle", measure="rma")
+        assert oracle["mean"] == 1
+        uniform = figure(scored, "all", scenario=scenario, explainer="uniform", measure="normalised rma")
+        assert uniform["mean"] == pytest.approx(0, abs=1e-6)
+    row = figure(
+        scored, "buckets", scenario="pure", explainer="uniform", measure="rma", group="M-F0-D2 sparse"
+    )
+    area = figure(
+        scored, "buckets", scenario="pure", explainer="uniform", measure="area", group="M-F0-D2 sparse"
+    )
+    assert row["mean"] == pytest.approx(area["mean"])
+    assert row["n"] == 6
+    assert row["estimate"]["low"] <= row["mean"] <= row["estimate"]["high"]
+
+
+def test_the_passing_explainer_separates_the_models_and_what_reads_no_model_does_not(scored):
+    found = {(s["explainer"], s["figure"]): s for s in scored["separations"]}
+    best = found["alike-removal", "adversarial mass"]
+    assert best["auc"]["value"] == 1
+    assert best["auc"]["low"] > 0.8
+    assert (best["n_pure"], best["left_out"]) == (
+        18,
+        0,
+    )  # the six scenes without a relation are not among them
+    assert found["oracle", "adversarial mass"]["auc"]["value"] == 0.5
+    words = found["pixelshap-shapley", "direction words"]
+    assert words["auc"]["value"] > 0.9
+
+
+def test_what_cannot_be_measured_or_scored_is_counted(scored):
+    costs = {(c["scenario"], c["explainer"]): c for c in scored["costs"]}
+    assert costs["pure", "multiviz"]["not_measured"] == 24
+    assert "paired network" in next(iter(costs["pure", "multiviz"]["reasons"]))
+    assert costs["cross", "removal"]["no_relevance"] > 0
+    assert costs["cross", "alike-removal"]["no_relevance"] == 0
+    assert all(c["calls_most"] <= 1500 for c in costs.values())
+
+
+def test_gain_gap_depth_and_cross_figures_are_there(scored):
+    gains = {(g["scenario"], g["name"], g["explainer"]) for g in scored["gaps"]}
+    assert ("pure", "multimodal gain", "dime") in gains
+    assert ("pure", "form 0 less form 1", "oracle") in gains
+    depth = [d for d in scored["depths"] if d["scalar"] == "interacting words" and not d["is_normalised"]]
+    pure = next(d for d in depth if d["scenario"] == "pure" and d["kind"] == "M-F0")
+    assert pure["means"]["2"] > pure["means"]["1"]
+    cross = next(c for c in scored["crosses"] if c["scenario"] == "pure" and c["bucket"] == "M-F0-D1")
+    assert 0 < cross["figures"]["emap interaction share"] <= 1
+    assert "pid convex synergy" not in cross["figures"]  # six scenes are too few
+
+
+def test_a_run_goes_on_where_it_stopped(runs, capsys):
+    arguments = [
+        "grid",
+        "explain",
+        "--model",
+        "grid:symbolic-pure",
+        "--data",
+        str(runs / "pure"),
+        "--explainers",
+        "removal",
+    ]
+    arguments += ["--out", str(runs / "again"), "--json"]
+    assert main([*arguments, "--limit", "5"]) == 0
+    assert json.loads(capsys.readouterr().out)["finished"] == 5
+    assert main(arguments) == 0
+    assert json.loads(capsys.readouterr().out)["finished"] == 24
+
+
+def test_tables_are_printed_and_wrong_runs_refused(runs, capsys, tmp_path):
+    assert main(["grid", "score", str(runs / "p"), str(runs / "c")]) == 0
+    shown = capsys.readouterr().out
+    for words in ("Table 5", "Table 6", "tell the two models apart", "Additive fallacy", "What it cost"):
+        assert words in shown
+    changed = tmp_path / "data"
+    shutil.copytree(runs / "pure", changed)
+    arguments = ["--data", str(changed), "--explainers", "uniform", "--out", str(tmp_path / "run")]
+    assert main(["grid", "explain", "--model", "grid:symbolic-pure", *arguments]) == 0
+    lines = (changed / "metadata.jsonl").read_text().splitlines()
+    (changed / "metadata.jsonl").write_text("\n".join(lines[::-1]) + "\n")
+    assert main(["grid", "score", str(tmp_path / "run")]) == 2
+    assert "data have changed" in capsys.readouterr().err
+
+
+def test_explainers_are_listed(capsys):
+    assert main(["explainers", "list", "--json"]) == 0
+    listed = {each["name"]: each for each in json.loads(capsys.readouterr().out)}
+    assert listed["dime"]["scope"] == "local"
+    assert listed["emap"]["scope"] == "global"
+    assert listed["oracle"]["needs"] == "the truth"
