@@ -3,6 +3,7 @@
 import math
 from collections import deque
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -315,3 +316,27 @@ def test_held_things_go_with_who_holds_them():
                 x, y, _ = frame.find(held).position_m
                 assert (x, y) == (frame.pose.x_m, frame.pose.y_m)
     assert found
+
+
+@pytest.mark.parametrize("world", ["navigation", "instruction"])
+def test_logged_moves_are_those_of_the_poses(world):
+    """By plain trigonometry: else a world whose turns were mirrored would still agree with itself."""
+    checked = {"turn left": 0, "turn right": 0, "move forward": 0}
+    for episode in made(world):
+        for before, after in pairwise(episode.frames):
+            logged = [
+                a.verb
+                for a in episode.actions
+                if before.time_s <= a.start_s < after.time_s and a.verb in checked
+            ]
+            if after.time_s - before.time_s > 1 or len(logged) != 1:
+                continue
+            turn = (after.pose.heading_deg - before.pose.heading_deg + 180) % 360 - 180
+            heading = math.radians(before.pose.heading_deg)
+            step = (after.pose.x_m - before.pose.x_m, after.pose.y_m - before.pose.y_m)
+            wanted = {"turn left": -90, "turn right": 90, "move forward": 0}[logged[0]]
+            assert turn == pytest.approx(wanted)
+            ahead = 1 if logged[0] == "move forward" else 0
+            assert step == pytest.approx((ahead * math.sin(heading), ahead * math.cos(heading)), abs=1e-6)
+            checked[logged[0]] += 1
+    assert min(checked.values()) > 0

@@ -90,16 +90,30 @@ def draft_instruction(rng: np.random.Generator, split: Split, index: int) -> Ins
     items = [(str(rng.choice(COLOURS[split])), "door", *door)]
     items += [(*look, *cells[int(i)]) for look, i in zip(chosen, order, strict=False)]
     row, column = cells[int(order[N_THINGS])]
-    share = 1.0 if index % 4 == 1 else float(rng.uniform(0.35, 0.9))
-    return InstructionScenario(
+    drafted = InstructionScenario(
         split,
         KINDS[index % 2],
         is_upright,
         tuple(items),
         (row, column, int(rng.integers(4))),
         _mission(rng),
-        round(share, 3),
     )
+    if drafted.kind == "next":
+        return _cut_before(drafted, MOVES[index // 2 % len(MOVES)], rng)
+    return drafted if index % 4 == 1 else replace(drafted, share=round(float(rng.uniform(0.35, 0.9)), 3))
+
+
+def _cut_before(
+    scenario: InstructionScenario, move: str, rng: np.random.Generator
+) -> InstructionScenario | None:
+    """The scenario shown up to where the expert is about to make a move; None if it never does."""
+    states, _, _ = _states(scenario)
+    verb = {"go forward": "move forward", "open the door": "open"}.get(move, move)
+    places = [k for k in range(N_FRAMES, len(states)) if states[k].done[0][0] == verb]
+    if not places:
+        return None
+    shown = places[int(rng.integers(len(places)))]
+    return replace(scenario, share=round((shown - 1) / (len(states) - 1), 4))
 
 
 def _mission(rng: np.random.Generator) -> tuple[tuple[str, int, int], ...]:
