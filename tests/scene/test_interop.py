@@ -14,7 +14,7 @@ from scene_worlds import answered, ask, box_world
 from theodolite.errors import UsageError
 from theodolite.models import open_model
 from theodolite.runs import Run
-from theodolite.scene import Settings, plan_scenes, scripts
+from theodolite.scene import Mode, Settings, plan_scenes, plan_with_graphs, scripts
 from theodolite.scene.interop import (
     read_crisp,
     write_crisp,
@@ -23,7 +23,7 @@ from theodolite.scene.interop import (
     write_lmms_eval,
     write_vlmevalkit,
 )
-from theodolite.scene.scoring import ScoreOptions, Solver, read_results, score_rows
+from theodolite.scene.scoring import ScoreOptions, Solver, noisy_graphs, read_results, score_rows
 
 QUICK = ScoreOptions(n_resamples=100)
 
@@ -205,7 +205,7 @@ def test_the_lmms_eval_folder_does_what_its_tasks_say(world, tmp_path):
         "theodolite_scene_qa_blind", "theodolite_scene_qa_true_graph",
     ]  # fmt: skip
     utils = utils_of(tmp_path)
-    results = {result.item.name: result for result in answered(items, scripts.oracle)}
+    results = {result.item.request.ref: result for result in answered(items, scripts.oracle)}
     for task in tasks:
         config = yaml.load((tmp_path / f"{task}.yaml").read_text(), Loader)  # noqa: S506 - our own file and loader
         lines = Path(config["dataset_kwargs"]["data_files"]["test"]).read_text().splitlines()
@@ -248,7 +248,7 @@ def test_a_log_of_lmms_eval_is_scored_as_the_answers_were(world, tmp_path):
     results = answered(plan_scenes(world, settings), scripts.trusting)
     direct = score_rows(read_results(results, model="replay"), QUICK)
     tasks = write_lmms_eval([result.item for result in results], tmp_path / "tasks")
-    utils, by_name = utils_of(tmp_path / "tasks"), {result.item.name: result for result in results}
+    utils, by_name = utils_of(tmp_path / "tasks"), {result.item.request.ref: result for result in results}
     (tmp_path / "logs").mkdir()
     for task in tasks:
         rows = []
@@ -265,6 +265,56 @@ def test_a_log_of_lmms_eval_is_scored_as_the_answers_were(world, tmp_path):
     again = replayed(world, tmp_path / "logs", settings)
     assert [c.failed for c in again.counts] == [0, 0]
     assert again.table == direct.table
+
+
+def log_of(items, path):
+    """A log of lmms-eval in which every sample says its own id, so that a mix-up shows."""
+    rows = [
+        {
+            "doc_id": number,
+            "input": item.request.text,
+            "resps": [[item.request.ref]],
+            "ref": item.request.ref,
+            "pictures": len(item.request.pictures),
+        }
+        for number, item in enumerate(items)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return open_model(f"replay:{path}")
+
+
+def test_equal_words_about_another_place_are_not_answered_from_a_log(world, tmp_path):
+    items = [i for i in plan_scenes(world, Settings(qa=("base",), graph=())) if i.meta["task"] == "qa"]
+    by_text = {}
+    for item in items:
+        by_text.setdefault(item.request.text, []).append(item)
+    first, second, *_ = next(same for same in by_text.values() if len({i.meta["scene"] for i in same}) > 1)
+    model = log_of([first], tmp_path / "x_samples_y.jsonl")
+    told, unknown = model.generate([first.request, second.request])
+    assert told.text == first.request.ref
+    assert unknown.status == "failed"
+    assert log_of([first], tmp_path / "x_samples_y.jsonl").generate([second.request])[0].status == "failed"
+
+
+def test_a_log_answers_only_about_the_graph_budget_and_picture_it_was_asked_with(world, tmp_path):
+    stars = {scene.id: scene.star() for scene in world.scenes.values()}
+
+    def asked(level, mode=None, setting="noisy graph", seed=0):
+        graphs = noisy_graphs(stars, level, seed=seed)
+        return next(iter(plan_with_graphs(world, graphs, setting=setting, mode=mode, noise=0.5)))
+
+    recorded = asked(0.5)
+    model = log_of([recorded], tmp_path / "x_samples_y.jsonl")
+    others = [
+        asked(0.5, seed=1),
+        asked(0.1),
+        asked(0.5, Mode("thinking", 64)),
+        asked(0.5, setting="predicted graph"),
+    ]
+    assert [r.status for r in model.generate([i.request for i in others])] == ["failed"] * len(others)
+    assert model.generate([recorded.request])[0].text == recorded.request.ref
+    log = log_of([asked(0.5, Mode("thinking", 64))], tmp_path / "x_samples_z.jsonl")
+    assert log.generate([asked(0.5, Mode("thinking", 65)).request])[0].status == "failed"
 
 
 def test_an_inspect_log_holds_the_run_and_is_scored_as_it_was(world, run_folder, tmp_path):

@@ -1,6 +1,7 @@
 """``scene make``, ``build``, ``ask`` and ``run``, as a user types them."""
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -10,9 +11,9 @@ from collections import Counter
 import pytest
 
 from theodolite.cli import main
-from theodolite.errors import TheodoliteError
+from theodolite.errors import TheodoliteError, UsageError
 from theodolite.runs import Run
-from theodolite.scene import read_data
+from theodolite.scene import Settings, read_data
 
 
 @pytest.fixture(scope="module")
@@ -230,3 +231,57 @@ def test_a_tiny_checkpoint_answers_end_to_end(data_folder, tmp_path, tiny_llava,
         == 0
     )
     assert said(capsys)["answered"] > 0
+
+
+def test_asked_alone_the_own_graph_is_still_counted_where_it_is_missing(data_folder, tmp_path, capsys):
+    run = tmp_path / "run"
+    words = ["scene", "run", "--data", str(data_folder), "--model", "scripted:scene-rambler"]
+    assert main([*words, "--settings", "predicted-graph", "--out", str(run), "--json"]) == 0
+    capsys.readouterr()
+    assert main(["scene", "score", str(run), "--json"]) == 0
+    counts = {row["setting"]: row for row in said(capsys)["counts"]}
+    assert counts["predicted graph"]["without_graph"] == len(read_data(data_folder).questions)
+    with pytest.raises(UsageError, match="needs the setting 'base'"):
+        Settings(qa=("predicted graph",))
+
+
+def test_ask_reads_its_settings_even_where_no_prompt_is_shown(data_folder, capsys):
+    assert main(["scene", "ask", str(data_folder), "--settings", "foo"]) == 2
+    assert "--settings takes all" in capsys.readouterr().err
+    assert (
+        main(["scene", "ask", str(data_folder), "--settings", "noisy-graph", "--limit", "2", "--json"]) == 0
+    )
+    items = said(capsys)["items"]
+    assert len(items) == 2
+    assert all("/noisy graph/" in item["name"] and '"edges"' in item["prompt"] for item in items)
+    assert (
+        main(["scene", "ask", str(data_folder), "--settings", "predicted-graph", "--limit", "1", "--prompts"])
+        == 0
+    )
+    assert "no model has given one yet" in capsys.readouterr().err
+
+
+def test_the_solvers_figures_have_intervals(data_folder, tmp_path, capsys):
+    assert main(["scene", "solver", str(data_folder)]) == 0
+    shown = capsys.readouterr().out
+    macros = [line for line in shown.splitlines() if line.startswith("macro")]
+    assert "solver geometric" in shown
+    assert "solver upstream" in shown
+    assert [line.count("[") for line in macros] == [3, 3]
+    empty = tmp_path / "empty"
+    shutil.copytree(data_folder, empty)
+    (empty / "questions.jsonl").write_text("")
+    assert main(["scene", "solver", str(empty)]) == 2
+    assert "no question" in capsys.readouterr().err
+
+
+def test_runs_beside_need_figures_and_nothing_is_a_table_without_rows(data_folder, tmp_path, capsys):
+    run = str(tmp_path / "run")
+    words = ["scene", "run", "--data", str(data_folder), "--model", "scripted:scene-oracle", "--out", run]
+    assert main([*words, "--settings", "base,graphs"]) == 0
+    assert main(["scene", "score", run, "--beside", run]) == 2
+    assert "--figures" in capsys.readouterr().err
+    assert main(["scene", "score", run, "--details"]) == 0
+    shown = capsys.readouterr().out
+    assert "in the graphs" not in shown
+    assert "pending" in shown

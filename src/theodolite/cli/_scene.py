@@ -30,7 +30,6 @@ from theodolite.scene import (
     SceneData,
     Settings,
     make_data,
-    plan_scenes,
     read_data,
     run_items,
 )
@@ -48,8 +47,9 @@ SettingNames = Annotated[
     typer.Option(
         "--settings",
         metavar="LIST",
-        help="all, or some of: base, blind, predicted-graph, true-graph, true-graph-alone, noisy-graph, graphs "
-        "(the model's own graphs, with and without the picture).",
+        help="all (without noisy-graph, which asks every question once for each level of noise), or some of: base, blind, "
+        "predicted-graph, true-graph, true-graph-alone, noisy-graph, graphs (the model's own graphs, with and without the "
+        "picture).",
     ),
 ]
 ModeOption = Annotated[
@@ -178,12 +178,11 @@ def ask(  # noqa: PLR0913, PLR0917 - one parameter per option
 ) -> None:
     """Show the questions of a data set, and what a model is told. No model is called."""
     data = _only(read_data(folder), scene=scene)
+    chosen = _settings(settings, mode, budget)
     if figure is not None:
         note(f"drew {question_distribution(data.questions, title='What is asked').save(figure)}")
     if prompts or json:
-        items = [
-            item for item, _ in zip(_first_items(data, settings, mode, budget), range(limit), strict=False)
-        ]
+        items = [item for item, _ in zip(_first_items(data, chosen), range(limit), strict=False)]
         shown = [
             {
                 "name": i.name,
@@ -226,14 +225,16 @@ def _pictures(item: Item) -> str:
     return paths[0] if paths else "no picture"
 
 
-def _first_items(data: SceneData, settings: str, mode: str, budget: int) -> Iterator[Item]:
-    chosen = _settings(settings, mode, budget)
+def _first_items(data: SceneData, chosen: Settings) -> Iterator[Item]:
+    """What can be shown without a model: all but the questions that need its graphs; those with noisy graphs last."""
+    if "predicted graph" in chosen.qa:
+        note("questions with the model's own graph are not shown: no model has given one yet")
     has_pictures = all(scene.marked for scene in data.scenes.values())
     if not has_pictures:
         note("this data set has no pictures: only what is asked without one is shown")
         blind = tuple(s for s in chosen.qa if s in {"blind", "true graph alone"})
         chosen = Settings(qa=blind or ("blind",), graph=("blind",), mode=chosen.mode)
-    return plan_scenes(data, chosen)
+    return run_items(data, chosen, ())
 
 
 @app.command("run")
@@ -302,7 +303,7 @@ def _only(data: SceneData, *, scene: str = "", limit: int | None = None) -> Scen
 
 
 def _settings(text: str, mode: str, budget: int) -> Settings:
-    """From words with hyphens. Graphs are asked for where they are needed."""
+    """From words with hyphens. Graphs and base questions are asked for where they are needed."""
     how = Mode(cast("ModeName", mode.replace("-", " ")), budget)
     if text == "all":
         return Settings(mode=how)
@@ -311,6 +312,7 @@ def _settings(text: str, mode: str, budget: int) -> Settings:
     if unknown or not words:
         known = ", ".join(s.replace(" ", "-") for s in QA_SETTINGS)
         raise UsageError(f"--settings takes all, or some of {known} and graphs, not {text!r}")
+    words += ["base"] if "predicted graph" in words else []
     qa = tuple(setting for setting in QA_SETTINGS if setting in words)
     needs_graphs = "graphs" in words or "predicted graph" in qa
     graph: tuple[str, ...] = ("base", "blind") if "graphs" in words else ("base",) if needs_graphs else ()

@@ -72,6 +72,8 @@ def score(  # noqa: PLR0913, PLR0917 - one parameter per option
     """Score a run from its stored answers: Tables 1 and 2, the confusion matrix, the interventions, the signatures."""
     options = options_of(solver, mra, seed)
     mode = mode.replace("-", " ") if mode is not None else None
+    if beside and figures is None:
+        raise UsageError("--beside draws other runs into the figures: name a folder for them with --figures")
     with Run.open(run, writable=True) as opened:
         result = score_scenes(opened, options, mode=mode)
         if figures is not None:
@@ -223,6 +225,8 @@ def solver(
 ) -> None:
     """Answer every question from the true graph: the ceiling of derived QA and of self-consistency, for both solvers."""
     found = read_data(data)
+    if not found.questions:
+        raise UsageError(f"{data} holds no question, so there is nothing to solve")
     options = options_of("geometric", mra, seed)
     ceilings = solver_ceilings(found.scenes, found.questions, comparison=options.comparison, seed=seed)
     if json:
@@ -232,21 +236,21 @@ def solver(
 
 
 def _show_ceilings(ceilings: tuple[Ceiling, ...]) -> None:
-    groups = list(dict.fromkeys(group for ceiling in ceilings for group in ceiling.groups))
-    print_table(
-        ["true graph, solved", *(f"{c.solver}, {c.domain or 'all'}" for c in ceilings)],
-        [
-            *([group, *(_short(c.groups.get(group)) for c in ceilings)] for group in groups),
-            ["macro", *(_short(c.macro) for c in ceilings)],
-            ["questions without an answer", *(str(sum(c.failed.values())) for c in ceilings)],
-            ["impossible triangles", *(f"{c.broken_triangles} of {c.triangles}" for c in ceilings)],
-        ],
-    )
+    """A table for each solver, so that every figure has room for its interval."""
+    for name in dict.fromkeys(ceiling.solver for ceiling in ceilings):
+        part = [ceiling for ceiling in ceilings if ceiling.solver == name]
+        groups = list(dict.fromkeys(group for ceiling in part for group in ceiling.groups))
+        print_table(
+            ["true graph, solved", *(c.domain or "overall" for c in part)],
+            [
+                *([group, *(percent(c.groups.get(group)) for c in part)] for group in groups),
+                ["macro", *(percent(c.macro) for c in part)],
+                ["questions without an answer", *(str(sum(c.failed.values())) for c in part)],
+                ["impossible triangles", *(f"{c.broken_triangles} of {c.triangles}" for c in part)],
+            ],
+            title=f"solver {name}",
+        )
 
 
 def _points(estimate: Estimate | None) -> str:
     return points(estimate) if estimate is not None else "–"
-
-
-def _short(estimate: Estimate | None) -> str:
-    return "–" if estimate is None else f"{100 * estimate.value:.1f} %"

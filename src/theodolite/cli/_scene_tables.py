@@ -20,6 +20,7 @@ def show_graphs(result: SceneScore) -> None:
             "impossible triangles",
             "refused",
             "failed",
+            "pending",
         ],
         [
             [
@@ -30,7 +31,8 @@ def show_graphs(result: SceneScore) -> None:
                 percent(figures.complete),
                 percent(figures.contradicts_itself),
                 str(figures.refused),
-                str(figures.failed + figures.pending),
+                str(figures.failed),
+                str(figures.pending),
             ]
             for figures in result.graphs
         ],
@@ -74,10 +76,11 @@ def show_details(result: SceneScore) -> None:
         ],
     )
     troubles = sorted({kind for figures in result.graphs for kind in figures.troubles})
-    print_table(
-        ["in the graphs", *(figures.setting for figures in result.graphs)],
-        [[kind, *(str(figures.troubles.get(kind, 0)) for figures in result.graphs)] for kind in troubles],
-    )
+    if troubles:
+        print_table(
+            ["in the graphs", *(figures.setting for figures in result.graphs)],
+            [[kind, *(str(figures.troubles.get(kind, 0)) for figures in result.graphs)] for kind in troubles],
+        )
     if result.failed_derivations:
         print_table(
             ["no answer from its own graph", "questions"],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from theodolite.errors import UsageError
 from theodolite.scene._files import SceneData, question_to_json
@@ -41,6 +41,11 @@ class Settings:
             raise UsageError(f"settings are some of {', '.join(QA_SETTINGS)}, not {wrong or 'none'}")
         if "predicted graph" in self.qa and "base" not in self.graph:
             raise UsageError("the setting 'predicted graph' needs the model's own graphs: ask for graphs too")
+        if "predicted graph" in self.qa and "base" not in self.qa:
+            raise UsageError(
+                "the setting 'predicted graph' needs the setting 'base': a question that cannot be asked for want of a graph is "
+                "counted by what was asked there"
+            )
 
 
 def plan_scenes(data: SceneData, settings: Settings | None = None) -> Iterator[Item]:
@@ -144,12 +149,17 @@ def _graph_item(
 def _item(
     name: str, content: Sequence[str | Picture], meta: Mapping[str, Json], *, gold: str, max_tokens: int
 ) -> Item:
+    """An item whose request a log finds again by its own content alone.
+
+    The same words are asked of many pictures, and the same question with many graphs: so no record is found by its words, and
+    the id that an exported task and its log carry ends in a hash of all that the model sees.
+    """
     hint = {
         "gold": gold,
         **{key: meta[key] for key in ("task", "setting", "scene", "question") if key in meta},
     }
-    request = Request((Message.user(*content),), max_tokens=max_tokens, ref=name, hint=hint)
-    return Item(name, request, meta=meta)
+    request = Request((Message.user(*content),), max_tokens=max_tokens, recall="id", hint=hint)
+    return Item(name, replace(request, ref=f"{name}#{request.digest[:12]}"), meta=meta)
 
 
 def _needed_picture(data: SceneData, scene: SceneGraph, settings: Settings) -> Picture | None:

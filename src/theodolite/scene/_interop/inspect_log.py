@@ -144,7 +144,7 @@ def _sample(result: Result, context: _Context) -> dict[str, Any]:
         if key in item.meta
     }
     sample: dict[str, Any] = {
-        "id": item.name,
+        "id": item.request.ref,
         "epoch": 1,
         "input": [asked],
         "target": str(item.request.hint.get("gold", "")),

@@ -161,7 +161,7 @@ def _documents(items: Iterable[Item], folder: Path) -> Iterator[dict[str, Any]]:
                 target.write_bytes(picture.read())
             names.append(str(name))
         document: dict[str, Any] = {
-            "id": item.name,
+            "id": item.request.ref,
             "scene": meta["scene"],
             "domain": meta["domain"],
             "pictures": names,

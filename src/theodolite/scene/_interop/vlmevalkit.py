@@ -56,7 +56,7 @@ def _row(item: Item) -> tuple[str, dict[str, Any]]:
     """Whole prompts as questions: VLMEvalKit's own wording of options is added to choices, so those hold theirs apart."""
     shared: dict[str, Any] = {
         "image": base64.b64encode(item.request.pictures[0].read()).decode(),
-        "id": item.name,
+        "id": item.request.ref,
     }
     if item.meta["task"] == "graph":
         return "SGC", shared | {
