@@ -164,6 +164,8 @@ def test_edits_keep_what_they_should(world):
             assert pixels[0] != pixels[1]
             assert [f.objects for f in new.frames] != [f.objects for f in old.frames]
         if new.edit.family == "visibility":
+            assert new.edit.edited
+            assert set(new.edit.edited) <= {t.id for t in old.frames[0].objects}
             seen = [
                 sum(t.is_visible for f in e.frames for t in f.objects if t.category != "screen")
                 for e in (old, new)

@@ -91,7 +91,8 @@ def _edited(episode: Episode, family: Family, magnitude: float, seed: int) -> It
         changed = changed_things(episode, made)
         if bool(changed) == (family == "irrelevant"):
             continue
-        edited = (touched,) if touched else changed
+        there = {t.id for frame in episode.frames for t in frame.objects}
+        edited = (touched,) if touched else tuple(name for name in changed if name in there)
         note = _NOTES[family].format(", ".join(edited) or "nothing", reached)
         edit = Edit(episode.id, family, round(reached, 4), edited, note)
         new_episode = replace(made, edit=edit, cluster=episode.unit)
