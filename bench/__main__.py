@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Callable, Iterator
 
-from bench import client, compass_projection, grid_make, memory, scene_make, scene_score, store
+from bench import client, compass_projection, grid_explain, grid_make, memory, scene_make, scene_score, store
 from bench.figure import Figure
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
@@ -12,6 +12,7 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
     "client": client.run,
     "compass": compass_projection.run,
     "grid": grid_make.run,
+    "grid-explain": grid_explain.run,
     "scene": scene_make.run,
     "scene-score": scene_score.run,
 }

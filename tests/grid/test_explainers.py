@@ -123,7 +123,10 @@ def pair_game(n_cells, n_words, budget=None):
     return game, pairs[:n_cells, n_cells:]
 
 
-@pytest.mark.parametrize(("budget", "method", "least"), [(4000, "KernelSHAP-IQ", 0.97), (300, "ridge", 0.35)])
+@pytest.mark.parametrize(
+    ("budget", "method", "least"),
+    [(4000, "KernelSHAP-IQ", 0.97), (700, "paired", 0.999), (200, "paired", 0.3)],
+)
 def test_regression_finds_the_interactions_of_a_game_of_pairs_within_its_budget(budget, method, least):
     game, truth = pair_game(14, 8, budget=budget)
     found = cross_interactions(game, seed=0)

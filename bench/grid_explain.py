@@ -1,0 +1,98 @@
+"""What explaining costs: model calls at equal error, and the whole evaluation on the processor.
+
+MultiSHAP's interactions by regression against sampling pair by pair, on games whose interactions are known: sums of unanimity
+games of one to three players, and a symbolic twin's own game. The bars, 10 times fewer calls at 15 players and 5 at 35, are held
+against the first; the second is shown.
+"""
+
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import numpy as np
+
+from bench.figure import Figure
+from theodolite.grid import generate
+from theodolite.grid.data import DatasetPlan, make_dataset, write_dataset
+from theodolite.grid.explainers import (
+    Game,
+    cross_interactions,
+    find_explainers,
+    make_case,
+    open_reader,
+    sampled_interactions,
+)
+from theodolite.grid.explaining import ExplainMeasurer, ExplainPlan, plan_explanations
+
+BUDGETS = tuple(round(100 * 1.25**step) for step in range(24))
+CALLS, SAMPLES, MINUTES = 200, 5, 10
+
+
+def run() -> Iterator[Figure]:
+    for n_cells, n_words, draws, bar in ((10, 5, 128, 10), (25, 10, 32, 5)):
+        make, truth = _known_game(n_cells, n_words)
+        yield Figure(
+            f"times fewer calls than pair by pair, {n_cells + n_words} players",
+            _ratio(make, truth, draws),
+            "×",
+            at_least=bar,
+        )
+    case = make_case(open_reader("grid:symbolic-pure"), generate("M-F0-D2", 1, density="sparse", seed=5), 0)
+    truth = cross_interactions(case.game.with_budget(None), seed=0).values
+    yield Figure(
+        "the same in a symbolic twin's game, 15 players", _ratio(case.game.with_budget, truth, 32), "×"
+    )
+    yield from _evaluation()
+
+
+def _known_game(n_cells: int, n_words: int) -> tuple[Callable[[int | None], Game], np.ndarray]:
+    """A sum of unanimity games and its Shapley interactions: c/(t−1) for each pair inside a game of t players."""
+    rng, n = np.random.default_rng(0), n_cells + n_words
+    sets = [rng.choice(n, size=rng.integers(1, 4), replace=False) for _ in range(4 * n)]
+    weights = rng.normal(size=len(sets))
+    truth, members = np.zeros((n, n)), np.zeros((len(sets), n))
+    for place, (inside, weight) in enumerate(zip(sets, weights, strict=True)):
+        members[place, inside] = 1
+        if len(inside) > 1:
+            truth[np.ix_(inside, inside)] += weight / (len(inside) - 1)
+
+    def value(cells: np.ndarray, words: np.ndarray) -> np.ndarray:
+        shown = np.concatenate([cells, words], axis=1) * 1.0
+        return np.asarray((shown @ members.T >= members.sum(axis=1)) @ weights)
+
+    def make(budget: int | None) -> Game:
+        players = {"cells": list(range(n_cells)), "words": list(range(n_words))}
+        return Game(value, **players, shape=(n_cells, n_words), budget=budget)
+
+    return make, truth[:n_cells, n_cells:]
+
+
+def _ratio(make: Callable[[int | None], Game], truth: np.ndarray, draws: int) -> float:
+    """Calls of the pairwise sampler over calls of the regression that first reaches its error, means of three seeds."""
+
+    def error(found: np.ndarray) -> float:
+        return float(((found - truth) ** 2).mean())
+
+    wanted = np.mean([error(sampled_interactions(make(None), seed=s, draws=draws).values) for s in range(3)])
+    for budget in BUDGETS:
+        if np.mean([error(cross_interactions(make(budget), seed=s).values) for s in range(3)]) <= wanted:
+            return 4 * draws * truth.size / budget
+    return 0.0
+
+
+def _evaluation() -> Iterator[Figure]:
+    """Every local explainer on one scene of each bucket, and from that the whole: 3 scenarios, 5 samples, 38 buckets."""
+    with tempfile.TemporaryDirectory() as folder:
+        write_dataset(make_dataset(DatasetPlan("pure", 1, 0)), Path(folder) / "data", pictures=False)
+        names = tuple(each.name for each in find_explainers(["all"]))
+        plan = ExplainPlan(str(Path(folder) / "data"), names, CALLS, pool=SAMPLES)
+        measurer = ExplainMeasurer(open_reader("grid:pure"), plan)
+        items = list(plan_explanations(plan))
+        started = time.perf_counter()
+        records = measurer.measure(items)
+        seconds = time.perf_counter() - started
+    yield Figure("seconds for all explainers on one scene of each bucket, 200 calls a scene", seconds, "s")
+    yield Figure("items measured", float(len(records)), "")
+    whole = seconds * 3 * SAMPLES / 2 / 60
+    yield Figure("so the whole on two cores, 5 samples and 3 scenarios", whole, "min", at_most=MINUTES)
