@@ -1,7 +1,11 @@
 """Figures of scene scores: what is drawn is what was scored."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.text import Text
 from scene_worlds import asked, box_world
 
 from theodolite.errors import UsageError
@@ -72,6 +76,67 @@ def test_a_map_shows_every_object_where_the_graph_has_it(world):
         marks = {text.get_text() for text in axes.texts if text.get_text().isdigit()}
         assert marks == {str(thing.id) for thing in scene.objects}
     assert len(graphs_from_above(GraphView(scene, predicted)).figure.axes) == 2
+
+
+def extents(figure, artists):
+    renderer = figure.canvas.get_renderer()
+    return [artist.get_window_extent(renderer) for artist in artists]
+
+
+def cut_off(drawing):
+    """The words that do not lie wholly within the picture."""
+    figure = drawing.figure
+    FigureCanvasAgg(figure).draw()
+    unseen = {
+        label
+        for axes in figure.axes
+        for axis in (axes.xaxis, axes.yaxis)
+        for tick in [*axis.get_major_ticks(), *axis.get_minor_ticks()]
+        for label in (tick.label1, tick.label2)
+        if axis.axes.name != "polar"
+        and (
+            not axis.axes.axison
+            or not min(axis.get_view_interval()) <= tick.get_loc() <= max(axis.get_view_interval())
+        )
+    }
+    words = [t for t in figure.findobj(Text) if t.get_visible() and t.get_text().strip() and t not in unseen]
+    inside = figure.bbox.padded(1)
+    return [
+        word.get_text()
+        for word, box in zip(words, extents(figure, words), strict=True)
+        if not (inside.x0 <= box.x0 and box.x1 <= inside.x1 and inside.y0 <= box.y0 and box.y1 <= inside.y1)
+    ]
+
+
+LONG = "openai:Qwen2.5-VL-72B-Instruct"
+
+
+def test_no_word_is_cut_off_however_long_a_models_name_is(scores, world):
+    long = {f"{LONG}-{i}": score for i, score in enumerate([*scores.values(), *scores.values()])}
+    threshold = scores["one"].threshold
+    scene = max(world.scenes.values(), key=lambda s: len(s.objects))
+    predicted = noisy_graph(scene.star(), 0.6, np.random.default_rng(0))
+    pixels = np.full((675, 1200, 3), 120, np.uint8)
+    drawings = {
+        "radar": radar(long, title="QA by group"),
+        "sgc": qa_against(long, "sgc", title="t"),
+        "consistency": qa_against(long, "consistency", title="t"),
+        "bars": intervention_bars(long, title="t"),
+        "threshold": threshold_curve(threshold, title=f"How good must a graph be to help?\n{LONG}"),
+        "map": graphs_from_above(GraphView(scene, predicted, pixels), title="one line\nand another"),
+    }
+    assert {name: cut_off(drawing) for name, drawing in drawings.items()} == {name: [] for name in drawings}
+
+
+@pytest.mark.parametrize("what", ["sgc", "consistency"])
+def test_no_name_stands_on_another(scores, what):
+    alike = {f"scripted:scene-{i}": scores["one"] for i in range(4)}
+    figure = qa_against(alike, what, title="t").figure
+    FigureCanvasAgg(figure).draw()
+    boxes = extents(figure, [t for t in figure.axes[0].texts if t.get_text().startswith("scripted")])
+    assert len(boxes) == 4
+    assert not [(a, b) for a, b in combinations(boxes, 2) if a.overlaps(b)]
+    assert all(box.y1 <= figure.axes[0].bbox.y1 for box in boxes)
 
 
 def test_nothing_to_draw_is_refused(world):

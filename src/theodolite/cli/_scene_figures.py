@@ -34,7 +34,7 @@ def draw_scores(scores: Mapping[str, SceneScore], folder: Path) -> list[Path]:
         drawings["interventions"] = intervention_bars(scores, title="What a graph in the prompt changes")
     for i, (name, score) in enumerate(scores.items()):
         if score.threshold is not None:
-            title = f"How good must a graph be to help {name}?"
+            title = f"How good must a graph be to help?\n{name}"
             drawings[f"threshold_{i + 1}"] = threshold_curve(score.threshold, score.table[0].qa, title=title)
     return [drawing.save(folder / f"{name}.png") for name, drawing in drawings.items()]
 

@@ -28,6 +28,9 @@ _SHORT = {
     "rank by distance": "by distance",
 }
 
+_ROOM_PER_LETTER = 0.0118
+"""The share of the inner ring that a letter takes, written along it."""
+
 
 def question_distribution(questions: Sequence[Question], *, title: str = "") -> Drawing:
     """What is asked (the paper's Figure 3): competencies inside, kinds of question round them; beside it the nine groups by
@@ -105,6 +108,9 @@ def _middles(sizes: Sequence[int]) -> list[float]:
 
 def _inner_labels(axes: Axes, names: Sequence[str], sizes: Sequence[int]) -> None:
     for name, size, angle in zip(names, sizes, _middles(sizes), strict=True):
+        if size / sum(sizes) < _ROOM_PER_LETTER * len(name):  # too narrow to write along it: write across
+            _across(axes, f"{name} {size:,}", angle)
+            continue
         x, y = 0.55 * np.sin(angle), 0.55 * np.cos(angle)
         turn = -np.degrees(angle)
         turn = turn + 180 if np.cos(angle) < 0 else turn
@@ -121,6 +127,25 @@ def _inner_labels(axes: Axes, names: Sequence[str], sizes: Sequence[int]) -> Non
             fontweight="bold",
             linespacing=1.2,
         )
+
+
+def _across(axes: Axes, text: str, angle: float) -> None:
+    """A label from the inner rim to the outer, small enough for the ring."""
+    is_right = np.sin(angle) >= 0
+    turn = 90 - np.degrees(angle)
+    axes.text(
+        0.55 * np.sin(angle),
+        0.55 * np.cos(angle),
+        text.replace(" ", "\n"),
+        ha="center",
+        va="center",
+        rotation=turn if is_right else turn + 180,
+        rotation_mode="anchor",
+        color=GROUND,
+        fontsize=min(7.6, 70 / max(map(len, text.split()))),
+        fontweight="bold",
+        linespacing=1.2,
+    )
 
 
 def _outer_labels(axes: Axes, kinds: Sequence[str], sizes: Sequence[int]) -> None:

@@ -28,6 +28,9 @@ from theodolite.types import Pixels
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_BELOW = 0.1
+"""The room under the camera, as a share of the depth: a line of words fits there."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GraphView:
@@ -61,10 +64,10 @@ def graphs_from_above(view: GraphView, *, title: str = "") -> Drawing:
     span = _span(scene, true, layout)
     with styled():
         high = 4.0
-        widths = [high * 2 * span[0] / (1.06 * span[1])] * 2
+        widths = [high * 2 * span[0] / ((1 + _BELOW) * span[1])] * 2
         if view.pixels is not None:
             widths.insert(0, high * view.pixels.shape[1] / view.pixels.shape[0])
-        figure = new_figure(sum(widths) + 0.35 * len(widths), high + 0.75)
+        figure = new_figure(sum(widths) + 0.35 * len(widths), high + 0.8)
         panels = list(figure.subplots(1, len(widths), width_ratios=widths))
         if view.pixels is not None:
             show_picture(panels[0], view.pixels)
@@ -79,10 +82,9 @@ def graphs_from_above(view: GraphView, *, title: str = "") -> Drawing:
         notes = [f"SGC {100 * score.sgc:.0f} %"]
         notes += [f"{n_broken} of {n} triangles impossible"] if n_broken else []
         notes += [f"{lost} without a place"] if lost else []
-        panels[-1].set_title("the model's graph, from above")
-        panels[-1].annotate(
-            ", ".join(notes), (0.02, 0.985), xycoords="axes fraction", va="top", fontsize=8.5, color=QUIET
-        )
+        panels[-1].set_title("the model's (grey: true)")
+        for panel, below in ((panels[-2], "▲ the camera"), (panels[-1], ", ".join(notes))):
+            panel.annotate(below, (0.02, 0.012), xycoords="axes fraction", fontsize=8, color=QUIET, zorder=6)
         figure.suptitle(title, x=0.01, ha="left", weight="bold", fontsize=10.5)
     return Drawing(figure)
 
@@ -145,7 +147,7 @@ def _map(axes: Axes, span: tuple[float, float]) -> None:
         )
     axes.plot([0], [0], marker="^", color=INK, markersize=8, zorder=4)
     axes.set_xlim(-side, side)
-    axes.set_ylim(-0.06 * far, far)
+    axes.set_ylim(-_BELOW * far, far)
     axes.set_aspect("equal")
     axes.set_xticks([])
     axes.set_yticks([])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 import numpy as np
 
 from theodolite.errors import UsageError
-from theodolite.report._style import FAINT, INK, LAYOUT, QUIET, SERIES, Drawing, new_figure, styled
+from theodolite.report._style import FAINT, INK, LAYOUT, QUIET, SERIES, Drawing, new_figure, outline, styled
 from theodolite.scene.scoring import DomainScore, SceneScore, SettingFigures, Threshold
 from theodolite.stats import Estimate
 
@@ -40,9 +40,12 @@ def radar(scores: Mapping[str, SceneScore], *, title: str = "") -> Drawing:
     names = [f"{group.competency}\n{_SHORT[group.form]}" for group in first.groups]
     angles = np.linspace(0, 2 * np.pi, len(names), endpoint=False)
     with styled():
-        figure = new_figure(8.2, 5.4)
+        wide = 5.6 + max(
+            2.2, 0.75 + 0.088 * max(len(name) for name in scores)
+        )  # the names in the legend must fit
+        figure = new_figure(wide, 5.4)
         figure.set_layout_engine("none")
-        axes = cast("PolarAxes", figure.add_axes((0.13, 0.1, 0.56, 0.74), projection="polar"))
+        axes = cast("PolarAxes", figure.add_axes((1.05 / wide, 0.1, 4.6 / wide, 0.74), projection="polar"))
         axes.set_theta_offset(np.pi / 2)
         axes.set_theta_direction(-1)
         prior = [group.prior.value if group.prior is not None else 0.0 for group in first.groups]
@@ -101,16 +104,15 @@ def qa_against(
                           xycoords=("data", "axes fraction"))  # fmt: skip
         if what == "consistency":
             axes.plot([0, 1], [0, 1], color=FAINT, linewidth=1, zorder=0)
-        left_out = []
+        left_out, places = [], []
         for (name, row), colour in zip(rows.items(), _colours(len(rows)), strict=True):
             across = row.graphs.sgc if what == "sgc" and row.graphs is not None else row.consistency
             if across is None or row.qa is None:
                 left_out.append(name)
                 continue
             _cross(axes, across, row.qa, colour)
-            is_right = across.value > 0.75
-            axes.annotate(name, (across.value, row.qa.value), (-9 if is_right else 9, 7), color=colour, weight="bold",
-                          textcoords="offset points", ha="right" if is_right else "left", va="bottom", fontsize=8.5)  # fmt: skip
+            places.append((name, across.value, row.qa.value, colour))
+        _name_points(axes, places)
         axes.set_xlim(0, 1.02)
         axes.set_ylim(0, 1.04)
         axes.set_xlabel(
@@ -145,7 +147,7 @@ def intervention_bars(scores: Mapping[str, SceneScore], *, title: str = "") -> D
             "no run has an intervention to draw; run with the settings 'predicted graph' and 'true graph'"
         )
     with styled():
-        figure = new_figure(max(5.0, 1.6 + 2.6 * len(scores)), 4.3)
+        figure = new_figure(max(5.0, 1.2 + 3.1 * len(scores)), 4.3)
         axes = figure.add_subplot()
         width, ticks, labels = 0.8 / len(settings), [], []
         for place, (name, score) in enumerate(scores.items()):
@@ -157,7 +159,7 @@ def intervention_bars(scores: Mapping[str, SceneScore], *, title: str = "") -> D
                 _bar(axes, x, width * 0.86, score, setting, share)
             axes.annotate(name, (place, 1.0), ha="center", va="bottom", weight="bold", annotation_clip=False,
                           xycoords=("data", "axes fraction"))  # fmt: skip
-        axes.set_xticks(ticks, labels, fontsize=7.5, rotation=0 if len(scores) < 3 else 90)
+        axes.set_xticks(ticks, labels, fontsize=7.5)
         axes.tick_params(axis="x", length=0)
         axes.set_ylim(0, 1.1)
         axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
@@ -241,6 +243,28 @@ def _cross(axes: Axes, across: Estimate, up: Estimate, colour: str) -> None:
     axes.plot([across.low, across.high], [up.value, up.value], color=colour, linewidth=1.3, alpha=0.7)
     axes.plot([across.value, across.value], [up.low, up.high], color=colour, linewidth=1.3, alpha=0.7)
     axes.plot([across.value], [up.value], "o", color=colour, markersize=6, zorder=4)
+
+
+_NAME_HIGH, _LETTER_WIDE = 0.055, 0.0185
+"""Of a name beside a point, in shares of the axes: its height, and the width of a letter."""
+
+
+def _name_points(axes: Axes, places: Sequence[tuple[str, float, float, str]]) -> None:
+    """A name at every point, below it where it is high up, moved down until it covers no other."""
+    taken: list[tuple[float, float, float]] = []
+    for name, x, y, colour in sorted(places, key=lambda place: (-place[2], place[1])):
+        is_right = x > 0.5
+        wide = _LETTER_WIDE * len(name)
+        left = x - 0.02 - wide if is_right else x + 0.02
+        high = y - 0.045 if y > 0.5 else y + 0.045
+        while any(
+            left < other + width and other < left + wide and abs(high - up) < _NAME_HIGH
+            for other, width, up in taken
+        ):
+            high += -_NAME_HIGH if y > 0.5 else _NAME_HIGH
+        taken.append((left, wide, high))
+        axes.text(x - 0.02 if is_right else x + 0.02, high, name, color=colour, weight="bold", fontsize=8.5,
+                  ha="right" if is_right else "left", va="center", path_effects=outline(2.2), zorder=5)  # fmt: skip
 
 
 def _row(score: SceneScore, domain: str | None) -> DomainScore:
