@@ -207,3 +207,28 @@ def test_explainers_are_listed(capsys):
     assert listed["dime"]["scope"] == "local"
     assert listed["emap"]["scope"] == "global"
     assert listed["oracle"]["needs"] == "the truth"
+
+
+def test_too_few_maps_give_means_and_no_interval(runs, tmp_path, capsys):
+    for name, model in (("p", "pure"), ("c", "bow")):
+        arguments = ["--data", str(runs / "pure"), "--explainers", "alike-removal", "--n", "1"]
+        assert (
+            main(
+                [
+                    "grid",
+                    "explain",
+                    "--model",
+                    f"grid:symbolic-{model}",
+                    *arguments,
+                    "--out",
+                    str(tmp_path / name),
+                ]
+            )
+            == 0
+        )
+    capsys.readouterr()
+    assert main(["grid", "score", str(tmp_path / "p"), str(tmp_path / "c"), "--json"]) == 0
+    (found, *_) = json.loads(capsys.readouterr().out)["separations"]
+    assert found["auc"] is None
+    assert found["n_pure"] == 3
+    assert found["spur"] > found["pure"]

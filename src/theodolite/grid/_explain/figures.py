@@ -147,6 +147,10 @@ _BY_BUCKET = {
 }
 
 
+_FEWEST = 5
+"""Maps on each side that a comparison needs; with fewer, too many resamples would hold none of one side."""
+
+
 @dataclass(frozen=True, slots=True)
 class Separation:
     """How well a figure tells the two models apart, on scenes that both have seen."""
@@ -155,7 +159,7 @@ class Separation:
     figure: str
     """``adversarial mass`` or ``direction words``."""
     auc: stats.Estimate | None
-    """Of spur above pure for mass, of pure above spur for words; clustered by scene. None: too few maps."""
+    """Of spur above pure for mass, of pure above spur for words; clustered by scene. None: fewer than five maps of a model."""
     pure: float | None
     spur: float | None
     n_pure: int
@@ -204,7 +208,9 @@ def separations(pure: ExplainedRun, spur: ExplainedRun, *, seed: int = 0) -> lis
                 Separation(
                     name,
                     figure,
-                    stats.roc_auc(values, labels, clusters=scenes, seed=seed) if min(counts) > 1 else None,
+                    stats.roc_auc(values, labels, clusters=scenes, seed=seed)
+                    if min(counts) >= _FEWEST
+                    else None,
                     float(np.mean(pure_values)) if pure_values else None,
                     float(np.mean(spur_values)) if spur_values else None,
                     len(pure_values),
@@ -227,10 +233,6 @@ class Gap:
     name: str
     explainer: str
     estimate: stats.Estimate
-
-
-_FEWEST = 5
-"""Scenes of each form that a gap between them needs."""
 
 
 def gaps(run: ExplainedRun, *, seed: int = 0) -> list[Gap]:
