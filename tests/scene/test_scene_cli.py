@@ -285,3 +285,9 @@ def test_runs_beside_need_figures_and_nothing_is_a_table_without_rows(data_folde
     shown = capsys.readouterr().out
     assert "in the graphs" not in shown
     assert "pending" in shown
+
+
+@pytest.mark.parametrize("verb", ["make", "build", "export"])
+def test_only_a_run_is_said_to_go_on(verb, capsys):
+    assert main(["scene", verb, "--help"]) == 0
+    assert "goes on" not in " ".join(capsys.readouterr().out.replace("│", " ").split())

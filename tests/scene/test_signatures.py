@@ -107,6 +107,16 @@ def test_alignment_needs_all_that_was_measured():
     assert raised(**high | {"sgc_level": flat(0.5)}) == set()
 
 
+def test_a_wide_interval_is_not_told_as_no_drop():
+    high = {"qa_level": flat(0.8), "sgc_level": flat(0.7), "consistency_level": flat(0.9)}
+    told = next(
+        each
+        for each in read_signatures(Evidence(**high, predicted_gain=flat(0.0, half=0.24)))
+        if each.name == "structural alignment"
+    )
+    assert "no proven drop of more than five points" in told.because
+
+
 def test_what_was_not_measured_is_said_to_be():
     found = read_signatures(Evidence())
     assert {each.standing for each in found} == {"not measured"}

@@ -60,7 +60,7 @@ Budget = Annotated[int, typer.Option("--budget", min=1, help="Tokens that reason
 
 @app.command("make")
 def make(  # noqa: PLR0913, PLR0917 - one parameter per option
-    folder: o.Out,
+    folder: _scene_export.NewFolder,
     indoor: Annotated[int, typer.Option("--indoor", min=0, help="How many rooms.")] = 10,
     outdoor: Annotated[int, typer.Option("--outdoor", min=0, help="How many streets.")] = 10,
     seed: o.Seed = 0,
@@ -93,7 +93,7 @@ def make(  # noqa: PLR0913, PLR0917 - one parameter per option
 @app.command("build")
 def build(  # noqa: PLR0913, PLR0917 - one parameter per option
     root: Annotated[Path, typer.Option("--root", metavar="PATH", help="Where the source lies.")],
-    folder: o.Out,
+    folder: _scene_export.NewFolder,
     source: Annotated[
         str,
         typer.Option(

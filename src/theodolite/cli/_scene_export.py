@@ -22,12 +22,14 @@ from theodolite.scene.interop import (
 )
 from theodolite.types import Item
 
+NewFolder = Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder to write.")]
+"""Of commands that write files and are no runs: nothing goes on there."""
 FORMATS = ("crisp", "lmms-eval", "vlmevalkit", "inspect")
 
 
 def export(
     source: Annotated[Path, typer.Argument(metavar="RUN_OR_DIR", help="A run, or a data set of scenes.")],
-    folder: o.Out,
+    folder: NewFolder,
     to: Annotated[str, typer.Option("--to", metavar="|".join(FORMATS), help="The format.")],
     na: Annotated[
         bool, typer.Option("--na", help="Of crisp: call questions for a number NA, not NAQ.")

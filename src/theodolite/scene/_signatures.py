@@ -194,7 +194,7 @@ def _alignment(e: Evidence) -> Signature:
                 "QA with its own graph minus base",
                 e.predicted_gain,
                 lambda x: x.high >= -MATTERS,
-                "no drop of more than five points",
+                "no proven drop of more than five points",
             )
         )
     return _judge("structural alignment", conditions, e.consistency_test)
