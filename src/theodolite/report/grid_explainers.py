@@ -275,7 +275,7 @@ def cross_figure(score: ExplainScore, scenario: str, what: str) -> Drawing:
                 )
                 left += shares[:, place]
             axes.set_title(f"EMAP: what the output is made of, {scenario}")
-            axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.04), ncols=3)
+            figure.legend(loc="outside lower center", ncols=3)
         else:
             values = [c.figures.get("intershap", 0.0) for c in rows]
             colours = [SERIES[BUCKETS[[b.key for b in BUCKETS].index(c.bucket)].depth - 1] for c in rows]
@@ -283,7 +283,7 @@ def cross_figure(score: ExplainScore, scenario: str, what: str) -> Drawing:
             for depth in (1, 2, 3):
                 axes.barh([labels[0]], [0], color=SERIES[depth - 1], label=f"depth {depth}")
             axes.set_title(f"InterSHAP: share of interaction, {scenario}")
-            axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.04), ncols=3)
+            figure.legend(loc="outside lower center", ncols=3)
         axes.set_xlim(0, 1)
         axes.invert_yaxis()
         axes.grid(axis="x", color=FAINT)
@@ -317,6 +317,6 @@ def separation_figure(score: ExplainScore) -> Drawing:
         axes.set_xlim(0, 1.02)
         axes.set_xlabel("AUC with 95 % interval, clustered by scene")
         axes.set_title("Does the explainer tell the two models apart?")
-        axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.06))
+        figure.legend(loc="outside lower center")
         axes.grid(axis="x")
     return Drawing(figure)
