@@ -9,7 +9,7 @@ import pytest
 from theodolite.errors import MissingExtraError, UsageError
 from theodolite.trace._language import SHIPPED, open_parser
 from theodolite.trace._parser_examples import example_trees
-from theodolite.trace.training import evaluate_parser, train_parser
+from theodolite.trace.training import STEPS, evaluate_parser, train_parser
 
 META = json.loads((SHIPPED / "meta.json").read_text())
 
@@ -113,3 +113,23 @@ def test_a_pipeline_of_spacys_own_is_preferred(tmp_path):
         check=False,
     )
     assert "stand_in" in done.stdout, done.stderr
+
+
+def test_its_settings_are_those_it_was_trained_with():
+    import spacy
+
+    settings = spacy.util.load_config(SHIPPED / "config.cfg")["training"]
+    assert settings["max_steps"] == STEPS
+    assert settings["optimizer"]["learn_rate"]["total_steps"] == STEPS * 4 // 3
+
+
+def test_training_replaces_no_folder_that_is_not_a_pipeline(tmp_path):
+    """What is at ``--out`` is removed, so it must be a pipeline."""
+    for part in ("train", "dev", "test"):
+        (tmp_path / f"{part}.spacy").write_bytes(b"")
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "thesis.txt").write_text("years of work")
+    with pytest.raises(UsageError, match="no pipeline"):
+        train_parser(tmp_path, mine, steps=1)
+    assert (mine / "thesis.txt").read_text() == "years of work"

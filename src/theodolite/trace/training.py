@@ -68,7 +68,7 @@ def train_parser(
     Args:
         data: a folder with ``train.spacy``, ``dev.spacy`` and ``test.spacy``: UD English-EWT as spaCy's binary documents
             (``spacy convert -c conllu -n 10``).
-        out: where the pipeline goes.
+        out: where the pipeline goes; a pipeline that is there is replaced, anything else refused.
         steps: of training; the best of them on ``dev`` is kept.
         n_examples: how many composed sentences are added.
 
@@ -86,6 +86,7 @@ def train_parser(
         raise UsageError(
             f"{data} has no {missing[0]}.spacy; it should hold UD English-EWT as spaCy's binary documents"
         )
+    _refuse_other_folder(out)
     with tempfile.TemporaryDirectory() as folder:
         work = Path(folder)
         _write_corpus(
@@ -105,6 +106,13 @@ def train_parser(
         accuracy = evaluate_parser(work / "model-best", data / "test.spacy")
         _write_pipeline(work / "model-best", out, accuracy)
     return accuracy
+
+
+def _refuse_other_folder(out: Path) -> None:
+    """What is at `out` is replaced as a whole, so it must be a pipeline, or nothing."""
+    is_pipeline = (out / "meta.json").is_file() and (out / "config.cfg").is_file()
+    if out.exists() and not is_pipeline and not (out.is_dir() and not any(out.iterdir())):
+        raise UsageError(f"{out} is there and is no pipeline; name a folder that is new or empty")
 
 
 def evaluate_parser(pipeline: str | Path, corpus: str | Path) -> ParserAccuracy:
