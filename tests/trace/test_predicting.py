@@ -9,6 +9,7 @@ from theodolite.errors import UsageError
 from theodolite.trace.predicting import (
     Condition,
     ModelRow,
+    add_predictors,
     paper_rows,
     paper_tables,
     paper_vrs,
@@ -161,9 +162,34 @@ def test_a_table_of_ones_own(tmp_path):
     file.write_text("model,benchmark,accuracy,ood_accuracy,sgr\na,x,high,0.5,0.4\n")
     with pytest.raises(UsageError, match="line 2: accuracy is 'high'"):
         read_model_rows(file)
+    file.write_text("model,benchmark,accuracy,ood_accuracy,sgr\na,x,0.6,0.5,nan\n")
+    with pytest.raises(UsageError, match="line 2: sgr is 'nan'"):
+        read_model_rows(file)
     file.write_text("model,benchmark\n")
     with pytest.raises(UsageError, match="no column"):
         read_model_rows(file)
+
+
+def test_baselines_of_ones_own_stand_beside_the_runs(tmp_path):
+    rows = [ModelRow(f"m{i}", "x", 0.8, 0.4 + 0.1 * i, {"sgr": 0.2 * i}) for i in range(4)]
+    file = tmp_path / "baselines.csv"
+    lines = [f"m{i},x,{0.1 * i**2},{7 if i else ''}" for i in range(4)]
+    file.write_text("\n".join(["model,benchmark,attention,parameters_b", *lines]))
+    found = add_predictors(rows, file)
+    assert [row.predictors["attention"] for row in found] == pytest.approx([0.0, 0.1, 0.4, 0.9])
+    assert [row.parameters_b for row in found] == [None, 7, 7, 7]
+    assert found[2].predictors["sgr"] == 0.4
+    names = {a.predictor for a in predict_robustness(found).associations}
+    assert names == {"sgr", "attention", "accuracy"}
+    file.write_text("model,benchmark,attention\nnobody,x,0.3\n")
+    with pytest.raises(UsageError, match="no run of nobody on x"):
+        add_predictors(rows, file)
+
+
+def test_a_model_counts_once_per_benchmark():
+    rows = [ModelRow(f"m{i % 4}", "x", 0.8, 0.4 + 0.1 * i, {"sgr": 0.1 * i}) for i in range(5)]
+    with pytest.raises(UsageError, match="m0 on x is there twice"):
+        predict_robustness(rows)
 
 
 def test_the_robustness_table():

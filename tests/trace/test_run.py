@@ -183,6 +183,27 @@ def test_predicting_from_runs(data, tmp_path, capsys):
     assert "three models" in capsys.readouterr().err
 
 
+def test_the_page_of_figures(data, tmp_path, capsys):
+    """One command draws a run, one the law."""
+    runs = []
+    for name in ("oracle", "guesser"):
+        words = ["trace", "run", "--model", f"scripted:{name}", "--data", data, "--out", tmp_path / name]
+        assert main([*map(str, words)]) == 0
+        runs.append(tmp_path / name)
+    drawn = tmp_path / "drawn"
+    found = run_json(capsys, "trace", "score", runs[0], "--figures", drawn, "--beside", runs[1])
+    assert found["model"] == "scripted:oracle"
+    names = {path.name for path in drawn.iterdir()}
+    assert {"progress.png", "reliance.png", "sensitivity_1.png", "steps_1.png"} <= names
+    assert main(["trace", "score", str(runs[0]), "--beside", str(runs[1])]) == 2
+    assert "--figures" in capsys.readouterr().err
+    (tmp_path / "file").write_text("")
+    assert main(["trace", "score", str(runs[0]), "--figures", str(tmp_path / "file" / "x")]) == 2
+    law = run_json(capsys, "trace", "predict", "--paper", "--figures", drawn)
+    assert len(law["rows"]) == 24
+    assert {path.name for path in drawn.iterdir()} - names == {"sgr_retention.png", "sgr_ood_accuracy.png"}
+
+
 def test_verify_needs_no_model(data, traces, capsys):
     found = run_json(capsys, "trace", "verify", "--data", data, "--traces", traces, "--show", 1)
     assert found["grounding"]["sgr"]["value"] >= 0.98
@@ -274,12 +295,79 @@ def test_tau_noise_and_agreement_are_commands(data, traces, tmp_path, capsys):
     pairs.write_text("\n".join(json.dumps({"first": a, "second": b, "same": s}) for a, b, s in rows))
     assert run_json(capsys, "trace", "calibrate", pairs)["n_same"] == 3
     rates = run_json(capsys, "trace", "noise", "--data", data, "--traces", traces, "--rates", "0,0.4")
-    assert rates[0]["sgr"]["value"] > rates[1]["sgr"]["value"]
-    assert (
-        main(["trace", "agree", "--data", str(data), "--traces", str(traces), "--verifiers", "annotation"])
-        == 2
+    assert rates["rates"][0]["sgr"]["value"] > rates["rates"][1]["sgr"]["value"]
+    assert rates["problems"] == []
+    for names in ("annotation", "annotation,annotation"):
+        words = ["trace", "agree", "--data", data, "--traces", traces, "--verifiers", names]
+        assert main([*map(str, words)]) == 2
+        assert "verifiers" in capsys.readouterr().err
+    agreed = run_json(
+        capsys,
+        "trace",
+        "agree",
+        "--data",
+        data,
+        "--traces",
+        traces,
+        "--verifiers",
+        "annotation,ego-motion",
+    )
+    assert (agreed["agreements"][0]["first"], agreed["agreements"][0]["second"]) == (
+        "annotation",
+        "ego-motion",
     )
     assert run_json(capsys, "trace", "claims", "--traces", traces)["claims"] > 50
+
+
+def test_what_was_wrong_is_in_the_json_of_every_command(data, traces, tmp_path, capsys):
+    file = tmp_path / "bad.jsonl"
+    odd = {"episode": "e0", "steps": [{"text": "A ball.", "frames": [77]}]}
+    file.write_text("\n".join([json.dumps(odd), "{", traces.read_text().splitlines()[1]]))
+    where = ("--data", data, "--traces", file)
+    for words in (
+        ("verify", *where),
+        ("noise", *where, "--rates", "0.1"),
+        ("agree", *where, "--verifiers", "annotation,ego-motion"),
+        ("annotate", "export", *where, "--out", tmp_path / "labels.jsonl"),
+    ):
+        found = run_json(capsys, "trace", *words)
+        reasons = [problem["reason"] for problem in found["problems"]]
+        assert len(reasons) == 2, words
+        assert any("frame 77" in reason for reason in reasons), words
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (None, "cannot read"),
+        ("[1]", "line 1"),
+        ('{"first": "a", "second": "b", "same": "no"}', "true or false"),
+    ],
+)
+def test_bad_pairs_for_tau_are_refused(text, told, tmp_path, capsys):
+    file = tmp_path / "pairs.jsonl"
+    if text is not None:
+        file.write_text(text)
+    assert main(["trace", "calibrate", str(file)]) == 2
+    assert told in " ".join(capsys.readouterr().err.split())
+
+
+def test_the_two_way_control_and_the_sweep_are_shown(data, tmp_path, capsys):
+    words = ["trace", "run", "--model", "scripted:oracle", "--data", data, "--out", tmp_path / "o"]
+    assert main([*map(str, words), "--paraphrase"]) == 0
+    shown = capsys.readouterr()
+    assert "pictures, words kept" in shown.out
+    assert "words, pictures kept" in shown.out
+    assert "over 9 choices" in " ".join(shown.err.split())
+
+
+def test_only_the_very_request_answers_for_an_edited_episode():
+    """Edited pictures are asked about in the same words: a replay must not answer for them."""
+    base = make_episode(0)
+    recalls = {item.name: item.request.recall for item in plan_traces([base, edited(base, "position")])}
+    assert recalls == {f"{base.id}/structured": "id", f"{base.id}-position/structured": "content"}
+    assert next(iter(plan_traces([base]))).request.recall == "words"
+    assert next(iter(plan_traces([base], max_frames=2))).request.recall == "content"
 
 
 @pytest.mark.parametrize(

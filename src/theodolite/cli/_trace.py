@@ -13,6 +13,7 @@ from theodolite.cli import _options as o
 from theodolite.cli import _trace_labels, _trace_make, _trace_predict, _trace_recall
 from theodolite.cli._measuring import Asked, HowToMeasure, exit_if_failed, measure_plan
 from theodolite.cli._output import note, out, print_json, print_table
+from theodolite.cli._trace_figures import draw_rows, draw_score, tell
 from theodolite.cli._trace_loading import (
     Granularity,
     HandlingName,
@@ -123,14 +124,31 @@ def score(  # noqa: PLR0913, PLR0917 - one parameter per option
     also_by: Annotated[
         str, typer.Option("--also-by", metavar="LIST", help="Further verifiers, to compare with.")
     ] = "",
+    figures: Annotated[
+        Path | None, typer.Option("--figures", metavar="DIR", help="Draw the figures into this folder.")
+    ] = None,
+    beside: Annotated[
+        list[Path] | None,
+        typer.Option("--beside", metavar="RUN", help="Another run to draw beside it; may be repeated."),
+    ] = None,
     seed: o.Seed = 0,
     json: o.AsJson = False,
 ) -> None:
     """Score a run again from its stored answers; no model is called."""
+    if beside and figures is None:
+        raise UsageError("--beside draws other runs into the figures: name a folder for them with --figures")
     names = tuple(name.strip() for name in also_by.split(",") if name.strip())
     options = replace(options_of(verifier, handling, claims, guesses, seed), also_by=names)
     with Run.open(run, writable=True) as opened:
         result = score_traces(opened, data=data, options=options)
+        rows = draw_rows(opened, options, figures, data=data) if figures is not None else []
+    if figures is not None:
+        scores = {result.model: result}
+        for other in beside or []:
+            with Run.open(other, writable=True) as opened:
+                score_ = score_traces(opened, options=options)
+            scores[score_.model if score_.model not in scores else f"{score_.model} ({other.name})"] = score_
+        tell([*draw_score(scores, figures), *rows], figures)
     print_json(result.as_json()) if json else show_score(result)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_text
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -16,7 +17,10 @@ from theodolite.cli._trace_loading import Traces, VerifierName, load_judged, opt
 from theodolite.cli._trace_tables import number, show_problems
 from theodolite.errors import UsageError
 from theodolite.trace import (
+    Episode,
     JudgedTrace,
+    Problem,
+    Trace,
     export_labels,
     open_verifier,
     read_episodes,
@@ -46,9 +50,10 @@ def annotate_export(
     """Write the claims of some steps for people to label."""
     loaded = load_judged(data, traces, options_of("annotation", "exclude", "whole", "abstract", seed))
     written = export_labels(loaded.judged, loaded.episodes, file, n_steps=n, seed=seed)
-    print_json({"labels": str(file), "claims": written}) if json else note(
-        f"wrote {written} claims to {file}"
-    )
+    if json:
+        print_json({"labels": str(file), "claims": written, "problems": _plain(loaded.problems)})
+        return
+    note(f"wrote {written} claims to {file}")
     show_problems(loaded.problems)
 
 
@@ -107,16 +112,7 @@ def calibrate(
     json: o.AsJson = False,
 ) -> None:
     """Choose τ, the similarity above which two beliefs are the same, on labelled pairs."""
-    rows = []
-    for number_, line in enumerate(pairs.read_text(encoding="utf-8").splitlines(), 1):
-        try:
-            row = json_text.loads(line)
-            rows.append((str(row["first"]), str(row["second"]), bool(row["same"])))
-        except (ValueError, KeyError, TypeError) as error:
-            raise UsageError(
-                f'{pairs}, line {number_}: needs "first", "second" and "same" ({error})'
-            ) from None
-    result = calibrate_tau(rows)
+    result = calibrate_tau(_read_pairs(pairs))
     if json:
         print_json(asdict(result))
         return
@@ -134,6 +130,41 @@ def calibrate(
     )
 
 
+def _read_pairs(file: Path) -> list[tuple[str, str, bool]]:
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {file}: {error}") from error
+    rows = []
+    for number_, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            row = json_text.loads(line)
+            first, second, same = row["first"], row["second"], row["same"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise UsageError(
+                f'{file}, line {number_}: needs "first", "second" and "same" ({error})'
+            ) from None
+        if not isinstance(same, bool):
+            raise UsageError(f'{file}, line {number_}: "same" is true or false, not {same!r}')
+        rows.append((str(first), str(second), same))
+    return rows
+
+
+def _plain(problems: Sequence[Problem]) -> list[dict[str, str]]:
+    return [asdict(problem) for problem in problems]
+
+
+def _read(data: Path, traces: Path) -> tuple[list[Trace], dict[str, Episode], list[Problem]]:
+    """Traces without claims yet, the episodes by id, and what was wrong with either."""
+    found = read_episodes(data)
+    episodes = {episode.id: episode for episode in found.episodes}
+    read, problems = read_traces(traces, episodes)
+    odd = [Problem(trace.episode, problem) for trace in read for problem in trace.problems]
+    return read, episodes, [*found.problems, *problems, *odd]
+
+
 @app.command("agree")
 def agree(
     data: o.Data,
@@ -145,13 +176,11 @@ def agree(
     json: o.AsJson = False,
 ) -> None:
     """How far verifiers agree: κ over claims, ρ over traces."""
-    episodes = {episode.id: episode for episode in read_episodes(data).episodes}
-    read, problems = read_traces(traces, episodes)
-    found = verifier_agreement(
-        with_claims(read), episodes, [open_verifier(v.strip()) for v in verifiers.split(",")], seed=seed
-    )
+    opened = [open_verifier(v.strip()) for v in verifiers.split(",")]
+    read, episodes, problems = _read(data, traces)
+    found = verifier_agreement(with_claims(read), episodes, opened, seed=seed)
     if json:
-        print_json([asdict(a) for a in found])
+        print_json({"agreements": [asdict(a) for a in found], "problems": _plain(problems)})
         return
     print_table(
         ["first", "second", "κ, three labels", "κ, both judged", "ρ of SGR", "claims", "both judged"],
@@ -187,11 +216,12 @@ def noise(
         shares = [float(word) for word in rates.split(",")]
     except ValueError:
         raise UsageError(f"--rates takes numbers separated by commas, not {rates!r}") from None
-    episodes = {episode.id: episode for episode in read_episodes(data).episodes}
-    read, problems = read_traces(traces, episodes)
-    found = noise_sweep(with_claims(read), episodes, open_verifier(verifier), rates=shares, seed=seed)
+    judge_by = open_verifier(verifier)
+    read, episodes, problems = _read(data, traces)
+    found = noise_sweep(with_claims(read), episodes, judge_by, rates=shares, seed=seed)
     if json:
-        print_json([{"rate": rate, **asdict(g)} for rate, g in found])
+        rows = [{"rate": rate, **asdict(g)} for rate, g in found]
+        print_json({"rates": rows, "problems": _plain(problems)})
         return
     print_table(
         ["errors", "SGR", "HR"], [[f"{rate:.0%}", percent(g.sgr), percent(g.hr)] for rate, g in found]

@@ -84,11 +84,11 @@ class Loaded:
 
 def load_judged(data: Path, traces: Path, options: ScoreOptions, noise: float = 0.0) -> Loaded:
     """Does all of that."""
+    verifier: Verifier = open_verifier(options.verifier)
     episode_set = read_episodes(data)
     episodes = {episode.id: episode for episode in episode_set.episodes}
     read, problems = read_traces(traces, episodes)
     claimed = with_claims(read)
-    verifier: Verifier = open_verifier(options.verifier)
     if noise:
         verifier = NoisyVerifier(verifier, noise, options.seed)
     judged = judge(claimed, episodes, verifier, hedges=options.hedges)

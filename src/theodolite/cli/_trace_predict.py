@@ -12,6 +12,7 @@ from rich.text import Text
 
 from theodolite.cli import _options as o
 from theodolite.cli._output import note, out, p_value, print_json, print_table
+from theodolite.cli._trace_figures import draw_law, tell
 from theodolite.cli._trace_tables import number
 from theodolite.errors import UsageError
 from theodolite.runs import Run
@@ -22,6 +23,7 @@ from theodolite.trace.predicting import (
     Association,
     ModelRow,
     Prediction,
+    add_predictors,
     paper_rows,
     paper_tables,
     predict_robustness,
@@ -34,7 +36,7 @@ app = typer.Typer()
 
 
 @app.command("predict")
-def predict(
+def predict(  # noqa: PLR0913, PLR0917 - one parameter per option
     runs: Annotated[
         list[Path] | None,
         typer.Argument(metavar="[RUN]…", help="Scored runs, in distribution and out of it."),
@@ -46,12 +48,25 @@ def predict(
     within: Annotated[
         float, typer.Option("--matched-within", min=0, help="What counts as the same accuracy.")
     ] = 0.01,
+    beside: Annotated[
+        Path | None,
+        typer.Option(
+            "--baselines",
+            metavar="CSV",
+            help="Further predictors of the runs: columns model, benchmark, and any of attention, gradient, …",
+        ),
+    ] = None,
+    figures: Annotated[
+        Path | None, typer.Option("--figures", metavar="DIR", help="Draw SGR against OOD into this folder.")
+    ] = None,
     seed: o.Seed = 0,
     json: o.AsJson = False,
 ) -> None:
     """Does grounding predict robustness? By model, with accuracy beside it."""
     if sum((bool(runs), table is not None, paper)) != 1:
         raise UsageError("give scored runs, or --table, or --paper: exactly one of them")
+    if beside is not None and not runs:
+        raise UsageError("--baselines goes with runs; a --table has its predictors as columns")
     conditions: list[object] = []
     if paper:
         rows: list[ModelRow] = paper_rows()
@@ -59,10 +74,15 @@ def predict(
         rows = read_model_rows(table)
     else:
         rows, conditions = _from_runs(runs or [])
+    if beside is not None:
+        rows = add_predictors(rows, beside)
     result = predict_robustness(rows, matched_within=within, seed=seed)
+    if figures is not None:
+        tell(draw_law(rows, result, figures), figures)
     if json:
         print_json(
             {
+                "rows": [asdict(row) for row in rows],
                 "prediction": asdict(result),
                 "robustness": conditions,
                 **({"printed": paper_tables()["printed"]} if paper else {}),
@@ -70,14 +90,19 @@ def predict(
         )
         return
     _show_prediction(result)
+    _show_conditions(conditions)
+    if paper:
+        note(f"{paper_tables()['source']}; the text prints: {json_text.dumps(paper_tables()['printed'])}")
+
+
+def _show_conditions(conditions: list[object]) -> None:
     if conditions:
+        out.print()
         print_table(
             ["condition", "r with retention", "ρ with the reference", "shift in points", "seconds", "models"],
             [[str(cell) for cell in row] for row in _condition_rows(conditions)],
             title="robustness of the finding",
         )
-    if paper:
-        note(f"{paper_tables()['source']}; the text prints: {json_text.dumps(paper_tables()['printed'])}")
 
 
 def _from_runs(folders: list[Path]) -> tuple[list[ModelRow], list[object]]:

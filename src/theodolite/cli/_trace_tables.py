@@ -12,7 +12,7 @@ from rich.text import Text
 from theodolite.cli._output import note, out, p_value, percent, points, print_table
 from theodolite.stats import Estimate
 from theodolite.trace import Claim, JudgedTrace, Problem, TraceScore
-from theodolite.trace.metrics import Consistency, Grounding, Reliance, SensitivityCell
+from theodolite.trace.metrics import Consistency, CounterCausal, Grounding, Reliance, SensitivityCell
 
 _COLOURS = {"supported": "green", "unsupported": "red", "unverifiable": "yellow"}
 _SHOWN_PROBLEMS = 10
@@ -116,6 +116,8 @@ def show_score(score: TraceScore) -> None:
         )
     if score.reliance is not None:
         show_reliance(score.reliance, score.sensitivity)
+    if score.counter_causal is not None:
+        show_counter_causal(score.counter_causal)
     v = score.verbosity
     out.print()
     print_table(
@@ -178,6 +180,30 @@ def show_reliance(reliance: Reliance, cells: Sequence[SensitivityCell]) -> None:
             for c in cells
         ],
         title="sensitivity (p by sign flips over units, Holm over all cells)",
+    )
+
+    if reliance.sweep:
+        values = list(reliance.sweep.values())
+        note(
+            f"equation 4 with other ε and clip: {min(values):.2f} to {max(values):.2f}"
+            f" over {len(values)} choices (--json lists all)"
+        )
+
+
+def show_counter_causal(control: CounterCausal) -> None:
+    """The two-way control: pictures changed and words kept, and the reverse."""
+    rows = (
+        ("pictures, words kept", control.visual_sgr, control.visual_accuracy, control.n_visual),
+        ("words, pictures kept", control.language_sgr, control.language_accuracy, control.n_language),
+    )
+    out.print()
+    print_table(
+        ["changed", "ΔSGR", "ΔAcc", "pairs"],
+        [
+            [name, *("–" if e is None else points(e) for e in (sgr, accuracy)), str(n)]
+            for name, sgr, accuracy, n in rows
+        ],
+        title=f"two-way control (SGR falls more for pictures: p {_p(control.p_visual_falls_more)})",
     )
 
 

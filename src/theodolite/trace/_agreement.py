@@ -39,6 +39,9 @@ def verifier_agreement(
     """Compares all pairs of verifiers on traces with their claims."""
     if len(verifiers) < 2:
         raise UsageError("agreement needs at least two verifiers")
+    names = [verifier.name for verifier in verifiers]
+    if len(set(names)) < len(names):
+        raise UsageError(f"agreement is between different verifiers, got {', '.join(names)}")
     judged = {v.name: judge(traces, episodes, v) for v in verifiers}
     return [_agreement(a, b, judged[a], judged[b], seed) for a, b in combinations(judged, 2)]
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Literal, TypeAlias
 
 from theodolite.errors import UsageError
 from theodolite.trace._episode import Episode
 from theodolite.trace._prompts import Style, frame_label, trace_prompt
-from theodolite.types import Item, Message, Picture, Request
+from theodolite.types import Item, Message, Picture, Recall, Request
 
 Wording: TypeAlias = Literal["original", "paraphrased"]
 """Whether the task is put as it stands, or in other words: the language side of the counter-causal control."""
@@ -42,16 +43,38 @@ def plan_traces(
         raise UsageError(
             "none of the episodes has pictures to show; `theodolite trace verify` judges existing traces"
         )
+    tasks = Counter((episode.task, episode.options) for episode in shown)
     for episode in shown:
+        frames = _chosen(episode, max_frames)
+        recall = _recall(episode, frames, is_only=tasks[episode.task, episode.options] == 1)
         for style in styles:
             for wording in wordings:
-                yield _item(episode, style, wording, max_frames, max_tokens)
+                yield _item(episode, style, wording, frames, recall=recall, max_tokens=max_tokens)
 
 
-def _item(episode: Episode, style: Style, wording: Wording, max_frames: int | None, max_tokens: int) -> Item:
+def _recall(episode: Episode, frames: Sequence[int], *, is_only: bool) -> Recall:
+    """How far a replay may go to find its record.
+
+    An edited episode is asked about in the words of the one it was made from, and fewer frames are asked about under the
+    same name: there only the very same request will do. Where several episodes share a task, the id must match.
+    """
+    if episode.edit is not None or len(frames) < len(episode.frames):
+        return "content"
+    return "words" if is_only else "id"
+
+
+def _item(
+    episode: Episode,
+    style: Style,
+    wording: Wording,
+    frames: Sequence[int],
+    *,
+    recall: Recall,
+    max_tokens: int,
+) -> Item:
     task = episode.task if wording == "original" else paraphrase(episode.task, episode.id)
     content: list[str | Picture] = []
-    for index in _chosen(episode, max_frames):
+    for index in frames:
         frame = episode.frames[index]
         if frame.picture is not None:
             content += [frame_label(index, frame.time_s), frame.picture]
@@ -63,6 +86,7 @@ def _item(episode: Episode, style: Style, wording: Wording, max_frames: int | No
             (Message.user(*content),),
             max_tokens=max_tokens,
             ref=episode.id if style == "structured" and wording == "original" else name,
+            recall=recall,
             hint={
                 "gold": str(episode.meta.get("oracle", episode.answer)),
                 "answer": episode.answer,

@@ -6,6 +6,7 @@ intervals draw whole models. *Retention* is three things, and the paper does not
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
@@ -113,6 +114,9 @@ def predict_robustness(
     models = {row.model for row in rows}
     if len(models) < 3:
         raise UsageError(f"predicting needs at least three models, got {len(models)}")
+    twice = [k for k, n in Counter((row.model, row.benchmark) for row in rows).items() if n > 1]
+    if twice:
+        raise UsageError(f"{twice[0][0]} on {twice[0][1]} is there twice; a model counts once per benchmark")
     names = sorted({name for row in rows for name in row.predictors}, key=lambda name: (name != "sgr", name))
     associations = [
         associate(part, predictor, kind, scope, seed=seed)
@@ -214,6 +218,9 @@ def _partial(rows: Sequence[ModelRow], kind: Retention, held: str, seed: int) ->
         for row in use
     ]
     n = len(set(models))
+    if n < 3:
+        why = f"{n} models" if held == "accuracy" else f"{n} models of known size"
+        return Association("sgr", kind, scope, None, None, None, n, len(use), why)
     try:
         clusters = models if n < len(use) else None
         r = stats.partial_correlation(

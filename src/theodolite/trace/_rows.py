@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,27 +23,52 @@ def read_model_rows(path: str | Path) -> list[ModelRow]:
     ``gradient``, …), empty where it is not known.
     """
     path = Path(path)
+    table = _table(path, ("model", "benchmark", "accuracy", "ood_accuracy", "sgr"))
+    return [_row(line, f"{path.name}, line {number}") for number, line in enumerate(table, 2)]
+
+
+def add_predictors(rows: Sequence[ModelRow], path: str | Path) -> list[ModelRow]:
+    """The rows with what else is known of each model: baselines such as ``attention`` and ``gradient``.
+
+    Args:
+        rows: of scored runs, say.
+        path: a CSV file with the columns model and benchmark, and one column per predictor, empty where it is not known.
+            ``parameters_b`` and ``cluster`` may be among them. Every line must be about one of the rows.
+    """
+    path = Path(path)
+    known = {(row.model, row.benchmark): row for row in rows}
+    for number, line in enumerate(_table(path, ("model", "benchmark")), 2):
+        where, key = f"{path.name}, line {number}", (line["model"] or "", line["benchmark"] or "")
+        if key not in known:
+            there = "; ".join(f"{model} on {benchmark}" for model, benchmark in known)
+            raise UsageError(f"{where}: there is no run of {key[0]} on {key[1]}; there are: {there}")
+        row = known[key]
+        given = {k: _number(line, k, where) for k in line if k not in _FIXED and (line[k] or "").strip()}
+        parameters = (line.get("parameters_b") or "").strip()
+        known[key] = replace(
+            row,
+            predictors=row.predictors | given,
+            parameters_b=_number(line, "parameters_b", where) if parameters else row.parameters_b,
+            cluster=line.get("cluster") or row.cluster,
+        )
+    return list(known.values())
+
+
+def _table(path: Path, needed: Sequence[str]) -> list[dict[str, str | None]]:
     try:
         with path.open(encoding="utf-8", newline="") as file:
             table = list(csv.DictReader(file))
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {path}: {error}") from error
-    missing = [
-        name
-        for name in ("model", "benchmark", "accuracy", "ood_accuracy", "sgr")
-        if not table or name not in table[0]
-    ]
+    missing = [name for name in needed if not table or name not in table[0]]
     if missing:
         raise UsageError(f"{path} has no column {missing[0]!r}, or no row")
-    return [_row(line, f"{path.name}, line {number}") for number, line in enumerate(table, 2)]
+    return list(table)
 
 
 def _row(line: Mapping[str, str | None], where: str) -> ModelRow:
     def number(name: str) -> float:
-        try:
-            return float(line[name] or "")
-        except ValueError:
-            raise UsageError(f"{where}: {name} is {line[name]!r}, not a number") from None
+        return _number(line, name, where)
 
     predictors = {name: number(name) for name in line if name not in _FIXED and (line[name] or "").strip()}
     return ModelRow(
@@ -53,6 +80,16 @@ def _row(line: Mapping[str, str | None], where: str) -> ModelRow:
         parameters_b=number("parameters_b") if (line.get("parameters_b") or "").strip() else None,
         cluster=line.get("cluster") or "",
     )
+
+
+def _number(line: Mapping[str, str | None], name: str, where: str) -> float:
+    try:
+        value = float(line[name] or "")
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise UsageError(f"{where}: {name} is {line[name]!r}, not a number")
+    return value
 
 
 def rows_from_scores(

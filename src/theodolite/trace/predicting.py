@@ -11,7 +11,7 @@ from theodolite.trace._predict import (
     predict_robustness,
 )
 from theodolite.trace._robustness import Condition, RobustnessRow, robustness_table
-from theodolite.trace._rows import read_model_rows, rows_from_scores
+from theodolite.trace._rows import add_predictors, read_model_rows, rows_from_scores
 
 __all__ = [
     "RETENTIONS",
@@ -22,6 +22,7 @@ __all__ = [
     "Prediction",
     "Retention",
     "RobustnessRow",
+    "add_predictors",
     "paper_rows",
     "paper_tables",
     "paper_vrs",
