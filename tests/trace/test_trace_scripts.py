@@ -3,6 +3,7 @@
 import json
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from made_worlds import VERIFIER, edits, made, read, scored
 
@@ -11,6 +12,7 @@ from theodolite.errors import UsageError
 from theodolite.models import open_model
 from theodolite.trace import plan_traces, read_episodes, scripts
 from theodolite.trace.metrics import edited_pair, reliance
+from theodolite.trace.predicting import ModelRow, predict_robustness
 from theodolite.trace.worlds import WORLDS
 
 
@@ -35,22 +37,35 @@ def test_reliance_tells_lookers_from_guessers(world):
     assert values["fixed"].vrs_sound.value == 0
 
 
-def test_the_dial_turns_grounding_and_only_grounding_survives_a_new_split():
-    episodes = [e for world in WORLDS for e in made(world)]
-    right = {}
-    sgr = []
-    for p in scripts.DIAL[::4]:
-        traces = told(getattr(scripts, f"dial_{p}"), episodes)
-        sgr.append(scored(traces, episodes).sgr.value)
-        by_id = {e.id: e for e in episodes}
-        for split in ("in-distribution", "ood"):
-            hits = [t.answer == by_id[t.episode].answer for t in traces if by_id[t.episode].split == split]
-            right[p, split] = sum(hits) / len(hits)
-    assert sgr == sorted(sgr)
-    assert sgr[0] < 0.3
-    assert sgr[-1] >= 0.98
-    assert right[100, "ood"] == right[100, "in-distribution"] == 1.0
-    assert right[0, "ood"] < right[0, "in-distribution"] - 0.2
+def test_the_law_is_measured_on_the_dial():
+    """Nine models from no grounding to all of it: SGR in distribution against what is kept out of it."""
+    episodes = {world: made(world) for world in WORLDS}
+    rows = []
+    for p in scripts.DIAL:
+        for world, own in episodes.items():
+            traces = told(getattr(scripts, f"dial_{p}"), own)
+            split = {s: [e for e in own if e.split == s] for s in ("in-distribution", "ood")}
+            by_split = {s: [t for t in traces if t.episode in {e.id for e in es}] for s, es in split.items()}
+            found = {s: scored(by_split[s], split[s]) for s in split}
+            accuracy = [found[s].accuracy.value for s in ("in-distribution", "ood")]
+            rows.append(ModelRow(f"dial {p}", world, *accuracy, {"sgr": found["in-distribution"].sgr.value}))
+    mean = [np.mean([r.predictors["sgr"] for r in rows if r.model == f"dial {p}"]) for p in scripts.DIAL]
+    assert len(mean) >= 8
+    assert mean == sorted(mean)
+    assert mean[0] < 0.3
+    assert mean[-1] >= 0.98
+    last = [r for r in rows if r.model == "dial 100"]
+    assert {(r.accuracy, r.ood_accuracy) for r in last} == {(1.0, 1.0)}
+    first = [r for r in rows if r.model == "dial 0"]
+    assert np.mean([r.retention("drop") for r in first]) < -0.2
+    found = predict_robustness(rows)
+    assert found.partial[1].note == "0 models of known size"
+    for kind in ("ratio", "drop", "ood accuracy"):
+        law = next(a for a in found.associations if (a.predictor, a.retention) == ("sgr", kind))
+        assert (law.scope, law.n_models) == ("pooled", 9)
+        assert 0 < law.r.low < law.r.value < law.r.high < 1
+        assert law.r.value > 0.6
+        assert law.p_exact < 0.01
 
 
 def test_scripts_are_models_and_say_what_they_need():
