@@ -59,6 +59,20 @@ def test_a_trace_step_by_step(judged, tmp_path):
         trace_row(traces[0], episodes[0], steps=[9])
 
 
+def test_what_there_is_no_room_for_is_told(judged):
+    _, episodes = judged
+    things = ("dog", "cat", "cup", "car", "chair", "table", "bed", "book", "door")
+    text = "Step 1 (frame 1): " + " ".join(f"There is a {thing} here." for thing in things)
+    text += "\nStep 2 (frame 2): There is a dog.\nFinal answer: left"
+    traces = trace.with_claims([trace.read_trace(text, episodes[0])])
+    found = trace.judge(traces, {episodes[0].id: episodes[0]}, VERIFIER)[0]
+    n = len(found.steps[0].counted())
+    assert n > 6
+    shown = texts(trace_row(found, episodes[0]))
+    assert f"… and {n - 6} more: " in shown
+    assert " … |" in shown
+
+
 def test_progress(judged):
     traces, _ = judged
     drawing = progress_profile({"toy": grounding(traces)})

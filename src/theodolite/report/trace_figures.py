@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
 
 _VERDICTS = {"supported": "#007a5a", "unsupported": "#c8102e", "unverifiable": "#8a6d00"}
 _MARKS = {"supported": "✓", "unsupported": "✗", "unverifiable": "?"}
+_LINES, _CLAIMS = 5, 6
+"""How much of a step there is room for."""
+_MARGIN_PX = 1.5
+"""Between a thing and its frame, so that small things stay visible."""
 
 
 def trace_row(
@@ -62,7 +67,8 @@ def _frame(axes: Axes, step: JudgedStep, episode: Episode, number: int) -> None:
             _box(axes, thing, colour)
     g = step_grounding(step)
     grounded = "nothing to judge" if g is None else f"grounded {g:.0%}"
-    axes.set_title(f"Step {number + 1}, frame {index + 1}   {grounded}", fontsize=9.5)
+    of = "" if len(step.step.frames) < 2 else f" of {len(step.step.frames)}"
+    axes.set_title(f"Step {number + 1}, frame {index + 1}{of}   {grounded}", fontsize=9.5)
 
 
 def _box(axes: Axes, thing: SceneObject, colour: str) -> None:
@@ -72,7 +78,12 @@ def _box(axes: Axes, thing: SceneObject, colour: str) -> None:
     if box is not None:
         axes.add_patch(
             Rectangle(
-                (box.x0, box.y0), box.width_px, box.height_px, fill=False, edgecolor=colour, linewidth=2.2
+                (box.x0 - _MARGIN_PX, box.y0 - _MARGIN_PX),
+                box.width_px + 2 * _MARGIN_PX,
+                box.height_px + 2 * _MARGIN_PX,
+                fill=False,
+                edgecolor=colour,
+                linewidth=1.8,
             )
         )
 
@@ -101,18 +112,30 @@ def _sentence(axes: Axes, step: JudgedStep) -> None:
         else f"“{step.step.text}”",
         40,
     )
-    axes.text(0, 1.0, "\n".join(said[:5]), va="top", fontsize=9, color=INK, linespacing=1.25)
-    y = 1.0 - 0.115 * min(len(said), 5) - 0.07
-    for claim, verdict in step.counted()[:6]:
+    shown = said if len(said) <= _LINES else [*said[: _LINES - 1], said[_LINES - 1] + " …"]
+    axes.text(0, 1.0, "\n".join(shown), va="top", fontsize=9, color=INK, linespacing=1.25)
+    y = 1.0 - 0.115 * len(shown) - 0.07
+    claims = step.counted()
+    for claim, verdict in claims[:_CLAIMS]:
         colour = _VERDICTS[verdict.label]
         axes.text(0, y, _MARKS[verdict.label], va="top", fontsize=10, color=colour, fontweight="bold")
         lines = textwrap.wrap(_words(claim, verdict), 44)[:2]
         axes.text(0.07, y, "\n".join(lines), va="top", fontsize=8.2, color=colour, linespacing=1.2)
         y -= 0.1 * len(lines)
+    if len(claims) > _CLAIMS:
+        axes.text(0.07, y, _rest(claims[_CLAIMS:]), va="top", fontsize=8.2, color=QUIET)
+
+
+def _rest(claims: Sequence[tuple[Claim, Verdict]]) -> str:
+    """What there was no room for, so that the share in the title adds up."""
+    labels = [verdict.label for _, verdict in claims]
+    counts = ", ".join(f"{labels.count(label)} {mark}" for label, mark in _MARKS.items() if label in labels)
+    return f"… and {len(claims)} more: {counts}"
 
 
 def _words(claim: Claim, verdict: Verdict) -> str:
-    said = str(claim).partition(": ")[2]
+    said = re.sub(r"^i\b|\bi(?= \()", "I", str(claim).partition(": ")[2])
+    said = re.sub(r"\bi$", "me", said)
     if verdict.label == "unsupported" and verdict.truth:
         return f"{said} – in truth: {verdict.truth}"
     return f"{said} ({verdict.reason})" if verdict.reason else said
