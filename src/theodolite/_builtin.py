@@ -18,8 +18,8 @@ def register(add: Registrar) -> None:
 
     for explainer, place in EXPLAINERS:
         add("explainer", explainer, f"theodolite.grid._explain.{place}", summary="")
-    for verifier, place, summary in VERIFIERS:
-        add("verifier", verifier, f"theodolite.trace.{place}", summary=summary)
+    for verifier, place, summary, example in VERIFIERS:
+        add("verifier", verifier, f"theodolite.trace.{place}", summary=summary, example=example)
     for source, function, summary in SOURCES:
         add("source", source, f"theodolite.{function}", summary=summary)
     for behaviour, function, summary in BEHAVIOURS:
@@ -62,31 +62,37 @@ VERIFIERS = (
         "annotation",
         "_annotation:open_annotation",
         "the episode's own annotations: boxes, relations, actions, poses",
+        "annotation",
     ),
     (
         "detector",
         "_verifiers._detector:open_detector_verifier",
         "an object detector, ONNX file or Hugging Face checkpoint: things, numbers, places, colours",
+        "detector:FILE.onnx?recall=RECALL.json",
     ),
     (
         "actions",
         "_verifiers._clips:open_clip_verifier",
         "any video classifier of transformers: what is done",
+        "actions:FOLDER",
     ),
     (
         "similarity",
         "_verifiers._similarity:open_similarity",
         "any CLIP of transformers: what there is, and its colour",
+        "similarity:FOLDER",
     ),
     (
         "tracks",
         "_verifiers._tracks:open_track_verifier",
         "boxes followed from frame to frame: what moves, comes, goes and meets",
+        "tracks:annotation",
     ),
     (
         "ego-motion",
         "_verifiers._ego_motion:open_ego_motion",
         "one's own movements, by poses, else by the flow of the pictures",
+        "ego-motion",
     ),
 )
 """Who judges the claims of a trace."""

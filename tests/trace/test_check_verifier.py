@@ -1,5 +1,6 @@
 """The contract check finds what it should."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -66,3 +67,13 @@ def test_something_else_altogether():
 def test_they_can_be_listed(capsys):
     assert main(["verifiers", "list"]) == 0
     assert "annotation" in capsys.readouterr().out
+
+
+def test_the_list_shows_how_each_is_written(capsys):
+    """A bare ``detector`` is refused, so the list must not show it so."""
+    assert main(["verifiers", "list", "--json"]) == 0
+    written = {entry["name"]: entry["example"] for entry in json.loads(capsys.readouterr().out)}
+    for name in ("detector", "similarity", "actions", "tracks"):
+        assert written[name].startswith(f"{name}:")
+    for name in ("annotation", "ego-motion", "tracks"):
+        assert trace.open_verifier(written[name]).name
