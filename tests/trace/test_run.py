@@ -252,8 +252,11 @@ def test_a_broken_picture_fails_alone(tmp_path, capsys):
         ]
     )
     found = json.loads(capsys.readouterr().out)
-    assert status in {0, 1}
-    assert found["groups"][0]["grounding"]["n_traces"] >= 2
+    assert status == 0
+    assert found["groups"][0]["grounding"]["n_traces"] == 2
+    broken = [problem for problem in found["problems"] if "is broken" in problem["reason"]]
+    assert [problem["where"] for problem in broken] == ["episodes.jsonl, line 2"]
+    assert name in broken[0]["reason"]
 
 
 def test_labels_by_two_people(data, traces, tmp_path, capsys):

@@ -19,6 +19,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from PIL import Image
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from theodolite.errors import UsageError
@@ -154,8 +155,8 @@ class EpisodeSet:
 def read_episodes(path: str | Path) -> EpisodeSet:
     """Reads a data set: a folder as above, or a single JSONL file.
 
-    A line that is wrong, an id that stands twice and a picture that cannot be found are told as problems; the other
-    episodes are read.
+    A line that is wrong, an id that stands twice and a picture that cannot be found or opened are told as problems; the
+    other episodes are read.
 
     Raises:
         UsageError: the file cannot be read at all, or holds no usable episode.
@@ -282,7 +283,12 @@ def _picture(folder: Path, name: str) -> Picture:
     target = (folder / name).resolve()
     if not target.is_relative_to(folder.resolve()):
         raise UsageError(f"the picture {name} lies outside {folder}; move it there")
-    return Picture.from_path(target)
+    picture = Picture.from_path(target)
+    try:
+        with Image.open(target):  # reads the header only
+            return picture
+    except (OSError, ValueError, Image.DecompressionBombError) as error:
+        raise UsageError(f"the picture {name} is broken, or is none: {type(error).__name__}") from error
 
 
 def _episode_form(episode: Episode, folder: Path) -> _EpisodeForm:
