@@ -20,7 +20,7 @@ LAYERS = [
     {"runs"},
     {"stats", "geometry"},
     {"registry"},
-    {"types"},
+    {"types", "wording"},
     {"errors"},
 ]
 LEVEL = {name: len(LAYERS) - i for i, row in enumerate(LAYERS) for name in row}

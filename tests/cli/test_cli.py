@@ -100,6 +100,15 @@ def test_tables_are_shown(squares, tmp_path, capsys):
     }
 
 
+def test_the_list_of_models_names_every_scripted_behaviour(capsys):
+    assert main(["models", "list", "--json"]) == 0
+    (scripted,) = (row for row in json.loads(capsys.readouterr().out) if row["scheme"] == "scripted")
+    assert {"looker", "refuser", "scene-oracle", "trace-looker"} <= scripted["behaviours"].keys()
+    assert all(scripted["behaviours"].values())
+    assert main(["models", "list"]) == 0
+    assert "declines everything" in capsys.readouterr().out
+
+
 def test_failed_items_show_in_the_exit_status(squares, tmp_path, capsys):
     assert main(ask(squares, tmp_path / "run", "scripted:flaky")) == 1
     assert "items failed" in capsys.readouterr().err

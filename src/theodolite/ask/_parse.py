@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
+from theodolite.wording import without_thinking
+
 PARSER = "answer/2"
 """The name and version that is stored beside each reading."""
 
@@ -34,9 +36,7 @@ def parse_answer(text: str, options: Sequence[str]) -> Answer:
     >>> parse_answer("left or right, hard to say", ["left", "right"]).status
     'ambiguous'
     """
-    said = normal_form(
-        re.sub(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|$)", " ", text, flags=re.DOTALL | re.IGNORECASE)
-    )
+    said = normal_form(without_thinking(text))
     if not said:
         return Answer("unparsed")
     if not options:

@@ -9,6 +9,7 @@ import typer
 from theodolite.cli import _options as o
 from theodolite.cli._output import note, print_json, print_table
 from theodolite.errors import ContractError
+from theodolite.models import behaviours
 from theodolite.registry import registry
 from theodolite.testing import check_model
 
@@ -29,6 +30,7 @@ def list_models(json: o.AsJson = False) -> None:
                     "origin": e.origin,
                     "extra": e.extra,
                     "available": e.is_available,
+                    **({"behaviours": behaviours()} if e.name == "scripted" else {}),
                 }
                 for e in entries
             ]
@@ -41,6 +43,7 @@ def list_models(json: o.AsJson = False) -> None:
             for e in entries
         ],
     )
+    print_table(["after scripted:", "what it does"], [[name, what] for name, what in behaviours().items()])
 
 
 @app.command("check")

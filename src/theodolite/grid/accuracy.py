@@ -21,35 +21,13 @@ from theodolite.grid._words import words_of
 from theodolite.runs import Parsed, Run
 from theodolite.stats import Estimate, wilson_interval
 from theodolite.types import Item, Json, Message, Picture, Record, Request
+from theodolite.wording import NUMBER_WORDS, without_thinking
 
 __all__ = ["PARSER", "AccuracyRow", "AccuracyScore", "plan_accuracy", "read_answer", "score_accuracy"]
 
 PARSER = "grid-answer/1"
 """The name and version that is stored beside each reading."""
 
-_NUMBERS = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-    "twenty",
-]
 _COUNT_HINT, _YES_HINT = "Answer with a number alone.", "Answer with yes or no alone."
 
 
@@ -93,12 +71,15 @@ def read_answer(text: str) -> str | None:
     >>> read_answer("<think>maybe 2, maybe 3</think> 3"), read_answer("no idea at all, sorry") is None
     ('3', False)
     """
-    said = re.sub(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|$)", " ", text, flags=re.DOTALL | re.IGNORECASE)
-    found = re.findall(r"(?<![\w.,-])(?:\d+|[a-z]+)(?![\w])(?!\.\d)", said.casefold())
+    found = re.findall(r"(?<![\w.,-])(?:\d+|[a-z]+)(?![\w])(?!\.\d)", without_thinking(text).casefold())
     values = [
-        word.lstrip("0") or "0" if word.isdigit() else str(_NUMBERS.index(word)) if word in _NUMBERS else word
+        word.lstrip("0") or "0"
+        if word.isdigit()
+        else str(NUMBER_WORDS.index(word))
+        if word in NUMBER_WORDS
+        else word
         for word in found
-        if word.isdigit() or word in _NUMBERS or word in {"yes", "no"}
+        if word.isdigit() or word in NUMBER_WORDS or word in {"yes", "no"}
     ]
     return values[0] if len(set(values)) == 1 else None
 

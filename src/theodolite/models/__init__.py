@@ -20,6 +20,7 @@ from theodolite.models._contract import (
 from theodolite.models._family import Decoder, Family, PlacedPicture, find_family, place_pictures
 from theodolite.models._open import ModelName, ModelOptions, open_model, read_options
 from theodolite.models._paints import PAINTS
+from theodolite.models._scripted import behaviours
 
 __all__ = [
     "PAINTS",
@@ -38,6 +39,7 @@ __all__ = [
     "VisionLanguageModel",
     "ask_factory",
     "ask_measurer",
+    "behaviours",
     "find_family",
     "is_choosing",
     "open_model",

@@ -47,6 +47,12 @@ def open_model(name: ModelName) -> ScriptedModel:
     return ScriptedModel(name.text, _behaviour(name.target), read_options(name, ScriptedOptions))
 
 
+def behaviours() -> dict[str, str]:
+    """Every name that can follow ``scripted:``, with what it does."""
+    own = {name: (act.__doc__ or "").strip().partition("\n")[0] for name, act in BEHAVIOURS.items()}
+    return own | {entry.name: entry.summary for entry in registry().entries("behaviour")}
+
+
 def _behaviour(name: str) -> Behaviour:
     if name in BEHAVIOURS:
         return BEHAVIOURS[name]
@@ -130,6 +136,7 @@ def _echo(request: Request, _: ScriptedOptions) -> str:
 
 
 def _constant(_: Request, options: ScriptedOptions) -> str:
+    """Always the same text, given as ``?text=…``."""
     return options.text
 
 
@@ -141,6 +148,7 @@ def _oracle(request: Request, _: ScriptedOptions) -> str:
 
 
 def _refuser(_: Request, __: ScriptedOptions) -> Response:
+    """Declines every request."""
     return Response("refused", reason="scripted:refuser declines every request")
 
 

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from theodolite.wording import NUMBER_WORDS
+
 _UNITS_M = {
     "m": 1.0,
     "meter": 1.0,
@@ -52,30 +54,10 @@ _DIGITS = (
 _NUMBER = re.compile(
     rf"(?<![\w.,])(?P<sign>(?<![\d\w)])-)?(?P<digits>{_DIGITS})(?:\s?-?\s*(?P<unit>{_UNIT}))?", re.IGNORECASE
 )
-_ONES = [
-    "zero",
-    "one",
-    "two",
-    "three",
-    "four",
-    "five",
-    "six",
-    "seven",
-    "eight",
-    "nine",
-    "ten",
-    "eleven",
-    "twelve",
-    "thirteen",
-    "fourteen",
-    "fifteen",
-    "sixteen",
-    "seventeen",
-    "eighteen",
-    "nineteen",
-]
 _TENS = ["twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety"]
-_WORD_VALUES = {word: i for i, word in enumerate(_ONES)} | {word: 10 * i for i, word in enumerate(_TENS, 2)}
+_WORD_VALUES = {word: i for i, word in enumerate(NUMBER_WORDS)} | {
+    word: 10 * i for i, word in enumerate(_TENS, 2)
+}
 _FRACTIONS = {"half": 0.5, "quarter": 0.25, "third": 1 / 3, "tenth": 0.1}
 _WORD = (
     r"(?:" + "|".join(sorted([*_WORD_VALUES, "hundred", "thousand", "point"], key=len, reverse=True)) + r")"

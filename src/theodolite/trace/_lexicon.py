@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from theodolite.wording import NUMBER_WORDS
+
 
 def word_set(text: str) -> frozenset[str]:
     """The words of a text; an underscore stands for a space within a word."""
@@ -79,26 +81,7 @@ STATES: dict[str, tuple[str, bool]] = {
 }
 """A word for a state -> the state's name, and whether it says that it holds."""
 
-NUMBERS: dict[str, int] = {
-    word: number
-    for number, word in enumerate(
-        [
-            "zero",
-            "one",
-            "two",
-            "three",
-            "four",
-            "five",
-            "six",
-            "seven",
-            "eight",
-            "nine",
-            "ten",
-            "eleven",
-            "twelve",
-        ]
-    )
-}
+NUMBERS: dict[str, int] = {word: number for number, word in enumerate(NUMBER_WORDS[:13])}
 
 ABSTRACT_NOUNS = word_set(
     "ability act action activity adaptability addition advantage aim alternative amount analysis answer appearance"

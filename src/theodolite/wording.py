@@ -1,0 +1,35 @@
+"""What every reader of answers must know of English: number words, and thoughts that are no answer."""
+
+from __future__ import annotations
+
+import re
+
+__all__ = ["NUMBER_WORDS", "without_thinking"]
+
+NUMBER_WORDS = (
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
+    *(
+        "eleven",
+        "twelve",
+        "thirteen",
+        "fourteen",
+        "fifteen",
+        "sixteen",
+        "seventeen",
+        "eighteen",
+        "nineteen",
+        "twenty",
+    ),
+)
+"""The words for 0 to 20, each at its own place."""
+
+_THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|$)", flags=re.DOTALL | re.IGNORECASE)
+
+
+def without_thinking(text: str) -> str:
+    """The text without what stands in thinking tags, also where they are never closed.
+
+    >>> without_thinking("<think>three? no</think>Four"), without_thinking("<thinking>hm")
+    (' Four', ' ')
+    """
+    return _THINKING.sub(" ", text)
