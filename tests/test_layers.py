@@ -13,14 +13,15 @@ LAYERS = [
     {"cli"},
     {"testing"},
     {"report"},
-    {"diagnose", "twins"},
+    {"diagnose"},
+    {"twins"},
     {"ask", "compass", "grid", "scene", "trace"},
     {"attribution"},
     {"models"},
     {"runs"},
     {"stats", "geometry"},
     {"registry"},
-    {"types", "wording"},
+    {"readings", "types", "wording"},
     {"errors"},
 ]
 LEVEL = {name: len(LAYERS) - i for i, row in enumerate(LAYERS) for name in row}
