@@ -1,0 +1,83 @@
+"""The document: what is written is read again, what is foreign is refused, and the schema says what it holds."""
+
+import json
+
+import pytest
+from diagnosis_sample import HOSTILE, sample_diagnosis, write_sample
+
+from theodolite.diagnose.items import read_items
+from theodolite.diagnose.record import Diagnosis, Figure, read_diagnosis, schema, write_diagnosis
+from theodolite.errors import StorageError, UsageError
+from theodolite.stats import bootstrap
+
+
+def test_what_is_written_is_read_again(tmp_path):
+    folder = write_sample(tmp_path / "report", n=24)
+    assert read_diagnosis(folder) == sample_diagnosis() == read_diagnosis(folder / "diagnosis.json")
+    rows = list(read_items(folder))
+    assert len(rows) == 24
+    assert {row.instrument for row in rows} == {"compass", "grid", "scene", "trace"}
+    assert all((folder / picture).is_file() for row in rows for picture in row.pictures)
+    assert all(getattr(row, row.instrument) is not None for row in rows)
+
+
+def test_hostile_text_is_kept_as_it_was_said(tmp_path):
+    rows = list(read_items(write_sample(tmp_path, n=4, hostile=True)))
+    assert all(row.answer == HOSTILE for row in rows)
+
+
+def test_a_figure_is_an_estimate_in_a_file():
+    estimate = bootstrap([0, 1, 1, 0, 1, 1], clusters=list("aabbcc"), seed=0)
+    assert Figure.of(estimate).estimate() == estimate
+
+
+def test_a_newer_or_foreign_document_is_refused(tmp_path):
+    path = write_diagnosis(sample_diagnosis(), tmp_path)
+    value = json.loads(path.read_text())
+    path.write_text(json.dumps(value | {"schema_version": 2}))
+    with pytest.raises(UsageError, match="newer Theodolite"):
+        read_diagnosis(tmp_path)
+    path.write_text(json.dumps(value | {"surprise": 1}))
+    with pytest.raises(UsageError, match="no diagnosis"):
+        read_diagnosis(tmp_path)
+    path.write_text("{")
+    with pytest.raises(UsageError, match="no diagnosis"):
+        read_diagnosis(tmp_path)
+    with pytest.raises(UsageError, match="theodolite diagnose --out"):
+        read_diagnosis(tmp_path / "nowhere")
+
+
+def test_nan_never_gets_into_the_document(tmp_path):
+    path = write_diagnosis(sample_diagnosis(), tmp_path)
+    assert "NaN" not in path.read_text()
+    json.loads(path.read_text(), parse_constant=pytest.fail)
+
+
+def test_the_schema_holds_for_what_is_written(tmp_path):
+    jsonschema = pytest.importorskip("jsonschema")
+    value = json.loads(write_diagnosis(sample_diagnosis(), tmp_path).read_text())
+    jsonschema.Draft202012Validator(schema()).validate(value)
+    del value["models"][0]["verdict"]
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.Draft202012Validator(schema()).validate(value)
+
+
+def test_a_line_that_is_no_item_is_named(tmp_path):
+    path = write_sample(tmp_path, n=3) / "items.jsonl"
+    path.write_text(path.read_text() + "{}\n")
+    with pytest.raises(UsageError, match=r"items\.jsonl, line 4"):
+        list(read_items(tmp_path))
+
+
+def test_a_full_disk_is_told(tmp_path):
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with pytest.raises(StorageError, match="choose another --out"):
+        write_diagnosis(sample_diagnosis(), blocked / "below")
+
+
+def test_names_are_found_or_told():
+    diagnosis: Diagnosis = sample_diagnosis()
+    assert diagnosis.instrument("scene").name == "scene"
+    with pytest.raises(UsageError, match="it has pocket:grounded"):
+        diagnosis.model("pocket:grund")
