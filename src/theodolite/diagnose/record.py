@@ -27,9 +27,10 @@ Status: TypeAlias = Literal["measured", "partly measured", "left out", "failed"]
 *failed*: it was tried, and gave no figure."""
 Place: TypeAlias = Literal["inside", "above", "below"]
 """Of a position: within [0, 1], above 1 or below 0."""
-Standing: TypeAlias = Literal["grounded", "between", "shortcut", "undecided", "no verdict"]
+Standing: TypeAlias = Literal["grounded", "between", "shortcut", "undecided", "mixed", "no verdict"]
 """*grounded*: the whole interval lies above ¾; *shortcut*: below ¼; *between*: within (¼, ¾); *undecided*: the interval
-covers several of these; *no verdict*: too little data, or no readout tells the twins apart here."""
+covers several of these; *no verdict*: too little data, or no readout tells the twins apart here. Of a model over all its
+instruments also *mixed*: they disagree."""
 SignatureStanding: TypeAlias = Literal["raised", "not raised", "not measured"]
 
 

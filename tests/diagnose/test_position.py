@@ -1,0 +1,197 @@
+"""Positions between twins: against plain loops, against mixtures whose position is known, and where nothing varies."""
+
+import numpy as np
+import pytest
+
+from theodolite.diagnose._mixture import mix_readings
+from theodolite.diagnose._position import (
+    LEAST_UNITS,
+    Twins,
+    calibrate,
+    median_position,
+    position,
+)
+from theodolite.diagnose._table import ReadingTable, mean_of
+from theodolite.errors import UsageError
+from theodolite.readings import Reading, Readout
+
+TWINS = Twins("g", "s")
+SHARE = Readout(
+    "compass.share", "share on the picture", higher_is_grounded=True, origin="ours", needs="gradients"
+)
+ANGLE = Readout(
+    "compass.angle", "error of the angle", higher_is_grounded=False, origin="paper", needs="gradients"
+)
+
+
+def readings(rng, mean, spread, *, readout="compass.share", n=60, per=2, split="aligned"):
+    """Two items a picture, which share a part of their noise."""
+    found = []
+    for cluster in range(n):
+        common = rng.normal(0, spread / 2)
+        found += [
+            Reading(
+                f"{split}-{cluster}-{i}",
+                readout,
+                mean + common + rng.normal(0, spread),
+                f"{split}-{cluster}",
+                split,
+            )
+            for i in range(per)
+        ]
+    return found
+
+
+@pytest.fixture
+def twins():
+    rng = np.random.default_rng(3)
+    g = readings(rng, 0.32, 0.05) + readings(rng, 20.0, 12.0, readout="compass.angle")
+    s = readings(rng, 0.02, 0.01) + readings(rng, 70.0, 12.0, readout="compass.angle")
+    return g, s
+
+
+def plain_mean(found, readout):
+    values = [reading.value for reading in found if reading.readout == readout]
+    return sum(values) / len(values)
+
+
+@pytest.mark.parametrize("readout", ["compass.share", "compass.angle"])
+def test_a_position_is_the_plain_ratio(twins, readout):
+    g, s = twins
+    x = mix_readings(g, s, share=0.4, seed=1)
+    table = ReadingTable.of({"g": g, "s": s, "x": x})
+    found = position(table, "x", (readout, "aligned"), twins=TWINS, seed=0)
+    gap = plain_mean(g, readout) - plain_mean(s, readout)
+    assert found.value == pytest.approx((plain_mean(x, readout) - plain_mean(s, readout)) / gap)
+    assert found.low < found.value < found.high
+    assert (found.n, found.n_items) == (60, 120)
+
+
+@pytest.mark.parametrize("share", [0, 0.25, 0.5, 0.75, 1])
+def test_mixtures_of_the_twins_are_recovered_within_their_intervals(twins, share):
+    g, s = twins
+    table = ReadingTable.of({"g": g, "s": s, "x": mix_readings(g, s, share=share, seed=7)})
+    columns = list(table.columns)
+    for found in (
+        *(position(table, "x", column, twins=TWINS, seed=0) for column in columns),
+        median_position(table, "x", columns, twins=TWINS, seed=0),
+    ):
+        assert found.low <= share <= found.high
+        assert found.high - found.low < 0.4
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say():
+    """A stranger with the true position 0.5, drawn 150 times, with noise in the twins too."""
+    hits = 0
+    for trial in range(150):
+        rng = np.random.default_rng([11, trial])
+        drawn = {
+            "g": readings(rng, 1.0, 0.6, n=30),
+            "s": readings(rng, 0.0, 0.6, n=30),
+            "x": readings(rng, 0.5, 0.6, n=30),
+        }
+        found = position(ReadingTable.of(drawn), "x", ("compass.share", "aligned"), twins=TWINS, seed=trial)
+        hits += found.low <= 0.5 <= found.high
+    assert 135 <= hits <= 149  # 95 % of 150 is 142.5, and three standard errors are 8
+
+
+def test_the_denominator_is_resampled_too():
+    """With the twins' own noise held fixed the interval would be narrower by a third."""
+    rng = np.random.default_rng(5)
+    g, s, x = (readings(rng, mean, 0.6, n=30) for mean in (1.0, 0.0, 0.5))
+    table = ReadingTable.of({"g": g, "s": s, "x": x})
+    found = position(table, "x", ("compass.share", "aligned"), twins=TWINS, seed=0)
+    own = mean_of(*table.column("x", ("compass.share", "aligned")), seed=0)
+    gap = plain_mean(g, "compass.share") - plain_mean(s, "compass.share")
+    assert found.high - found.low > 1.15 * (own.high - own.low) / gap
+
+
+def test_strangers_beyond_the_twins_are_placed_outside(twins):
+    g, s = twins
+    rng = np.random.default_rng(9)
+    table = ReadingTable.of({"g": g, "s": s, "x": readings(rng, 0.62, 0.05)})
+    found = position(table, "x", ("compass.share", "aligned"), twins=TWINS, seed=0)
+    assert found.value == pytest.approx(2.0, abs=0.1)
+    assert found.low > 1
+
+
+def test_one_wild_readout_does_not_move_the_median(twins):
+    g, s = twins
+    rng = np.random.default_rng(4)
+    keys = ("compass.share", "compass.angle", "compass.third")
+    g = g + readings(rng, 1.0, 0.1, readout="compass.third")
+    s = s + readings(rng, 0.0, 0.1, readout="compass.third")
+    x = mix_readings(g, s, share=0.5, seed=2)
+    wild = [
+        Reading(r.item, r.readout, r.value * 40, r.cluster, r.split) if r.readout == "compass.third" else r
+        for r in x
+    ]
+    table = ReadingTable.of({"g": g, "s": s, "x": wild})
+    found = median_position(table, "x", [(key, "aligned") for key in keys], twins=TWINS, seed=0)
+    assert 0.3 < found.value < 0.8
+
+
+def flags(value, n=30, split="crossed"):
+    return [Reading(f"{split}{i}", "grid.swap", float(value), f"{split}{i}", split) for i in range(n)]
+
+
+def test_where_nothing_varies_the_interval_keeps_a_width():
+    table = ReadingTable.of({"g": flags(1), "s": flags(0), "x": flags(1)})
+    found = position(table, "x", ("grid.swap", "crossed"), twins=TWINS, seed=0)
+    assert found.value == 1
+    assert (found.low, found.high) == pytest.approx((0.886, 1.0), abs=0.001)  # Wilson at 30 of 30
+    assert "no resample varies" in found.method
+
+
+def test_a_readout_is_calibrated_only_if_it_tells_the_twins_apart_the_right_way(twins):
+    g, s = twins
+    table = ReadingTable.of({"g": g, "s": s})
+    share = calibrate(table, ("compass.share", "aligned"), SHARE, twins=TWINS, seed=0)
+    assert share.is_calibrated
+    assert share.separation.value > 0.99
+    angle = calibrate(table, ("compass.angle", "aligned"), ANGLE, twins=TWINS, seed=0)
+    assert angle.is_calibrated  # less is more grounded here, and it is less
+    turned = Readout("compass.angle", "turned", higher_is_grounded=True, origin="paper", needs="gradients")
+    wrong = calibrate(table, ("compass.angle", "aligned"), turned, twins=TWINS, seed=0)
+    assert not wrong.is_calibrated
+    assert wrong.separation.value < 0.1
+    same = ReadingTable.of({"g": g, "s": g})
+    blind = calibrate(same, ("compass.share", "aligned"), SHARE, twins=TWINS, seed=0)
+    assert "does not tell the twins apart" in blind.why_not
+
+
+def test_too_few_units_give_no_calibration(twins):
+    g, s = ([r for r in found if int(r.cluster.split("-")[1]) < LEAST_UNITS - 1] for found in twins)
+    found = calibrate(
+        ReadingTable.of({"g": g, "s": s}), ("compass.share", "aligned"), SHARE, twins=TWINS, seed=0
+    )
+    assert "too little data" in found.why_not
+    assert found.grounded.n == LEAST_UNITS - 1
+
+
+def test_what_is_missing_is_told(twins):
+    g, s = twins
+    table = ReadingTable.of({"g": g, "s": s, "x": flags(1)})
+    with pytest.raises(UsageError, match=r"no reading of compass\.share"):
+        position(table, "x", ("compass.share", "aligned"), twins=TWINS, seed=0)
+    with pytest.raises(UsageError, match="at least one"):
+        median_position(table, "x", [], twins=TWINS, seed=0)
+
+
+def test_a_table_refuses_what_it_cannot_arrange():
+    one = Reading("a", "grid.swap", 1.0, "p")
+    with pytest.raises(UsageError, match="two readings"):
+        ReadingTable.of({"x": [one, one]})
+    with pytest.raises(UsageError, match="two clusters"):
+        ReadingTable.of({"x": [one], "y": [Reading("a", "grid.swap", 1.0, "q")]})
+
+
+def test_a_mixture_takes_whole_clusters_and_the_share_it_says(twins):
+    g, s = twins
+    x = mix_readings(g, s, share=0.25, seed=0)
+    own = {id(reading) for reading in g}
+    of_grounded = {reading.cluster for reading in x if id(reading) in own}
+    of_shortcut = {reading.cluster for reading in x if id(reading) not in own}
+    assert (len(of_grounded), len(of_shortcut)) == (15, 45)
+    assert not of_grounded & of_shortcut
+    assert len(x) == len(g)
