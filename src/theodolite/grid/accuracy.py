@@ -23,7 +23,16 @@ from theodolite.stats import Estimate, wilson_interval
 from theodolite.types import Item, Json, Message, Picture, Record, Request
 from theodolite.wording import NUMBER_WORDS, without_thinking
 
-__all__ = ["PARSER", "AccuracyRow", "AccuracyScore", "plan_accuracy", "read_answer", "score_accuracy"]
+__all__ = [
+    "PARSER",
+    "AccuracyRow",
+    "AccuracyScore",
+    "plan_accuracy",
+    "prompt_of",
+    "read_answer",
+    "said_of",
+    "score_accuracy",
+]
 
 PARSER = "grid-answer/1"
 """The name and version that is stored beside each reading."""
@@ -45,7 +54,7 @@ def plan_accuracy(data: StoredDataset, *, max_tokens: int = 16) -> Iterator[Item
             raise UsageError(f"{data.folder} has no pictures; make it again without --no-pictures")
         is_count = record.answer.isdigit()
         options = world.answers[: world.max_count + 1] if is_count else ("yes", "no")
-        prompt = f"{record.question} {_COUNT_HINT if is_count else _YES_HINT}"
+        prompt = prompt_of(record.question, is_count=is_count)
         yield Item(
             name=record.id,
             request=Request(
@@ -61,6 +70,11 @@ def plan_accuracy(data: StoredDataset, *, max_tokens: int = 16) -> Iterator[Item
                 "bag_of_words": world.answers[int(shortcut[number])],
             },
         )
+
+
+def prompt_of(question: str, *, is_count: bool) -> str:
+    """The question with the form of its answer."""
+    return f"{question} {_COUNT_HINT if is_count else _YES_HINT}"
 
 
 def read_answer(text: str) -> str | None:
@@ -141,7 +155,7 @@ def score_accuracy(run: Run) -> AccuracyScore:
         key = str(result.item.meta["bucket"]), str(result.item.meta["density"])
         record = result.record
         status = "unasked" if record is None else record.response.status
-        said = _said(record) if record is not None and status == "answered" else None
+        said = said_of(record) if record is not None and status == "answered" else None
         if record is not None and status == "answered":
             readings.append(
                 Parsed(result.item.id, PARSER, "parsed" if said is not None else "unparsed", said)
@@ -154,7 +168,8 @@ def score_accuracy(run: Run) -> AccuracyScore:
     return score
 
 
-def _said(record: Record) -> str | None:
+def said_of(record: Record) -> str | None:
+    """What a model said: the most probable option, or what its words come down to."""
     return record.choice.best if record.choice is not None else read_answer(record.response.text)
 
 
