@@ -121,7 +121,7 @@ def _estimate(
     if lacking:
         raise UsageError(f"{model} or a twin has no reading of {lacking[0][0]} on {lacking[0][1]!r}")
     rows = np.flatnonzero(np.any([each.any(axis=1) for each in present], axis=0))
-    arrays = [table.values[name][np.ix_(rows, numbers)] for name in names]
+    arrays = [table.values[name][rows][:, numbers] for name in names]
     masks = [each[rows].astype(np.float64) for each in present]
     distribution = stats.bootstrap_distribution(
         (*arrays, *masks),

@@ -1,0 +1,198 @@
+"""From readings to statements: what each readout says of the twins, and where every model stands between them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from theodolite import stats
+from theodolite.diagnose._position import (
+    LEAST_UNITS,
+    Calibration,
+    Twins,
+    calibrate,
+    median_position,
+    position,
+)
+from theodolite.diagnose._table import Column, ReadingTable, mean_of
+from theodolite.diagnose.record import (
+    Calibrated,
+    Figure,
+    Place,
+    ReadoutResult,
+    Standing,
+    Verdict,
+)
+from theodolite.errors import UsageError
+from theodolite.readings import Readout
+
+NEAR = 0.25
+"""A position is *like* a twin if its whole interval lies within a quarter of it. A convention, as are all such lines."""
+
+_WORDS: Mapping[Standing, str] = {
+    "grounded": "reads like the twin that must look",
+    "shortcut": "reads like the twin that need not look",
+    "between": "stands between the twins",
+    "undecided": "cannot be placed with so little data",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """Where one model stands on one instrument."""
+
+    model: str
+    position: stats.Estimate | None
+    rests_on: tuple[Column, ...]
+    why_not: str = ""
+
+
+def place_of(position: stats.Estimate) -> Place:
+    """Whether a position lies within [0, 1]."""
+    return "below" if position.value < 0 else "above" if position.value > 1 else "inside"
+
+
+def is_outside(position: stats.Estimate) -> bool:
+    """Whether the whole interval lies outside [0, 1]: then the twins do not bracket the model."""
+    return position.low > 1 or position.high < 0
+
+
+def standing_of(position: stats.Estimate | None) -> Standing:
+    """What a position means: above ¾, below ¼, between the two, or across a line.
+
+    >>> standing_of(stats.Estimate(0.9, 0.8, 1.1, n=40, level=0.95, method="percentile"))
+    'grounded'
+    """
+    if position is None:
+        return "no verdict"
+    if position.low > 1 - NEAR:
+        return "grounded"
+    if position.high < NEAR:
+        return "shortcut"
+    return "between" if position.lies_within(NEAR, 1 - NEAR) else "undecided"
+
+
+def readout_results(
+    table: ReadingTable,
+    readouts: Sequence[Readout],
+    models: Sequence[str],
+    *,
+    twins: Twins,
+    seed: int,
+) -> tuple[list[ReadoutResult], dict[Column, Calibration]]:
+    """Every readout on every split that has readings, with both twins and all models."""
+    by_key = {readout.key: readout for readout in readouts}
+    strange = sorted({key for key, _ in table.columns} - set(by_key))
+    if strange:
+        raise UsageError(f"there are readings of {strange[0]!r}, which no readout describes")
+    order = {readout.key: number for number, readout in enumerate(readouts)}
+    columns = sorted(table.columns, key=lambda column: (order[column[0]], column[1]))
+    results, found = [], {}
+    for column in columns:
+        calibration = calibrate(table, column, by_key[column[0]], twins=twins, seed=seed)
+        found[column] = calibration
+        results.append(
+            ReadoutResult(
+                key=column[0],
+                split=column[1],
+                grounded=_figure(calibration.grounded),
+                shortcut=_figure(calibration.shortcut),
+                separation=_figure(calibration.separation),
+                is_calibrated=calibration.is_calibrated,
+                why_not=calibration.why_not,
+                models=[_calibrated(table, model, calibration, twins, seed) for model in models],
+            )
+        )
+    return results, found
+
+
+def _calibrated(
+    table: ReadingTable, model: str, calibration: Calibration, twins: Twins, seed: int
+) -> Calibrated:
+    column = calibration.column
+    values, clusters = table.column(model, column)
+    if not len(values):
+        return Calibrated(model=model, figure=None, position=None, why_not="the model has no reading of it")
+    x = Figure.of(mean_of(values, clusters, seed=seed))
+    if not calibration.is_calibrated:
+        return Calibrated(model=model, figure=x, position=None, why_not=calibration.why_not)
+    if x.n < LEAST_UNITS:
+        why = f"no verdict: too little data ({x.n} units; at least {LEAST_UNITS} are needed)"
+        return Calibrated(model=model, figure=x, position=None, why_not=why)
+    where = position(table, model, column, twins=twins, seed=seed)
+    return Calibrated(
+        model=model,
+        figure=x,
+        position=Figure.of(where),
+        place=place_of(where),
+        is_outside=is_outside(where),
+    )
+
+
+def place_model(
+    table: ReadingTable, model: str, calibrations: Mapping[Column, Calibration], *, twins: Twins, seed: int
+) -> Placed:
+    """The median position of a model over the calibrated readouts that it has enough readings of."""
+    calibrated = [column for column, found in calibrations.items() if found.is_calibrated]
+    if not calibrated:
+        why = next((found.why_not for found in calibrations.values() if "too little" in found.why_not), "")
+        return Placed(model, None, (), why or "no verdict: no readout tells the twins apart here")
+    usable = tuple(column for column in calibrated if table.n_units(model, column) >= LEAST_UNITS)
+    if not usable:
+        most = max(table.n_units(model, column) for column in calibrated)
+        return Placed(
+            model,
+            None,
+            (),
+            f"no verdict: too little data ({most} units; at least {LEAST_UNITS} are needed)",
+        )
+    return Placed(model, median_position(table, model, usable, twins=twins, seed=seed), usable)
+
+
+def instrument_verdict(placed: Placed) -> Verdict:
+    """One sentence about one instrument's view of a model."""
+    where = placed.position
+    standing = standing_of(where)
+    if where is None:
+        sentence = placed.why_not[:1].upper() + placed.why_not[1:]
+        return Verdict(standing=standing, sentence=sentence.rstrip(".") + ".")
+    n = len(placed.rests_on)
+    sentence = (
+        f"It {_WORDS[standing]}: position {where.value:.2f} [{where.low:.2f}, {where.high:.2f}] over "
+        f"{n} readout{'s' if n != 1 else ''} on {where.n} units"
+    )
+    if is_outside(where):
+        sentence += "; outside the twins' range, so they do not bracket this model"
+    return Verdict(standing=standing, sentence=sentence + ".")
+
+
+def model_verdict(standings: Mapping[str, Standing]) -> Verdict:
+    """One sentence over all instruments; the model's standing is theirs where they agree.
+
+    >>> model_verdict({"grid": "shortcut", "scene": "shortcut", "compass": "no verdict"}).standing
+    'shortcut'
+    """
+    placed = {name: standing for name, standing in standings.items() if standing != "no verdict"}
+    if not placed:
+        return Verdict(standing="no verdict", sentence="No verdict: no instrument could place it.")
+    groups: dict[Standing, list[str]] = {}
+    for name, standing in placed.items():
+        groups.setdefault(standing, []).append(name)
+    said = "; ".join(f"{standing} on {_listed(names)}" for standing, names in groups.items())
+    left = [name for name in standings if name not in placed]
+    if left:
+        said += f"; no verdict on {_listed(left)}"
+    decided = [standing for standing in groups if standing != "undecided"]
+    if not decided:
+        overall: Standing = "undecided"
+    else:
+        overall = decided[0] if len(decided) == 1 else "mixed"
+    return Verdict(standing=overall, sentence=said[:1].upper() + said[1:] + ".")
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _figure(estimate: stats.Estimate | None) -> Figure | None:
+    return None if estimate is None else Figure.of(estimate)

@@ -1,0 +1,259 @@
+"""From readings to statements: strangers of known make are placed, open questions are counted, and nothing is hidden."""
+
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from typer.main import get_command
+
+from theodolite import stats
+from theodolite.diagnose import _signatures as signatures
+from theodolite.diagnose._assemble import Instrument, Measured, Question, Subject, assemble
+from theodolite.diagnose._catalogue import CATALOGUE
+from theodolite.diagnose._mixture import mix_readings
+from theodolite.diagnose._position import LEAST_UNITS, Twins
+from theodolite.diagnose._settling import units_needed
+from theodolite.diagnose._table import ReadingTable
+from theodolite.diagnose._verdict import model_verdict, standing_of
+from theodolite.diagnose.record import Counts, LeftOut
+from theodolite.errors import UsageError
+from theodolite.readings import Reading, Readout
+
+TWINS = Twins("twin:g", "twin:s")
+READOUTS = (
+    Readout("grid.right", "right", higher_is_grounded=True, origin="ours", needs="text"),
+    Readout("grid.bag_of_words", "bag of words", higher_is_grounded=False, origin="ours", needs="text"),
+    Readout("grid.swap_changes", "changes", higher_is_grounded=True, origin="ours", needs="text"),
+    Readout("grid.dull", "tells nothing", higher_is_grounded=True, origin="paper", needs="text"),
+)
+GRID = Instrument("grid", "Does it heed the relation?", READOUTS)
+RATES = {
+    "g": {"grid.right": 0.97, "grid.bag_of_words": 0.03, "grid.swap_changes": 0.95, "grid.dull": 0.5},
+    "s": {"grid.right": 0.05, "grid.bag_of_words": 0.95, "grid.swap_changes": 0.04, "grid.dull": 0.5},
+}
+
+
+def twin(kind, n=60, seed=0):
+    rng = np.random.default_rng([seed, ord(kind)])
+    return [
+        Reading(f"scene{i}", key, float(rng.random() < rate), f"scene{i}", "crossed")
+        for i in range(n)
+        for key, rate in RATES[kind].items()
+    ]
+
+
+def diagnosis(strangers, *, n=60, counts=None):
+    """A diagnosis of strangers, by name and readings."""
+    calibration = {"grid": {"twin:g": twin("g", n), "twin:s": twin("s", n)}}
+    measured = [
+        Measured(
+            name,
+            "grid",
+            "measured" if found else "left out",
+            "" if found else "it gives no text",
+            counts=counts or Counts(planned=len(found), answered=len(found)),
+            readings=tuple(found),
+        )
+        for name, found in strangers.items()
+    ]
+    return assemble(
+        Question(0, "quick", {"grid": "drawn"}, "0.1.0", twins=TWINS),
+        [Subject(name, name, ("text",)) for name in strangers],
+        [GRID],
+        measured,
+        calibration,
+    )
+
+
+@pytest.mark.parametrize(("share", "standing"), [(0.0, "shortcut"), (0.5, "between"), (1.0, "grounded")])
+def test_a_stranger_is_placed_where_it_was_made(share, standing):
+    x = mix_readings(twin("g"), twin("s"), share=share, seed=3)
+    found = diagnosis({"x": x})
+    view = found.instrument("grid").models[0]
+    assert view.verdict.standing == standing
+    assert view.position.low <= share <= view.position.high
+    assert view.rests_on == ["grid.right@crossed", "grid.bag_of_words@crossed", "grid.swap_changes@crossed"]
+    assert f"{view.position.value:.2f}" in view.verdict.sentence
+    assert found.model("x").verdict.standing == standing
+
+
+def test_a_readout_that_tells_nothing_is_shown_and_places_nobody():
+    dull = diagnosis({"x": twin("g", seed=9)}).instrument("grid").readouts[-1]
+    assert dull.key == "grid.dull"
+    assert not dull.is_calibrated
+    assert "does not tell the twins apart" in dull.why_not
+    assert dull.models[0].figure is not None
+    assert dull.models[0].position is None
+
+
+def test_too_little_data_gives_no_verdict():
+    n = LEAST_UNITS - 1
+    found = diagnosis({"x": twin("g", n, seed=2)}, n=n)
+    view = found.instrument("grid").models[0]
+    assert view.verdict.standing == "no verdict"
+    assert "too little data" in view.verdict.sentence
+    assert found.model("x").verdict.standing == "no verdict"
+    few = [r for r in twin("g", 60, seed=2) if int(r.item[5:]) < n]
+    view = diagnosis({"x": few}).instrument("grid").models[0]
+    assert "too little data" in view.verdict.sentence
+
+
+def test_a_model_without_readings_says_why():
+    found = diagnosis({"x": []})
+    view = found.instrument("grid").models[0]
+    assert (view.status, view.position) == ("left out", None)
+    assert view.verdict.sentence == "Not measured: it gives no text."
+    assert not found.signatures
+
+
+def test_unknown_readings_are_refused():
+    with pytest.raises(UsageError, match="no readout describes"):
+        diagnosis({"x": [Reading("scene1", "grid.unheard_of", 1.0, "scene1", "crossed")]})
+
+
+def test_the_shortcut_twin_raises_its_signature_and_the_other_does_not():
+    found = {each.model: each for each in diagnosis({"g": twin("g"), "s": twin("s")}).signatures}
+    assert found["s"].standing == "raised"
+    assert "agreement with a bag of words where it is wrong" in found["s"].numbers
+    assert found["s"].confirming_test
+    assert found["s"].remedy_source
+    assert found["g"].standing == "not raised"
+    assert "but should be" in found["g"].because
+
+
+def test_pairs_of_models_are_compared_on_the_same_items():
+    g, s = twin("g"), twin("s")
+    found = {(c.readout, c.first, c.second): c for c in diagnosis({"g": g, "s": s}).comparisons}
+    right = found["grid.right", "g", "s"]
+    plain = np.mean([r.value for r in g if r.readout == "grid.right"]) - np.mean(
+        [r.value for r in s if r.readout == "grid.right"]
+    )
+    assert right.difference.value == pytest.approx(plain)
+    assert right.difference.low > 0
+    assert right.test.p_value <= right.p_holm < 0.01
+    assert ("grid.dull", "g", "s") not in found  # it places nobody, so it is not tested either
+
+
+def test_what_is_open_names_the_units_that_would_settle_it():
+    x = mix_readings(twin("g", 14), twin("s", 14), share=0.72, seed=1)
+    found = diagnosis({"x": x}, n=14)
+    assert found.instrument("grid").models[0].verdict.standing == "undecided"
+    question = next(q for q in found.open_questions if "position" in q.question)
+    assert question.n_now == 14
+    assert question.n_needed > 14
+    settled = diagnosis({"x": mix_readings(twin("g"), twin("s"), share=0.5, seed=3)})
+    assert not [q for q in settled.open_questions if "position" in q.question]
+
+
+def test_the_units_needed_do_settle_it():
+    """Drawn anew with the units that are asked for, the mean is told from the line about four times in five."""
+    rng = np.random.default_rng(0)
+    pilot = rng.normal(0.6, 0.5, 40)
+    found = stats.bootstrap(pilot, seed=0)
+    needed = units_needed(replace(found, value=0.6), 0.75)
+    hits = 0
+    for _ in range(300):
+        drawn = rng.normal(0.6, float(np.std(pilot, ddof=1)), needed)
+        hits += drawn.mean() + 1.96 * drawn.std(ddof=1) / np.sqrt(needed) < 0.75
+    assert 0.7 < hits / 300 < 0.92
+
+
+def test_a_value_on_the_line_is_never_settled():
+    assert units_needed(stats.Estimate(0.75, 0.6, 0.9, n=30, level=0.95, method="x"), 0.75) is None
+
+
+def test_failures_are_told_as_cautions():
+    counts = Counts(planned=100, answered=70, failed=15, refused=15, unreadable=20)
+    found = diagnosis({"x": twin("g")}, counts=counts)
+    told = [caveat for caveat in found.caveats if caveat.startswith("grid, x")]
+    assert len(told) == 3
+    assert any("behaviour" in caveat for caveat in found.caveats)
+
+
+@pytest.mark.parametrize(
+    ("interval", "standing"),
+    [
+        ((0.8, 0.9, 1.3), "grounded"),
+        ((0.7, 0.8, 0.9), "undecided"),
+        ((0.3, 0.5, 0.7), "between"),
+        ((-0.2, 0.0, 0.2), "shortcut"),
+        ((0.1, 0.5, 0.9), "undecided"),
+    ],
+)
+def test_where_the_lines_are(interval, standing):
+    low, value, high = interval
+    assert standing_of(stats.Estimate(value, low, high, n=30, level=0.95, method="x")) == standing
+
+
+def test_instruments_that_disagree_give_a_mixed_verdict():
+    verdict = model_verdict(
+        {"grid": "shortcut", "scene": "grounded", "trace": "undecided", "compass": "no verdict"}
+    )
+    assert verdict.standing == "mixed"
+    assert "no verdict on compass" in verdict.sentence
+
+
+def test_left_out_parts_are_in_the_document():
+    out = LeftOut(instrument="compass", what="maps", why="it gives no gradients", remedy="hf:PATH")
+    subject = Subject("x", "x", ("text",), (out,))
+    made = assemble(Question(0, "quick", {}, "0", twins=TWINS), [subject], [], [], {})
+    assert made.models[0].left_out == [out]
+    assert made.models[0].verdict.standing == "no verdict"
+
+
+def compass_table(excess, right, blank):
+    rng = np.random.default_rng(1)
+    found = [
+        Reading(f"p{i}", key, float(value(rng)), f"p{i}", "aligned")
+        for i in range(60)
+        for key, value in (
+            ("compass.excess_sound:chefer", lambda r: r.normal(excess, 8)),
+            ("compass.excess_sound:grad-act", lambda r: r.normal(-20, 8)),
+            ("compass.right", lambda r: r.random() < right),
+            ("compass.blank_changes", lambda r: r.random() < blank),
+        )
+    ]
+    return ReadingTable.of({"x": found})
+
+
+def test_layout_driven_needs_right_answers_and_maps_that_know_nothing():
+    layout, prior = signatures.compass_signatures(compass_table(0, 0.95, 0.0), "x", seed=0)
+    assert (layout.standing, prior.standing) == ("raised", "raised")
+    assert any("chefer" in label for label in layout.numbers)
+    layout, prior = signatures.compass_signatures(compass_table(20, 0.95, 0.7), "x", seed=0)
+    assert (layout.standing, prior.standing) == ("not raised", "not raised")
+    guesser, _ = signatures.compass_signatures(compass_table(0, 0.25, 0.0), "x", seed=0)
+    assert guesser.standing == "not raised"
+
+
+def test_what_was_not_measured_is_not_raised():
+    layout, prior = signatures.compass_signatures(ReadingTable.of({"x": []}), "x", seed=0)
+    assert (layout.standing, prior.standing) == ("not measured", "not measured")
+    drift, blind = signatures.trace_signatures("x", decline=None, test=None, blind_changes=None)
+    assert (drift.standing, blind.standing) == ("not measured", "not measured")
+
+
+def test_drift_is_a_fall_of_more_than_five_points():
+    def drift(low, value, high):
+        decline = stats.Estimate(value, low, high, n=40, level=0.95, method="x")
+        return signatures.trace_signatures("x", decline=decline, test=None, blind_changes=None)[0].standing
+
+    assert drift(0.06, 0.2, 0.3) == "raised"
+    assert drift(0.01, 0.2, 0.4) == "not raised"
+    assert drift(-0.3, -0.2, -0.1) == "not raised"
+
+
+def test_every_command_that_a_confirming_test_names_is_there():
+    from theodolite.cli._main import app
+
+    commands = get_command(app).commands
+    named = {
+        words
+        for entry in CATALOGUE.values()
+        for words in re.findall(r"`theodolite ([^`]+)`", entry.confirming_test)
+    }
+    assert named
+    for words in named:
+        noun, verb = words.split()[:2]
+        assert verb in commands[noun].commands, words
