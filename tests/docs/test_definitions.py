@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import theodolite
 from theodolite.errors import UsageError
-from theodolite.report.definitions import definition, definitions, read_definitions
+from theodolite.report.definitions import definition, definition_of, definitions, read_definitions
 
 PACKAGE = Path(theodolite.__file__).parent
 COVERED = ("ask", "compass", "grid", "scene", "trace")
@@ -75,9 +76,26 @@ def test_every_named_figure_of_the_grid_is_defined():
     assert len(called("grid")) == len(set(called("grid")))
 
 
+INSTRUMENTS_WITH_READOUTS = [name for name in COVERED if (PACKAGE / name / "readouts.py").is_file()]
+
+
+@pytest.mark.parametrize("instrument", INSTRUMENTS_WITH_READOUTS)
+def test_every_readout_of_single_items_has_a_definition_that_points_the_same_way(instrument):
+    readouts = import_module(f"theodolite.{instrument}.readouts").READOUTS
+    assert readouts
+    for readout in readouts:
+        found = definition_of(readout.key)
+        assert found.instrument == instrument
+        if found.grounded != "neither":
+            assert (found.grounded == "higher") == readout.higher_is_grounded, readout.key
+    kinds = {readout.key.partition(".")[2].partition(":")[0] for readout in readouts}
+    defined = [k for d in definitions().values() if d.instrument == instrument for k in d.readouts]
+    assert sorted(defined) == sorted(kinds)
+
+
 def test_readings_of_the_same_thing_name_each_other():
     known = definitions()
-    assert known["compass.excess_dae"].beside == ("compass.dae",)
+    assert known["compass.excess_dae"].beside == ("compass.dae", "compass.below_uniform")
     for each in known.values():
         for key in each.beside:
             assert known[key].instrument == each.instrument

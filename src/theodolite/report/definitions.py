@@ -23,7 +23,16 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from theodolite.errors import UsageError
 
-__all__ = ["Definition", "Direction", "Reading", "Unit", "definition", "definitions", "read_definitions"]
+__all__ = [
+    "Definition",
+    "Direction",
+    "Reading",
+    "Unit",
+    "definition",
+    "definition_of",
+    "definitions",
+    "read_definitions",
+]
 
 Unit: TypeAlias = Literal[
     "share", "points", "degrees", "bits", "nats", "ratio", "correlation", "number", "count", "p"
@@ -35,7 +44,7 @@ Reading: TypeAlias = Literal["paper", "sound", "ours"]
 
 _CHOICES = {"unit": Unit, "grounded": Direction, "reading": Reading}
 _NEEDED = ("name", "title", "unit", "grounded", "reading", "formula", "meaning")
-_LISTS = ("beside", "fields", "called")
+_LISTS = ("beside", "fields", "called", "readouts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +74,8 @@ class Definition:
     """``Class.field`` of the instrument's records that hold it."""
     called: tuple[str, ...] = ()
     """Names by which tables of named figures call it."""
+    readouts: tuple[str, ...] = ()
+    """Kinds of readouts of single items that it defines: ``dae_paper`` of ``compass.dae_paper:chefer``."""
 
     @property
     def instrument(self) -> str:
@@ -100,6 +111,27 @@ def definition(key: str) -> Definition:
         else f"keys begin with {', '.join(sorted({d.instrument for d in known.values()}))}"
     )
     raise UsageError(f"there is no definition of {key!r}; {advice}")
+
+
+@cache
+def _by_readout() -> Mapping[str, Definition]:
+    return {f"{each.instrument}.{kind}": each for each in definitions().values() for kind in each.readouts}
+
+
+def definition_of(readout: str) -> Definition:
+    """The definition behind a readout of single items, whatever method or explainer it was read by.
+
+    Args:
+        readout: its key, ``instrument.kind`` or ``instrument.kind:method``; a definition's own key will do.
+
+    Raises:
+        UsageError: it is not defined.
+
+    >>> definition_of("compass.dae_paper:chefer").key, definition_of("compass.dae").key
+    ('compass.dae', 'compass.dae')
+    """
+    found = _by_readout().get(readout.partition(":")[0])
+    return found if found is not None else definition(readout)
 
 
 def read_definitions(text: str) -> dict[str, Definition]:
