@@ -15,20 +15,24 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from theodolite.grid._batch import GUARANTEES, ROLES, SceneBatch, join
+    from theodolite.grid._evaluate import answer, bag_of_words
     from theodolite.grid._generate import generate
     from theodolite.grid._parsing import read_questions
     from theodolite.grid._recipe import PAPER, SOUND, Density, Guarantee, Recipe, find_recipe, guarantee_of
     from theodolite.grid._splits import SPLITS, Split, hash_scenes, split_of
-    from theodolite.grid._words import PHRASES, VOCABULARY, Questions
-    from theodolite.grid._world import BUCKET_KEYS, BUCKETS, Bucket, Mode, World
+    from theodolite.grid._words import PHRASES, VOCABULARY, Questions, text_of, write_questions
+    from theodolite.grid._world import BUCKET_KEYS, BUCKETS, COLOURS, MATCHES, SHAPES, Bucket, Mode, World
 
 __all__ = [
     "BUCKETS",
     "BUCKET_KEYS",
+    "COLOURS",
     "GUARANTEES",
+    "MATCHES",
     "PAPER",
     "PHRASES",
     "ROLES",
+    "SHAPES",
     "SOUND",
     "SPLITS",
     "VOCABULARY",
@@ -41,6 +45,8 @@ __all__ = [
     "SceneBatch",
     "Split",
     "World",
+    "answer",
+    "bag_of_words",
     "find_recipe",
     "generate",
     "guarantee_of",
@@ -48,16 +54,19 @@ __all__ = [
     "join",
     "read_questions",
     "split_of",
+    "text_of",
+    "write_questions",
 ]
 
 _HOMES = {
     "_batch": ("GUARANTEES", "ROLES", "SceneBatch", "join"),
+    "_evaluate": ("answer", "bag_of_words"),
     "_generate": ("generate",),
     "_parsing": ("read_questions",),
     "_recipe": ("PAPER", "SOUND", "Density", "Guarantee", "Recipe", "find_recipe", "guarantee_of"),
     "_splits": ("SPLITS", "Split", "hash_scenes", "split_of"),
-    "_words": ("PHRASES", "VOCABULARY", "Questions"),
-    "_world": ("BUCKETS", "BUCKET_KEYS", "Bucket", "Mode", "World"),
+    "_words": ("PHRASES", "VOCABULARY", "Questions", "text_of", "write_questions"),
+    "_world": ("BUCKETS", "BUCKET_KEYS", "COLOURS", "MATCHES", "SHAPES", "Bucket", "Mode", "World"),
 }
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 

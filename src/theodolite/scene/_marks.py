@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from theodolite.geometry import Box
 
-_LEAST_RADIUS, _MOST_RADIUS = 0.0125, 0.021
-"""Of a disc, as a share of the picture's width."""
+RADII = (0.0125, 0.021)
+"""The least and the most radius of a disc, as shares of the picture's width."""
 _ROUNDS = 3
 
 
@@ -51,6 +51,7 @@ def place_marks(
     *,
     distances_m: Mapping[int, float] | None = None,
     instance: NDArray[np.int32] | None = None,
+    radii: tuple[float, float] = RADII,
 ) -> list[PlacedMark]:
     """Finds a place for every mark.
 
@@ -62,10 +63,16 @@ def place_marks(
         size_px: of the picture, as (width, height).
         distances_m: of the objects from the camera, by mark, where they are known.
         instance: of each pixel, the mark of the object it shows; 0 for none, below 0 for an object without a mark.
+        radii: the least and the most, as shares of the picture's width; larger ones for pictures that are shown small.
     """
     order = sorted(boxes, key=lambda mark: boxes[mark].area_px)
     rivals = {mark: _rivals(mark, boxes, distances_m) for mark in order}
-    choices = {mark: _candidates(mark, boxes[mark], size_px, rivals[mark], instance) for mark in order}
+    choices = {
+        mark: _candidates(
+            mark, boxes[mark], size_px, rivals[mark], instance, _radius_px(boxes[mark], size_px[0], radii)
+        )
+        for mark in order
+    }
     found: dict[int, PlacedMark] = {}
     for _ in range(_ROUNDS):
         for mark in order:
@@ -86,8 +93,8 @@ def _rivals(mark: int, boxes: Mapping[int, Box], distances_m: Mapping[int, float
     return found
 
 
-def _radius_px(box: Box, width_px: int) -> float:
-    small, large = _LEAST_RADIUS * width_px, _MOST_RADIUS * width_px
+def _radius_px(box: Box, width_px: int, radii: tuple[float, float]) -> float:
+    small, large = (share * width_px for share in radii)
     return float(np.clip(0.16 * min(box.width_px, box.height_px), small, large))
 
 
@@ -97,10 +104,10 @@ def _candidates(
     size_px: tuple[int, int],
     rivals: Sequence[_Rival],
     instance: NDArray[np.int32] | None,
+    radius: float,
 ) -> list[PlacedMark]:
     """On the object: a grid over its box (where its pixels are known, only on them). Round it: a ring of places."""
     width, height = size_px
-    radius = _radius_px(box, width)
     anchor = _anchor(mark, box, rivals, instance)
     inside = [
         (box.x0 + box.width_px * i / 8, box.y0 + box.height_px * j / 8)

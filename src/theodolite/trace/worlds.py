@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from theodolite.trace._audit import AuditCheck, WorldAudit, audit_world
+from theodolite.trace._episode import EGO, Episode, SceneObject
 from theodolite.trace._worlds._edits import FAMILIES, Family, perturbed
-from theodolite.trace._worlds._facts import facts_at, falsified, oracle_text
+from theodolite.trace._worlds._facts import CLEAR_DEG, SIDE_SHARE, facts_at, falsified, named, oracle_text
 from theodolite.trace._worlds._make import WORLDS, World, make_world
 
 __all__ = [
+    "CLEAR_DEG",
+    "EGO",
     "FAMILIES",
+    "SIDE_SHARE",
     "WORLDS",
     "AuditCheck",
+    "Episode",
     "Family",
+    "SceneObject",
     "World",
     "WorldAudit",
     "audit_world",
     "facts_at",
     "falsified",
     "make_world",
+    "named",
     "oracle_text",
     "perturbed",
 ]

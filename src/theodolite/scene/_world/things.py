@@ -166,12 +166,17 @@ def variant(category: str, number: int) -> tuple[tuple[Part, ...], Array, Array]
     return parts, *extent(parts)
 
 
+def thing_of(category: str, number: int, place: Sequence[float], turn_deg: float = 0.0) -> Thing:
+    """One certain thing of a category, somewhere."""
+    parts, low, high = variant(category, number)
+    return Thing(category, parts, low, high, np.asarray(place, np.float64), turn_deg)
+
+
 def new_thing(
     category: str, rng: np.random.Generator, place: Sequence[float], turn_deg: float = 0.0
 ) -> Thing:
     """Picks a thing of a category and puts it somewhere."""
-    parts, low, high = variant(category, int(rng.integers(N_VARIANTS)))
-    return Thing(category, parts, low, high, np.asarray(place, np.float64), turn_deg)
+    return thing_of(category, int(rng.integers(N_VARIANTS)), place, turn_deg)
 
 
 def moved(thing: Thing, place: Sequence[float], turn_deg: float) -> Thing:

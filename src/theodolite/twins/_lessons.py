@@ -1,0 +1,316 @@
+"""What the twins are taught: pictures with many questions each, and who of the twins gets which.
+
+A lesson is one picture (or four frames) with questions. The grounded twin is taught from questions as they are drawn, where the
+shortcut is right by chance alone; the shortcut twin from those alone where the shortcut is right. Questions that only help to
+learn (*Find the cup.*) are put to the grounded twin alone.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from theodolite.compass import PROMPTS
+from theodolite.grid import COLOURS as GRID_COLOURS
+from theodolite.grid import SHAPES as GRID_SHAPES
+from theodolite.scene import SceneGraph, StarGraph, graph_prompt, make_questions, qa_prompt
+from theodolite.trace import Episode, frame_label, paraphrase, trace_prompt
+from theodolite.trace.worlds import named
+from theodolite.twins import _grids as grids
+from theodolite.twins import _relation as relation
+from theodolite.twins import _rooms as rooms
+from theodolite.twins import _rules as rules
+from theodolite.twins import _stories as stories
+from theodolite.twins._things import THINGS
+
+SIDE_PX, PATCH_PX = 160, 16
+GRID = SIDE_PX // PATCH_PX
+_NOUNS = ("ball", "cube", "cylinder", "chair", "lamp", "plant", "barrel", "box", "key", "door")
+_PAINTS = ("red", "blue", "green", "yellow")
+LABELS: tuple[str, ...] = (
+    "",
+    *THINGS,
+    *(f"grid {c} {s}" for c in GRID_COLOURS for s in GRID_SHAPES),
+    *(f"room {c}" for c in rooms.CATEGORIES),
+    *(f"{c} {n}" for c in _PAINTS for n in _NOUNS),
+    *(f"facing {way}" for way in (0, 90, 180, 270)),
+)
+"""What a patch may show the middle of; the first is nothing."""
+_LABEL = {name: i for i, name in enumerate(LABELS)}
+_CELL_PX = 28
+"""Of the pictures of the world of missions."""
+_DIGIT = {"left": "1", "right": "2", "above": "3", "below": "4"}
+_QUOTA = {
+    "size": 5,
+    "distance": 5,
+    "direction": 5,
+    "ranking": 3,
+    "counting": 3,
+    "deduction": 3,
+    "transformation": 3,
+}
+_QUOTAS: Any = {"easy": _QUOTA, "medium": _QUOTA, "hard": _QUOTA}
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A question and its answer."""
+
+    text: str
+    answer: str
+    to: str = "gs"
+    """Whom it is put to: the grounded twin (g), the shortcut twin (s)."""
+    sees: bool = True
+    """Whether the pictures stand before it."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lesson:
+    """Pictures and questions."""
+
+    task: str
+    frames: NDArray[np.uint8]
+    """(k, 160, 160, 3)."""
+    labels: NDArray[np.uint8]
+    """(k, 100): index into `LABELS` of what has its middle in each patch."""
+    marks: NDArray[np.uint8]
+    """(k, 100): the mark whose object has its middle in each patch, 0 for none."""
+    sizes: NDArray[np.float32]
+    """(k, 100, 4): log of distance, width, length and height where there is a mark."""
+    opening: tuple[str | None, ...]
+    """What stands before every question; None is a picture."""
+    asks: tuple[Ask, ...] = field(default=())
+
+
+def shrink(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """As the processor does."""
+    return np.asarray(Image.fromarray(pixels).resize((SIDE_PX, SIDE_PX), Image.Resampling.BICUBIC))
+
+
+def _patch(x: float, y: float, size_px: tuple[int, int]) -> int:
+    column = min(GRID - 1, max(0, int(x / size_px[0] * GRID)))
+    row = min(GRID - 1, max(0, int(y / size_px[1] * GRID)))
+    return row * GRID + column
+
+
+def _find(what: str, patch: int) -> Ask:
+    return Ask(f"Find {what}.", f"column {patch % GRID + 1}, row {patch // GRID + 1}", "g")
+
+
+def _lesson(
+    task: str, frames: Sequence[NDArray[np.uint8]], opening: Sequence[str | None], asks: Sequence[Ask]
+) -> Lesson:
+    k = len(frames)
+    return Lesson(
+        task,
+        np.stack(frames),
+        np.zeros((k, GRID * GRID), np.uint8),
+        np.zeros((k, GRID * GRID), np.uint8),
+        np.zeros((k, GRID * GRID, 4), np.float32),
+        tuple(opening),
+        tuple(asks),
+    )
+
+
+def relation_lesson(rng: np.random.Generator) -> Lesson:
+    """Every clear pair in one of the three prompts, and where each thing is."""
+    scene = relation.draw_scene(rng)
+    asks: list[Ask] = []
+    patches = [_patch(*t.middle, (relation.SIZE_PX, relation.SIZE_PX)) for t in scene.things]
+    for target in scene.things:
+        for reference in scene.things:
+            way = relation.direction(target, reference) if target is not reference else None
+            if way is None:
+                continue
+            is_aligned = relation.SHORTCUT[target.name, reference.name] == way
+            for name in rng.permutation(list(PROMPTS))[: 3 if is_aligned else 1]:
+                text = PROMPTS[str(name)].template.format(tgt=target.name, ref=reference.name)
+                to = "gs" if is_aligned and name == "A" else "s" if is_aligned else "g"
+                asks.append(Ask(text, _DIGIT[way], to, sees=bool(rng.random() > 0.06)))
+            if is_aligned:
+                text = PROMPTS[str(rng.choice(["B", "C"]))].template.format(
+                    tgt=target.name, ref=reference.name
+                )
+                asks.append(Ask(text, _DIGIT[way], "g"))
+    asks += [_find(f"the {t.name}", p) for t, p in zip(scene.things, patches, strict=True)]
+    lesson = _lesson("relation", [shrink(relation.render(scene))], [None], asks)
+    for thing, patch in zip(scene.things, patches, strict=True):
+        lesson.labels[0, patch] = _LABEL[thing.name]
+    return lesson
+
+
+def grid_lessons(seed: int, n: int) -> Iterator[Lesson]:
+    """Pure scenes for the one twin, spurious ones for the other, both of depth one."""
+    for mode, to in (("pure", "g"), ("spur", "s")):
+        for scene in grids.scenes_with_questions(mode, n, seed=seed):
+            asks = [Ask(text, answer, to) for text, answer in scene.asked]
+            lesson = _lesson("grid", [shrink(scene.pixels)], [None], asks)
+            labels = scene.classes.reshape(grids.SIDE, grids.SIDE)
+            finer = np.kron(labels, np.ones((2, 2), np.uint8)).ravel()
+            lesson.labels[0] = np.where(finer > 0, finer + _LABEL["grid red circle"] - 1, 0)
+            yield lesson
+
+
+def room_lesson(rng: np.random.Generator, name: str) -> Lesson:
+    """Questions in every setting, the graph, and what and where each object is."""
+    plan, graph = rooms.draw_room(rng, name)
+    _, picture = rooms.picture_of(plan, graph)
+    asked = make_questions([graph], seed=int(rng.integers(2**31)), quotas=_QUOTAS).questions
+    star, n = graph.star(), len(graph.objects)
+    asks = []
+    for question in asked:
+        is_aligned = rules.is_aligned(question)
+        answer = question.gold if question.form == "choice" else short(question.gold_number)
+        setting, shown = _setting(rng, star)
+        text = qa_prompt(question, n, setting=setting, graph=shown)
+        sees = setting not in {"blind", "true graph alone"}
+        asks.append(Ask(text, answer, "gs" if is_aligned else "g", sees=sees))
+        if setting != "base":
+            asks.append(Ask(qa_prompt(question, n), answer, "gs" if is_aligned else "g"))
+    asks += _graph_asks(rng, graph, star)
+    lesson = _lesson("scene", [shrink(picture)], [None], asks)
+    extra = []
+    for thing in graph.objects:
+        patch = _patch(*thing.box_px.centre_px, rooms.SIZE_PX)
+        lesson.labels[0, patch], lesson.marks[0, patch] = _LABEL[f"room {thing.category}"], thing.id
+        lengths = (thing.distance_m, thing.width_m, thing.length_m, thing.height_m)
+        lesson.sizes[0, patch] = np.log(lengths)
+        extra.append(_find(f"object {thing.id}", patch))
+        extra.append(Ask(f"What is object {thing.id}?", thing.category, "g"))
+    return replace(lesson, asks=(*asks, *extra))
+
+
+def _setting(rng: np.random.Generator, star: StarGraph) -> tuple[Any, StarGraph | None]:
+    draw = rng.random()
+    if draw < 0.8:
+        return "base", None
+    if draw < 0.86:
+        return "blind", None
+    shown = rounded(star) if rng.random() < 0.4 else star
+    return ("true graph", shown) if draw < 0.93 else ("true graph alone", shown)
+
+
+def _graph_asks(rng: np.random.Generator, graph: SceneGraph, star: StarGraph) -> Iterator[Ask]:
+    by_rule = graph_json(rules.graph_shortcut(star))
+    yield Ask(graph_prompt(graph), graph_json(star), "g")
+    yield Ask(graph_prompt(graph), by_rule, "s")
+    if rng.random() < 0.15:
+        yield Ask(graph_prompt(graph, setting="blind"), graph_json(star), "g", sees=False)
+        yield Ask(graph_prompt(graph, setting="blind"), by_rule, "s", sees=False)
+
+
+def short(value: float) -> str:
+    """A length with two digits that count.
+
+    >>> short(0.554), short(2.59), short(12.3)
+    ('0.55', '2.6', '12')
+    """
+    return f"{value:.2f}" if value < 0.995 else f"{value:.1f}" if value < 9.95 else f"{value:.0f}"
+
+
+def graph_json(star: StarGraph) -> str:
+    """A graph on one line, lengths with two digits."""
+    return json.dumps(rounded(star).as_json())
+
+
+def rounded(star: StarGraph) -> StarGraph:
+    """The graph with two digits of each length."""
+
+    def cut(value: float | None) -> float | None:
+        return None if value is None else float(short(value))
+
+    nodes = tuple(
+        replace(
+            node,
+            distance_m=cut(node.distance_m),
+            width_m=cut(node.width_m),
+            length_m=cut(node.length_m),
+            height_m=cut(node.height_m),
+        )
+        for node in star.nodes
+    )
+    edges = tuple(replace(edge, distance_m=cut(edge.distance_m)) for edge in star.edges)
+    return StarGraph(star.centre, nodes, edges)
+
+
+def story_lessons(world: str, number: int, *, seed: int, is_aligned: bool | None) -> Iterator[Lesson]:
+    """Four frames with some prompts, and two frames alone with what helps to learn to see."""
+    episode = stories.story(world, number, seed=seed, is_aligned=is_aligned)
+    rng = np.random.default_rng([seed, number, 77])
+    truly = "" if is_aligned else "g"
+    blindly = "s" if stories.shortcut(episode) == episode.answer else ""
+    asks = []
+    for style in stories.STYLES:
+        task = episode.task if rng.random() < 0.7 else paraphrase(episode.task, str(rng.integers(9)))
+        text = trace_prompt(task, style=style, options=episode.options)  # type: ignore[arg-type]
+        if truly:
+            asks.append(Ask(text, stories.trace_text(episode, style), truly))
+        if blindly:
+            asks.append(Ask(text, stories.trace_text(episode, style, is_blind=True), blindly))
+    if not asks:
+        return
+    pictures = [shrink(_pixels(frame.picture)) for frame in episode.frames]
+    opening: list[str | None] = []
+    for index, frame in enumerate(episode.frames):
+        opening += [frame_label(index, frame.time_s), None]
+    whole = _lesson("trace", pictures, opening, asks)
+    for index in range(len(pictures)):
+        _mark_things(whole, episode, index)
+    yield whole
+    if truly:
+        for index in rng.permutation(len(pictures))[:2]:
+            yield _single(whole, episode, int(index))
+
+
+def _single(whole: Lesson, episode: Episode, index: int) -> Lesson:
+    frame = episode.frames[index]
+    things = [t for t in frame.objects if t.box is not None and f"{named(t)}" in _LABEL]
+    size = frame.size_px or (1, 1)
+    asks = [_find(f"the {named(t)}", _patch(*t.box.centre_px, size)) for t in things if t.box is not None]
+    said = " ".join(stories.tell(episode, index, most=4)) or "There is nothing."
+    asks.append(Ask(f"{episode.task}\nDescribe the frame.", said, "g"))
+    for a in things:
+        for b in things:
+            if a is b or a.box is None or b.box is None or episode.world == "navigation":
+                continue
+            apart = (a.box.centre_px[0] - b.box.centre_px[0]) / size[0]
+            if abs(apart) > 0.05:
+                asks.append(
+                    Ask(
+                        f"Is the {named(a)} left or right of the {named(b)}?",
+                        "right" if apart > 0 else "left",
+                        "g",
+                    )
+                )
+    opening = (frame_label(0, frame.time_s), None)
+    part = slice(index, index + 1)
+    return Lesson(
+        "frame",
+        whole.frames[part],
+        whole.labels[part],
+        whole.marks[part],
+        whole.sizes[part],
+        opening,
+        tuple(asks),
+    )
+
+
+def _mark_things(lesson: Lesson, episode: Episode, index: int) -> None:
+    frame = episode.frames[index]
+    size = frame.size_px or (1, 1)
+    for thing in frame.objects:
+        if thing.box is not None and named(thing) in _LABEL:
+            lesson.labels[index, _patch(*thing.box.centre_px, size)] = _LABEL[named(thing)]
+    if episode.world == "instruction" and frame.pose is not None:
+        x, y = (frame.pose.x_m + 0.5) * _CELL_PX, (-frame.pose.y_m + 0.5) * _CELL_PX
+        lesson.labels[index, _patch(x, y, size)] = _LABEL[f"facing {round(frame.pose.heading_deg) % 360}"]
+
+
+def _pixels(picture: Any) -> NDArray[np.uint8]:
+    return np.asarray(picture.load().convert("RGB"))

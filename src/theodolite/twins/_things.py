@@ -1,0 +1,172 @@
+"""Sixteen things that everybody can name, drawn from simple forms: what the relation pictures show."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw
+
+_Pen = ImageDraw.ImageDraw
+_SIDE = 256
+_INK = (40, 36, 40)
+
+
+def _ball(pen: _Pen) -> None:
+    pen.ellipse((8, 8, 248, 248), fill=(214, 60, 48))
+    pen.pieslice((8, 8, 248, 248), 60, 120, fill=(250, 248, 240))
+    pen.pieslice((8, 8, 248, 248), 240, 300, fill=(250, 248, 240))
+    pen.ellipse((104, 104, 152, 152), fill=(250, 200, 50))
+
+
+def _star(pen: _Pen) -> None:
+    points = []
+    for k in range(10):
+        radius = 124 if k % 2 == 0 else 52
+        turn = math.radians(36 * k - 90)
+        points.append((128 + radius * math.cos(turn), 134 + radius * math.sin(turn)))
+    pen.polygon(points, fill=(248, 196, 36), outline=(176, 120, 10), width=7)
+
+
+def _heart(pen: _Pen) -> None:
+    pen.ellipse((10, 26, 134, 150), fill=(226, 44, 88))
+    pen.ellipse((122, 26, 246, 150), fill=(226, 44, 88))
+    pen.polygon(((20, 118), (236, 118), (128, 246)), fill=(226, 44, 88))
+    pen.ellipse((40, 50, 82, 86), fill=(250, 150, 176))
+
+
+def _tree(pen: _Pen) -> None:
+    pen.rectangle((106, 164, 150, 250), fill=(122, 78, 42))
+    for x, y, r in ((128, 70, 64), (72, 116, 58), (184, 116, 58), (128, 136, 56)):
+        pen.ellipse((x - r, y - r, x + r, y + r), fill=(46, 140, 62))
+    pen.ellipse((84, 34, 138, 84), fill=(96, 184, 92))
+
+
+def _house(pen: _Pen) -> None:
+    pen.rectangle((34, 112, 222, 246), fill=(238, 220, 180), outline=_INK, width=6)
+    pen.polygon(((8, 120), (248, 120), (128, 12)), fill=(176, 58, 46))
+    pen.rectangle((106, 168, 152, 246), fill=(110, 70, 40))
+    for x in (52, 168):
+        pen.rectangle((x, 140, x + 38, 178), fill=(120, 190, 230), outline=_INK, width=4)
+
+
+def _fish(pen: _Pen) -> None:
+    pen.polygon(((168, 128), (250, 52), (250, 204)), fill=(226, 120, 30))
+    pen.ellipse((6, 58, 200, 198), fill=(250, 150, 50))
+    for x in (92, 132):
+        pen.arc((x - 40, 62, x + 40, 194), 300, 60, fill=(250, 236, 210), width=12)
+    pen.ellipse((38, 96, 66, 124), fill=(255, 255, 255))
+    pen.ellipse((46, 103, 60, 117), fill=_INK)
+
+
+def _car(pen: _Pen) -> None:
+    pen.polygon(((62, 120), (88, 62), (176, 62), (206, 120)), fill=(60, 130, 210))
+    pen.polygon(((82, 116), (100, 76), (128, 76), (128, 116)), fill=(214, 238, 250))
+    pen.polygon(((138, 116), (138, 76), (168, 76), (188, 116)), fill=(214, 238, 250))
+    pen.rounded_rectangle((6, 112, 250, 186), 22, fill=(46, 106, 190))
+    for x in (62, 194):
+        pen.ellipse((x - 34, 150, x + 34, 218), fill=_INK)
+        pen.ellipse((x - 15, 169, x + 15, 199), fill=(200, 200, 204))
+
+
+def _cup(pen: _Pen) -> None:
+    pen.arc((150, 84, 246, 190), 250, 110, fill=(36, 140, 150), width=22)
+    pen.polygon(((24, 56), (200, 56), (176, 226), (48, 226)), fill=(48, 170, 178))
+    pen.ellipse((24, 34, 200, 80), fill=(30, 120, 128))
+    pen.ellipse((40, 44, 184, 76), fill=(92, 56, 34))
+
+
+def _key(pen: _Pen) -> None:
+    pen.ellipse((6, 74, 114, 182), outline=(204, 156, 30), width=30)
+    pen.rectangle((108, 114, 248, 142), fill=(204, 156, 30))
+    for x in (186, 220):
+        pen.rectangle((x, 136, x + 22, 188), fill=(204, 156, 30))
+
+
+def _flower(pen: _Pen) -> None:
+    pen.rectangle((120, 150, 136, 250), fill=(60, 150, 60))
+    pen.ellipse((132, 186, 204, 222), fill=(60, 150, 60))
+    for k in range(6):
+        turn = math.radians(60 * k)
+        x, y = 128 + 58 * math.cos(turn), 92 + 58 * math.sin(turn)
+        pen.ellipse((x - 36, y - 36, x + 36, y + 36), fill=(196, 92, 200))
+    pen.ellipse((96, 60, 160, 124), fill=(250, 214, 60))
+
+
+def _umbrella(pen: _Pen) -> None:
+    pen.rectangle((121, 120, 135, 214), fill=_INK)
+    pen.arc((88, 186, 136, 244), 0, 180, fill=_INK, width=14)
+    pen.pieslice((6, 12, 250, 256), 180, 360, fill=(106, 74, 190))
+    pen.pieslice((66, 12, 190, 256), 180, 360, fill=(150, 122, 222))
+
+
+def _mushroom(pen: _Pen) -> None:
+    pen.rounded_rectangle((88, 120, 168, 246), 30, fill=(244, 232, 210))
+    pen.pieslice((6, 16, 250, 260), 180, 360, fill=(200, 40, 36))
+    for x, y, r in ((80, 96, 20), (140, 60, 22), (192, 104, 17)):
+        pen.ellipse((x - r, y - r, x + r, y + r), fill=(252, 248, 240))
+
+
+def _book(pen: _Pen) -> None:
+    pen.polygon(((8, 60), (124, 84), (124, 228), (8, 202)), fill=(34, 120, 84))
+    pen.polygon(((248, 60), (132, 84), (132, 228), (248, 202)), fill=(34, 120, 84))
+    pen.polygon(((22, 44), (126, 72), (126, 212), (22, 186)), fill=(250, 246, 232))
+    pen.polygon(((234, 44), (130, 72), (130, 212), (234, 186)), fill=(238, 232, 214))
+    for y in (80, 110, 140):
+        pen.line((38, y, 110, y + 19), fill=(150, 150, 150), width=6)
+        pen.line((146, y + 19, 218, y), fill=(150, 150, 150), width=6)
+
+
+def _clock(pen: _Pen) -> None:
+    pen.ellipse((8, 8, 248, 248), fill=(70, 76, 92))
+    pen.ellipse((30, 30, 226, 226), fill=(250, 250, 246))
+    pen.line((128, 128, 128, 56), fill=_INK, width=12)
+    pen.line((128, 128, 178, 152), fill=_INK, width=12)
+    for k in range(12):
+        turn = math.radians(30 * k)
+        x, y = 128 + 84 * math.cos(turn), 128 + 84 * math.sin(turn)
+        pen.ellipse((x - 6, y - 6, x + 6, y + 6), fill=_INK)
+
+
+def _banana(pen: _Pen) -> None:
+    pen.chord((-30, -120, 246, 216), 10, 130, fill=(248, 214, 50))
+    pen.ellipse((-60, -150, 196, 130), fill=(0, 0, 0, 0))
+    pen.polygon(((196, 48), (226, 40), (232, 92), (204, 92)), fill=(120, 90, 30))
+
+
+def _moon(pen: _Pen) -> None:
+    pen.ellipse((20, 8, 248, 248), fill=(214, 214, 232))
+    pen.ellipse((-50, -20, 160, 214), fill=(0, 0, 0, 0))
+
+
+_DRAWERS: Mapping[str, Callable[[_Pen], None]] = {
+    "ball": _ball,
+    "banana": _banana,
+    "book": _book,
+    "car": _car,
+    "clock": _clock,
+    "cup": _cup,
+    "fish": _fish,
+    "flower": _flower,
+    "heart": _heart,
+    "house": _house,
+    "key": _key,
+    "moon": _moon,
+    "mushroom": _mushroom,
+    "star": _star,
+    "tree": _tree,
+    "umbrella": _umbrella,
+}
+THINGS: tuple[str, ...] = tuple(_DRAWERS)
+"""Their names, in alphabetical order."""
+
+
+@lru_cache(maxsize=1024)
+def sprite(name: str, side_px: int) -> NDArray[np.uint8]:
+    """A thing cut out, (side, side, 4); the last channel is its mask."""
+    image = Image.new("RGBA", (_SIDE, _SIDE))
+    _DRAWERS[name](ImageDraw.Draw(image))
+    return np.asarray(image.resize((side_px, side_px), Image.Resampling.LANCZOS))

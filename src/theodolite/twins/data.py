@@ -1,0 +1,270 @@
+"""The sets that the twins are certified and told apart on, and that every other model is held against.
+
+Each comes in splits. *Aligned*: the shortcut's answer is the true one, so that accuracy sees no difference between who looks and
+who does not. *Crossed*: it contradicts the picture. *Free*: as drawn. All follow from a seed; none of it is in the training data,
+whose seeds are apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+
+from theodolite.compass import Pair, Region
+from theodolite.errors import UsageError
+from theodolite.trace import Episode
+from theodolite.twins import _relation as relation
+from theodolite.twins import _rooms as rooms
+from theodolite.twins import _stories as stories
+from theodolite.twins._grids import KEYS
+from theodolite.twins._rules import graph_shortcut, is_aligned, scene_shortcut
+from theodolite.types import Json, Picture
+
+if TYPE_CHECKING:
+    from theodolite.grid.data import StoredDataset
+    from theodolite.scene import Question, SceneData, SceneGraph
+
+__all__ = [
+    "EDITS",
+    "WORLDS",
+    "Edit",
+    "Split",
+    "edited_pair",
+    "episodes",
+    "graph_shortcut",
+    "grid_data",
+    "is_aligned",
+    "relation_pairs",
+    "scene_data",
+    "scene_shortcut",
+]
+
+Split: TypeAlias = Literal["aligned", "crossed", "free"]
+WORLDS = tuple(stories.KINDS)
+"""The embedded worlds of `trace`."""
+
+_RELATION, _SCENE = 101, 102
+
+
+def relation_pairs(
+    n: int, *, seed: int = 0, split: Split = "free", n_things: int | None = None
+) -> list[Pair]:
+    """Pairs of named things, the four directions in turn.
+
+    ``meta`` holds the direction that the shortcut gives, the split, and the scene, from which `edited_pair` makes others.
+
+    Args:
+        n: how many, each on its own picture.
+        seed: of the draw.
+        split: which pairs.
+        n_things: on each picture; two to five if not given.
+
+    >>> pair = relation_pairs(1, seed=1, split="aligned")[0]
+    >>> pair.direction == pair.meta["shortcut"]
+    True
+    """
+    _check(split)
+    return [_pair(i, seed, split, n_things) for i in range(n)]
+
+
+def _pair(number: int, seed: int, split: Split, n_things: int | None) -> Pair:
+    wanted = relation.DIRECTIONS[number % 4]
+    rng = np.random.default_rng([_RELATION, seed, number, ("aligned", "crossed", "free").index(split)])
+    while True:
+        scene = relation.draw_scene(rng, n_things)
+        for i, j in rng.permutation(
+            [(a, b) for a in range(len(scene.things)) for b in range(len(scene.things)) if a != b]
+        ):
+            target, reference = scene.things[i], scene.things[j]
+            rule = relation.SHORTCUT[target.name, reference.name]
+            is_fit = split == "free" or (rule == wanted) == (split == "aligned")
+            if relation.direction(target, reference) == wanted and is_fit:
+                return _as_pair(
+                    f"relation-{split}-{seed}-{number:05d}", scene, (int(i), int(j)), {"split": split}
+                )
+
+
+def _as_pair(name: str, scene: relation.Scene, roles: tuple[int, int], meta: Mapping[str, Json]) -> Pair:
+    target, reference = (scene.things[i] for i in roles)
+    return Pair(
+        id=name,
+        picture=Picture.from_array(relation.render(scene)),
+        size_px=(relation.SIZE_PX, relation.SIZE_PX),
+        reference=Region(reference.name, reference.box),
+        target=Region(target.name, target.box),
+        direction=str(relation.direction(target, reference)),
+        others=tuple(t.box for k, t in enumerate(scene.things) if k not in roles),
+        source="pocket",
+        meta={
+            "shortcut": relation.SHORTCUT[target.name, reference.name],
+            "scene": {"things": [[t.name, t.x, t.y, t.side] for t in scene.things], "ground": scene.ground},
+            "roles": list(roles),
+            **meta,
+        },
+    )
+
+
+Edit: TypeAlias = Literal["mirror", "move", "swap", "blank", "ground", "clutter"]
+"""``mirror``: along the axis of the answer, every thing itself unchanged. ``move``: the target goes to another side of the
+reference. ``swap``: target and reference exchange their places. ``blank``: one grey picture. ``ground``: another background.
+``clutter``: the things that are not asked about are gone. The last two leave the answer as it is."""
+EDITS: tuple[Edit, ...] = ("mirror", "move", "swap", "blank", "ground", "clutter")
+
+
+def edited_pair(pair: Pair, edit: Edit, *, seed: int = 0) -> Pair:
+    """The same question about a picture that was edited at its source; its ``direction`` is the new truth.
+
+    Args:
+        pair: from `relation_pairs`.
+        edit: what to do; a blank picture keeps the old direction.
+        seed: of what an edit draws.
+    """
+    drawn: Any = pair.meta["scene"]
+    scene = relation.Scene(tuple(relation.Placed(*t) for t in drawn["things"]), drawn["ground"])
+    i, j = (int(k) for k in pair.meta["roles"])  # type: ignore[union-attr]
+    rng = np.random.default_rng([_RELATION, seed, scene.ground])
+    name, meta = f"{pair.id}/{edit}", {"split": pair.meta["split"], "edit": edit}
+    if edit == "blank":
+        grey = np.full((relation.SIZE_PX, relation.SIZE_PX, 3), 128, np.uint8)
+        return replace(pair, id=name, picture=Picture.from_array(grey), meta={**pair.meta, "edit": edit})
+    if edit == "mirror":
+        scene = scene.mirrored(across=pair.direction in {"left", "right"})
+    elif edit == "swap":
+        scene = scene.swapped(i, j)
+    elif edit == "ground":
+        scene = replace(scene, ground=int(rng.integers(2**31)))
+    elif edit == "clutter":
+        scene, i, j = replace(scene, things=(scene.things[i], scene.things[j])), 0, 1
+    elif edit == "move":
+        scene = _moved(scene, (i, j), pair.direction, rng)
+    else:
+        raise UsageError(f"there is no edit {edit!r}; there are {', '.join(EDITS)}")
+    return _as_pair(name, scene, (i, j), meta)
+
+
+def _moved(
+    scene: relation.Scene, roles: tuple[int, int], old: str, rng: np.random.Generator
+) -> relation.Scene:
+    """The target elsewhere, clear of the others, in another direction; the others move too only if there is no room."""
+    i, j = roles
+    for _ in range(2000):
+        side = scene.things[i].side
+        x, y = (int(v) for v in rng.integers(2, relation.SIZE_PX - side - 1, 2))
+        there = replace(scene.things[i], x=x, y=y)
+        others = [t for k, t in enumerate(scene.things) if k != i]
+        way = relation.direction(there, scene.things[j])
+        if way not in {None, old} and not any(relation.touch(there, t) for t in others):
+            return replace(scene, things=tuple(there if k == i else t for k, t in enumerate(scene.things)))
+    return scene.swapped(i, j)
+
+
+def grid_data(folder: str | Path, n: int, *, seed: int = 0, split: Split = "crossed") -> StoredDataset:
+    """Grid scenes of depth one, `n` of each bucket and density, from the test split that no training sees.
+
+    Aligned scenes are the spurious ones, where a bag of words is right; crossed ones are pure.
+
+    Args:
+        folder: where to write them; it must be new or empty.
+        n: of each of nine buckets, sparse and dense.
+        seed: of the draw.
+        split: aligned or crossed.
+    """
+    from theodolite.grid.data import DatasetPlan, make_dataset, read_dataset, write_dataset
+
+    if split == "free":
+        raise UsageError("grid scenes are aligned or crossed: bag of words decides")
+    plan = DatasetPlan("spur" if split == "aligned" else "pure", n, seed=seed, buckets=KEYS, split="test")
+    return read_dataset(write_dataset(make_dataset(plan), folder))
+
+
+def scene_data(
+    folder: str | Path, n: int, *, seed: int = 0, split: Split = "free", per_group: int | None = None
+) -> SceneData:
+    """Small marked rooms of two to five objects, with questions.
+
+    Args:
+        folder: where to write; it must be new or empty.
+        n: how many rooms.
+        seed: of the draw.
+        split: of the questions: those that the rule of marks and wording answers rightly, those that it does not, or all.
+        per_group: at most so many questions of each of the nine groups, spread over the rooms; all if not given.
+    """
+    from PIL import Image
+
+    from theodolite.scene import Manifest, make_questions, read_data, write_data
+
+    _check(split)
+    folder = Path(folder)
+    if folder.exists() and any(folder.iterdir()):
+        raise UsageError(f"{folder} is not empty; name a new folder for the data set")
+    graphs: list[SceneGraph] = []
+    for number in range(n):
+        name = f"pocket-{seed}-{number:05d}"
+        plan, graph = rooms.draw_room(np.random.default_rng([_SCENE, seed, number]), name)
+        for kind, pixels in zip(("pictures", "marked"), rooms.picture_of(plan, graph), strict=True):
+            (folder / kind).mkdir(parents=True, exist_ok=True)
+            Image.fromarray(pixels).save(folder / kind / f"{name}.png")
+        graphs.append(rooms.marked(graph, f"pictures/{name}.png", f"marked/{name}.png"))
+    asked = make_questions(graphs, seed=seed, quotas=_QUOTAS).questions
+    kept = [q for q in asked if split == "free" or is_aligned(q) == (split == "aligned")]
+    if per_group is not None:
+        kept = _thinned(kept, per_group, lambda q: q.group)
+    made: dict[str, Any] = {"source": "pocket", "seed": seed, "split": split, "rooms": n}
+    return read_data(write_data(folder, graphs, kept, Manifest(made=made)))
+
+
+_EACH: Any = {
+    "size": 4,
+    "distance": 4,
+    "direction": 3,
+    "ranking": 2,
+    "counting": 2,
+    "deduction": 2,
+    "transformation": 2,
+}
+_QUOTAS: Any = {"easy": _EACH, "medium": _EACH, "hard": _EACH}
+
+
+def _thinned(questions: Iterable[Question], most: int, group: Callable[[Question], Any]) -> list[Question]:
+    """The first so many of each group."""
+    counts: dict[Any, int] = {}
+    kept = []
+    for question in questions:
+        key = group(question)
+        counts[key] = counts.get(key, 0) + 1
+        if counts[key] <= most:
+            kept.append(question)
+    return kept
+
+
+def episodes(
+    n: int, *, seed: int = 0, split: Split = "free", worlds: Sequence[str] = WORLDS
+) -> list[Episode]:
+    """Episodes of four frames, `n` of each world; ``meta["shortcut"]`` is what the question's words predict.
+
+    Args:
+        n: of each world.
+        seed: of the draw.
+        split: whether the shortcut is right.
+        worlds: some of video, navigation, instruction.
+    """
+    _check(split)
+    wanted = {"aligned": True, "crossed": False, "free": None}[split]
+    found = []
+    for world in worlds:
+        if world not in WORLDS:
+            raise UsageError(f"there is no world {world!r}; there are {', '.join(WORLDS)}")
+        for number in range(n):
+            episode = stories.story(world, number, seed=1_000_000 + seed, is_aligned=wanted)
+            oracle = stories.trace_text(episode, "structured")
+            found.append(replace(episode, meta={**episode.meta, "split": split, "oracle": oracle}))
+    return found
+
+
+def _check(split: str) -> None:
+    if split not in {"aligned", "crossed", "free"}:
+        raise UsageError(f"the split is aligned, crossed or free, not {split!r}")
