@@ -7,13 +7,19 @@ DEV_READY := $(VENV)/.ready-dev
 INPUTS := pyproject.toml constraints.txt
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check bench clean
+.PHONY: demo test check bench clean browser
 
 demo: $(RUN_READY)
 	$(BIN)/python examples/demo.py
 
-test: $(DEV_READY)
+test: $(DEV_READY) browser
 	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+# The pages are tested in a real browser; where none can be had, those tests are skipped and say so.
+browser:
+	@command -v chromium >/dev/null || command -v chromium-browser >/dev/null || command -v google-chrome >/dev/null \
+		|| { { apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core; } >/dev/null 2>&1; } \
+		|| echo "there is no Chromium and none can be installed here: the tests in a browser are skipped"
 
 check: $(DEV_READY)
 	$(BIN)/ruff check .
