@@ -16,7 +16,15 @@ from theodolite.compass.edited import (
     part_box,
     without_clutter,
 )
-from theodolite.compass.readouts import METHODS, READOUTS, plan_readings, readings, readings_factory
+from theodolite.compass.readouts import (
+    METHODS,
+    READOUTS,
+    ReadingMeasurer,
+    plan_readings,
+    readings,
+    readings_factory,
+    shown_item,
+)
 from theodolite.errors import UsageError
 from theodolite.geometry import Box
 from theodolite.readings import by_readout
@@ -189,6 +197,49 @@ def test_behaviour_readings_have_the_values_of_their_formulas(tmp_path):
     assert found["compass.occlusion"] == [pytest.approx(0.5)]
     assert found["compass.target_effect"] == [pytest.approx(2.0)], "the margin turns from log 4 to −log 4"
     assert found["compass.reference_effect"] == [pytest.approx(0.0)]
+
+
+def test_what_is_shown_is_what_the_condition_says():
+    pair = squares()
+    shown = {item.meta["condition"]: shown_item(item) for item in plan_readings([pair])}
+    assert len(shown) == 5 + 16
+
+    def pixels(condition):
+        return shown[condition].request.pictures[0].pixels()
+
+    assert np.array_equal(pixels("plain"), pair.picture.pixels())
+    assert np.array_equal(pixels("mirrored"), mirrored(pair).picture.pixels())
+    assert np.array_equal(pixels("blank"), blank(pair).picture.pixels())
+    assert np.array_equal(pixels("target hidden"), hidden(pair, pair.target.box).picture.pixels())
+    assert np.array_equal(pixels("reference hidden"), hidden(pair, pair.reference.box).picture.pixels())
+    for part in (0, 7, 15):
+        expected = hidden(pair, part_box(pair.size_px, part)).picture.pixels()
+        assert np.array_equal(pixels(f"part hidden {part}"), expected)
+    gold = {name: item.options[item.meta["gold"]] for name, item in shown.items()}
+    assert gold.pop("mirrored") == "2"
+    assert set(gold.values()) == {"1"}
+    assert len({item.request.text for item in shown.values()}) == 1
+
+
+def test_a_model_is_shown_the_changed_picture_and_the_record_belongs_to_the_item():
+    seen = []
+
+    class Model:
+        name = identity = "watcher"
+        lacks, batch_size = {}, 4
+
+        def generate(self, requests):
+            seen.extend(request.pictures[0].digest for request in requests)
+            return [Response("answered", text="1") for _ in requests]
+
+        def close(self):
+            pass
+
+    items = list(plan_readings([squares()], gives="text"))
+    records = ReadingMeasurer(Model(), "text").measure(items)
+    assert [record.item_id for record in records] == [item.id for item in items]
+    assert seen == [shown_item(item).request.pictures[0].digest for item in items]
+    assert len(set(seen)) == 3
 
 
 def test_black_boxes_are_read_by_their_words(tmp_path):

@@ -34,6 +34,7 @@ __all__ = [
     "mirrored",
     "other_ground",
     "part_box",
+    "turned_boxes",
     "without_clutter",
 ]
 
@@ -51,25 +52,33 @@ def mirrored(pair: Pair) -> Pair:
     Raises:
         UsageError: the direction is none of left, right, above and below.
     """
+    turned = turned_boxes(pair)
+    pixels = pair.picture.pixels()
+    return replace(turned, picture=_picture(pixels[:, ::-1] if _is_sideways(pair) else pixels[::-1]))
+
+
+def turned_boxes(pair: Pair) -> Pair:
+    """The mirrored pair before its picture is drawn: boxes and answer are those of the mirror image, the picture is not."""
     if pair.direction not in OPPOSITE:
         raise UsageError(f"only left, right, above and below can be mirrored, not {pair.direction!r}")
-    is_sideways = pair.direction in {"left", "right"}
-    pixels = pair.picture.pixels()
-    turned = pixels[:, ::-1] if is_sideways else pixels[::-1]
+    width, height = pair.size_px
 
     def place(box: Box) -> Box:
-        width, height = pair.size_px
-        if is_sideways:
+        if _is_sideways(pair):
             return Box(width - box.x1, box.y0, width - box.x0, box.y1)
         return Box(box.x0, height - box.y1, box.x1, height - box.y0)
 
     return replace(
-        _shown(pair, turned),
+        pair,
         reference=Region(pair.reference.name, place(pair.reference.box)),
         target=Region(pair.target.name, place(pair.target.box)),
         others=tuple(place(box) for box in pair.others),
         direction=OPPOSITE[pair.direction],
     )
+
+
+def _is_sideways(pair: Pair) -> bool:
+    return pair.direction in {"left", "right"}
 
 
 def blank(pair: Pair) -> Pair:
@@ -146,5 +155,9 @@ def _mean(pixels: Pixels) -> NDArray[np.float64]:
 
 
 def _shown(pair: Pair, pixels: NDArray[np.generic]) -> Pair:
+    return replace(pair, picture=_picture(pixels))
+
+
+def _picture(pixels: NDArray[np.generic]) -> Picture:
     values = np.clip(np.rint(np.asarray(pixels, np.float64)), 0, 255).astype(np.uint8)
-    return replace(pair, picture=Picture.from_array(np.ascontiguousarray(values)))
+    return Picture.from_array(np.ascontiguousarray(values))

@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
@@ -32,21 +33,30 @@ from numpy.typing import NDArray
 
 from theodolite.compass._measure import AttributionMeasurer
 from theodolite.compass._options import PAPER, SOUND
-from theodolite.compass._pairs import Pair
+from theodolite.compass._pairs import Pair, Region
 from theodolite.compass._plan import PLAIN, pair_item
 from theodolite.compass._project_samples import project_samples
 from theodolite.compass._prompts import PROMPTS, Prompt
 from theodolite.compass._readings import Projected
 from theodolite.compass._samples import INSTRUMENT, read_samples
-from theodolite.compass.edited import PARTS, blank, hidden, mirrored, part_box
+from theodolite.compass.edited import PARTS, blank, hidden, mirrored, part_box, turned_boxes
 from theodolite.errors import UsageError
+from theodolite.geometry import Box
 from theodolite.models import VisionLanguageModel, ask_measurer, open_model
 from theodolite.readings import Need, Origin, Reading, Readout, can
 from theodolite.runs import Measurer, MeasurerFactory, Result, Reuse, Run
-from theodolite.types import Item, Record
+from theodolite.types import Item, Message, Record
 from theodolite.wording import without_thinking
 
-__all__ = ["METHODS", "READOUTS", "ReadingMeasurer", "plan_readings", "readings", "readings_factory"]
+__all__ = [
+    "METHODS",
+    "READOUTS",
+    "ReadingMeasurer",
+    "plan_readings",
+    "readings",
+    "readings_factory",
+    "shown_item",
+]
 
 METHODS = (
     "chefer",
@@ -125,20 +135,45 @@ def plan_readings(
         split: of the twins' data.
     """
     for pair in pairs:
-        yield _item(pair, prompt, PLAIN, pair, split)
-        yield _item(pair, prompt, _MIRRORED, mirrored(pair), split)
-        yield _item(pair, prompt, _BLANK, blank(pair), split)
+        conditions = [PLAIN, _MIRRORED, _BLANK]
         if can(gives, "choices"):
-            yield _item(pair, prompt, _TARGET_HIDDEN, hidden(pair, pair.target.box), split)
-            yield _item(pair, prompt, _REFERENCE_HIDDEN, hidden(pair, pair.reference.box), split)
-            for part in range(PARTS**2):
-                shown = hidden(pair, part_box(pair.size_px, part))
-                yield _item(pair, prompt, f"{_PART} {part}", shown, split)
+            conditions += [_TARGET_HIDDEN, _REFERENCE_HIDDEN]
+            conditions += [f"{_PART} {part}" for part in range(PARTS**2)]
+        meta = {"split": split, "cluster": pair.picture.digest, "shortcut": pair.meta.get("shortcut", "")}
+        for condition in conditions:
+            asked = turned_boxes(pair) if condition == _MIRRORED else pair
+            yield pair_item(asked, prompt, condition=condition, meta=meta)
 
 
-def _item(pair: Pair, prompt: Prompt, condition: str, shown: Pair, split: str) -> Item:
-    meta = {"split": split, "cluster": pair.picture.digest, "shortcut": pair.meta.get("shortcut", "")}
-    return pair_item(shown, prompt, condition=condition, meta=meta)
+def shown_item(item: Item) -> Item:
+    """What is put to the model: the picture of an item, changed as its condition says.
+
+    Items name the picture as it is, so that a run keeps one picture a pair and not twenty-one.
+    """
+    condition = str(item.meta["condition"])
+    if condition == PLAIN:
+        return item
+    pair = _pair_of(item)
+    if condition == _MIRRORED:
+        shown = mirrored(pair)
+    elif condition == _BLANK:
+        shown = blank(pair)
+    elif condition.startswith(_PART):
+        shown = hidden(pair, part_box(pair.size_px, int(condition.rpartition(" ")[2])))
+    else:
+        shown = hidden(pair, (pair.target if condition == _TARGET_HIDDEN else pair.reference).box)
+    words = item.request.text
+    return replace(item, request=replace(item.request, messages=(Message.user(shown.picture, words),)))
+
+
+def _pair_of(item: Item) -> Pair:
+    meta = cast("Mapping[str, Any]", item.meta)
+    target, reference = (
+        Region(meta[role]["name"], Box(*meta[role]["box"])) for role in ("target", "reference")
+    )
+    size = (int(meta["size"][0]), int(meta["size"][1]))
+    direction = meta["directions"][int(meta["gold"])]
+    return Pair(str(meta["pair"]), item.request.pictures[0], size, reference, target, direction)
 
 
 def readings_factory(
@@ -173,7 +208,9 @@ class ReadingMeasurer:
             some = [item for item in items if (item.meta["condition"] == PLAIN) == is_plain]
             for start in range(0, len(some), measurer.batch_size):
                 part = some[start : start + measurer.batch_size]
-                found |= {record.item_id: record for record in measurer.measure(part)}
+                records = measurer.measure([shown_item(item) for item in part])
+                pairs = zip(part, records, strict=True)
+                found |= {item.id: replace(record, item_id=item.id) for item, record in pairs}
         return [found[item.id] for item in items]
 
     def close(self) -> None:
