@@ -202,6 +202,7 @@ def _item(
         (Message.user(picture, prompt_of(scenes.text(i), is_count=is_count)),),
         max_tokens=max_tokens,
         ref=f"{name}/{changed.kind}",
+        hint={"gold": scenes.answer_text(i)},
     )
     return Item(
         name=f"{name}/{changed.kind}",
