@@ -1,0 +1,242 @@
+"""A diagnosis as a page: what its template asks for, worked out from the record."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from theodolite.diagnose.record import (
+    Comparison,
+    Counts,
+    Diagnosis,
+    Figure,
+    InstrumentForm,
+    ReadoutForm,
+    ReadoutResult,
+)
+from theodolite.report._html_definitions import Glossary
+from theodolite.report._html_dials import (
+    RADIUS,
+    Hand,
+    Strip,
+    arc,
+    hand,
+    point,
+    shape,
+    strip,
+    ticks,
+)
+from theodolite.report._html_items import in_words
+from theodolite.report._html_numbers import about, p_value, show_number
+from theodolite.report._html_series import Series
+from theodolite.report.definitions import definitions
+
+_SHOWN = 6
+"""Readouts of a split that are shown before the fold."""
+_SPLITS = {
+    "aligned": "Aligned items: the shortcut's answer is the true one, so accuracy tells nothing and the inside must",
+    "crossed": "Crossed items: the shortcut's answer contradicts the picture",
+    "free": "Free items: as drawn",
+}
+
+
+def diagnosis_context(diagnosis: Diagnosis, glossary: Glossary) -> dict[str, Any]:
+    """All that the templates of a diagnosis ask for, but its items."""
+    d = diagnosis
+    series = Series(model.name for model in d.models)
+    readouts = {readout.key: readout for readout in d.readouts}
+    glossary.anchor("diagnose.position")
+    helpers = Helpers(series, glossary, readouts)
+    return {
+        "d": d,
+        **helpers.named(),
+        "hands": lambda instrument: hands(instrument, series),
+        "dial_words": dial_words,
+        "readout_groups": readout_groups,
+        "references": lambda key: [one for one in d.references if one.readout == key],
+        "signature_key": _signature_key,
+        "counts_words": counts_words,
+        "comparison_groups": comparison_groups,
+        "level_percent": f"{100 * _level(d):.0f} %",
+        "settings": json.dumps(d.settings, indent=2, ensure_ascii=False, default=str),
+        "command": command_of(d),
+        "figures": {},
+        "items_note": "",
+    }
+
+
+class Helpers:
+    """Functions that templates call."""
+
+    def __init__(self, series: Series, glossary: Glossary, readouts: Mapping[str, ReadoutForm]) -> None:
+        self.series, self.glossary, self.readouts = series, glossary, readouts
+
+    def named(self) -> dict[str, Any]:
+        """By the names that templates have for them."""
+        return {
+            "anchor": self.glossary.anchor,
+            "unit": self.glossary.unit,
+            "difference_unit": self.difference_unit,
+            "show": show_number,
+            "about": about,
+            "p_value": p_value,
+            "colour": self.series.colour,
+            "order": self.series.order,
+            "short": self.series.name,
+            "readout_name": lambda key: self.readouts[key].name if key in self.readouts else key,
+            "readout_origin": lambda key: self.readouts[key].origin if key in self.readouts else "ours",
+            "readout_strip": self.readout_strip,
+            "strip_words": self.strip_words,
+            "difference_strip": self.difference_strip,
+            "arc": arc,
+            "point": point,
+            "ticks": ticks,
+            "shape": shape,
+            "RADIUS": RADIUS,
+        }
+
+    def difference_unit(self, key: str) -> str:
+        """Of the difference of two figures: shares differ by points."""
+        unit = self.glossary.unit(key)
+        return "points" if unit == "share" else unit
+
+    def readout_strip(self, result: ReadoutResult) -> Strip | None:
+        """A readout on its own axis."""
+        models = [
+            (self.series.colour(c.model), self.series.order(c.model), c.figure.estimate())
+            for c in result.models
+            if c.figure is not None
+        ]
+        return strip(
+            models,
+            grounded=_estimate(result.grounded),
+            shortcut=_estimate(result.shortcut),
+            label=lambda value: show_number(value, self.glossary.unit(result.key)),
+        )
+
+    def strip_words(self, result: ReadoutResult) -> str:
+        """What a strip shows, for those who do not see it."""
+        unit = self.glossary.unit(result.key)
+        known: list[tuple[str, Figure | None]] = [
+            ("shortcut twin", result.shortcut),
+            ("grounded twin", result.grounded),
+            *((c.model, c.figure) for c in result.models),
+        ]
+        return ", ".join(f"{name} {show_number(f.value, unit)}" for name, f in known if f is not None)
+
+    def difference_strip(self, comparison: Comparison, beside: Sequence[Comparison]) -> Strip | None:
+        """A difference around zero; those of one unit share their axis."""
+        unit = self.glossary.unit(comparison.readout)
+        if comparison.difference is None:
+            return None
+        widest = max(
+            max(abs(c.difference.low), abs(c.difference.high))
+            for c in beside
+            if c.difference is not None and self.glossary.unit(c.readout) == unit
+        )
+        return strip(
+            [(self.series.colour(comparison.first), 0, comparison.difference.estimate())],
+            label=lambda value: show_number(value, self.difference_unit(comparison.readout), sign=True),
+            span=(-widest, widest),
+            show_zero=True,
+        )
+
+
+def hands(instrument: InstrumentForm, series: Series) -> list[Hand]:
+    """The needles on an instrument's dial."""
+    return [
+        hand(m.position.estimate(), series.colour(m.model), place=place, mark=series.order(m.model))
+        for place, m in enumerate(m for m in instrument.models if m.position is not None)
+        if m.position is not None
+    ]
+
+
+def dial_words(instrument: InstrumentForm) -> str:
+    """What a dial shows, for those who do not see it."""
+    said = [
+        f"{m.model} at {show_number(m.position.value)}, interval {show_number(m.position.low)} to "
+        f"{show_number(m.position.high)}"
+        for m in instrument.models
+        if m.position is not None
+    ]
+    return f"{instrument.name}, from 0 (shortcut twin) to 1 (grounded twin): " + (
+        "; ".join(said) or "no position"
+    )
+
+
+def readout_groups(
+    instrument: InstrumentForm,
+) -> list[tuple[str, list[ReadoutResult], list[ReadoutResult]]]:
+    """Readouts by split, the best at telling the twins apart first: those to show, and those to fold away.
+
+    Those that the position rests on are always shown; else the first few.
+    """
+    leading = {name for m in instrument.models for name in m.rests_on}
+    groups = []
+    for split in dict.fromkeys(result.split for result in instrument.readouts):
+        rows = sorted(
+            (r for r in instrument.readouts if r.split == split),
+            key=lambda r: (not r.is_calibrated, -(r.separation.value if r.separation else 0.0), r.key),
+        )
+        if len(rows) <= _SHOWN + 1:
+            shown = rows
+        else:
+            shown = [r for i, r in enumerate(rows) if i < _SHOWN or f"{r.key}@{r.split}" in leading]
+        groups.append((_SPLITS.get(split, split or "All items"), shown, [r for r in rows if r not in shown]))
+    return groups
+
+
+def counts_words(counts: Counts) -> str:
+    """What became of the items of a model."""
+    words = in_words(
+        [
+            (counts.answered, "answered"),
+            (counts.refused, "refused"),
+            (counts.failed, "failed"),
+            (counts.pending, "pending"),
+        ]
+    )
+    return f"{words}; {counts.unreadable} of the answers could not be read" if counts.unreadable else words
+
+
+def comparison_groups(comparisons: Sequence[Comparison]) -> list[tuple[str, str, list[Comparison]]]:
+    """Comparisons by the two models that they are of."""
+    pairs = dict.fromkeys((c.first, c.second) for c in comparisons)
+    return [(a, b, [c for c in comparisons if (c.first, c.second) == (a, b)]) for a, b in pairs]
+
+
+def command_of(diagnosis: Diagnosis) -> str:
+    """The command that gives this diagnosis again."""
+    words = ["theodolite", "diagnose"]
+    told = diagnosis.settings.get("command")
+    if isinstance(told, str):
+        return told
+    for model in diagnosis.models:
+        words += ["--model", shlex.quote(model.name)]
+    if len(diagnosis.instruments) < 4:
+        words += ["--instruments", ",".join(instrument.name for instrument in diagnosis.instruments)]
+    if diagnosis.size == "quick":
+        words.append("--quick")
+    return " ".join([*words, "--seed", str(diagnosis.seed)])
+
+
+def _signature_key(instrument: str, label: str) -> str:
+    """The key of a number by which a signature names it: by its name in the definitions, or by the signature itself."""
+    for key, definition in definitions().items():
+        if key.startswith(f"{instrument}.") and label.lower() in {
+            definition.name.lower(),
+            definition.title.lower(),
+        }:
+            return key
+    return label if label.count(".") else f"{instrument}.signature"
+
+
+def _level(diagnosis: Diagnosis) -> float:
+    figures = [m.position for i in diagnosis.instruments for m in i.models if m.position is not None]
+    return figures[0].level if figures else 0.95
+
+
+def _estimate(figure: Figure | None) -> Any:
+    return None if figure is None else figure.estimate()

@@ -1,0 +1,68 @@
+"""How numbers are written on a page."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from theodolite.stats import Estimate
+
+
+class Shown(Protocol):
+    """A figure with its interval, wherever it comes from."""
+
+    @property
+    def value(self) -> float: ...
+    @property
+    def low(self) -> float: ...
+    @property
+    def high(self) -> float: ...
+    @property
+    def n(self) -> int: ...
+    @property
+    def n_items(self) -> int: ...
+    @property
+    def level(self) -> float: ...
+    @property
+    def method(self) -> str: ...
+
+
+def show_number(value: float, unit: str = "", sign: bool = False, with_unit: bool = True) -> str:  # noqa: FBT001, FBT002 - templates write it in one line
+    """A number in its unit, with a true minus.
+
+    >>> show_number(0.9312, "share"), show_number(-0.105, "points"), show_number(47.31, "degrees"), show_number(0.5)
+    ('93.1 %', '−10.5 points', '47.3°', '0.50')
+    """
+    plus = "+" if sign else ""
+    if unit == "share":
+        text, after = format(100 * value, f"{plus}.1f"), " %"
+    elif unit == "points":
+        text, after = format(100 * value, f"{plus}.1f"), " points"
+    elif unit == "degrees":
+        text, after = format(value, f"{plus}.1f"), "°"
+    else:
+        text, after = format(value, plus + (".2f" if abs(value) < 100 else ".1f")), ""
+    if float(text) == 0:
+        text = text.replace("-", "").replace("+", "")
+    return text.replace("-", "−") + (after if with_unit else "")
+
+
+def about(figure: Shown) -> str:
+    """What stands behind a figure, in one line."""
+    items = "" if figure.n_items == figure.n else f" ({figure.n_items} items)"
+    return f"{100 * figure.level:.0f} % interval, n = {figure.n}{items}; {figure.method}"
+
+
+def as_estimate(figure: Shown) -> Estimate:
+    """Any figure as an estimate."""
+    return Estimate(
+        figure.value, figure.low, figure.high, figure.n, figure.level, figure.method, figure.n_items
+    )
+
+
+def p_value(value: float) -> str:
+    """A p-value in three digits.
+
+    >>> p_value(0.0004), p_value(0.0312)
+    ('< .001', '.031')
+    """
+    return "< .001" if value < 0.001 else f"{value:.3f}".removeprefix("0")

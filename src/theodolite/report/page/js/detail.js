@@ -1,0 +1,48 @@
+// One item, whole.
+const pictureOf = (item, source, i) => (item.pictures && item.pictures[i] ? pictureSource(item.pictures[i][0], source) : "");
+const pictureSize = (item, i, otherwise) => (item.pictures && item.pictures[i] && item.pictures[i][1] ? [item.pictures[i][1], item.pictures[i][2]] : otherwise);
+const VIEWS = { compass: compassDetail, grid: gridDetail, scene: sceneDetail, trace: traceDetail };
+
+function showItem(row, item, source, turn) {
+  const words = [row[INSTRUMENT], source.short[row[MODEL]], row[SPLIT], row[CONDITION] !== "plain" ? row[CONDITION] : "", row[KIND]];
+  const close = make("button", { class: "button only-narrow", type: "button", onclick: turn.close }, "Back");
+  const kind = Object.keys(VIEWS).find((name) => item[name]);
+  const body = kind ? VIEWS[kind](item, source) : plainPictures(item, source);
+  const answer = [["Answer", make("span", { class: "said" }, item.answer || row[ANSWER] || "–")]];
+  if (item.read_as && item.read_as !== row[ANSWER].trim()) answer.push(["Read as", item.read_as]);
+  if (row[GOLD]) answer.push(["Gold", row[GOLD]]);
+  answer.push(["Outcome", row[CORRECT] === 1 ? "right" : row[CORRECT] === 0 ? "wrong" : row[STATUS] === "answered" ? "nothing to compare" : row[STATUS]]);
+  if (item.reason) answer.push(["Because", item.reason]);
+  return [
+    make("div", { class: "item-head" },
+      make("span", { class: "small quiet" }, words.filter(Boolean).join(" · ")),
+      make("span", { class: "item-turn" }, close,
+        make("button", { class: "button", type: "button", "aria-label": "Previous item", onclick: turn.previous }, "↑"),
+        make("button", { class: "button", type: "button", "aria-label": "Next item", onclick: turn.next }, "↓"))),
+    make("h3", { class: "item-q" }, row[QUESTION]),
+    make("dl", { class: "item-a" }, answer.flatMap(([term, value]) => [make("dt", {}, term), make("dd", {}, value)])),
+    body,
+    readingTable(row, source),
+    make("p", { class: "small quiet mono" }, row[ID], item.cluster ? ` · cluster ${item.cluster}` : ""),
+  ];
+}
+
+function plainPictures(item, source) {
+  const pictures = item.pictures || [];
+  if (!pictures.length) return make("p", { class: "small quiet" }, item.picture_note || "This item has no picture.");
+  return make("div", {}, pictures.map((_, i) => {
+    const [width, height] = pictureSize(item, i, [640, 480]);
+    return stage(width, height, `Picture ${i + 1}`, picture(pictureOf(item, source, i), width, height));
+  }));
+}
+
+function readingTable(row, source) {
+  const values = row[VALUES];
+  if (!values.length) return null;
+  const lines = [];
+  for (let i = 0; i < values.length; i += 2) {
+    const readout = source.readouts[values[i]];
+    lines.push(make("tr", {}, make("th", { scope: "row" }, make("a", { href: `#${readout.anchor}` }, readout.name)), make("td", { class: "right" }, digits(values[i + 1]))));
+  }
+  return make("div", {}, make("h4", {}, "Readings of this item"), make("table", { class: "readings" }, make("tbody", {}, lines)));
+}

@@ -1,0 +1,93 @@
+// Puts the list and the item together; over a live run, asks the server for what is new.
+const browser = document.getElementById("browser");
+const panel = document.getElementById("item");
+const chunks = new Map();
+
+async function detailOf(source, i) {
+  if (source.live) {
+    const answer = await fetch(`${source.live}item/${encodeURIComponent(source.rows[i].at(-1))}.json`);
+    if (!answer.ok) throw new Error(`the server said ${answer.status}`);
+    return answer.json();
+  }
+  const number = Math.floor(i / source.chunk);
+  if (!chunks.has(number)) chunks.set(number, read(`items-${number}`));
+  return chunks.get(number)[i % source.chunk];
+}
+
+function start(source) {
+  let asked = 0;
+  const list = new ItemList(source, async (i, focus) => {
+    asked += 1;
+    const mine = asked;
+    const row = source.rows[i];
+    const turn = {
+      close: () => { delete browser.dataset.open; list.list.focus(); },
+      previous: () => list.choose(list.chosen - 1),
+      next: () => list.choose(list.chosen + 1),
+    };
+    let parts;
+    try {
+      parts = showItem(row, await detailOf(source, i), source, turn);
+    } catch (error) {
+      parts = [make("p", { class: "empty" }, `This item cannot be shown: ${error.message}`)];
+    }
+    if (mine !== asked) return;
+    panel.replaceChildren(...parts.filter(Boolean));
+    panel.scrollTop = 0;
+    browser.dataset.open = "";
+    if (focus && matchMedia("(max-width: 56rem)").matches) panel.focus();
+    try { history.replaceState(null, "", `#item=${encodeURIComponent(nameOf(source, row))}`); } catch { /* some hosts forbid it */ }
+  });
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape" && "open" in browser.dataset) { delete browser.dataset.open; list.list.focus(); }
+  });
+  const wanted = () => {
+    if (!location.hash.startsWith("#item=")) return;
+    const name = decodeURIComponent(location.hash.slice(6));
+    const place = list.shown.findIndex((i) => nameOf(source, source.rows[i]) === name);
+    if (place >= 0 && place !== list.chosen) { list.choose(place, false); document.getElementById("items").scrollIntoView(); }
+  };
+  wanted();
+  addEventListener("hashchange", wanted);
+  return list;
+}
+
+const nameOf = (source, row) => [row[INSTRUMENT], source.models[row[MODEL]], row[ID]].join("/");
+
+// A live page: new rows come in while the run goes on; the figures above are asked for again when something has changed.
+async function follow(source, list) {
+  const state = document.getElementById("live");
+  let version = source.version;
+  for (;;) {
+    await new Promise((done) => setTimeout(done, 1500));
+    if (document.hidden) continue;
+    try {
+      const now = await (await fetch(`${source.live}state.json`)).json();
+      state.dataset.state = now.is_measuring ? "on" : "ended";
+      state.textContent = now.words;
+      if (now.version === version) continue;
+      version = now.version;
+      const fresh = await (await fetch(`${source.live}items.json`)).json();
+      Object.assign(source, fresh);
+      list.refill();
+      const page = new DOMParser().parseFromString(await (await fetch(location.pathname)).text(), "text/html");
+      for (const part of document.querySelectorAll("[data-refresh]")) {
+        const next = page.getElementById(part.id);
+        if (next) part.replaceWith(document.adoptNode(next));
+      }
+    } catch {
+      state.dataset.state = "lost";
+      state.textContent = "the server is gone; this page shows what was there";
+    }
+  }
+}
+
+(async () => {
+  if (!browser) return;
+  const live = document.body.dataset.live;
+  const source = live ? { ...(await (await fetch(`${live}items.json`)).json()), live } : read("items-index");
+  source.inside = read("items-pictures");
+  browser.hidden = false;
+  const list = start(source);
+  if (live) follow(source, list);
+})();

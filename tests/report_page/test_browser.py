@@ -1,0 +1,225 @@
+"""The page in a real browser: it renders, filters, opens items, runs nothing of others, and is quick and accessible."""
+
+import time
+
+import pytest
+from diagnosis_sample import HOSTILE, write_sample
+
+from theodolite.diagnose.items import read_items
+from theodolite.report.html import write_report
+
+SEVERE = {"serious", "critical"}
+
+
+def found(page):
+    return int(page.inner_text("#found").split()[0])
+
+
+def rows_shown(page):
+    return page.locator("#room .row").count()
+
+
+def axe(page):
+    """What axe-core holds against the page, in words."""
+    from axe_playwright_python.sync_playwright import Axe
+
+    violations = Axe().run(page).response["violations"]
+    return [
+        f"{v['id']} ({v['impact']}): {v['nodes'][0]['html'][:160]}"
+        for v in violations
+        if v["impact"] in SEVERE
+    ]
+
+
+def test_it_renders_the_verdict_first_and_a_dial_per_instrument(visit, sample):
+    page = visit(sample[1])
+    assert page.locator("main section").first.get_attribute("id") == "verdict"
+    assert page.locator(".dial > svg").count() == 4
+    for dial in page.locator(".dial > svg").all():
+        assert dial.bounding_box()["width"] > 150
+    assert page.locator(".dial-needle").count() == 3 * 4 - 1  # the server has no compass
+    assert page.get_by_text("outside the twins").count() == 1
+
+
+def test_filters_count_what_a_plain_count_counts(visit, sample):
+    folder, uri = sample
+    items = list(read_items(folder))
+    page = visit(uri)
+    assert found(page) == len(items) == 120
+    page.select_option("[name=instrument]", "scene")
+    assert found(page) == sum(item.instrument == "scene" for item in items)
+    page.select_option("[name=outcome]", "wrong")
+    wrong = [item for item in items if item.instrument == "scene" and item.correct is False]
+    assert found(page) == len(wrong) > 0
+    page.fill("[name=text]", f"item {wrong[-1].id[-3:].lstrip('0')}")
+    assert found(page) == sum(
+        all(word in f"{i.id} {i.question}" for word in ("item", wrong[-1].id[-3:].lstrip("0"))) for i in wrong
+    )
+    page.click("button[type=reset]")
+    page.wait_for_function("document.getElementById('found').textContent === '120 items'")
+    page.fill("[name=text]", "no such words")
+    assert found(page) == 0
+    assert page.get_by_text("No item is like that.").count() == 1
+
+
+def test_sorting_by_a_readout_puts_the_largest_first_and_those_without_it_last(visit, sample):
+    folder, uri = sample
+    values = {i.id: i.values["trace.sgr"] for i in read_items(folder) if "trace.sgr" in i.values}
+    page = visit(uri)
+    page.select_option("[name=sort]", label="step grounding rate ↓")
+    page.click("#row-0")
+    assert max(values, key=values.get) in page.inner_text("#item")
+    page.select_option("[name=sort]", label="step grounding rate ↑")
+    page.click("#row-0")
+    assert min(values, key=values.get) in page.inner_text("#item")
+    page.focus("#list")
+    page.keyboard.press("End")
+    assert not any(name in page.inner_text("#item") for name in values)
+
+
+@pytest.mark.parametrize(
+    ("instrument", "parts"),
+    [
+        ("compass", [".o-wedge", ".o-true", ".o-peak", ".o-reference", ".o-target", "image"]),
+        ("grid", [".o-heat", ".o-target", ".o-anchor", ".word"]),
+        ("scene", [".a-true", ".a-said", ".a-link", "image", "pre"]),
+        ("trace", [".frame img", ".step", ".claim"]),
+    ],
+)
+def test_an_item_opens_with_what_its_instrument_saw(visit, sample, instrument, parts):
+    folder, uri = sample
+    page = visit(uri)
+    page.select_option("[name=instrument]", instrument)
+    page.click("#row-1")
+    item = [item for item in read_items(folder) if item.instrument == instrument][1]
+    page.wait_for_selector(f"#item >> text={item.id}")
+    for part in parts:
+        assert page.locator(f"#item {part}").count() > 0, part
+    assert item.gold in page.inner_text("#item .item-a")
+    loaded = page.evaluate(
+        "[...document.querySelectorAll('#item img')].every(i => i.complete && i.naturalWidth)"
+    )
+    assert loaded
+    assert page.url.endswith(f"%2F{item.id}")
+
+
+def test_the_compass_points_where_the_boxes_say(visit, sample):
+    """The ball is to the left of the box: the arrow of truth ends left of where it begins."""
+    page = visit(sample[1])
+    page.select_option("[name=instrument]", "compass")
+    page.click("#row-0")
+    path = page.locator("#item .o-true").first.get_attribute("d")
+    (x1, _), (x2, _) = ([float(n) for n in part.split()] for part in path[1:].split("M")[0].split("L"))
+    assert x2 < x1 - 20
+    page.click("text=Heat map")
+    assert page.locator("#item .o-heat").count() > 20
+    page.click("#item >> text=Boxes")
+    assert page.locator("#item .o-box").count() == 0
+
+
+def test_a_link_to_an_item_opens_it(visit, sample):
+    page = visit(sample[1] + "#item=trace%2Fpocket%3Agrounded%2Ftrace-00003")
+    page.wait_for_selector("#item >> text=trace-00003")
+
+
+def test_keys_move_through_the_list(visit, sample):
+    page = visit(sample[1])
+    page.focus("#list")
+    for key in ("ArrowDown", "ArrowDown", "ArrowDown", "ArrowUp"):
+        page.keyboard.press(key)
+    assert page.get_attribute("#list", "aria-activedescendant") == "row-1"
+    page.keyboard.press("End")
+    assert page.get_attribute("#row-119", "aria-selected") == "true"
+    page.keyboard.press("/")
+    assert page.evaluate("document.activeElement.name") == "text"
+
+
+def test_hostile_text_is_shown_and_never_run(visit, hostile):
+    _, uri = hostile
+    page = visit(uri)
+    for place in range(found(page)):
+        page.focus("#list")
+        page.keyboard.press("ArrowDown")
+        page.wait_for_function(f"document.querySelector('#row-{place}[aria-selected=true]')")
+    assert page.inner_text("#item .item-q") == HOSTILE
+    page.select_option("[name=instrument]", "trace")
+    page.click("#row-0")
+    assert HOSTILE in page.inner_text("#item .steps")
+    assert page.evaluate("window.hacked === undefined")
+    assert page.locator("#item script").count() == 0
+
+
+def test_even_a_script_that_slipped_in_would_not_run(chromium, sample):
+    """The policy holds on a page from disk: a script put in by force does nothing."""
+    page = chromium.new_page()
+    page.goto(sample[1])
+    blocked = page.evaluate(
+        """() => new Promise((done) => {
+            document.addEventListener('securitypolicyviolation', () => done(window.hacked === undefined));
+            const s = document.createElement('script'); s.textContent = 'window.hacked = 1'; document.body.append(s);
+            setTimeout(() => done(window.hacked === undefined), 300);
+        })"""
+    )
+    page.close()
+    assert blocked
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 390])
+def test_axe_finds_no_serious_fault(visit, sample, scheme, width):
+    page = visit(sample[1], scheme=scheme, width=width)
+    page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+    assert axe(page) == []
+    for instrument in ("compass", "grid", "scene", "trace"):
+        page.select_option("[name=instrument]", instrument)
+        page.click("#row-0")
+        page.wait_for_selector("#item .item-q")
+        assert axe(page) == [], instrument
+        if width < 600:
+            page.click("#item >> text=Back")
+
+
+def test_a_phone_shows_everything_within_its_width(visit, sample):
+    page = visit(sample[1], width=360, height=740)
+    assert page.evaluate("document.documentElement.scrollWidth") <= 360
+    page.click("#row-2")
+    assert page.locator("#item").bounding_box()["width"] == 360
+    page.click("#item >> text=Back")
+    assert page.locator("#item").is_hidden()
+
+
+def test_the_switch_of_colours_holds_against_the_system(visit, sample):
+    page = visit(sample[1], scheme="dark")
+    ground = "getComputedStyle(document.body).backgroundColor"
+    assert page.evaluate(ground) == "rgb(20, 23, 26)"
+    page.click("#theme")
+    assert page.evaluate(ground) == "rgb(255, 255, 255)"
+    page.reload()
+    assert page.evaluate(ground) == "rgb(255, 255, 255)"
+    page.click("#theme")
+    assert page.evaluate(ground) == "rgb(20, 23, 26)"
+
+
+def test_on_paper_it_is_light_and_whole(visit, sample):
+    page = visit(sample[1], scheme="dark")
+    page.emulate_media(media="print", color_scheme="dark")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
+    assert page.locator("#browser").is_hidden()
+    assert page.locator(".dial").count() == 4
+    assert len(page.pdf(format="A4")) > 20_000
+
+
+def test_two_thousand_items_paint_within_a_second_and_scroll_without_lag(visit, tmp_path):
+    page = visit(write_report(write_sample(tmp_path, n=2000)).as_uri())
+    painted = "performance.getEntriesByName('first-contentful-paint')[0]"
+    page.wait_for_function(f"{painted} !== undefined")
+    assert page.evaluate(f"{painted}.startTime") < 1000
+    assert found(page) == 2000
+    assert rows_shown(page) < 40
+    page.evaluate("document.getElementById('list').scrollTop = 64 * 1500")
+    page.wait_for_selector("#row-1500")
+    assert rows_shown(page) < 40
+    started = time.perf_counter()
+    page.fill("[name=text]", "item 1999")
+    assert found(page) == 1
+    assert time.perf_counter() - started < 0.5

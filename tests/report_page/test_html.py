@@ -1,0 +1,225 @@
+"""The page as a file: what it says, what it links to, what it lets nobody do."""
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+
+import pytest
+from diagnosis_sample import HOSTILE, sample_diagnosis, write_sample
+from hypothesis import given
+from hypothesis import strategies as st
+
+from theodolite.diagnose.items import read_items
+from theodolite.errors import UsageError
+from theodolite.report._html_dials import RADIUS, angle_deg, hand, point, strip
+from theodolite.report._html_page import safe_json
+from theodolite.report.html import write_report
+from theodolite.stats import Estimate
+
+
+class Elements(HTMLParser):
+    """Every element of a page with its attributes, and the text of scripts and styles."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.found, self.inside, self._open = [], [], None
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.found.append((tag, dict(attrs)))
+        self._open = tag if tag in {"script", "style"} else None
+        if self._open:
+            self.inside.append((tag, dict(attrs), ""))
+
+    def handle_endtag(self, tag):
+        self._open = None
+
+    def handle_data(self, data):
+        if self._open:
+            tag, attributes, text = self.inside[-1]
+            self.inside[-1] = tag, attributes, text + data
+
+
+def page_of(uri):
+    from urllib.parse import urlparse
+
+    with open(urlparse(uri).path, encoding="utf-8") as file:  # noqa: PTH123
+        return file.read()
+
+
+def digest(text):
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+@pytest.fixture(scope="session", params=["plain", "hostile"])
+def page(request, sample, hostile):
+    return page_of((sample if request.param == "plain" else hostile)[1])
+
+
+def test_nothing_but_our_scripts_can_run(page):
+    elements = Elements(page)
+    kinds = [(tag, a.get("type")) for tag, a, _ in elements.inside if tag == "script"]
+    assert kinds.count(("script", None)) == 2
+    assert set(kinds) == {("script", None), ("script", "application/json")}
+    assert not [name for _, attributes in elements.found for name in attributes if name.startswith("on")]
+    assert not [name for _, attributes in elements.found for name in attributes if name == "style"]
+    policy = next(a["content"] for _, a in elements.found if a.get("http-equiv") == "Content-Security-Policy")
+    assert "unsafe" not in policy
+    assert "default-src 'none'" in policy
+    for tag, attributes, text in elements.inside:
+        if "type" not in attributes:
+            assert digest(text) in next(rule for rule in policy.split("; ") if rule.startswith(f"{tag}-src"))
+
+
+def test_the_page_asks_for_nothing_outside(page):
+    for tag, attributes in Elements(page).found:
+        for name in ("src", "href", "action", "srcset"):
+            value = attributes.get(name) or ""
+            assert value.startswith(("#", "data:")) or not value, (tag, name, value)
+    assert "@import" not in page
+    assert "url(" not in page
+
+
+def test_every_link_leads_somewhere_and_no_name_is_given_twice(page):
+    elements = Elements(page)
+    ids = [a["id"] for _, a in elements.found if "id" in a]
+    assert len(ids) == len(set(ids))
+    goals = {a["href"][1:] for _, a in elements.found if a.get("href", "").startswith("#")}
+    assert goals <= set(ids)
+    index = json.loads(next(text for _, a, text in elements.inside if a.get("id") == "items-index"))
+    assert {readout["anchor"] for readout in index["readouts"]} <= set(ids)
+
+
+def test_hostile_text_is_data_and_nothing_else(hostile):
+    folder, uri = hostile
+    page = page_of(uri)
+    elements = Elements(page)
+    blocks = {a["id"]: json.loads(text) for _, a, text in elements.inside if "id" in a}
+    rows, details = blocks["items-index"]["rows"], blocks["items-0"]
+    assert all(row[6] == row[7] == HOSTILE for row in rows)
+    stored = list(read_items(folder))
+    said = [detail["scene"]["said_text"] for detail in details if "scene" in detail]
+    assert said
+    assert set(said) == {row.scene.said_text for row in stored if row.scene is not None} == {HOSTILE}
+    assert not [tag for tag, _ in elements.found if tag == "img"]
+    assert page.count("{{7*7}}") == safe_json([rows, details]).count("{{7*7}}")  # no template has read it
+
+
+def test_hostile_names_of_models_and_files_are_escaped(tmp_path):
+    evil = '"><script>alert(1)</script>'
+    folder = write_sample(tmp_path, n=4)
+    text = (
+        (folder / "diagnosis.json")
+        .read_text()
+        .replace("openai:some-vlm@http://127.0.0.1:8000/v1", json.dumps(evil)[1:-1])
+    )
+    (folder / "diagnosis.json").write_text(text)
+    page = write_report(folder).read_text()
+    assert evil not in page
+    assert "&lt;script&gt;alert(1)" in page
+    assert [a.get("type") for tag, a, _ in Elements(page).inside if tag == "script"].count(None) == 2
+
+
+@given(st.text() | st.lists(st.text()) | st.dictionaries(st.text(), st.text()))
+def test_embedded_data_comes_back_and_holds_no_mark_up(value):
+    text = safe_json(value)
+    assert not set("<>&\u2028\u2029") & set(text)
+    assert json.loads(text) == value
+
+
+def test_every_figure_of_the_record_stands_in_the_page_with_its_interval_and_n(sample):
+    page = re.sub(r"\s+", " ", re.sub(r"<[^>]+>", "", page_of(sample[1])))
+    diagnosis = sample_diagnosis()
+    for instrument in diagnosis.instruments:
+        for model in instrument.models:
+            if model.position is not None:
+                p = model.position
+                written = f"{p.value:.2f} [{p.low:.2f}, {p.high:.2f}], n {p.n}".replace("-", "−")
+                assert written in page, (instrument.name, model.model)
+    for words in [
+        *diagnosis.caveats,
+        *(s.confirming_test for s in diagnosis.signatures if s.standing == "raised"),
+        *(m.verdict.sentence for m in diagnosis.models),
+        *(left.why for m in diagnosis.models for left in m.left_out),
+        *(q.basis for q in diagnosis.open_questions),
+        *(reference.source for reference in diagnosis.references),
+    ]:
+        assert words in page, words
+
+
+def test_pictures_come_from_the_folder_of_the_diagnosis_alone(tmp_path):
+    folder = write_sample(tmp_path / "diagnosis", n=8)
+    secret = tmp_path / "secret.png"
+    secret.write_bytes((folder / "pictures" / "0.png").read_bytes() + b"secret")
+    (folder / "pictures" / "1.png").unlink()
+    (folder / "pictures" / "1.png").symlink_to(secret)
+    lines = (folder / "items.jsonl").read_text().replace("pictures/0.png", "../secret.png")
+    (folder / "items.jsonl").write_text(lines)
+    write_report(folder)
+    taken = [path.read_bytes() for path in (folder / "report" / "pictures").iterdir()]
+    assert taken
+    assert not any(content.endswith(b"secret") for content in taken)
+
+
+def test_one_file_holds_its_pictures(tmp_path):
+    folder = write_sample(tmp_path, n=8)
+    path = write_report(folder, out=tmp_path / "alone", one_file=True)
+    assert [file.name for file in path.parent.iterdir()] == ["index.html"]
+    block = next(t for _, a, t in Elements(path.read_text()).inside if a.get("id") == "items-pictures")
+    held = json.loads(block)
+    content = base64.b64decode(next(iter(held.values())).partition(",")[2])
+    assert content in {file.read_bytes() for file in (folder / "pictures").iterdir()}
+
+
+def test_a_diagnosis_without_items_has_a_page_without_browser(tmp_path):
+    folder = write_sample(tmp_path, n=4)
+    (folder / "items.jsonl").unlink()
+    page = write_report(folder).read_text()
+    assert 'id="browser"' not in page
+    assert "Verdict" in page
+
+
+def test_a_folder_without_diagnosis_is_told_in_one_sentence(tmp_path):
+    with pytest.raises(UsageError, match="theodolite diagnose --out"):
+        write_report(tmp_path)
+
+
+def estimate(value, low, high):
+    return Estimate(value, low, high, n=50, level=0.95, method="made")
+
+
+def test_the_dial_places_the_twins_symmetrically_and_stops_at_its_ends():
+    (sx, sy), (gx, gy) = point(0.0, RADIUS), point(1.0, RADIUS)
+    assert sx + gx == pytest.approx(240)
+    assert sy == pytest.approx(gy)
+    assert angle_deg(-7.0) == 180.0
+    assert angle_deg(9.0) == 0.0
+    assert not hand(estimate(1.2, 1.0, 1.24), "c-0", place=0, mark=0).off
+    assert hand(estimate(1.3, 1.0, 1.6), "c-0", place=0, mark=0).off
+    inner, outer = (hand(estimate(0.5, 0.4, 0.6), "c-0", place=place, mark=0) for place in (1, 0))
+    assert outer.y2 < inner.y2  # straight up, and further out
+
+
+def test_a_strip_holds_every_interval_in_order():
+    made = strip(
+        [("c-0", 0, estimate(0.5, 0.4, 0.7))],
+        grounded=estimate(0.9, 0.8, 0.95),
+        shortcut=estimate(0.1, 0.05, 0.2),
+    )
+    assert made is not None
+    places = [
+        made.shortcut.low,
+        made.shortcut.x,
+        made.models[0].low,
+        made.models[0].x,
+        made.grounded.x,
+        made.grounded.high,
+    ]
+    assert places == sorted(places)
+    assert places[0] > 0
+    assert places[-1] < 100
+    width = made.grounded.x - made.shortcut.x
+    assert (made.models[0].x - made.shortcut.x) / width == pytest.approx(0.5, abs=1e-3)
+    assert strip([]) is None
