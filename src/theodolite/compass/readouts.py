@@ -160,8 +160,10 @@ def shown_item(item: Item) -> Item:
         shown = blank(pair)
     elif condition.startswith(_PART):
         shown = hidden(pair, part_box(pair.size_px, int(condition.rpartition(" ")[2])))
-    else:
+    elif condition in {_TARGET_HIDDEN, _REFERENCE_HIDDEN}:
         shown = hidden(pair, (pair.target if condition == _TARGET_HIDDEN else pair.reference).box)
+    else:
+        return item  # of a control, whose own picture is the changed one
     words = item.request.text
     return replace(item, request=replace(item.request, messages=(Message.user(shown.picture, words),)))
 
