@@ -332,8 +332,8 @@ def _of_maps(run: Run) -> Iterator[Reading]:
     samples = (sample for sample in read_samples(run) if sample.condition == PLAIN)
     projected = project_samples(samples, {"paper": PAPER, "sound": SOUND}, seed=0)
     for key in projected.keys:
-        method = key.partition("@")[0]
-        if method in METHODS:
+        method, _, target = key.partition("@")
+        if method in METHODS and target in {"", _TARGET}:
             yield from _of_method(projected, key, method)
 
 
