@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from theodolite.diagnose import diagnose
     from theodolite.errors import TheodoliteError
     from theodolite.models import open_model
     from theodolite.runs import Run
@@ -27,6 +28,7 @@ __all__ = [
     "Run",
     "TheodoliteError",
     "__version__",
+    "diagnose",
     "open_model",
 ]
 
@@ -36,6 +38,8 @@ _HOMES = {"open_model": "theodolite.models", "Run": "theodolite.runs", "Theodoli
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'theodolite' has no attribute {name!r}")
+    if name == "diagnose":  # a package that can be called
+        return import_module("theodolite.diagnose")
     return getattr(import_module(_HOMES.get(name, "theodolite.types")), name)
 
 

@@ -1,0 +1,63 @@
+"""The function that people call."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from theodolite.diagnose._measure import How
+from theodolite.diagnose._own import find_own_data
+from theodolite.diagnose._position import Twins
+from theodolite.diagnose._result import Diagnosed
+from theodolite.diagnose._run import DATA, Order, Tell, check_folder, run_diagnosis
+from theodolite.diagnose._study import INSTRUMENTS, Study, find_instruments, find_size
+from theodolite.diagnose.record import read_diagnosis
+from theodolite.errors import UsageError
+
+DEFAULT_MODELS: tuple[str, ...] = tuple(Twins())
+"""Both twins, side by side."""
+
+
+def diagnose(
+    *models: str,
+    out: str | Path = "report",
+    size: str = "standard",
+    instruments: Sequence[str] = INSTRUMENTS,
+    data: Iterable[str | Path] = (),
+    seed: int = 0,
+    how: How | None = None,
+    tell: Tell | None = None,
+) -> Diagnosed:
+    """Measures models with all instruments, and says whether and where they are grounded.
+
+    What was measured before in the same folder is not measured again.
+
+    Args:
+        models: by name, such as ``hf:PATH``; both twins if none is given.
+        out: the folder of the diagnosis.
+        size: ``quick``, ``standard`` or ``large``.
+        instruments: some of compass, grid, scene and trace.
+        data: one's own data sets, measured beside the twins' own.
+        seed: of every random draw.
+        how: engine and workers.
+        tell: called with model, instrument and how far it is.
+    """
+    chosen = tuple(dict.fromkeys(models)) or DEFAULT_MODELS
+    if len(chosen) < len(models):
+        raise UsageError("a model is named twice; compare a model with itself by two seeds, in two folders")
+    folder = Path(out)
+    order = Order(
+        models=chosen,
+        study=Study(folder / DATA, find_size(size), seed, find_own_data(data)),
+        folder=folder,
+        instruments=find_instruments(instruments),
+        how=how or How(),
+        tell=tell or (lambda *_: None),
+    )
+    check_folder(folder)
+    return Diagnosed(run_diagnosis(order), folder)
+
+
+def open_diagnosis(folder: str | Path) -> Diagnosed:
+    """A diagnosis that was made before."""
+    return Diagnosed(read_diagnosis(folder), Path(folder))

@@ -1,0 +1,196 @@
+"""Reading runs: readings, rows, counts, and the signatures that need the run itself. No model is called."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+
+from theodolite import stats
+from theodolite.diagnose import _signatures as signatures
+from theodolite.diagnose._rows import Home, Values
+from theodolite.diagnose._table import ReadingTable
+from theodolite.diagnose.items import ItemRow
+from theodolite.diagnose.record import Counts, InstrumentName, SignatureForm
+from theodolite.readings import Reading, Readout
+from theodolite.runs import Run
+
+ALIGNED = "aligned"
+"""The split that signatures of scenes are read on: being right there needs no looking."""
+
+
+def readouts_of(instrument: InstrumentName) -> tuple[Readout, ...]:
+    """The readouts of an instrument."""
+    return _modules(instrument)[0]
+
+
+def readings_of(instrument: InstrumentName, folders: Sequence[Path]) -> list[Reading]:
+    """All readings of the runs of an instrument."""
+    read = _modules(instrument)[1]
+    found: list[Reading] = []
+    for folder in folders:
+        with Run.open(folder) as run:
+            found += read(run)
+    return found
+
+
+def rows_of(
+    instrument: InstrumentName, folders: Sequence[Path], home: Path, readings: Sequence[Reading]
+) -> Iterator[ItemRow]:
+    """The rows of the runs of an instrument, one run after the other."""
+    for folder in folders:
+        with Run.open(folder) as run:
+            yield from rows_of_run(instrument, run, Home(home), readings)
+
+
+def rows_of_run(
+    instrument: InstrumentName, run: Run, home: Home, readings: Sequence[Reading]
+) -> list[ItemRow]:
+    """The rows of one open run."""
+    return list(_rows(instrument)(run, home, _by_item(readings)))
+
+
+def counts_of(folders: Sequence[Path], unreadable: int) -> Counts:
+    """What became of the items of some runs."""
+    total: Counter[str] = Counter()
+    for folder in folders:
+        with Run.open(folder) as run:
+            tally = run.tally()
+        total.update(
+            planned=tally.planned, answered=tally.answered, refused=tally.refused, failed=tally.failed
+        )
+    return Counts(
+        planned=total["planned"],
+        answered=total["answered"],
+        refused=total["refused"],
+        failed=total["failed"],
+        pending=total["planned"] - total["answered"] - total["refused"] - total["failed"],
+        unreadable=unreadable,
+    )
+
+
+def seconds_of(folders: Sequence[Path]) -> float:
+    """Time spent waiting for the model."""
+    total = 0.0
+    for folder in folders:
+        with Run.open(folder) as run:
+            total += sum(result.record.response.seconds for result in run.results() if result.record)
+    return total
+
+
+def signatures_of(
+    instrument: InstrumentName,
+    folders: Sequence[Path],
+    model: str,
+    *,
+    readings: Sequence[Reading],
+    seed: int,
+) -> list[SignatureForm]:
+    """The signatures that are read off runs, not off readings: those of scenes and of traces."""
+    if instrument == "scene":
+        return [found for folder in folders for found in _of_scenes(folder, model, seed)]
+    if instrument == "trace":
+        return _of_traces(folders, model, readings, seed)
+    return []
+
+
+def _of_scenes(folder: Path, model: str, seed: int) -> list[SignatureForm]:
+    from theodolite.scene.scoring import ScoreOptions, read_rows, score_rows
+
+    with Run.open(folder) as run:
+        if run.info.instrument != "scene" or run.info.settings.get("split") != ALIGNED:
+            return []
+        score = score_rows(read_rows(run), ScoreOptions(seed=seed))
+    return [
+        signatures.scene_signature(
+            found.name,
+            model,
+            numbers=found.numbers,
+            because=found.because,
+            standing=found.standing,
+            test=found.test,
+        )
+        for found in score.signatures
+    ]
+
+
+def _of_traces(
+    folders: Sequence[Path], model: str, readings: Sequence[Reading], seed: int
+) -> list[SignatureForm]:
+    from theodolite.diagnose._rows_trace import judged_traces
+    from theodolite.trace.metrics import grounding
+
+    judged = []
+    for folder in folders:
+        with Run.open(folder) as run:
+            judged += [
+                trace
+                for result, episode, trace in judged_traces(run)
+                if trace is not None and episode.edit is None and result.item.meta["wording"] == "original"
+            ]
+    decline = grounding(judged, seed=seed).decline if judged else None
+    blind = signatures.pooled(ReadingTable.of({model: readings}), model, "trace.blind_changes", seed=seed)
+    return signatures.trace_signatures(
+        model, decline=decline, test=_fall_test(judged, seed), blind_changes=blind
+    )
+
+
+def _fall_test(judged: Sequence[object], seed: int) -> stats.HypothesisTest | None:
+    """Whether the grounding of steps falls with their number, by a sign flip of each trace's first and last step."""
+    from theodolite.trace import JudgedTrace
+    from theodolite.trace.metrics import step_grounding
+
+    first, last, units = [], [], []
+    for trace in judged:
+        if isinstance(trace, JudgedTrace) and len(trace.steps) > 1:
+            ends = step_grounding(trace.steps[0]), step_grounding(trace.steps[-1])
+            if ends[0] is not None and ends[1] is not None:
+                first.append(ends[0])
+                last.append(ends[1])
+                units.append(trace.unit)
+    if len(set(units)) < 2:
+        return None
+    return stats.sign_flip_test(first, last, clusters=units, alternative="greater", seed=seed)
+
+
+def _by_item(readings: Sequence[Reading]) -> Values:
+    found: dict[tuple[str, str], dict[str, float]] = {}
+    for reading in readings:
+        found.setdefault((reading.item, reading.split), {})[reading.readout] = reading.value
+    return found
+
+
+def _modules(instrument: InstrumentName) -> tuple[tuple[Readout, ...], Callable[[Run], list[Reading]]]:
+    if instrument == "compass":
+        from theodolite.compass import readouts as of_compass
+
+        return of_compass.READOUTS, of_compass.readings
+    if instrument == "grid":
+        from theodolite.grid import readouts as of_grid
+
+        return of_grid.READOUTS, of_grid.readings
+    if instrument == "scene":
+        from theodolite.scene import readouts as of_scene
+
+        return of_scene.READOUTS, of_scene.readings
+    from theodolite.trace import readouts as of_trace
+
+    return of_trace.READOUTS, of_trace.readings
+
+
+def _rows(instrument: InstrumentName) -> Callable[[Run, Home, Values], Iterator[ItemRow]]:
+    if instrument == "compass":
+        from theodolite.diagnose._rows_compass import compass_rows
+
+        return compass_rows
+    if instrument == "grid":
+        from theodolite.diagnose._rows_grid import grid_rows
+
+        return grid_rows
+    if instrument == "scene":
+        from theodolite.diagnose._rows_scene import scene_rows
+
+        return scene_rows
+    from theodolite.diagnose._rows_trace import trace_rows
+
+    return trace_rows

@@ -1,0 +1,292 @@
+"""One diagnosis from beginning to end: plan, measure, read, assemble, write."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+from theodolite import __version__
+from theodolite.diagnose._assemble import Instrument, Measured, Question, Subject, assemble
+from theodolite.diagnose._calibration import items_hash, read_calibration, shipped_path
+from theodolite.diagnose._measure import How, Opened, left_out, measure_part, opened
+from theodolite.diagnose._parts import PARTS, QUESTIONS
+from theodolite.diagnose._position import Twins
+from theodolite.diagnose._reading import (
+    counts_of,
+    readings_of,
+    readouts_of,
+    rows_of,
+    seconds_of,
+    signatures_of,
+)
+from theodolite.diagnose._study import INSTRUMENTS, Part, Study
+from theodolite.diagnose.items import ItemRow, write_items
+from theodolite.diagnose.record import Diagnosis, InstrumentName, write_diagnosis
+from theodolite.errors import MissingExtraError, StorageError, UnsupportedError
+from theodolite.models import open_model
+from theodolite.readings import Reading
+from theodolite.runs import AnswerCache, Tally
+
+Tell = Callable[[str, InstrumentName, "Tally | str"], None]
+"""Called with the model, the instrument, and how far it is: a tally, or a word for what else is going on."""
+
+RUNS, DATA, CACHE = "runs", "data", "cache"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is to be diagnosed, how, and where it goes."""
+
+    models: tuple[str, ...]
+    study: Study
+    folder: Path
+    instruments: tuple[InstrumentName, ...] = INSTRUMENTS
+    how: How = field(default_factory=How)
+    twins: Twins = field(default_factory=Twins)
+    tell: Tell = lambda *_: None
+
+    def run_folder(self, model: str, part: str) -> Path:
+        """Where a run lies."""
+        return self.folder / RUNS / slug(model) / part
+
+
+def slug(model: str) -> str:
+    """A model's name as a folder's.
+
+    >>> slug("openai:some/vlm@http://127.0.0.1:8000/v1")
+    'openai-some-vlm-http-127.0.0.1-8000-v1'
+    """
+    return re.sub(r"[^\w.]+", "-", model).strip("-.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Outcome:
+    """What measuring one model gave."""
+
+    subject: Subject
+    measured: list[Measured]
+    folders: Mapping[InstrumentName, list[Path]]
+    rows: list[ItemRow]
+
+
+def run_diagnosis(order: Order) -> Diagnosis:
+    """Measures, reads, and writes ``diagnosis.json`` and ``items.jsonl``."""
+    outcomes = [_diagnose_model(order, name) for name in order.models]
+    calibration = _calibration(order, outcomes)
+    instruments = [Instrument(name, QUESTIONS[name], readouts_of(name)) for name in order.instruments]
+    question = Question(
+        seed=order.study.seed,
+        size=order.study.size.name,
+        data=_data_words(order),
+        version=__version__,
+        settings=_settings(order),
+        twins=order.twins,
+    )
+    diagnosis = assemble(
+        question,
+        [outcome.subject for outcome in outcomes],
+        instruments,
+        [measured for outcome in outcomes for measured in outcome.measured],
+        calibration,
+    )
+    write_items((row for outcome in outcomes for row in outcome.rows), order.folder)
+    write_diagnosis(diagnosis, order.folder)
+    return diagnosis
+
+
+def _diagnose_model(order: Order, name: str) -> _Outcome:
+    """All instruments on one model; it is opened once."""
+    with opened(name) as model:
+        folders: dict[InstrumentName, list[Path]] = {}
+        why: dict[InstrumentName, str] = {}
+        for instrument in order.instruments:
+            try:
+                folders[instrument] = _measure(order, model, instrument)
+            except (UnsupportedError, MissingExtraError) as error:
+                why[instrument] = str(error)
+                order.tell(name, instrument, "left out")
+        subject = Subject(
+            name,
+            model.identity,
+            model.capabilities,
+            left_out({i: readouts_of(i) for i in order.instruments if i not in why}, model.gives, name),
+            is_twin=name in tuple(order.twins),
+        )
+        measured, rows = [], []
+        for instrument in order.instruments:
+            if instrument in why:
+                measured.append(Measured(name, instrument, "left out", why[instrument]))
+                continue
+            order.tell(name, instrument, "reading")
+            found, shown = _read(order, subject, instrument, folders[instrument])
+            measured.append(found)
+            rows += shown
+            order.tell(name, instrument, "done")
+    return _Outcome(subject, measured, folders, rows)
+
+
+def _measure(order: Order, model: Opened, instrument: InstrumentName) -> list[Path]:
+    """Measures all runs of an instrument; what two of them ask alike is asked once."""
+    order.tell(model.name, instrument, "making data")
+    parts: list[Part] = list(PARTS[instrument](order.study, model.gives))
+    done = Tally()
+    folders = []
+    with AnswerCache(order.folder / CACHE) as cache:
+        for part in parts:
+            before = done
+            folder = order.run_folder(model.name, part.name)
+            tally = measure_part(
+                part,
+                model,
+                folder,
+                how=order.how,
+                seed=order.study.seed,
+                cache=cache,
+                progress=partial(_tell, order, model.name, instrument, before),
+            )
+            done = _added(before, tally)
+            folders.append(folder)
+    return folders
+
+
+def _tell(order: Order, model: str, instrument: InstrumentName, before: Tally, tally: Tally) -> None:
+    order.tell(model, instrument, _added(before, tally))
+
+
+def _added(first: Tally, second: Tally) -> Tally:
+    return Tally(
+        first.planned + second.planned,
+        first.answered + second.answered,
+        first.refused + second.refused,
+        first.failed + second.failed,
+        first.reused + second.reused,
+    )
+
+
+def _read(
+    order: Order, subject: Subject, instrument: InstrumentName, folders: Sequence[Path]
+) -> tuple[Measured, list[ItemRow]]:
+    """What the runs of one model and instrument say."""
+    name = subject.name
+    readings = readings_of(instrument, folders)
+    rows = list(rows_of(instrument, folders, order.folder, readings))
+    counts = counts_of(folders, sum(row.status == "unreadable" for row in rows))
+    lacking = [each for each in subject.left_out if each.instrument == instrument]
+    status, because = ("measured", "")
+    if not readings:
+        status, because = "failed", _why_failed(rows, counts.planned)
+    elif lacking:
+        status, because = "partly measured", "; ".join(each.what for each in lacking)
+    found = Measured(
+        name,
+        instrument,
+        status,  # type: ignore[arg-type]  # one of the statuses
+        because,
+        counts=counts,
+        runs=tuple(folder.relative_to(order.folder).as_posix() for folder in folders),
+        seconds=seconds_of(folders),
+        readings=tuple(readings),
+        signatures=tuple(
+            signatures_of(instrument, folders, name, readings=readings, seed=order.study.seed)
+            if readings
+            else ()
+        ),
+    )
+    return found, rows
+
+
+def _why_failed(rows: Iterable[ItemRow], planned: int) -> str:
+    reasons = [row.reason for row in rows if row.reason]
+    first = f"; the first said: {reasons[0]}" if reasons else ""
+    return f"none of its {planned} items gave a reading{first}"
+
+
+def _calibration(
+    order: Order, outcomes: Sequence[_Outcome]
+) -> dict[InstrumentName, dict[str, Sequence[Reading]]]:
+    """The twins' readings: from this very diagnosis, from the package, or measured now."""
+    own = {outcome.subject.name: outcome for outcome in outcomes}
+    found: dict[InstrumentName, dict[str, Sequence[Reading]]] = {}
+    lacking: list[InstrumentName] = []
+    for instrument in order.instruments:
+        if all(twin in own for twin in order.twins):
+            found[instrument] = {
+                twin: next(m.readings for m in own[twin].measured if m.instrument == instrument)
+                for twin in order.twins
+            }
+            continue
+        folders = next((o.folders[instrument] for o in outcomes if instrument in o.folders), None)
+        if folders is None:
+            continue
+        shipped = _shipped(order, instrument, folders)
+        if shipped is None:
+            lacking.append(instrument)
+        else:
+            found[instrument] = dict(shipped)
+    for twin in order.twins if lacking else ():
+        with opened(twin) as model:
+            for instrument in lacking:
+                readings = readings_of(instrument, _measure(order, model, instrument))
+                found.setdefault(instrument, {})[twin] = [r for r in readings if r.split != "own data"]
+                order.tell(twin, instrument, "done")
+    return found
+
+
+def _shipped(
+    order: Order, instrument: InstrumentName, folders: Sequence[Path]
+) -> dict[str, list[Reading]] | None:
+    path = shipped_path(order.study, instrument)
+    if not path.is_file():
+        return None
+    identities = {}
+    for twin in order.twins:
+        model = open_model(twin)
+        identities[twin] = model.identity
+        model.close()
+    return read_calibration(path, items=items_hash(folders), identities=identities)
+
+
+def _data_words(order: Order) -> dict[str, str]:
+    size, own = order.study.size, order.study.own or {}
+    words = {
+        "compass": f"{2 * size.pairs} drawn pictures of two to five things",
+        "grid": f"{28 * size.grids} grids with a relation to heed",
+        "scene": f"{size.rooms} drawn rooms",
+        "trace": f"{6 * size.episodes} drawn stories of four frames, with their edits",
+    }
+    return {
+        name: f"{words[name]}, half of them against the shortcut"
+        + (f"; and {own[name]}" if name in own else "")
+        for name in order.instruments
+    }
+
+
+def _settings(order: Order) -> dict[str, object]:
+    return {
+        "models": list(order.models),
+        "instruments": list(order.instruments),
+        "size": order.study.size.name,
+        "seed": order.study.seed,
+        "data": {name: str(path) for name, path in (order.study.own or {}).items()},
+        "engine": order.how.engine,
+    }
+
+
+def check_folder(folder: Path) -> None:
+    """Makes sure, before anything is measured, that a diagnosis can be written here.
+
+    Raises:
+        StorageError: it cannot.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / ".probe"
+        probe.write_bytes(b"0" * 4096)
+        probe.unlink()
+    except OSError as error:
+        raise StorageError(
+            f"cannot write into {folder}: {error.strerror}; choose another folder with --out"
+        ) from error

@@ -1,0 +1,112 @@
+"""What is asked of a model: how much, and in which runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias, get_args
+
+from theodolite.diagnose.record import InstrumentName
+from theodolite.errors import UsageError
+from theodolite.models import VisionLanguageModel
+from theodolite.readings import Need
+from theodolite.runs import Measurer, MeasurerFactory, Run
+from theodolite.types import Item
+
+INSTRUMENTS: tuple[InstrumentName, ...] = get_args(InstrumentName)
+SPLITS = ("aligned", "crossed")
+OWN_SPLIT = "own data"
+"""The split of items that are not the twins': they have figures, and no position."""
+
+SizeName: TypeAlias = Literal["quick", "standard", "large"]
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How many units of each instrument are asked about, in each of the two splits."""
+
+    name: SizeName
+    pairs: int
+    """Pictures of the compass."""
+    grids: int
+    """Scenes of each relational bucket of the grid at each of two densities."""
+    rooms: int
+    per_group: int
+    """Questions of each of nine groups, over all rooms."""
+    episodes: int
+    """Of each of three worlds."""
+
+
+SIZES: Mapping[str, Size] = {
+    size.name: size
+    for size in (
+        Size("quick", pairs=20, grids=2, rooms=16, per_group=8, episodes=5),
+        Size("standard", pairs=40, grids=3, rooms=24, per_group=12, episodes=8),
+        Size("large", pairs=200, grids=15, rooms=120, per_group=60, episodes=40),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One run: its plan, and what measures it."""
+
+    name: str
+    """The folder below the model's own."""
+    instrument: InstrumentName
+    kind: str
+    """The instrument as the run has it, such as ``grid-behaviour``."""
+    settings: Mapping[str, Any]
+    items: Callable[[Run], Iterable[Item]]
+    """The plan as far as it is known from what the run holds."""
+    measurer: Callable[[VisionLanguageModel], Measurer]
+    """What measures it, of a model that is open."""
+    factory: Callable[[str], MeasurerFactory]
+    """The same for workers elsewhere, of a model's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """Everything that decides what is asked."""
+
+    home: Path
+    """Where made data go."""
+    size: Size
+    seed: int = 0
+    own: Mapping[InstrumentName, Path] | None = None
+    """One's own data, by instrument."""
+
+    def folder(self, name: str) -> Path:
+        """A place for made data. Its name says all that decides what is in it."""
+        return self.home / f"{name}-{self.size.name}-{self.seed}"
+
+
+def find_size(name: str) -> Size:
+    """A size by name.
+
+    Raises:
+        UsageError: there is none.
+    """
+    if name not in SIZES:
+        raise UsageError(f"there is no size {name!r}; there are {', '.join(SIZES)}")
+    return SIZES[name]
+
+
+def find_instruments(names: Iterable[str]) -> tuple[InstrumentName, ...]:
+    """Instruments by name, in their own order.
+
+    >>> find_instruments(["trace", "grid"])
+    ('grid', 'trace')
+    """
+    asked = list(names)
+    unknown = [name for name in asked if name not in INSTRUMENTS]
+    if unknown or not asked:
+        raise UsageError(
+            f"instruments are some of {', '.join(INSTRUMENTS)}, not {', '.join(map(repr, unknown)) or 'none'}"
+        )
+    return tuple(name for name in INSTRUMENTS if name in asked)
+
+
+Parts: TypeAlias = Callable[[Study, Need], Iterable[Part]]
+"""The runs of one instrument, of a model that gives so much."""

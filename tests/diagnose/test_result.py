@@ -1,0 +1,80 @@
+"""A diagnosis shows itself, and hostile text stays text."""
+
+import pytest
+from diagnosis_sample import GROUNDED, HOSTILE, SERVER, sample_diagnosis, write_sample
+
+from theodolite.diagnose import Diagnosed, find_own_data, open_diagnosis, position_words
+from theodolite.errors import UsageError
+
+
+@pytest.fixture
+def shown(tmp_path):
+    return open_diagnosis(write_sample(tmp_path, n=8))
+
+
+def test_text_holds_the_verdict_and_fits_a_screen(shown):
+    text = repr(shown)
+    assert "pocket:grounded: grounded." in text
+    assert "1.00 [0.94, 1.06]" in text
+    assert "raised: semantic shortcut (scene)" in text
+    assert "left out of compass" in text
+    assert len(text.splitlines()) <= 40
+
+
+def test_html_is_a_table_of_models_and_instruments(shown):
+    html = shown._repr_html_()
+    assert html.count("<tr>") == 6  # head, four instruments, verdict
+    assert "0.62 [0.56, 0.68]" in html
+    assert "behaviour, not cause" in html
+
+
+def test_names_that_are_mark_up_are_escaped(tmp_path):
+    diagnosis = sample_diagnosis()
+    renamed = diagnosis.models[0].model_copy(update={"name": HOSTILE})
+    html = Diagnosed(diagnosis.model_copy(update={"models": [renamed]}), tmp_path)._repr_html_()
+    assert "<script" not in html
+    assert 'onerror="' not in html
+    assert "&lt;script&gt;" in html
+
+
+def test_one_view_and_the_items_are_at_hand(shown):
+    assert shown.view(GROUNDED, "trace").verdict.standing == "grounded"
+    assert len(list(shown.items())) == 8
+    with pytest.raises(UsageError, match="no model 'nobody'"):
+        shown.view("nobody", "trace")
+    with pytest.raises(UsageError, match="no instrument 'sextant'"):
+        shown.view(GROUNDED, "sextant")
+
+
+def test_positions_outside_are_marked_and_missing_ones_named(shown):
+    assert position_words(shown.view(SERVER, "compass")) == "left out"
+    view = shown.view(SERVER, "trace").model_copy(update={"is_outside": True})
+    assert position_words(view).endswith("!")
+
+
+def test_the_package_can_be_called():
+    import theodolite
+    from theodolite.diagnose import _api
+
+    assert callable(theodolite.diagnose)
+    with pytest.raises(UsageError, match="no size 'tiny'"):
+        theodolite.diagnose("scripted:echo", size="tiny")
+    with pytest.raises(UsageError, match="instruments are some of"):
+        theodolite.diagnose("scripted:echo", instruments=["sextant"])
+    with pytest.raises(UsageError, match="named twice"):
+        theodolite.diagnose("scripted:echo", "scripted:echo")
+    assert theodolite.diagnose.diagnose is _api.diagnose
+
+
+def test_own_data_are_told_by_what_lies_there(tmp_path):
+    for name, mark in (("p", "pairs.jsonl"), ("s", "questions.jsonl"), ("t", "episodes.jsonl")):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / mark).write_text("")
+    found = find_own_data([tmp_path / "p", tmp_path / "s", f"trace={tmp_path / 't'}"])
+    assert {k: v.name for k, v in found.items()} == {"compass": "p", "scene": "s", "trace": "t"}
+    with pytest.raises(UsageError, match="nothing at"):
+        find_own_data([tmp_path / "nowhere"])
+    with pytest.raises(UsageError, match="no data set"):
+        find_own_data([tmp_path])
+    with pytest.raises(UsageError, match="two data sets for compass"):
+        find_own_data([tmp_path / "p", f"compass={tmp_path / 's'}"])
