@@ -162,7 +162,7 @@ def _decoyed(one: SceneBatch, kind: int, rng: np.random.Generator) -> NDArray[np
     for place in places:
         cells[0, place] = rng.choice(np.flatnonzero(harmless[place]))
         if _words(with_cells(one, cells))[0] != one.answer[0]:
-            return cells[0]
+            return np.asarray(cells[0])
     return None
 
 

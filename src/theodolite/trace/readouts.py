@@ -35,7 +35,7 @@ from theodolite.trace._episode import Episode
 from theodolite.trace._grounding import step_hallucinates, trace_sgr
 from theodolite.trace._judging import JudgedTrace, judge, open_verifier
 from theodolite.trace._plan import plan_traces
-from theodolite.trace._prompts import trace_prompt
+from theodolite.trace._prompts import Style, trace_prompt
 from theodolite.trace._reading import read_trace, with_claims
 from theodolite.trace._reliance import EditedPair, edited_pair, equation_4, sound_reliance
 from theodolite.types import Item, Message, Request
@@ -45,7 +45,7 @@ __all__ = ["BLIND", "READOUTS", "plan_readings", "readings"]
 INSTRUMENT = "trace"
 BLIND = "blind"
 """The wording of an item that shows no frame."""
-_STYLE = "structured"
+_STYLE: Style = "structured"
 _NOTHING_SEEN = "Step 1: I see no frame.\nFinal answer: unknown"
 """All that a script which looks can truly say without frames."""
 
@@ -232,13 +232,13 @@ def _reliance(judged: JudgedTrace, pairs: Sequence[EditedPair]) -> Iterator[tupl
         yield "vrs_sound", sound_reliance(*columns.values())
     if columns["n_edited"].sum():
         yield "updated", float(columns["n_updated"].sum() / columns["n_edited"].sum())
-    after = [
+    edited = [
         rate for pair in pairs if pair.edit.is_relevant and (rate := trace_sgr(pair.after_new)) is not None
     ]
-    if after:
-        yield "edited_sgr", float(np.mean(after))
+    if edited:
+        yield "edited_sgr", float(np.mean(edited))
         if before is not None:
-            yield "edited_fall", before - float(np.mean(after))
+            yield "edited_fall", before - float(np.mean(edited))
 
 
 def _answers(

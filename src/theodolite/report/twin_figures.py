@@ -1,0 +1,161 @@
+"""Figures of the twins: how well each readout of each instrument tells who looks from who does not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from theodolite.errors import UsageError
+from theodolite.report._style import FAINT, INK, QUIET, SERIES, Drawing, new_figure, styled
+from theodolite.twins.separate import PASSES, Separation, SeparationTable
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_COLOURS = {"paper": SERIES[2], "sound": SERIES[1], "ours": SERIES[0]}
+_NAMES = {"paper": "as published", "sound": "published idea, made sound", "ours": "ours"}
+_MARKS = {"paper": "o", "sound": "s", "ours": "D"}
+_INSTRUMENTS = {
+    "compass": "compass: where the relevance lies",
+    "grid": "grid: whether the relation is heeded",
+    "scene": "scene: whether answers and graph agree",
+    "trace": "trace: whether steps are in the frames",
+}
+
+
+def separation_figure(table: SeparationTable, *, title: str = "") -> Drawing:
+    """The AUC of every readout, one row for each kind, one mark for each method or explainer, instruments in panels.
+
+    Where a kind has several methods, the best has its interval drawn; a single readout always has.
+
+    Args:
+        table: from `theodolite.twins.separate.separate`.
+        title: above the figure.
+
+    Raises:
+        UsageError: no readout has an AUC.
+    """
+    panels = {name: _kinds(table.of(name)) for name in table.instruments}
+    panels = {name: kinds for name, kinds in panels.items() if kinds}
+    if not panels:
+        raise UsageError("no readout has enough items of both twins to be drawn")
+    columns = _balanced(panels)
+    lowest = _lowest(panels)
+    tallest = max(sum(len(panels[name]) + _HEAD for name in column) for column in columns)
+    with styled():
+        figure = new_figure(7.5 * len(columns), 0.27 * tallest + 1.3)
+        figure.get_layout_engine().set(wspace=0.05)  # type: ignore[union-attr, call-arg]  # it is the constrained one
+        grid = figure.add_gridspec(1, len(columns))
+        for place, column in enumerate(columns):
+            heights = [len(panels[name]) + _HEAD for name in column]
+            spare = tallest - sum(heights)
+            inner = grid[0, place].subgridspec(
+                len(column) + (spare > 0), 1, height_ratios=[*heights, *([spare] if spare > 0 else [])]
+            )
+            for row, name in enumerate(column):
+                is_last = row == len(column) - 1
+                axes = figure.add_subplot(inner[row])
+                _panel(axes, name, panels[name], with_label=is_last)
+                axes.set_xlim(lowest, 1.03)
+        _legend(figure, table)
+        if title:
+            figure.suptitle(title, x=0.01, ha="left", weight="bold", fontsize=12.5)
+    return Drawing(figure)
+
+
+_HEAD = 2.6
+"""Rows' heights that a panel's title and axis take."""
+
+
+def _kinds(rows: Sequence[Separation]) -> list[tuple[str, list[Separation]]]:
+    """Readouts that differ only in their method, together; the kind with the best one comes first."""
+    found: dict[str, list[Separation]] = {}
+    for row in rows:
+        if row.auc is not None:
+            found.setdefault(row.readout.key.partition(":")[0], []).append(row)
+    kinds = [(_kind_name(group), group) for group in found.values()]
+    return sorted(kinds, key=lambda kind: -max(row.auc.value for row in kind[1] if row.auc))
+
+
+def _kind_name(group: Sequence[Separation]) -> str:
+    readout = group[0].readout
+    method = readout.key.partition(":")[2]
+    name = readout.name.removesuffix(f" ({method})")
+    if len(group) == 1:
+        return readout.name
+    return f"{name} ({len(group)} methods)"
+
+
+def _lowest(panels: dict[str, list[tuple[str, list[Separation]]]]) -> float:
+    """Where the common axis begins: left of every mark and of every interval that is drawn."""
+    best = [
+        max(group, key=lambda row: row.auc.value if row.auc else 0)
+        for kinds in panels.values()
+        for _, group in kinds
+    ]
+    values = [row.auc.value for kinds in panels.values() for _, group in kinds for row in group if row.auc]
+    return max(0.0, min(0.4, *values, *(row.auc.low for row in best if row.auc)) - 0.02)
+
+
+def _balanced(panels: dict[str, list[tuple[str, list[Separation]]]]) -> list[list[str]]:
+    """One column, or two of about the same height, in order."""
+    names = list(panels)
+    if len(names) < 2:
+        return [names]
+    heights = [len(panels[name]) + _HEAD for name in names]
+    cuts = range(1, len(names))
+    cut = min(cuts, key=lambda c: max(sum(heights[:c]), sum(heights[c:])))
+    return [names[:cut], names[cut:]]
+
+
+def _panel(axes: Axes, name: str, kinds: list[tuple[str, list[Separation]]], *, with_label: bool) -> None:
+    axes.axvspan(PASSES, 1.03, color=FAINT, alpha=0.45, linewidth=0, zorder=0)
+    axes.axvline(0.5, color=QUIET, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
+    for y, (_, group) in enumerate(kinds):
+        best = max(group, key=lambda row: row.auc.value if row.auc else 0)
+        for row in sorted(group, key=lambda row: row is best):
+            _mark(axes, y, row, is_best=row is best)
+    axes.set_yticks(range(len(kinds)), [kind for kind, _ in kinds])
+    for label, (_, group) in zip(axes.get_yticklabels(), kinds, strict=True):
+        is_passing = any(row.passes for row in group)
+        label.set_color(INK if is_passing else QUIET)
+        label.set_fontweight("bold" if is_passing else "normal")
+    axes.set_ylim(len(kinds) - 0.4, -0.6)
+    axes.tick_params(axis="y", length=0)
+    axes.grid(axis="x", zorder=0)
+    axes.spines["left"].set_visible(False)
+    axes.set_title(_INSTRUMENTS.get(name, name), weight="bold", pad=6)
+    if with_label:
+        axes.set_xlabel("AUC, grounded against shortcut")
+
+
+def _mark(axes: Axes, y: int, row: Separation, *, is_best: bool) -> None:
+    if row.auc is None:
+        return
+    colour = _COLOURS[row.readout.origin]
+    if is_best:
+        axes.plot([row.auc.low, row.auc.high], [y, y], color=colour, linewidth=2.2, zorder=2)
+    axes.plot(
+        row.auc.value,
+        y,
+        _MARKS[row.readout.origin],
+        color=colour,
+        markersize=6.5 if is_best else 4.5,
+        alpha=1.0 if is_best else 0.45,
+        markeredgewidth=0,
+        zorder=3,
+        clip_on=False,
+    )
+
+
+def _legend(figure: object, table: SeparationTable) -> None:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    shown = [o for o in _COLOURS if any(row.readout.origin == o and row.auc for row in table.rows)]
+    handles: list[object] = [
+        Line2D([], [], marker=_MARKS[o], color=_COLOURS[o], linewidth=2.2, markersize=6.5, label=_NAMES[o])
+        for o in shown
+    ]
+    handles.append(Patch(facecolor=FAINT, alpha=0.6, label=f"tells the twins apart (AUC ≥ {PASSES:g})"))
+    figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))  # type: ignore[attr-defined]  # matplotlib's figure

@@ -1,0 +1,52 @@
+"""Episodes of the twins with their edits: the whole scenario is edited and told anew, and the same four frames are kept."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+
+from theodolite.trace import Episode
+from theodolite.trace.worlds import FAMILIES, Family, World, perturbed
+from theodolite.trace.worlds import WORLDS as WHOLE
+from theodolite.twins import _stories as stories
+
+__all__ = ["STRENGTHS", "edited_episode", "with_edits"]
+
+STRENGTHS: dict[Family, float] = {"position": 0.5, "temporal": 0.6, "visibility": 0.5, "irrelevant": 0.8}
+"""How strong each edit is, of the largest that there is."""
+
+
+def with_edits(
+    episodes: Iterable[Episode], *, families: tuple[Family, ...] = FAMILIES, seed: int = 0
+) -> Iterator[Episode]:
+    """Every episode, followed by each of its edits that is to be had.
+
+    Args:
+        episodes: from `theodolite.twins.data.episodes`.
+        families: of edits.
+        seed: of what edits draw.
+    """
+    for episode in episodes:
+        yield episode
+        for family in families:
+            edited = edited_episode(episode, family, seed=seed)
+            if edited is not None:
+                yield edited
+
+
+def edited_episode(episode: Episode, family: Family, *, seed: int = 0) -> Episode | None:
+    """One edit of an episode of four frames; None where the edit is not to be had.
+
+    Args:
+        episode: from `theodolite.twins.data.episodes`.
+        family: of the edit.
+        seed: of what it draws.
+    """
+    home: World = WHOLE[episode.world]
+    whole = home.episode(home.read(episode.meta["scenario"]), episode.id)
+    edited = perturbed(whole, family, magnitude=STRENGTHS[family], seed=seed)
+    if edited is None:
+        return None
+    short = stories.shortened(edited)
+    meta = {**short.meta, "split": episode.meta.get("split", "")}
+    return replace(short, meta={**meta, "oracle": stories.trace_text(short, "structured")})

@@ -1,0 +1,199 @@
+"""Telling twins apart: areas against plain counting, positions by hand, and symbolic twins through runs on disk."""
+
+import json
+
+import numpy as np
+import pytest
+
+from theodolite.errors import UsageError
+from theodolite.readings import Reading, Readout
+from theodolite.report.twin_figures import separation_figure
+from theodolite.twins.measuring import INSTRUMENTS, Lab, Sizes, gives_of, readouts_of
+from theodolite.twins.separate import PASSES, Sides, separate, separate_readings, write_table
+
+UP = Readout("grid.up", "more is grounded", higher_is_grounded=True, origin="ours", needs="text")
+DOWN = Readout("grid.down", "less is grounded", higher_is_grounded=False, origin="paper", needs="text")
+OTHER = Readout("trace.other", "nobody has it", higher_is_grounded=True, origin="paper", needs="text")
+SIDES = Sides("g", "s", "m")
+
+
+def read(key, values, split="aligned"):
+    return [Reading(f"i{i}", key, float(value), f"i{i}", split) for i, value in enumerate(values)]
+
+
+def plain_auc(grounded, shortcut):
+    pairs = [(a > b) + 0.5 * (a == b) for a in grounded for b in shortcut]
+    return sum(pairs) / len(pairs)
+
+
+@pytest.fixture
+def drawn():
+    rng = np.random.default_rng(3)
+    return {
+        "g": rng.normal(1, 1, 40).round(1),
+        "s": rng.normal(0, 1, 40).round(1),
+        "m": rng.normal(0.5, 1, 40),
+    }
+
+
+def test_the_area_is_the_share_of_pairs_in_the_right_order_either_way_round(drawn):
+    readings = {
+        name: [*read("grid.up", values), *read("grid.down", -values)] for name, values in drawn.items()
+    }
+    table = separate_readings(readings, (UP, DOWN), sides=SIDES)
+    expected = plain_auc(drawn["g"], drawn["s"])
+    assert [row.auc.value for row in table.rows] == [pytest.approx(expected)] * 2
+    assert all(row.auc.low < expected < row.auc.high for row in table.rows)
+    turned = separate_readings(
+        {name: read("grid.up", -values) for name, values in drawn.items()}, (UP,), sides=SIDES
+    )
+    assert turned.rows[0].auc.value == pytest.approx(1 - expected), "below a half is shown, not turned round"
+
+
+def test_the_mixed_model_stands_where_its_mean_lies_between_the_twins(drawn):
+    readings = {name: read("grid.up", values) for name, values in drawn.items()}
+    row = separate_readings(readings, (UP,), sides=SIDES).rows[0]
+    means = {name: values.mean() for name, values in drawn.items()}
+    expected = (means["m"] - means["s"]) / (means["g"] - means["s"])
+    assert row.position.value == pytest.approx(expected)
+    assert row.is_between
+    assert [row.grounded.value, row.shortcut.value, row.mixed.value] == pytest.approx(
+        [means["g"], means["s"], means["m"]]
+    )
+
+
+def test_a_passing_readout_that_the_mixed_model_overshoots_is_named():
+    readings = {
+        "g": read("grid.up", np.linspace(0.9, 1, 20)),
+        "s": read("grid.up", np.linspace(0, 0.1, 20)),
+        "m": read("grid.up", np.linspace(1.2, 1.3, 20)),
+    }
+    table = separate_readings(readings, (UP,), sides=SIDES)
+    assert table.rows[0].auc.value == 1
+    assert table.rows[0].passes
+    assert table.not_between == ("grid.up",)
+    readings["m"] = read("grid.up", np.linspace(0.4, 0.6, 20))
+    assert separate_readings(readings, (UP,), sides=SIDES).not_between == ()
+
+
+def test_readouts_that_fail_or_are_missing_stand_in_the_table_and_instruments_that_fail_are_named(drawn):
+    readings = {name: read("grid.up", values) for name, values in drawn.items()}
+    table = separate_readings(readings, (UP, OTHER), sides=SIDES)
+    assert [row.readout.key for row in table.rows] == ["grid.up", "trace.other"]
+    assert table.rows[0].auc.value < PASSES
+    assert table.rows[1].auc is None
+    assert "0 and 0 items" in table.rows[1].why
+    assert table.failing == ("grid", "trace")
+
+
+def test_only_the_split_asked_for_counts(drawn):
+    readings = {
+        name: [*read("grid.up", values), *read("grid.up", -9 * values, "crossed")]
+        for name, values in drawn.items()
+    }
+    row = separate_readings(readings, (UP,), sides=SIDES).rows[0]
+    assert row.n == (40, 40)
+    assert row.auc.value == pytest.approx(plain_auc(drawn["g"], drawn["s"]))
+    with pytest.raises(UsageError, match="free"):
+        separate_readings(readings, (UP,), sides=SIDES, split="free")
+
+
+def test_rows_are_sorted_by_area_within_each_instrument(drawn):
+    keys = [f"grid.r{i}" for i in range(4)]
+    readouts = [Readout(k, k, higher_is_grounded=True, origin="ours", needs="text") for k in keys]
+    gaps = [0.0, 2.0, 0.7, 1.2]
+    readings = {
+        name: [
+            each
+            for key, gap in zip(keys, gaps, strict=True)
+            for each in read(key, drawn["s"] + gap * (name == "g"))
+        ]
+        for name in ("g", "s")
+    }
+    table = separate_readings(readings, readouts, sides=Sides("g", "s"))
+    assert [row.readout.key for row in table.rows] == [keys[i] for i in np.argsort(gaps)[::-1]]
+    assert all(row.mixed is None and row.is_between is None for row in table.rows)
+
+
+def test_the_symbolic_twins_of_the_grid_are_told_apart_by_behaviour_alone(tmp_path):
+    """Through data sets, runs and readings on disk; where a bag of words is right, accuracy and maps see no difference."""
+    lab = Lab(tmp_path, sizes=Sizes(grids=1, explained=1, budget=120))
+    sides = Sides("grid:symbolic-pure", "grid:symbolic-bow")
+    table = separate(lab, sides=sides, instruments=("grid",))
+    by_key = {row.readout.key: row for row in table.rows}
+    assert table.failing == ()
+    for key in ("grid.swap_follows", "grid.decoy_keeps", "grid.swap_shift", "grid.decoy_shift"):
+        assert by_key[key].auc.value == 1, key
+    assert by_key["grid.right"].auc.value == 0.5
+    assert by_key["grid.right"].grounded.value == 1
+    assert not any("relevance:" in key for key in by_key), "a black box has no gradients to read"
+    measured = sorted(path.name for path in (tmp_path / "runs" / "grid-symbolic-pure").iterdir())
+    assert measured == ["grid-aligned", "grid-explained-aligned"]
+    again = separate(lab, sides=sides, instruments=("grid",))
+    assert again == table, "a second time nothing is asked, and the same comes out"
+    written = json.loads(write_table(table, tmp_path / "out").read_text())
+    assert len(written["rows"]) == len(table.rows)
+    assert written["failing"] == []
+
+
+def test_what_a_model_gives_is_found_out(tiny_llava):
+    assert gives_of("grid:symbolic-pure") == "choices"
+    assert gives_of("scripted:looker") in {"text", "choices"}
+    assert gives_of(f"hf:{tiny_llava}") == "gradients"
+
+
+def test_a_checkpoint_goes_through_the_compass_set(tmp_path, tiny_llava):
+    """Twins of random weights: every readout of the compass has its row, and no instrument is said to pass unmeasured."""
+    name = f"hf:{tiny_llava}"
+    lab = Lab(tmp_path, sizes=Sizes(pairs=6))
+    table = separate(lab, sides=Sides(name, name), instruments=("compass",))
+    assert {row.readout.key for row in table.rows} == {readout.key for readout in readouts_of("compass")}
+    measured = [row for row in table.rows if row.auc is not None]
+    assert len(measured) > 80
+    assert all(row.auc.value == 0.5 for row in measured), "a model is not told from itself"
+    assert table.failing == ("compass",)
+
+
+def test_sizes_follow_one_number():
+    small, large = Sizes.of(12), Sizes.of(300)
+    assert small.pairs == 12
+    assert large.episodes == 100
+    assert all(getattr(small, name) <= getattr(large, name) for name in ("grids", "explained", "rooms"))
+    with pytest.raises(UsageError, match="at least 6"):
+        Sizes.of(3)
+
+
+def test_the_figure_draws_every_readout_with_an_area(drawn, tmp_path):
+    rng = np.random.default_rng(0)
+    readouts = [readout for name in INSTRUMENTS for readout in readouts_of(name)]
+    readings = {
+        name: [
+            each
+            for i, readout in enumerate(readouts)
+            for each in read(
+                readout.key,
+                rng.normal((1 if readout.higher_is_grounded else -1) * (i % 4) * (name == "g"), 1, 12),
+            )
+        ]
+        for name in ("g", "s")
+    }
+    table = separate_readings(readings, readouts, sides=Sides("g", "s"))
+    drawing = separation_figure(table, title="twins")
+    kinds = {readout.key.partition(":")[0] for readout in readouts}
+    labels = [label.get_text() for axes in drawing.figure.axes for label in axes.get_yticklabels()]
+    assert len(labels) == len(kinds)
+    marks = [
+        line
+        for axes in drawing.figure.axes
+        for line in axes.lines
+        if line.get_marker() in {"o", "s", "D"} and len(line.get_xdata()) == 1
+    ]
+    assert len(marks) == len(readouts)
+    assert drawing.save(tmp_path / "twins.png").stat().st_size > 10_000
+
+
+def test_a_table_without_any_area_cannot_be_drawn(drawn):
+    readings = {name: read("grid.up", values) for name, values in drawn.items()}
+    table = separate_readings(readings, (OTHER,), sides=SIDES)
+    with pytest.raises(UsageError, match="enough items"):
+        separation_figure(table)
