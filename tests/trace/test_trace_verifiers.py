@@ -13,7 +13,7 @@ from theodolite.cli import main
 from theodolite.errors import UsageError
 from theodolite.geometry import Box
 from theodolite.trace import Claim, Episode, Frame, Mention, SceneObject
-from theodolite.trace._verifiers._similarity import captions_of
+from theodolite.trace._verifiers._captions import captions_of
 from theodolite.trace.verifiers import (
     ClipVerifier,
     Detection,
@@ -331,11 +331,14 @@ def test_similarity_weighs_a_claim_against_its_like():
     """A stand-in that knows colours: the mean colour of the picture against the colour word."""
     paints = {"red": (230, 20, 20), "blue": (20, 20, 230), "green": (20, 200, 20)}
 
-    def likeness(pixels, captions):
-        mean = pixels.reshape(-1, 3).mean(axis=0)
+    def likeness(pictures, captions):
+        means = [pixels.reshape(-1, 3).mean(axis=0) for pixels in pictures]
         away = [
-            min((np.abs(mean - p).sum() for w, p in paints.items() if w in c.split()), default=600)
-            for c in captions
+            [
+                min((np.abs(mean - p).sum() for w, p in paints.items() if w in c.split()), default=600)
+                for c in captions
+            ]
+            for mean in means
         ]
         return -np.array(away) / 20
 
@@ -355,7 +358,8 @@ def test_similarity_weighs_a_claim_against_its_like():
         "complex",
         "complex",
     ]
-    assert labels(SimilarityVerifier("s", lambda _, c: np.zeros(len(c))), claims[:1], episode) == ["unclear"]
+    flat = SimilarityVerifier("s", lambda p, c: np.zeros((len(p), len(c))))
+    assert labels(flat, claims[:1], episode) == ["unclear"]
 
 
 def test_a_clip_of_transformers_is_loaded_and_asked(tmp_path):
@@ -389,19 +393,19 @@ def test_a_clip_of_transformers_is_loaded_and_asked(tmp_path):
         tmp_path
     )
     verifier = trace.open_verifier(f"similarity:{tmp_path}?high=0.01")
-    scores = verifier.likeness(picture(), ["a picture of a cup", "a picture of a dog"])
-    assert scores.shape == (2,)
+    scores = verifier.likeness([picture()] * 3, ["a picture of a cup", "a picture of a dog"])
+    assert scores.shape == (3, 2)
     assert np.isfinite(scores).all()
     claim, episode = Claim("attribute", CUP, "red"), episode_of(picture())
     captions = captions_of(claim, episode)
-    raw = np.exp(verifier.likeness(picture(), captions))
+    raw = np.exp(verifier.likeness([picture()], captions)[0])
     share = raw[0] / raw.sum()
     wanted = "supported" if share >= 0.01 else "unsupported"
     assert labels(verifier, [claim], episode) == [wanted]
     with pytest.raises(UsageError, match="cannot load"):
         trace.open_verifier(f"similarity:{tmp_path / 'nothing'}")
-    with pytest.raises(UsageError, match="name the model"):
-        trace.open_verifier("similarity")
+    with pytest.raises(UsageError, match="no calibration"):
+        trace.open_verifier(f"similarity:{tmp_path}?calibration={tmp_path / 'nothing.json'}")
 
 
 def test_a_video_classifier_supports_what_it_names_and_refutes_nothing():

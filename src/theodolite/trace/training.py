@@ -1,4 +1,6 @@
-"""Training the small English parser that ships: a tagger, a dependency parser and a lemmatiser that share one encoder.
+"""Training what ships: the small CLIP of the embedded worlds (`train_similarity`), and the small English parser.
+
+The parser is a tagger, a dependency parser and a lemmatiser that share one encoder.
 
 No English spaCy pipeline can be installed from PyPI, so this one is trained on UD English-EWT (CC BY-SA 4.0), with a few
 thousand composed sentences of the kind that traces are made of beside it (`_parser_examples`). One seed, one core: the
@@ -17,13 +19,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from theodolite.errors import MissingExtraError, UsageError
+from theodolite.trace._contrastive._fit import FitOptions
+from theodolite.trace._contrastive._train import EPISODES, SimilarityTraining, train_similarity
 from theodolite.trace._parser_examples import Row, example_trees
 
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
 
-__all__ = ["STEPS", "ParserAccuracy", "evaluate_parser", "train_parser"]
+__all__ = [
+    "EPISODES",
+    "STEPS",
+    "FitOptions",
+    "ParserAccuracy",
+    "SimilarityTraining",
+    "evaluate_parser",
+    "train_parser",
+    "train_similarity",
+]
 
 NAME, VERSION, LICENCE = "theodolite_ewt", "1.0.0", "CC BY-SA 4.0"
 N_EXAMPLES, EXAMPLE_SEED = 2500, 1

@@ -8,28 +8,46 @@ from theodolite.trace._verifiers._detector import DetectorVerifier, episode_as_s
 from theodolite.trace._verifiers._ego_motion import EgoMotionVerifier
 from theodolite.trace._verifiers._flow import Flow, flow_between
 from theodolite.trace._verifiers._recall import ClassRecall, calibrate_recall, read_recall, write_recall
-from theodolite.trace._verifiers._similarity import SimilarityVerifier
+from theodolite.trace._verifiers._similarity import SHIPPED as SHIPPED_CLIP
+from theodolite.trace._verifiers._similarity import ClipLikeness, SimilarityVerifier
+from theodolite.trace._verifiers._similarity_bounds import CALIBRATION, Bounds
+from theodolite.trace._verifiers._similarity_calibration import (
+    KindCalibration,
+    SimilarityCalibration,
+    calibrate_similarity,
+    write_calibration,
+)
+from theodolite.trace._verifiers._similarity_card import card_text
 from theodolite.trace._verifiers._tracking import Track, Tracker, track_all
 from theodolite.trace._verifiers._tracks import TrackVerifier
 
 __all__ = [
+    "CALIBRATION",
+    "SHIPPED_CLIP",
+    "Bounds",
     "ClassRecall",
+    "ClipLikeness",
     "ClipVerifier",
     "Detection",
     "Detector",
     "DetectorVerifier",
     "EgoMotionVerifier",
     "Flow",
+    "KindCalibration",
     "OnnxDetector",
+    "SimilarityCalibration",
     "SimilarityVerifier",
     "Track",
     "TrackVerifier",
     "Tracker",
     "calibrate_recall",
+    "calibrate_similarity",
+    "card_text",
     "episode_as_seen",
     "flow_between",
     "open_detector",
     "read_recall",
     "track_all",
+    "write_calibration",
     "write_recall",
 ]

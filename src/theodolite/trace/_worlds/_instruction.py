@@ -166,7 +166,7 @@ def _states(scenario: InstructionScenario) -> tuple[list[State], list[int], tupl
 
 def _shown(scenario: InstructionScenario, states: Sequence[State]) -> int:
     """How many moments are shown."""
-    return max(2, round(scenario.share * (len(states) - 1)) + 1)
+    return min(len(states), max(2, round(scenario.share * (len(states) - 1)) + 1))
 
 
 def is_good_instruction(scenario: InstructionScenario, wanted: int) -> bool:

@@ -1,0 +1,169 @@
+"""``theodolite trace train-similarity | calibrate-similarity``: a CLIP that compares sentences with frames."""
+
+from __future__ import annotations
+
+import json as json_text
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from theodolite.cli import _options as o
+from theodolite.cli._output import note, percent, print_json, print_table
+from theodolite.cli._trace_tables import number
+from theodolite.errors import UsageError
+from theodolite.trace import read_episodes
+from theodolite.trace.training import EPISODES, FitOptions, train_similarity
+from theodolite.trace.verifiers import (
+    CALIBRATION,
+    SHIPPED_CLIP,
+    ClipLikeness,
+    SimilarityCalibration,
+    calibrate_similarity,
+    card_text,
+    write_calibration,
+)
+
+app = typer.Typer()
+
+
+@app.command("train-similarity")
+def train_similarity_command(  # noqa: PLR0913, PLR0917 - one parameter per option
+    folder: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where the checkpoint goes.")],
+    episodes: Annotated[
+        int, typer.Option("--episodes", min=1, help="How many of each world and split.")
+    ] = EPISODES,
+    steps: Annotated[int, typer.Option("--steps", min=1, help="Of training.")] = FitOptions().steps,
+    batch: Annotated[int, typer.Option("--batch", min=2, help="Pictures a step.")] = FitOptions().batch,
+    device: Annotated[str, typer.Option("--device", metavar="cpu|cuda", help="Where to train.")] = "cpu",
+    workers: Annotated[int | None, typer.Option("--workers", min=1, help="Processes that draw.")] = None,
+    seed: o.Seed = 0,
+    json: o.AsJson = False,
+) -> None:
+    """Train the small CLIP of the embedded worlds anew. On a GPU this takes minutes, on a CPU a day."""
+    result = train_similarity(
+        folder,
+        episodes=episodes,
+        workers=workers,
+        options=FitOptions(steps=steps, batch=batch, seed=seed, device=device),
+        progress=None if json else note,
+    )
+    if json:
+        print_json(asdict(result))
+        return
+    print_table(
+        ["things told apart", "sides and states right", "pictures", "parameters"],
+        [
+            [
+                f"{100 * result.things_told_apart:.1f} %",
+                f"{100 * result.sides_and_states:.1f} %",
+                str(result.n_pictures),
+                str(result.n_parameters),
+            ]
+        ],
+        title=f"{folder}, on {result.n_held_out} pictures it has not seen",
+    )
+    note(f"measure its verdicts with `theodolite trace calibrate-similarity --model {folder} --data DIR`")
+
+
+@app.command("calibrate-similarity")
+def calibrate_similarity_command(
+    data: Annotated[
+        list[Path], typer.Option("--data", metavar="PATH", help="Annotated episodes; may be repeated.")
+    ],
+    model: Annotated[
+        str, typer.Option("--model", metavar="FOLDER", help="A CLIP checkpoint or hub id; by default ours.")
+    ] = "",
+    file: Annotated[
+        Path | None, typer.Option("--out", metavar="FILE", help="By default beside the checkpoint.")
+    ] = None,
+    error: Annotated[
+        float, typer.Option("--error", min=0, max=0.5, help="How often a bound may be wrong.")
+    ] = 0.02,
+    seed: o.Seed = 0,
+    json: o.AsJson = False,
+) -> None:
+    """Measure how well a CLIP tells true claims from false ones, and set the bounds of its verdicts."""
+    source = model or str(SHIPPED_CLIP)
+    record = _training(Path(source))
+    target = file or Path(source) / CALIBRATION
+    if not target.parent.is_dir():
+        raise UsageError(
+            f"{target.parent} is no folder to write the calibration into; name a file with --out"
+        )
+    sets = [read_episodes(path) for path in data]
+    episodes = [episode for each in sets for episode in each.episodes]
+    result = calibrate_similarity(ClipLikeness(source), episodes, error=error, seed=seed)
+    try:
+        write_calibration(result, target, model=Path(source).name, words=record.get("words", ()))
+        if record and file is None:
+            told = card_text(
+                result,
+                record,
+                size_bytes=(Path(source) / "model.safetensors").stat().st_size,
+                data=_data_words([each.manifest for each in sets]),
+            )
+            target.with_name("README.md").write_text(told, encoding="utf-8")
+    except OSError as why:
+        raise UsageError(f"cannot write {target}: {why.strerror}") from why
+    for each in sets:
+        for problem in each.problems[:5]:
+            note(f"{problem.where}: {problem.reason}")
+    print_json(asdict(result)) if json else _show(result, source)
+    if file is not None and not json:
+        note(f"use it as --verifier 'similarity:{source}?calibration={target}'")
+
+
+def _training(folder: Path) -> dict[str, Any]:
+    """What the training recorded, if it was done here."""
+    try:
+        return dict(json_text.loads((folder / "training.json").read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return {}
+
+
+def _data_words(manifests: list[Any]) -> str:
+    told = [f"`{m.source}`" if m.source else m.world for m in manifests if m is not None]
+    return ", ".join(told) or "annotated episodes"
+
+
+def _show(result: SimilarityCalibration, source: str) -> None:
+    print_table(
+        [
+            "claims",
+            "AUC",
+            "judged",
+            "right, of those",
+            "supported from",
+            "unsupported up to",
+            "true",
+            "false",
+        ],
+        [
+            [
+                kind,
+                number(k.auc, 3),
+                percent(k.judged),
+                percent(k.right),
+                f"{k.high:.3f}",
+                f"{k.low:.3f}",
+                str(k.n_true),
+                str(k.n_false),
+            ]
+            for kind, k in result.kinds.items()
+        ],
+        title=f"{source}, against the annotations of {result.n_units} episodes",
+    )
+    kinds = list(result.kinds)
+    print_table(
+        ["AUC in", *kinds],
+        [
+            [world or "–", *(number(told.get(kind), 3) for kind in kinds)]
+            for world, told in result.by_world.items()
+        ],
+    )
+    for kind, why in result.left_out.items():
+        note(f"{kind}: not measured, {why}")
+    if result.n_undecided:
+        note(f"{result.n_undecided} claims are left out: the annotations are silent about them")

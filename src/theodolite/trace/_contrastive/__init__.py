@@ -1,0 +1,1 @@
+"""A small CLIP of the embedded worlds: pictures with all that is true of them, and how it is trained."""

@@ -1,0 +1,175 @@
+"""Pictures of the embedded worlds with what is true of each: the captions that fit, their false alternatives, the boxes.
+
+Drafts are taken as they come: a clip without a collision shows shapes as well as one with. Some are hidden or restyled, as
+perturbations do it. Needs numpy and Pillow only, and runs in several processes.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from theodolite.errors import UsageError
+from theodolite.trace._episode import Episode, Frame, SceneObject, Split
+from theodolite.trace._verifiers import _captions as say
+from theodolite.trace._worlds._facts import CLEAR_DEG, SIDE_SHARE, named
+from theodolite.trace._worlds._make import WORLDS, World
+from theodolite.trace._worlds._palette import SPLITS
+
+Spot: TypeAlias = tuple[float, float, float, float, str, str]
+"""Left, top, right and bottom as shares of the picture, category, colour."""
+Group: TypeAlias = tuple[str, ...]
+"""Captions of which the first alone is true."""
+_STREAM = 20_260_306
+"""Sets these draws apart from those of `make_world`, so that no made episode has been trained on."""
+_CHUNK = 16
+_NEAR_M = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One picture and its truth."""
+
+    pixels: NDArray[np.uint8]
+    """(side, side, 3)"""
+    looks: tuple[str, ...]
+    """All that it shows, with and without colour: *ball*, *red ball*."""
+    groups: tuple[Group, ...]
+    """Sides and states, each with its alternatives."""
+    spots: tuple[Spot, ...]
+
+
+def samples(
+    n: int,
+    *,
+    side: int,
+    seed: int = 0,
+    workers: int = 1,
+    worlds: Sequence[str] = tuple(WORLDS),
+    progress: Callable[[int], None] | None = None,
+) -> list[Sample]:
+    """The pictures of `n` episodes of each world and split.
+
+    Args:
+        n: episodes of each world and split.
+        side: of the square that pictures are resized to.
+        seed: where the draws begin.
+        workers: how many processes.
+        worlds: which of them.
+        progress: told how many pictures are done.
+    """
+    if n < 1:
+        raise UsageError(f"training needs at least one episode of each world and split, got {n}")
+    tasks = [
+        (world, split, range(start, min(n, start + _CHUNK)), seed, side)
+        for start in range(0, n, _CHUNK)
+        for world in worlds
+        for split in SPLITS
+    ]
+    found: list[Sample] = []
+    for part in _mapped(tasks, workers):
+        found += part
+        if progress is not None:
+            progress(len(found))
+    return found
+
+
+def _mapped(tasks: Sequence[tuple[Any, ...]], workers: int) -> Iterator[list[Sample]]:
+    if workers == 1:
+        yield from map(_part, tasks)
+        return
+    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+        yield from pool.map(_part, tasks)
+
+
+def _part(task: tuple[str, Split, range, int, int]) -> list[Sample]:
+    name, split, indices, seed, side = task
+    found: list[Sample] = []
+    for index in indices:
+        rng = np.random.default_rng([_STREAM, seed, list(WORLDS).index(name), SPLITS.index(split), index])
+        episode = _episode(WORLDS[name], split, index, rng)
+        found += [sample_of(episode, frame, side) for frame in range(len(episode.frames))]
+    return found
+
+
+def _episode(world: World, split: Split, index: int, rng: np.random.Generator) -> Episode:
+    while True:
+        scenario = world.draft(rng, split, index)
+        if scenario is None:
+            continue
+        kind = rng.choice(["as it is", "restyled", "hidden"], p=[0.6, 0.25, 0.15])
+        strength = float(rng.uniform(0.1, 1.0))
+        if kind == "restyled":
+            scenario = world.restyle(scenario, strength)
+        elif kind == "hidden":
+            scenario = world.hide(scenario, rng, strength)
+        return world.episode(scenario, f"{world.name}-{index}")
+
+
+def sample_of(episode: Episode, index: int, side: int) -> Sample:
+    """One frame as a sample."""
+    frame = episode.frames[index]
+    if frame.picture is None or frame.size_px is None:
+        raise UsageError(f"frame {index + 1} of {episode.id} has no picture")
+    # the same filter as the checkpoint's own processor uses
+    small = Image.fromarray(frame.picture.pixels()).resize((side, side), Image.Resampling.BICUBIC)
+    shown = [thing for thing in frame.objects if thing.is_visible]
+    looks = {look for thing in shown for look in (thing.category, named(thing))}
+    width, height = frame.size_px
+    spots = tuple(
+        (
+            thing.box.x0 / width,
+            thing.box.y0 / height,
+            thing.box.x1 / width,
+            thing.box.y1 / height,
+            thing.category,
+            thing.attributes.get("colour", ""),
+        )
+        for thing in shown
+        if thing.box is not None
+    )
+    return Sample(np.asarray(small), tuple(sorted(looks)), tuple(_groups(episode, frame, shown)), spots)
+
+
+def _groups(episode: Episode, frame: Frame, shown: Sequence[SceneObject]) -> Iterator[Group]:
+    """What holds beside its alternatives, of things that only one thing's looks fit."""
+    looks = [named(thing) for thing in frame.objects]
+    things = [t for t in shown if looks.count(named(t)) == 1 and t.box is not None]
+    for thing in things:
+        if "open" in thing.states:
+            state = "open" if thing.states["open"] else "closed"
+            yield tuple(say.in_state(named(thing), s) for s in (state, say.DOOR_STATES[state]))
+    if episode.world != "navigation" and frame.size_px is not None:
+        for a, b in combinations(things, 2):
+            if a.box is None or b.box is None:
+                continue
+            apart = (a.box.centre_px[0] - b.box.centre_px[0]) / frame.size_px[0]
+            if abs(apart) > SIDE_SHARE:
+                first, second = (a, b) if apart < 0 else (b, a)
+                yield tuple(say.beside(named(first), s, named(second)) for s in ("left of", "right of"))
+                yield tuple(say.beside(named(second), s, named(first)) for s in ("right of", "left of"))
+    if episode.world != "video" and frame.pose is not None:
+        yield from _bearings(frame, things)
+
+
+def _bearings(frame: Frame, things: Sequence[SceneObject]) -> Iterator[Group]:
+    held = {relation.object for relation in frame.relations}
+    for thing in things:
+        if thing.position_m is None or frame.pose is None or thing.id in held:
+            continue
+        x_m, y_m = thing.position_m[0] - frame.pose.x_m, thing.position_m[1] - frame.pose.y_m
+        bearing = frame.pose.bearing_deg(thing.position_m)
+        if np.hypot(x_m, y_m) < _NEAR_M:
+            continue
+        side = "right of" if bearing > 0 else "left of"
+        if abs(bearing) <= CLEAR_DEG or abs(bearing) >= 180 - CLEAR_DEG:
+            side = "in front of" if abs(bearing) <= CLEAR_DEG else "behind"
+        yield tuple(say.seen_from_me(named(thing), side))

@@ -1,0 +1,387 @@
+"""The small CLIP: what it is trained on, how, and how its verdicts are measured."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from theodolite import stats, trace
+from theodolite.cli import main
+from theodolite.errors import UsageError
+from theodolite.geometry import Box
+from theodolite.trace import Claim, Episode, Frame, Mention, SceneObject
+from theodolite.trace._contrastive import _checkpoint, _fit
+from theodolite.trace._contrastive._arrays import GROUP_SIZE, arrays_of
+from theodolite.trace._contrastive._samples import Sample, sample_of, samples
+from theodolite.trace._verifiers import _captions as say
+from theodolite.trace._verifiers._similarity_bounds import Bounds, read_bounds
+from theodolite.trace.training import FitOptions, train_similarity
+from theodolite.trace.verifiers import SimilarityVerifier, calibrate_similarity, write_calibration
+from theodolite.trace.worlds import make_world
+from theodolite.types import Picture
+
+SMALL = _checkpoint.Size(16, 16, 1, 2)
+
+
+@pytest.fixture(scope="module")
+def made():
+    return samples(1, side=36, seed=3)
+
+
+@pytest.fixture
+def tiny_sizes(monkeypatch):
+    monkeypatch.setattr(_checkpoint, "PICTURES", SMALL)
+    monkeypatch.setattr(_checkpoint, "WORDS", SMALL)
+
+
+def thing(name, box, colour="red", **more):
+    return SceneObject(f"{colour}-{name}", name, Box(*box), attributes={"colour": colour}, **more)
+
+
+def still(*things, size=(100, 50), world="video"):
+    pixels = np.zeros((size[1], size[0], 3), np.uint8)
+    frame = Frame(0.0, Picture.from_array(pixels), size, things)
+    return Episode("e", "?", (frame,), known={"objects": "complete"}, world=world)
+
+
+def test_what_a_sample_says_is_what_the_frame_shows():
+    hidden = SceneObject("blue-cube", "cube", None, is_visible=False, attributes={"colour": "blue"})
+    door = thing("door", (60, 10, 90, 40), "green", states={"open": True})
+    sample = sample_of(still(thing("ball", (0, 0, 20, 10)), hidden, door), 0, 24)
+    assert sample.pixels.shape == (24, 24, 3)
+    assert set(sample.looks) == {"ball", "red ball", "door", "green door"}
+    assert sample.spots[0] == (0.0, 0.0, 0.2, 0.2, "ball", "red")
+    firsts = [group[0] for group in sample.groups]
+    assert "a picture of an open green door" in firsts
+    assert "a picture of a red ball left of a green door" in firsts
+    assert "a picture of a green door right of a red ball" in firsts
+    assert not any("cube" in text for group in sample.groups for text in group)
+
+
+def test_two_things_alike_are_not_told_by_their_looks():
+    twins = (
+        thing("ball", (0, 0, 10, 10)),
+        SceneObject("b2", "ball", Box(80, 0, 90, 10), attributes={"colour": "red"}),
+    )
+    assert sample_of(still(*twins), 0, 12).groups == ()
+
+
+def test_samples_are_the_same_for_the_same_seed_and_in_processes(made):
+    again = samples(1, side=36, seed=3)
+    assert all(
+        np.array_equal(a.pixels, b.pixels) and a.groups == b.groups for a, b in zip(made, again, strict=True)
+    )
+    other = samples(1, side=36, seed=4)
+    assert not all(np.array_equal(a.pixels, b.pixels) for a, b in zip(made, other, strict=False))
+    apart = samples(1, side=36, seed=3, workers=2)
+    assert [s.looks for s in apart] == [s.looks for s in made]
+
+
+def test_true_captions_come_first_in_every_world(made):
+    """By the annotations of made episodes, read as claims: an independent way to the same truth."""
+    from theodolite.trace.claims import extract_claims
+
+    judge = trace.open_verifier("annotation")
+    for world in ("video", "navigation", "instruction"):
+        episode = next(iter(make_world(world, 1, seed=8)))
+        for index in (0, 3, 6):
+            said = sample_of(episode, index, 12).groups
+            for group in said[:6]:
+                labels = []
+                for text in group:
+                    plain = (
+                        text.removeprefix("a picture of ")
+                        .replace("an open", "the open")
+                        .replace("a closed", "the closed")
+                    )
+                    words = plain.split(" ", 1)[1]
+                    sentence = _sentence(words)
+                    claims = [c for c in extract_claims(sentence) if c.kind in {"spatial", "state"}]
+                    assert len(claims) == 1, (sentence, claims)
+                    verdicts = judge.verify([Claim(**_at(claims[0], index))], episode)
+                    labels.append(verdicts[0].label)
+                assert labels[0] == "supported", (episode.id, index, group, labels)
+                assert "supported" not in labels[1:], (episode.id, index, group, labels)
+
+
+def _sentence(words):
+    for state in ("open", "closed"):
+        if words.startswith(f"{state} "):
+            return f"The {words.removeprefix(f'{state} ')} is {state}."
+    for place in ("left of", "right of", "on my left", "on my right", "in front of me", "behind me"):
+        if f" {place}" in words:
+            first, second = words.split(f" {place}")
+            second = second.strip().split(" ", 1)[-1]
+            return f"The {first} is {place}{' the ' + second if second else ''}."
+    raise AssertionError(words)
+
+
+def _at(claim, frame):
+    return {
+        "kind": claim.kind,
+        "subject": claim.subject,
+        "predicate": claim.predicate,
+        "object": claim.object,
+        "frames": (frame,),
+    }
+
+
+def test_arrays_hold_what_samples_say(made):
+    data = arrays_of(made)
+    place = {text: i for i, text in enumerate(data.captions)}
+    for i in (0, 11, len(made) - 1):
+        true = {data.captions[k] for k in np.flatnonzero(data.fits[i])}
+        assert true == {say.caption(look) for look in made[i].looks}
+        kept = [tuple(data.captions[k] for k in group if k >= 0) for group in data.groups[i] if group[0] >= 0]
+        assert set(kept) <= set(made[i].groups)
+        assert len(kept) == min(len(made[i].groups), data.groups.shape[1])
+    assert data.groups.shape[2] == GROUP_SIZE
+    left = place.get("a picture of a red ball left of a grey screen")
+    if left is not None:
+        assert data.captions[data.mirrored[left]] == "a picture of a red ball right of a grey screen"
+    assert all(data.mirrored[data.mirrored[i]] == i for i in range(len(data.captions)))
+
+
+def test_every_known_word_is_one_token_and_others_are_spelled():
+    tokenizer = _checkpoint.build_tokenizer(["a picture of an orange ball", "a red cone on my left"])
+    assert tokenizer.tokenize("an orange ball on my left") == [
+        "an</w>",
+        "orange</w>",
+        "ball</w>",
+        "on</w>",
+        "my</w>",
+        "left</w>",
+    ]
+    assert tokenizer.unk_token not in tokenizer.tokenize("a quick zebra")
+    ids = tokenizer(["a ball"])["input_ids"][0]
+    assert (ids[0], ids[-1]) == (tokenizer.bos_token_id, tokenizer.eos_token_id)
+
+
+def test_losses_are_their_formulas():
+    import torch
+
+    scores = torch.tensor([[2.0, -1.0, 0.5], [0.0, 1.0, 3.0]], dtype=torch.float64)
+    fits = torch.tensor([[True, False, True], [False, False, True]])
+    terms = [
+        -math.log(math.exp(2) / (math.exp(2) + math.exp(-1))),
+        -math.log(math.exp(0.5) / (math.exp(0.5) + math.exp(-1))),
+        -math.log(math.exp(3) / (math.exp(3) + math.exp(0) + math.exp(1))),
+    ]
+    assert _fit._contrast(scores, fits).item() == pytest.approx(sum(terms) / 3)
+
+    def sigmoid(s):
+        return 1 / (1 + math.exp(-s))
+
+    true = [-math.log(sigmoid(s)) for s in (2, 0.5, 3)]
+    false = [-math.log(1 - sigmoid(s)) for s in (-1, 0, 1)]
+    assert _fit._levels(scores, fits).item() == pytest.approx((sum(true) / 3 + sum(false) / 3) / 2)
+
+
+def test_patches_show_the_smallest_thing_at_their_middle():
+    import torch
+
+    big, small = (0.0, 0.0, 1.0, 1.0, "room", ""), (0.5, 0.5, 0.75, 0.75, "ball", "red")
+    pixels = np.zeros((12, 12, 3), np.uint8)
+    data = arrays_of([Sample(pixels, ("ball", "red ball", "room"), (), (big, small))])
+    tokenizer = _checkpoint.build_tokenizer(data.captions)
+    held = _fit._Held.of(data, tokenizer, torch.device("cpu"))
+    categories, colours = held._patches(held.spots, held.names)
+    n = _checkpoint.N_PATCHES
+    for row in range(n):
+        for column in range(n):
+            x, y = (column + 0.5) / n, (row + 0.5) / n
+            in_small = abs(x - 0.625) <= 0.1 and abs(y - 0.625) <= 0.1
+            in_big = abs(x - 0.5) <= 0.4 and abs(y - 0.5) <= 0.4
+            wanted = "ball" if in_small else "room" if in_big else None
+            index = data.categories.index(wanted) if wanted else len(data.categories)
+            assert categories[0, row * n + column] == index
+            assert colours[0, row * n + column] == (data.colours.index("red") if in_small else -100)
+
+
+def test_a_mirrored_batch_has_mirrored_captions_and_boxes():
+    import torch
+
+    pixels = np.zeros((12, 12, 3), np.uint8)
+    pixels[:, 0] = 255
+    group = ("a picture of a red ball left of a blue cube", "a picture of a red ball right of a blue cube")
+    data = arrays_of([Sample(pixels, ("ball",), (group,), ((0.0, 0.0, 0.2, 1.0, "ball", "red"),))])
+    held = _fit._Held.of(data, _checkpoint.build_tokenizer(data.captions), torch.device("cpu"))
+    batch = held.batch(torch.zeros(64, dtype=torch.long), torch.Generator().manual_seed(0))
+    flipped = batch.pixels[:, 0, 0, -1] > batch.pixels[:, 0, 0, 0]
+    assert 0 < flipped.sum() < 64
+    first = [data.captions[i] for i in batch.groups[:, 0, 0]]
+    assert [text == group[1] for text in first] == flipped.tolist()
+    middle = _checkpoint.N_PATCHES**2 // 2
+    at_left = batch.categories[:, middle] == data.categories.index("ball")
+    assert at_left.tolist() == (~flipped).tolist()
+
+
+@pytest.mark.usefixtures("tiny_sizes")
+def test_training_learns_what_the_pictures_show():
+    """Two pictures, one red and one blue: the loss falls, and the captions come apart."""
+    pictures = [np.full((180, 180, 3), paint, np.uint8) for paint in ((220, 30, 30), (30, 30, 220))]
+    spot = (0.0, 0.0, 1.0, 1.0, "ball")
+    data = arrays_of(
+        [
+            Sample(pictures[0], ("ball", "red ball"), (), ((*spot, "red"),)),
+            Sample(pictures[1], ("ball", "blue ball"), (), ((*spot, "blue"),)),
+        ]
+    )
+    tokenizer = _checkpoint.build_tokenizer(data.captions)
+    told = []
+    model = _fit.fit(
+        _checkpoint.build_model(tokenizer),
+        tokenizer,
+        data,
+        FitOptions(steps=60, batch=8, learning_rate=3e-3),
+        progress=lambda _, losses: told.append(losses),
+    )
+    assert told[-1]["things"] < told[0]["things"] / 2
+    things, _ = _fit.held_out(model, tokenizer, data)
+    assert things == 1.0
+
+
+@pytest.mark.usefixtures("tiny_sizes")
+def test_a_trained_checkpoint_is_a_clip_like_any_other(tmp_path):
+    out = tmp_path / "clip"
+    result = train_similarity(out, episodes=1, workers=1, options=FitOptions(steps=2, batch=4))
+    assert result.n_pictures >= 40
+    assert json.loads((out / "training.json").read_text())["n_pictures"] == result.n_pictures
+    verifier = trace.open_verifier(f"similarity:{out}")
+    episode = next(iter(make_world("video", 1, seed=1)))
+    claim = Claim("attribute", Mention("ball"), "red", frames=(0,))
+    assert verifier.verify([claim], episode)[0].label in {"supported", "unsupported", "unverifiable"}
+    pixels = episode.frames[0].picture.pixels()
+    alone = verifier.likeness([pixels], ["a picture of a red ball"])
+    among = verifier.likeness(
+        [pixels, pixels], ["a picture of a red ball left of a blue cube", "a picture of a red ball"]
+    )
+    assert among[:, 1] == pytest.approx(alone[0, 0], abs=1e-4)  # padding changes nothing
+    with pytest.raises(UsageError, match="no checkpoint"):
+        train_similarity(tmp_path, episodes=1)
+
+
+class Knows:
+    """A model that reads the truth from the pictures' first pixel: an index into a list of true captions."""
+
+    def __init__(self, truths, noise=0.0):
+        self.truths, self.noise, self.rng = truths, noise, np.random.default_rng(0)
+
+    def __call__(self, pictures, captions):
+        rows = [[4.0 * (c in self.truths[int(p[0, 0, 0])]) for c in captions] for p in pictures]
+        return np.array(rows) + self.noise * self.rng.normal(size=(len(pictures), len(captions)))
+
+
+def marked(n):
+    """Episodes of two frames, each with a red ball or a blue cube, left or right of a green cone."""
+    episodes, truths = [], []
+    for i in range(n):
+        frames = []
+        for k in range(2):
+            name, colour = (("ball", "red"), ("cube", "blue"))[(i + k) % 2]
+            x = 5 if i % 3 else 80
+            other = thing("cone", (45, 0, 55, 10), "green")
+            mark = len(truths)
+            pixels = np.full((20, 100, 3), mark, np.uint8)
+            it = thing(name, (x, 0, x + 10, 10), colour)
+            frames.append(Frame(float(k), Picture.from_array(pixels), (100, 20), (it, other)))
+            side = "left of" if x == 5 else "right of"
+            truths.append(
+                {
+                    *(say.caption(look) for look in (name, f"{colour} {name}", "cone", "green cone")),
+                    say.beside(f"{colour} {name}", side, "green cone"),
+                    say.beside("green cone", say.SIDES[side], f"{colour} {name}"),
+                }
+            )
+        known = {"objects": "complete", "attributes": "complete", "boxes": "complete"}
+        vocabulary = {"objects": ("ball", "cube", "cone")}
+        episodes.append(
+            Episode(f"e{i}", "?", tuple(frames), known=known, vocabulary=vocabulary, world="video")
+        )
+    return episodes, truths
+
+
+def test_calibration_finds_out_who_knows_and_who_guesses():
+    episodes, truths = marked(24)
+    knows = calibrate_similarity(Knows(truths), episodes)
+    assert set(knows.kinds) == {"entity", "attribute", "spatial"}
+    for told in knows.kinds.values():
+        assert told.auc.value == 1.0
+        assert told.judged.value == 1.0
+        assert told.right.value == 1.0
+        assert told.n_true > 10
+        assert told.n_false > 10
+    episodes, truths = marked(100)
+    guesses = calibrate_similarity(Knows([set()] * len(truths), noise=1.0), episodes)
+    for told in guesses.kinds.values():
+        assert told.auc.value == pytest.approx(0.5, abs=0.1)
+        assert told.judged.value < 0.3
+
+
+def test_bounds_keep_to_the_error_and_are_read_back(tmp_path):
+    episodes, truths = marked(40)
+    result = calibrate_similarity(Knows(truths, noise=2.0), episodes, error=0.1, seed=1)
+    file = tmp_path / "similarity.json"
+    write_calibration(result, file, model="knows", words=["a", "red"])
+    bounds = read_bounds(file)
+    assert bounds.worlds == ("video",)
+    assert bounds.words == {"a", "red"}
+    for kind, (high, low) in bounds.kinds.items():
+        assert (high, low) == (result.kinds[kind].high, result.kinds[kind].low)
+        assert low <= high
+        assert isinstance(result.kinds[kind].auc, stats.Estimate)
+    file.write_text("{}")
+    with pytest.raises(UsageError, match="no calibration"):
+        read_bounds(file)
+
+
+def test_a_calibrated_model_judges_by_its_bounds_and_only_what_it_was_measured_on():
+    episodes, truths = marked(2)
+    words = frozenset(
+        ["a", "an", "picture", "of", "red", "blue", "green", "ball", "cube", "cone", "left", "right"]
+    )
+    claims = [
+        Claim("entity", Mention("ball", ("red",)), frames=(0,)),
+        Claim("entity", Mention("dog"), frames=(0,)),
+        Claim("spatial", Mention("cone", ("green",)), "left of", Mention("ball", ("red",)), frames=(0,)),
+        Claim("state", Mention("cone"), "open", frames=(0,)),
+    ]
+
+    def told(bounds, episode=episodes[0]):
+        verdicts = SimilarityVerifier("s", Knows(truths), bounds=bounds).verify(claims, episode)
+        return [verdict.reason or verdict.label for verdict in verdicts]
+
+    bounds = Bounds({"entity": (0.3, 0.1), "spatial": (0.5, 0.5)}, ("video",), words)
+    assert told(bounds) == ["supported", "out of vocabulary", "supported", "complex"]
+    assert told(Bounds({"entity": (0.99, 0.1)}, ("video",), words))[0] == "unclear"
+    assert told(None)[2] == "complex"
+    assert told(Bounds(bounds.kinds, ("navigation",), words))[0] == "out of vocabulary"
+
+
+def test_calibrating_nothing_is_refused(tmp_path):
+    empty = Episode("e", "?", (Frame(0.0),))
+    with pytest.raises(UsageError, match="nothing to calibrate"):
+        calibrate_similarity(Knows([]), [empty])
+    with pytest.raises(UsageError, match="at least one episode"):
+        samples(0, side=12)
+
+
+@pytest.mark.usefixtures("tiny_sizes")
+def test_both_commands(tmp_path, capsys):
+    out, data = tmp_path / "clip", tmp_path / "data"
+    line = ["trace", "train-similarity", "--out", str(out), "--episodes", "1", "--steps", "1", "--batch", "2"]
+    assert main([*line, "--workers", "1", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["steps"] == 1
+    assert main(["trace", "make", "--world", "instruction", "--n", "2", "--out", str(data)]) in {0, 1}
+    capsys.readouterr()
+    assert main(["trace", "calibrate-similarity", "--model", str(out), "--data", str(data), "--json"]) == 0
+    value = json.loads(capsys.readouterr().out)
+    assert {"entity", "attribute", "spatial", "state"} == set(value["kinds"])
+    card = (out / "README.md").read_text()
+    assert f"{value['kinds']['entity']['auc']['value']:.3f}" in card
+    assert main(["trace", "calibrate-similarity", "--model", str(out), "--data", str(data)]) == 0
+    assert "AUC" in capsys.readouterr().out
+    verdicts = trace.open_verifier(f"similarity:{out}").bounds
+    assert verdicts.worlds == ("instruction",)
+    assert "door" in verdicts.words
