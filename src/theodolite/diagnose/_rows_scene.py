@@ -51,7 +51,7 @@ def scene_rows(run: Run, home: Home, values: Values) -> Iterator[ItemRow]:
             split=split,
             cluster=scene,
             condition="plain" if setting == "base" else setting,
-            question=result.item.request.text,
+            prompt=result.item.request.text,
             values=rounded(own),
             scene=view,
             **about,
@@ -66,6 +66,7 @@ def _question(result: Result) -> dict[str, Any]:
     is_read = answer is not None and answer.is_read
     score = score_answer(answer, question) if answer is not None and is_read else None
     return {
+        "question": question.lines,
         "kind": str(question.kind),
         "gold": str(question.gold),
         "read_as": str(answer.value) if answer is not None and is_read else "",
@@ -77,6 +78,7 @@ def _question(result: Result) -> dict[str, Any]:
 def _graph(result: Result) -> dict[str, Any]:
     reading = _said(result)
     return {
+        "question": "Write down the layout of this place as a 3D scene graph.",
         "kind": "scene graph",
         "gold": "the graph, from above",
         "read_as": "" if reading is None or reading.graph is None else f"{len(reading.graph.nodes)} objects",

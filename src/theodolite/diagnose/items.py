@@ -137,6 +137,8 @@ class ItemRow(Form):
     kind: str = ""
     """Of the question, in the instrument's own words."""
     question: str
+    prompt: str = ""
+    """The whole request, where it says more than the question."""
     answer: str
     """As given; untrusted."""
     read_as: str = ""
