@@ -121,3 +121,17 @@ def counter(description: str) -> Iterator[Callable[[int, int], None]]:
     ) as progress:
         task = progress.add_task(description, total=None)
         yield lambda done, total: progress.update(task, completed=done, total=total)
+
+
+@contextmanager
+def told_progress(description: str) -> Iterator[Callable[[str, int], None]]:
+    """Shows what is being done and how much of it, where the amount is not known beforehand; on a terminal only."""
+    with Progress(
+        TextColumn("{task.description}"),
+        TextColumn("{task.completed:.0f}"),
+        TimeElapsedColumn(),
+        console=err,
+        disable=not err.is_terminal,
+    ) as progress:
+        task = progress.add_task(description, total=None)
+        yield lambda what, done: progress.update(task, description=f"{description}: {what}", completed=done)

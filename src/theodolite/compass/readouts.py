@@ -53,6 +53,7 @@ __all__ = [
     "READOUTS",
     "ReadingMeasurer",
     "plan_readings",
+    "read_option",
     "readings",
     "readings_factory",
     "shown_item",

@@ -39,7 +39,16 @@ from theodolite.readings import Need, Origin, Reading, Readout
 from theodolite.runs import Result, Run
 from theodolite.types import Item, Message, Picture, Record, Request
 
-__all__ = ["EXPLAINERS", "INSTRUMENT", "READOUTS", "Changed", "changed_scenes", "plan_readings", "readings"]
+__all__ = [
+    "EXPLAINERS",
+    "INSTRUMENT",
+    "READOUTS",
+    "Changed",
+    "changed_scenes",
+    "plan_readings",
+    "readings",
+    "words_answer",
+]
 
 INSTRUMENT = "grid-behaviour"
 PLAIN, SWAPPED, DECOYED, CLEARED, EMPTIED = "plain", "swapped", "decoyed", "cleared", "emptied"
@@ -121,7 +130,7 @@ def changed_scenes(scenes: SceneBatch, *, seed: int) -> list[Changed]:
         raise UsageError("these readouts are about relations: give scenes of relational buckets alone")
     everything = np.arange(len(scenes))
     swapped = swap_directions(scenes)
-    is_swapped = (swapped.answer != scenes.answer) & (_words(swapped) != swapped.answer)
+    is_swapped = (swapped.answer != scenes.answer) & (words_answer(swapped) != swapped.answer)
     decoyed, is_decoyed = _with_decoys(scenes, seed)
     others = scenes.roles == OTHER
     cleared = with_cells(scenes, np.where(others, 0, scenes.cells).astype(np.uint8))
@@ -133,7 +142,8 @@ def changed_scenes(scenes: SceneBatch, *, seed: int) -> list[Changed]:
     ]
 
 
-def _words(scenes: SceneBatch) -> NDArray[np.uint8]:
+def words_answer(scenes: SceneBatch) -> NDArray[np.uint8]:
+    """What a bag of words answers, as indices into `World.answers`."""
     return bag_of_words(scenes.world, scenes.cells, scenes.questions)
 
 
@@ -161,7 +171,7 @@ def _decoyed(one: SceneBatch, kind: int, rng: np.random.Generator) -> NDArray[np
     cells = one.cells.copy()
     for place in places:
         cells[0, place] = rng.choice(np.flatnonzero(harmless[place]))
-        if _words(with_cells(one, cells))[0] != one.answer[0]:
+        if words_answer(with_cells(one, cells))[0] != one.answer[0]:
             return np.asarray(cells[0])
     return None
 
@@ -180,7 +190,7 @@ def plan_readings(
     """
     for changed in changed_scenes(scenes, seed=seed):
         pictures = render(changed.scenes.world, changed.scenes.cells)
-        shortcut = _words(changed.scenes)
+        shortcut = words_answer(changed.scenes)
         for i, row in enumerate(changed.rows):
             name = names[int(row)]
             said = changed.scenes.world.answers[int(shortcut[i])]

@@ -35,12 +35,21 @@ from theodolite.scene._plan import Settings, plan_scenes
 from theodolite.scene._rows import GraphRow, QaRow, SceneRows, read_results, read_rows
 from theodolite.types import Item, Message, Picture
 
-__all__ = ["PICTURES", "READOUTS", "plan_pictures", "readings"]
+__all__ = [
+    "OTHER_PICTURE",
+    "PICTURES",
+    "READOUTS",
+    "changed_answers",
+    "changed_graphs",
+    "plan_pictures",
+    "readings",
+]
 
 INSTRUMENT = "scene"
 PICTURES = "scene-pictures"
 """The instrument of a run in which every question is asked with its own picture and with another scene's."""
-_OTHER = "other picture"
+OTHER_PICTURE = "other picture"
+"""The setting of an item that shows another scene's picture."""
 
 _ROWS: tuple[tuple[str, str, Origin], ...] = (
     ("qa", "score of the answers", "paper"),
@@ -102,14 +111,14 @@ def _others(data: SceneData, seed: int) -> dict[str, Picture]:
 
 def _exchanged(item: Item, picture: Picture) -> Item:
     words = [part for part in item.request.messages[0].content if isinstance(part, str)]
-    name = f"{item.name}/{_OTHER}"
+    name = f"{item.name}/{OTHER_PICTURE}"
     hint = {**item.request.hint, "setting": "blind"}  # of this scene the other picture tells a script nothing
     request = replace(item.request, messages=(Message.user(picture, *words),), recall="content", hint=hint)
     return Item(
         name,
         replace(request, ref=f"{name}#{request.digest[:12]}"),
         item.options,
-        {**item.meta, "setting": _OTHER},
+        {**item.meta, "setting": OTHER_PICTURE},
     )
 
 
@@ -122,7 +131,7 @@ def readings(run: Run) -> list[Reading]:
     split = str(run.info.settings.get("split") or "")
     if run.info.instrument == PICTURES:
         rows = read_results(run.results(), model=run.info.model)
-        found = _changes(rows, _OTHER, "other")
+        found = _changes(rows, OTHER_PICTURE, "other")
     elif run.info.instrument == INSTRUMENT:
         rows = read_rows(run)
         found = {**_scores(rows), **_changes(rows, "blind", "blind")}
@@ -170,21 +179,30 @@ def _grouped(cases: Cases, values: Any) -> _PerScene:
 
 
 def _changes(rows: SceneRows, setting: str, prefix: str) -> dict[str, _PerScene]:
-    """How often answers are others than with the right picture, and how far graphs are."""
+    return {
+        f"{prefix}_changes": changed_answers(rows, setting),
+        f"{prefix}_graph_change": changed_graphs(rows, setting),
+    }
+
+
+def changed_answers(rows: SceneRows, setting: str) -> dict[str, float]:
+    """By scene: the share of readable answers of the base setting that are others, or none, in another setting."""
     base, other = rows.of("base"), rows.of(cast("Any", setting))
-    keys = [key for key in _asked(base) if base[key].answer.is_read and key in other]
-    answers = _means(
+    return _means(
         (base[key].question.scene, float(not _is_same(base[key].answer, other[key].answer)))
-        for key in keys
-        if other[key].is_measured
+        for key in _asked(base)
+        if base[key].answer.is_read and key in other and other[key].is_measured
     )
+
+
+def changed_graphs(rows: SceneRows, setting: str) -> dict[str, float]:
+    """By scene: 1 − SGC of the graph given in another setting, with the base setting's as the truth."""
     graphs, changed = _measured(rows, "base"), _measured(rows, setting)
-    moved = {
+    return {
         scene: 1 - score_graph(changed[scene].reading, row.reading.graph).sgc
         for scene, row in graphs.items()
         if row.reading.graph is not None and scene in changed
     }
-    return {f"{prefix}_changes": answers, f"{prefix}_graph_change": moved}
 
 
 def _is_same(first: Answer, second: Answer) -> bool:

@@ -1,0 +1,302 @@
+"""Certificates of models whose reasoning is known beforehand: exact reasoners, and scripts that look or do not."""
+
+import json
+import re
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from theodolite.cli import main
+from theodolite.errors import UsageError
+from theodolite.models import open_model
+from theodolite.scene import scripts
+from theodolite.stats import Estimate
+from theodolite.twins import _certify_scene, _certify_trace
+from theodolite.twins._certify_grid import grid_lines
+from theodolite.twins._certify_relation import FOLLOWED, KEPT, relation_lines
+from theodolite.twins._desk import Asked, Desk, Line, difference, mean
+from theodolite.twins._relation import SHORTCUT
+from theodolite.twins.certify import (
+    BARS,
+    Certificate,
+    certificate_from_json,
+    certify,
+    read_certificate,
+    released_certificate,
+    twin_of,
+    verdicts,
+    write_certificate,
+)
+from theodolite.twins.data import episodes, scene_data, scene_shortcut
+from theodolite.types import Request, Response
+
+
+class Scripted:
+    """A black box that answers requests by a function of them, hints and all."""
+
+    name = identity = "scripted"
+    batch_size = 16
+    takes_hints = True
+    lacks = {"choose": "it only writes"}  # noqa: RUF012 - a fake
+
+    def __init__(self, script):
+        self.script = script
+        self.asked = 0
+
+    def generate(self, requests):
+        self.asked += len(requests)
+        said = [self.script(request) for request in requests]
+        return [each if isinstance(each, Response) else Response("answered", text=each) for each in said]
+
+    def close(self):
+        pass
+
+
+def values_of(lines):
+    return {(line.what, line.split, line.part): line.estimate.value for line in lines}
+
+
+def by_name(request):
+    """Says what the table of names says, whatever the picture shows."""
+    patterns = (
+        r"where is the (.+?) relative to the (.+?)\?",
+        r"Is the (.+?) to the left.*the ([a-z ]+?)\? Answer",
+        r"position of (.+?) relative to (.+?)\?",
+    )
+    found = next(match for pattern in patterns if (match := re.search(pattern, request.text)))
+    return SHORTCUT[found[1], found[2]]
+
+
+def test_one_who_sees_the_relation_follows_every_edit_and_keeps_under_the_others():
+    lines = list(relation_lines(Desk(Scripted(lambda request: str(request.hint["gold"]))), 8))
+    values = values_of(lines)
+    assert values["accuracy", "aligned", ""] == values["accuracy", "crossed", ""] == 1
+    assert values["says the shortcut", "crossed", ""] == 0
+    assert all(values[f"follows: {name}", "aligned", ""] == 1 for name in FOLLOWED)
+    assert all(values[f"changes: {name}", "aligned", ""] == 1 for name in FOLLOWED)
+    assert all(values[f"keeps: {name}", "aligned", ""] == 1 for name in KEPT)
+    assert values["accuracy", "crossed", "prompt B"] == 1
+    pooled = next(line for line in lines if (line.what, line.split, line.part) == ("accuracy", "crossed", ""))
+    assert pooled.estimate.n == 8, "three prompts about one picture are one unit"
+
+
+def test_one_who_goes_by_names_is_right_where_they_are_and_follows_nothing():
+    values = values_of(relation_lines(Desk(Scripted(by_name)), 8))
+    assert values["accuracy", "aligned", ""] == 1
+    assert values["accuracy", "crossed", ""] == 0
+    assert values["says the shortcut", "crossed", ""] == 1
+    for name in ("flip", "mirror", "move", "swap"):
+        assert values[f"follows: {name}", "aligned", ""] == 0, name
+        assert values[f"changes: {name}", "aligned", ""] == 0, name
+    assert values["changes: blank", "aligned", ""] == 0
+    assert values["follows: roles", "aligned", ""] == 1, "exchanged names have the opposite in the table"
+
+
+def test_what_cannot_be_read_is_wrong_and_counted():
+    lines = list(relation_lines(Desk(Scripted(lambda _: "perhaps left, perhaps right")), 4))
+    accuracy = next(line for line in lines if line.what == "accuracy" and line.split == "aligned")
+    assert (accuracy.estimate.value, accuracy.unread) == (0, 12)
+
+
+@pytest.mark.parametrize("logic", ["pure", "bow"])
+def test_the_symbolic_reasoners_of_the_grid_have_their_certificate(logic):
+    lines = list(grid_lines(Desk(open_model(f"grid:symbolic-{logic}"), seed=1), 36))
+    values = values_of(lines)
+    assert values["accuracy", "aligned", ""] == 1
+    bag = values["a bag of words is right", "crossed", ""]
+    assert 0.2 < bag < 0.9
+    is_pure = logic == "pure"
+    assert values["accuracy", "crossed", ""] == (1 if is_pure else bag)
+    assert values["accuracy less the bag of words'", "crossed", ""] == pytest.approx(
+        1 - bag if is_pure else 0
+    )
+    assert values["says the shortcut", "crossed", "where it is wrong"] == (0 if is_pure else 1)
+    for what in ("follows: swapped direction", "changes: swapped direction", "keeps: look-alikes elsewhere"):
+        assert values[what, "aligned", ""] == is_pure, what
+    assert values["keeps: other objects gone", "aligned", ""] == 1
+
+
+@pytest.mark.slow
+def test_scenes_tell_who_sees_from_who_never_looks(tmp_path):
+    found = {}
+    for name in ("oracle", "blind_prior"):
+        desk = Desk(Scripted(getattr(scripts, name)))
+        found[name] = values_of(_certify_scene.scene_lines(desk, 10, tmp_path))
+    oracle, blind = found["oracle"], found["blind_prior"]
+    assert oracle["accuracy", "crossed", ""] == oracle["accuracy", "aligned", ""] == 1
+    assert oracle["SGC", "crossed", ""] > 0.99
+    assert oracle["accuracy less the blind one", "crossed", ""] > 0.2
+    assert oracle["says the shortcut", "crossed", ""] < 0.3
+    for what in ("accuracy less the blind one", "SGC less the blind one"):
+        assert blind[what, "crossed", ""] == pytest.approx(0)
+    for what in ("changes: no picture", "changes: another picture", "graph changes: no picture"):
+        assert blind[what, "crossed", ""] == pytest.approx(0), what
+        assert oracle[what, "crossed", ""] > 0.2, what
+
+
+def test_the_rule_of_marks_says_itself_on_every_question(tmp_path):
+    data = scene_data(tmp_path / "rooms", 4, seed=3, split="crossed")
+    for question in data.questions:
+        rule = scene_shortcut(question)
+        value = rule if question.form == "choice" else float(rule)
+        assert _certify_scene.says_rule(question, value) == 1
+        assert _certify_scene.says_rule(question, None) == 0
+        if question.form == "number":
+            assert _certify_scene.says_rule(question, 2 * float(rule)) == 0
+
+
+@pytest.mark.slow
+def test_traces_are_held_against_chance_and_random_traces(monkeypatch):
+    monkeypatch.setattr(_certify_trace, "WORLDS", ("instruction",))
+    monkeypatch.setattr(_certify_trace, "episodes", partial(episodes, worlds=("instruction",)))
+    lines = list(_certify_trace.trace_lines(Desk(Scripted(lambda request: str(request.hint["gold"]))), 6))
+    values = values_of(lines)
+    for split in ("aligned", "crossed", "free"):
+        assert values["accuracy", split, ""] == 1
+    assert values["SGR", "crossed", ""] == values["SGR", "crossed", "instruction"] == 1
+    assert values["says the shortcut", "crossed", ""] == 0
+    assert values["SGR of random traces", "crossed", ""] < 0.6
+    gap = values["SGR less random traces'", "crossed", ""]
+    assert gap == pytest.approx(1 - values["SGR of random traces", "crossed", ""])
+    assert values["accuracy less chance", "free", ""] == pytest.approx(1 - values["chance", "free", ""])
+    assert values["keeps: other colours of the room", "aligned", ""] == 1
+    if ("follows: edited frames", "aligned", "") in values:
+        assert values["follows: edited frames", "aligned", ""] == 1
+
+
+def test_differences_prove_likeness_only_with_enough_units():
+    few = difference([1.0] * 8, [1.0] * 8, list("abcdefgh"), seed=0)
+    many = difference([1.0] * 300, [1.0] * 300, [str(i) for i in range(300)], seed=0)
+    assert few.value == many.value == 0
+    assert not few.lies_within(-0.05, 0.05)
+    assert many.lies_within(-0.05, 0.05)
+    one_off = difference([1.0] * 300, [0.0] + [1.0] * 299, [str(i) for i in range(300)], seed=0)
+    assert one_off.value == pytest.approx(1 / 300)
+    assert one_off.level == 0.9
+    assert mean([1.0, 1.0], ["a", "b"], seed=0).low < 1, "two of two leave doubt"
+
+
+def made(twin, **shifted):
+    """A certificate that meets every bar of a twin, but for what is shifted."""
+    lines = []
+    for bar in BARS:
+        if bar.twin != twin:
+            continue
+        value = 0.0 if bar.is_equal else bar.least if bar.least is not None else bar.most
+        value += shifted.get(bar.task, 0.0)
+        estimate = Estimate(value, value - 0.01, value + 0.01, 1000, 0.95, "made")
+        lines.append(Line(bar.task, bar.what, bar.split, estimate))
+    return Certificate(f"pocket:{twin}", "made", 1000, 0, tuple(lines))
+
+
+@pytest.mark.parametrize("twin", ["grounded", "shortcut"])
+def test_bars_are_met_at_their_value_and_missed_below(twin):
+    met = verdicts(made(twin), twin)
+    assert len(met) == sum(bar.twin == twin for bar in BARS)
+    assert all(verdict.is_met for verdict in met)
+    lower = verdicts(made(twin, relation=-0.02, grid=-0.06), twin)
+    for verdict in lower:
+        is_touched = verdict.bar.task in {"relation", "grid"}
+        assert verdict.is_met == (not is_touched or verdict.bar.most is not None), verdict.bar
+    higher = verdicts(made(twin, relation=0.02), twin)
+    assert [v.is_met for v in higher if v.bar.most is not None] == [False] * (2 * (twin == "shortcut"))
+
+
+def test_a_difference_must_lie_within_the_bounds_with_its_whole_interval():
+    wide = Estimate(0.0, -0.06, 0.06, 40, 0.9, "made")
+    line = Line("scene", "SGC less the blind one", "crossed", wide)
+    found = verdicts(Certificate("pocket:shortcut", "x", 10, 0, (line,)), "shortcut")
+    by_what = {v.bar.what: v.is_met for v in found}
+    assert by_what["SGC less the blind one"] is False
+    assert by_what["accuracy less chance"] is None, "what was not measured is neither met nor missed"
+
+
+def test_certificates_come_back_from_their_file(tmp_path):
+    certificate = made("grounded")
+    assert read_certificate(write_certificate(certificate, tmp_path)) == certificate
+    with pytest.raises(UsageError, match="no certificate"):
+        certificate_from_json({"model": "x"})
+    with pytest.raises(UsageError, match="released"):
+        released_certificate("hf:somewhere")
+    assert twin_of("hf:runs/grounded-and-shortcut") is None
+
+
+def test_a_finished_task_is_not_asked_again(tmp_path, monkeypatch):
+    from theodolite.twins import certify as module
+
+    model = Scripted(lambda request: str(request.hint["gold"]))
+    monkeypatch.setattr(module, "open_model", lambda _: model)
+    first = certify("scripted", tmp_path, n=10, tasks=("relation",))
+    asked = model.asked
+    assert asked >= 2 * 3 * 10
+    assert certify("scripted", tmp_path, n=10, tasks=("relation",)) == first
+    assert model.asked == asked
+    model.identity = "other weights"
+    certify("scripted", tmp_path, n=10, tasks=("relation",))
+    assert model.asked == 2 * asked
+    with pytest.raises(UsageError, match="at least 10"):
+        certify("scripted", tmp_path, n=3)
+
+
+def test_hints_never_reach_a_real_model():
+    class Real:
+        name = identity = "real"
+        batch_size, lacks = 4, {"choose": "it only writes"}
+
+        def generate(self, requests):
+            return [Response("answered", text=str(dict(request.hint))) for request in requests]
+
+        def close(self):
+            pass
+
+    request = replace(Request.ask("?"), hint={"gold": "2"})
+    asked = [Asked(request, ("1", "2"), lambda text: text)]
+    assert Desk(Real()).answers(asked, "x") == ["{}"]
+    assert [response.text for response in Desk(Real()).texts([request], "x")] == ["{}"]
+    scripted = Desk(Scripted(lambda request: str(request.hint["gold"])))
+    assert scripted.answers(asked, "x") == ["2"]
+
+
+def test_the_program_certifies_and_says_what_is_missed(tmp_path, capsys):
+    out = tmp_path / "out"
+    status = main(
+        [
+            "pocket",
+            "certify",
+            "--model",
+            "grid:symbolic-bow",
+            "--tasks",
+            "grid",
+            "--n",
+            "18",
+            "--out",
+            str(out),
+            "--json",
+        ]
+    )
+    (found,) = json.loads(capsys.readouterr().out)
+    assert status == 0, "a model that is no twin has no bars to miss"
+    assert found["bars"] == []
+    assert (out / "grid-symbolic-bow" / "certificate.json").is_file()
+    assert main(["pocket", "certify", "--model", "grid:symbolic-bow", "--tasks", "rhyme"]) == 2
+    assert "--tasks takes some of" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_the_program_separates_and_draws(tmp_path, capsys):
+    out, figure = tmp_path / "out", tmp_path / "areas.png"
+    words = ["pocket", "separate", "--grounded", "grid:symbolic-pure", "--shortcut", "grid:symbolic-bow"]
+    words += ["--instruments", "grid", "--n", "14", "--out", str(out), "--figure", str(figure)]
+    assert main(words) == 0
+    shown = capsys.readouterr().out
+    assert "answer follows the direction" in shown
+    assert "1.000 [" in shown
+    assert figure.stat().st_size > 5_000
+    assert main([*words, "--json"]) == 0
+    table = json.loads(capsys.readouterr().out)
+    assert table["failing"] == []
+    assert json.loads((out / "separation.json").read_text()) == table
+    same = [*words[:2], "--grounded", "grid:symbolic-bow", *words[4:]]
+    same[same.index(str(out))] = str(tmp_path / "same")
+    assert main(same) == 1, "a model is not told from itself, and the status says so"
