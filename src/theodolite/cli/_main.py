@@ -18,6 +18,7 @@ from theodolite.cli import (
     _grid,
     _methods,
     _models,
+    _pocket,
     _runs,
     _scene,
     _trace,
@@ -42,6 +43,7 @@ app.add_typer(_explainers.app, name="explainers")
 app.add_typer(_grid.app, name="grid")
 app.add_typer(_methods.app, name="methods")
 app.add_typer(_models.app, name="models")
+app.add_typer(_pocket.app, name="pocket")
 app.add_typer(_runs.app, name="runs")
 app.add_typer(_scene.app, name="scene")
 app.add_typer(_trace.app, name="trace")
