@@ -4,6 +4,7 @@ import time
 
 import pytest
 from diagnosis_sample import HOSTILE, write_sample
+from page_waiting import until
 
 from theodolite.diagnose.items import read_items
 from theodolite.report.html import write_report
@@ -56,7 +57,7 @@ def test_filters_count_what_a_plain_count_counts(visit, sample):
         all(word in f"{i.id} {i.question}" for word in ("item", wrong[-1].id[-3:].lstrip("0"))) for i in wrong
     )
     page.click("button[type=reset]")
-    page.wait_for_function("document.getElementById('found').textContent === '120 items'")
+    until(page, "document.getElementById('found').textContent === '120 items'")
     page.fill("[name=text]", "no such words")
     assert found(page) == 0
     assert page.get_by_text("No item is like that.").count() == 1
@@ -140,7 +141,7 @@ def test_hostile_text_is_shown_and_never_run(visit, hostile):
     for place in range(found(page)):
         page.focus("#list")
         page.keyboard.press("ArrowDown")
-        page.wait_for_function(f"document.querySelector('#row-{place}[aria-selected=true]')")
+        until(page, f"document.querySelector('#row-{place}[aria-selected=true]')")
     assert page.inner_text("#item .item-q") == HOSTILE
     page.select_option("[name=instrument]", "trace")
     page.click("#row-0")
@@ -212,7 +213,7 @@ def test_on_paper_it_is_light_and_whole(visit, sample):
 def test_two_thousand_items_paint_within_a_second_and_scroll_without_lag(visit, tmp_path):
     page = visit(write_report(write_sample(tmp_path, n=2000)).as_uri())
     painted = "performance.getEntriesByName('first-contentful-paint')[0]"
-    page.wait_for_function(f"{painted} !== undefined")
+    until(page, f"{painted} !== undefined")
     assert page.evaluate(f"{painted}.startTime") < 1000
     assert found(page) == 2000
     assert rows_shown(page) < 40

@@ -19,10 +19,12 @@ from theodolite.cli import (
     _methods,
     _models,
     _pocket,
+    _report,
     _runs,
     _scene,
     _trace,
     _verifiers,
+    _view,
 )
 from theodolite.cli._completion import complete_in_bash
 from theodolite.cli._output import err, out
@@ -48,6 +50,8 @@ app.add_typer(_runs.app, name="runs")
 app.add_typer(_scene.app, name="scene")
 app.add_typer(_trace.app, name="trace")
 app.add_typer(_verifiers.app, name="verifiers")
+app.command("report")(_report.report)
+app.command("view")(_view.view)
 
 
 def _show_version(value: bool) -> None:

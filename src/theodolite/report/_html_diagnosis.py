@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from theodolite.diagnose.items import ITEMS_FILE, read_items
 from theodolite.diagnose.record import (
     Comparison,
     Counts,
@@ -15,6 +17,7 @@ from theodolite.diagnose.record import (
     InstrumentForm,
     ReadoutForm,
     ReadoutResult,
+    read_diagnosis,
 )
 from theodolite.report._html_definitions import Glossary
 from theodolite.report._html_dials import (
@@ -28,18 +31,55 @@ from theodolite.report._html_dials import (
     strip,
     ticks,
 )
-from theodolite.report._html_items import in_words
+from theodolite.report._html_items import in_words, item_table
 from theodolite.report._html_numbers import about, p_value, show_number
+from theodolite.report._html_page import DataBlock, finished
+from theodolite.report._html_pictures import Pictures
 from theodolite.report._html_series import Series
 from theodolite.report.definitions import definitions
 
 _SHOWN = 6
 """Readouts of a split that are shown before the fold."""
-_SPLITS = {
+SPLITS = {
     "aligned": "Aligned items: the shortcut's answer is the true one, so accuracy tells nothing and the inside must",
     "crossed": "Crossed items: the shortcut's answer contradicts the picture",
     "free": "Free items: as drawn",
 }
+
+
+def diagnosis_page(
+    folder: Path, pictures: Pictures, inside: Mapping[str, str], *, is_served: bool = False
+) -> str:
+    """The page of a diagnosis.
+
+    Args:
+        folder: of ``diagnosis.json``, or that file; ``items.jsonl`` beside it, if there.
+        pictures: takes in those of the items that lie below the folder.
+        inside: pictures that the page itself holds, once they are taken.
+        is_served: whether a server gives the page.
+    """
+    diagnosis = read_diagnosis(folder)
+    home = (folder if folder.is_dir() else folder.parent).resolve()
+    names = {readout.key: readout.name for readout in diagnosis.readouts}
+    glossary = Glossary(names)
+    context = diagnosis_context(diagnosis, glossary)
+    blocks: list[DataBlock] = []
+    context["has_items"] = (home / ITEMS_FILE).exists()
+    if context["has_items"]:
+
+        def take(name: str) -> tuple[str, int, int] | None:
+            path = (home / name).resolve()
+            return pictures.take(path) if path.is_relative_to(home) else None
+
+        blocks = item_table(read_items(home), names, take=take).blocks(glossary, inside)
+        context["items_note"] = missing_words(pictures)
+    return finished("diagnosis.html", context, glossary, blocks, is_served=is_served)
+
+
+def missing_words(pictures: Pictures) -> str:
+    """How many pictures could not be shown; empty if all could."""
+    n = len(pictures.missing)
+    return f"{n} pictures could not be read and are not shown." if n else ""
 
 
 def diagnosis_context(diagnosis: Diagnosis, glossary: Glossary) -> dict[str, Any]:
@@ -114,6 +154,7 @@ class Helpers:
             grounded=_estimate(result.grounded),
             shortcut=_estimate(result.shortcut),
             label=lambda value: show_number(value, self.glossary.unit(result.key)),
+            bounds=(0.0, 1.0) if self.glossary.unit(result.key) == "share" else None,
         )
 
     def strip_words(self, result: ReadoutResult) -> str:
@@ -184,7 +225,7 @@ def readout_groups(
             shown = rows
         else:
             shown = [r for i, r in enumerate(rows) if i < _SHOWN or f"{r.key}@{r.split}" in leading]
-        groups.append((_SPLITS.get(split, split or "All items"), shown, [r for r in rows if r not in shown]))
+        groups.append((SPLITS.get(split, split or "All items"), shown, [r for r in rows if r not in shown]))
     return groups
 
 

@@ -181,6 +181,7 @@ def strip(
     shortcut: Estimate | None = None,
     label: Callable[[float], str] = "{:.2f}".format,
     span: tuple[float, float] | None = None,
+    bounds: tuple[float, float] | None = None,
     show_zero: bool = False,
 ) -> Strip | None:
     """One readout's axis with everything on it; None if there is nothing to show.
@@ -191,6 +192,7 @@ def strip(
         shortcut: the shortcut twin's.
         label: how the ends are written.
         span: what the axis must hold beside the figures.
+        bounds: what no figure of this kind can leave, such as 0 and 1 for shares; the axis ends there.
         show_zero: whether zero belongs on the axis, as for differences.
     """
     shown = [estimate for *_, estimate in models] + [e for e in (grounded, shortcut) if e is not None]
@@ -198,10 +200,11 @@ def strip(
         return None
     low = min(min(e.low, e.value) for e in shown)
     high = max(max(e.high, e.value) for e in shown)
-    if span is not None:
-        low, high = min(low, span[0]), max(high, span[1])
     room = 0.06 * (high - low) or 0.5 * max(abs(high), 1e-6)
-    low, high = low - room, high + room
+    reach = low - room, high + room
+    if bounds is not None:
+        reach = min(low, max(reach[0], bounds[0])), max(high, min(reach[1], bounds[1]))
+    low, high = reach if span is None else (min(low, span[0]), max(high, span[1]))
     lane, top = 13.0, 9.0
 
     def percent(value: float) -> float:

@@ -17,6 +17,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from theodolite import __version__
+from theodolite.report._html_definitions import Glossary
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -74,6 +75,21 @@ def render_page(
             policy=policy(is_served=is_served),
             data=blocks,
         )
+    )
+
+
+def finished(
+    template: str,
+    context: Mapping[str, Any],
+    glossary: Glossary,
+    data: Sequence[DataBlock] = (),
+    *,
+    is_served: bool = False,
+) -> str:
+    """A whole page with its definitions: it is drawn twice, for only then is it known which ones it links to."""
+    render_page(template, {**context, "definitions": []}, is_served=is_served)
+    return render_page(
+        template, {**context, "definitions": glossary.listed()}, data=data, is_served=is_served
     )
 
 

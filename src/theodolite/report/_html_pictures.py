@@ -5,10 +5,13 @@ from __future__ import annotations
 import base64
 import hashlib
 import io
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeAlias
 
-from theodolite.errors import StorageError
+from theodolite.errors import StorageError, UsageError
 from theodolite.runs import write_atomically
+from theodolite.types import Picture
 
 FOLDER = "pictures"
 _LARGEST_BYTES, _LONGEST_PX = 200_000, 960
@@ -16,44 +19,76 @@ _LARGEST_BYTES, _LONGEST_PX = 200_000, 960
 _KINDS = {"PNG": "png", "JPEG": "jpg", "GIF": "gif", "WEBP": "webp"}
 
 
+Keep: TypeAlias = Callable[[str, bytes], None]
+"""Puts a picture's bytes where its name leads."""
+
+
 class Pictures:
     """Takes pictures into a report, and knows under which name each stands there."""
 
-    def __init__(self, folder: Path, *, is_inside: bool = False) -> None:
-        """`is_inside`: the page itself holds them, as data."""
-        self.folder = folder
-        self.is_inside = is_inside
-        self.inside: dict[str, str] = {}
+    def __init__(self, keep: Keep) -> None:
+        self._keep = keep
+        self._names: dict[str, tuple[str, int, int] | None] = {}
         self.missing: dict[str, str] = {}
         """What could not be shown, and why."""
-        self._names: dict[str, tuple[str, int, int] | None] = {}
 
     def take(self, path: Path) -> tuple[str, int, int] | None:
         """A picture's name in the report with its own width and height; None if it cannot be shown."""
-        key = str(path)
+        return self._take(str(path), path.read_bytes)
+
+    def take_picture(self, picture: Picture) -> tuple[str, int, int] | None:
+        """The same of a picture of a run."""
+        return self._take(picture.digest, picture.read)
+
+    def _take(self, key: str, read: Callable[[], bytes]) -> tuple[str, int, int] | None:
         if key not in self._names:
             try:
-                self._names[key] = self._taken(path)
-            except (OSError, SyntaxError, ValueError) as error:
+                content, kind, size = readable_picture(read())
+            except (OSError, SyntaxError, ValueError, UsageError) as error:
                 self.missing[key] = str(error) or type(error).__name__
                 self._names[key] = None
+            else:
+                name = f"{hashlib.sha256(content).hexdigest()[:20]}.{kind}"
+                self._keep(name, content)
+                self._names[key] = name, *size
         return self._names[key]
 
-    def _taken(self, path: Path) -> tuple[str, int, int]:
-        content, kind, size = readable_picture(path.read_bytes())
-        name = f"{hashlib.sha256(content).hexdigest()[:20]}.{kind}"
-        if self.is_inside:
-            media = "jpeg" if kind == "jpg" else kind
-            self.inside[name] = f"data:image/{media};base64,{base64.b64encode(content).decode()}"
-        else:
-            target = self.folder / FOLDER / name
-            if not target.exists():
-                try:
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                except OSError as error:
-                    raise StorageError(f"cannot make {target.parent}: {error.strerror}") from error
-                write_atomically(target, content)
-        return name, *size
+
+def into_folder(folder: Path) -> Keep:
+    """Pictures go into files beside the page."""
+
+    def keep(name: str, content: bytes) -> None:
+        target = folder / FOLDER / name
+        if target.exists():
+            return
+        try:
+            target.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StorageError(
+                f"cannot make {target.parent}: {error.strerror}; choose another --out"
+            ) from error
+        write_atomically(target, content)
+
+    return keep
+
+
+def into_page(inside: dict[str, str]) -> Keep:
+    """Pictures go into the page itself, as addresses that hold them."""
+
+    def keep(name: str, content: bytes) -> None:
+        inside[name] = f"data:{media_type(name)};base64,{base64.b64encode(content).decode()}"
+
+    return keep
+
+
+def media_type(name: str) -> str:
+    """Of a picture, by its name's ending.
+
+    >>> media_type("0a1b.jpg")
+    'image/jpeg'
+    """
+    kind = name.rpartition(".")[2]
+    return f"image/{'jpeg' if kind == 'jpg' else kind}"
 
 
 def readable_picture(data: bytes) -> tuple[bytes, str, tuple[int, int]]:

@@ -5,21 +5,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from theodolite.diagnose.items import ITEMS_FILE, read_items
-from theodolite.diagnose.record import read_diagnosis
+from theodolite.diagnose.browse import browse
+from theodolite.diagnose.record import Comparison, ReadoutForm
 from theodolite.errors import StorageError
 from theodolite.report._html_definitions import Glossary
-from theodolite.report._html_diagnosis import diagnosis_context
+from theodolite.report._html_diagnosis import Helpers, comparison_groups, diagnosis_page, missing_words
 from theodolite.report._html_items import item_table
-from theodolite.report._html_page import DataBlock, render_page
-from theodolite.report._html_pictures import Pictures
-from theodolite.runs import write_atomically
+from theodolite.report._html_page import finished
+from theodolite.report._html_pictures import Pictures, into_folder, into_page
+from theodolite.report._html_runs import run_view, runs_context
+from theodolite.report._html_series import Series
+from theodolite.runs import Run, write_atomically
+from theodolite.types import Picture
 
-__all__ = ["write_report"]
+__all__ = ["write_comparison", "write_report", "write_run_report"]
 
+ALPHA = 0.05
 REPORT_FOLDER, PAGE = "report", "index.html"
 
 
@@ -35,35 +39,90 @@ def write_report(folder: str | Path, *, out: str | Path | None = None, one_file:
         The page.
     """
     folder = Path(folder)
-    diagnosis = read_diagnosis(folder)
-    folder = folder if folder.is_dir() else folder.parent
-    target = Path(out) if out is not None else folder / REPORT_FOLDER
-    names = {readout.key: readout.name for readout in diagnosis.readouts}
+    home = folder if folder.is_dir() else folder.parent
+    target = Path(out) if out is not None else home / REPORT_FOLDER
+    inside: dict[str, str] = {}
+    page = diagnosis_page(folder, Pictures(into_page(inside) if one_file else into_folder(target)), inside)
+    return _write(target, page)
+
+
+def write_run_report(runs: Sequence[str | Path], *, out: str | Path, one_file: bool = False) -> Path:
+    """Writes one page of some runs.
+
+    Args:
+        runs: their folders.
+        out: the folder of the page.
+        one_file: whether the pictures go into the page itself.
+
+    Returns:
+        The page.
+    """
+    target = Path(out)
+    inside: dict[str, str] = {}
+    pictures = Pictures(into_page(inside) if one_file else into_folder(target))
+    held: dict[str, Picture] = {}
+
+    def place(picture: Picture) -> str:
+        held[picture.digest] = picture
+        return picture.digest
+
+    views, rows = [], []
+    names: dict[str, str] = {}
+    for folder in map(Path, runs):
+        with Run.open(folder) as run:
+            browsed = browse(run, place)
+            views.append(run_view(run, browsed, name=folder.name))
+        rows += browsed.rows
+        names |= {figure.key: figure.name for figure in browsed.figures}
     glossary = Glossary(names)
-    context = diagnosis_context(diagnosis, glossary)
-    blocks: list[DataBlock] = []
-    has_items = (folder / ITEMS_FILE).exists()
-    if has_items:
-        pictures = Pictures(target, is_inside=one_file)
-        home = folder.resolve()
-
-        def take(name: str) -> tuple[str, int, int] | None:
-            path = (home / name).resolve()
-            return pictures.take(path) if path.is_relative_to(home) else None
-
-        table = item_table(read_items(folder), names, take=take)
-        blocks = table.blocks(glossary, pictures.inside)
-        if pictures.missing:
-            context["items_note"] = f"{len(pictures.missing)} pictures could not be read and are not shown."
-    return _write(target, "diagnosis.html", {**context, "has_items": has_items}, glossary, blocks)
+    table = item_table(rows, names, take=lambda name: pictures.take_picture(held[name]))
+    blocks = table.blocks(glossary, inside)
+    context = {**runs_context(views, glossary), "items_note": missing_words(pictures)}
+    return _write(target, finished("run.html", context, glossary, blocks))
 
 
-def _write(
-    target: Path, template: str, context: dict[str, Any], glossary: Glossary, blocks: list[DataBlock]
+def write_comparison(
+    comparisons: Sequence[Comparison],
+    *,
+    readouts: Sequence[ReadoutForm],
+    out: str | Path,
+    title: str = "",
+    notes: Sequence[str] = (),
 ) -> Path:
-    # The body is drawn twice: only then is it known which definitions it links to.
-    render_page(template, {**context, "definitions": []})
-    page = render_page(template, {**context, "definitions": glossary.listed()}, data=blocks)
+    """Writes the page of paired comparisons: of two runs, or of the models of a diagnosis.
+
+    Args:
+        comparisons: the differences.
+        readouts: what each readout is.
+        out: the folder of the page.
+        title: of the page; the models' names if empty.
+        notes: what a reader must know beside the figures.
+
+    Returns:
+        The page.
+    """
+    models = list(dict.fromkeys(name for c in comparisons for name in (c.first, c.second)))
+    series = Series(models)
+    known = {readout.key: readout for readout in readouts}
+    glossary = Glossary({key: readout.name for key, readout in known.items()})
+    told = [c for c in comparisons if c.difference is not None]
+    apart = sum(c.p_holm is not None and c.p_holm < ALPHA for c in told)
+    context = {
+        **Helpers(series, glossary, known).named(),
+        "comparison_groups": comparison_groups,
+        "d": {"comparisons": comparisons},
+        "title": title or " against ".join(map(series.name, models)) or "Nothing to compare",
+        "eyebrow": "Paired comparison on the same items",
+        "summary": f"{apart} of {len(told)} readouts differ with a corrected p below {ALPHA:g}."
+        if told
+        else "No readout could be compared.",
+        "notes": notes,
+        "has_items": False,
+    }
+    return _write(Path(out), finished("comparison.html", context, glossary))
+
+
+def _write(target: Path, page: str) -> Path:
     try:
         target.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -19,9 +19,10 @@ function showItem(row, item, source, turn) {
       make("span", { class: "item-turn" }, close,
         make("button", { class: "button", type: "button", "aria-label": "Previous item", onclick: turn.previous }, "↑"),
         make("button", { class: "button", type: "button", "aria-label": "Next item", onclick: turn.next }, "↓"))),
-    make("h3", { class: "item-q" }, row[QUESTION]),
+    make("h3", { class: `item-q${row[QUESTION].length > 220 ? " is-long" : ""}`, tabindex: row[QUESTION].length > 220 ? 0 : null }, row[QUESTION]),
     make("dl", { class: "item-a" }, answer.flatMap(([term, value]) => [make("dt", {}, term), make("dd", {}, value)])),
     body,
+    item.prompt ? make("details", {}, make("summary", {}, "The whole request"), make("pre", { class: "said", tabindex: 0, "aria-label": "The whole request" }, item.prompt)) : null,
     readingTable(row, source),
     make("p", { class: "small quiet mono" }, row[ID], item.cluster ? ` · cluster ${item.cluster}` : ""),
   ];

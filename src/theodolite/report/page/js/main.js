@@ -5,7 +5,7 @@ const chunks = new Map();
 
 async function detailOf(source, i) {
   if (source.live) {
-    const answer = await fetch(`${source.live}item/${encodeURIComponent(source.rows[i].at(-1))}.json`);
+    const answer = await fetch(`${source.live}item/${i}.json`);
     if (!answer.ok) throw new Error(`the server said ${answer.status}`);
     return answer.json();
   }
@@ -54,17 +54,22 @@ function start(source) {
 
 const nameOf = (source, row) => [row[INSTRUMENT], source.models[row[MODEL]], row[ID]].join("/");
 
+function say(element, state, words) {
+  if (!element || element.textContent === words) return;
+  element.dataset.state = state;
+  element.textContent = words;
+}
+
 // A live page: new rows come in while the run goes on; the figures above are asked for again when something has changed.
 async function follow(source, list) {
-  const state = document.getElementById("live");
   let version = source.version;
   for (;;) {
     await new Promise((done) => setTimeout(done, 1500));
     if (document.hidden) continue;
+    const state = document.getElementById("live");
     try {
       const now = await (await fetch(`${source.live}state.json`)).json();
-      state.dataset.state = now.is_measuring ? "on" : "ended";
-      state.textContent = now.words;
+      say(state, now.is_measuring ? "on" : "ended", now.words);
       if (now.version === version) continue;
       version = now.version;
       const fresh = await (await fetch(`${source.live}items.json`)).json();
@@ -75,9 +80,9 @@ async function follow(source, list) {
         const next = page.getElementById(part.id);
         if (next) part.replaceWith(document.adoptNode(next));
       }
+      say(document.getElementById("live"), now.is_measuring ? "on" : "ended", now.words);
     } catch {
-      state.dataset.state = "lost";
-      state.textContent = "the server is gone; this page shows what was there";
+      say(state, "lost", "the server is gone; this page shows what was there");
     }
   }
 }

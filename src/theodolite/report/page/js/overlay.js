@@ -84,7 +84,7 @@ function arrow(from, length, degrees, kind) {
 }
 
 function label([x0, y0], text, kind, size) {
-  const height = size / 26;
+  const height = size / 36;
   const y = y0 - height * 0.35 < height ? y0 + height : y0 - height * 0.35;
   const words = `${text}`;
   const width = words.length * height * 0.63 + height * 0.6;
@@ -146,7 +146,7 @@ function gridDetail(item, source) {
     const parts = [picture(pictureOf(item, source, 0), width, height)];
     if (map) parts.push(heat(map));
     for (const cell of view.cells) {
-      const kind = ["target", "anchor"].includes(cell.role) ? cell.role : /distractor/.test(cell.role) ? "distractor" : "other";
+      const kind = /^target/.test(cell.role) ? "target" : /^anchor/.test(cell.role) ? "anchor" : /distractor|adversarial/.test(cell.role) ? "distractor" : "other";
       const inset = Math.min(w, h) * 0.06;
       const box = [cell.column * w + inset, cell.row * h + inset, (cell.column + 1) * w - inset, (cell.row + 1) * h - inset];
       const shapes = boxShape(box, kind);

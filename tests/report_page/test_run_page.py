@@ -1,0 +1,159 @@
+"""Pages of runs and of comparisons, and the commands that write and serve them."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.request
+
+import numpy as np
+import pytest
+from diagnosis_sample import sample_diagnosis, write_sample
+
+from theodolite import stats
+from theodolite.cli import main
+from theodolite.diagnose.browse import browse
+from theodolite.report._html_runs import scored_figures
+from theodolite.report.html import write_comparison, write_run_report
+from theodolite.runs import Run
+
+
+@pytest.fixture(scope="module")
+def asked(tmp_path_factory):
+    """A run of ``ask`` by a model that looks, made by the program itself, and scored."""
+    folder = tmp_path_factory.mktemp("asked")
+    commands = [
+        ["ask", "make", "--n", "12", "--out", str(folder / "squares")],
+        ["ask", "run", "--model", "scripted:looker", "--data", str(folder / "squares"), "--out", str(folder / "looker")],
+        ["ask", "run", "--model", "scripted:guesser", "--data", str(folder / "squares"), "--out", str(folder / "guesser")],
+        ["ask", "score", str(folder / "looker")],
+    ]  # fmt: skip
+    for command in commands:
+        assert main(command) == 0, command
+    return folder
+
+
+def words_of(page):
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", page.partition("<main")[2].partition("</main>")[0]))
+
+
+def test_a_run_is_read_as_an_independent_count_reads_it(asked):
+    with Run.open(asked / "guesser") as run:
+        browsed = browse(run, lambda picture: picture.digest)
+        right = {}
+        for result in run.results():
+            meta = result.item.meta
+            right.setdefault(meta["setting"], []).append(result.record.response.text.strip() == meta["gold"])
+    figures = {figure.name: figure.figure for figure in browsed.figures}
+    for setting, hits in right.items():
+        name = "right answers" if setting == "picture" else f"right answers, {setting}"
+        assert figures[name].value == pytest.approx(np.mean(hits))
+        assert figures[name].n == 12
+        assert figures[name].low <= figures[name].value <= figures[name].high
+
+
+def test_the_page_of_two_runs_shows_both_with_intervals(asked, tmp_path, visit):
+    path = write_run_report([asked / "looker", asked / "guesser"], out=tmp_path / "page")
+    text = words_of(path.read_text())
+    assert "2 runs" in text
+    wilson = stats.wilson_interval(12, 12)
+    assert re.search(rf"100\.0 % \[{100 * wilson.low:.1f}, 100\.0\], n 12", text)
+    page = visit(path.as_uri())
+    n = int(page.inner_text("#found").split()[0])
+    page.select_option("[name=model]", label="scripted:guesser")
+    assert int(page.inner_text("#found").split()[0]) * 2 == n
+    page.click("#row-0")
+    page.wait_for_selector("#item image")
+
+
+def test_scores_of_any_shape_are_found_with_the_words_that_lead_to_them(asked):
+    with Run.open(asked / "looker") as run:
+        found = dict(scored_figures(run.scores()))
+        settings = run.scores()["settings"]
+    for setting in settings:
+        label = next(name for name in found if setting["setting"] in name.split(", ") and "accuracy" in name)
+        assert found[label].value == setting["accuracy"]["value"]
+        assert found[label].n == setting["accuracy"]["n"]
+
+
+def test_a_comparison_is_a_page(tmp_path, visit):
+    diagnosis = sample_diagnosis()
+    path = write_comparison(
+        diagnosis.comparisons, readouts=diagnosis.readouts, out=tmp_path, notes=["mind the gap"]
+    )
+    text = words_of(path.read_text())
+    assert "+32.0 points" in text
+    assert "[+24.0, +40.0], n 120" in text
+    assert ".003" in text
+    assert "mind the gap" in text
+    assert "1 of 1 readouts differ" in text
+    page = visit(path.as_uri())
+    dot, zero = (page.locator(part).first.bounding_box() for part in (".strip-dot", ".strip-zero"))
+    assert dot["x"] > zero["x"] + 20
+
+
+def test_no_comparison_is_told(tmp_path):
+    assert "No readout could be compared" in write_comparison([], readouts=[], out=tmp_path).read_text()
+
+
+def test_report_writes_the_page_of_a_diagnosis(tmp_path, capsys):
+    folder = write_sample(tmp_path / "diagnosis", n=4)
+    assert main(["report", str(folder), "--json"]) == 0
+    page = json.loads(capsys.readouterr().out)["page"]
+    assert page == str(folder / "report" / "index.html")
+
+
+def test_report_writes_the_page_of_the_runs_below_a_folder(asked, tmp_path, capsys):
+    assert main(["report", str(asked), "--out", str(tmp_path / "page"), "--one-file"]) == 0
+    assert [path.name for path in (tmp_path / "page").iterdir()] == ["index.html"]
+    assert str(tmp_path / "page") in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["report", "{empty}"], "neither a diagnosis nor a run"),
+        (["report", "{nowhere}"], "there is no folder"),
+        (["report", "{diagnosis}", "{asked}"], "theodolite view"),
+        (["view", "{nowhere}"], "there is no folder"),
+        (["report", "{asked}", "--out", "{file}/page"], "choose another --out"),
+    ],
+)
+def test_what_is_wrong_is_told_in_one_sentence(arguments, words, asked, tmp_path, capsys):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").write_text("")
+    places = {
+        "empty": tmp_path / "empty",
+        "nowhere": tmp_path / "nowhere",
+        "file": tmp_path / "file",
+        "asked": asked,
+        "diagnosis": write_sample(tmp_path / "diagnosis", n=4),
+    }
+    assert main([argument.format(**places) for argument in arguments]) == 2
+    error = capsys.readouterr().err
+    assert words in " ".join(error.split())
+    assert "Traceback" not in error
+
+
+def test_view_serves_until_it_is_interrupted(asked):
+    process = subprocess.Popen(
+        [sys.executable, "-m", "theodolite", "view", str(asked), "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        text = ""
+        end = time.monotonic() + 60
+        while not text.endswith("}\n") and time.monotonic() < end:
+            text += process.stdout.readline()
+        told = json.loads(text)
+        with urllib.request.urlopen(told["url"], timeout=20) as answer:  # noqa: S310 - the address of our own server
+            assert "2 runs" in answer.read().decode()
+    finally:
+        process.send_signal(signal.SIGINT)
+        _, errors = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert "Traceback" not in errors
