@@ -20,9 +20,11 @@ from numpy.typing import NDArray
 
 from theodolite.errors import UsageError
 from theodolite.grid._explain.game import Floats, Game, all_coalitions
+from theodolite.grid._explain.interactions import MOST_CALLS, regressed_interactions
+from theodolite.grid._explain.kernel_shap import kernel_shap
 
-_CALLS_PER_PAIR = 15
-"""With fewer calls for each pair of players, regression on complements errs less than KernelSHAP-IQ, measured on the twins."""
+FEWEST_FOR_KERNEL = 10 * MOST_CALLS
+"""From so many calls on KernelSHAP-IQ errs less than regression on as many as that takes in, measured on sums of unanimity games."""
 
 Index: TypeAlias = Literal["shapley", "banzhaf"]
 
@@ -90,7 +92,7 @@ def exact_interactions(values: Floats) -> Floats:
 def share_out(game: Game, index: Index, *, seed: int) -> Shares:
     """Shapley or Banzhaf values of a game, exact where all coalitions fit its budget.
 
-    Otherwise Shapley values are those of KernelSHAP with paired sampling (shapiq); Banzhaf values are the slopes of the
+    Otherwise Shapley values are those of KernelSHAP on coalitions with their complements; Banzhaf values are the slopes of the
     best linear fit to coalitions drawn evenly, which are Banzhaf values in the limit.
     """
     if index not in {"shapley", "banzhaf"}:
@@ -106,12 +108,7 @@ def share_out(game: Game, index: Index, *, seed: int) -> Shares:
         raise UsageError(f"{game.n} players need a budget of at least {game.n + 2} model calls, got {budget}")
     if index == "banzhaf":
         return _sampled_banzhaf(game, budget, seed)
-    from shapiq.approximator import KernelSHAP
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # shapiq's remarks on its own defaults
-        found = KernelSHAP(n=game.n, random_state=seed).approximate(budget=budget, game=game.values)
-    values = np.array([found[(player,)] for player in range(game.n)])
+    values = kernel_shap(game, budget, seed=seed)
     return Shares(values, is_exact=False, method=f"KernelSHAP, {game.calls} coalitions")
 
 
@@ -128,9 +125,9 @@ def _sampled_banzhaf(game: Game, budget: int, seed: int) -> Shares:
 def cross_interactions(game: Game, *, seed: int) -> Interactions:
     """Shapley interaction indices of every cell with every word.
 
-    Exact where all coalitions fit the budget; otherwise, with few calls for each pair, regression on coalitions with their
-    complements, and with many KernelSHAP-IQ (shapiq). At equal error both need a fraction of the calls of sampling pair by pair;
-    ``bench/grid_explain.py`` measures how many. `Interactions.method` says which.
+    Exact where all coalitions fit the budget; otherwise regression on coalitions with their complements (`interactions`), and
+    KernelSHAP-IQ (shapiq) where there are calls for more than that can take in. At equal error regression needs a fraction of the
+    calls of sampling pair by pair; ``bench/grid_explain.py`` measures how many. `Interactions.method` says which.
     """
     p = game.n_cells
     if not p or not game.n_words:
@@ -142,45 +139,17 @@ def cross_interactions(game: Game, *, seed: int) -> Interactions:
     budget = game.left
     if budget < game.n + 2:
         raise UsageError(f"{game.n} players need a budget of at least {game.n + 2} model calls, got {budget}")
-    if budget < _CALLS_PER_PAIR * game.n * (game.n - 1) // 2:
-        return _paired_interactions(game, budget, seed)
+    if budget < FEWEST_FOR_KERNEL:
+        found = regressed_interactions(game, budget, seed=seed)
+        return Interactions(found[:p, p:], is_exact=False, method=f"regression, {game.calls} coalitions")
     from shapiq.approximator import KernelSHAPIQ
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         approximator = KernelSHAPIQ(n=game.n, max_order=2, index="SII", random_state=seed)
-        found = approximator.approximate(budget=budget, game=game.values)
-    values = np.array([[found[(i, p + j)] for j in range(game.n_words)] for i in range(p)])
+        indices = approximator.approximate(budget=budget, game=game.values)
+    values = np.array([[indices[(i, p + j)] for j in range(game.n_words)] for i in range(p)])
     return Interactions(values, is_exact=False, method=f"KernelSHAP-IQ, {game.calls} coalitions")
-
-
-def _paired_interactions(game: Game, budget: int, seed: int) -> Interactions:
-    """Interactions of pairs by regression on coalitions with their complements.
-
-    With x_i = ±½, e(S) = (v(S) + v(N∖S))/2 holds no term of odd order, so that a fit of e by the products 4·x_i·x_j is exact for
-    games of up to three players a term, once there are as many pairs of coalitions as pairs of players. Sizes are drawn evenly, as
-    the index weighs them. A small penalty decides what fewer coalitions leave open, towards 0.
-    """
-    n, p = game.n, game.n_cells
-    rng = np.random.default_rng(seed)
-    half = (budget - 2) // 2
-    rank = rng.random((half, n)).argsort(axis=1).argsort(axis=1)
-    some = rank < rng.integers(1, n, half)[:, None]
-    some = np.vstack([np.ones((1, n), bool), some])
-    values = game.values(np.vstack([some, ~some]))
-    even = (values[: len(some)] + values[len(some) :]) / 2
-    first, second = np.triu_indices(n, 1)
-    signs = np.where(some, 1.0, -1.0)
-    design = signs[:, first] * signs[:, second]
-    design = design - design.mean(axis=0)
-    even = even - even.mean()
-    if len(design) > len(first):
-        slopes = np.linalg.solve(design.T @ design + 1e-3 * np.eye(len(first)), design.T @ even)
-    else:
-        slopes = design.T @ np.linalg.solve(design @ design.T + 0.1 * np.eye(len(design)), even)
-    found = np.zeros((n, n))
-    found[first, second] = 4 * slopes
-    return Interactions(found[:p, p:], is_exact=False, method=f"paired regression, {game.calls} coalitions")
 
 
 def sampled_interactions(game: Game, *, seed: int, draws: int | None = None) -> Interactions:
