@@ -19,7 +19,14 @@ from theodolite.errors import UsageError
 from theodolite.grid._batch import SceneBatch
 from theodolite.grid._evaluate import look
 from theodolite.grid._explain.contract import Explainer, Pool
-from theodolite.grid._explain.pid import Decomposition, PidScore, convex_pid, gaussian_pid, with_null
+from theodolite.grid._explain.pid import (
+    Decomposition,
+    PidScore,
+    convex_pids,
+    gaussian_pid,
+    one_by_one,
+    with_null,
+)
 from theodolite.grid._world import BUCKETS, Integers, offsets
 
 Estimator: TypeAlias = Literal["convex", "gaussian", "batch"]
@@ -78,16 +85,16 @@ def score_pid(
     hot = (summaries.question[:, None] == np.unique(summaries.question)[None]).astype(np.float64)
     joined: NDArray[np.float64] = np.asarray(said, np.float64)
     if estimator == "convex":
-        return with_null(convex_pid, (labels, summaries.question), joined, shuffles=shuffles, seed=seed)
+        return with_null(convex_pids, (labels, summaries.question), joined, shuffles=shuffles, seed=seed)
     if estimator == "gaussian":
-        return with_null(gaussian_pid, (summaries.picture, hot[:, 1:]), joined, shuffles=shuffles, seed=seed)
+        estimate = one_by_one(gaussian_pid)
+        return with_null(estimate, (summaries.picture, hot[:, 1:]), joined, shuffles=shuffles, seed=seed)
     if estimator != "batch":
         raise UsageError(f"the estimator is convex, gaussian or batch, not {estimator!r}")
     from theodolite.grid._explain.pid_batch import batch_pid
 
-    return with_null(
-        partial(batch_pid, seed=seed), (summaries.picture, hot), joined, shuffles=min(shuffles, 3), seed=seed
-    )
+    estimate = one_by_one(partial(batch_pid, seed=seed))
+    return with_null(estimate, (summaries.picture, hot), joined, shuffles=min(shuffles, 3), seed=seed)
 
 
 def _summarise(pool: Pool, estimator: Estimator) -> Mapping[str, float]:

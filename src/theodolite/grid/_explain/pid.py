@@ -12,11 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from theodolite.errors import UsageError
+from theodolite.grid._explain.convex import least_information
 from theodolite.grid._explain.game import Floats
 
 _TINY = 1e-300
@@ -40,6 +42,11 @@ class Decomposition:
     def total(self) -> float:
         """I(Y; X1X2) = R + U1 + U2 + S."""
         return self.redundant + self.unique_1 + self.unique_2 + self.synergy
+
+
+EstimateOne: TypeAlias = Callable[[ArrayLike, ArrayLike, ArrayLike], Decomposition]
+EstimateMany: TypeAlias = Callable[[ArrayLike, ArrayLike, Sequence[ArrayLike]], list[Decomposition]]
+"""Decompositions of the same two sources with each of several answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,53 +82,27 @@ def joint_table(x1: ArrayLike, x2: ArrayLike, y: ArrayLike) -> Floats:
     return np.asarray(table / codes[0].size)
 
 
-def decompose_table(
-    joint: Floats, *, n: int = 0, steps: int = 4000, tolerance: float = 1e-9
-) -> Decomposition:
-    """The convex programme, for discrete sources: mirror descent on I_q with Sinkhorn back onto the margins.
-
-    The gradient of I_q by q is log q(y|x1x2)/q(y); q·exp(−η·gradient) is scaled until both margins fit again.
+def decompose_tables(joints: Sequence[Floats], *, n: int = 0) -> list[Decomposition]:
+    """The decomposition of each joint distribution (x1, x2, y), by the convex programme.
 
     >>> xor = np.zeros((2, 2, 2))
     >>> for a in (0, 1):
     ...     for b in (0, 1):
     ...         xor[a, b, a ^ b] = 0.25
-    >>> round(decompose_table(xor).synergy, 3)
+    >>> round(decompose_tables([xor])[0].synergy, 3)
     1.0
     """
-    first, second = joint.sum(axis=1), joint.sum(axis=0)  # (x1, y), (x2, y)
-    margin = joint.sum(axis=(0, 1))
-    is_there = margin > 0
-    q = first[:, None] * second[None] / np.where(is_there, margin, 1.0)
-    i1, i2, ip = _information(first), _information(second), _information(joint)
-    best = _information(q)
-    step = 1.0
-    for _ in range(steps):
-        inside = q.sum(axis=2, keepdims=True)
-        slope = np.where(q > 0, np.log(np.maximum(q, _TINY) / np.maximum(inside, _TINY)), 0.0)
-        moved = _fit(q * np.exp(-step * (slope - slope.min())), first, second)
-        value = _information(moved)
-        if value <= best + 1e-13:
-            gain, q, best = best - value, moved, min(best, value)
-            step = min(step * 1.2, 50.0)
-            if gain < tolerance:
-                break
-        else:
-            step /= 2
-            if step < 1e-6:
-                break
-    least = min(max(best, i1, i2), ip)  # what rounding may have moved past its bounds
-    return Decomposition(i1 + i2 - least, least - i2, least - i1, ip - least, n, "convex")
+    found = []
+    for joint, reached in zip(joints, least_information(joints), strict=True):
+        i1, i2, ip = (_information(part) for part in (joint.sum(axis=1), joint.sum(axis=0), joint))
+        least = min(max(float(reached), i1, i2), ip)  # what rounding may have moved past its bounds
+        found.append(Decomposition(i1 + i2 - least, least - i2, least - i1, ip - least, n, "convex"))
+    return found
 
 
-def _fit(q: Floats, first: Floats, second: Floats, rounds: int = 60) -> Floats:
-    """Scales q until q(x1,y) and q(x2,y) are as given."""
-    for _ in range(rounds):
-        q = q * (first / np.maximum(q.sum(axis=1), _TINY))[:, None]
-        q = q * (second / np.maximum(q.sum(axis=0), _TINY))[None]
-        if np.abs(q.sum(axis=1) - first).max() < 1e-9:
-            break
-    return q
+def convex_pids(x1: ArrayLike, x2: ArrayLike, answers: Sequence[ArrayLike]) -> list[Decomposition]:
+    """PID of the same two discrete sources with each of several answers; all together cost little more than one."""
+    return decompose_tables([joint_table(x1, x2, y) for y in answers], n=np.asarray(x1).size)
 
 
 def convex_pid(x1: ArrayLike, x2: ArrayLike, y: ArrayLike) -> Decomposition:
@@ -131,7 +112,7 @@ def convex_pid(x1: ArrayLike, x2: ArrayLike, y: ArrayLike) -> Decomposition:
     >>> round(found.redundant, 2), round(found.synergy, 2)
     (0.31, 0.5)
     """
-    return decompose_table(joint_table(x1, x2, y), n=np.asarray(y).size)
+    return convex_pids(x1, x2, [y])[0]
 
 
 def gaussian_pid(x1: ArrayLike, x2: ArrayLike, y: ArrayLike, *, steps: int = 2000) -> Decomposition:
@@ -213,19 +194,19 @@ def _least_union(h1: Floats, h2: Floats, steps: int) -> float:
     return value
 
 
+def one_by_one(estimate: EstimateOne) -> EstimateMany:
+    """An estimator of one answer as one of several."""
+    return lambda x1, x2, answers: [estimate(x1, x2, y) for y in answers]
+
+
 def with_null(
-    estimate: Callable[[NDArray[np.generic], NDArray[np.generic], NDArray[np.generic]], Decomposition],
-    sources: Sequence[ArrayLike],
-    y: ArrayLike,
-    *,
-    shuffles: int = 99,
-    seed: int = 0,
+    estimate: EstimateMany, sources: Sequence[ArrayLike], y: ArrayLike, *, shuffles: int = 99, seed: int = 0
 ) -> PidScore:
     """A decomposition with its null: the same estimator on shuffled answers."""
     x1, x2 = (np.asarray(source) for source in sources)
     answers = np.asarray(y)
-    found = estimate(x1, x2, answers)
     rng = np.random.default_rng(seed)
-    null = tuple(estimate(x1, x2, answers[rng.permutation(len(answers))]).synergy for _ in range(shuffles))
-    above = sum(value >= found.synergy - 1e-12 for value in null)
-    return PidScore(found, null, (above + 1) / (shuffles + 1))
+    shuffled = [answers[rng.permutation(len(answers))] for _ in range(shuffles)]
+    found, *null = estimate(x1, x2, [answers, *shuffled])
+    above = sum(each.synergy >= found.synergy - 1e-12 for each in null)
+    return PidScore(found, tuple(each.synergy for each in null), (above + 1) / (shuffles + 1))

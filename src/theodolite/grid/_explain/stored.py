@@ -208,7 +208,7 @@ def score_scene(
     pixel = None
     if pixels is not None:
         fine = truth.reshape(-1, columns).repeat(cell_px, axis=0).repeat(cell_px, axis=1)
-        pixel = score_map(np.asarray(pixels, np.float64), fine)
+        pixel = score_map(pixels, fine)
     return MapRow(**known, status="scored", truth=score_map(size, truth), pixel=pixel, mass=mass, area=area)
 
 
