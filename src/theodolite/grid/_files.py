@@ -38,7 +38,12 @@ _BLOCK = 64
 
 
 def write_dataset(
-    data: Dataset, folder: str | Path, *, pictures: bool = True, progress: Callable[[int], None] | None = None
+    data: Dataset,
+    folder: str | Path,
+    *,
+    pictures: bool = True,
+    table: bool = True,
+    progress: Callable[[int], None] | None = None,
 ) -> Path:
     """Writes a data set into a folder that is empty or new.
 
@@ -46,6 +51,7 @@ def write_dataset(
         data: The scenes.
         folder: Where to write.
         pictures: Whether to draw them; without, the files name no pictures.
+        table: Whether to write the Parquet table beside the lines; nothing here reads it.
         progress: Called with the number of scenes done so far.
 
     Returns:
@@ -71,7 +77,8 @@ def write_dataset(
             for record in records:
                 left_out = set() if pictures else {"file_name"}
                 file.write(json.dumps(record.model_dump(exclude=left_out), ensure_ascii=False) + "\n")
-        _write_table(records, encoded, folder / TABLE)
+        if table:
+            _write_table(records, encoded, folder / TABLE)
         (folder / GROUNDING).write_text(json.dumps(grounding(data, records)), encoding="utf-8")
         description = description_of(data.plan, f"theodolite {__version__}")
         (folder / DESCRIPTION).write_text(description.model_dump_json(indent=2) + "\n", encoding="utf-8")

@@ -6,7 +6,7 @@ import numpy as np
 
 from theodolite.errors import UsageError
 from theodolite.grid._explain.contract import Case, Explainer, Explanation
-from theodolite.grid._explain.game import Floats
+from theodolite.grid._explain.game import Floats, Game
 from theodolite.grid._explain.indices import (
     Index,
     Interactions,
@@ -94,11 +94,29 @@ def multishap_reference(case: Case) -> Explanation:
     return _from_interactions(case, found, mixed.mean(axis=1), mixed.mean(axis=0))
 
 
+def _least_of_side(side: Game) -> int:
+    """All coalitions if they are few; otherwise one for each player, the whole and nothing."""
+    return int(min(2**side.n, side.n + 2))
+
+
+def _sides(game: Game) -> tuple[Game, Game]:
+    """Cells with all words shown, words with all cells shown: each with its least, and half of the rest of the budget."""
+    sides = game.of_cells(), game.of_words()
+    if game.budget is None:
+        return sides
+    least = [_least_of_side(side) for side in sides]
+    rest = max(0, game.budget - sum(least))
+    more = min(rest - rest // 2, 2 ** sides[1].n - least[1])  # no more than all coalitions of the words
+    return game.of_cells(least[0] + rest - more), game.of_words(least[1] + more)
+
+
+def _least_of_sides(case: Case) -> int:
+    return _least_of_side(case.game.of_cells()) + _least_of_side(case.game.of_words())
+
+
 def _both_sides(case: Case, index: Index) -> Explanation:
-    """Cells with all words shown, words with all cells shown; half of the budget each."""
-    game = case.game
-    half = None if game.budget is None else game.budget // 2
-    sides = {"cells": game.of_cells(half), "words": game.of_words(half)}
+    """Cells with all words shown, words with all cells shown."""
+    sides = dict(zip(("cells", "words"), _sides(case.game), strict=True))
     found = {name: share_out(side, index, seed=case.seed) for name, side in sides.items()}
     return case.explanation(
         np.concatenate([found["cells"].values, found["words"].values]),
@@ -120,16 +138,12 @@ def pixel_token_banzhaf(case: Case) -> Explanation:
 
 def pixel_token_reference(case: Case) -> Explanation:
     """The public code: all leave-one-out sets and some random ones, mean with minus mean without, shifted and scaled to sum 1."""
-    game = case.game
     rng = np.random.default_rng(case.seed)
-    half = None if game.budget is None else game.budget // 2
     parts, calls = [], 0
-    for side in (game.of_cells(half), game.of_words(half)):
+    for side in _sides(case.game):
         n = side.n
-        if side.left < n + 1:
-            raise UsageError(
-                f"{n} players need a budget of at least {2 * n + 2} model calls, got {game.budget}"
-            )
+        if side.left < min(n + 1, 2**n):
+            raise UsageError(f"{n} players need a budget of at least {n + 1} model calls, got {side.left}")
         further = min(side.left - n, 2 ** min(n, 10), 512)
         codes = rng.random((further, n)) < 0.5
         coalitions = np.unique(np.concatenate([~np.eye(n, dtype=bool), codes]), axis=0)
@@ -153,12 +167,25 @@ def removal(case: Case) -> Explanation:
     return case.explanation(values[0] - values[1:], calls=case.game.calls, method="one at a time")
 
 
+def _least_of_players(case: Case) -> int:
+    return _least_of_side(case.game)
+
+
+def _one_draw_a_pair(case: Case) -> int:
+    return 4 * case.game.n_cells * case.game.n_words
+
+
+def _one_at_a_time(case: Case) -> int:
+    return case.game.n + 1
+
+
 MULTISHAP = Explainer(
     "multishap",
     "Shapley interactions of cells with words; a cell's relevance is the sum of their sizes",
     multishap,
     paper=_MULTISHAP,
     samples=True,
+    least=_least_of_players,
 )
 MULTISHAP_MEAN = Explainer(
     "multishap-mean",
@@ -169,6 +196,7 @@ MULTISHAP_MEAN = Explainer(
     caveat="positive and negative interactions cancel",
     samples=True,
     family="multishap",
+    least=_least_of_players,
 )
 MULTISHAP_REFERENCE = Explainer(
     "multishap-reference",
@@ -178,6 +206,7 @@ MULTISHAP_REFERENCE = Explainer(
     reading="paper",
     caveat="cell k and word k share a number, so drawing one draws both: coalitions have the wrong size and are not independent",
     samples=True,
+    least=_one_draw_a_pair,
 )
 PIXEL_TOKEN_SHAPLEY = Explainer(
     "pixelshap-shapley",
@@ -185,6 +214,7 @@ PIXEL_TOKEN_SHAPLEY = Explainer(
     pixel_token_shapley,
     paper=_PIXELSHAP,
     samples=True,
+    least=_least_of_sides,
 )
 PIXEL_TOKEN_BANZHAF = Explainer(
     "pixelshap-banzhaf",
@@ -192,6 +222,7 @@ PIXEL_TOKEN_BANZHAF = Explainer(
     pixel_token_banzhaf,
     paper=_PIXELSHAP,
     samples=True,
+    least=_least_of_sides,
 )
 PIXEL_TOKEN_REFERENCE = Explainer(
     "pixelshap-reference",
@@ -201,6 +232,7 @@ PIXEL_TOKEN_REFERENCE = Explainer(
     reading="paper",
     caveat="the least important player always gets 0 and signs are lost",
     samples=True,
+    least=_least_of_sides,
 )
 REMOVAL = Explainer(
     "removal",
@@ -208,4 +240,6 @@ REMOVAL = Explainer(
     removal,
     reading="baseline",
     caveat="says nothing where two objects can stand in for each other, as in existence answered yes",
+    least=_one_at_a_time,
+    family="removal",
 )

@@ -60,12 +60,16 @@ class Pool:
 
     def logits(self, pictures: Integers, questions: Integers) -> Floats:
         """Logits for every picture with every question, (pictures, questions, answers)."""
-        wanted = [(int(i), int(j)) for i in pictures for j in questions]
-        missing = [pair for pair in dict.fromkeys(wanted) if pair not in self._known]
-        if missing:
-            found = self._ask(*(np.array(side) for side in zip(*missing, strict=True)))
-            self._known.update(zip(missing, found, strict=True))
-        return np.stack([self._known[pair] for pair in wanted]).reshape(len(pictures), len(questions), -1)
+        if missing := self.missing(pictures, questions):
+            self.learn(missing, self.whole(*(np.array(side) for side in zip(*missing, strict=True))))
+        found = [self._known[int(i), int(j)] for i in pictures for j in questions]
+        return np.stack(found).reshape(len(pictures), len(questions), -1)
+
+    def whole(self, pictures: Integers, questions: Integers) -> Floats:
+        """Logits (m, answers) of whole inputs; not kept."""
+        m = len(pictures)
+        shown = [np.ones((m, size), bool) for size in (self.batch.cells.shape[1], self.batch.words.shape[1])]
+        return self.masked(pictures, questions, *shown)
 
     def masked(self, pictures: Integers, questions: Integers, cell_mask: Flags, word_mask: Flags) -> Floats:
         """Logits (m, answers) of inputs with parts hidden; not kept."""
@@ -80,14 +84,33 @@ class Pool:
         )
         return self.reader.logits(shown)
 
-    def _ask(self, pictures: Integers, questions: Integers) -> Floats:
-        m = len(pictures)
-        return self.masked(
-            pictures,
-            questions,
-            np.ones((m, self.batch.cells.shape[1]), bool),
-            np.ones((m, self.batch.words.shape[1]), bool),
-        )
+    def seen_by(self, reader: Reader) -> Pool:
+        """The same pool and all that it knows, asked through another reader of the same model."""
+        seen = Pool(reader, self.batch, self.rows, self.convention)
+        seen._known, seen.found = self._known, self.found  # one and the same memory
+        return seen
+
+    def missing(self, pictures: Integers, questions: Integers) -> list[tuple[int, int]]:
+        """Pairs that were never asked for."""
+        wanted = dict.fromkeys((int(i), int(j)) for i in pictures for j in questions)
+        return [pair for pair in wanted if pair not in self._known]
+
+    def learn(self, pairs: list[tuple[int, int]], logits: Floats) -> None:
+        """Takes in what was found for some pairs."""
+        self._known.update(zip(pairs, logits, strict=True))
+
+
+def fill_matrices(reader: Reader, pools: Iterable[Pool]) -> None:
+    """Asks for all that the cross matrices of some pools still miss, in one batch."""
+    missing = [(pool, pool.missing(pool.rows, pool.rows)) for pool in {id(p): p for p in pools}.values()]
+    pairs = [pair for _, some in missing for pair in some]
+    if not pairs:
+        return
+    first = missing[0][0]
+    found = first.seen_by(reader).whole(*(np.array(side) for side in zip(*pairs, strict=True)))
+    for pool, some in missing:
+        pool.learn(some, found[: len(some)])
+        found = found[len(some) :]
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +230,10 @@ class Explanation:
 ExplainFunction: TypeAlias = Callable[[Case], Explanation]
 
 
+def _nothing(_: Case) -> int:
+    return 0
+
+
 @dataclass(frozen=True, slots=True)
 class Explainer:
     """One way to explain, and what it says of itself."""
@@ -225,6 +252,8 @@ class Explainer:
     """Whether it spends whatever budget it is given; others cost what they cost."""
     family: str = ""
     """Explainers of one family read the same model calls, so they share one budget; its own name unless given."""
+    least: Callable[[Case], int] = _nothing
+    """The fewest model calls that give a map of a case; all that it costs, for one that does not sample."""
     needs_gradients: bool = False
     needs_truth: bool = False
     """An oracle: it reads the right explanation. Never to be compared as if it had found it."""

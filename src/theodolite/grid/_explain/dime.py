@@ -28,6 +28,8 @@ _PAPER = "Lyu et al. 2022, DIME"
 KERNEL_WIDTH = 0.25
 MOST_REFERENCES = 32
 _MASKS_PER_FEATURE = 4
+_FEWEST_CALLS = 16
+"""Four masks a side, two references."""
 
 
 def lime(masks: Flags, targets: Floats, *, kernel_width: float = KERNEL_WIDTH, ridge: float = 1.0) -> Floats:
@@ -171,6 +173,10 @@ def dime_mdetr(case: Case) -> Explanation:
     return _explain(case, "same question")
 
 
+def _least(_: Case) -> int:
+    return _FEWEST_CALLS
+
+
 DIME = Explainer(
     "dime",
     "LIME on what only picture and question together do",
@@ -178,6 +184,7 @@ DIME = Explainer(
     paper=_PAPER,
     samples=True,
     family="dime",
+    least=_least,
 )
 DIME_UNIMODAL = Explainer(
     "dime-unimodal",
@@ -187,6 +194,7 @@ DIME_UNIMODAL = Explainer(
     reading="baseline",
     samples=True,
     family="dime",
+    least=_least,
 )
 DIME_MULTIVIZ = Explainer(
     "dime-multiviz",
@@ -197,6 +205,7 @@ DIME_MULTIVIZ = Explainer(
     caveat="it returns f where DIME means f − UC, so it cannot gain anything over the whole model",
     samples=True,
     family="dime",
+    least=_least,
 )
 DIME_MDETR = Explainer(
     "dime-mdetr",
@@ -207,4 +216,5 @@ DIME_MDETR = Explainer(
     caveat="UC′ is then f plus a constant, so that the interaction's map vanishes identically",
     samples=True,
     family="dime",
+    least=_least,
 )

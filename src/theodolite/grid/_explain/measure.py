@@ -17,13 +17,15 @@ from theodolite.grid._explain.contract import (
     Case,
     Convention,
     Explainer,
-    Explanation,
     Pool,
+    fill_matrices,
     find_explainers,
     make_case,
 )
 from theodolite.grid._explain.game import PlayerSet
 from theodolite.grid._explain.readers import Reader, open_reader
+from theodolite.grid._explain.spending import Share, share_budget
+from theodolite.grid._explain.together import run_together
 from theodolite.grid._files import StoredDataset, read_dataset
 from theodolite.grid._parsing import read_questions
 from theodolite.grid._render import render
@@ -157,10 +159,10 @@ class ExplainMeasurer:
     """Scenes become records with a map from every local explainer; buckets become records with their cross matrix."""
 
     reuse: Reuse = "never"
-    batch_size = 1
 
     def __init__(self, reader: Reader, plan: ExplainPlan) -> None:
         self.reader, self.plan = reader, plan
+        self.batch_size = _scenes_at_once(reader)
         self.explainers = find_explainers(plan.explainers)
         self.identity = f"{reader.identity}|grid explain|{'+'.join(each.name for each in self.explainers)}"
         if not Path(plan.data).is_dir():
@@ -176,11 +178,25 @@ class ExplainMeasurer:
         return self._data
 
     def measure(self, items: Sequence[Item]) -> list[Record]:
-        """One record for each item."""
-        return [self._scene(item) if item.meta["kind"] == "scene" else self._cross(item) for item in items]
+        """One record for each item; scenes run side by side, so that a paired network answers them in large batches."""
+        rows = [cast("int", item.meta["row"]) for item in items]
+        pools = [self._pool(row) for row in rows]
+        if any(each.scope == "global" for each in self.explainers):
+            fill_matrices(self.reader, pools)
+        jobs = [
+            partial(self._scene if item.meta["kind"] == "scene" else self._cross, item, pool)
+            for item, pool in zip(items, pools, strict=True)
+        ]
+        return run_together(self.reader, jobs)
 
     def close(self) -> None:
         """Holds nothing but memory."""
+
+    def _matrix_calls(self, row: int, pool: Pool) -> int:
+        """A scene's part of the cross matrix: its row; and its column, where it is not among the pool."""
+        if not any(each.scope == "global" or each.family == "dime" for each in self.explainers):
+            return 0
+        return len(pool.rows) * (1 if row in pool.rows else 2)
 
     def _pool(self, row: int) -> Pool:
         key = int(self.data.batch.bucket[row]), str(self.data.density[row])
@@ -189,8 +205,7 @@ class ExplainMeasurer:
             self._pools[key] = Pool(self.reader, self.data.batch, rows, self.plan.convention)
         return self._pools[key]
 
-    def _cross(self, item: Item) -> Record:
-        pool = self._pool(cast("int", item.meta["row"]))
+    def _cross(self, item: Item, pool: Pool, _: Reader) -> Record:
         logits = pool.logits(pool.rows, pool.rows)
         values: dict[str, Json] = {"rows": pool.rows.tolist(), "calls": len(pool.rows) ** 2}
         return Record(
@@ -201,38 +216,45 @@ class ExplainMeasurer:
             {"logits": logits.astype(np.float32)},
         )
 
-    def _scene(self, item: Item) -> Record:
+    def _scene(self, item: Item, pool: Pool, reader: Reader) -> Record:
         row = cast("int", item.meta["row"])
-        pool = self._pool(row)
         case = make_case(
-            self.reader,
+            reader,
             self.data.batch,
             row,
             convention=self.plan.convention,
-            pool=pool,
+            pool=pool.seen_by(reader),
             seed=self.plan.seed + row,
         )
-        values: dict[str, Json] = {"said": case.said, "answer": case.answer}
         arrays: dict[str, NDArray[Any]] = {}
         local = [each for each in self.explainers if each.explain is not None]
-        share = share_of_budget(local, case, self.plan.budget)
+        taken = 1 + self._matrix_calls(row, pool)
+        shares = share_budget(local, case, self.plan.budget, taken=taken)
         told: dict[str, Json] = {}
+        spent: dict[str, int] = {}
         for explainer in local:
-            told[explainer.name] = self._explain(
-                explainer, case.with_budget(share if explainer.samples else None), arrays
-            )
-        values["explainers"] = told
-        values["share"] = share
+            told[explainer.name], calls = self._explain(explainer, case, shares[explainer.family], arrays)
+            spent[explainer.family] = max(spent.get(explainer.family, 0), calls)
+        values: dict[str, Json] = {
+            "said": case.said,
+            "answer": case.answer,
+            "explainers": told,
+            "calls": taken + sum(spent.values()),
+        }
         text = self.data.batch.world.answers[case.said]
         return Record(item.id, Response("answered", text=text, finish="measured"), None, values, arrays)
 
-    def _explain(self, explainer: Explainer, case: Case, arrays: dict[str, NDArray[Any]]) -> dict[str, Json]:
-        """One explainer's figures; its maps go into `arrays`. What cannot be had is said, not left out."""
+    def _explain(
+        self, explainer: Explainer, case: Case, share: Share, arrays: dict[str, NDArray[Any]]
+    ) -> tuple[dict[str, Json], int]:
+        """One explainer's figures and its calls; its maps go into `arrays`. What cannot be had is said, not left out."""
         assert explainer.explain is not None  # noqa: S101 - only local ones come here
+        if share.calls is None:
+            return {"status": "not measured", "reason": share.reason}, 0
         try:
-            found: Explanation = explainer.explain(case)
+            found = explainer.explain(case.with_budget(share.calls if explainer.samples else None))
         except (UsageError, UnsupportedError) as error:
-            return {"status": "not measured", "reason": str(error)}
+            return {"status": "not measured", "reason": str(error)}, 0
         arrays[f"cells@{explainer.name}"] = found.cells.astype(np.float32)
         if found.words is not None:
             arrays[f"words@{explainer.name}"] = found.words.astype(np.float32)
@@ -240,23 +262,17 @@ class ExplainMeasurer:
             peak = float(np.abs(found.pixels).max())
             scaled = found.pixels / peak if peak > 0 else found.pixels
             arrays[f"pixels@{explainer.name}"] = scaled.astype(np.float16)
-        return {
+        about: dict[str, Json] = {
             "status": "measured",
             "calls": found.calls,
             "is_exact": found.is_exact,
             "method": found.method,
             "scalars": dict(found.scalars),
         }
+        return about, found.calls
 
 
-def share_of_budget(explainers: Sequence[Explainer], case: Case, budget: int) -> int:
-    """What each family that samples may spend: an even share of what the others, at their fixed cost, leave.
-
-    Fixed costs are known beforehand: one call for the answer, n + 1 for removal, at most 4n + 24 for removal among look-alikes.
-    """
-    n = case.game.n
-    fixed = {"removal": n + 1, "alike-removal": 4 * n + 24}
-    names = {each.name for each in explainers}
-    spent = 1 + max((cost for name, cost in fixed.items() if name in names), default=0)
-    families = {each.family for each in explainers if each.samples}
-    return max(0, budget - spent) // len(families) if families else 0
+def _scenes_at_once(reader: Reader) -> int:
+    """As many scenes as fill the device that a paired network runs on; other readers take them one by one."""
+    device = getattr(reader, "device", "")
+    return {"": 1, "cpu": 8}.get(device, 128)

@@ -1,117 +1,70 @@
-r"""MultiViz's second-order gradients: how the words' relevance changes with each pixel.
-
-With z the explained output, e_w the embedding of word w and x the pixels,
-
-    r_w = Σ_d e_{w,d} ∂z/∂e_{w,d},    a = Σ_w |r_w|,    G = ∂a/∂x,    heat = Σ_channels |G|,
-
-and for the mixed form H_{c,w} = Σ_{px∈c} |∂r_w/∂x_px|. Both need a network that can be differentiated twice.
-"""
+r"""MultiViz's second-order gradients: how the words' relevance changes with each pixel; the formulas stand in `slopes`."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
 from theodolite.errors import UnsupportedError
 from theodolite.grid._explain.contract import Case, Explainer, Explanation
-from theodolite.grid._render import render
-from theodolite.grid._words import PAD
-from theodolite.grid._world import BUCKETS
-
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from theodolite.grid._explain.readers import NetworkReader
+from theodolite.grid._explain.slopes import Slope, SlopeForm, SlopeRequest
 
 _PAPER = "Liang et al. 2023, MultiViz"
 
 
-def _network_of(case: Case) -> NetworkReader:
-    from theodolite.grid._explain.readers import NetworkReader
+@runtime_checkable
+class Differentiable(Protocol):
+    """A reader of a network that can be differentiated twice."""
 
-    if not isinstance(case.reader, NetworkReader):
+    def slopes(self, requests: Sequence[SlopeRequest]) -> list[Slope]:
+        """One slope for each request."""
+        ...
+
+
+def _request(case: Case, form: SlopeForm) -> SlopeRequest:
+    return SlopeRequest(case.batch, case.row, case.answer, case.convention.explained, form)
+
+
+def second_order(case: Case, form: SlopeForm) -> Explanation:
+    """Gradients of the words' relevance by pixel; the case's reader must be a paired network."""
+    if not isinstance(case.reader, Differentiable):
         name = case.reader.name if case.reader is not None else "this game"
         raise UnsupportedError(
             f"second-order gradients need a paired network such as grid:pure; {name} has none"
         )
-    return case.reader
-
-
-def _output(case: Case, logits: Tensor, *, is_sum: bool) -> Tensor:
-    """The explained output of one row of logits, differentiable."""
-    import torch
-
-    world = case.batch.world
-    if is_sum:
-        return logits.sum()
-    if case.convention.explained == "answer":
-        return logits[case.answer]
-    if case.convention.explained == "log-odds":
-        others = torch.cat([logits[: case.answer], logits[case.answer + 1 :]])
-        return logits[case.answer] - torch.logsumexp(others, 0)
-    if not BUCKETS[int(case.batch.bucket[case.row])].is_count:
-        return logits[world.yes] - logits[world.yes + 1]
-    counts = torch.arange(world.max_count + 1, dtype=logits.dtype, device=logits.device)
-    return (torch.softmax(logits[: world.max_count + 1], 0) * counts).sum()
-
-
-def second_order(case: Case, *, is_sum: bool = False, is_mixed: bool = False) -> Explanation:
-    """Gradients of the words' relevance by pixel.
-
-    Args:
-        case: The case; its reader must be a paired network.
-        is_sum: Differentiate the sum of all logits, as the public code does, instead of the explained output.
-        is_mixed: Sum |∂r_w/∂x| over words instead of differentiating Σ|r_w|: words cannot cancel.
-    """
-    import torch
-    from torch.nn.attention import SDPBackend, sdpa_kernel
-
-    reader, batch, row = _network_of(case), case.batch, case.row
-    network, world = reader.network, batch.world
-    picture = torch.as_tensor(render(world, batch.cells[row][None]), device=reader.device)
-    pixels = picture.permute(0, 3, 1, 2).float().requires_grad_(True)  # noqa: FBT003 - torch's own signature
-    words = torch.as_tensor(batch.words[row][None], device=reader.device).long()
-    is_word = (words[0] != PAD).nonzero()[:, 0]
-    with sdpa_kernel(SDPBackend.MATH):  # the only kernel with a second derivative
-        embedded = network.embed(words).detach().requires_grad_(True)  # noqa: FBT003 - torch's own signature
-        z = _output(case, network(network.tiles(pixels), embedded).answer[0], is_sum=is_sum)
-        (slope,) = torch.autograd.grad(z, embedded, create_graph=True)
-        relevance = (embedded * slope).sum(-1)[0]
-        wanted = relevance[is_word] if is_mixed else relevance[is_word].abs().sum()[None]
-        heat = torch.zeros(pixels.shape[-2:], device=reader.device)
-        for place, each in enumerate(wanted):
-            (found,) = torch.autograd.grad(each, pixels, retain_graph=place + 1 < len(wanted))
-            heat = heat + found.abs().sum(1)[0]
-    heat_map = heat.cpu().numpy().astype(np.float32)
+    request, world = _request(case, form), case.batch.world
+    (found,) = case.reader.slopes([request])
     px = world.cell_px
-    cells = (
-        heat_map.astype(np.float64).reshape(world.rows, px, world.columns, px).sum(axis=(1, 3)).reshape(-1)
-    )
-    passes = len(wanted)
+    cells = found.heat.astype(np.float64).reshape(world.rows, px, world.columns, px).sum(axis=(1, 3))
     return Explanation(
-        cells,
-        relevance.detach().cpu().numpy().astype(np.float64),
-        heat_map,
+        cells.reshape(-1),
+        found.relevance,
+        found.heat,
         is_exact=True,
-        calls=1 + 2 * passes,
-        method=f"one forward, {passes + 1} backward passes; a call is a pass",
+        calls=request.passes,
+        method=f"one forward, {request.passes - 1} backward passes; a call is a pass",
     )
+
+
+def _passes(form: SlopeForm) -> Callable[[Case], int]:
+    return lambda case: _request(case, form).passes
 
 
 def multiviz(case: Case) -> Explanation:
     """With the explained output."""
-    return second_order(case)
+    return second_order(case, "explained")
 
 
 def multiviz_sum(case: Case) -> Explanation:
     """With the sum of all logits."""
-    return second_order(case, is_sum=True)
+    return second_order(case, "sum of logits")
 
 
 def multiviz_mixed(case: Case) -> Explanation:
     """Word by word."""
-    return second_order(case, is_mixed=True)
+    return second_order(case, "mixed")
 
 
 MULTIVIZ = Explainer(
@@ -120,6 +73,7 @@ MULTIVIZ = Explainer(
     multiviz,
     paper=_PAPER,
     needs_gradients=True,
+    least=_passes("explained"),
 )
 MULTIVIZ_SUM = Explainer(
     "multiviz-sum",
@@ -129,6 +83,7 @@ MULTIVIZ_SUM = Explainer(
     reading="paper",
     caveat="cross-entropy leaves the sum of logits free, so it says nothing of the answer",
     needs_gradients=True,
+    least=_passes("sum of logits"),
 )
 MULTIVIZ_MIXED = Explainer(
     "multiviz-mixed",
@@ -136,4 +91,5 @@ MULTIVIZ_MIXED = Explainer(
     multiviz_mixed,
     paper=_PAPER,
     needs_gradients=True,
+    least=_passes("mixed"),
 )

@@ -36,8 +36,7 @@ def alike_removal(case: Case) -> Explanation:
     game = case.game
     p, n = game.n_cells, game.n
     groups = _groups(case)
-    needed = 1 + n + len(groups) + sum(int(group.sum()) for group in groups)
-    if game.left < needed:
+    if game.left < (needed := _removals(case)):
         raise UsageError(f"removal among look-alikes needs {needed} model calls here, got {game.left}")
     whole = np.ones(n, bool)
     singles = game.values(np.vstack([whole, ~np.eye(n, dtype=bool)]))
@@ -53,6 +52,11 @@ def alike_removal(case: Case) -> Explanation:
         calls=game.calls,
         method=f"{p} objects one at a time and within {len(groups)} groups of look-alikes",
     )
+
+
+def _removals(case: Case) -> int:
+    groups = _groups(case)
+    return 1 + case.game.n + len(groups) + sum(int(group.sum()) for group in groups)
 
 
 def _groups(case: Case) -> list[Flags]:
@@ -116,10 +120,19 @@ def _enumerated(game: Game) -> tuple[Floats, dict[str, float], str]:
     return masses, scalars, f"all {parts.size} coalitions"
 
 
+def _per_draw(game: Game) -> int:
+    """Two pictures with a question, each word flipped in turn; two questions with a picture, each cell flipped in turn."""
+    return 2 * (1 + game.n_words) + 2 * (1 + game.n_cells)
+
+
+def _one_draw(case: Case) -> int:
+    return int(min(2**case.game.n, _per_draw(case.game)))
+
+
 def _sampled(game: Game, seed: int) -> tuple[Floats, int]:
     """C of each player from draws (t, x, x′): ½ p(1−p) mean of (Δ_w(x, t) − Δ_w(x′, t))²; cells likewise from (x, t, t′)."""
     p, t = game.n_cells, game.n_words
-    per_draw = 2 * (1 + t) + 2 * (1 + p)
+    per_draw = _per_draw(game)
     draws = game.left // per_draw
     if draws < 1:
         raise UsageError(f"interacting words need {per_draw} model calls a draw here, got {game.left}")
@@ -144,10 +157,13 @@ ALIKE_REMOVAL = Explainer(
     "alike-removal",
     "what one object does among the rest, and alone among those that look like it; words hidden one at a time",
     alike_removal,
+    family="removal",
+    least=_removals,
 )
 INTERACTING_WORDS = Explainer(
     "interacting-words",
     "how much of each word's and each cell's effect needs the other side, and how many words that is",
     interacting_words,
     samples=True,
+    least=_one_draw,
 )

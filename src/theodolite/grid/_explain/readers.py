@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast
 
@@ -20,6 +20,7 @@ from theodolite.models import ChoosingModel, open_model, require
 from theodolite.types import Choice, Picture, Request
 
 if TYPE_CHECKING:
+    from theodolite.grid._explain.slopes import Slope, SlopeRequest
     from theodolite.grid._paired.network import PairedNetwork
 
 Fill: TypeAlias = Literal["white", "grey", "black"]
@@ -132,6 +133,12 @@ class NetworkReader:
         cells = np.where(shown.cell_mask, batch.cells[shown.pictures], TILES[shown.fill]).astype(np.uint8)
         side = (batch.world.rows, batch.world.columns)
         return self._reader.logits(cells, shown.words(), side=side).astype(np.float64)
+
+    def slopes(self, requests: Sequence[SlopeRequest]) -> list[Slope]:
+        """Second-order gradients of the network."""
+        from theodolite.grid._explain.slopes import find_slopes
+
+        return find_slopes(self.network, requests, device=self.device)
 
 
 class CoreReader:

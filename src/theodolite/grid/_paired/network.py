@@ -104,9 +104,10 @@ class Layer(nn.Module):
             nn.Linear(width, growth * width), nn.GELU(), nn.Linear(growth * width, width)
         )
 
-    def forward(self, x: Tensor, memory: Tensor | None = None) -> Tensor:
+    def forward(self, x: Tensor, memory: Tensor | None = None, *, first: int = 0) -> Tensor:
+        """One layer; with ``first`` only the tokens from there on come out, each the same as if all did."""
         normal = self.before_self(x)
-        x = x + self.self_attention(normal, normal)
+        x = x[:, first:] + self.self_attention(normal[:, first:], normal)
         if self.cross_attention is not None and self.before_cross is not None and memory is not None:
             x = x + self.cross_attention(self.before_cross(x), memory)
         out: Tensor = x + self.mlp(self.before_mlp(x))
@@ -160,6 +161,23 @@ class PairedNetwork(nn.Module):
 
     def forward(self, features: Tensor, embedded: Tensor) -> Reading:
         """Reads cells' features ``(n, rows, columns, width)`` with a question's embeddings ``(n, longest, width)``."""
+        memory = self._memory(features, embedded)
+        asked = self.queries.expand(len(memory), -1, -1)
+        for layer in self.decoder:
+            asked = layer(asked, memory)
+        return self._read(memory, self.after_decoder(asked))
+
+    def answers(self, features: Tensor, embedded: Tensor) -> Tensor:
+        """``forward(…).answer`` without what only boxes and words need: the last decoder layer reads the answer's query alone."""
+        memory = self._memory(features, embedded)
+        asked = self.queries.expand(len(memory), -1, -1)
+        for place, layer in enumerate(self.decoder):
+            asked = layer(asked, memory, first=asked.shape[1] - 1 if place + 1 == len(self.decoder) else 0)
+        roles = self.role_head(memory[:, self.size.longest :]).float()
+        return self._answer(self.after_decoder(asked)[:, -1], torch.sigmoid(roles[..., 2:]).sum(1))
+
+    def _memory(self, features: Tensor, embedded: Tensor) -> Tensor:
+        """Words and cells after the joint encoder, ``(n, longest + cells, width)``."""
         rows, columns = features.shape[1:3]
         seen = (features + self.row[:rows] + self.column[:, :columns]).flatten(1, 2)
         told = embedded + self.place
@@ -168,11 +186,13 @@ class PairedNetwork(nn.Module):
         both = torch.cat([told, seen], dim=1)
         for layer in self.joint:
             both = layer(both)
-        memory = self.after_joint(both)
-        asked = self.queries.expand(len(memory), -1, -1)
-        for layer in self.decoder:
-            asked = layer(asked, memory)
-        return self._read(memory, self.after_decoder(asked))
+        memory: Tensor = self.after_joint(both)
+        return memory
+
+    def _answer(self, asked: Tensor, counts: Tensor) -> Tensor:
+        known = torch.cat([asked, self._count_features(counts).to(asked.dtype)], -1)
+        logits: Tensor = self.answer_head(known).float()
+        return logits
 
     def _read(self, memory: Tensor, asked: Tensor) -> Reading:
         longest = self.size.longest
@@ -180,9 +200,7 @@ class PairedNetwork(nn.Module):
         roles = self.role_head(memory[:, longest:]).float()
         counts = torch.sigmoid(roles[..., 2:]).sum(1)
         return Reading(
-            answer=self.answer_head(
-                torch.cat([answer, self._count_features(counts).to(answer.dtype)], -1)
-            ).float(),
+            answer=self._answer(answer, counts),
             roles=roles,
             boxes=torch.sigmoid(self.box_head(objects).float()),
             tokens=self.token_head(objects).float(),

@@ -68,7 +68,7 @@ class PairedReader:
             return self._answer(self.network.tiles(to_pixels(pictures, self.device)), words)
 
     def _answer(self, features: Tensor, words: NDArray[np.uint8]) -> NDArray[np.float32]:
-        with torch.no_grad():
+        with torch.inference_mode():
             embedded = self.network.embed(torch.as_tensor(words, device=self.device).long())
-            logits: NDArray[np.float32] = self.network(features, embedded).answer.cpu().numpy()
+            logits: NDArray[np.float32] = self.network.answers(features, embedded).cpu().numpy()
         return logits
