@@ -14,6 +14,7 @@ from theodolite.cli import (
     _ask,
     _compass,
     _data,
+    _diagnose,
     _explainers,
     _grid,
     _methods,
@@ -38,6 +39,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit status: 0 done, 1 done but some items failed, 2 something was wrong, 130 interrupted (go on with the same command).",
 )
+app.command("diagnose")(_diagnose.diagnose_command)
 app.add_typer(_ask.app, name="ask")
 app.add_typer(_compass.app, name="compass")
 app.add_typer(_data.app, name="data")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from theodolite.diagnose._making import write_stories
 from theodolite.diagnose._study import OWN_SPLIT, SPLITS, Part, Parts, Study
 from theodolite.diagnose.record import InstrumentName
 from theodolite.errors import StorageError, UsageError
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from theodolite.scene import SceneData, Settings
 
 _SCENE_SETTINGS = ("base", "blind", "predicted graph")
-_MAX_TOKENS = 512
+_MAX_TOKENS = 320
 """Of a trace: four frames in a few short sentences each."""
 
 
@@ -90,9 +90,43 @@ def _grid(study: Study, gives: Need) -> Iterator[Part]:
         )
 
     yield part("grid", folders)
+    if study.size.explained and can(gives, "choices"):
+        yield _explained(study, gives)
     own = (study.own or {}).get("grid")
     if own is not None:
         yield part("grid-own", {OWN_SPLIT: own})
+
+
+def _explained(study: Study, gives: Need) -> Part:
+    """Some scenes of the aligned split with every explainer: where accuracy sees nothing, maps might."""
+    from theodolite.grid.explaining import INSTRUMENT as EXPLAIN
+    from theodolite.grid.explaining import ExplainPlan, explain_factory, plan_explanations
+    from theodolite.grid.readouts import EXPLAINERS
+
+    folder = _made(study.folder("grid-explained"), partial(_write_explained, study))
+    wanted = tuple(name for name in EXPLAINERS if gives == "gradients" or not name.startswith("relevance:"))
+    plan = ExplainPlan(str(folder.absolute()), wanted, study.size.budget, pool=8, seed=study.seed)
+    return Part(
+        "grid-explained",
+        "grid",
+        EXPLAIN,
+        plan.as_json(),
+        partial(_planned, partial(plan_explanations, plan)),
+        None,
+        partial(explain_factory, plan=plan),
+    )
+
+
+def _write_explained(study: Study, folder: Path) -> None:
+    """Sparse scenes of the relational buckets of depth one, from the test split."""
+    from theodolite.grid import BUCKETS
+    from theodolite.grid.data import DatasetPlan, make_dataset, write_dataset
+
+    keys = tuple(bucket.key for bucket in BUCKETS if bucket.depth == 1 and bucket.is_relational)
+    plan = DatasetPlan(
+        "spur", study.size.explained, study.seed + 1, densities=("sparse",), buckets=keys, split="test"
+    )
+    write_dataset(make_dataset(plan), folder)
 
 
 def _grid_items(folder: Path, split: str, seed: int) -> Iterator[Item]:
@@ -166,10 +200,10 @@ def _trace(study: Study, _: Need) -> Iterator[Part]:
     from theodolite.trace import read_episodes
     from theodolite.trace.readouts import plan_readings
 
-    folders = {
-        split: _made(study.folder(f"trace-{split}"), partial(_write_stories, study, split))
-        for split in SPLITS
-    }
+    folders = {}
+    for folder, split, n, seed in story_sets(study):
+        study.makers.wait(folder)
+        folders[split] = _made(folder, partial(write_stories, split=split, n=n, seed=seed))
     own = (study.own or {}).get("trace")
     if own is not None:
         folders[OWN_SPLIT] = own
@@ -186,34 +220,26 @@ def _trace(study: Study, _: Need) -> Iterator[Part]:
         )
 
 
-def _write_stories(study: Study, split: str, folder: Path) -> None:
-    """Episodes of all worlds, each with every edit that is to be had of it."""
-    from theodolite.trace import write_episodes
-    from theodolite.trace.worlds import FAMILIES, perturbed
-    from theodolite.twins.data import episodes
-
-    found = []
-    for episode in episodes(study.size.episodes, seed=study.seed, split=cast("Any", split)):
-        edits = (perturbed(episode, family, seed=study.seed) for family in FAMILIES)
-        found += [episode, *(edit for edit in edits if edit is not None)]
-    write_episodes(found, folder)
+def story_sets(study: Study) -> list[tuple[Path, str, int, int]]:
+    """Folder, split, episodes of each world and seed of every set of stories."""
+    size = study.size
+    return [(study.folder(f"trace-{split}"), split, size.episodes, study.seed) for split in SPLITS]
 
 
 def _made(folder: Path, make: Callable[[Path], Any]) -> Path:
-    """The folder with its data, made if it is not there yet; a folder that was left half made is made anew."""
-    if folder.exists():
-        return folder
-    draft = folder.with_name(f".{folder.name}.part")
+    """The folder with its data, made if it is not there yet.
+
+    Raises:
+        StorageError: there is no room for it.
+    """
+    from theodolite.twins.measuring import made
+
     try:
-        shutil.rmtree(draft, ignore_errors=True)
-        draft.parent.mkdir(parents=True, exist_ok=True)
-        make(draft)
-        draft.replace(folder)
+        return made(folder, make)
     except OSError as error:
         raise StorageError(
             f"cannot make the data in {folder}: {error.strerror}; free some space or choose another --out"
         ) from error
-    return folder
 
 
 PARTS: Mapping[InstrumentName, Parts] = {"compass": _compass, "grid": _grid, "scene": _scene, "trace": _trace}

@@ -8,13 +8,14 @@ from pathlib import Path
 
 from theodolite import stats
 from theodolite.diagnose import _signatures as signatures
-from theodolite.diagnose._rows import Home, Values
+from theodolite.diagnose._rows import Home, Values, rounded
 from theodolite.diagnose._table import ReadingTable
 from theodolite.diagnose.items import ItemRow
 from theodolite.diagnose.record import Counts, InstrumentName, SignatureForm
 from theodolite.readings import Reading, Readout
 from theodolite.runs import Run
 
+_EXPLAINED = "grid-explain"
 ALIGNED = "aligned"
 """The split that signatures of scenes are read on: being right there needs no looking."""
 
@@ -47,7 +48,25 @@ def rows_of_run(
     instrument: InstrumentName, run: Run, home: Home, readings: Sequence[Reading]
 ) -> list[ItemRow]:
     """The rows of one open run."""
+    if run.info.instrument == _EXPLAINED:
+        return _explained_rows(run, home, _by_item(readings))
     return list(_rows(instrument)(run, home, _by_item(readings)))
+
+
+def _explained_rows(run: Run, home: Home, values: Values) -> list[ItemRow]:
+    """Explained grids with the maps of every explainer."""
+    from theodolite.diagnose.browse import browse
+
+    return [
+        row.model_copy(
+            update={
+                "condition": "explained",
+                "split": ALIGNED,
+                "values": rounded(values.get((row.id, ALIGNED), {})),
+            }
+        )
+        for row in browse(run, home.picture).rows
+    ]
 
 
 def counts_of(folders: Sequence[Path], unreadable: int) -> Counts:

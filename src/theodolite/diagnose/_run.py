@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
 from theodolite import __version__
 from theodolite.diagnose._assemble import Instrument, Measured, Question, Subject, assemble
 from theodolite.diagnose._calibration import items_hash, read_calibration, shipped_path
+from theodolite.diagnose._making import making
 from theodolite.diagnose._measure import How, Opened, left_out, measure_part, opened
-from theodolite.diagnose._parts import PARTS, QUESTIONS
+from theodolite.diagnose._parts import PARTS, QUESTIONS, story_sets
 from theodolite.diagnose._position import Twins
 from theodolite.diagnose._reading import (
     counts_of,
@@ -29,6 +29,7 @@ from theodolite.errors import MissingExtraError, StorageError, UnsupportedError
 from theodolite.models import open_model
 from theodolite.readings import Reading
 from theodolite.runs import AnswerCache, Tally
+from theodolite.twins.measuring import slug
 
 Tell = Callable[[str, InstrumentName, "Tally | str"], None]
 """Called with the model, the instrument, and how far it is: a tally, or a word for what else is going on."""
@@ -53,15 +54,6 @@ class Order:
         return self.folder / RUNS / slug(model) / part
 
 
-def slug(model: str) -> str:
-    """A model's name as a folder's.
-
-    >>> slug("openai:some/vlm@http://127.0.0.1:8000/v1")
-    'openai-some-vlm-http-127.0.0.1-8000-v1'
-    """
-    return re.sub(r"[^\w.]+", "-", model).strip("-.")
-
-
 @dataclass(frozen=True, slots=True)
 class _Outcome:
     """What measuring one model gave."""
@@ -74,8 +66,10 @@ class _Outcome:
 
 def run_diagnosis(order: Order) -> Diagnosis:
     """Measures, reads, and writes ``diagnosis.json`` and ``items.jsonl``."""
-    outcomes = [_diagnose_model(order, name) for name in order.models]
-    calibration = _calibration(order, outcomes)
+    with making(story_sets(order.study) if "trace" in order.instruments else ()) as makers:
+        order = replace(order, study=replace(order.study, makers=makers))
+        outcomes = [_diagnose_model(order, name) for name in order.models]
+        calibration = _calibration(order, outcomes)
     instruments = [Instrument(name, QUESTIONS[name], readouts_of(name)) for name in order.instruments]
     question = Question(
         seed=order.study.seed,

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
+from theodolite.diagnose._making import Makers
 from theodolite.diagnose.record import InstrumentName
 from theodolite.errors import UsageError
 from theodolite.models import VisionLanguageModel
@@ -36,14 +37,18 @@ class Size:
     """Questions of each of nine groups, over all rooms."""
     episodes: int
     """Of each of three worlds."""
+    explained: int = 0
+    """Grids of each of seven buckets that are explained."""
+    budget: int = 300
+    """Model calls for each of them, all explainers together."""
 
 
 SIZES: Mapping[str, Size] = {
     size.name: size
     for size in (
         Size("quick", pairs=20, grids=2, rooms=16, per_group=8, episodes=5),
-        Size("standard", pairs=40, grids=3, rooms=24, per_group=12, episodes=8),
-        Size("large", pairs=200, grids=15, rooms=120, per_group=60, episodes=40),
+        Size("standard", pairs=40, grids=3, rooms=24, per_group=12, episodes=8, explained=2),
+        Size("large", pairs=200, grids=15, rooms=120, per_group=60, episodes=40, explained=10),
     )
 }
 
@@ -60,8 +65,8 @@ class Part:
     settings: Mapping[str, Any]
     items: Callable[[Run], Iterable[Item]]
     """The plan as far as it is known from what the run holds."""
-    measurer: Callable[[VisionLanguageModel], Measurer]
-    """What measures it, of a model that is open."""
+    measurer: Callable[[VisionLanguageModel], Measurer] | None
+    """What measures it, of a model that is open; None where only the factory can."""
     factory: Callable[[str], MeasurerFactory]
     """The same for workers elsewhere, of a model's name."""
 
@@ -76,6 +81,8 @@ class Study:
     seed: int = 0
     own: Mapping[InstrumentName, Path] | None = None
     """One's own data, by instrument."""
+    makers: Makers = field(default_factory=Makers, compare=False, repr=False)
+    """What is making data meanwhile."""
 
     def folder(self, name: str) -> Path:
         """A place for made data. Its name says all that decides what is in it."""

@@ -1,0 +1,199 @@
+"""``theodolite diagnose``: all instruments on one model or several, one verdict, one report."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import TimeRemainingColumn as TimeLeftColumn
+from rich.text import Text
+
+from theodolite.cli import _options as o
+from theodolite.cli._measuring import SOME_FAILED
+from theodolite.cli._output import err, note, out, print_json, print_table
+from theodolite.diagnose import DEFAULT_MODELS, INSTRUMENTS, Diagnosed, How, diagnose, position_words, raised
+from theodolite.diagnose.record import Diagnosis, InstrumentName, schema
+from theodolite.errors import UsageError
+from theodolite.report.html import write_report
+from theodolite.runs import Tally
+
+_COLOURS = {"grounded": "green", "shortcut": "red", "between": "yellow", "mixed": "yellow"}
+_MOST_LINES = 4
+"""Of each list below the table: a verdict fits on a screen, the report has the rest."""
+
+
+def diagnose_command(  # noqa: PLR0913, PLR0917 - one parameter per option
+    model: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--model",
+            metavar="MODEL",
+            help="A model, such as hf:PATH or openai:NAME@URL; may be repeated. Both embedded twins if not given.",
+        ),
+    ] = None,
+    instruments: Annotated[
+        str, typer.Option("--instruments", metavar="LIST", help=f"Which of {', '.join(INSTRUMENTS)}.")
+    ] = ",".join(INSTRUMENTS),
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer items: wider intervals, sooner.")] = False,
+    size: Annotated[
+        str, typer.Option("--size", metavar="quick|standard|large", help="How many items.")
+    ] = "standard",
+    data: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--data",
+            metavar="PATH",
+            help="Your own pairs, grids, scenes or episodes, measured as well; may be repeated.",
+        ),
+    ] = None,
+    folder: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Where to write; what is there goes on.")
+    ] = Path("report"),
+    seed: o.Seed = 0,
+    engine: o.Engine = "local",
+    workers: o.Workers = None,
+    ray_address: o.RayAddress = None,
+    json: o.AsJson = False,
+    show_schema: Annotated[
+        bool, typer.Option("--schema", help="Print the JSON schema of diagnosis.json, and stop.")
+    ] = False,
+) -> None:
+    """Run every instrument on a model, and say with evidence whether and where it is grounded.
+
+    With no option: both embedded twins of known reasoning, side by side. The same command goes on where it stopped.
+    """
+    if show_schema:
+        print_json(schema())
+        return
+    if quick and size != "standard":
+        raise UsageError("--quick is --size quick; give one of them")
+    with _bars() as tell:
+        found = diagnose(
+            *(model or DEFAULT_MODELS),
+            out=folder,
+            size="quick" if quick else size,
+            instruments=[word.strip() for word in instruments.split(",") if word.strip()],
+            data=data or (),
+            seed=seed,
+            how=How(engine, workers, ray_address),
+            tell=tell,
+        )
+        page = write_report(folder, out=folder)
+    if json:
+        print_json(found.diagnosis.model_dump(mode="json"))
+    else:
+        show_verdict(found, page)
+    _exit_if_failed(found.diagnosis, folder)
+
+
+def show_verdict(found: Diagnosed, page: Path | None = None) -> None:
+    """The verdict on one screen."""
+    diagnosis = found.diagnosis
+    models = [model.name for model in diagnosis.models]
+    rows: list[list[str | Text]] = []
+    for instrument in diagnosis.instruments:
+        views = {view.model: view for view in instrument.models}
+        rows.append([instrument.name, *(_place(views[name]) for name in models)])
+    rows.append(["verdict", *(_standing(model.verdict.standing) for model in diagnosis.models)])
+    print_table(
+        ["instrument", *models],
+        rows,
+        title="Position: 0 like the twin that need not look, 1 like the one that must",
+    )
+    out.print()
+    for model in diagnosis.models:
+        out.print(Text(f"{model.name}: ", style="bold") + Text(model.verdict.sentence))
+    _list("signature", [f"{s.name} ({s.model}, {s.instrument}): {s.because}" for s in raised(diagnosis)])
+    _list(
+        "left out",
+        [f"{x.what} ({m.name}, {x.instrument}): {x.why}" for m in diagnosis.models for x in m.left_out],
+    )
+    _list("open", [_open(question) for question in diagnosis.open_questions])
+    out.print(Text("Signatures name behaviour, not its cause.", style="dim"))
+    if page is not None:
+        out.print(Text(f"The whole report: {page}"))
+
+
+def _open(question: Any) -> str:
+    needed = f"{question.n_needed} units would" if question.n_needed else "no number of units would"
+    return f"{question.model}, {question.instrument}: {question.question} {needed} settle it ({question.n_now} now)"
+
+
+def _list(word: str, lines: list[str]) -> None:
+    for line in lines[:_MOST_LINES]:
+        out.print(Text(f"{word}: ", style="bold") + Text(line))
+    if len(lines) > _MOST_LINES:
+        out.print(Text(f"{word}: {len(lines) - _MOST_LINES} more in the report", style="dim"))
+
+
+def _place(view: Any) -> Text:
+    return Text(f"{position_words(view)} ") + _standing(view.verdict.standing)
+
+
+def _standing(standing: str) -> Text:
+    return Text(standing, style=f"bold {_COLOURS[standing]}" if standing in _COLOURS else "")
+
+
+def _exit_if_failed(diagnosis: Diagnosis, folder: Path) -> None:
+    failed = [
+        view for each in diagnosis.instruments for view in each.models if view.counts and view.counts.failed
+    ]
+    if failed:
+        n = sum(view.counts.failed for view in failed if view.counts)
+        run = f"{folder}/{failed[0].runs[0]}" if failed[0].runs else folder
+        note(
+            f"{n} items failed; `theodolite runs show {run}` tells why, and the same command asks them again"
+        )
+        raise typer.Exit(SOME_FAILED)
+
+
+class _Bars:
+    """One bar for each model and instrument; a line for each where there is no terminal."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._tasks: dict[tuple[str, str], TaskID] = {}
+        self._began: dict[tuple[str, str], float] = {}
+        self._told: dict[tuple[str, str], Tally] = {}
+
+    def __call__(self, model: str, instrument: InstrumentName, how_far: Tally | str) -> None:
+        key = model, instrument
+        if key not in self._tasks:
+            self._tasks[key] = self._progress.add_task(f"{model} {instrument}", total=None, state="")
+            self._began[key] = time.monotonic()
+        if isinstance(how_far, str):
+            self._say(key, how_far)
+            return
+        done = how_far.finished + how_far.failed
+        trouble = f"{how_far.failed} failed" if how_far.failed else ""
+        self._told[key] = how_far
+        self._progress.update(self._tasks[key], completed=done, total=how_far.planned, state=trouble)
+
+    def _say(self, key: tuple[str, str], word: str) -> None:
+        self._progress.update(self._tasks[key], state="" if word == "done" else word)
+        if err.is_terminal:
+            return
+        spent = time.monotonic() - self._began[key]
+        asked = f", {self._told[key].planned} items" if key in self._told else ""
+        note(f"{key[0]} {key[1]}: {word}{asked} ({spent:.0f} s)")
+
+
+@contextmanager
+def _bars() -> Iterator[_Bars]:
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeLeftColumn(),
+        TextColumn("{task.fields[state]}", style="yellow"),
+        console=err,
+        disable=not err.is_terminal,
+    ) as progress:
+        yield _Bars(progress)

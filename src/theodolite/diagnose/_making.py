@@ -1,0 +1,88 @@
+"""Stories are drawn beside the measuring: drawing them takes a minute, and the model is busy with other instruments meanwhile.
+
+Each set is made by a process of its own, ``python -m theodolite.diagnose._making FOLDER SPLIT EPISODES SEED``. A process that fails
+does no harm: whoever needs the set makes it then.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, cast
+
+
+def write_stories(folder: Path, split: str, n: int, seed: int) -> None:
+    """Episodes of all worlds, each with every edit that is to be had of it."""
+    from theodolite.trace import write_episodes
+    from theodolite.twins.data import episodes
+    from theodolite.twins.edits import with_edits
+
+    drawn = episodes(n, seed=seed, split=cast("Any", split))
+    write_episodes(with_edits(drawn, seed=seed), folder)
+
+
+class Makers:
+    """Processes at work, by the folder that each makes."""
+
+    def __init__(self) -> None:
+        self._at_work: dict[Path, subprocess.Popen[bytes]] = {}
+
+    def start(self, folder: Path, split: str, n: int, seed: int) -> None:
+        """Begins to make a set of stories, unless it is there."""
+        if folder.exists() or folder in self._at_work:
+            return
+        words: list[str | Path] = [
+            sys.executable,
+            "-m",
+            "theodolite.diagnose._making",
+            folder,
+            split,
+            str(n),
+            str(seed),
+        ]
+        try:
+            self._at_work[folder] = subprocess.Popen(  # noqa: S603 - our own module
+                words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            )
+        except OSError:
+            return  # no room for another process: it is made when it is needed
+
+    def wait(self, folder: Path) -> None:
+        """Waits until a folder is no longer being made."""
+        process = self._at_work.pop(folder, None)
+        if process is not None:
+            process.wait()
+
+    def stop(self) -> None:
+        """Ends what is still at work."""
+        for process in self._at_work.values():
+            process.terminate()
+            process.wait()
+        self._at_work.clear()
+
+
+@contextmanager
+def making(wanted: Iterable[tuple[Path, str, int, int]]) -> Iterator[Makers]:
+    """Makes sets of stories in the background: folder, split, episodes of each world, seed."""
+    makers = Makers()
+    try:
+        for folder, split, n, seed in wanted:
+            makers.start(folder, split, n, seed)
+        yield makers
+    finally:
+        makers.stop()
+
+
+def main(words: list[str]) -> None:
+    """Makes one set."""
+    from theodolite.twins.measuring import made
+
+    folder, split, n, seed = words
+    made(Path(folder), lambda place: write_stories(place, split, int(n), int(seed)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,284 @@
+"""A whole diagnosis with scripted models of known reasoning: what looks is placed at 1, what reads the words at 0."""
+
+import json
+
+import known_models
+import pytest
+
+import theodolite.diagnose._run as running
+from theodolite.cli import _diagnose
+from theodolite.cli._main import main
+from theodolite.diagnose import Diagnosed, Order, Study, Twins, diagnose, run_diagnosis
+from theodolite.diagnose import _study as study_module
+from theodolite.diagnose._measure import How, gives_of, opened
+from theodolite.diagnose._study import Size
+from theodolite.diagnose.items import read_items
+from theodolite.diagnose.record import read_diagnosis
+from theodolite.errors import ModelError, StorageError, UsageError
+from theodolite.models import _scripted
+from theodolite.runs import Run, find_runs
+
+TINY = Size("quick", pairs=13, grids=1, rooms=14, per_group=8, episodes=4)
+LOOKS, READS = "scripted:looks", "scripted:reads"
+TWINS = Twins(LOOKS, READS)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def known():
+    """Two scripted models that give text alone, under names of their own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(_scripted.BEHAVIOURS, "looks", known_models.looks)
+        patch.setitem(_scripted.BEHAVIOURS, "reads", known_models.reads)
+        patch.setattr(_scripted.ScriptedModel, "lacks", {"choose": "this one only talks"})
+        yield
+
+
+@pytest.fixture(scope="module")
+def order(tmp_path_factory):
+    """An order of few items; the data are made once for all of them."""
+    home = tmp_path_factory.mktemp("data")
+
+    def make(folder, *models, instruments=("compass", "grid", "scene", "trace"), own=None, **rest):
+        asked = Study(home, TINY, own=own)
+        return Order(models or (LOOKS, READS), asked, folder, instruments, twins=TWINS, **rest)
+
+    return make
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory, order):
+    folder = tmp_path_factory.mktemp("diagnosis")
+    return Diagnosed(run_diagnosis(order(folder)), folder)
+
+
+def test_both_are_placed_where_they_belong_by_every_instrument(made):
+    for name in ("compass", "grid", "scene", "trace"):
+        top, bottom = (made.view(model, name) for model in (LOOKS, READS))
+        assert top.position.value == pytest.approx(1, abs=0.01), name
+        assert bottom.position.value == pytest.approx(0, abs=0.01), name
+        assert top.counts.planned == top.counts.answered > 0
+    assert made.diagnosis.model(READS).verdict.standing in {"shortcut", "undecided"}
+
+
+def test_what_a_black_box_does_not_allow_is_told(made):
+    left = {out.instrument: out for out in made.diagnosis.model(LOOKS).left_out if "gradients" in out.what}
+    assert set(left) == {"compass", "grid"}
+    assert "hf:PATH" in left["compass"].remedy
+    assert made.view(LOOKS, "compass").status == "partly measured"
+    assert made.view(LOOKS, "scene").status == "measured"
+    behaviour = {r.key for r in made.diagnosis.instrument("grid").readouts}
+    assert {"grid.right", "grid.bag_of_words", "grid.swap_changes", "grid.clear_keeps"} <= behaviour
+
+
+def test_signatures_are_raised_where_they_should_be(made):
+    standing = {(s.model, s.instrument, s.name): s.standing for s in made.diagnosis.signatures}
+    assert standing[LOOKS, "scene", "structural alignment"] == "raised"
+    assert standing[LOOKS, "scene", "semantic shortcut"] == "not raised"
+    assert standing[LOOKS, "compass", "layout-driven"] == "not measured"
+    assert {"temporal drift", "language prior", "modality trust bias", "perception–reasoning disconnect"} <= {
+        name for _, _, name in standing
+    }
+
+
+def test_models_are_compared_item_by_item(made):
+    right = [c for c in made.diagnosis.comparisons if c.readout == "compass.right" and c.split == "crossed"]
+    assert len(right) == 1
+    assert right[0].difference.low > 0
+
+
+def test_every_row_can_be_shown(made):
+    rows = list(read_items(made.folder))
+    assert {row.instrument for row in rows} == {"compass", "grid", "scene", "trace"}
+    assert all((made.folder / picture).is_file() for row in rows for picture in row.pictures)
+    assert len({(row.model, row.instrument, row.id, row.split) for row in rows}) == len(rows)
+    plain = [row for row in rows if row.model == LOOKS and row.condition == "plain"]
+    assert all(row.correct is not False for row in plain)
+    trace = next(row for row in plain if row.instrument == "trace")
+    assert all(claim.verdict == "supported" for step in trace.trace.steps for claim in step.claims)
+    grid = next(row for row in plain if row.instrument == "grid")
+    assert {cell.role for cell in grid.grid.cells} & {"target_1", "anchor_1"}
+    scene = next(row for row in plain if row.instrument == "scene" and row.kind == "scene graph")
+    said, true = ({o.mark: o for o in side} for side in (scene.scene.said, scene.scene.true))
+    assert set(said) == set(true)
+    assert all(abs(said[mark].z_m - true[mark].z_m) < 0.5 for mark in true)
+    mirrored = next(row for row in rows if row.condition == "mirrored")
+    assert mirrored.pictures != next(r for r in rows if r.cluster == mirrored.cluster).pictures
+
+
+def test_values_of_rows_are_the_readings(made):
+    rows = [r for r in read_items(made.folder) if r.instrument == "grid" and r.model == READS and r.values]
+    figure = next(
+        m.figure
+        for r in made.diagnosis.instrument("grid").readouts
+        for m in r.models
+        if (r.key, r.split, m.model) == ("grid.right", "crossed", READS)
+    )
+    mine = [row.values["grid.right"] for row in rows if row.split == "crossed"]
+    assert sum(mine) / len(mine) == pytest.approx(figure.value)
+
+
+def test_the_document_says_what_it_rests_on(made):
+    view = made.view(LOOKS, "trace")
+    assert all((made.folder / run / "run.json").exists() for run in view.runs)
+    assert read_diagnosis(made.folder) == made.diagnosis
+
+
+def test_the_same_order_again_asks_nothing(made, monkeypatch, order):
+    def refuse(*_):
+        raise AssertionError("nothing should be asked again")
+
+    monkeypatch.setattr(_scripted.ScriptedModel, "generate", refuse)
+    again = run_diagnosis(order(made.folder))
+    assert again.instruments == made.diagnosis.instruments
+
+
+def test_interrupted_it_goes_on(tmp_path, monkeypatch, order):
+    asked = 0
+    real = _scripted.ScriptedModel.generate
+
+    def interrupted(self, requests):
+        nonlocal asked
+        asked += len(requests)
+        if asked > 200:
+            raise KeyboardInterrupt
+        return real(self, requests)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(_scripted.ScriptedModel, "generate", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            run_diagnosis(order(tmp_path, instruments=("compass", "grid")))
+    finished = 0
+    for folder in find_runs(tmp_path):
+        with Run.open(folder) as run:
+            finished += run.tally().answered
+    assert 0 < finished <= 200
+    calls = []
+    monkeypatch.setattr(
+        _scripted.ScriptedModel, "generate", lambda self, rs: calls.extend(rs) or real(self, rs)
+    )
+    whole = run_diagnosis(order(tmp_path, instruments=("compass", "grid")))
+    total = sum(view.counts.planned for each in whole.instruments for view in each.models)
+    assert len(calls) <= total - finished
+
+
+def test_a_stranger_is_held_against_twins_that_are_measured_with_it(tmp_path, made, order):
+    told = []
+    found = run_diagnosis(
+        order(tmp_path, READS, instruments=("grid",), tell=lambda m, i, w: told.append((m, i, w)))
+    )
+    assert [model.name for model in found.models] == [READS]
+    where = found.instrument("grid").models[0].position
+    assert where.value == pytest.approx(made.view(READS, "grid").position.value)
+    assert {m for m, _, w in told if w == "done"} == {READS, LOOKS}
+
+
+def test_own_data_have_figures_and_no_position(tmp_path, made, order):
+    own = order(tmp_path).study.folder("scene-crossed")
+    asked = order(tmp_path, instruments=("scene",), own={"scene": own})
+    found = run_diagnosis(asked).instrument("scene")
+    mine = [r for r in found.readouts if r.split == "own data" and r.key == "scene.sgc"]
+    assert len(mine) == 1
+    assert mine[0].models[0].figure.value == pytest.approx(1)
+    assert mine[0].is_calibrated  # both twins are here, and were asked the same
+
+
+def test_a_model_that_fails_at_every_item_gives_no_verdict_and_its_reason(tmp_path, order):
+    found = run_diagnosis(order(tmp_path, "scripted:flaky?every=1", LOOKS, READS, instruments=("grid",)))
+    view = found.instrument("grid").models[0]
+    assert view.status == "failed"
+    assert view.counts.failed == view.counts.planned
+    assert "none of its" in view.because
+    assert view.verdict.standing == "no verdict"
+
+
+def test_a_model_that_refuses_is_counted_apart_from_wrong(tmp_path, order):
+    found = run_diagnosis(order(tmp_path, "scripted:refuser", LOOKS, READS, instruments=("trace",)))
+    view = found.instrument("trace").models[0]
+    assert (view.counts.refused, view.counts.failed) == (view.counts.planned, 0)
+
+
+def test_what_a_model_gives_is_found_out():
+    with opened(LOOKS) as model:
+        assert (model.gives, gives_of(model.model)) == ("text", "text")
+        assert model.capabilities == ("text",)
+
+
+def test_a_folder_that_cannot_be_written_is_told_at_once(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StorageError, match="choose another folder"):
+        diagnose(LOOKS, out=tmp_path / "file" / "below")
+
+
+def test_a_wrong_engine_is_told():
+    with pytest.raises(UsageError, match="there are local and ray"):
+        How("cluster")
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """The command with few items, and with our own two for twins."""
+    monkeypatch.setattr(study_module, "SIZES", {"quick": TINY, "standard": TINY})
+    monkeypatch.setattr(_diagnose, "DEFAULT_MODELS", (LOOKS, READS))
+    real = running.Order
+    monkeypatch.setattr("theodolite.diagnose._api.Order", lambda **given: real(**given, twins=TWINS))
+
+
+def test_the_command_prints_a_verdict_and_writes_a_report(tmp_path, short, capsys):
+    status = main(["diagnose", "--instruments", "grid", "--out", str(tmp_path / "r")])
+    printed = capsys.readouterr()
+    assert status == 0
+    assert "scripted:looks" in printed.out
+    assert "position" in printed.out.lower()
+    assert "behaviour, not its cause" in printed.out
+    assert len(printed.out.splitlines()) <= 40
+    assert "grid: done" in printed.err
+    assert (tmp_path / "r" / "index.html").is_file()
+    assert str(tmp_path / "r" / "index.html") in printed.out.replace("\n", "")
+
+
+def test_the_command_prints_json_that_fits_its_schema(tmp_path, short, capsys):
+    jsonschema = pytest.importorskip("jsonschema")
+    assert main(["diagnose", "--schema"]) == 0
+    schema = json.loads(capsys.readouterr().out)
+    assert main(["diagnose", "--quick", "--instruments", "grid", "--out", str(tmp_path / "r"), "--json"]) == 0
+    value = json.loads(capsys.readouterr().out)
+    jsonschema.Draft202012Validator(schema).validate(value)
+    assert value["models"][0]["name"] == LOOKS
+
+
+def test_failures_end_with_status_one(tmp_path, short, capsys):
+    asked = ["diagnose", "--model", "scripted:flaky?every=2", "--instruments", "grid"]
+    assert main([*asked, "--out", str(tmp_path / "r")]) == 1
+    assert "theodolite runs show" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--model", "hf:/no/such/folder"], "/no/such/folder"),
+        (["--model", "nonsense"], "scheme:target"),
+        (["--model", "scriptd:looks"], "did you mean 'scripted'"),
+        (["--model", "replay:/no/such/log"], "nothing to replay"),
+        (["--model", "openai:vlm@http://127.0.0.1:9/v1"], "127.0.0.1:9"),
+        (["--instruments", "sextant"], "compass, grid, scene, trace"),
+        (["--data", "/no/such/data"], "nothing at /no/such/data"),
+        (["--size", "huge"], "quick"),
+        (["--quick", "--size", "large"], "give one of them"),
+        (["--engine", "cluster"], "local and ray"),
+        (["--ray-address", "auto"], "--engine ray"),
+        (["--out", "/proc/nowhere"], "choose another folder"),
+    ],
+)
+def test_what_a_new_user_gets_wrong_gets_one_sentence(tmp_path, short, capsys, monkeypatch, words, said):
+    monkeypatch.chdir(tmp_path)
+    assert main(["diagnose", *words]) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert said in told
+    assert "Traceback" not in told
+    assert told.count("error:") == 1
+
+
+def test_a_server_that_is_down_is_told_before_anything_is_measured(tmp_path, order):
+    with pytest.raises(ModelError, match=r"127\.0\.0\.1:9"):
+        run_diagnosis(order(tmp_path, "openai:vlm@http://127.0.0.1:9/v1"))
+    assert not (tmp_path / "runs").exists()
