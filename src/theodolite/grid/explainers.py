@@ -6,15 +6,7 @@ from theodolite.grid._explain.adapters import (
     relevance_explainer,
     token_map_as_cells,
 )
-from theodolite.grid._explain.contract import (
-    Case,
-    Convention,
-    Explainer,
-    Explanation,
-    Pool,
-    find_explainers,
-    make_case,
-)
+from theodolite.grid._explain.contract import Case, Explainer, Explanation, find_explainers, make_case
 from theodolite.grid._explain.cross import Projection, matrix_of, project
 from theodolite.grid._explain.game import Game, PlayerSet, all_coalitions
 from theodolite.grid._explain.global_pid import SUMMARIES, score_pid, summarise_scenes
@@ -29,6 +21,7 @@ from theodolite.grid._explain.indices import (
 )
 from theodolite.grid._explain.ours import effective_number
 from theodolite.grid._explain.pid import Decomposition, PidScore, convex_pid, gaussian_pid, with_null
+from theodolite.grid._explain.pool import Convention, Pool
 from theodolite.grid._explain.readers import EXPLAINED, FILLS, Reader, Shown, explained_output, open_reader
 
 __all__ = [

@@ -20,8 +20,9 @@ from typing import cast
 import numpy as np
 
 from theodolite.errors import UsageError
-from theodolite.grid._explain.contract import Case, Explainer, Explanation, Pool
+from theodolite.grid._explain.contract import Case, Explainer, Explanation
 from theodolite.grid._explain.game import Floats
+from theodolite.grid._explain.pool import Pool
 from theodolite.grid._world import Flags, Integers
 
 _PAPER = "Lyu et al. 2022, DIME"

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from theodolite.errors import UsageError
 from theodolite.grid._batch import SceneBatch
 from theodolite.grid._evaluate import look
-from theodolite.grid._explain.contract import Explainer, Pool
+from theodolite.grid._explain.contract import Explainer
 from theodolite.grid._explain.pid import (
     Decomposition,
     PidScore,
@@ -27,6 +27,7 @@ from theodolite.grid._explain.pid import (
     one_by_one,
     with_null,
 )
+from theodolite.grid._explain.pool import Pool
 from theodolite.grid._world import BUCKETS, Integers, offsets
 
 Estimator: TypeAlias = Literal["convex", "gaussian", "batch"]

@@ -13,16 +13,9 @@ from numpy.typing import NDArray
 
 from theodolite.errors import UnsupportedError, UsageError
 from theodolite.grid._batch import SceneBatch, complete
-from theodolite.grid._explain.contract import (
-    Case,
-    Convention,
-    Explainer,
-    Pool,
-    fill_matrices,
-    find_explainers,
-    make_case,
-)
+from theodolite.grid._explain.contract import Case, Explainer, find_explainers, make_case
 from theodolite.grid._explain.game import PlayerSet
+from theodolite.grid._explain.pool import Convention, Pool, fill_matrices
 from theodolite.grid._explain.readers import Reader, open_reader
 from theodolite.grid._explain.spending import Share, share_budget
 from theodolite.grid._explain.together import run_together
