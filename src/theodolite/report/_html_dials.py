@@ -205,6 +205,8 @@ def strip(
     if bounds is not None:
         reach = min(low, max(reach[0], bounds[0])), max(high, min(reach[1], bounds[1]))
     low, high = reach if span is None else (min(low, span[0]), max(high, span[1]))
+    if high <= low:  # all figures are zero, and zero wide
+        low, high = low - 0.5, high + 0.5
     lane, top = 13.0, 9.0
 
     def percent(value: float) -> float:
