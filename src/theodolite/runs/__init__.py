@@ -11,6 +11,7 @@ from theodolite.runs._engine import Engine, EngineName, MeasureOptions, measure
 from theodolite.runs._event_loop import all_of, run_async
 from theodolite.runs._export import ExportFormat, export_run
 from theodolite.runs._forms import RunInfo
+from theodolite.runs._inspect_log import InspectSample, InspectScore, InspectTask, write_inspect_log
 from theodolite.runs._isolate import describe, isolate
 from theodolite.runs._local import LocalEngine
 from theodolite.runs._measurer import AsyncMeasurer, Measurer, MeasurerFactory, Reuse
@@ -24,6 +25,9 @@ __all__ = [
     "Engine",
     "EngineName",
     "ExportFormat",
+    "InspectSample",
+    "InspectScore",
+    "InspectTask",
     "LocalEngine",
     "MeasureOptions",
     "Measurer",
@@ -44,4 +48,5 @@ __all__ = [
     "read_info",
     "run_async",
     "write_atomically",
+    "write_inspect_log",
 ]
