@@ -115,8 +115,8 @@ def _explain(scenario: str, items: Sequence[Item], at_once: int) -> tuple[list[R
     return found, time.process_time() - started
 
 
-def evaluate(size: Size, folder: Path) -> tuple[ExplainScore, Spent]:
-    """Makes the data, explains all scenarios, scores all runs."""
+def evaluate(size: Size, folder: Path, figures: Path | None = None) -> tuple[ExplainScore, Spent]:
+    """Makes the data, explains all scenarios, scores all runs, and draws what `grid score --figures` draws if asked to."""
     spent = Spent()
     os.environ["OMP_NUM_THREADS"] = "1"
     with _timed(spent, "data"):
@@ -143,6 +143,12 @@ def evaluate(size: Size, folder: Path) -> tuple[ExplainScore, Spent]:
     with _timed(spent, "score"), ExitStack() as opened:
         runs = [opened.enter_context(Run.open(folder / f"run-{scenario}")) for scenario in plans]
         score = score_explanations(runs, seed=size.seed)
+        if figures is not None:
+            from theodolite.report.grid_explainers import explainer_figures
+
+            figures.mkdir(parents=True, exist_ok=True)
+            for name, drawing in explainer_figures(runs, score).items():
+                drawing.save(figures / f"{name}.png")
     return score, spent
 
 

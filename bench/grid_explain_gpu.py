@@ -24,7 +24,7 @@ def run(size: Size, out: Path | None) -> Iterator[Figure]:
     """Runs it, prints budgets and separations, and tells how long it took."""
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
-        score, spent = evaluate(size, Path(folder))
+        score, spent = evaluate(size, Path(folder), out)
     whole = time.perf_counter() - started
     for line in budget_lines(score):
         print(line)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from theodolite.cli._output import out, p_value, print_table
-from theodolite.grid.explaining import RMA, SOURCE, Cell, ExplainScore
+from theodolite.grid.explaining import RMA, SOURCE, TABLES_SOURCE, Cell, ExplainScore, PaperCell, paper_tables
 from theodolite.stats import Estimate
 
 _TABLES = {
@@ -31,6 +33,7 @@ def show_score(score: ExplainScore) -> None:
     for run in score.runs:
         for measure in ("rma", "iou"):
             _bucket_table(score, run["scenario"], measure)
+    _beside(score)
     _overall(score)
     _words(score)
     _separations(score)
@@ -47,25 +50,74 @@ def _interval(estimate: Estimate | None, digits: int = 2) -> str:
 
 
 def _bucket_table(score: ExplainScore, scenario: str, measure: str) -> None:
-    """The paper's form: a row for each bucket, mean ± standard deviation at each density."""
+    """The paper's form: a row for each bucket, mean ± standard deviation; what the paper has stands beside its explainer."""
     cells = [c for c in score.tables.get("buckets", ()) if (c.scenario, c.measure) == (scenario, measure)]
     if not cells:
         return
-    explainers = list(dict.fromkeys(c.explainer for c in cells))
-    groups = list(dict.fromkeys(c.group for c in cells))
     by_place = {(c.group, c.explainer): c for c in cells}
-    rows = [[group, *(_mean(by_place.get((group, name))) for name in explainers)] for group in groups]
-    out.print()
+    paper = {
+        (c.group, c.explainer): c for c in paper_tables() if (c.scenario, c.measure) == (scenario, measure)
+    }
+    columns: list[tuple[str, str]] = []
+    for name in _in_order(dict.fromkeys(c.explainer for c in cells), {name for _, name in paper}):
+        columns += [(name, "")] + ([(name, "paper")] if any(n == name for _, n in paper) else [])
     title = _TABLES.get((scenario, measure), f"{measure.upper()} in per cent, {scenario}")
-    for start in range(0, len(explainers), 8):
-        shown = explainers[start : start + 8]
-        print_table(["bucket", *shown], [[row[0], *row[1 + start : 9 + start]] for row in rows], title=title)
+    if paper:
+        title += f"; paper: {TABLES_SOURCE}"
+    for start in range(0, len(columns), _COLUMNS):
+        shown = columns[start : start + _COLUMNS]
+        rows = [
+            [
+                group,
+                *(
+                    (_paper(paper.get((group, n))) if what else _mean(by_place.get((group, n))))
+                    for n, what in shown
+                ),
+            ]
+            for group in dict.fromkeys(c.group for c in cells)
+        ]
+        out.print()
+        print_table(["bucket", *(f"{name} {what}".strip() for name, what in shown)], rows, title=title)
+
+
+_COLUMNS = 8
+"""Explainers that fit beside one another."""
+
+
+def _in_order(names: Iterable[str], first: set[str]) -> list[str]:
+    """Those that the paper has, then the others."""
+    return sorted(names, key=lambda name: (name not in first, name))
+
+
+def _paper(cell: PaperCell | None) -> str:
+    return "–" if cell is None else f"{100 * cell.mean:.1f} ± {100 * cell.std:.1f}"
 
 
 def _mean(cell: Cell | None) -> str:
     if cell is None or cell.mean is None or cell.std is None:
         return "–"
     return f"{100 * cell.mean:.1f} ± {100 * cell.std:.1f} ({cell.n})"
+
+
+def _beside(score: ExplainScore) -> None:
+    rows = [
+        [
+            f"Table {b.table}",
+            b.scenario,
+            b.explainer,
+            b.measure,
+            f"{100 * b.ours:.1f}",
+            f"{100 * b.paper:.1f}",
+            _interval(b.likeness),
+            str(b.n),
+        ]
+        for b in score.beside
+    ]
+    if rows:
+        out.print()
+        title = f"Beside the paper ({TABLES_SOURCE}): means in per cent over the buckets that both have, and Spearman over buckets"
+        columns = ["", "scenario", "explainer", "ours", "mean", "paper", "likeness", "buckets"]
+        print_table(columns, rows, title=title)
 
 
 def _overall(score: ExplainScore) -> None:

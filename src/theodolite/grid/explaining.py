@@ -18,7 +18,15 @@ from theodolite.grid._explain.measure import (
     plan_explanations,
     prepare,
 )
-from theodolite.grid._explain.published import DEPTH, RMA, SOURCE
+from theodolite.grid._explain.published import (
+    DEPTH,
+    RMA,
+    SOURCE,
+    TABLES_SOURCE,
+    Beside,
+    PaperCell,
+    paper_tables,
+)
 from theodolite.grid._explain.score import Cost, ExplainScore, score_explained, score_explanations
 from theodolite.grid._explain.stored import (
     INSTRUMENT,
@@ -44,8 +52,10 @@ __all__ = [
     "MEASURES",
     "RMA",
     "SOURCE",
+    "TABLES_SOURCE",
     "TEXT_MEASURES",
     "WORD_ROLES",
+    "Beside",
     "Cell",
     "Cost",
     "CrossFigure",
@@ -58,6 +68,7 @@ __all__ = [
     "Gap",
     "MapRow",
     "MapScore",
+    "PaperCell",
     "Separation",
     "SynergyValue",
     "cross_figures",
@@ -65,6 +76,7 @@ __all__ = [
     "explain_factory",
     "otsu",
     "overlap",
+    "paper_tables",
     "plan_explanations",
     "prepare",
     "rank_share",

@@ -10,7 +10,15 @@ from typing import Any
 from theodolite.errors import UsageError
 from theodolite.grid._explain.figures import Cell, Gap, Separation, gaps, separations, tables
 from theodolite.grid._explain.global_pid import SUMMARIES, Estimator
-from theodolite.grid._explain.published import DEPTH, RMA, SOURCE
+from theodolite.grid._explain.published import (
+    DEPTH,
+    RMA,
+    SOURCE,
+    TABLES_SOURCE,
+    Beside,
+    beside_the_paper,
+    paper_tables,
+)
 from theodolite.grid._explain.stored import ExplainedRun, read_explained
 from theodolite.grid._explain.synergy import CrossFigure, DepthCheck, cross_figures, depth_checks
 from theodolite.runs import Run
@@ -45,6 +53,8 @@ class ExplainScore:
     crosses: tuple[CrossFigure, ...]
     depths: tuple[DepthCheck, ...]
     costs: tuple[Cost, ...]
+    beside: tuple[Beside, ...] = ()
+    """The paper's Tables 5 to 8 beside ours, column by column."""
 
     def as_json(self) -> dict[str, Any]:
         """The score as plain JSON."""
@@ -55,6 +65,7 @@ class ExplainScore:
                 "source": SOURCE,
                 "rma": [{"explainer": e, "scenario": s, "mean": v} for (e, s), v in RMA.items()],
                 "depth": [{"scalar": e, "depth": d, "mean": v} for (e, d), v in DEPTH.items()],
+                "tables": {"source": TABLES_SOURCE, "cells": [asdict(each) for each in paper_tables()]},
             },
             **asdict(self),
             "depths": [{**asdict(each), "rises": each.rises, "stays": each.stays} for each in self.depths],
@@ -99,6 +110,7 @@ def score_explained(
         tuple(each for run in explained for each in cross_figures(run, pid=pid, seed=seed)),
         tuple(each for run in explained for each in depth_checks(run, seed=seed)),
         tuple(each for run in explained for each in costs(run)),
+        tuple(beside_the_paper(together.get("buckets", ()), seed=seed)),
     )
 
 
