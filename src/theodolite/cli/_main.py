@@ -12,6 +12,7 @@ from rich.text import Text
 from theodolite import __version__
 from theodolite.cli import (
     _ask,
+    _compare,
     _compass,
     _data,
     _diagnose,
@@ -39,6 +40,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Exit status: 0 done, 1 done but some items failed, 2 something was wrong, 130 interrupted (go on with the same command).",
 )
+app.command("compare")(_compare.compare)
 app.command("diagnose")(_diagnose.diagnose_command)
 app.add_typer(_ask.app, name="ask")
 app.add_typer(_compass.app, name="compass")

@@ -1,0 +1,185 @@
+"""Two diagnoses or two runs against each other, item by item. No model is called."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from theodolite.diagnose._comparing import compare_models
+from theodolite.diagnose._reading import readings_of, readouts_of
+from theodolite.diagnose._table import ReadingTable
+from theodolite.diagnose.browse import INSTRUMENTS, browse
+from theodolite.diagnose.record import (
+    DIAGNOSIS_FILE,
+    Comparison,
+    InstrumentName,
+    ReadoutForm,
+    read_diagnosis,
+)
+from theodolite.errors import UsageError
+from theodolite.readings import Reading
+from theodolite.runs import Run, find_runs, read_info
+
+__all__ = ["Compared", "Side", "compare", "open_side"]
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the two: a model's readings, by instrument."""
+
+    label: str
+    model: str
+    place: str
+    readings: dict[InstrumentName, list[Reading]]
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What the comparison found."""
+
+    first: str
+    second: str
+    comparisons: tuple[Comparison, ...]
+    readouts: tuple[ReadoutForm, ...]
+    notes: tuple[str, ...]
+    """What could not be compared, and why."""
+
+
+def compare(first: str | Path, second: str | Path, *, seed: int = 0) -> Compared:
+    """First minus second on every readout that both have, paired by item.
+
+    Args:
+        first: a diagnosis, a run, or a folder of runs of one model; ``FOLDER#MODEL`` picks one of several models.
+        second: the same.
+        seed: of bootstrap and test.
+
+    Raises:
+        UsageError: they have nothing in common, or it is not clear which model is meant.
+    """
+    sides = _labelled([open_side(first), open_side(second)])
+    one, other = sides
+    shared = [name for name in one.readings if name in other.readings]
+    notes = [
+        f"{name} was measured on one side only"
+        for name in {**one.readings, **other.readings}
+        if name not in shared
+    ]
+    comparisons: list[Comparison] = []
+    readouts: list[ReadoutForm] = []
+    for name in shared:
+        table = ReadingTable.of({side.label: side.readings[name] for side in sides})
+        found = compare_models(table, one.label, other.label, columns=sorted(_both(table, sides)), seed=seed)
+        comparisons += found
+        readouts += _forms(name, {each.readout for each in found})
+        notes += _unshared(table, sides, name)
+    if not comparisons:
+        raise UsageError(
+            f"{one.place} and {other.place} have no readout in common; compare runs of one instrument on the same data"
+        )
+    if all(each.difference is None for each in comparisons):
+        raise UsageError(
+            f"{one.place} and {other.place} have no item in common: {comparisons[0].why_not}; measure both with the "
+            "same data, seed and size"
+        )
+    return Compared(one.label, other.label, tuple(comparisons), tuple(readouts), tuple(notes))
+
+
+def open_side(given: str | Path) -> Side:
+    """The readings of a diagnosis's model, of a run, or of several runs of one model."""
+    text, _, model = str(given).partition("#")
+    folder = Path(text)
+    if not folder.exists():
+        raise UsageError(f"there is nothing at {folder}; compare takes two diagnoses or two runs")
+    if (folder / DIAGNOSIS_FILE).is_file():
+        return _of_diagnosis(folder, model)
+    runs = find_runs(folder)
+    if not runs:
+        raise UsageError(f"there is neither a diagnosis nor a run in {folder}")
+    names = {read_info(run).model for run in runs}
+    if len(names) > 1 and model not in names:
+        raise UsageError(
+            f"{folder} holds runs of several models; write {folder}#MODEL with one of {', '.join(sorted(names))}"
+        )
+    chosen = model or next(iter(names))
+    return _of_runs(folder, chosen, [run for run in runs if read_info(run).model == chosen])
+
+
+def _of_diagnosis(folder: Path, model: str) -> Side:
+    diagnosis = read_diagnosis(folder)
+    names = [each.name for each in diagnosis.models]
+    if not model and len(names) > 1:
+        raise UsageError(
+            f"{folder} is of several models; write {folder}#MODEL with one of {', '.join(names)}"
+        )
+    chosen = diagnosis.model(model or names[0]).name
+    runs = [
+        folder / run
+        for instrument in diagnosis.instruments
+        for view in instrument.models
+        if view.model == chosen
+        for run in view.runs
+    ]
+    return _of_runs(folder, chosen, runs)
+
+
+def _of_runs(folder: Path, model: str, runs: Sequence[Path]) -> Side:
+    found: dict[InstrumentName, list[Reading]] = {}
+    for run in runs:
+        kind = read_info(run).instrument
+        if kind not in INSTRUMENTS:
+            raise UsageError(
+                f"{run} is a run of {kind}; compare takes runs of {', '.join(sorted(set(INSTRUMENTS.values())))}"
+            )
+        name = INSTRUMENTS[kind]
+        found.setdefault(name, []).extend(_accuracy(run) if kind == "grid" else readings_of(name, [run]))
+    return Side(model, model, str(folder), found)
+
+
+def _accuracy(folder: Path) -> list[Reading]:
+    """A run that only asks: whether each answer is right."""
+    with Run.open(folder) as run:
+        rows = browse(run, lambda picture: picture.digest).rows
+    return [
+        Reading(row.id, "grid.accuracy", float(row.correct), row.cluster, row.split)
+        for row in rows
+        if row.correct is not None
+    ]
+
+
+def _labelled(sides: list[Side]) -> tuple[Side, Side]:
+    """Two sides with different labels: the models' names, or the folders' where those are the same."""
+    one, other = sides
+    if one.model != other.model:
+        return one, other
+    if one.place == other.place:
+        raise UsageError(f"both sides are {one.model} of {one.place}; name two different ones")
+    return tuple(Side(f"{s.model} ({s.place})", s.model, s.place, s.readings) for s in sides)  # type: ignore[return-value]
+
+
+def _both(table: ReadingTable, sides: Sequence[Side]) -> list[tuple[str, str]]:
+    """The columns that both sides have readings of."""
+    return [column for column in table.columns if all(table.n_units(side.label, column) for side in sides)]
+
+
+def _unshared(table: ReadingTable, sides: Sequence[Side], name: str) -> list[str]:
+    alone = len(table.columns) - len(_both(table, sides))
+    return [f"{name}: {alone} readouts were had on one side only"] if alone else []
+
+
+def _forms(name: InstrumentName, keys: set[str]) -> list[ReadoutForm]:
+    known = {readout.key: readout for readout in readouts_of(name)}
+    found = []
+    for key in sorted(keys):
+        readout = known.get(key)
+        found.append(
+            ReadoutForm(
+                key=key,
+                name=readout.name if readout else "right answers",
+                instrument=name,
+                higher_is_grounded=readout.higher_is_grounded if readout else True,
+                origin=readout.origin if readout else "ours",
+                needs=readout.needs if readout else "text",
+            )
+        )
+    return found

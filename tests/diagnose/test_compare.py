@@ -1,0 +1,89 @@
+"""Two runs of known models against each other: the plain mean difference, both orders, and what has nothing in common."""
+
+import json
+
+import known_models
+import pytest
+
+from theodolite.cli._main import main
+from theodolite.diagnose import Order, Study, Twins, run_diagnosis
+from theodolite.diagnose._study import Size
+from theodolite.diagnose.compare import compare
+from theodolite.diagnose.items import read_items
+from theodolite.errors import UsageError
+from theodolite.models import _scripted
+
+TINY = Size("quick", pairs=6, grids=1, rooms=4, per_group=4, episodes=1)
+LOOKS, READS = "scripted:looks", "scripted:reads"
+
+
+@pytest.fixture(scope="module")
+def diagnosis(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("compared")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(_scripted.BEHAVIOURS, "looks", known_models.looks)
+        patch.setitem(_scripted.BEHAVIOURS, "reads", known_models.reads)
+        patch.setattr(_scripted.ScriptedModel, "lacks", {"choose": "this one only talks"})
+        order = Order(
+            (LOOKS, READS), Study(folder / "data", TINY), folder, ("grid",), twins=Twins(LOOKS, READS)
+        )
+        run_diagnosis(order)
+    return folder
+
+
+def plain_accuracy(folder, model, split):
+    rows = [
+        row for row in read_items(folder) if (row.model, row.split, row.condition) == (model, split, "plain")
+    ]
+    return sum(bool(row.correct) for row in rows) / len(rows)
+
+
+def test_a_difference_is_the_plain_one(diagnosis):
+    found = compare(f"{diagnosis}#{LOOKS}", f"{diagnosis}#{READS}")
+    right = {c.split: c for c in found.comparisons if c.readout == "grid.right"}
+    for split in ("aligned", "crossed"):
+        gap = plain_accuracy(diagnosis, LOOKS, split) - plain_accuracy(diagnosis, READS, split)
+        assert right[split].difference.value == pytest.approx(gap)
+        assert right[split].p_holm >= right[split].test.p_value
+    assert {readout.key for readout in found.readouts} >= {"grid.right"}
+
+
+def test_turned_round_the_signs_turn(diagnosis):
+    there = compare(f"{diagnosis}#{LOOKS}", f"{diagnosis}#{READS}")
+    back = compare(f"{diagnosis}#{READS}", f"{diagnosis}#{LOOKS}")
+    for one, other in zip(there.comparisons, back.comparisons, strict=True):
+        if one.difference is not None:
+            assert one.difference.value == pytest.approx(-other.difference.value)
+
+
+def test_runs_compare_like_diagnoses(diagnosis):
+    runs = [diagnosis / "runs" / name / "grid" for name in ("scripted-looks", "scripted-reads")]
+    found = compare(*runs)
+    whole = compare(f"{diagnosis}#{LOOKS}", f"{diagnosis}#{READS}")
+    assert found.comparisons == whole.comparisons
+
+
+def test_which_model_is_meant_must_be_said(diagnosis):
+    with pytest.raises(UsageError, match="several models"):
+        compare(diagnosis, diagnosis)
+    with pytest.raises(UsageError, match="name two different ones"):
+        compare(f"{diagnosis}#{LOOKS}", f"{diagnosis}#{LOOKS}")
+    with pytest.raises(UsageError, match="no model 'nobody'"):
+        compare(f"{diagnosis}#nobody", diagnosis)
+    with pytest.raises(UsageError, match="nothing at"):
+        compare("/no/such/folder", diagnosis)
+
+
+def test_the_command_shows_a_table_and_writes_a_page(diagnosis, tmp_path, capsys):
+    sides = [f"{diagnosis}#{LOOKS}", f"{diagnosis}#{READS}"]
+    assert main(["compare", *sides, "--out", str(tmp_path / "page")]) == 0
+    assert "grid.right" in capsys.readouterr().out
+    assert (
+        "grid.right" in (tmp_path / "page" / "index.html").read_text()
+        or "right" in (tmp_path / "page" / "index.html").read_text()
+    )
+    assert main(["compare", *sides, "--json"]) == 0
+    value = json.loads(capsys.readouterr().out)
+    assert value["first"] == LOOKS
+    assert main(["compare", str(tmp_path / "nothing"), str(diagnosis)]) == 2
+    assert "two diagnoses or two runs" in " ".join(capsys.readouterr().err.split())
