@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 from theodolite.trace import _lexicon as words
 from theodolite.trace._claims import Claim, Mention, Verdict
@@ -19,6 +20,8 @@ _INNER = words.word_set(
     " understand wonder search check choose"
 )
 """Verbs of the mind and of purpose: no frame shows them."""
+_SHOWN = words.word_set("picture scene view frame image video clip shot footage")
+"""What the picture itself is called, as the place that things come into and leave."""
 
 
 def action_verdict(claim: Claim, scene: Scene) -> Verdict:  # noqa: PLR0911 - one return per outcome
@@ -27,7 +30,7 @@ def action_verdict(claim: Claim, scene: Scene) -> Verdict:  # noqa: PLR0911 - on
     Unsupported where actions are known completely, or where the verb is among the labels and the actor is annotated
     doing something else at these frames.
     """
-    episode = scene.episode
+    episode, claim = scene.episode, _of_picture(claim)
     for said in (claim.subject, claim.object):
         missing = _lost(said, scene)
         if missing is not None:
@@ -50,6 +53,18 @@ def action_verdict(claim: Claim, scene: Scene) -> Verdict:  # noqa: PLR0911 - on
     if labels and not any(_is(label, claim.predicate) for label in labels):
         return unverifiable("out of vocabulary", f"no label means {claim.predicate!r}")
     return unverifiable("low recall", f"{claim.predicate!r} is not annotated, but may be so")
+
+
+def _of_picture(claim: Claim) -> Claim:
+    """*Enters the scene*, *leaves the view*, *comes into the frame*: what is shown, whatever it is called.
+
+    >>> str(_of_picture(Claim("action", Mention("ball"), "come", Mention("view"))))
+    'action: ball enter picture'
+    """
+    if claim.object is None or claim.object.head not in _SHOWN:
+        return claim
+    verb = "enter" if claim.predicate == "come" else claim.predicate
+    return replace(claim, predicate=verb, object=replace(claim.object, head="picture"))
 
 
 def _lost(said: Mention | None, scene: Scene) -> Verdict | None:

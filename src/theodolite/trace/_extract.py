@@ -117,8 +117,14 @@ def _is_absent(sentence: Sentence, token: Token) -> bool:
 
 
 def _existence_hedge(sentence: Sentence, token: Token) -> str:
+    """The word that makes a guess of there being such a thing: *perhaps a cup*, *there might be a cup*, *it may be a cup*."""
     marks = sentence.children(token, "advmod")
-    return next((t.lemma for t in marks if t.lemma in words.HEDGE_WORDS), "")
+    near = next((t.lemma for t in marks if t.lemma in words.HEDGE_WORDS), "")
+    if near or sentence.children(token, "cop"):
+        return near or c.hedge_of(sentence, token)
+    head = sentence.head(token)
+    is_there = token.dep.partition(":")[0] == "nsubj" and head is not None and sentence.children(head, "expl")
+    return c.hedge_of(sentence, head) if is_there and head is not None else ""
 
 
 def _qualities(sentence: Sentence) -> Iterator[Claim]:
@@ -147,6 +153,7 @@ def _qualities(sentence: Sentence) -> Iterator[Claim]:
                     span=span_of(child, noun),
                     anchor=(child.start, child.end),
                     is_negated=c.is_negated(sentence, noun),
+                    hedge=_existence_hedge(sentence, noun),
                 )
 
 
