@@ -10,7 +10,15 @@ import typer
 from rich.text import Text
 
 from theodolite.cli import _options as o
-from theodolite.cli import _trace_labels, _trace_make, _trace_predict, _trace_recall, _trace_similarity
+from theodolite.cli import (
+    _trace_checks,
+    _trace_labels,
+    _trace_make,
+    _trace_predict,
+    _trace_recall,
+    _trace_relevance,
+    _trace_similarity,
+)
 from theodolite.cli._measuring import Asked, HowToMeasure, exit_if_failed, measure_plan
 from theodolite.cli._output import note, out, print_json, print_table
 from theodolite.cli._trace_figures import draw_rows, draw_score, tell
@@ -52,10 +60,12 @@ app = typer.Typer(
     help="Is each step of the reasoning supported by the frames, and does that predict robustness?",
 )
 
+app.add_typer(_trace_checks.app)
 app.add_typer(_trace_labels.app)
 app.add_typer(_trace_make.app)
 app.add_typer(_trace_predict.app)
 app.add_typer(_trace_recall.app)
+app.add_typer(_trace_relevance.app)
 app.add_typer(_trace_similarity.app)
 
 

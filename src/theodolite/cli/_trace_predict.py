@@ -20,6 +20,7 @@ from theodolite.trace import (
     read_episodes,
 )
 from theodolite.trace.predicting import (
+    RELEVANCE,
     Association,
     ModelRow,
     Prediction,
@@ -30,6 +31,7 @@ from theodolite.trace.predicting import (
     read_model_rows,
     robustness_table,
     rows_from_scores,
+    with_relevance,
 )
 
 app = typer.Typer()
@@ -39,7 +41,10 @@ app = typer.Typer()
 def predict(  # noqa: PLR0913, PLR0917 - one parameter per option
     runs: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[RUN]…", help="Scored runs, in distribution and out of it."),
+        typer.Argument(
+            metavar="[RUN]…",
+            help="Scored runs, in distribution and out of it; runs of `trace relevance` may be among them.",
+        ),
     ] = None,
     table: Annotated[
         Path | None, typer.Option("--table", metavar="CSV", help="A table of one's own, as shares.")
@@ -106,10 +111,13 @@ def _show_conditions(conditions: list[object]) -> None:
 
 
 def _from_runs(folders: list[Path]) -> tuple[list[ModelRow], list[object]]:
-    scores, worlds = [], []
+    scores, worlds, baselines = [], [], []
     for folder in folders:
         with Run.open(folder) as run:
             score = run.scores()
+            if score is not None and run.info.instrument == RELEVANCE:
+                baselines.append(score)
+                continue
             if score is None or run.info.instrument != "trace":
                 raise UsageError(
                     f"{folder} is no scored run of trace; `theodolite trace score {folder}` scores it"
@@ -119,7 +127,8 @@ def _from_runs(folders: list[Path]) -> tuple[list[ModelRow], list[object]]:
         scores.append(score)
         worlds.append(world or data.name)
     rows, conditions, why = rows_from_scores(scores, worlds)
-    for reason in why:
+    rows, lonely = with_relevance(rows, baselines)
+    for reason in (*why, *lonely):
         note(reason)
     retention: dict[str, list[float]] = {}
     for row in rows:

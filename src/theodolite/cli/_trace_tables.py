@@ -45,6 +45,29 @@ def show_grounding(groups: Mapping[str, Grounding]) -> None:
             for name, g in groups.items()
         ],
     )
+    print_table(
+        [
+            "",
+            "SGR of the middle",
+            "decline in points",
+            "r of HR with 1 − SGR",
+            "steps on ego-motion",
+            "of these claims judged",
+        ],
+        [
+            [
+                name,
+                percent(g.profile["middle"]),
+                "–" if g.decline is None else points(g.decline),
+                number(g.hr_against_sgr),
+                percent(g.ego_motion.of_steps),
+                f"{percent(g.ego_motion.verifiable)} of {g.ego_motion.n_claims}"
+                if g.ego_motion.n_claims
+                else "none made",
+            ]
+            for name, g in groups.items()
+        ],
+    )
     for name, g in groups.items():
         reasons = ", ".join(f"{reason} {count}" for reason, count in g.reasons.items() if count)
         if reasons:

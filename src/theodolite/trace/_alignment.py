@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from theodolite import stats
 from theodolite.trace._claims import Alignment, Trace
-from theodolite.trace._grounding import mean_estimate
+from theodolite.trace._estimates import mean_estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +18,8 @@ class AlignmentScore:
     """Share of steps with exactly the right frames."""
     overlap: stats.Estimate | None
     """Share of steps with at least one right frame, and none that is off by more than one."""
+    covers: stats.Estimate | None
+    """Share of steps whose frames hold all the right ones, perhaps with others."""
     by_method: dict[Alignment, stats.Estimate | None]
     """Exact, by how the frames were found."""
 
@@ -39,10 +41,12 @@ def alignment_accuracy(
     ]
     exact = [(float(found == right), how, unit) for found, right, how, unit in rows]
     near = [(float(_near(found, right)), unit) for found, right, _, unit in rows]
+    held = [(float(right <= found), unit) for found, right, _, unit in rows]
     methods = dict.fromkeys(how for _, how, _ in exact)
     return AlignmentScore(
         mean_estimate([x for x, *_ in exact], [u for *_, u in exact], seed=seed),
         mean_estimate([x for x, _ in near], [u for _, u in near], seed=seed),
+        mean_estimate([x for x, _ in held], [u for _, u in held], seed=seed),
         {
             how: mean_estimate(
                 [x for x, h, _ in exact if h == how], [u for _, h, u in exact if h == how], seed=seed

@@ -19,7 +19,7 @@ from theodolite.errors import UsageError
 from theodolite.trace._claims import LABELS, Label
 from theodolite.trace._dataset import Problem, read_lines
 from theodolite.trace._episode import Episode
-from theodolite.trace._grounding import mean_estimate
+from theodolite.trace._estimates import mean_estimate
 from theodolite.trace._judging import JudgedTrace
 
 

@@ -16,7 +16,7 @@ from theodolite.trace._beliefs import Belief, BeliefState, belief_log
 from theodolite.trace._claims import Claim, Trace, Verdict, Verifier
 from theodolite.trace._embedding import SentenceEmbedder, open_embedder
 from theodolite.trace._episode import Episode
-from theodolite.trace._grounding import mean_estimate
+from theodolite.trace._estimates import mean_estimate
 
 TAU = 0.8
 """The paper's threshold between a belief that stays and one that changes."""

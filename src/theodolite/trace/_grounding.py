@@ -11,6 +11,8 @@ import numpy as np
 
 from theodolite import stats
 from theodolite.trace._claims import LABELS, REASONS
+from theodolite.trace._ego_share import EgoMotion, ego_motion
+from theodolite.trace._estimates import mean_estimate
 from theodolite.trace._judging import Granularity, JudgedStep, JudgedTrace
 
 Handling: TypeAlias = Literal["exclude", "penalise", "neutral"]
@@ -80,6 +82,8 @@ class Grounding:
     """Accuracy minus SGR, over the traces that have both."""
     is_lower_bound: bool
     """Whether most traces had no steps."""
+    ego_motion: EgoMotion
+    """What is said of one's own movements."""
 
 
 def grounding(
@@ -128,6 +132,7 @@ def grounding(
         accuracy=over_traces(judged, correct, seed=seed),
         gap=paired(judged, [correct(t) for t in judged], [rate(t) for t in judged], seed=seed),
         is_lower_bound=bool(judged) and 2 * sum(t.trace.is_lower_bound for t in judged) > len(judged),
+        ego_motion=ego_motion(judged, granularity=granularity, seed=seed),
     )
 
 
@@ -144,27 +149,6 @@ def over_traces(
     """The mean over the traces that have a value, clustered by unit; None if none has."""
     found = [(number, trace.unit) for trace in traces if (number := value(trace)) is not None]
     return mean_estimate([number for number, _ in found], [unit for _, unit in found], seed=seed)
-
-
-def mean_estimate(
-    values: Sequence[float], units: Sequence[str], *, is_share: bool = True, seed: int
-) -> stats.Estimate | None:
-    """A mean with its interval: clustered bootstrap.
-
-    Where all values are alike, a bootstrap knows no doubt: shares of 0 or 1 then take Wilson's interval over the units,
-    and other values say so in the method.
-    """
-    if not values:
-        return None
-    n = len(set(units))
-    array = np.asarray(values, np.float64)
-    if n > 1 and np.ptp(array) > 0:
-        return stats.bootstrap(array, clusters=list(units), interval="percentile", seed=seed)
-    value = float(array.mean())
-    if is_share and value in {0.0, 1.0}:
-        return stats.wilson_interval(int(value) * n, n)
-    words = "one unit: no interval" if n < 2 else "all values alike: no interval"
-    return stats.Estimate(value, value, value, n, 0.95, words, n_items=array.size)
 
 
 def difference_estimate(

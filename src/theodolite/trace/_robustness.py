@@ -8,7 +8,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from theodolite import stats
-from theodolite.trace._grounding import Handling, mean_estimate, paired, trace_sgr
+from theodolite.trace._estimates import mean_estimate
+from theodolite.trace._grounding import Handling, paired, trace_sgr
 from theodolite.trace._judging import JudgedTrace
 
 

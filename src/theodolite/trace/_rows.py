@@ -54,6 +54,30 @@ def add_predictors(rows: Sequence[ModelRow], path: str | Path) -> list[ModelRow]
     return list(known.values())
 
 
+def with_relevance(
+    rows: Sequence[ModelRow], relevance: Sequence[Mapping[str, Any]]
+) -> tuple[list[ModelRow], list[str]]:
+    """The rows with the attention and gradient baselines of white boxes.
+
+    Args:
+        rows: of scored runs.
+        relevance: what ``trace relevance`` wrote.
+
+    Returns:
+        The rows, and why a baseline fits none of them.
+    """
+    known = {(row.model, row.benchmark): row for row in rows}
+    why = []
+    for score in relevance:
+        key = (str(score["model"]), str(score["benchmark"]))
+        if key not in known:
+            why.append(f"{key[0]} on {key[1]}: relevance was measured, but there is no run to set it beside")
+            continue
+        shares = {name: found["value"] for name, found in score["shares"].items() if found}
+        known[key] = replace(known[key], predictors=known[key].predictors | shares)
+    return list(known.values()), why
+
+
 def _table(path: Path, needed: Sequence[str]) -> list[dict[str, str | None]]:
     try:
         with path.open(encoding="utf-8", newline="") as file:

@@ -129,6 +129,24 @@ def score_traces(
     return final
 
 
+def traces_of_run(
+    run: Run, *, data: str | Path | None = None
+) -> tuple[list[Trace], dict[str, Episode], list[Problem]]:
+    """The answers to a run's unedited episodes in the first style, as traces with claims; the episodes; what was wrong."""
+    if run.info.instrument != "trace":
+        raise UsageError(f"{run.folder} is a run of {run.info.instrument}, not of trace")
+    found = read_episodes(Path(data or str(run.info.settings["data"])))
+    episodes = {episode.id: episode for episode in found.episodes}
+    answered, problems = _answered(list(run.results()), episodes)
+    own = [
+        trace
+        for result, trace in answered
+        if result.item.meta.get("wording") == "original" and episodes[trace.episode].edit is None
+    ]
+    first = [trace for trace in own if trace.style == own[0].style]
+    return with_claims(first), episodes, [*found.problems, *problems]
+
+
 def _answered(
     results: Sequence[Result], episodes: Mapping[str, Episode]
 ) -> tuple[list[tuple[Result, Trace]], list[Problem]]:

@@ -1,8 +1,10 @@
 """Every figure of the trace instrument, from judged traces: grounding, consistency, reliance, controls, agreement."""
 
+from theodolite.trace._ablation import COMPONENTS, Ablation, Component, ablate, across_models
 from theodolite.trace._agreement import Agreement, noise_sweep, verifier_agreement
 from theodolite.trace._alignment import AlignmentScore, alignment_accuracy
 from theodolite.trace._beliefs import Belief, BeliefState, belief_log
+from theodolite.trace._conditions import Reference
 from theodolite.trace._consistency import (
     TAU,
     Calibration,
@@ -13,6 +15,7 @@ from theodolite.trace._consistency import (
     transitions,
 )
 from theodolite.trace._counterfactual import INVERSIONS, RandomLabels, counterfactual, random_trace
+from theodolite.trace._ego_share import EgoMotion
 from theodolite.trace._grounding import (
     HANDLINGS,
     STAGES,
@@ -37,30 +40,42 @@ from theodolite.trace._reliance import (
     sound_reliance,
 )
 from theodolite.trace._robustness import CounterCausal, Verbosity, counter_causal, limit_steps, verbosity
+from theodolite.trace._score import traces_of_run
+from theodolite.trace._tellings import CUES, Cue, CueScore, score_alignment
 
 __all__ = [
     "CLIPS",
+    "COMPONENTS",
+    "CUES",
     "EPSILONS",
     "HANDLINGS",
     "INVERSIONS",
     "STAGES",
     "TAU",
+    "Ablation",
     "Agreement",
     "AlignmentScore",
     "Belief",
     "BeliefState",
     "Calibration",
+    "Component",
     "Consistency",
     "CounterCausal",
+    "Cue",
+    "CueScore",
     "EditedPair",
+    "EgoMotion",
     "Grounding",
     "Handling",
     "NoisyVerifier",
     "RandomLabels",
+    "Reference",
     "Reliance",
     "SensitivityCell",
     "Transition",
     "Verbosity",
+    "ablate",
+    "across_models",
     "alignment_accuracy",
     "belief_log",
     "calibrate_tau",
@@ -74,11 +89,13 @@ __all__ = [
     "noise_sweep",
     "random_trace",
     "reliance",
+    "score_alignment",
     "sensitivity",
     "sound_reliance",
     "step_grounding",
     "step_hallucinates",
     "trace_sgr",
+    "traces_of_run",
     "transitions",
     "verbosity",
     "verifier_agreement",

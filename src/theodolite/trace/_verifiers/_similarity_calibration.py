@@ -19,7 +19,7 @@ from theodolite.errors import UsageError
 from theodolite.trace._annotation import AnnotationVerifier
 from theodolite.trace._claims import KINDS, ClaimKind
 from theodolite.trace._episode import Episode
-from theodolite.trace._grounding import mean_estimate
+from theodolite.trace._estimates import mean_estimate
 from theodolite.trace._verifiers._captions import captions_of
 from theodolite.trace._verifiers._similarity import Likeness, SimilarityVerifier
 from theodolite.trace._verifiers._similarity_claims import claims_about
