@@ -200,15 +200,24 @@ def _show_audit(result: WorldAudit, folder: Path, *, json: bool) -> None:
         rows = [[check.name, check.outcome, check.detail] for check in result.checks]
         title = f"{result.world}: {result.n_in_distribution} episodes in-distribution, {result.n_ood} out of it, in {folder}"
         print_table(["check", "outcome", "in-distribution and ood"], rows, title=title)
-        out.print(
-            "The splits share nothing and are equally hard."
-            if result.is_sound
-            else "The splits cannot be compared."
-        )
-    if any(check.outcome == "undecided" for check in result.checks):
-        note("undecided: too few episodes to show that the splits are equally hard")
+        out.print(_verdict(result))
     if not result.is_sound:
         raise typer.Exit(1)
+
+
+def _verdict(result: WorldAudit) -> str:
+    """What the checks come to, in a sentence."""
+    undecided = [
+        check.name.removeprefix("difficulty: ") for check in result.checks if check.outcome == "undecided"
+    ]
+    if not result.is_sound:
+        return "The splits cannot be compared."
+    if undecided:
+        return (
+            "The splits share nothing; too few episodes to show that they are equally hard in "
+            f"{', '.join(undecided)}: make more."
+        )
+    return "The splits share nothing and are equally hard."
 
 
 def _show_problems(problems: list[Problem] | tuple[Problem, ...]) -> None:
