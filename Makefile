@@ -7,7 +7,7 @@ DEV_READY := $(VENV)/.ready-dev
 INPUTS := pyproject.toml constraints.txt
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check bench clean browser
+.PHONY: demo test check bench docs clean browser
 
 demo: $(RUN_READY)
 	$(BIN)/python examples/demo.py
@@ -30,6 +30,10 @@ check: $(DEV_READY)
 bench: $(DEV_READY)
 	$(BIN)/python -m bench
 
+docs: $(DEV_READY)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "the documentation: build/site/index.html"
+
 clean:
 	rm -rf $(VENV) demo build dist
 
@@ -40,5 +44,5 @@ $(RUN_READY): $(INPUTS)
 	touch $@
 
 $(DEV_READY): $(RUN_READY)
-	$(INSTALL) --editable '.[device-map,fast,inspect,nlp,onnx,ray,dev]'
+	$(INSTALL) --editable '.[device-map,docs,fast,inspect,nlp,onnx,ray,dev]'
 	touch $@

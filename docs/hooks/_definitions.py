@@ -1,0 +1,88 @@
+"""The page of definitions, made from ``definitions.toml`` in the package."""
+
+from __future__ import annotations
+
+import html
+from itertools import groupby
+
+from theodolite.report.definitions import Definition, definitions
+
+_INSTRUMENTS = {
+    "ask": "does the picture matter to the answers?",
+    "compass": "is relevance organised by direction, or by layout?",
+    "grid": "do explainers tell reasoning from a shortcut?",
+    "scene": "do answers agree with the model's own scene graph?",
+    "trace": "is each step of the reasoning supported by the frames?",
+    "twins": "do instruments tell a model that looks from one that does not?",
+    "diagnose": "all of them on one model",
+}
+_WAY = {
+    "higher": ("↑", "higher where a model looks"),
+    "lower": ("↓", "lower where a model looks"),
+    "neither": ("·", "says nothing about looking by itself"),
+}
+_READING = {
+    "paper": "as published",
+    "sound": "ours, where the published reading can mislead",
+    "ours": "ours",
+}
+_HEAD = """# Definitions
+
+Every figure that the program reports. Each has an interval and an n wherever it is shown; how they are made is told in
+[How numbers are made](numbers.md). The report links its numbers here.
+
+**Which way.** {ways}. Other things being equal: no single figure proves that a model looks.
+
+**Readings.** <span class="reading paper">paper</span> is as published, <span class="reading sound">sound</span> is ours where the
+published reading can mislead, <span class="reading ours">ours</span> has nothing like it in the papers. Where there are two
+readings of the same thing, each names the other.
+
+There are {n} definitions. In Python: `theodolite.report.definitions.definition("compass.dae")`.
+"""
+
+
+def definitions_page() -> str:
+    """The page, as Markdown."""
+    known = definitions()
+    ways = ", ".join(f'<span class="way">{sign}</span> {words}' for sign, words in _WAY.values())
+    lines = [_HEAD.format(ways=ways, n=len(known))]
+    for instrument, group in groupby(known.values(), key=lambda each: each.instrument):
+        lines += [f"## {instrument} {{ #{instrument} }}", "", _INSTRUMENTS.get(instrument, ""), ""]
+        lines += [_entry(each) for each in group]
+    return "\n".join(lines) + "\n"
+
+
+def _entry(each: Definition) -> str:
+    sign, way = _WAY[each.grounded]
+    title = "" if each.title == each.name else f" – {each.title}"
+    facts = [f'<span class="way" title="{way}">{sign}</span>', _unit(each.unit)]
+    facts.append(
+        f'<span class="reading {each.reading}" title="{_READING[each.reading]}">{each.reading}</span>'
+    )
+    if each.source:
+        facts.append(html.escape(each.source))
+    facts.append(f"<code>{each.key}</code>")
+    lines = [
+        f"### {html.escape(each.name)}{html.escape(title)} {{ #{each.anchor} data-toc-label='{_quoted(each.name)}' }}",
+        "",
+        f'<p class="facts">{" · ".join(facts)}</p>',
+        "",
+        html.escape(each.meaning),
+        "",
+        f'<div class="plain-formula">{html.escape(each.formula)}</div>',
+        "",
+    ]
+    if each.caution:
+        lines += [f'<p class="caution">{html.escape(each.caution)}</p>', ""]
+    if each.beside:
+        named = ", ".join(f"[{html.escape(definitions()[key].name)}](#{key})" for key in each.beside)
+        lines += [f"Beside it: {named}.", ""]
+    return "\n".join(lines)
+
+
+def _unit(unit: str) -> str:
+    return {"number": "a number", "count": "a count", "p": "a p-value"}.get(unit, unit)
+
+
+def _quoted(text: str) -> str:
+    return text.replace("'", "’")

@@ -1,0 +1,31 @@
+"""Rows as Markdown, and estimates as words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from theodolite.stats import Estimate
+
+
+def table(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A Markdown table."""
+    lines = [_line(columns), _line(["---"] * len(columns)), *(_line(row) for row in rows)]
+    return "\n".join(lines)
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in cells) + " |"
+
+
+def percent(estimate: Estimate | None) -> str:
+    """A share with its interval."""
+    if estimate is None:
+        return "–"
+    return f"{100 * estimate.value:.1f} % [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
+
+
+def number(estimate: Estimate | None, digits: int = 2) -> str:
+    """A figure with its interval."""
+    if estimate is None:
+        return "–"
+    return f"{estimate.value:.{digits}f} [{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]"

@@ -1,0 +1,108 @@
+"""What pages ask for by a comment, put in while the site is built.
+
+``<!-- made: NAME -->`` is a table that the program works out; ``<!-- shown: PATH -->`` is a file of the repository.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from textwrap import indent
+
+from _paper_tables import (
+    creg_composites,
+    creg_controls,
+    creg_framework,
+    creg_small_tables,
+    grid_certificate,
+    grid_explanations,
+    grid_separation,
+    grid_shortcuts,
+    scene_ceilings,
+    step_pairs,
+    step_retention,
+    step_vrs,
+)
+from _rows import table
+
+from theodolite.attribution import find_methods
+from theodolite.compass.controls import FIGURES
+from theodolite.grid.explainers import find_explainers
+from theodolite.registry import Kind, registry
+
+_ROOT = Path(__file__).parents[2]
+_SHOWN = re.compile(r"^( *)<!-- shown: ([\w./]+)(?: (\d+)-(\d+))? -->$", re.MULTILINE)
+_MARK = re.compile(r"^( *)<!-- made: ([\w-]+) -->$", re.MULTILINE)
+
+
+def with_tables(markdown: str) -> str:
+    """The page with its tables and files put in, as far indented as they were asked for."""
+    markdown = _SHOWN.sub(lambda found: indent(_file(found[2], found[3], found[4]), found[1]), markdown)
+    return _MARK.sub(lambda found: indent(TABLES[found[2]](), found[1]), markdown)
+
+
+def _file(path: str, first: str | None, last: str | None) -> str:
+    """A file of the repository, or some of its lines, as a block of code."""
+    lines = (_ROOT / path).read_text(encoding="utf-8").splitlines()
+    chosen = lines[int(first or 1) - 1 : int(last) if last else None]
+    language = {"py": "python"}.get(path.rpartition(".")[2], path.rpartition(".")[2])
+    return "\n".join([f'```{language} title="{path}"', *chosen, "```"])
+
+
+def methods() -> str:
+    """The relevance methods, each with what it says of itself."""
+    rows = []
+    for method in find_methods(["all"]):
+        caveat = f" **Caveat:** {method.caveat}." if method.caveat else ""
+        beside = f" Beside it: `{method.sound_variant}`." if method.sound_variant else ""
+        rows.append([f"`{method.name}`", f"{method.summary}.{caveat}{beside}", method.paper or "ours"])
+    return table(["method", "what it computes", "from"], rows)
+
+
+def explainers() -> str:
+    """The explainers, likewise."""
+    rows = []
+    for each in find_explainers(["all"]):
+        caveat = f" **Caveat:** {each.caveat}." if each.caveat else ""
+        rows.append([f"`{each.name}`", each.scope, each.reading, f"{each.summary}.{caveat}"])
+    return table(["explainer", "scope", "reading", "what it computes"], rows)
+
+
+def entries(kind: Kind) -> Callable[[], str]:
+    """What is registered of one kind."""
+
+    def made() -> str:
+        found = registry().entries(kind)
+        rows: list[Sequence[str]] = [[f"`{each.example or each.name}`", each.summary] for each in found]
+        return table([kind, "what it is"], rows)
+
+    return made
+
+
+def control_figures() -> str:
+    """The figures of the compass's controls."""
+    return table(["figure", "what it is"], [[f"`{name}`", words] for name, words in FIGURES.items()])
+
+
+TABLES: dict[str, Callable[[], str]] = {
+    "methods": methods,
+    "explainers": explainers,
+    "models": entries("model"),
+    "verifiers": entries("verifier"),
+    "sources": entries("source"),
+    "behaviours": entries("behaviour"),
+    "control-figures": control_figures,
+    "creg-framework": creg_framework,
+    "creg-small-tables": creg_small_tables,
+    "creg-controls": creg_controls,
+    "creg-composites": creg_composites,
+    "grid-shortcuts": grid_shortcuts,
+    "grid-certificate": grid_certificate,
+    "grid-explanations": grid_explanations,
+    "grid-separation": grid_separation,
+    "scene-ceilings": scene_ceilings,
+    "step-retention": step_retention,
+    "step-vrs": step_vrs,
+    "step-pairs": step_pairs,
+}

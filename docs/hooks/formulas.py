@@ -1,0 +1,31 @@
+"""Formulas as MathML, made while the site is built: nothing is fetched and nothing runs in the reader's browser."""
+
+from __future__ import annotations
+
+import html
+import re
+from typing import Any
+
+from latex2mathml.converter import convert
+
+_INLINE = re.compile(r'<span class="arithmatex">\\\((.*?)\\\)</span>', re.DOTALL)
+_BLOCK = re.compile(r'<div class="arithmatex">\\\[(.*?)\\\]</div>', re.DOTALL)
+
+
+def on_page_content(content: str, **_: Any) -> str:
+    """Replaces what pymdownx.arithmatex has set aside."""
+    content = _BLOCK.sub(lambda found: as_mathml(found[1], display="block"), content)
+    return _INLINE.sub(lambda found: as_mathml(found[1], display="inline"), content)
+
+
+def as_mathml(latex: str, *, display: str) -> str:
+    """One formula.
+
+    The LaTeX stays beside it as an annotation, for who copies or reads aloud.
+    """
+    source = html.unescape(latex).strip()
+    math = convert(source, display=display)
+    annotation = f'<annotation encoding="application/x-tex">{html.escape(source)}</annotation>'
+    inner = re.sub(r"^<math[^>]*>|</math>$", "", math)
+    body = f'<math xmlns="http://www.w3.org/1998/Math/MathML" display="{display}"><semantics>{inner}{annotation}</semantics></math>'
+    return f'<div class="formula">{body}</div>' if display == "block" else body

@@ -1,0 +1,148 @@
+"""The site builds strictly from the repository, holds every command and every definition, and asks nothing of the outside."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+import typer.main
+
+from theodolite.cli._main import app
+from theodolite.report.definitions import definitions
+
+ROOT = Path(__file__).parents[2]
+INSTRUMENTS = ("ask", "compass", "grid", "scene", "trace")
+KINDS = ("model", "method", "explainer", "verifier", "source")
+
+pytest.importorskip("mkdocs", reason="the site is built with the extra `docs`")
+pytest.importorskip("material", reason="the site is built with the extra `docs`")
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """The built site."""
+    folder = tmp_path_factory.mktemp("site")
+    told = subprocess.run(
+        [sys.executable, "-m", "mkdocs", "build", "--strict", "--quiet", "--site-dir", str(folder)],
+        cwd=ROOT,
+        env={**os.environ, "NO_MKDOCS_2_WARNING": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert told.returncode == 0, told.stdout + told.stderr
+    return folder
+
+
+class Page(HTMLParser):
+    """What a page fetches, what can be linked to in it, and what it says."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.fetched, self.ids, self.classes, self.tags, self.words = [], set(), set(), [], []
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attrs):
+        found = dict(attrs)
+        self.tags.append(tag)
+        self.ids.add(found.get("id"))
+        self.classes |= set((found.get("class") or "").split())
+        if tag in {"script", "img", "iframe", "source", "video", "embed"}:
+            self.fetched.append(found.get("src"))
+        if tag == "link" and found.get("rel") not in {"canonical", "next", "prev"}:
+            self.fetched.append(found.get("href"))
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.words).split())
+
+
+def commands(command, path=()):
+    for name, below in command.commands.items():
+        if getattr(below, "commands", None):
+            yield from commands(below, (*path, name))
+        elif not below.hidden:
+            yield (*path, name), below
+
+
+def test_every_command_and_option_of_the_program_is_told(site):
+    found = list(commands(typer.main.get_command(app)))
+    assert len(found) > 40, "the program has lost its commands"
+    index = Page(site / "cli" / "index.html").text
+    for words, command in found:
+        page = Page(site / "cli" / f"{words[0]}.html")
+        assert "-".join(words) in page.ids, words
+        assert f"theodolite {' '.join(words)}" in index, words
+        for option in command.params:
+            if option.param_type_name == "option" and not option.hidden and "--help" not in option.opts:
+                assert option.opts[0] in page.text, (words, option.opts)
+
+
+def test_every_definition_can_be_linked_to_and_says_its_formula(site):
+    page = Page(site / "definitions.html")
+    for each in definitions().values():
+        assert each.anchor in page.ids, each.key
+        assert " ".join(each.formula.split()) in page.text, each.key
+
+
+def test_no_page_fetches_anything_from_elsewhere(site):
+    pages = sorted(site.rglob("*.html"))
+    assert len(pages) > 30
+    for path in pages:
+        page = Page(path)
+        outside = [url for url in page.fetched if url and re.match(r"(https?:)?//", url)]
+        assert not outside, (path.name, outside)
+        assert "mermaid" not in page.classes, "diagrams would be drawn by a script from elsewhere"
+    for sheet in site.rglob("*.css"):
+        assert not re.search(r"(@import|url\()\s*['\"]?(https?:)?//", sheet.read_text()), sheet.name
+
+
+def test_formulas_are_mathml_and_none_is_left_as_it_was_written(site):
+    for name in ("compass", "grid", "scene", "trace"):
+        page = Page(site / "instruments" / f"{name}.html")
+        assert page.tags.count("math") >= 3, name
+        assert "arithmatex" not in page.classes, name
+        assert "merror" not in page.tags, name
+    shown = Page(site / "instruments" / "compass.html")
+    assert {"mfrac", "msup", "mover"} <= set(shown.tags)
+
+
+@pytest.mark.parametrize("name", INSTRUMENTS)
+def test_each_instrument_has_its_page_with_readings_and_limits(site, name):
+    page = Page(site / "instruments" / f"{name}.html")
+    assert "when-not-to-trust-it" in page.ids
+    assert page.text.count(f"theodolite {name}") + page.text.count("theodolite data") >= 1
+    if name != "ask":
+        assert {"paper-against-sound", "the-formulas"} <= page.ids
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_each_kind_of_plug_in_is_shown_whole(site, kind):
+    (file,) = (ROOT / "examples" / "plugins").glob(f"*_{kind}.py")
+    page = Page(site / "extend" / f"{kind}.html")
+    shown = re.sub(r"\s+", "", page.text)
+    for line in file.read_text().splitlines():
+        assert re.sub(r"\s+", "", line) in shown, line
+
+
+def test_tables_are_worked_out_and_none_is_left_open(site):
+    for path in site.rglob("*.html"):
+        assert "made:" not in path.read_text(encoding="utf-8"), path.name
+    text = Page(site / "papers.html").text
+    assert "EA +1.0 +1.0" in text, "the composites follow from the printed tables"
+    assert "GPT-4o 6.31 6.48 8.77" in text, "equation 4 of Table 3"
+    assert "bag of words spur all buckets 100.0 % 100.0 %" in text
+
+
+def test_both_grounds_are_offered(site):
+    text = (site / "index.html").read_text(encoding="utf-8")
+    assert 'data-md-color-scheme="slate"' in text
+    assert "(prefers-color-scheme: dark)" in text

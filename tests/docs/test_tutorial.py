@@ -1,0 +1,74 @@
+"""The tutorial runs: every block of its page, in order, in an empty folder, and what it shows is what comes out."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+
+import pytest
+
+from theodolite.cli import main
+
+PAGE = Path(__file__).parents[2] / "docs" / "tutorial.md"
+_BLOCK = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(text):
+    """Language and content of every block, in order."""
+    return [(found[1], found[2]) for found in _BLOCK.finditer(text)]
+
+
+def words(text):
+    return " ".join(text.split())
+
+
+def check_output(expected, said, where):
+    """Every part of what the page shows, between “…” and “…”, stands in the output, in that order; white space apart."""
+    rest = words(said)
+    for part in expected.split("…"):
+        if words(part):
+            _, found, rest = rest.partition(words(part))
+            assert found, f"{where} shows\n{part}\nbut what comes is\n{said}"
+
+
+def run_commands(block):
+    for line in block.replace("\\\n", " ").splitlines():
+        command = shlex.split(line, comments=True)
+        if not command:
+            continue
+        assert command[0] == "theodolite", (
+            f"the tutorial's bash blocks hold commands of ours alone, not {line!r}"
+        )
+        assert main(command[1:]) == 0, line
+
+
+@pytest.mark.timeout(600)
+def test_the_tutorial_runs_as_it_is_written(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    names: dict = {}
+    said, ran = "", ""
+    n_commands = n_outputs = 0
+    for language, content in blocks(PAGE.read_text(encoding="utf-8")):
+        if language == "bash":
+            run_commands(content)
+            n_commands += content.count("theodolite ")
+        elif language == "python":
+            exec(compile(content, str(PAGE), "exec"), names)  # noqa: S102 - the page's own code is under test
+        elif language == "text":
+            check_output(content, said, ran)
+            n_outputs += 1
+            continue
+        else:
+            assert language == "sh", f"blocks are bash, python, text, or sh where nothing is run: {language}"
+            continue
+        said, ran = capsys.readouterr().out, content
+    assert n_commands >= 12
+    assert n_outputs >= 6
+
+
+def test_the_check_of_outputs_can_fail():
+    check_output("a 1\n…\nc", "a   1\nb\nc\n", "x")
+    for wrong in ("a 2", "c\n…\na 1", "b c d"):
+        with pytest.raises(AssertionError, match="shows"):
+            check_output(wrong, "a   1\nb\nc\n", "x")
