@@ -19,10 +19,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from theodolite import stats
+from theodolite.errors import UsageError
 
 Alternative: TypeAlias = Literal["two-sided", "greater", "less"]
 
 _ALIKE = "Wilson, all scenes alike"
+_NO_ROOM = 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,7 +71,7 @@ class Drawn:
         groups: ArrayLike,
         scenes: Sequence[str],
     ) -> stats.Estimate | None:
-        """(x − floor) / (ceiling − floor) of the three macro means; None without values, or without room between the two.
+        """(x − floor) / (ceiling − floor) of the three macro means; None without values, or without room between the two, there or in many a resample.
 
         0 is what can be had without looking, 1 all that can be had.
         """
@@ -80,7 +82,10 @@ class Drawn:
         least, most = (float(_macro(part, counts, np.ones((1, len(counts))))[0]) for part in sums[1:])
         if most - least < 0.02:
             return None
-        return self._bootstrap((*sums, counts), _level, arrays[0].size, low=-np.inf)
+        try:
+            return self._bootstrap((*sums, counts), _level, arrays[0].size, low=-np.inf)
+        except UsageError:  # too few scenes: many a resample leaves no room between the two
+            return None
 
     def test(
         self,
@@ -198,4 +203,6 @@ def _level(
     weights: NDArray[np.float64],
 ) -> NDArray[np.float64]:
     mine, least, most = (_macro(part, counts, weights) for part in (values, floor, ceiling))
-    return np.asarray((mine - least) / (most - least))
+    room = most - least
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.asarray(np.where(np.abs(room) > _NO_ROOM, (mine - least) / room, np.nan))
