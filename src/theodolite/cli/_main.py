@@ -17,6 +17,7 @@ from theodolite.cli import (
     _data,
     _diagnose,
     _explainers,
+    _export,
     _grid,
     _methods,
     _models,
@@ -42,6 +43,7 @@ app = typer.Typer(
 )
 app.command("compare")(_compare.compare)
 app.command("diagnose")(_diagnose.diagnose_command)
+app.command("export")(_export.export)
 app.add_typer(_ask.app, name="ask")
 app.add_typer(_compass.app, name="compass")
 app.add_typer(_data.app, name="data")

@@ -1,4 +1,4 @@
-"""Answers given earlier: ``replay:<run folder, lmms-eval samples, or inspect_ai log>``.
+"""Answers given earlier: ``replay:<run folder, folder of runs, lmms-eval samples, or inspect_ai log>``.
 
 In a run of ours a request finds its record by its content alone: the same words and the same picture bytes. Other logs
 do not show their pictures, so there it finds it by its id, else by its text, and only as far as `Request.recall` allows:
@@ -19,7 +19,7 @@ from theodolite.errors import UsageError
 from theodolite.models._contract import Capability
 from theodolite.models._logs import PLACEHOLDER, LoggedAnswer, read_inspect, read_lmms_eval
 from theodolite.models._open import ModelName, ModelOptions, read_options
-from theodolite.runs import Run
+from theodolite.runs import Run, find_runs, read_info
 from theodolite.types import Request, Response
 
 _ALIKE = 0.5
@@ -32,8 +32,10 @@ def open_model(name: ModelName) -> ReplayModel:
     path = Path(name.target)
     if not path.exists():
         raise UsageError(f"there is nothing to replay at {path}")
-    if (path / "run.json").exists():
-        return ReplayModel(name.text, [], by_content=_read_run(path), identity=_identity(path / "run.json"))
+    runs = find_runs(path) if path.is_dir() else []
+    if runs:
+        told = [folder / "run.json" for folder in runs]
+        return ReplayModel(name.text, [], by_content=_read_runs(runs), identity=_identity(*told))
     files = _log_files(path)
     answers = [answer for file in files for answer in _read_log(file)]
     return ReplayModel(name.text, answers, identity=_identity(*files))
@@ -123,6 +125,24 @@ class ReplayModel:
 
 def _differ(answers: Sequence[LoggedAnswer]) -> bool:
     return len({(answer.response.status, answer.response.text) for answer in answers}) > 1
+
+
+def _read_runs(folders: Sequence[Path]) -> dict[str, list[LoggedAnswer]]:
+    """The records of all runs at or below a folder, of one model.
+
+    Raises:
+        UsageError: they are of several models, whose answers must not be mixed.
+    """
+    names = sorted({read_info(folder).model for folder in folders})
+    if len(names) > 1:
+        raise UsageError(
+            f"there are runs of several models here ({', '.join(names)}); replay the folder of one of them"
+        )
+    found: defaultdict[str, list[LoggedAnswer]] = defaultdict(list)
+    for folder in folders:
+        for digest, answers in _read_run(folder).items():
+            found[digest] += answers
+    return dict(found)
 
 
 def _read_run(folder: Path) -> dict[str, list[LoggedAnswer]]:
