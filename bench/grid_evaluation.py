@@ -49,6 +49,7 @@ class Size:
     """Scenes that a worker explains side by side."""
     seed: int = 0
     buckets: tuple[str, ...] = BUCKET_KEYS
+    explainers: tuple[str, ...] = ("all",)
 
 
 @dataclass(slots=True)
@@ -123,7 +124,7 @@ def evaluate(size: Size, folder: Path, figures: Path | None = None) -> tuple[Exp
         for mode in ("pure", "spur"):
             data = make_dataset(DatasetPlan(mode, size.samples, size.seed, buckets=size.buckets))
             write_dataset(data, folder / mode, pictures=False, table=False)
-    names = tuple(each.name for each in find_explainers(["all"]))
+    names = tuple(each.name for each in find_explainers(size.explainers))
     plans = {
         scenario: ExplainPlan(str(folder / mode), names, size.calls, pool=size.pool, seed=size.seed)
         for scenario, (_, mode) in SCENARIOS.items()

@@ -61,6 +61,7 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=12)
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--buckets", default=",".join(BUCKET_KEYS))
+    parser.add_argument("--explainers", default="all")
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
     size = Size(
@@ -71,6 +72,7 @@ def main() -> int:
         asked.device,
         at_once=64,
         buckets=tuple(asked.buckets.split(",")),
+        explainers=tuple(asked.explainers.split(",")),
     )
     missed = 0
     for figure in run(size, asked.out):

@@ -10,11 +10,11 @@ import numpy as np
 from theodolite.grid import BUCKETS
 from theodolite.grid.explaining import ExplainedRun, ExplainScore, read_explained, score_map
 from theodolite.grid.truth import cell_mask, render
+from theodolite.report._grid_scores import bar_figure, cross_figure, depth_figure, separation_figure
 from theodolite.report._style import (
     FAINT,
     INK,
     QUIET,
-    SERIES,
     TARGET,
     TRUE,
     Drawing,
@@ -27,9 +27,7 @@ from theodolite.runs import Run
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_SCENARIOS = {"pure": SERIES[0], "spurious": SERIES[4], "cross": SERIES[2]}
 _SHOWN = ("alike-removal", "multishap", "multiviz", "dime", "pixelshap-shapley")
-_LEFT_OUT = {"oracle", "bow-oracle", "random", "dime-mdetr"}
 
 
 def explainer_figures(runs: Sequence[Run], score: ExplainScore) -> dict[str, Drawing]:
@@ -150,7 +148,10 @@ def _heat(axes: Axes, pixels: np.ndarray, cells: np.ndarray | None, truth: np.nd
     show_picture(axes, pixels, veil=0.35)
     _framed(axes, pixels)
     if cells is None:
-        axes.text(0.5, 0.5, "not measured", transform=axes.transAxes, ha="center", color=QUIET, fontsize=8)
+        box = {"facecolor": "white", "edgecolor": FAINT, "boxstyle": "round,pad=0.4"}
+        axes.text(
+            0.5, 0.5, "not measured", transform=axes.transAxes, ha="center", color=QUIET, fontsize=8, bbox=box
+        )
         return
     size = np.abs(np.asarray(cells, np.float64)).reshape(truth.shape)
     score = score_map(size, truth) if truth.any() and not truth.all() else None
@@ -171,152 +172,3 @@ def _heat(axes: Axes, pixels: np.ndarray, cells: np.ndarray | None, truth: np.nd
     axes.text(0.5, -0.03, words, transform=axes.transAxes, ha="center", va="top", fontsize=7, color=INK)
     if title:
         axes.set_title(title, fontsize=8.5)
-
-
-def bar_figure(score: ExplainScore, measure: str, title: str) -> Drawing:
-    """One measure of every explainer in every scenario, with intervals and the uniform map's level."""
-    cells = [
-        c
-        for c in score.tables["all"]
-        if c.measure == measure and c.mean is not None and c.explainer not in _LEFT_OUT
-    ]
-    names = list(dict.fromkeys(c.explainer for c in cells))
-    scenarios = list(dict.fromkeys(c.scenario for c in cells))
-    height = 0.8 / len(scenarios)
-    with styled():
-        figure = new_figure(7.2, 0.9 + 0.42 * len(names))
-        axes = figure.subplots()
-        for place, scenario in enumerate(scenarios):
-            colour = _SCENARIOS.get(scenario, SERIES[5])
-            for cell in (c for c in cells if c.scenario == scenario):
-                y = names.index(cell.explainer) + (place - (len(scenarios) - 1) / 2) * height
-                axes.barh(
-                    y,
-                    cell.mean or 0.0,
-                    height * 0.9,
-                    color=colour,
-                    label=scenario if cell.explainer == names[0] else None,
-                )
-                if cell.estimate is not None:
-                    axes.plot([cell.estimate.low, cell.estimate.high], [y, y], color=INK, linewidth=1.0)
-        floors = [
-            c.mean
-            for c in score.tables["all"]
-            if c.measure == "area" and c.explainer == "uniform" and c.mean is not None
-        ]
-        if floors and measure == "rma":
-            axes.axvline(float(np.mean(floors)), color=QUIET, linestyle=":", linewidth=1.2)
-            axes.text(float(np.mean(floors)), -0.75, "area", color=QUIET, fontsize=8, ha="center")
-        axes.set_yticks(range(len(names)), names)
-        axes.invert_yaxis()
-        axes.set_xlim(0, 1)
-        axes.grid(axis="x")
-        axes.set_title(title)
-        axes.legend(loc="lower right")
-    return Drawing(figure)
-
-
-def depth_figure(score: ExplainScore) -> Drawing:
-    """Every synergy scalar over depth, one panel each, one line for each scenario, kind and density."""
-    checks = [c for c in score.depths if not c.is_normalised]
-    scalars = list(dict.fromkeys(c.scalar for c in checks))
-    kinds = list(dict.fromkeys((c.kind, c.density) for c in checks))
-    styles = ["-", "--", ":", "-.", (0, (5, 1)), (0, (1, 1))]
-    with styled():
-        figure = new_figure(3.0 * len(scalars), 3.2)
-        panels = figure.subplots(1, len(scalars), squeeze=False)[0]
-        for axes, scalar in zip(panels, scalars, strict=True):
-            for check in (c for c in checks if c.scalar == scalar):
-                depths = sorted(check.means)
-                style = styles[kinds.index((check.kind, check.density)) % len(styles)]
-                colour = _SCENARIOS.get(check.scenario, SERIES[5])
-                axes.plot(
-                    depths,
-                    [check.means[d] for d in depths],
-                    color=colour,
-                    linestyle=style,
-                    marker="o",
-                    markersize=4,
-                )
-            axes.set_title(scalar)
-            axes.set_xticks([1, 2, 3])
-            axes.set_xlabel("depth")
-            axes.set_ylim(bottom=0)
-            axes.grid(axis="y")
-        for scenario in dict.fromkeys(c.scenario for c in checks):
-            panels[-1].plot([], [], color=_SCENARIOS.get(scenario, SERIES[5]), label=scenario)
-        for (kind, density), style in zip(kinds, styles, strict=False):
-            panels[-1].plot([], [], color=QUIET, linestyle=style, label=f"{kind} {density}")
-        panels[-1].legend(loc="center left", bbox_to_anchor=(1.02, 0.5))
-    return Drawing(figure)
-
-
-def cross_figure(score: ExplainScore, scenario: str, what: str) -> Drawing:
-    """EMAP's masses or InterSHAP's shares of one scenario, bucket by bucket."""
-    rows = [c for c in score.crosses if c.scenario == scenario]
-    labels = [f"{c.bucket} {c.density}" for c in rows]
-    with styled():
-        figure = new_figure(7.2, 1.0 + 0.24 * len(rows))
-        axes = figure.subplots()
-        if what == "emap":
-            parts = ("picture", "question", "interaction")
-            masses = np.array([[c.figures[f"emap {part} mass"] for part in parts] for c in rows])
-            total = masses.sum(axis=1, keepdims=True)
-            shares = np.divide(masses, total, out=np.zeros_like(masses), where=total > 0)
-            left = np.zeros(len(rows))
-            for place, part in enumerate(parts):
-                colour = (SERIES[1], SERIES[4], SERIES[0])[place]
-                axes.barh(
-                    labels,
-                    shares[:, place],
-                    left=left,
-                    color=colour,
-                    label=f"{part} alone" if place < 2 else part,
-                )
-                left += shares[:, place]
-            axes.set_title(f"EMAP: what the output is made of, {scenario}")
-            figure.legend(loc="outside lower center", ncols=3)
-        else:
-            values = [c.figures.get("intershap", 0.0) for c in rows]
-            colours = [SERIES[BUCKETS[[b.key for b in BUCKETS].index(c.bucket)].depth - 1] for c in rows]
-            axes.barh(labels, values, color=colours)
-            for depth in (1, 2, 3):
-                axes.barh([labels[0]], [0], color=SERIES[depth - 1], label=f"depth {depth}")
-            axes.set_title(f"InterSHAP: share of interaction, {scenario}")
-            figure.legend(loc="outside lower center", ncols=3)
-        axes.set_xlim(0, 1)
-        axes.invert_yaxis()
-        axes.grid(axis="x", color=FAINT)
-        axes.tick_params(axis="y", labelsize=7.5)
-    return Drawing(figure)
-
-
-def separation_figure(score: ExplainScore) -> Drawing:
-    """How well each explainer tells the two models apart, by distractors and by direction words."""
-    kept = [s for s in score.separations if s.auc is not None and s.explainer not in _LEFT_OUT]
-    names = list(dict.fromkeys(s.explainer for s in kept))
-    figures = ("adversarial mass", "direction words")
-    with styled():
-        figure = new_figure(6.6, 1.1 + 0.34 * len(names))
-        axes = figure.subplots()
-        for place, what in enumerate(figures):
-            colour = (SERIES[2], SERIES[1])[place]
-            for each in (s for s in kept if s.figure == what):
-                assert each.auc is not None  # noqa: S101 - kept only so
-                y = names.index(each.explainer) + (place - 0.5) * 0.3
-                axes.plot([each.auc.low, each.auc.high], [y, y], color=colour, linewidth=2)
-                axes.plot(each.auc.value, y, "o", color=colour, markersize=6)
-        for colour, label in (
-            (SERIES[2], "mass on look-alikes: spur above pure"),
-            (SERIES[1], "direction words: pure above spur"),
-        ):
-            axes.plot([], [], "o-", color=colour, label=label)
-        axes.axvline(0.5, color=QUIET, linestyle=":", linewidth=1.2)
-        axes.set_yticks(range(len(names)), names)
-        axes.invert_yaxis()
-        axes.set_xlim(0, 1.02)
-        axes.set_xlabel("AUC with 95 % interval, clustered by scene")
-        axes.set_title("Does the explainer tell the two models apart?")
-        figure.legend(loc="outside lower center")
-        axes.grid(axis="x")
-    return Drawing(figure)
