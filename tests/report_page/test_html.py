@@ -157,8 +157,8 @@ def test_pictures_come_from_the_folder_of_the_diagnosis_alone(tmp_path):
     (folder / "pictures" / "1.png").symlink_to(secret)
     lines = (folder / "items.jsonl").read_text().replace("pictures/0.png", "../secret.png")
     (folder / "items.jsonl").write_text(lines)
-    write_report(folder)
-    taken = [path.read_bytes() for path in (folder / "report" / "pictures").iterdir()]
+    write_report(folder, out=tmp_path / "page")
+    taken = [path.read_bytes() for path in (tmp_path / "page" / "pictures").iterdir()]
     assert taken
     assert not any(content.endswith(b"secret") for content in taken)
 

@@ -102,7 +102,7 @@ def test_report_writes_the_page_of_a_diagnosis(tmp_path, capsys):
     folder = write_sample(tmp_path / "diagnosis", n=4)
     assert main(["report", str(folder), "--json"]) == 0
     page = json.loads(capsys.readouterr().out)["page"]
-    assert page == str(folder / "report" / "index.html")
+    assert page == str(folder / "index.html")
 
 
 def test_report_writes_the_page_of_the_runs_below_a_folder(asked, tmp_path, capsys):

@@ -32,7 +32,7 @@ from theodolite.report._html_dials import (
     ticks,
 )
 from theodolite.report._html_items import in_words, item_table
-from theodolite.report._html_numbers import about, p_value, show_number
+from theodolite.report._html_numbers import about, p_value, prose, show_number
 from theodolite.report._html_page import DataBlock, finished
 from theodolite.report._html_pictures import Pictures
 from theodolite.report._html_series import Series
@@ -41,8 +41,8 @@ from theodolite.report.definitions import definitions
 _SHOWN = 6
 """Readouts of a split that are shown before the fold."""
 SPLITS = {
-    "aligned": "Aligned items: the shortcut's answer is the true one, so accuracy tells nothing and the inside must",
-    "crossed": "Crossed items: the shortcut's answer contradicts the picture",
+    "aligned": "Aligned items: the shortcut gives the true answer here, so being right proves nothing",
+    "crossed": "Crossed items: the shortcut's answer contradicts the picture, so being right takes looking",
     "free": "Free items: as drawn",
 }
 
@@ -122,6 +122,7 @@ class Helpers:
             "show": show_number,
             "about": about,
             "p_value": p_value,
+            "prose": prose,
             "colour": self.series.colour,
             "order": self.series.order,
             "short": self.series.name,

@@ -14,7 +14,7 @@ from theodolite.report._html_series import Series
 CHUNK = 100
 _LONGEST = 400
 """Characters of an answer in the list; the item shows all of it."""
-_IN_ROW = {"id", "instrument", "model", "split", "condition", "kind", "question", "answer", "gold", "correct", "status", "values", "pictures"}  # fmt: skip
+_IN_ROW = {"id", "instrument", "model", "split", "condition", "kind", "question", "answer", "gold", "correct", "status", "values", "pictures", "read_as"}  # fmt: skip
 
 Take = Callable[[str], "tuple[str, int, int] | None"]
 """A picture's name in the page and its size, from its name in the row."""
@@ -65,6 +65,7 @@ class ItemTable:
                 for part in (self.readouts.setdefault(key, len(self.readouts)), round(value, 5))
             ],
             pictures[0][0] if pictures else "",
+            item.read_as,
         ]
         return row, detail
 

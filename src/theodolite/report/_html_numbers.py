@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from theodolite.stats import Estimate
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 
 class Shown(Protocol):
@@ -57,6 +60,21 @@ def as_estimate(figure: Shown) -> Estimate:
     return Estimate(
         figure.value, figure.low, figure.high, figure.n, figure.level, figure.method, figure.n_items
     )
+
+
+def prose(text: str) -> Markup:
+    """Text in which `words` between backticks are set as code; everything else is escaped.
+
+    >>> prose("run `a <b>`")
+    Markup('run <code>a &lt;b&gt;</code>')
+    """
+    from markupsafe import Markup, escape
+
+    parts = text.split("`")
+    if len(parts) % 2 == 0:  # one without its other
+        return escape(text)
+    code = Markup("<code>{}</code>")
+    return Markup("").join(code.format(part) if i % 2 else escape(part) for i, part in enumerate(parts))
 
 
 def p_value(value: float) -> str:

@@ -54,12 +54,12 @@ class RunView:
     @property
     def done_percent(self) -> float:
         """Of the bar."""
-        return _percent(self.tally.finished, self.tally.planned)
+        return percent(self.tally.finished, self.tally.planned)
 
     @property
     def failed_percent(self) -> float:
         """Of the bar."""
-        return _percent(self.tally.failed, self.tally.planned)
+        return percent(self.tally.failed, self.tally.planned)
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +135,7 @@ def runs_context(views: Sequence[RunView], glossary: Glossary, *, live: str = ""
         "live": live,
         "home": "/" if live else "#main",
         "items_note": "",
+        "figures_note": "",
         "has_items": True,
     }
 
@@ -222,5 +223,6 @@ def _session_words(text: str) -> str:
     return f"Measured from {session['started'][:16].replace('T', ' ')} by the {session['engine']} engine, {session['workers']} at once, with {told}."
 
 
-def _percent(count: int, of: int) -> float:
+def percent(count: int, of: int) -> float:
+    """A share of a bar."""
     return round(100 * count / of, 3) if of else 0.0

@@ -17,7 +17,7 @@ from theodolite.report._html_diagnosis import diagnosis_page
 from theodolite.report._html_items import ItemTable
 from theodolite.report._html_page import finished
 from theodolite.report._html_pictures import Pictures
-from theodolite.report._html_runs import progress_words, run_view, runs_context
+from theodolite.report._html_runs import percent, progress_words, run_view, runs_context
 from theodolite.report._view_roots import PictureShelf, Roots
 from theodolite.runs import Run, Tally
 
@@ -81,12 +81,17 @@ class RunSource:
         tally = self.tally()
         self._refresh(tally)
         is_moving = bool(self._changed_at) and time.monotonic() - self._changed_at < _RECENT_S
-        word = "measuring" if is_moving and tally.pending else "stopped" if tally.pending else "complete"
+        word = "complete"
+        if tally.pending:
+            word = "measuring" if is_moving else "no news; the same command goes on where it stopped"
         now = self._snapshot
         return {
             "version": now.version if now is not None else "",
-            "is_measuring": is_moving and bool(tally.pending),
-            "words": f"{word}, {progress_words(tally)}",
+            "state": "on" if is_moving and tally.pending else "ended",
+            "word": word,
+            "counts": progress_words(tally),
+            "done": percent(tally.finished, tally.planned),
+            "failed": percent(tally.failed, tally.planned),
         }
 
     def page(self) -> str:
@@ -98,6 +103,9 @@ class RunSource:
             view = run_view(run, now.browsed, name=self.roots.name(self.folder))
         context = runs_context([view], glossary, live=self.address)
         context["items_note"] = " ".join(self._notes(now))
+        context["figures_note"] = (
+            "" if now.is_whole else "The figures are being worked out; this page fills in by itself."
+        )
         return finished("run.html", context, glossary, is_served=True)
 
     def items(self) -> dict[str, Any]:
@@ -112,8 +120,8 @@ class RunSource:
 
     def _notes(self, now: Snapshot) -> list[str]:
         notes = []
-        if not now.is_whole and self._thread is not None:
-            notes.append("Figures and maps are being worked out; this page fills in by itself.")
+        if not now.is_whole:
+            notes.append("What is drawn beside an item is being worked out; this page fills in by itself.")
         if self.shelf.outside:
             notes.append(
                 f"{self.shelf.outside} pictures lie outside of the folders that are served; name their folder too: "

@@ -24,7 +24,7 @@ from theodolite.types import Picture
 __all__ = ["write_comparison", "write_report", "write_run_report"]
 
 ALPHA = 0.05
-REPORT_FOLDER, PAGE = "report", "index.html"
+PAGE = "index.html"
 
 
 def write_report(folder: str | Path, *, out: str | Path | None = None, one_file: bool = False) -> Path:
@@ -32,7 +32,7 @@ def write_report(folder: str | Path, *, out: str | Path | None = None, one_file:
 
     Args:
         folder: of the diagnosis: ``diagnosis.json``, and ``items.jsonl`` with its pictures if items are to be shown.
-        out: the folder of the page; ``report`` in the diagnosis's own if not given.
+        out: the folder of the page; the diagnosis's own if not given.
         one_file: whether the pictures go into the page itself, to be sent as a single file.
 
     Returns:
@@ -40,7 +40,7 @@ def write_report(folder: str | Path, *, out: str | Path | None = None, one_file:
     """
     folder = Path(folder)
     home = folder if folder.is_dir() else folder.parent
-    target = Path(out) if out is not None else home / REPORT_FOLDER
+    target = Path(out) if out is not None else home
     inside: dict[str, str] = {}
     page = diagnosis_page(folder, Pictures(into_page(inside) if one_file else into_folder(target)), inside)
     return _write(target, page)

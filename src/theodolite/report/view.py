@@ -103,7 +103,7 @@ class Viewer:
                 "runs": [self._run_line(folder) for folder in self.roots.runs()],
                 "diagnoses": [self._diagnosis_line(folder) for folder in self.roots.diagnoses()],
                 "roots": [str(folder) for folder in self.roots.folders],
-                "has_items": False,
+                "has_items": True,  # the script looks for news
             },
             is_served=True,
         )
@@ -241,6 +241,10 @@ class _Handler(BaseHTTPRequestHandler):
                 text = f"{error}\n".encode()
                 self._send(HTTPStatus.INTERNAL_SERVER_ERROR, (text, "text/plain; charset=utf-8"))
                 return
+            except Exception:
+                words = b"internal error; the terminal of `theodolite view` shows where\n"
+                self._send(HTTPStatus.INTERNAL_SERVER_ERROR, (words, "text/plain; charset=utf-8"))
+                raise
             if found is not None:
                 self._send(HTTPStatus.OK, found)
                 return

@@ -8,8 +8,12 @@ function showItem(row, item, source, turn) {
   const close = make("button", { class: "button only-narrow", type: "button", onclick: turn.close }, "Back");
   const kind = Object.keys(VIEWS).find((name) => item[name]);
   const body = kind ? VIEWS[kind](item, source) : plainPictures(item, source);
-  const answer = [["Answer", make("span", { class: "said" }, item.answer || row[ANSWER] || "–")]];
-  if (item.read_as && item.read_as !== row[ANSWER].trim()) answer.push(["Read as", item.read_as]);
+  const said = item.answer || row[ANSWER] || "–";
+  const isLong = kind === "trace" && said.length > 80; // its steps stand below
+  const answer = [["Answer", isLong
+    ? make("details", {}, make("summary", {}, row[READ_AS] || "as given"), make("span", { class: "said" }, said))
+    : make("span", { class: "said" }, said)]];
+  if (!isLong && row[READ_AS] && row[READ_AS] !== row[ANSWER].trim()) answer.push(["Read as", row[READ_AS]]);
   if (row[GOLD]) answer.push(["Gold", row[GOLD]]);
   answer.push(["Outcome", row[CORRECT] === 1 ? "right" : row[CORRECT] === 0 ? "wrong" : row[STATUS] === "answered" ? "nothing to compare" : row[STATUS]]);
   if (item.reason) answer.push(["Because", item.reason]);

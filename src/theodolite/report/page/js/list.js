@@ -1,8 +1,8 @@
 // The list of items: filter, sort, and draw only the rows that are seen.
 const ROW_HEIGHT = 64;
 const MOST_ROOM = 8_000_000; // browsers lose track of elements much taller than this
-const [ID, INSTRUMENT, MODEL, SPLIT, CONDITION, KIND, QUESTION, ANSWER, GOLD, CORRECT, STATUS, VALUES, PICTURE] =
-  Array.from({ length: 13 }, (_, i) => i);
+const [ID, INSTRUMENT, MODEL, SPLIT, CONDITION, KIND, QUESTION, ANSWER, GOLD, CORRECT, STATUS, VALUES, PICTURE, READ_AS] =
+  Array.from({ length: 14 }, (_, i) => i);
 const OUTCOMES = {
   right: (row) => row[CORRECT] === 1,
   wrong: (row) => row[CORRECT] === 0,
@@ -154,7 +154,7 @@ class ItemList {
     picture,
     make("span", { class: "row-text" },
       make("span", { class: "row-q" }, row[QUESTION]),
-      make("span", { class: "row-a" }, outcomeMark(row), ` ${row[ANSWER] || row[STATUS]}`, row[GOLD] ? ` · gold ${row[GOLD]}` : "")),
+      make("span", { class: "row-a" }, outcomeMark(row), ` ${row[READ_AS] || row[ANSWER] || row[STATUS]}`, row[GOLD] ? ` · gold ${row[GOLD]}` : "")),
     make("span", { class: "row-side" },
       make("span", {}, row[INSTRUMENT] + (row[CONDITION] && row[CONDITION] !== "plain" ? ` · ${row[CONDITION]}` : "")),
       value !== null ? make("b", {}, digits(value)) : make("span", {}, this.source.short[row[MODEL]])));

@@ -54,40 +54,59 @@ function start(source) {
 
 const nameOf = (source, row) => [row[INSTRUMENT], source.models[row[MODEL]], row[ID]].join("/");
 
-function say(element, state, words) {
-  if (!element || element.textContent === words) return;
-  element.dataset.state = state;
-  element.textContent = words;
+const pause = (ms) => new Promise((done) => { setTimeout(done, ms); });
+
+function tell(now) {
+  const put = (id, change) => { const element = document.getElementById(id); if (element) change(element); };
+  put("live", (element) => {
+    element.dataset.state = now.state;
+    if (element.textContent !== now.word) element.textContent = now.word;
+  });
+  if (now.counts === undefined) return;
+  put("counts", (element) => { element.textContent = now.counts; });
+  put("bar-done", (bar) => bar.setAttribute("width", now.done));
+  put("bar-failed", (bar) => { bar.setAttribute("x", now.done); bar.setAttribute("width", now.failed); });
 }
 
-// A live page: new rows come in while the run goes on; the figures above are asked for again when something has changed.
+// Asks for this very page again, and puts its newer parts in the place of the old ones.
+async function renew() {
+  const page = new DOMParser().parseFromString(await (await fetch(location.pathname)).text(), "text/html");
+  for (const part of document.querySelectorAll("[data-refresh]")) {
+    const next = page.getElementById(part.id);
+    if (next && next.outerHTML !== part.outerHTML) part.replaceWith(document.adoptNode(next));
+  }
+}
+
+// A live page: new rows come in while the run goes on; the figures are asked for again when something has changed.
 async function follow(source, list) {
-  let version = source.version;
+  let { version } = source;
   for (;;) {
-    await new Promise((done) => setTimeout(done, 1500));
+    await pause(1500);
     if (document.hidden) continue;
-    const state = document.getElementById("live");
     try {
       const now = await (await fetch(`${source.live}state.json`)).json();
-      say(state, now.is_measuring ? "on" : "ended", now.words);
-      if (now.version === version) continue;
-      version = now.version;
-      const fresh = await (await fetch(`${source.live}items.json`)).json();
-      Object.assign(source, fresh);
-      list.refill();
-      const page = new DOMParser().parseFromString(await (await fetch(location.pathname)).text(), "text/html");
-      for (const part of document.querySelectorAll("[data-refresh]")) {
-        const next = page.getElementById(part.id);
-        if (next) part.replaceWith(document.adoptNode(next));
+      if (now.version !== version) {
+        Object.assign(source, await (await fetch(`${source.live}items.json`)).json());
+        version = source.version;
+        list.refill();
+        await renew();
       }
-      say(document.getElementById("live"), now.is_measuring ? "on" : "ended", now.words);
+      tell(now);
     } catch {
-      say(state, "lost", "the server is gone; this page shows what was there");
+      tell({ state: "lost", word: "the server is gone; this page shows what was there" });
     }
   }
 }
 
+async function followList() {
+  for (;;) {
+    await pause(4000);
+    if (!document.hidden) await renew().catch(() => {});
+  }
+}
+
 (async () => {
+  if ("list" in document.body.dataset) followList();
   if (!browser) return;
   const live = document.body.dataset.live;
   const source = live ? { ...(await (await fetch(`${live}items.json`)).json()), live } : read("items-index");

@@ -22,7 +22,8 @@ const polar = ([x, y], radius, degrees) => [x + radius * Math.cos((degrees * Mat
 const at = (points) => points.map(([x, y]) => `${x.toFixed(2)} ${y.toFixed(2)}`).join("L");
 
 function stage(width, height, words, ...children) {
-  return make("div", { class: "stage" }, svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": words }, ...children));
+  const edge = svg("rect", { width, height, class: "o-edge" });
+  return make("div", { class: "stage" }, svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": words }, ...children, edge));
 }
 
 function picture(source, width, height) {

@@ -12,7 +12,7 @@ function traceDetail(item, source) {
     const about = [`Step ${i + 1}`, spoken.length ? `frame ${spoken.map((f) => f + 1).join(", ")}` : "", typeof step.grounding === "number" ? `grounded ${Math.round(100 * step.grounding)} %` : "nothing to judge"];
     const element = make("li", { class: `step${worst ? ` t-${worst}` : ""}` },
       make("div", { class: "small" }, about.filter(Boolean).join(" · ")),
-      make("p", { class: "step-text" }, step.text),
+      make("p", { class: "step-text" }, step.text.replace(/^\s*\(frames? [\d\s,–-]+\):\s*/i, "")),
       claims.length ? make("ul", { class: "claims" }, claims.map((claim) => make("li", { class: `claim t-${claim.verdict}` },
         make("span", {}, VERDICTS[claim.verdict] || "·", make("span", { class: "visually-hidden" }, ` ${claim.verdict}: `)),
         make("span", {}, claim.text, claim.verdict === "unsupported" && claim.evidence ? make("span", { class: "quiet" }, ` – in truth: ${claim.evidence}`) : null,
