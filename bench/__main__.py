@@ -3,7 +3,17 @@
 import sys
 from collections.abc import Callable, Iterator
 
-from bench import client, compass_projection, grid_explain, grid_make, memory, scene_make, scene_score, store
+from bench import (
+    client,
+    compass_projection,
+    grid_explain,
+    grid_make,
+    memory,
+    scene_make,
+    scene_score,
+    store,
+    trace_claims,
+)
 from bench.figure import Figure
 
 BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
@@ -15,6 +25,7 @@ BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
     "grid-explain": grid_explain.run,
     "scene": scene_make.run,
     "scene-score": scene_score.run,
+    "trace": trace_claims.run,
 }
 
 

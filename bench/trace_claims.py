@@ -1,0 +1,42 @@
+"""How fast traces are parsed into claims and judged by geometry, and how fast real sentences are parsed."""
+
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from bench.figure import Figure
+from theodolite import trace
+from theodolite.trace.claims import extract_many, sentence_spans
+from theodolite.trace.worlds import WORLDS, make_world
+
+N_EPISODES = 12
+RECORDS = Path(__file__).resolve().parents[2] / "shared" / "data" / "star" / "video_llava_traces.jsonl"
+
+
+def run() -> Iterator[Figure]:
+    """True traces of every embedded world from text to verdicts; then the real records, text to claims."""
+    verifier = trace.open_verifier("annotation")
+    extract_many(["The red ball is left of the blue cube."])  # loads the parser
+    n_all, seconds_all = 0, 0.0
+    for world in WORLDS:
+        episodes = {e.id: e for e in make_world(world, N_EPISODES, seed=5)}
+        texts = {name: str(episode.meta["oracle"]) for name, episode in episodes.items()}
+        started = time.perf_counter()
+        read = trace.with_claims([trace.read_trace(text, episodes[name]) for name, text in texts.items()])
+        judged = trace.judge(read, episodes, verifier)
+        seconds = time.perf_counter() - started
+        assert all(not each.failure for each in judged)
+        n = _n_sentences([step.text for each in read for step in each.steps])
+        n_all, seconds_all = n_all + n, seconds_all + seconds
+        yield Figure(f"parsed and judged by geometry, {world}", n / seconds, "sent./s")
+    yield Figure("parsed and judged by geometry, all worlds", n_all / seconds_all, "sent./s", at_least=150)
+    if RECORDS.is_file():
+        texts = [step.text for each in trace.read_traces(RECORDS)[0] for step in each.steps]
+        started = time.perf_counter()
+        extract_many(texts)
+        rate = _n_sentences(texts) / (time.perf_counter() - started)
+        yield Figure("parsed only, real sentences of Video-LLaVA", rate, "sent./s")
+
+
+def _n_sentences(texts: Sequence[str]) -> int:
+    return sum(len(sentence_spans(text)) for text in texts)
