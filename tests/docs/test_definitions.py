@@ -14,7 +14,7 @@ from theodolite.errors import UsageError
 from theodolite.report.definitions import definition, definition_of, definitions, read_definitions
 
 PACKAGE = Path(theodolite.__file__).parent
-COVERED = ("ask", "compass", "grid", "scene", "trace")
+COVERED = ("ask", "compass", "grid", "scene", "trace", "twins", "diagnose")
 FIGURE = re.compile(r"\b(Estimate|Figure|Ratio)\b")
 BY_NAME = {
     ("compass", "ControlRow.figures"),  # by the names of FIGURES
