@@ -78,6 +78,13 @@ def array_explainer(name: str, maps: Mapping[int, ArrayLike] | Sequence[ArrayLik
     return Explainer(name, "maps that were given", explain)
 
 
+def relevance_explainers(methods: str) -> list[Explainer]:
+    """One relevance method of the attribution layer, or ``all`` of them, for models that are white boxes."""
+    from theodolite.attribution import find_methods
+
+    return [relevance_explainer(found.name) for found in find_methods([methods])]
+
+
 def relevance_explainer(method: str) -> Explainer:
     """A relevance method of the attribution layer, for models that are white boxes."""
     from theodolite.attribution import find_methods
@@ -94,6 +101,7 @@ def relevance_explainer(method: str) -> Explainer:
         paper=found.paper or "",
         caveat=found.caveat or "",
         needs_gradients=True,
+        least=lambda _: 1,
     )
 
 

@@ -185,7 +185,8 @@ class Explainer:
 def find_explainers(names: Iterable[str]) -> list[Explainer]:
     """Explainers by name; ``all`` stands for every one, ``local`` and ``global`` for those.
 
-    Names of the form ``relevance:METHOD`` are the relevance methods of a white box, through an adapter.
+    Names of the form ``relevance:METHOD`` are the relevance methods of a white box, through an adapter; ``relevance:all`` is every
+    one of them.
 
     Raises:
         UsageError: there is none of that name.
@@ -193,9 +194,9 @@ def find_explainers(names: Iterable[str]) -> list[Explainer]:
     found: dict[str, Explainer] = {}
     for name in names:
         if name.startswith("relevance:"):
-            from theodolite.grid._explain.adapters import relevance_explainer
+            from theodolite.grid._explain.adapters import relevance_explainers
 
-            found[name] = relevance_explainer(name.partition(":")[2])
+            found |= {each.name: each for each in relevance_explainers(name.partition(":")[2])}
             continue
         entries = registry().entries("explainer")
         wanted = [e for e in entries if name in {"all", "local", "global"}] or [
