@@ -25,6 +25,7 @@ _FOLDER = "calibration"
 _PLAIN: Mapping[str, tuple[str, str]] = {
     "compass": ("condition", "plain"),
     "grid-behaviour": ("condition", "plain"),
+    "grid-anchors": ("condition", "plain"),
     "scene": ("setting", "base"),
     "trace": ("wording", "original"),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 import numpy as np
 
@@ -90,11 +90,36 @@ def _grid(study: Study, gives: Need) -> Iterator[Part]:
         )
 
     yield part("grid", folders)
+    yield _anchors(study, gives)
     if study.size.explained and can(gives, "choices"):
         yield _explained(study, gives)
     own = (study.own or {}).get("grid")
     if own is not None:
         yield part("grid-own", {OWN_SPLIT: own})
+
+
+def _anchors(study: Study, gives: Need) -> Part:
+    """Questions with several anchors, to see which are forgotten."""
+    from theodolite.grid.anchors import BUCKET_KEYS, INSTRUMENT
+
+    folder = _made(study.folder("grid-anchors"), partial(_write_grids, study, BUCKET_KEYS, study.size.deep))
+    return Part(
+        "grid-anchors",
+        "grid",
+        INSTRUMENT,
+        {"data": {"free": str(folder.absolute())}, "gives": gives},
+        partial(_anchor_items, folder),
+        lambda model: ask_measurer(model, _answering(gives)),
+        partial(ask_factory, answering=_answering(gives)),
+    )
+
+
+def _anchor_items(folder: Path, _: Run) -> Iterator[Item]:
+    from theodolite.grid.anchors import plan_anchors
+    from theodolite.grid.explaining import ExplainPlan, prepare
+
+    data = prepare(ExplainPlan(str(folder), ()))
+    yield from plan_anchors(data.batch, [f"free/{name}" for name in data.names])
 
 
 def _explained(study: Study, gives: Need) -> Part:
@@ -118,14 +143,20 @@ def _explained(study: Study, gives: Need) -> Part:
 
 
 def _write_explained(study: Study, folder: Path) -> None:
-    """Sparse scenes of the relational buckets of depth one, from the test split."""
+    """Sparse scenes of the relational buckets of depth one, where the shortcut is right."""
     from theodolite.grid import BUCKETS
-    from theodolite.grid.data import DatasetPlan, make_dataset, write_dataset
 
     keys = tuple(bucket.key for bucket in BUCKETS if bucket.depth == 1 and bucket.is_relational)
-    plan = DatasetPlan(
-        "spur", study.size.explained, study.seed + 1, densities=("sparse",), buckets=keys, split="test"
-    )
+    _write_grids(study, keys, study.size.explained, folder, mode="spur")
+
+
+def _write_grids(
+    study: Study, keys: tuple[str, ...], n: int, folder: Path, *, mode: Literal["pure", "spur"] = "pure"
+) -> None:
+    """Sparse scenes of some buckets, from the test split, apart from those of the main run."""
+    from theodolite.grid.data import DatasetPlan, make_dataset, write_dataset
+
+    plan = DatasetPlan(mode, n, study.seed + 1, densities=("sparse",), buckets=keys, split="test")
     write_dataset(make_dataset(plan), folder)
 
 

@@ -185,9 +185,14 @@ def _modules(instrument: InstrumentName) -> tuple[tuple[Readout, ...], Callable[
 
         return of_compass.READOUTS, of_compass.readings
     if instrument == "grid":
+        from theodolite.grid import anchors
         from theodolite.grid import readouts as of_grid
 
-        return of_grid.READOUTS, of_grid.readings
+        def read_grid(run: Run) -> list[Reading]:
+            is_deep = run.info.instrument == anchors.INSTRUMENT
+            return anchors.readings(run) if is_deep else of_grid.readings(run)
+
+        return (*of_grid.READOUTS, *anchors.READOUTS), read_grid
     if instrument == "scene":
         from theodolite.scene import readouts as of_scene
 

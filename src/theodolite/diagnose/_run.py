@@ -247,7 +247,7 @@ def _data_words(order: Order) -> dict[str, str]:
     size, own = order.study.size, order.study.own or {}
     words = {
         "compass": f"{2 * size.pairs} drawn pictures of two to five things",
-        "grid": f"{28 * size.grids} grids with a relation to heed",
+        "grid": f"{24 * size.grids} grids with a relation to heed",
         "scene": f"{size.rooms} drawn rooms",
         "trace": f"{6 * size.episodes} drawn stories of four frames, with their edits",
     }

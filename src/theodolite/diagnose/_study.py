@@ -37,8 +37,10 @@ class Size:
     """Questions of each of nine groups, over all rooms."""
     episodes: int
     """Of each of three worlds."""
+    deep: int = 2
+    """Grids of each of eight buckets with several anchors."""
     explained: int = 0
-    """Grids of each of seven buckets that are explained."""
+    """Grids of each of six buckets that are explained."""
     budget: int = 300
     """Model calls for each of them, all explainers together."""
 
@@ -48,7 +50,7 @@ SIZES: Mapping[str, Size] = {
     for size in (
         Size("quick", pairs=20, grids=2, rooms=16, per_group=8, episodes=5),
         Size("standard", pairs=40, grids=3, rooms=24, per_group=12, episodes=8, explained=2),
-        Size("large", pairs=200, grids=15, rooms=120, per_group=60, episodes=40, explained=10),
+        Size("large", pairs=200, grids=15, rooms=120, per_group=60, episodes=40, deep=12, explained=10),
     )
 }
 

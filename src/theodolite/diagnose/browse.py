@@ -28,6 +28,7 @@ __all__ = ["INSTRUMENTS", "Browsed", "RunFigure", "browse", "data_of"]
 INSTRUMENTS: Mapping[str, InstrumentName] = {
     "compass": "compass",
     "grid": "grid",
+    "grid-anchors": "grid",
     "grid-behaviour": "grid",
     "grid-explain": "grid",
     "scene": "scene",
@@ -35,7 +36,7 @@ INSTRUMENTS: Mapping[str, InstrumentName] = {
     "trace": "trace",
 }
 """Which instrument a run belongs to, by what its ``run.json`` says."""
-_READ = {"compass", "grid-behaviour", "grid-explain", "scene", "scene-pictures", "trace"}
+_READ = {"compass", "grid-anchors", "grid-behaviour", "grid-explain", "scene", "scene-pictures", "trace"}
 """Runs that have readouts."""
 _DRAWN = _READ - {"grid-explain"}
 """Runs whose rows the instruments' own modules make."""

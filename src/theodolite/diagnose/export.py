@@ -173,7 +173,7 @@ def _document(kind: str, result: Result) -> tuple[Item, dict[str, Any]] | None:
         options = dict(zip(result.item.options, meta["directions"], strict=True))  # type: ignore[arg-type]
         gold = result.item.options[int(str(meta["gold"]))]
         return shown_item(result.item), {"gold": gold, "options": options, "reader": "option"}
-    if kind in {"grid", "grid-behaviour"}:
+    if kind in {"grid", "grid-behaviour", "grid-anchors"}:
         return result.item, {"gold": str(meta["gold"]), "reader": "number"}
     if kind == "trace":
         return result.item, {"gold": str(meta["gold"]), "reader": "trace"}
