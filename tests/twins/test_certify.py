@@ -3,7 +3,6 @@
 import json
 import re
 from dataclasses import replace
-from functools import partial
 
 import pytest
 
@@ -12,23 +11,27 @@ from theodolite.errors import UsageError
 from theodolite.models import open_model
 from theodolite.scene import scripts
 from theodolite.stats import Estimate
-from theodolite.twins import _certify_scene, _certify_trace
-from theodolite.twins._certify_grid import grid_lines
-from theodolite.twins._certify_relation import FOLLOWED, KEPT, relation_lines
-from theodolite.twins._desk import Asked, Desk, Line, difference, mean
+from theodolite.twins import _certify_trace
+from theodolite.twins._certify_grid import grid_lines, grid_probes
+from theodolite.twins._certify_relation import FOLLOWED, KEPT, relation_lines, relation_probes
+from theodolite.twins._certify_scene import says_rule, scene_lines, scene_probes
+from theodolite.twins._certify_trace import trace_lines, trace_probes
+from theodolite.twins._desk import Line, Probe, difference, mean, put
 from theodolite.twins._relation import SHORTCUT
 from theodolite.twins.certify import (
     BARS,
     Certificate,
+    Making,
     certificate_from_json,
     certify,
     read_certificate,
     released_certificate,
+    score,
     twin_of,
     verdicts,
     write_certificate,
 )
-from theodolite.twins.data import episodes, scene_data, scene_shortcut
+from theodolite.twins.data import scene_data, scene_shortcut
 from theodolite.types import Request, Response
 
 
@@ -53,8 +56,17 @@ class Scripted:
         pass
 
 
+def rows_of(probes, model):
+    return [row for portion in put(probes, [model]) for row in portion[0]]
+
+
 def values_of(lines):
     return {(line.what, line.split, line.part): line.estimate.value for line in lines}
+
+
+def seer():
+    """One who is told what is true of the very picture it is shown."""
+    return Scripted(lambda request: str(request.hint["gold"]))
 
 
 def by_name(request):
@@ -69,7 +81,7 @@ def by_name(request):
 
 
 def test_one_who_sees_the_relation_follows_every_edit_and_keeps_under_the_others():
-    lines = list(relation_lines(Desk(Scripted(lambda request: str(request.hint["gold"]))), 8))
+    lines = list(relation_lines(rows_of(relation_probes(8, 1), seer()), 0))
     values = values_of(lines)
     assert values["accuracy", "aligned", ""] == values["accuracy", "crossed", ""] == 1
     assert values["says the shortcut", "crossed", ""] == 0
@@ -82,7 +94,7 @@ def test_one_who_sees_the_relation_follows_every_edit_and_keeps_under_the_others
 
 
 def test_one_who_goes_by_names_is_right_where_they_are_and_follows_nothing():
-    values = values_of(relation_lines(Desk(Scripted(by_name)), 8))
+    values = values_of(relation_lines(rows_of(relation_probes(8, 1), Scripted(by_name)), 0))
     assert values["accuracy", "aligned", ""] == 1
     assert values["accuracy", "crossed", ""] == 0
     assert values["says the shortcut", "crossed", ""] == 1
@@ -94,15 +106,16 @@ def test_one_who_goes_by_names_is_right_where_they_are_and_follows_nothing():
 
 
 def test_what_cannot_be_read_is_wrong_and_counted():
-    lines = list(relation_lines(Desk(Scripted(lambda _: "perhaps left, perhaps right")), 4))
+    vague = Scripted(lambda _: "perhaps left, perhaps right")
+    lines = list(relation_lines(rows_of(relation_probes(4, 1), vague), 0))
     accuracy = next(line for line in lines if line.what == "accuracy" and line.split == "aligned")
     assert (accuracy.estimate.value, accuracy.unread) == (0, 12)
 
 
 @pytest.mark.parametrize("logic", ["pure", "bow"])
 def test_the_symbolic_reasoners_of_the_grid_have_their_certificate(logic):
-    lines = list(grid_lines(Desk(open_model(f"grid:symbolic-{logic}"), seed=1), 36))
-    values = values_of(lines)
+    model = open_model(f"grid:symbolic-{logic}")
+    values = values_of(grid_lines(rows_of(grid_probes(36, 1), model), 0))
     assert values["accuracy", "aligned", ""] == 1
     bag = values["a bag of words is right", "crossed", ""]
     assert 0.2 < bag < 0.9
@@ -121,8 +134,8 @@ def test_the_symbolic_reasoners_of_the_grid_have_their_certificate(logic):
 def test_scenes_tell_who_sees_from_who_never_looks(tmp_path):
     found = {}
     for name in ("oracle", "blind_prior"):
-        desk = Desk(Scripted(getattr(scripts, name)))
-        found[name] = values_of(_certify_scene.scene_lines(desk, 10, tmp_path))
+        rows = rows_of(scene_probes(10, 1, tmp_path), Scripted(getattr(scripts, name)))
+        found[name] = values_of(scene_lines(json.loads(json.dumps(rows)), 0))
     oracle, blind = found["oracle"], found["blind_prior"]
     assert oracle["accuracy", "crossed", ""] == oracle["accuracy", "aligned", ""] == 1
     assert oracle["SGC", "crossed", ""] > 0.99
@@ -140,18 +153,17 @@ def test_the_rule_of_marks_says_itself_on_every_question(tmp_path):
     for question in data.questions:
         rule = scene_shortcut(question)
         value = rule if question.form == "choice" else float(rule)
-        assert _certify_scene.says_rule(question, value) == 1
-        assert _certify_scene.says_rule(question, None) == 0
+        assert says_rule(question, value) == 1
+        assert says_rule(question, None) == 0
         if question.form == "number":
-            assert _certify_scene.says_rule(question, 2 * float(rule)) == 0
+            assert says_rule(question, 2 * float(rule)) == 0
 
 
 @pytest.mark.slow
-def test_traces_are_held_against_chance_and_random_traces(monkeypatch):
+def test_traces_are_held_against_chance_and_random_traces(monkeypatch, tmp_path):
     monkeypatch.setattr(_certify_trace, "WORLDS", ("instruction",))
-    monkeypatch.setattr(_certify_trace, "episodes", partial(episodes, worlds=("instruction",)))
-    lines = list(_certify_trace.trace_lines(Desk(Scripted(lambda request: str(request.hint["gold"]))), 6))
-    values = values_of(lines)
+    rows = rows_of(trace_probes(6, 1, tmp_path), seer())
+    values = values_of(trace_lines(json.loads(json.dumps(rows)), 0, tmp_path))
     for split in ("aligned", "crossed", "free"):
         assert values["accuracy", split, ""] == 1
     assert values["SGR", "crossed", ""] == values["SGR", "crossed", "instruction"] == 1
@@ -222,21 +234,40 @@ def test_certificates_come_back_from_their_file(tmp_path):
     assert twin_of("hf:runs/grounded-and-shortcut") is None
 
 
-def test_a_finished_task_is_not_asked_again(tmp_path, monkeypatch):
+def test_answers_that_are_kept_are_not_asked_for_again_and_scoring_asks_nobody(tmp_path, monkeypatch):
     from theodolite.twins import certify as module
 
-    model = Scripted(lambda request: str(request.hint["gold"]))
-    monkeypatch.setattr(module, "open_model", lambda _: model)
-    first = certify("scripted", tmp_path, n=10, tasks=("relation",))
-    asked = model.asked
-    assert asked >= 2 * 3 * 10
-    assert certify("scripted", tmp_path, n=10, tasks=("relation",)) == first
-    assert model.asked == asked
-    model.identity = "other weights"
-    certify("scripted", tmp_path, n=10, tasks=("relation",))
-    assert model.asked == 2 * asked
+    models = {"one": seer(), "two": Scripted(by_name)}
+    monkeypatch.setattr(module, "open_model", models.__getitem__)
+    making = Making(10, 3, ("relation",))
+    (first,) = certify(["one"], tmp_path, making)
+    asked = models["one"].asked
+    most = 2 * 3 * 10 + (len(FOLLOWED) + len(KEPT) + 1) * 10
+    assert most - 10 < asked < most, "some pictures have no clutter to take away"
+    again, other = certify(["one", "two"], tmp_path, making)
+    assert again == first
+    assert (models["one"].asked, models["two"].asked) == (asked, asked), "only the second was asked"
+    assert score("two", tmp_path, making) == other
+    assert models["two"].asked == asked
+    assert first.find("relation", "accuracy", "crossed").estimate.value == 1
+    assert other.find("relation", "accuracy", "crossed").estimate.value == 0
+    with pytest.raises(UsageError, match="no answers of three"):
+        score("three", tmp_path, making)
     with pytest.raises(UsageError, match="at least 10"):
-        certify("scripted", tmp_path, n=3)
+        Making(3)
+    with pytest.raises(UsageError, match="rhyme"):
+        Making(10, tasks=("rhyme",))
+
+
+def test_several_models_are_asked_the_same_and_processes_draw_the_same():
+    probes = list(relation_probes(4, 1))
+    digests = [probe.request.digest for probe in probes]
+    assert len(set(digests)) == len(digests)
+    assert [probe.request.digest for probe in relation_probes(4, 1, workers=2)] == digests
+    assert [probe.request.digest for probe in relation_probes(4, 2)] != digests
+    first, second = next(put(probes, [seer(), Scripted(by_name)]))
+    assert [row["unit"] for row in first] == [row["unit"] for row in second]
+    assert [row["said"] for row in first] != [row["said"] for row in second]
 
 
 def test_hints_never_reach_a_real_model():
@@ -251,11 +282,9 @@ def test_hints_never_reach_a_real_model():
             pass
 
     request = replace(Request.ask("?"), hint={"gold": "2"})
-    asked = [Asked(request, ("1", "2"), lambda text: text)]
-    assert Desk(Real()).answers(asked, "x") == ["{}"]
-    assert [response.text for response in Desk(Real()).texts([request], "x")] == ["{}"]
-    scripted = Desk(Scripted(lambda request: str(request.hint["gold"])))
-    assert scripted.answers(asked, "x") == ["2"]
+    choice, text = Probe(request, {}, ("1", "2"), lambda said: said), Probe(request, {})
+    assert rows_of([choice, text], Real()) == [{"said": "{}"}, {"status": "answered", "text": "{}"}]
+    assert rows_of([choice], seer()) == [{"said": "2"}]
 
 
 def test_the_program_certifies_and_says_what_is_missed(tmp_path, capsys):

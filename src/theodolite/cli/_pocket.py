@@ -16,6 +16,7 @@ from theodolite.stats import Estimate
 from theodolite.twins.certify import (
     TASKS,
     Certificate,
+    Making,
     Task,
     Verdict,
     certify,
@@ -43,7 +44,7 @@ _Sides = Annotated[str, typer.Option(metavar="MODEL")]
 
 
 @app.command("certify")
-def certify_command(
+def certify_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     models: Models = None,
     n: Annotated[int, typer.Option("--n", min=10, help="Items of each cell, at least.")] = 1000,
     folder: Annotated[
@@ -56,21 +57,20 @@ def certify_command(
         bool,
         typer.Option("--released", help="Show the certificate that ships with the weights; ask nothing."),
     ] = False,
+    workers: Annotated[int, typer.Option("--workers", min=1, help="Processes that draw pictures.")] = 1,
     seed: o.Seed = 2026,
     json: o.AsJson = False,
 ) -> None:
     """Recompute the certificate from scratch: accuracy with and against the shortcut, edits, and every bar met or missed."""
     chosen = cast("tuple[Task, ...]", _listed(tasks, TASKS, "--tasks"))
-    found = []
-    for model in models or TWINS:
-        if released:
-            found.append(released_certificate(model))
-            continue
-        with told_progress(model) as progress:
-            certificate = certify(model, folder, n=n, seed=seed, tasks=chosen, progress=progress)
-        path = write_certificate(certificate, folder / slug(model))
-        note(f"wrote {path}")
-        found.append(certificate)
+    names = tuple(models or TWINS)
+    if released:
+        found = [released_certificate(model) for model in names]
+    else:
+        with told_progress("certify") as progress:
+            found = certify(names, folder, Making(n, seed, chosen, workers), progress=progress)
+        for certificate in found:
+            note(f"wrote {write_certificate(certificate, folder / slug(certificate.model))}")
     if json:
         print_json([_as_json(certificate) for certificate in found])
     else:

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
-from theodolite.compass import PROMPTS, Pair, Prompt, pair_item
+from theodolite.compass import PROMPTS, Pair, pair_item
 from theodolite.compass.edited import brighter, mirrored
 from theodolite.compass.readouts import read_option
-from theodolite.twins._desk import Asked, Desk, Line, mean, share
+from theodolite.twins._desk import Line, Probe, Row, mean, share, spread
 from theodolite.twins.data import Split, edited_pair, relation_pairs
 
 FOLLOWED: dict[str, Callable[[Pair, int], Pair]] = {
@@ -28,8 +28,10 @@ KEPT: dict[str, Callable[[Pair, int], Pair]] = {
     "brighter": lambda pair, _: brighter(pair),
 }
 """Edits that leave the right answer as it is."""
+_BLANK = "blank"
 _OPPOSITE = {"left": "right", "right": "left", "above": "below", "below": "above"}
-_PORTION = 200
+_SPLITS: tuple[Split, ...] = ("aligned", "crossed")
+_PORTION = 50
 """Pairs that are drawn at once."""
 
 
@@ -37,79 +39,81 @@ def _roles(pair: Pair) -> Pair:
     return replace(pair, reference=pair.target, target=pair.reference, direction=_OPPOSITE[pair.direction])
 
 
-def relation_lines(desk: Desk, n: int) -> Iterator[Line]:
-    """All lines of the task.
+def relation_probes(n: int, seed: int, workers: int = 1) -> Iterator[Probe]:
+    """Every pair with every prompt, and every aligned pair, where both twins are right, after every edit.
 
     Args:
-        desk: where to ask.
         n: pairs of each split, each on its own picture.
+        seed: of the draw.
+        workers: processes that draw.
     """
-    splits: tuple[Split, ...] = ("aligned", "crossed")
-    for split in splits:
-        said: dict[str, list[tuple[str | None, str, str]]] = {name: [] for name in PROMPTS}
-        for pairs in _portions(n, desk.seed, split):
-            for name, prompt in PROMPTS.items():
-                answers = _ask(desk, pairs, prompt, f"relation {split}")
-                said[name] += [
-                    (answer, pair.direction, str(pair.meta["shortcut"]))
-                    for answer, pair in zip(answers, pairs, strict=True)
-                ]
-        yield from _accuracy(said, split, desk.seed)
-    yield from _edits(desk, n)
+    tasks = [
+        (split, seed * 1000 + place, min(_PORTION, n - start))
+        for split in _SPLITS
+        for place, start in enumerate(range(0, n, _PORTION))
+    ]
+    yield from spread(_portion, tasks, workers)
 
 
-def _accuracy(said: dict[str, list[tuple[str | None, str, str]]], split: str, seed: int) -> Iterator[Line]:
-    whats = {"accuracy": 1} if split == "aligned" else {"accuracy": 1, "says the shortcut": 2}
-    unread = sum(answer is None for rows in said.values() for answer, *_ in rows)
-    for what, place in whats.items():
-        hits = {name: [row[0] == row[place] for row in rows] for name, rows in said.items()}
-        names = [f"{i}" for rows in hits.values() for i in range(len(rows))]
-        pooled = mean([float(hit) for rows in hits.values() for hit in rows], names, seed=seed)
-        yield Line("relation", what, split, pooled, unread=unread)
-        for name, rows in hits.items():
-            yield Line("relation", what, split, share(rows), f"prompt {name}")
+def _portion(task: tuple[Split, int, int]) -> list[Probe]:
+    split, seed, n = task
+    found = []
+    for pair in relation_pairs(n, seed=seed, split=split):
+        found += [_probe(pair, pair, prompt, "plain") for prompt in PROMPTS]
+        if split == "aligned":
+            found += [
+                _probe(pair, edit(pair, seed), "A", kind)
+                for kind, edit in {**FOLLOWED, **KEPT}.items()
+                if kind != "clutter" or pair.others
+            ]
+            found.append(_probe(pair, edited_pair(pair, "blank"), "A", _BLANK))
+    return found
 
 
-def _edits(desk: Desk, n: int) -> Iterator[Line]:
-    """On aligned pairs, where both twins answer right before the edit."""
-    prompt = PROMPTS["A"]
-    before: list[str | None] = []
-    after: dict[str, list[tuple[str | None, str]]] = {name: [] for name in (*FOLLOWED, *KEPT, "blank")}
-    for pairs in _portions(n, desk.seed, "aligned"):
-        before += _ask(desk, pairs, prompt, "relation edits")
-        for name in after:
-            edited = [_edited(pair, name, desk.seed) for pair in pairs]
-            answers = _ask(desk, edited, prompt, "relation edits")
-            after[name] += [(a, pair.direction) for a, pair in zip(answers, edited, strict=True)]
-    for name, rows in after.items():
-        unread = sum(answer is None for answer, _ in rows)
-        changed = [answer != first for (answer, _), first in zip(rows, before, strict=True)]
-        if name in FOLLOWED:
-            follows = share([answer == truth for answer, truth in rows])
-            yield Line("relation", f"follows: {name}", "aligned", follows, unread=unread)
-        if name in KEPT:
-            yield Line(
-                "relation", f"keeps: {name}", "aligned", share([not c for c in changed]), unread=unread
-            )
+def _probe(pair: Pair, shown: Pair, prompt: str, kind: str) -> Probe:
+    item = pair_item(shown, PROMPTS[prompt])
+    row: Row = {
+        "split": str(pair.meta["split"]),
+        "kind": kind,
+        "part": f"prompt {prompt}",
+        "unit": pair.id,
+        "gold": PROMPTS[prompt].token_for(shown.direction),
+        "shortcut": PROMPTS[prompt].token_for(str(pair.meta["shortcut"])),
+    }
+    return Probe(item.request, row, item.options, partial(read_option, options=dict(PROMPTS[prompt].options)))
+
+
+def relation_lines(rows: Sequence[Row], seed: int) -> Iterator[Line]:
+    """All lines of the task, from kept rows."""
+    for split in _SPLITS:
+        plain = [row for row in rows if row["split"] == split and row["kind"] == "plain"]
+        whats = ("gold",) if split == "aligned" else ("gold", "shortcut")
+        for key in whats:
+            what = {"gold": "accuracy", "shortcut": "says the shortcut"}[key]
+            hits = [row["said"] == row[key] for row in plain]
+            units = [row["unit"] for row in plain]
+            unread = sum(row["said"] is None for row in plain)
+            pooled = mean([float(hit) for hit in hits], units, seed=seed)
+            yield Line("relation", what, split, pooled, unread=unread)
+            for part in sorted({row["part"] for row in plain}):
+                own = [hit for hit, row in zip(hits, plain, strict=True) if row["part"] == part]
+                yield Line("relation", what, split, share(own), part)
+    yield from _edits(rows)
+
+
+def _edits(rows: Sequence[Row]) -> Iterator[Line]:
+    aligned = [row for row in rows if row["split"] == "aligned" and row["part"] == "prompt A"]
+    before = {row["unit"]: row["said"] for row in aligned if row["kind"] == "plain"}
+    for kind in (*FOLLOWED, *KEPT, _BLANK):
+        edited = [row for row in aligned if row["kind"] == kind]
+        if not edited:
+            continue
+        unread = sum(row["said"] is None for row in edited)
+        same = [row["said"] == before[row["unit"]] for row in edited]
+        if kind in FOLLOWED:
+            follows = share([row["said"] == row["gold"] for row in edited])
+            yield Line("relation", f"follows: {kind}", "aligned", follows, unread=unread)
+        if kind in KEPT:
+            yield Line("relation", f"keeps: {kind}", "aligned", share(same), unread=unread)
         else:
-            yield Line("relation", f"changes: {name}", "aligned", share(changed), unread=unread)
-
-
-def _edited(pair: Pair, name: str, seed: int) -> Pair:
-    if name == "blank":
-        return edited_pair(pair, "blank")
-    return {**FOLLOWED, **KEPT}[name](pair, seed)
-
-
-def _portions(n: int, seed: int, split: Split) -> Iterator[list[Pair]]:
-    """Pairs a few at a time; a portion's seed is the certificate's and its own place."""
-    for place, start in enumerate(range(0, n, _PORTION)):
-        yield relation_pairs(min(_PORTION, n - start), seed=seed * 1000 + place, split=split)
-
-
-def _ask(desk: Desk, pairs: Sequence[Pair], prompt: Prompt, what: str) -> list[str | None]:
-    """The direction that is said of each pair."""
-    items = (pair_item(pair, prompt) for pair in pairs)
-    read = partial(read_option, options=prompt.options)
-    said = desk.answers((Asked(item.request, item.options, read) for item in items), what)
-    return [None if token is None else prompt.options[token] for token in said]
+            yield Line("relation", f"changes: {kind}", "aligned", share([not s for s in same]), unread=unread)

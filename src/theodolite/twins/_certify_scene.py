@@ -3,61 +3,81 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 from theodolite.runs import Result
-from theodolite.scene import GROUPS, Question, SceneData, Settings, plan_scenes, read_data
+from theodolite.scene import GROUPS, Question, Settings, plan_scenes, read_data
 from theodolite.scene.readouts import OTHER_PICTURE, changed_answers, changed_graphs, plan_pictures
 from theodolite.scene.scoring import SceneRows, mean_relative_accuracy, read_results, score_answer
-from theodolite.twins._desk import Desk, Line, difference, macro, mean
+from theodolite.twins._desk import Line, Probe, Row, difference, macro, mean, spread
 from theodolite.twins.data import Split, scene_data, scene_shortcut
 from theodolite.twins.measuring import made
-from theodolite.types import Item, Record
+from theodolite.types import Item, Record, Request, Response
 
 _SPLITS: tuple[Split, ...] = ("aligned", "crossed")
+_PORTION = 50
+"""Rooms that are made at once."""
 _SAME = 0.8
 """A number says what the rule says if its mean relative accuracy against the rule's is at least this."""
 
 
-def scene_lines(desk: Desk, n: int, folder: Path) -> Iterator[Line]:
-    """All lines of the task.
+def scene_probes(n: int, seed: int, folder: Path, workers: int = 1) -> Iterator[Probe]:
+    """Questions of both splits with and without the picture; crossed ones, and all graphs, also with another room's picture.
 
     Args:
-        desk: where to ask.
         n: rooms of each split, and questions: the same number of each of nine groups, as far as there are so many.
+        seed: of the draw.
         folder: for the pictures.
+        workers: processes that draw.
     """
-    for split in _SPLITS:
-        data = _data(folder, n, desk.seed, split)
-        plan = Settings(qa=("base", "blind"), graph=("base", "blind") if split == "crossed" else ())
-        rows = _rows(desk, plan_scenes(data, plan), f"scene {split}")
-        yield from _accuracy(rows, split, desk.seed)
-        if split == "crossed":
-            yield from _blind(rows, desk.seed)
-            yield from _graphs(rows, desk.seed)
-            yield from _changes(rows, "blind", "no picture", desk.seed)
-            shown = _rows(desk, plan_pictures(data, seed=desk.seed), "scene, other pictures")
-            yield from _changes(shown, OTHER_PICTURE, "another picture", desk.seed)
-
-
-def _data(folder: Path, n: int, seed: int, split: Split) -> SceneData:
-    per_group = math.ceil(n / len(GROUPS))
-    place = made(
-        folder / f"scene-{split}-{n}-{seed}",
-        lambda draft: scene_data(draft, n, seed=seed * 1000 + 7, split=split, per_group=per_group),
-    )
-    return read_data(place)
-
-
-def _rows(desk: Desk, items: Iterable[Item], what: str) -> SceneRows:
-    planned = list(items)
-    responses = desk.texts((item.request for item in planned), what)
-    results = [
-        Result(place, item, Record(item.id, response))
-        for place, (item, response) in enumerate(zip(planned, responses, strict=True), 1)
+    n_portions = math.ceil(n / _PORTION)
+    per_group = math.ceil(n / len(GROUPS) / n_portions)
+    tasks = [
+        (split, seed * 1000 + place, min(_PORTION, n - place * _PORTION))
+        for split in _SPLITS
+        for place in range(n_portions)
     ]
-    return read_results(results, model=desk.model.name)
+    yield from spread(partial(_portion, per_group=per_group, folder=folder), tasks, workers)
+
+
+def _portion(task: tuple[Split, int, int], *, per_group: int, folder: Path) -> list[Probe]:
+    split, seed, n = task
+    place = made(
+        folder / f"scene-{split}-{n}-{per_group}-{seed}",
+        lambda draft: scene_data(draft, n, seed=seed, split=split, per_group=per_group),
+    )
+    data = read_data(place)
+    graphs = ("base", "blind") if split == "crossed" else ()
+    plan = Settings(qa=("base", "blind"), graph=graphs)  # type: ignore[arg-type]  # two of the settings
+    items: Iterable[Item] = plan_scenes(data, plan)
+    if split == "crossed":
+        others = (item for item in plan_pictures(data, seed=seed) if item.meta["setting"] == OTHER_PICTURE)
+        items = [*items, *others]
+    return [
+        Probe(item.request, {"split": split, "name": item.name, "meta": dict(item.meta)}) for item in items
+    ]
+
+
+def scene_lines(rows: Sequence[Row], seed: int) -> Iterator[Line]:
+    """All lines of the task, from kept rows."""
+    for split in _SPLITS:
+        read = _read([row for row in rows if row["split"] == split])
+        yield from _accuracy(read, split, seed)
+        if split == "crossed":
+            yield from _blind(read, seed)
+            yield from _graphs(read, seed)
+            yield from _changes(read, "blind", "no picture", seed)
+            yield from _changes(read, OTHER_PICTURE, "another picture", seed)
+
+
+def _read(rows: Sequence[Row]) -> SceneRows:
+    results = []
+    for place, row in enumerate(rows, 1):
+        item = Item(row["name"], Request.ask("–"), meta=row["meta"])
+        results.append(Result(place, item, Record(item.id, Response(row["status"], text=row["text"]))))
+    return read_results(results, model="")
 
 
 def _accuracy(rows: SceneRows, split: str, seed: int) -> Iterator[Line]:
@@ -90,16 +110,19 @@ def says_rule(question: Question, value: str | float | None) -> float:
 
 
 def _blind(rows: SceneRows, seed: int) -> Iterator[Line]:
-    """With the picture less without it, question by question."""
+    """With the picture less without it: the mean over groups without it, and the difference question by question."""
     base, blind = rows.of("base"), rows.of("blind")
     keys = [key for key, row in base.items() if row.is_measured and key in blind and blind[key].is_measured]
     if keys:
-        scores = [
+        questions = [base[key].question for key in keys]
+        seen, unseen = (
             [score_answer(side[key].answer, side[key].question) for key in keys] for side in (base, blind)
-        ]
-        scenes = [base[key].question.scene for key in keys]
-        yield Line("scene", "accuracy without the picture", "crossed", mean(scores[1], scenes, seed=seed))
-        drop = difference(scores[0], scores[1], scenes, seed=seed)
+        )
+        groups = [f"{q.competency}, {q.form}" for q in questions]
+        scenes = [q.scene for q in questions]
+        dark = macro(unseen, groups, scenes, seed=seed)
+        yield Line("scene", "accuracy without the picture", "crossed", dark)
+        drop = difference(seen, unseen, scenes, seed=seed)
         yield Line("scene", "accuracy less the blind one", "crossed", drop)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from theodolite.trace import (
     Episode,
@@ -13,37 +14,92 @@ from theodolite.trace import (
     judge,
     open_verifier,
     plan_traces,
+    read_episodes,
     read_trace,
     with_claims,
+    write_episodes,
 )
 from theodolite.trace.metrics import RandomLabels, random_trace, trace_sgr
-from theodolite.twins._desk import Desk, Line, difference, mean, share
+from theodolite.trace.worlds import Family
+from theodolite.twins._desk import Line, Probe, Row, difference, mean, share, spread
 from theodolite.twins.data import WORLDS, Split, episodes
 from theodolite.twins.edits import edited_episode
-from theodolite.types import Response
+from theodolite.types import Item
 
 _SPLITS: tuple[Split, ...] = ("aligned", "crossed", "free")
 _MAX_TOKENS = 320
-_EDITED_SHARE = 0.2
-"""Of the aligned episodes that are also shown edited: an edit costs as much as an episode."""
+_PORTION = 10
+"""Episodes that are made at once."""
+_EVERY = 5
+"""Every so many-th aligned episode is also shown edited: an edit costs as much as an episode."""
+_TURNING: tuple[Family, ...] = ("position", "temporal")
+"""Edits after which another answer may be right."""
 
 
-def trace_lines(desk: Desk, n: int) -> Iterator[Line]:
-    """All lines of the task.
+def trace_probes(n: int, seed: int, folder: Path, workers: int = 1) -> Iterator[Probe]:
+    """Episodes of all splits, and some aligned ones with their frames edited. What is true of them is kept in the folder.
 
     Args:
-        desk: where to ask.
         n: episodes of each split, at least; the same number of each world.
+        seed: of the draw.
+        folder: for the episodes, without their pictures.
+        workers: processes that draw.
     """
     each = math.ceil(n / len(WORLDS))
-    for split in _SPLITS:
-        shown = episodes(each, seed=desk.seed, split=split)
-        told = _told(desk, shown, f"trace {split}")
-        yield from _accuracy(told, split, desk.seed)
-        if split != "aligned":
-            yield from _grounding(told, split, desk.seed)
-        else:
-            yield from _edits(desk, told[:: round(1 / _EDITED_SHARE)])
+    tasks = [
+        (world, split, (seed * 10 + _SPLITS.index(split)) * 1000 + place, min(_PORTION, each - start))
+        for split in _SPLITS
+        for world in WORLDS
+        for place, start in enumerate(range(0, each, _PORTION))
+    ]
+    known: list[Episode] = []
+    for probe in spread(_portion, tasks, workers):
+        known.append(probe.row.pop("episode"))
+        yield probe
+    write_episodes(known, folder)
+
+
+def _portion(task: tuple[str, Split, int, int]) -> list[Probe]:
+    world, split, seed, n = task
+    found = []
+    for number, episode in enumerate(episodes(n, seed=seed, split=split, worlds=(world,))):
+        found.append(_probe(episode, split, "plain"))
+        if split == "aligned" and number % _EVERY == 0:
+            found += [_probe(edited, split, kind) for kind, edited in _edited(episode, seed)]
+    return found
+
+
+def _edited(episode: Episode, seed: int) -> Iterator[tuple[str, Episode]]:
+    """The first edit after which another answer is right, and one that leaves it."""
+    turned = (edited_episode(episode, family, seed=seed) for family in _TURNING)
+    for edited in turned:
+        if edited is not None and edited.answer and edited.answer != episode.answer:
+            yield "turned", edited
+            break
+    restyled = edited_episode(episode, "irrelevant", seed=seed)
+    if restyled is not None:
+        yield "restyled", restyled
+
+
+def _probe(episode: Episode, split: str, kind: str) -> Probe:
+    (item,) = _items(episode)
+    frames = tuple(replace(frame, picture=None) for frame in episode.frames)
+    meta = {key: value for key, value in episode.meta.items() if key in {"shortcut", "split"}}
+    base = episode.edit.base if episode.edit is not None else episode.id
+    row: Row = {
+        "split": split,
+        "kind": kind,
+        "part": episode.world,
+        "unit": base,
+        "name": episode.id,
+        "shortcut": str(episode.meta["shortcut"]),
+        "episode": replace(episode, frames=frames, meta=meta),
+    }
+    return Probe(item.request, row)
+
+
+def _items(episode: Episode) -> Iterable[Item]:
+    return plan_traces([episode], max_tokens=_MAX_TOKENS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +107,7 @@ class Told:
     """An episode with what was said of it."""
 
     episode: Episode
-    response: Response
+    row: Row
     judged: JudgedTrace
 
     @property
@@ -65,30 +121,35 @@ class Told:
         return " ".join(self.judged.trace.answer.casefold().strip(" .*").split())
 
 
-def _told(desk: Desk, shown: Sequence[Episode], what: str) -> list[Told]:
-    items = plan_traces(shown, max_tokens=_MAX_TOKENS)
-    responses = desk.texts((item.request for item in items), what)
+def trace_lines(rows: Sequence[Row], seed: int, folder: Path) -> Iterator[Line]:
+    """All lines of the task, from kept rows and kept episodes."""
+    known = {episode.id: episode for episode in read_episodes(folder).episodes}
+    shown = [known[row["name"]] for row in rows]
     traces = [
-        read_trace(response.text, episode, style="structured", reasoning=response.reasoning)
-        for episode, response in zip(shown, responses, strict=True)
+        read_trace(row["text"], episode, style="structured") for row, episode in zip(rows, shown, strict=True)
     ]
-    judged = _judged(traces, shown)
-    return [Told(e, r, j) for e, r, j in zip(shown, responses, judged, strict=True)]
+    judged = _judged(traces, known)
+    told = [Told(e, row, j) for e, row, j in zip(shown, rows, judged, strict=True)]
+    for split in _SPLITS:
+        plain = [each for each in told if each.row["split"] == split and each.row["kind"] == "plain"]
+        yield from _accuracy(plain, split, seed)
+        if split != "aligned":
+            yield from _grounding(plain, split, seed)
+    yield from _edits(told)
 
 
-def _judged(traces: Iterable[Trace], shown: Sequence[Episode]) -> list[JudgedTrace]:
-    by_id = {episode.id: episode for episode in shown}
-    return judge(with_claims(list(traces)), by_id, open_verifier("annotation"))
+def _judged(traces: Iterable[Trace], known: Mapping[str, Episode]) -> list[JudgedTrace]:
+    return judge(with_claims(list(traces)), known, open_verifier("annotation"))
 
 
 def _accuracy(told: Sequence[Told], split: str, seed: int) -> Iterator[Line]:
     unread = sum(not each.judged.trace.answer for each in told)
     yield Line("trace", "accuracy", split, share([each.is_right for each in told]), unread=unread)
-    for world in WORLDS:
-        rows = [each for each in told if each.episode.world == world]
-        yield Line("trace", "accuracy", split, share([each.is_right for each in rows]), world)
+    for world in sorted({each.episode.world for each in told}):
+        own = [each.is_right for each in told if each.episode.world == world]
+        yield Line("trace", "accuracy", split, share(own), world)
     if split == "crossed":
-        says = [each.answer == str(each.episode.meta["shortcut"]).casefold() for each in told]
+        says = [each.answer == each.row["shortcut"].casefold() for each in told]
         yield Line("trace", "says the shortcut", split, share(says))
     if split == "free":
         chance = [1 / len(each.episode.options) for each in told]
@@ -100,9 +161,9 @@ def _accuracy(told: Sequence[Told], split: str, seed: int) -> Iterator[Line]:
 
 def _grounding(told: Sequence[Told], split: str, seed: int) -> Iterator[Line]:
     """SGR; and against traces drawn at random, whose claims are judged alike, on the same episodes."""
-    shown = [each.episode for each in told]
-    labels = RandomLabels(shown)
-    null = _judged([random_trace(episode, labels, seed=seed) for episode in shown], shown)
+    shown = {each.episode.id: each.episode for each in told}
+    labels = RandomLabels(list(shown.values()))
+    null = _judged([random_trace(each.episode, labels, seed=seed) for each in told], shown)
     both = [
         (own, drawn, each.episode)
         for each, other in zip(told, null, strict=True)
@@ -113,39 +174,23 @@ def _grounding(told: Sequence[Told], split: str, seed: int) -> Iterator[Line]:
     mine, theirs = [row[0] for row in both], [row[1] for row in both]
     units = [row[2].unit for row in both]
     yield Line("trace", "SGR", split, mean(mine, units, seed=seed), unread=len(told) - len(both))
-    for world in WORLDS:
-        rows = [(sgr, episode.unit) for sgr, _, episode in both if episode.world == world]
-        if rows:
-            yield Line(
-                "trace", "SGR", split, mean([r[0] for r in rows], [r[1] for r in rows], seed=seed), world
-            )
+    for world in sorted({episode.world for *_, episode in both}):
+        here = [(sgr, episode.unit) for sgr, _, episode in both if episode.world == world]
+        yield Line("trace", "SGR", split, mean([v for v, _ in here], [u for _, u in here], seed=seed), world)
     yield Line("trace", "SGR of random traces", split, mean(theirs, units, seed=seed))
     yield Line("trace", "SGR less random traces'", split, difference(mine, theirs, units, seed=seed))
 
 
-def _edits(desk: Desk, told: Sequence[Told]) -> Iterator[Line]:
+def _edits(told: Sequence[Told]) -> Iterator[Line]:
     """Frames edited so that another answer is right, and frames edited where it does not matter."""
-    before = {each.episode.id: each for each in told}
-    moved, restyled = [], []
-    for each in told:
-        for family in ("position", "temporal"):
-            edited = edited_episode(each.episode, family, seed=desk.seed)
-            if edited is not None and edited.answer and edited.answer != each.episode.answer:
-                moved.append(edited)
-                break
-        edited = edited_episode(each.episode, "irrelevant", seed=desk.seed)
-        if edited is not None:
-            restyled.append(edited)
-    for name, shown in (("edited frames", moved), ("other colours of the room", restyled)):
-        after = _told(desk, shown, "trace edits") if shown else []
-        same = [row.answer == _base(row, before).answer for row in after]
-        if after and name == "edited frames":
-            yield Line("trace", f"follows: {name}", "aligned", share([row.is_right for row in after]))
-            yield Line("trace", f"changes: {name}", "aligned", share([not s for s in same]))
-        elif after:
-            yield Line("trace", f"keeps: {name}", "aligned", share(same))
-
-
-def _base(row: Told, before: dict[str, Told]) -> Told:
-    edit = row.episode.edit
-    return before[edit.base if edit is not None else row.episode.id]
+    before = {each.row["unit"]: each.answer for each in told if each.row["kind"] == "plain"}
+    turned, restyled = (
+        [each for each in told if each.row["kind"] == kind] for kind in ("turned", "restyled")
+    )
+    if turned:
+        yield Line("trace", "follows: edited frames", "aligned", share([each.is_right for each in turned]))
+        changed = share([each.answer != before[each.row["unit"]] for each in turned])
+        yield Line("trace", "changes: edited frames", "aligned", changed)
+    if restyled:
+        same = share([each.answer == before[each.row["unit"]] for each in restyled])
+        yield Line("trace", "keeps: other colours of the room", "aligned", same)

@@ -1,24 +1,30 @@
-"""Asking a model in portions, and shares with their intervals: what every part of a certificate is made with."""
+"""What a certificate is made of: probes that are put to models, rows that are kept of their answers, lines read off the rows."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from multiprocessing import get_context
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from theodolite import stats
 from theodolite.models import HintedModel, VisionLanguageModel, is_choosing
-from theodolite.types import Choice, Request, Response
+from theodolite.types import Choice, Request
 
 T = TypeVar("T")
+Row: TypeAlias = dict[str, Any]
+"""One answer as it is kept: ``split``, ``kind`` (``plain``, or what was done), ``part`` (prompt, bucket, world …), ``unit``,
+``gold``, ``shortcut``; and ``said`` (the option) or ``text`` and ``status``."""
+
 BOUND = 0.05
 """Two figures are equal if their difference lies within ±5 points (two one-sided tests)."""
-_PORTION = 4
-"""Batches that are made ready at once."""
+_PORTION = 256
+"""Probes that are put to every model before the next are made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,63 +44,73 @@ class Line:
     """Answers that failed, were refused or could not be read; they count as wrong."""
 
 
+def line_from_json(value: Any) -> Line:
+    """The inverse of a line's plain form."""
+    return Line(
+        str(value["task"]),
+        str(value["what"]),
+        str(value["split"]),
+        stats.Estimate(**value["estimate"]),
+        str(value["part"]),
+        int(value["unread"]),
+    )
+
+
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """A question with fixed answers, and how an answer in words is read."""
+class Probe:
+    """A request, and what is to be known of it."""
 
     request: Request
-    options: tuple[str, ...]
-    read: Callable[[str], str | None]
+    row: Row
+    options: tuple[str, ...] = ()
+    """What may be answered; empty where the whole text counts."""
+    read: Callable[[str], str | None] | None = None
+    """How an answer in words comes down to an option."""
 
 
-@dataclass(slots=True)
-class Desk:
-    """Asks one model, keeps nothing but answers, and tells how far it is."""
+def put(probes: Iterable[Probe], models: Sequence[VisionLanguageModel]) -> Iterator[list[list[Row]]]:
+    """Puts probes to models, portion by portion: for each portion, the rows of each model."""
+    waiting = iter(probes)
+    while some := list(itertools.islice(waiting, _PORTION)):
+        yield [_rows(some, model) for model in models]
 
-    model: VisionLanguageModel
-    seed: int = 0
-    progress: Callable[[str, int], None] | None = None
-    """Called with what is asked and how many answers there are of it."""
-    counts: dict[str, int] = field(default_factory=dict)
 
-    def answers(self, asked: Iterable[Asked], what: str) -> list[str | None]:
-        """The most probable option of each, or what its words come down to; None where that is nothing."""
-        found: list[str | None] = []
-        for some in self._portions(asked, what):
-            found += self._answer(some)
-        return found
+def _rows(some: Sequence[Probe], model: VisionLanguageModel) -> list[Row]:
+    found: dict[int, Row] = {}
+    choosing = [i for i, probe in enumerate(some) if probe.options and is_choosing(model)]
+    writing = [i for i in range(len(some)) if i not in set(choosing)]
+    if choosing and is_choosing(model):
+        requests = [_visible(model, some[i].request) for i in choosing]
+        choices = model.choose(requests, [some[i].options for i in choosing])
+        for i, choice in zip(choosing, choices, strict=True):
+            found[i] = {**some[i].row, "said": choice.best if isinstance(choice, Choice) else None}
+    if writing:
+        responses = model.generate([_visible(model, some[i].request) for i in writing])
+        for i, response in zip(writing, responses, strict=True):
+            read = some[i].read
+            if some[i].options:
+                said = read(response.text) if response.is_answered and read is not None else None
+                found[i] = {**some[i].row, "said": said}
+            else:
+                found[i] = {**some[i].row, "status": response.status, "text": response.text}
+    return [found[i] for i in range(len(some))]
 
-    def _answer(self, some: Sequence[Asked]) -> list[str | None]:
-        requests = self._visible([each.request for each in some])
-        if is_choosing(self.model):
-            choices = self.model.choose(requests, [each.options for each in some])
-            return [choice.best if isinstance(choice, Choice) else None for choice in choices]
-        said = self.model.generate(requests)
-        return [
-            each.read(response.text) if response.is_answered else None
-            for each, response in zip(some, said, strict=True)
-        ]
 
-    def texts(self, requests: Iterable[Request], what: str) -> list[Response]:
-        """What the model writes."""
-        found: list[Response] = []
-        for some in self._portions(requests, what):
-            found += self.model.generate(self._visible(some))
-        return found
+def _visible(model: VisionLanguageModel, request: Request) -> Request:
+    """The request without what only a scripted model may see."""
+    return request if isinstance(model, HintedModel) else replace(request, hint={})
 
-    def _visible(self, requests: Sequence[Request]) -> list[Request]:
-        """The requests without what only a scripted model may see."""
-        if isinstance(self.model, HintedModel):
-            return list(requests)
-        return [replace(request, hint={}) for request in requests]
 
-    def _portions(self, asked: Iterable[T], what: str) -> Iterator[list[T]]:
-        waiting = iter(asked)
-        while some := list(itertools.islice(waiting, self.model.batch_size * _PORTION)):
-            yield some
-            self.counts[what] = self.counts.get(what, 0) + len(some)
-            if self.progress is not None:
-                self.progress(what, self.counts[what])
+def spread(make: Callable[[T], list[Probe]], tasks: Sequence[T], workers: int) -> Iterator[Probe]:
+    """The probes of every task, in order; made by so many processes ahead of their use."""
+    if workers < 2:
+        for task in tasks:
+            yield from make(task)
+        return
+    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        waiting = [pool.submit(make, task) for task in tasks]
+        for ready in waiting:
+            yield from ready.result()
 
 
 def share(hits: Sequence[bool]) -> stats.Estimate:
@@ -151,16 +167,4 @@ def difference(
     value, doubt = float((a - b).mean()), 1 - stats.wilson_interval(n, n, level=0.9).low
     return stats.Estimate(
         value, max(-1.0, value - doubt), min(1.0, value + doubt), n, 0.9, "Wilson, all pairs alike", a.size
-    )
-
-
-def line_from_json(value: Any) -> Line:
-    """The inverse of a line's plain form."""
-    return Line(
-        str(value["task"]),
-        str(value["what"]),
-        str(value["split"]),
-        stats.Estimate(**value["estimate"]),
-        str(value["part"]),
-        int(value["unread"]),
     )

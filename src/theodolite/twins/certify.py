@@ -8,9 +8,11 @@ what each twin must reach; a bar that is missed is shown as missed.
 
 from __future__ import annotations
 
+import gzip
 import json
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass
 from importlib import resources
 from pathlib import Path
@@ -20,7 +22,7 @@ from theodolite import __version__, stats
 from theodolite.errors import StorageError, UsageError
 from theodolite.models import open_model
 from theodolite.runs import write_atomically
-from theodolite.twins._desk import BOUND, Desk, Line, line_from_json
+from theodolite.twins._desk import BOUND, Line, Probe, Row, line_from_json, put
 from theodolite.twins.measuring import slug
 
 __all__ = [
@@ -29,13 +31,16 @@ __all__ = [
     "Bar",
     "Certificate",
     "Line",
+    "Making",
     "Task",
     "Twin",
     "Verdict",
     "certificate_from_json",
     "certify",
+    "collect",
     "read_certificate",
     "released_certificate",
+    "score",
     "twin_of",
     "verdicts",
     "write_certificate",
@@ -169,70 +174,155 @@ def twin_of(model: str) -> Twin | None:
     return named[0] if len(named) == 1 else None
 
 
+@dataclass(frozen=True, slots=True)
+class Making:
+    """How much is asked, and how it is made."""
+
+    n: int = 1000
+    """Items of each cell, at least."""
+    seed: int = 2026
+    """Of everything that is drawn. Items are never those of training, whose seeds are apart."""
+    tasks: tuple[Task, ...] = TASKS
+    workers: int = 1
+    """Processes that draw pictures."""
+
+    def __post_init__(self) -> None:
+        if self.n < 10:
+            raise UsageError(f"a certificate needs at least 10 items a cell, not {self.n}")
+        unknown = [task for task in self.tasks if task not in TASKS]
+        if unknown or not self.tasks:
+            raise UsageError(f"the tasks are {', '.join(TASKS)}, not {unknown[0] if unknown else 'none'}")
+
+    def kept(self, folder: Path, model: str, task: Task) -> Path:
+        """Where a task's answers lie; options in the model's name, such as its batch size, make no other model of it."""
+        name = slug(model.partition("?")[0])
+        return folder / "answers" / name / f"{task}-{self.n}-{self.seed}.jsonl.gz"
+
+    def episodes(self, folder: Path) -> Path:
+        """Where what is true of the episodes lies."""
+        return folder / "answers" / f"episodes-{self.n}-{self.seed}"
+
+
 def certify(
-    model: str,
+    models: Sequence[str],
     folder: str | Path,
+    making: Making | None = None,
     *,
-    n: int = 1000,
-    seed: int = 2026,
-    tasks: Sequence[Task] = TASKS,
     progress: Callable[[str, int], None] | None = None,
-) -> Certificate:
-    """Recomputes a certificate from scratch; a task that was finished in the same folder is not asked again.
+) -> list[Certificate]:
+    """Recomputes certificates from scratch. Answers that are in the folder already are not asked for again.
 
     Args:
-        model: its name; it must answer in words, and is asked faster if it gives log-probabilities.
-        folder: for finished tasks and made pictures.
-        n: items of each cell, at least.
-        seed: of everything that is drawn. Items are never those of training, whose seeds are apart.
-        tasks: which.
-        progress: called with what is asked and how many answers there are of it.
+        models: their names. All are asked about the same items, which are made once.
+        folder: for answers and made pictures.
+        making: how much.
+        progress: called with the task and how many items of it were asked.
     """
-    if n < 10:
-        raise UsageError(f"a certificate needs at least 10 items a cell, not {n}")
-    unknown = [task for task in tasks if task not in TASKS]
-    if unknown:
-        raise UsageError(f"there is no task {unknown[0]!r}; there are {', '.join(TASKS)}")
+    making = making or Making()
+    collect(models, folder, making, progress=progress)
+    return [score(model, folder, making) for model in models]
+
+
+def collect(
+    models: Sequence[str],
+    folder: str | Path,
+    making: Making,
+    *,
+    progress: Callable[[str, int], None] | None = None,
+) -> None:
+    """Asks every model that has no answers yet, task by task, and keeps the answers. The only stage that calls a model.
+
+    Args:
+        models: their names.
+        folder: where answers are kept.
+        making: how much.
+        progress: called with the task and how many items of it were asked.
+    """
     folder = Path(folder)
-    with closing(open_model(model)) as opened:
-        desk = Desk(opened, seed, progress)
-        lines: list[Line] = []
-        for task in tasks:
-            lines += _finished(desk, task, n, folder)
-        return Certificate(model, opened.identity, n, seed, tuple(lines))
+    for task in making.tasks:
+        waiting = [model for model in models if not making.kept(folder, model, task).is_file()]
+        if not waiting:
+            continue
+        with ExitStack() as stack:
+            opened = [stack.enter_context(closing(open_model(model))) for model in waiting]
+            found: list[list[Row]] = [[] for _ in opened]
+            for portion in put(_probes(task, making, folder), opened):
+                for rows, more in zip(found, portion, strict=True):
+                    rows.extend(more)
+                if progress is not None:
+                    progress(task, len(found[0]))
+            for model, own, rows in zip(waiting, opened, found, strict=True):
+                _keep(making.kept(folder, model, task), own.identity, rows)
 
 
-def _finished(desk: Desk, task: Task, n: int, folder: Path) -> list[Line]:
-    """The lines of one task, kept in a file when they are all there."""
-    path = folder / "tasks" / f"{slug(desk.model.name)}-{task}-{n}-{desk.seed}.json"
-    if path.is_file():
-        stored = json.loads(path.read_text(encoding="utf-8"))
-        if stored["identity"] == desk.model.identity and stored["theodolite"] == __version__:
-            return [line_from_json(line) for line in stored["lines"]]
-    lines = list(_measured(desk, task, n, folder))
+def _probes(task: Task, making: Making, folder: Path) -> Iterator[Probe]:
+    n, seed, workers = making.n, making.seed, making.workers
+    if task == "relation":
+        from theodolite.twins._certify_relation import relation_probes
+
+        return relation_probes(n, seed, workers)
+    if task == "grid":
+        from theodolite.twins._certify_grid import grid_probes
+
+        return grid_probes(n, seed)
+    if task == "scene":
+        from theodolite.twins._certify_scene import scene_probes
+
+        return scene_probes(n, seed, folder / "data", workers)
+    from theodolite.twins._certify_trace import trace_probes
+
+    return trace_probes(n, seed, making.episodes(folder), workers)
+
+
+def _keep(path: Path, identity: str, rows: Sequence[Row]) -> None:
+    """One line that says whose answers they are, then one line an answer."""
+    lines = [{"identity": identity, "theodolite": __version__}, *rows]
+    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
     path.parent.mkdir(parents=True, exist_ok=True)
-    about = {"identity": desk.model.identity, "theodolite": __version__, "lines": [asdict(x) for x in lines]}
-    write_atomically(path, json.dumps(about, indent=1, ensure_ascii=False) + "\n")
-    return lines
+    write_atomically(path, gzip.compress(text.encode(), mtime=0))
 
 
-def _measured(desk: Desk, task: Task, n: int, folder: Path) -> Iterator[Line]:
+def score(model: str, folder: str | Path, making: Making) -> Certificate:
+    """The certificate from kept answers; no model is called.
+
+    Raises:
+        UsageError: the folder holds no answers of the model to a task.
+    """
+    folder = Path(folder)
+    lines: list[Line] = []
+    identity = ""
+    for task in making.tasks:
+        path = making.kept(folder, model, task)
+        if not path.is_file():
+            raise UsageError(
+                f"{folder} holds no answers of {model} to {task}; `theodolite pocket certify` asks"
+            )
+        about, *rows = map(json.loads, gzip.decompress(path.read_bytes()).decode().splitlines())
+        if identity and about["identity"] != identity:
+            raise UsageError(
+                f"the answers of {model} in {folder} are of different weights; choose another --out"
+            )
+        identity = about["identity"]
+        lines += _lines(task, rows, making, folder)
+    return Certificate(model, identity, making.n, making.seed, tuple(lines))
+
+
+def _lines(task: Task, rows: Sequence[Row], making: Making, folder: Path) -> Iterator[Line]:
     if task == "relation":
         from theodolite.twins._certify_relation import relation_lines
 
-        yield from relation_lines(desk, n)
-    elif task == "grid":
+        return relation_lines(rows, making.seed)
+    if task == "grid":
         from theodolite.twins._certify_grid import grid_lines
 
-        yield from grid_lines(desk, n)
-    elif task == "scene":
+        return grid_lines(rows, making.seed)
+    if task == "scene":
         from theodolite.twins._certify_scene import scene_lines
 
-        yield from scene_lines(desk, n, folder / "data")
-    else:
-        from theodolite.twins._certify_trace import trace_lines
+        return scene_lines(rows, making.seed)
+    from theodolite.twins._certify_trace import trace_lines
 
-        yield from trace_lines(desk, n)
+    return trace_lines(rows, making.seed, making.episodes(folder))
 
 
 def certificate_from_json(value: Any) -> Certificate:
@@ -287,3 +377,27 @@ def released_certificate(model: str) -> Certificate:
         if scheme != "pocket" or not name or not path.is_file():
             raise UsageError(f"{model} has no released certificate; name a model such as pocket:grounded")
         return read_certificate(path)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Asks without scoring, where the command line's own libraries are not installed: on a GPU machine, say."""
+    import argparse
+
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--model", action="append", required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--tasks", default=",".join(TASKS))
+    for name, value in (("n", 1000), ("seed", 2026), ("workers", 1)):
+        parser.add_argument(f"--{name}", type=int, default=value)
+    given = parser.parse_args(arguments)
+    making = Making(given.n, given.seed, tuple(given.tasks.split(",")), given.workers)
+    started = time.monotonic()
+
+    def tell(task: str, done: int) -> None:
+        print(f"{time.monotonic() - started:.0f} s: {task} {done}", flush=True)  # noqa: T201 - a bare command
+
+    collect(given.model, given.out, making, progress=tell)
+
+
+if __name__ == "__main__":
+    main()
