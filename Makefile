@@ -10,7 +10,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 .PHONY: demo test check bench docs clean browser
 
 demo: $(RUN_READY)
-	$(BIN)/python examples/demo.py
+	$(BIN)/theodolite diagnose
 
 test: $(DEV_READY) browser
 	$(BIN)/python -m pytest -n 2 --dist worksteal
@@ -35,12 +35,12 @@ docs: $(DEV_READY)
 	@echo "the documentation: build/site/index.html"
 
 clean:
-	rm -rf $(VENV) demo build dist
+	rm -rf $(VENV) demo report build dist
 
 $(RUN_READY): $(INPUTS)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed: make PYTHON=python3.11 …"; exit 2; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(INSTALL) --editable .
+	$(INSTALL) --editable '.[nlp]'
 	touch $@
 
 $(DEV_READY): $(RUN_READY)
