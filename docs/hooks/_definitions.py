@@ -19,7 +19,7 @@ _INSTRUMENTS = {
 _WAY = {
     "higher": ("↑", "higher where a model looks"),
     "lower": ("↓", "lower where a model looks"),
-    "neither": ("·", "says nothing about looking by itself"),
+    "neither": ("○", "says nothing about looking by itself"),
 }
 _READING = {
     "paper": "as published",
@@ -54,7 +54,9 @@ def definitions_page() -> str:
 
 def _entry(each: Definition) -> str:
     sign, way = _WAY[each.grounded]
-    title = "" if each.title == each.name else f" – {each.title}"
+    title = f"{each.name} – {each.title}"
+    if each.title.casefold().startswith(each.name.casefold()):
+        title = each.title
     facts = [f'<span class="way" title="{way}">{sign}</span>', _unit(each.unit)]
     facts.append(
         f'<span class="reading {each.reading}" title="{_READING[each.reading]}">{each.reading}</span>'
@@ -63,7 +65,7 @@ def _entry(each: Definition) -> str:
         facts.append(html.escape(each.source))
     facts.append(f"<code>{each.key}</code>")
     lines = [
-        f"### {html.escape(each.name)}{html.escape(title)} {{ #{each.anchor} data-toc-label='{_quoted(each.name)}' }}",
+        f"### {html.escape(title)} {{ #{each.anchor} data-toc-label='{_quoted(each.name)}' }}",
         "",
         f'<p class="facts">{" · ".join(facts)}</p>',
         "",

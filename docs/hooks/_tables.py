@@ -28,8 +28,11 @@ from _rows import table
 
 from theodolite.attribution import find_methods
 from theodolite.compass.controls import FIGURES
+from theodolite.diagnose import SIZES
+from theodolite.diagnose._catalogue import CATALOGUE
 from theodolite.grid.explainers import find_explainers
 from theodolite.registry import Kind, registry
+from theodolite.twins.certify import BARS
 
 _ROOT = Path(__file__).parents[2]
 _SHOWN = re.compile(r"^( *)<!-- shown: ([\w./]+)(?: (\d+)-(\d+))? -->$", re.MULTILINE)
@@ -85,6 +88,37 @@ def control_figures() -> str:
     return table(["figure", "what it is"], [[f"`{name}`", words] for name, words in FIGURES.items()])
 
 
+def signatures() -> str:
+    """What each signature is confirmed by, and what the papers propose."""
+    rows = [
+        [f"**{name}**", entry.confirming_test, f"{entry.remedy} ({entry.source})" if entry.remedy else "–"]
+        for name, entry in CATALOGUE.items()
+    ]
+    return table(["signature", "what would confirm it", "hypothesis: the papers' remedy"], rows)
+
+
+def diagnose_sizes() -> str:
+    """How much each size of a diagnosis asks about, in each of two splits."""
+    rows = [
+        [f"`{s.name}`", *(str(n) for n in (s.pairs, s.grids, s.rooms, s.per_group, s.episodes))]
+        for s in SIZES.values()
+    ]
+    heads = [
+        "pictures of the compass",
+        "grids of each bucket and density",
+        "rooms and streets",
+        "questions of each of nine groups",
+        "episodes of each of three worlds",
+    ]
+    return table(["size", *heads], rows)
+
+
+def twin_bars() -> str:
+    """What the twins must reach."""
+    rows = [[f"`pocket:{bar.twin}`", bar.task, bar.name or bar.what, bar.split, bar.wanted] for bar in BARS]
+    return table(["twin", "task", "figure", "split", "must be"], rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "methods": methods,
     "explainers": explainers,
@@ -93,6 +127,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "sources": entries("source"),
     "behaviours": entries("behaviour"),
     "control-figures": control_figures,
+    "signatures": signatures,
+    "twin-bars": twin_bars,
+    "diagnose-sizes": diagnose_sizes,
     "creg-framework": creg_framework,
     "creg-small-tables": creg_small_tables,
     "creg-controls": creg_controls,

@@ -19,12 +19,11 @@ from theodolite.types import Request, Response
 class Brightest:
     """Compares the mean brightness of the four halves of the first picture."""
 
-    lacks = {"choose": "it returns text alone"}  # noqa: RUF012 - part of the contract: what it cannot do, and why
-    batch_size = 8
-
     def __init__(self, name: ModelName) -> None:
         self.name = name.text
-        self.identity = f"brightest 1, {name.target}"  # whatever can change an answer belongs here
+        self.identity = f"brightest 1, {name.target}"  # whatever can change an answer
+        self.lacks = {"choose": "it returns text alone"}  # what it cannot do, and why
+        self.batch_size = 8
 
     def generate(self, requests: Sequence[Request]) -> list[Response]:
         """One response per request, in order; a broken picture costs its own request alone."""
