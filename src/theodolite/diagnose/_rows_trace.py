@@ -83,7 +83,7 @@ def _view(judged: JudgedTrace | None, episode: Episode) -> TraceView | None:
 def _step(judged: JudgedStep) -> StepView:
     claims = [
         ClaimView(
-            text=judged.step.text[slice(*claim.span)] or str(claim),
+            text=str(claim).partition(": ")[2] or judged.step.text[slice(*claim.span)],
             verdict=verdict.label,
             reason=verdict.reason or "",
             evidence=verdict.evidence,
