@@ -173,6 +173,10 @@ def separate_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     figure: Annotated[
         Path | None, typer.Option("--figure", metavar="FILE", help="Draw the areas: PNG, SVG or PDF.")
     ] = None,
+    ask: Annotated[
+        bool,
+        typer.Option("--ask/--no-ask", help="Measure what is pending, or only read the runs that are there."),
+    ] = True,
     seed: o.Seed = 0,
     json: o.AsJson = False,
 ) -> None:
@@ -185,7 +189,7 @@ def separate_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             seed=seed,
             progress=lambda name, tally: progress(name, tally.finished + tally.failed),
         )
-        table = separate(lab, sides=Sides(grounded, shortcut, mixed), instruments=chosen)
+        table = separate(lab, sides=Sides(grounded, shortcut, mixed), instruments=chosen, asks=ask)
     note(f"wrote {write_table(table, folder)}")
     if figure is not None:
         from theodolite.report.twin_figures import separation_figure

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
@@ -42,6 +42,7 @@ __all__ = [
     "Planned",
     "Sizes",
     "gives_of",
+    "kept_readings",
     "measure_planned",
     "plans_of",
     "readings_of",
@@ -60,32 +61,32 @@ _TRACE_TOKENS = 320
 class Sizes:
     """How much of each set is asked."""
 
-    pairs: int = 120
-    grids: int = 8
+    pairs: int = 100
+    grids: int = 7
     """Scenes of each bucket of depth one at each of two densities."""
-    explained: int = 10
+    explained: int = 4
     """Scenes of each relational bucket, sparse, that are explained."""
-    budget: int = 400
+    budget: int = 160
     """Model calls for each explained scene, all explainers together."""
-    rooms: int = 80
-    episodes: int = 20
-    """Of each of the three worlds."""
+    rooms: int = 60
+    episodes: int = 12
+    """Of each of the three worlds; each is shown with up to four edits."""
 
     @classmethod
     def of(cls, n: int) -> Sizes:
-        """About `n` independent units for each instrument; a sixth as many for the explainers, which cost most.
+        """`n` pictures, and as many scenes and episodes as cost about the same.
 
-        >>> Sizes.of(120).pairs, Sizes.of(120).episodes
-        (120, 40)
+        >>> Sizes.of(100) == Sizes()
+        True
         """
         if n < 6:
             raise UsageError(f"an instrument needs at least 6 items, not {n}")
         return cls(
             pairs=n,
-            grids=max(1, round(n / 14)),
-            explained=max(1, round(n / 12)),
-            rooms=n,
-            episodes=max(2, round(n / 3)),
+            grids=max(1, round(0.07 * n)),
+            explained=max(1, round(0.04 * n)),
+            rooms=max(6, round(0.6 * n)),
+            episodes=max(2, round(0.12 * n)),
         )
 
 
@@ -99,6 +100,10 @@ class Lab:
     seed: int = 0
     progress: Callable[[str, Tally], None] | None = None
     """Called with a run's name and how far it is."""
+
+    def runs(self, model: str) -> Path:
+        """Where a model's runs lie; options in its name, such as its batch size, make no other model of it."""
+        return self.home / "runs" / slug(model.partition("?")[0])
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +168,24 @@ def readings_of(model: str, instrument: Instrument, lab: Lab, *, gives: Need | N
     return found
 
 
+def kept_readings(model: str, instrument: Instrument, lab: Lab) -> list[Reading]:
+    """What the runs say that are there already; nothing is asked, and the model is not opened.
+
+    Raises:
+        UsageError: there is no run of the instrument.
+    """
+    names = [path for path in sorted(lab.runs(model).glob(f"{instrument}*-{lab.split}")) if path.is_dir()]
+    if not names:
+        raise UsageError(
+            f"{lab.runs(model)} holds no run of {instrument} on the {lab.split} split; ask first"
+        )
+    found: list[Reading] = []
+    for path in names:
+        with Run.open(path) as run:
+            found += _reader(instrument)(run)
+    return found
+
+
 def _reader(instrument: Instrument) -> Callable[[Run], list[Reading]]:
     from importlib import import_module
 
@@ -172,7 +195,7 @@ def _reader(instrument: Instrument) -> Callable[[Run], list[Reading]]:
 
 def measure_planned(model: str, planned: Planned, lab: Lab) -> Run:
     """Starts a run or takes it up, and measures what is pending. The run is open for reading when it comes back."""
-    folder = lab.home / "runs" / slug(model) / planned.name
+    folder = lab.runs(model) / planned.name
     progress = None
     if lab.progress is not None:
         progress = partial(lab.progress, f"{model} {planned.name}")
@@ -333,3 +356,28 @@ def made(folder: Path, make: Callable[[Path], object]) -> Path:
         make(draft)
         draft.replace(folder)
     return folder
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measures without reading, where the command line's own libraries are not installed: on a GPU machine, say."""
+    import argparse
+
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--model", action="append", required=True)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--instruments", default=",".join(INSTRUMENTS))
+    parser.add_argument("--split", default="aligned")
+    parser.add_argument("--n", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0)
+    given = parser.parse_args(arguments)
+    lab = Lab(given.out, given.split, Sizes.of(given.n), given.seed)
+    for model in given.model:
+        gives = gives_of(model)
+        for instrument in given.instruments.split(","):
+            for planned in plans_of(model, instrument, lab, gives=gives):
+                with measure_planned(model, planned, lab) as run:
+                    print(f"{model} {planned.name}: {run.tally()}", flush=True)  # noqa: T201 - a bare command
+
+
+if __name__ == "__main__":
+    main()

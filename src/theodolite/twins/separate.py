@@ -19,7 +19,15 @@ from numpy.typing import NDArray
 from theodolite import stats
 from theodolite.errors import UsageError
 from theodolite.readings import Need, Reading, Readout, by_readout, can
-from theodolite.twins.measuring import INSTRUMENTS, Instrument, Lab, gives_of, readings_of, readouts_of
+from theodolite.twins.measuring import (
+    INSTRUMENTS,
+    Instrument,
+    Lab,
+    gives_of,
+    kept_readings,
+    readings_of,
+    readouts_of,
+)
 
 __all__ = ["PASSES", "Separation", "SeparationTable", "Sides", "separate", "separate_readings"]
 
@@ -117,7 +125,11 @@ class SeparationTable:
 
 
 def separate(
-    lab: Lab, *, sides: Sides | None = None, instruments: Sequence[Instrument] = INSTRUMENTS
+    lab: Lab,
+    *,
+    sides: Sides | None = None,
+    instruments: Sequence[Instrument] = INSTRUMENTS,
+    asks: bool = True,
 ) -> SeparationTable:
     """Measures what is pending of every model on the twins' sets, and tells the twins apart.
 
@@ -125,13 +137,18 @@ def separate(
         lab: where, how much, and which split.
         sides: the models.
         instruments: which.
+        asks: whether to measure; otherwise the runs that are there are read as they are, and no model is opened.
     """
     sides = sides or Sides()
-    gives: dict[str, Need] = {model: gives_of(model) for model in sides.names}
+    gives: dict[str, Need] = {model: gives_of(model) for model in sides.names} if asks else {}
     found: dict[str, list[Reading]] = {model: [] for model in sides.names}
     for instrument in instruments:
         for model in sides.names:
-            found[model] += readings_of(model, instrument, lab, gives=gives[model])
+            found[model] += (
+                readings_of(model, instrument, lab, gives=gives[model])
+                if asks
+                else kept_readings(model, instrument, lab)
+            )
     readouts = tuple(
         readout
         for instrument in instruments
