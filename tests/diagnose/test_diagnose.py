@@ -282,3 +282,24 @@ def test_a_server_that_is_down_is_told_before_anything_is_measured(tmp_path, ord
     with pytest.raises(ModelError, match=r"127\.0\.0\.1:9"):
         run_diagnosis(order(tmp_path, "openai:vlm@http://127.0.0.1:9/v1"))
     assert not (tmp_path / "runs").exists()
+
+
+def test_a_white_box_gets_maps_and_explainers(tmp_path, tiny_llava):
+    """A tiny checkpoint that knows nothing: every readout is had, and nothing is claimed of so few items."""
+    size = Size("quick", pairs=2, grids=1, rooms=2, per_group=1, episodes=1, deep=1, explained=1, budget=60)
+    name = f"hf:{tiny_llava}"
+    asked = Order(
+        (name,), Study(tmp_path / "data", size), tmp_path, ("compass", "grid"), twins=Twins(name, name)
+    )
+    found = run_diagnosis(asked)
+    assert found.models[0].capabilities == ["text", "choices", "gradients"]
+    assert not found.models[0].left_out
+    keys = {readout.key for each in found.instruments for readout in each.readouts}
+    assert {"compass.dae_paper:chefer", "compass.image_share:chefer", "compass.occlusion"} <= keys
+    assert {"grid.direction_words:removal", "grid.swap_shift", "grid.dropped_anchor_1"} <= keys
+    assert all(view.verdict.standing == "no verdict" for each in found.instruments for view in each.models)
+    rows = list(read_items(tmp_path))
+    overlay = next(row.compass for row in rows if row.compass is not None and row.compass.maps)
+    assert len(overlay.maps[0].values) == 16
+    assert sum(overlay.sectors["chefer"].values()) == pytest.approx(1, abs=0.01)
+    assert any(row.grid is not None and row.grid.maps for row in rows)

@@ -5,7 +5,7 @@ import json
 import pytest
 from diagnosis_sample import HOSTILE, sample_diagnosis, write_sample
 
-from theodolite.diagnose.items import read_items
+from theodolite.diagnose.items import read_items, write_items
 from theodolite.diagnose.record import Diagnosis, Figure, read_diagnosis, schema, write_diagnosis
 from theodolite.errors import StorageError, UsageError
 from theodolite.stats import bootstrap
@@ -81,3 +81,15 @@ def test_names_are_found_or_told():
     assert diagnosis.instrument("scene").name == "scene"
     with pytest.raises(UsageError, match="it has pocket:grounded"):
         diagnosis.model("pocket:grund")
+
+
+def test_no_space_is_told_with_what_to_do(tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("pathlib.Path.write_text", full)
+    with pytest.raises(StorageError, match="No space left on device; free some space"):
+        write_diagnosis(sample_diagnosis(), tmp_path)
+    monkeypatch.setattr("pathlib.Path.open", full)
+    with pytest.raises(StorageError, match="No space left on device; free some space"):
+        write_items([], tmp_path)
