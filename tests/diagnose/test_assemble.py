@@ -257,3 +257,16 @@ def test_every_command_that_a_confirming_test_names_is_there():
     for words in named:
         noun, verb = words.split()[:2]
         assert verb in commands[noun].commands, words
+
+
+def test_numbers_of_the_papers_stand_under_readouts_that_exist():
+    from theodolite.diagnose._reading import readouts_of
+    from theodolite.diagnose._references import references_of
+
+    found = references_of(("compass", "grid", "scene", "trace"))
+    known = {readout.key for name in ("compass", "trace") for readout in readouts_of(name)}
+    assert {reference.readout for reference in found} <= known
+    chefer = next(r for r in found if r.readout == "compass.dae_paper:chefer")
+    assert (chefer.value, chefer.source) == (47.9, "CREG, Table 1")
+    sgr = [r.value for r in found if r.readout == "trace.sgr"]
+    assert sgr == [0.482, 0.718]  # CLIP-ViL and GPT-4o

@@ -33,6 +33,7 @@ from theodolite.diagnose.record import (
     ModelForm,
     OpenQuestion,
     ReadoutForm,
+    Reference,
     SignatureForm,
     Standing,
     Status,
@@ -93,6 +94,7 @@ class Question:
     data: Mapping[str, str]
     version: str
     settings: Mapping[str, Any] = field(default_factory=dict)
+    references: tuple[Reference, ...] = ()
     twins: Twins = field(default_factory=Twins)
 
 
@@ -143,6 +145,7 @@ def assemble(
         signatures=[signature for each in seen for signature in each.signatures],
         open_questions=[found for each in seen for found in each.open_questions],
         comparisons=[found for each in seen for found in each.comparisons],
+        references=list(question.references),
         caveats=[*CAVEATS, *_cautions(measured)],
         settings=dict(question.settings),
     )

@@ -22,6 +22,7 @@ from theodolite.diagnose._reading import (
     seconds_of,
     signatures_of,
 )
+from theodolite.diagnose._references import references_of
 from theodolite.diagnose._study import INSTRUMENTS, Part, Study
 from theodolite.diagnose.items import ItemRow, write_items
 from theodolite.diagnose.record import Diagnosis, InstrumentName, write_diagnosis
@@ -77,6 +78,7 @@ def run_diagnosis(order: Order) -> Diagnosis:
         data=_data_words(order),
         version=__version__,
         settings=_settings(order),
+        references=tuple(references_of(order.instruments)),
         twins=order.twins,
     )
     diagnosis = assemble(
