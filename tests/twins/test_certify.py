@@ -24,6 +24,7 @@ from theodolite.twins.certify import (
     Making,
     certificate_from_json,
     certify,
+    figures_markdown,
     read_certificate,
     released_certificate,
     score,
@@ -232,6 +233,18 @@ def test_certificates_come_back_from_their_file(tmp_path):
     with pytest.raises(UsageError, match="released"):
         released_certificate("hf:somewhere")
     assert twin_of("hf:runs/grounded-and-shortcut") is None
+
+
+def test_a_card_shows_every_bar_and_every_line():
+    certificate = made("shortcut", relation=0.02)
+    lines = figures_markdown(certificate).splitlines()
+    assert sum("**missed**" in line for line in lines) == 2
+    assert sum("| met |" in line for line in lines) == len(certificate.lines) - 2
+    assert "| relation | all | crossed | accuracy | 7.0 [6.0, 8.0] | 1000 |" in lines
+    assert any("| +0.0 [-1.0, +1.0] |" in line for line in lines)
+    assert len({line.count("|") for line in lines if line.startswith("| bar")}) == 1
+    other = replace(certificate, model="pocket:mixed")
+    assert "met" not in figures_markdown(other)
 
 
 def test_answers_that_are_kept_are_not_asked_for_again_and_scoring_asks_nobody(tmp_path, monkeypatch):

@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from theodolite.cli import _options as o
-from theodolite.cli._output import note, percent, points, print_json, print_table, told_progress
+from theodolite.cli._output import note, out, percent, points, print_json, print_table, told_progress
 from theodolite.errors import UsageError
 from theodolite.stats import Estimate
 from theodolite.twins.certify import (
@@ -20,6 +20,7 @@ from theodolite.twins.certify import (
     Task,
     Verdict,
     certify,
+    figures_markdown,
     released_certificate,
     twin_of,
     verdicts,
@@ -57,6 +58,9 @@ def certify_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         bool,
         typer.Option("--released", help="Show the certificate that ships with the weights; ask nothing."),
     ] = False,
+    markdown: Annotated[
+        bool, typer.Option("--markdown", help="Print the figures as tables in Markdown, for a model's card.")
+    ] = False,
     workers: Annotated[int, typer.Option("--workers", min=1, help="Processes that draw pictures.")] = 1,
     seed: o.Seed = 2026,
     json: o.AsJson = False,
@@ -73,6 +77,9 @@ def certify_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             note(f"wrote {write_certificate(certificate, folder / slug(certificate.model))}")
     if json:
         print_json([_as_json(certificate) for certificate in found])
+    elif markdown:
+        for certificate in found:
+            out.file.write(figures_markdown(certificate))
     else:
         for certificate in found:
             _show(certificate)

@@ -38,6 +38,7 @@ __all__ = [
     "certificate_from_json",
     "certify",
     "collect",
+    "figures_markdown",
     "read_certificate",
     "released_certificate",
     "score",
@@ -162,6 +163,43 @@ def verdicts(certificate: Certificate, twin: Twin) -> tuple[Verdict, ...]:
             line = certificate.find(bar.task, bar.what, bar.split)
             found.append(Verdict(bar, line.estimate if line is not None else None))
     return tuple(found)
+
+
+def figures_markdown(certificate: Certificate) -> str:
+    """The figures of a certificate as tables in Markdown, for a model's card: every bar first, then every line."""
+
+    def row(*cells: str) -> str:
+        return f"| {' | '.join(cells)} |"
+
+    def shown(what: str, estimate: stats.Estimate | None) -> str:
+        if estimate is None:
+            return "not measured"
+        sign = "+" if " less " in what else ""
+        low, value, high = (f"{100 * x:{sign}.1f}" for x in (estimate.low, estimate.value, estimate.high))
+        return f"{value} [{low}, {high}]"
+
+    words = {True: "met", False: "**missed**", None: "not measured"}
+    twin = twin_of(certificate.model)
+    found = []
+    if twin is not None:
+        found += [row("bar", "split", "wanted", "measured, %", ""), row(*["---"] * 5)]
+        found += [
+            row(
+                f"{v.bar.task}: {v.bar.name or v.bar.what}",
+                v.bar.split,
+                v.bar.wanted,
+                shown(v.bar.what, v.estimate),
+                words[v.is_met],
+            )
+            for v in verdicts(certificate, twin)
+        ]
+        found.append("")
+    found += [row("task", "part", "split", "what", "%", "n"), row(*["---"] * 6)]
+    found += [
+        row(x.task, x.part or "all", x.split, x.what, shown(x.what, x.estimate), str(x.estimate.n))
+        for x in certificate.lines
+    ]
+    return "\n".join(found) + "\n"
 
 
 def twin_of(model: str) -> Twin | None:
