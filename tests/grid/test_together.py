@@ -175,6 +175,15 @@ def test_readings_of_one_family_are_paid_once():
     assert one["multishap"].calls == two["multishap"].calls
 
 
+def test_a_published_reading_may_take_half_of_what_is_left_and_no_more():
+    case, explainers = case_of(), find_explainers(["multishap", "multishap-reference"])
+    least = explainers[1].least(case)
+    before = explainers[0].least(case) + 1
+    for budget, fits in ((before + 2 * least - 1, False), (before + 2 * least, True)):
+        shares = share_budget(explainers, case, budget)
+        assert (shares["multishap-reference"].calls is not None) == fits
+
+
 def test_sound_readings_come_before_published_ones():
     shares = share_budget(find_explainers(["multishap", "multishap-reference"]), case_of(), 100)
     assert shares["multishap"].calls == 99
@@ -301,6 +310,21 @@ def test_regression_needs_few_calls_where_few_pairs_matter():
     assert found[5, 3] == pytest.approx(-2.0, abs=0.4)
     found[2, 1] = found[5, 3] = 0
     assert np.abs(found).max() < 0.3
+
+
+def test_a_term_of_four_players_gives_each_of_its_pairs_a_third():
+    """χ of four players: I_ij = 4/3 for its six pairs, and no pair has a coefficient of its own."""
+
+    def value(cells, words):
+        signs = 2.0 * np.concatenate([cells, words], axis=1) - 1
+        return signs[:, [0, 2, 3, 5]].prod(axis=1)
+
+    game = Game(value, cells=list(range(4)), words=list(range(3)), shape=(4, 3), budget=128)
+    found = regressed_interactions(game, 128, seed=0)
+    wanted = np.zeros((7, 7))
+    for i, j in itertools.combinations((0, 2, 3, 5), 2):
+        wanted[i, j] = 4 / 3
+    assert found == pytest.approx(wanted, abs=0.1)
 
 
 def test_a_constant_game_has_no_interactions():
