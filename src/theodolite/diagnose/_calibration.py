@@ -37,7 +37,7 @@ def items_hash(folders: Sequence[Path]) -> str:
     found: list[str] = []
     for folder in folders:
         with Run.open(folder) as run:
-            if run.info.instrument not in _PLAIN or folder.name.endswith("-own"):
+            if run.info.instrument not in _PLAIN or "-own" in folder.name:
                 continue
             field, value = _PLAIN[run.info.instrument]
             found += [

@@ -1,0 +1,76 @@
+"""The twins' readings as a file: what comes out is what went in, and only for the same twins and the same items."""
+
+import gzip
+
+import known_models
+import pytest
+
+from theodolite.diagnose import Order, Study, Twins, _calibration, run_diagnosis
+from theodolite.diagnose._calibrate import ship_calibration
+from theodolite.diagnose._calibration import read_calibration, write_calibration
+from theodolite.diagnose._study import Size
+from theodolite.errors import StorageError
+from theodolite.models import _scripted
+from theodolite.readings import Reading
+
+TINY = Size("quick", pairs=6, grids=1, rooms=4, per_group=4, episodes=1)
+LOOKS, READS = "scripted:looks", "scripted:reads"
+TWINS = Twins(LOOKS, READS)
+G = [Reading("a", "grid.right", 1.0, "p", "aligned"), Reading("b", "grid.swap", 0.25, "q", "crossed")]
+S = [Reading("a", "grid.right", 0.0, "p", "aligned")]
+
+
+def test_readings_come_back_as_they_were(tmp_path):
+    identities = {"g": "g#1", "s": "s#1"}
+    path = write_calibration(tmp_path / "x.json.gz", {"g": G, "s": S}, items="h", identities=identities)
+    found = read_calibration(path, items="h", identities=identities)
+    assert found == {"g": G, "s": S}
+    assert read_calibration(path, items="other", identities=identities) is None
+    assert read_calibration(path, items="h", identities={"g": "g#2", "s": "s#1"}) is None
+    assert read_calibration(tmp_path / "none", items="h", identities=identities) is None
+    path.write_bytes(gzip.compress(b"{"))
+    with pytest.raises(StorageError, match="measured anew"):
+        read_calibration(path, items="h", identities=identities)
+
+
+@pytest.fixture
+def known(monkeypatch, tmp_path):
+    monkeypatch.setitem(_scripted.BEHAVIOURS, "looks", known_models.looks)
+    monkeypatch.setitem(_scripted.BEHAVIOURS, "reads", known_models.reads)
+    monkeypatch.setattr(_scripted.ScriptedModel, "lacks", {"choose": "this one only talks"})
+    place = lambda study, instrument: tmp_path / f"{instrument}-{study.seed}.json.gz"  # noqa: E731
+    monkeypatch.setattr(_calibration, "shipped_path", place)
+    monkeypatch.setattr("theodolite.diagnose._run.shipped_path", place)
+    monkeypatch.setattr("theodolite.diagnose._calibrate.shipped_path", place)
+    monkeypatch.setattr("theodolite.diagnose._calibrate.find_size", lambda _: TINY)
+
+
+def order(folder, *models, seed=0, tell=lambda *_: None):
+    return Order(models, Study(folder / "data", TINY, seed), folder, ("grid",), twins=TWINS, tell=tell)
+
+
+def test_shipped_readings_spare_the_twins_and_change_no_figure(known, tmp_path):
+    both = run_diagnosis(order(tmp_path / "both", LOOKS, READS))
+    assert [path.name for path in ship_calibration(tmp_path / "both", twins=TWINS)] == ["grid-0.json.gz"]
+    told = []
+    alone = run_diagnosis(order(tmp_path / "alone", READS, tell=lambda m, _, __: told.append(m)))
+    assert set(told) == {READS}  # nobody else was asked
+    mine, theirs = (
+        {
+            (r.key, r.split): (r.grounded, r.separation, r.models[-1].position)
+            for r in d.instrument("grid").readouts
+        }
+        for d in (alone, both)
+    )
+    assert mine == theirs
+
+
+def test_another_seed_is_measured(known, tmp_path):
+    run_diagnosis(order(tmp_path / "both", LOOKS, READS))
+    ship_calibration(tmp_path / "both", twins=TWINS)
+    (tmp_path / "grid-0.json.gz").rename(
+        tmp_path / "grid-1.json.gz"
+    )  # of other items: it must not be believed
+    told = []
+    run_diagnosis(order(tmp_path / "other", READS, seed=1, tell=lambda m, _, __: told.append(m)))
+    assert set(told) == {LOOKS, READS}
