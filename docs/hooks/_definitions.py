@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from itertools import groupby
 
 from theodolite.report.definitions import Definition, definitions
@@ -71,7 +72,7 @@ def _entry(each: Definition) -> str:
         "",
         html.escape(each.meaning),
         "",
-        f'<div class="plain-formula">{html.escape(each.formula)}</div>',
+        f'<div class="plain-formula">{_with_indices(each.formula)}</div>',
         "",
     ]
     if each.caution:
@@ -80,6 +81,16 @@ def _entry(each: Definition) -> str:
         named = ", ".join(f"[{html.escape(definitions()[key].name)}](#{key})" for key in each.beside)
         lines += [f"Beside it: {named}.", ""]
     return "\n".join(lines)
+
+
+def _with_indices(formula: str) -> str:
+    """A plain formula as HTML, with what follows an underscore set lower."""
+    lowered = re.sub(
+        r"_(?:\{([^}]*)\}|([^\W_]+))",
+        lambda found: f"<sub>{found[1] or found[2]}</sub>",
+        html.escape(formula),
+    )
+    return lowered.replace("  ", " &nbsp;")
 
 
 def _unit(unit: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from itertools import cycle
 from typing import Any
 
 from latex2mathml.converter import convert
@@ -24,8 +25,19 @@ def as_mathml(latex: str, *, display: str) -> str:
     The LaTeX stays beside it as an annotation, for who copies or reads aloud.
     """
     source = html.unescape(latex).strip()
-    math = convert(source, display=display)
+    math = _mended(convert(source, display=display))
     annotation = f'<annotation encoding="application/x-tex">{html.escape(source)}</annotation>'
     inner = re.sub(r"^<math[^>]*>|</math>$", "", math)
     body = f'<math xmlns="http://www.w3.org/1998/Math/MathML" display="{display}"><semantics>{inner}{annotation}</semantics></math>'
     return f'<div class="formula">{body}</div>' if display == "block" else body
+
+
+def _mended(math: str) -> str:
+    """Bars that open and close, and a minus of sets that is an operator: what the converter leaves without a form."""
+    sides = cycle(("prefix", "postfix"))
+    math = re.sub(
+        r'<mo(?: stretchy="false")?>&#x0007C;</mo>',
+        lambda _: f'<mo stretchy="false" fence="true" form="{next(sides)}">|</mo>',
+        math,
+    )
+    return math.replace("<mi>&#x029F5;</mi>", "<mo>∖</mo>")

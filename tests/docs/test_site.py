@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from html.parser import HTMLParser
@@ -86,11 +87,17 @@ def test_every_command_and_option_of_the_program_is_told(site):
                 assert option.opts[0] in page.text, (words, option.opts)
 
 
+def bare(formula):
+    """Without white space, and without the marks of indices, which the page sets lower."""
+    return re.sub(r"[\s_{}]", "", formula)
+
+
 def test_every_definition_can_be_linked_to_and_says_its_formula(site):
     page = Page(site / "definitions.html")
+    said = bare(page.text)
     for each in definitions().values():
         assert each.anchor in page.ids, each.key
-        assert " ".join(each.formula.split()) in page.text, each.key
+        assert bare(each.formula) in said, each.key
 
 
 def test_no_page_fetches_anything_from_elsewhere(site):
@@ -141,6 +148,42 @@ def test_tables_are_worked_out_and_none_is_left_open(site):
     assert "EA +1.0 +1.0" in text, "the composites follow from the printed tables"
     assert "GPT-4o 6.31 6.48 8.77" in text, "equation 4 of Table 3"
     assert "bag of words spur all buckets 100.0 % 100.0 %" in text
+
+
+def test_pages_open_from_disk_in_a_browser_without_an_error_or_a_request(site):
+    chromium = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    if chromium is None:
+        pytest.skip("there is no Chromium on this machine")
+    sync_api = pytest.importorskip("playwright.sync_api", reason="pages are tried with Playwright")
+    with sync_api.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
+        for name in ("index", "tutorial", "definitions", "papers", "instruments/compass", "cli/compass"):
+            for scheme in ("light", "dark"):
+                page = browser.new_page(color_scheme=scheme, viewport={"width": 390, "height": 844})
+                troubles: list[str] = []
+                page.on("pageerror", lambda error, seen=troubles: seen.append(str(error)))
+                page.on(
+                    "request",
+                    lambda asked, seen=troubles: (
+                        None if asked.url.startswith(("file:", "data:", "blob:")) else seen.append(asked.url)
+                    ),
+                )
+                page.goto((site / f"{name}.html").as_uri())
+                assert not troubles, (name, troubles)
+                wanted = "slate" if scheme == "dark" else "default"
+                assert page.evaluate("document.body.dataset.mdColorScheme") == wanted
+                width = page.evaluate("document.documentElement.scrollWidth")
+                assert width <= 390, f"{name} is {width} px wide on a phone of 390"
+                if name == "instruments/compass":
+                    box = page.locator(".formula math").first.bounding_box()
+                    assert box["height"] > 20, "a fraction is taller than a line"
+                page.close()
+        page = browser.new_page()
+        page.goto((site / "instruments" / "ask.html").as_uri())
+        page.locator(".md-search__input").click()
+        page.locator(".md-search__input").press_sequentially("hallucination rate")
+        page.locator(".md-search-result__link[href*='definitions']").first.wait_for(timeout=20_000)
+        browser.close()
 
 
 def test_both_grounds_are_offered(site):
