@@ -82,7 +82,9 @@ def test_readouts_that_fail_or_are_missing_stand_in_the_table_and_instruments_th
     assert [row.readout.key for row in table.rows] == ["grid.up", "trace.other"]
     assert table.rows[0].auc.value < PASSES
     assert table.rows[1].auc is None
-    assert "0 and 0 items" in table.rows[1].why
+    assert "no item" in table.rows[1].why
+    few = {"g": [*readings["g"], *read("trace.other", [1, 2, 3])], "s": readings["s"], "m": readings["m"]}
+    assert "3 and 0 items" in separate_readings(few, (OTHER,), sides=SIDES).rows[0].why
     assert table.failing == ("grid", "trace")
 
 

@@ -84,7 +84,7 @@ class Sizes:
         return cls(
             pairs=n,
             grids=max(1, round(0.07 * n)),
-            explained=max(1, round(0.04 * n)),
+            explained=max(2, round(0.04 * n)),
             rooms=max(6, round(0.6 * n)),
             episodes=max(2, round(0.12 * n)),
         )

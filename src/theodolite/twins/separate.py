@@ -232,7 +232,9 @@ def _row(readout: Readout, columns: Sequence[_Column], *, seed: int) -> Separati
     mixed = columns[2] if len(columns) > 2 else None
     n = (len(grounded.values), len(shortcut.values))
     auc, why = None, ""
-    if min(n) < _FEWEST:
+    if not any(n):
+        why = "no item of this split has it, or these models do not allow it"
+    elif min(n) < _FEWEST:
         why = f"{n[0]} and {n[1]} items have it, and a comparison needs {_FEWEST} of each"
     else:
         sign = readout.towards_grounded(1.0)
