@@ -44,5 +44,5 @@ $(RUN_READY): $(INPUTS)
 	touch $@
 
 $(DEV_READY): $(RUN_READY)
-	$(INSTALL) --editable '.[device-map,docs,fast,inspect,nlp,onnx,ray,dev]'
+	$(INSTALL) --editable '.[device-map,docs,fast,inspect,miniworld,nlp,onnx,ray,dev]'
 	touch $@

@@ -16,7 +16,16 @@ from theodolite.cli._output import counter, note, out, print_json, print_table
 from theodolite.errors import UsageError
 from theodolite.trace import Episode, EpisodeSet, Manifest, Problem, read_episodes, write_episodes
 from theodolite.trace.sources import read_r2r, read_star, read_teach
-from theodolite.trace.worlds import FAMILIES, WORLDS, Family, WorldAudit, audit_world, make_world, perturbed
+from theodolite.trace.worlds import (
+    EXTRA_WORLD,
+    FAMILIES,
+    WORLDS,
+    Family,
+    WorldAudit,
+    audit_world,
+    make_world,
+    perturbed,
+)
 
 app = typer.Typer()
 
@@ -25,7 +34,12 @@ app = typer.Typer()
 def make(
     folder: o.Out,
     world: Annotated[
-        str, typer.Option("--world", metavar="|".join(WORLDS), help="Clips with events, walks, or missions.")
+        str,
+        typer.Option(
+            "--world",
+            metavar="|".join((*WORLDS, EXTRA_WORLD)),
+            help="Clips with events, walks, or missions; miniworld is an extra that needs OpenGL.",
+        ),
     ] = "video",
     n: Annotated[int, typer.Option("--n", min=1, help="How many episodes of each split.")] = 20,
     seed: o.Seed = 0,
@@ -34,10 +48,11 @@ def make(
     """Make episodes with exact truth, in-distribution and out of it, and audit them."""
     made: list[Episode] = []
     _check_empty(folder)
+    episodes = make_world(world, n, seed=seed)
     with counter("making episodes") as count:
 
         def each() -> Iterator[Episode]:
-            for episode in make_world(world, n, seed=seed):
+            for episode in episodes:
                 made.append(episode)
                 count(len(made), 2 * n)
                 yield episode

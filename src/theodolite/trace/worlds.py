@@ -6,11 +6,12 @@ from theodolite.trace._audit import AuditCheck, WorldAudit, audit_world
 from theodolite.trace._episode import EGO, Episode, SceneObject
 from theodolite.trace._worlds._edits import FAMILIES, Family, perturbed
 from theodolite.trace._worlds._facts import CLEAR_DEG, SIDE_SHARE, facts_at, falsified, named, oracle_text
-from theodolite.trace._worlds._make import WORLDS, World, make_world
+from theodolite.trace._worlds._make import EXTRA_WORLD, WORLDS, World, make_world
 
 __all__ = [
     "CLEAR_DEG",
     "EGO",
+    "EXTRA_WORLD",
     "FAMILIES",
     "SIDE_SHARE",
     "WORLDS",

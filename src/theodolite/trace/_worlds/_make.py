@@ -18,6 +18,8 @@ from theodolite.trace._worlds._facts import oracle_text
 from theodolite.trace._worlds._palette import SPLITS
 
 _MOST_DRAFTS = 4000
+EXTRA_WORLD = "miniworld"
+"""Made by another simulator, which draws with OpenGL."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,24 +88,34 @@ def world_named(name: str) -> World:
         UsageError: there is none of that name.
     """
     if name not in WORLDS:
-        raise UsageError(f"there is no world {name!r}; there are {', '.join(WORLDS)}")
+        raise UsageError(f"there is no world {name!r}; there are {', '.join((*WORLDS, EXTRA_WORLD))}")
     return WORLDS[name]
 
 
 def make_world(name: str, n: int, *, seed: int = 0, splits: tuple[Split, ...] = SPLITS) -> Iterator[Episode]:
     """Episodes of a world, `n` of each split; the same seed gives the same pixels.
 
-    Kinds of question take turns, and within a kind the right answer runs through the options.
+    Kinds of question take turns, and within a kind the right answer runs through the options. ``miniworld`` is an extra.
+
+    Raises:
+        UsageError: there is no such world, or none of it is wanted.
     """
-    world = world_named(name)
     if n < 1:
         raise UsageError(f"a world needs at least one episode of each split, got n={n}")
+    if name == EXTRA_WORLD:
+        from theodolite.trace._sources._miniworld import make_miniworld
+
+        return make_miniworld(n, seed=seed, splits=splits)
+    return _made(world_named(name), n, seed, splits)
+
+
+def _made(world: World, n: int, seed: int, splits: tuple[Split, ...]) -> Iterator[Episode]:
     seen: set[str] = set()
     for split in splits:
         for index in range(n):
             scenario = _drawn(world, split, index, seed, seen)
             short = "id" if split == "in-distribution" else "ood"
-            yield with_oracle(world.episode(scenario, f"{name}-{short}-{seed}-{index:04d}"))
+            yield with_oracle(world.episode(scenario, f"{world.name}-{short}-{seed}-{index:04d}"))
 
 
 def with_oracle(episode: Episode) -> Episode:
