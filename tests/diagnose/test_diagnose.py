@@ -303,3 +303,24 @@ def test_a_white_box_gets_maps_and_explainers(tmp_path, tiny_llava):
     assert len(overlay.maps[0].values) == 16
     assert sum(overlay.sectors["chefer"].values()) == pytest.approx(1, abs=0.01)
     assert any(row.grid is not None and row.grid.maps for row in rows)
+
+
+@pytest.mark.slow
+def test_workers_elsewhere_find_the_same(tmp_path):
+    pytest.importorskip("ray")
+    size = Size("quick", pairs=3, grids=1, rooms=2, per_group=2, episodes=1, deep=1)
+    name = "scripted:constant?text=2"
+    found = []
+    for engine in ("local", "ray"):
+        home = tmp_path / engine
+        asked = Order(
+            (name,),
+            Study(tmp_path / "data", size),
+            home,
+            ("compass", "grid"),
+            how=How(engine, 1 if engine == "ray" else None),
+            twins=Twins(name, name),
+        )
+        found.append(run_diagnosis(asked))
+    assert found[0].instruments[0].readouts == found[1].instruments[0].readouts
+    assert found[0].instruments[1].readouts == found[1].instruments[1].readouts

@@ -156,12 +156,11 @@ def measure_part(
                 tally = measure(run, engine, options)
             return tally
     finally:
-        if how.engine == "ray" or part.measurer is None:
-            engine.close()  # else its model serves the next part
+        if how.engine == "ray":
+            engine.close()  # the local engine's model serves the next part
 
 
 def _engine(part: Part, subject: Opened, how: How) -> Engine:
     if how.engine == "ray":
         return RayEngine(part.factory(subject.name), workers=how.workers or 2, address=how.ray_address)
-    measurer = part.measurer(subject.model) if part.measurer else part.factory(subject.name)()
-    return LocalEngine(measurer, workers=how.workers)
+    return LocalEngine(part.measurer(subject.model), workers=how.workers)

@@ -124,8 +124,9 @@ def _anchor_items(folder: Path, _: Run) -> Iterator[Item]:
 
 def _explained(study: Study, gives: Need) -> Part:
     """Some scenes of the aligned split with every explainer: where accuracy sees nothing, maps might."""
+    from theodolite.grid.explainers import CoreReader
     from theodolite.grid.explaining import INSTRUMENT as EXPLAIN
-    from theodolite.grid.explaining import ExplainPlan, explain_factory, plan_explanations
+    from theodolite.grid.explaining import ExplainMeasurer, ExplainPlan, explain_factory, plan_explanations
     from theodolite.grid.readouts import EXPLAINERS
 
     folder = _made(study.folder("grid-explained"), partial(_write_explained, study))
@@ -137,7 +138,7 @@ def _explained(study: Study, gives: Need) -> Part:
         EXPLAIN,
         plan.as_json(),
         partial(_planned, partial(plan_explanations, plan)),
-        None,
+        lambda model: ExplainMeasurer(CoreReader(cast("Any", model)), plan),
         partial(explain_factory, plan=plan),
     )
 

@@ -67,8 +67,8 @@ class Part:
     settings: Mapping[str, Any]
     items: Callable[[Run], Iterable[Item]]
     """The plan as far as it is known from what the run holds."""
-    measurer: Callable[[VisionLanguageModel], Measurer] | None
-    """What measures it, of a model that is open; None where only the factory can."""
+    measurer: Callable[[VisionLanguageModel], Measurer]
+    """What measures it, of a model that is open."""
     factory: Callable[[str], MeasurerFactory]
     """The same for workers elsewhere, of a model's name."""
 

@@ -22,7 +22,15 @@ from theodolite.grid._explain.indices import (
 from theodolite.grid._explain.ours import effective_number
 from theodolite.grid._explain.pid import Decomposition, PidScore, convex_pid, gaussian_pid, with_null
 from theodolite.grid._explain.pool import Convention, Pool
-from theodolite.grid._explain.readers import EXPLAINED, FILLS, Reader, Shown, explained_output, open_reader
+from theodolite.grid._explain.readers import (
+    EXPLAINED,
+    FILLS,
+    CoreReader,
+    Reader,
+    Shown,
+    explained_output,
+    open_reader,
+)
 
 __all__ = [
     "EXPLAINED",
@@ -30,6 +38,7 @@ __all__ = [
     "SUMMARIES",
     "Case",
     "Convention",
+    "CoreReader",
     "Decomposition",
     "Explainer",
     "Explanation",
