@@ -40,4 +40,4 @@ def _mended(math: str) -> str:
         lambda _: f'<mo stretchy="false" fence="true" form="{next(sides)}">|</mo>',
         math,
     )
-    return math.replace("<mi>&#x029F5;</mi>", "<mo>∖</mo>")
+    return math.replace("<mi>&#x029F5;</mi>", "<mo>\\</mo>")
