@@ -21,6 +21,7 @@ from theodolite.trace.verifiers import (
     EgoMotionVerifier,
     SimilarityVerifier,
     calibrate_recall,
+    colour_histogram,
     flow_between,
     read_recall,
     track_all,
@@ -245,6 +246,40 @@ def test_tracks_bridge_gaps_and_labels_part_them():
     assert sorted(t.label for t in track_all(mixed)) == ["ball", "cup"]
     far = [boxes_at((10, 10)), boxes_at((300, 200))]
     assert len(track_all(far)) == 2
+
+
+def test_looks_keep_who_is_who_where_places_cannot():
+    """Two things of one label in nearly the same place come out of it the other way round: only their colours tell."""
+    paints = {"red": (200, 20, 20), "blue": (20, 20, 200)}
+    frames, looks = [], []
+    for t in range(6):
+        names = ("red", "blue") if t < 3 else ("blue", "red")
+        boxes = [Box(10, 5, 20, 15), Box(12, 5, 22, 15)]
+        frames.append([Detection("ball", 1.0, box) for box in boxes])
+        looks.append(
+            [
+                colour_histogram(np.full((20, 30, 3), paints[n], np.uint8), b)
+                for n, b in zip(names, boxes, strict=True)
+            ]
+        )
+
+    def ends(tracks):
+        return {t.boxes[0].x0: t.boxes[5].x0 for t in tracks}
+
+    assert ends(track_all(frames)) == {10: 10, 12: 12}
+    assert ends(track_all(frames, looks=looks)) == {10: 12, 12: 10}
+
+
+def test_tracks_take_looks_by_name():
+    with pytest.raises(UsageError, match="none or colours"):
+        trace.open_verifier("tracks:annotation?looks=nice")
+    episode = made("video")[0]
+    claims = [c for s in read([str(episode.meta["oracle"])], [episode])[0].steps for c in s.claims]
+    plain, coloured = (trace.open_verifier(f"tracks:annotation{o}") for o in ("", "?looks=colours"))
+    assert coloured.has_looks
+    assert labels(plain, claims, episode) == labels(
+        coloured, claims, episode
+    )  # labels tell these apart already
 
 
 def test_tracks_agree_with_the_truth_of_clips():

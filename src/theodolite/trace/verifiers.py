@@ -7,6 +7,7 @@ from theodolite.trace._verifiers._detection import Detection, Detector, OnnxDete
 from theodolite.trace._verifiers._detector import DetectorVerifier, episode_as_seen
 from theodolite.trace._verifiers._ego_motion import EgoMotionVerifier
 from theodolite.trace._verifiers._flow import Flow, flow_between
+from theodolite.trace._verifiers._hues import colour_histogram
 from theodolite.trace._verifiers._recall import ClassRecall, calibrate_recall, read_recall, write_recall
 from theodolite.trace._verifiers._similarity import SHIPPED as SHIPPED_CLIP
 from theodolite.trace._verifiers._similarity import ClipLikeness, SimilarityVerifier
@@ -43,6 +44,7 @@ __all__ = [
     "calibrate_recall",
     "calibrate_similarity",
     "card_text",
+    "colour_histogram",
     "episode_as_seen",
     "flow_between",
     "open_detector",

@@ -36,6 +36,22 @@ def hue_of(pixels: NDArray[np.uint8], box: Box) -> str:
     return names[int(counts.argmax())] if counts.max() >= 0.6 * counts.sum() else ""
 
 
+def colour_histogram(pixels: NDArray[np.uint8], box: Box) -> NDArray[np.float64]:
+    """The shares of 64 coarse colours in a box: a simple appearance vector that needs no model.
+
+    >>> half = np.zeros((4, 4, 3), np.uint8)
+    >>> half[:, :2] = 255
+    >>> sorted(colour_histogram(half, Box(0, 0, 4, 4)).tolist())[-3:]
+    [0.0, 0.5, 0.5]
+    """
+    height, width = pixels.shape[:2]
+    x0, x1 = (int(np.clip(edge, 0, width)) for edge in (box.x0, box.x1))
+    y0, y1 = (int(np.clip(edge, 0, height)) for edge in (box.y0, box.y1))
+    patch = pixels[y0:y1, x0:x1].reshape(-1, 3) // 64
+    counts = np.bincount(patch @ np.array([16, 4, 1]), minlength=64)
+    return np.asarray(counts / max(1, counts.sum()), np.float64)
+
+
 def _hue_deg(colours: NDArray[np.float64]) -> NDArray[np.float64]:
     """The hue of RGB colours that are not grey, in degrees."""
     r, g, b = colours.T

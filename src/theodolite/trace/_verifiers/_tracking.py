@@ -70,6 +70,7 @@ class Tracker:
             if cost[i, j] < _FORBIDDEN:
                 _correct(self._alive[i], found[j].box)
                 self._alive[i].boxes[frame] = found[j].box
+                _remember(self._alive[i], None if looks is None else looks[j])
                 self._alive[i].missed = -1
                 taken.add(int(j))
         for track in self._alive:
@@ -126,9 +127,27 @@ def _correct(track: Track, box: Box) -> None:
     track.spread = (np.eye(6) - gain @ seen) @ track.spread
 
 
-def track_all(frames: Iterable[Sequence[Detection]], *, most_missed: int = 3) -> list[Track]:
-    """The tracks of a whole sequence."""
+def _remember(track: Track, looks: NDArray[np.float64] | None) -> None:
+    """Looks change slowly: what is seen now weighs a quarter."""
+    if looks is not None:
+        track.looks = looks if track.looks is None else 0.75 * track.looks + 0.25 * looks
+
+
+def track_all(
+    frames: Iterable[Sequence[Detection]],
+    *,
+    looks: Iterable[Sequence[NDArray[np.float64]]] | None = None,
+    most_missed: int = 3,
+) -> list[Track]:
+    """The tracks of a whole sequence.
+
+    Args:
+        frames: the detections of each frame.
+        looks: an appearance vector for each of them, such as `colour_histogram`.
+        most_missed: how many frames a track outlives without being seen.
+    """
     tracker = Tracker(most_missed=most_missed)
+    vectors = iter(looks) if looks is not None else None
     for i, found in enumerate(frames):
-        tracker.update(i, found)
+        tracker.update(i, found, next(vectors) if vectors is not None else None)
     return tracker.tracks

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from theodolite.errors import UsageError
 from theodolite.trace import _lexicon as words
@@ -18,7 +19,7 @@ from theodolite.trace._claims import Claim, Label, Mention, Verdict
 from theodolite.trace._episode import Episode
 from theodolite.trace._scene import unverifiable
 from theodolite.trace._verifiers._detection import Detection, Detector, open_detector
-from theodolite.trace._verifiers._hues import hue_of
+from theodolite.trace._verifiers._hues import colour_histogram, hue_of
 from theodolite.trace._verifiers._options import VerifierOptions
 from theodolite.trace._verifiers._tracking import Track, track_all
 
@@ -37,30 +38,38 @@ class TrackVerifier:
     detector: Detector | None = None
     """None: the annotations' boxes."""
     threshold: float = 0.4
+    has_looks: bool = False
+    """Whether the colours in a box help to tell which track it continues."""
 
     def verify(self, claims: Sequence[Claim], episode: Episode) -> list[Verdict]:
         """One verdict per claim; pictures are read one by one, and only if a claim is about what happens."""
         if not any(c.kind in {"action", "state"} for c in claims):
             return [self._judge(claim, [], 1) for claim in claims]
-        frames = [self._found(episode, i) for i in range(len(episode.frames))]
-        tracks = track_all(frames)
+        seen = [self._found(episode, i) for i in range(len(episode.frames))]
+        frames = [found for found, _ in seen]
+        tracks = track_all(frames, looks=[looks for _, looks in seen] if self.has_looks else None)
         widths = [f.size_px[0] for f in episode.frames if f.size_px is not None]
         return [self._judge(claim, tracks, max(widths, default=640), len(frames)) for claim in claims]
 
-    def _found(self, episode: Episode, index: int) -> list[Detection]:
+    def _found(self, episode: Episode, index: int) -> tuple[list[Detection], list[NDArray[np.float64]]]:
+        """The detections of a frame, and what each looks like; pixels are let go of at once."""
         frame = episode.frames[index]
         if self.detector is None:
-            things = [t for t in frame.objects if t.box is not None and t.is_visible]
-            return [
+            found = [
                 Detection(f"{t.attributes.get('colour', '')} {t.category}".strip(), 1.0, t.box)
-                for t in things
-                if t.box is not None
+                for t in frame.objects
+                if t.box is not None and t.is_visible
             ]
-        if frame.picture is None:
-            return []
-        pixels = frame.picture.pixels()
-        found = self.detector.detect(pixels, self.threshold)
-        return [replace(d, label=f"{hue_of(pixels, d.box)} {d.label}".strip()) for d in found]
+            if not self.has_looks or frame.picture is None:
+                return found, [np.zeros(1) for _ in found]
+            pixels = frame.picture.pixels()
+        else:
+            if frame.picture is None:
+                return [], []
+            pixels = frame.picture.pixels()
+            detected = self.detector.detect(pixels, self.threshold)
+            found = [replace(d, label=f"{hue_of(pixels, d.box)} {d.label}".strip()) for d in detected]
+        return found, [colour_histogram(pixels, d.box) for d in found]
 
     def _judge(self, claim: Claim, tracks: Sequence[Track], width: int, n_frames: int = 0) -> Verdict:
         verb = claim.predicate
@@ -151,9 +160,12 @@ def _gap(a: Track, b: Track, frame: int) -> float:
 
 
 def open_track_verifier(text: str) -> TrackVerifier:
-    """The plug-in's target: ``tracks:annotation``, or ``tracks:DETECTOR?threshold=0.4``."""
-    options = VerifierOptions.read(text, "tracks", ("threshold",))
+    """The plug-in's target: ``tracks:annotation``, or ``tracks:DETECTOR?threshold=0.4&looks=colours``."""
+    options = VerifierOptions.read(text, "tracks", ("threshold", "looks"))
+    looks = options.settings.get("looks", "none")
+    if looks not in {"none", "colours"}:
+        raise UsageError(f"looks is none or colours, got {looks!r}")
     if not options.target:
         raise UsageError("say whose boxes are followed: tracks:annotation, or tracks:FILE.onnx")
     detector = None if options.target == "annotation" else open_detector(options.target)
-    return TrackVerifier(f"tracks:{text}", detector, options.number("threshold", 0.4))
+    return TrackVerifier(f"tracks:{text}", detector, options.number("threshold", 0.4), looks == "colours")
