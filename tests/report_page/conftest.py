@@ -27,7 +27,7 @@ def visit(chromium):
     """Opens a page; afterwards nothing may have gone wrong in it, and nothing outside may have been asked for."""
     contexts, seen = [], []
 
-    def opened(url, *, width=1280, height=900, scheme="light", home="file:"):
+    def opened(url, *, width=1280, height=900, scheme="light", home="file:", is_lost=False):
         context = chromium.new_context(
             viewport={"width": width, "height": height}, color_scheme=scheme, reduced_motion="reduce"
         )
@@ -36,7 +36,11 @@ def visit(chromium):
         page.on("pageerror", lambda error: seen.append(f"error: {error}"))
         page.on(
             "console",
-            lambda message: message.type in {"error", "warning"} and seen.append(f"console: {message.text}"),
+            lambda message: (
+                message.type in {"error", "warning"}
+                and not (is_lost and "ERR_CONNECTION" in message.text)
+                and seen.append(f"console: {message.text}")
+            ),
         )
         page.on("dialog", lambda dialog: (seen.append(f"dialog: {dialog.message}"), dialog.dismiss()))
         page.on(

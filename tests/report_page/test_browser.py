@@ -4,12 +4,10 @@ import time
 
 import pytest
 from diagnosis_sample import HOSTILE, write_sample
-from page_waiting import until
+from page_checks import axe, until
 
 from theodolite.diagnose.items import read_items
 from theodolite.report.html import write_report
-
-SEVERE = {"serious", "critical"}
 
 
 def found(page):
@@ -18,18 +16,6 @@ def found(page):
 
 def rows_shown(page):
     return page.locator("#room .row").count()
-
-
-def axe(page):
-    """What axe-core holds against the page, in words."""
-    from axe_playwright_python.sync_playwright import Axe
-
-    violations = Axe().run(page).response["violations"]
-    return [
-        f"{v['id']} ({v['impact']}): {v['nodes'][0]['html'][:160]}"
-        for v in violations
-        if v["impact"] in SEVERE
-    ]
 
 
 def test_it_renders_the_verdict_first_and_a_dial_per_instrument(visit, sample):

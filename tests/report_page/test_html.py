@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import html
 import json
 import re
 from html.parser import HTMLParser
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 from theodolite.diagnose.items import read_items
 from theodolite.errors import UsageError
 from theodolite.report._html_dials import RADIUS, angle_deg, hand, point, strip
+from theodolite.report._html_numbers import prose
 from theodolite.report._html_page import safe_json
 from theodolite.report.html import write_report
 from theodolite.stats import Estimate
@@ -223,3 +225,37 @@ def test_a_strip_holds_every_interval_in_order():
     width = made.grounded.x - made.shortcut.x
     assert (made.models[0].x - made.shortcut.x) / width == pytest.approx(0.5, abs=1e-3)
     assert strip([]) is None
+
+
+def many_readouts(folder, n):
+    """The sample with so many readouts of the compass, of which only the first tells the twins apart."""
+    path = folder / "diagnosis.json"
+    document = json.loads(path.read_text())
+    compass = document["instruments"][0]
+    leading, other = compass["readouts"]
+    compass["readouts"] = [leading, *({**other, "key": f"compass.dae_paper:m{i}"} for i in range(n))]
+    form = next(r for r in document["readouts"] if r["key"] == "compass.dae_paper")
+    document["readouts"] += [
+        {**form, "key": f"compass.dae_paper:m{i}", "name": f"DAE (m{i})"} for i in range(n)
+    ]
+    path.write_text(json.dumps(document))
+
+
+def test_many_readouts_are_folded_and_none_is_lost(tmp_path):
+    folder = write_sample(tmp_path, n=4)
+    many_readouts(folder, 40)
+    page = write_report(folder).read_text()
+    section = page.partition('<section id="compass"')[2].partition("</section>")[0]
+    before, fold = section.split("<details>")
+    assert "35 more readouts, none of which tells the twins apart" in fold
+    assert before.index("evidence share") < before.index("DAE (m")  # the best stands first
+    assert len(re.findall(r"DAE \(m\d+\)", before)) == 5
+    assert len(re.findall(r"DAE \(m\d+\)", fold)) == 35
+    assert page.count('id="def-compass.dae"') == 1  # one definition serves all methods
+
+
+@given(st.text())
+def test_code_in_prose_is_set_apart_and_all_else_is_escaped(text):
+    made = str(prose(text))
+    assert html.unescape(re.sub(r"</?code>", "`", made) if text.count("`") % 2 == 0 else made) == text
+    assert not re.search(r"<(?!/?code>)", made)

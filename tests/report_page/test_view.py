@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import numpy as np
 import pytest
 from diagnosis_sample import HOSTILE, write_sample
-from page_waiting import until
+from page_checks import axe, until
 
 from theodolite.ask import Question, plan_questions
 from theodolite.errors import UsageError
@@ -241,6 +241,7 @@ def test_a_page_fills_in_while_the_run_goes_on(runs, visit):
         assert page.evaluate("window.stayed")  # it was never loaded anew
         shown = page.evaluate("document.querySelector('#item image').href.baseVal")
         assert shown.startswith(address(viewer))
+        page.close()
 
 
 def test_hostile_answers_of_a_live_run_are_shown_and_never_run(tmp_path, visit):
@@ -254,6 +255,7 @@ def test_hostile_answers_of_a_live_run_are_shown_and_never_run(tmp_path, visit):
         page.wait_for_selector("#item .said")
         assert page.inner_text("#item .said") == HOSTILE
         assert page.evaluate("window.hacked === undefined")
+        page.close()
 
 
 def test_a_diagnosis_is_served_with_its_pictures(tmp_path, visit):
@@ -266,3 +268,35 @@ def test_a_diagnosis_is_served_with_its_pictures(tmp_path, visit):
         page.click("#row-0")
         page.wait_for_selector("#item .frame img")
         until(page, "[...document.querySelectorAll('#item img')].every(i => i.complete && i.naturalWidth)")
+        page.close()
+
+
+def test_the_list_shows_a_run_as_soon_as_it_is_there(runs, visit):
+    home, _ = runs
+    with serving(home) as viewer:
+        page = visit(viewer.url, home=viewer.url)
+        assert page.inner_text("h1") == "1 run"
+        assert axe(page) == []
+        make_run(home / "second", [picture(home, "9.png", 9)]).__exit__()
+        page.wait_for_selector("text=runs/second", timeout=20_000)
+        assert page.inner_text("h1") == "2 runs"
+        page.close()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_no_serious_fault_in_the_page_of_a_run(runs, visit, scheme):
+    home, _ = runs
+    with serving(home) as viewer:
+        page = visit(viewer.url + address(viewer)[1:], home=viewer.url, scheme=scheme)
+        page.click("#row-0")
+        page.wait_for_selector("#item .said")
+        assert axe(page) == []
+        page.close()
+
+
+def test_a_server_that_is_gone_is_told(runs, visit):
+    with serving(runs[0]) as viewer:
+        page = visit(viewer.url + address(viewer)[1:], home=viewer.url, is_lost=True)
+        page.wait_for_selector("#row-0")
+    page.wait_for_selector("text=the server is gone", timeout=20_000)
+    assert page.locator("#row-0").count() == 1

@@ -38,6 +38,8 @@ from theodolite.report._html_pictures import Pictures
 from theodolite.report._html_series import Series
 from theodolite.report.definitions import definitions
 
+_COMPARED = 14
+"""Comparisons of two models that are shown before the fold."""
 _SHOWN = 6
 """Readouts of a split that are shown before the fold."""
 SPLITS = {
@@ -170,13 +172,13 @@ class Helpers:
 
     def difference_strip(self, comparison: Comparison, beside: Sequence[Comparison]) -> Strip | None:
         """A difference around zero; those of one unit share their axis."""
-        unit = self.glossary.unit(comparison.readout)
+        unit = self.difference_unit(comparison.readout)
         if comparison.difference is None:
             return None
         widest = max(
             max(abs(c.difference.low), abs(c.difference.high))
             for c in beside
-            if c.difference is not None and self.glossary.unit(c.readout) == unit
+            if c.difference is not None and self.difference_unit(c.readout) == unit
         )
         return strip(
             [(self.series.colour(comparison.first), 0, comparison.difference.estimate())],
@@ -243,10 +245,21 @@ def counts_words(counts: Counts) -> str:
     return f"{words}; {counts.unreadable} of the answers could not be read" if counts.unreadable else words
 
 
-def comparison_groups(comparisons: Sequence[Comparison]) -> list[tuple[str, str, list[Comparison]]]:
-    """Comparisons by the two models that they are of."""
-    pairs = dict.fromkeys((c.first, c.second) for c in comparisons)
-    return [(a, b, [c for c in comparisons if (c.first, c.second) == (a, b)]) for a, b in pairs]
+def comparison_groups(
+    comparisons: Sequence[Comparison],
+) -> list[tuple[str, str, list[Comparison], list[Comparison]]]:
+    """Comparisons by the two models that they are of, the surest differences first: those to show, those to fold away."""
+
+    def order(c: Comparison) -> tuple[bool, float, float]:
+        size = abs(c.difference.value) if c.difference is not None else 0.0
+        return c.difference is None, c.p_holm if c.p_holm is not None else 2.0, -size
+
+    groups = []
+    for pair in dict.fromkeys((c.first, c.second) for c in comparisons):
+        rows = sorted((c for c in comparisons if (c.first, c.second) == pair), key=order)
+        cut = _COMPARED if len(rows) > _COMPARED + 2 else len(rows)
+        groups.append((*pair, rows[:cut], rows[cut:]))
+    return groups
 
 
 def command_of(diagnosis: Diagnosis) -> str:

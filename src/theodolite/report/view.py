@@ -264,6 +264,7 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(content)))
+        self.send_header("Connection", "close")  # no thread outlives its answer
         for name, value in self._SAFE.items():
             self.send_header(name, value)
         if kind.startswith("text/html"):
