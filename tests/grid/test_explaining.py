@@ -9,6 +9,7 @@ import pytest
 
 from theodolite.cli import main
 from theodolite.errors import UsageError
+from theodolite.grid import Recipe, World
 from theodolite.grid.data import DatasetPlan, make_dataset, write_dataset
 from theodolite.grid.explaining import otsu, score_map
 from theodolite.runs import Run
@@ -199,6 +200,59 @@ def test_tables_are_printed_and_wrong_runs_refused(runs, capsys, tmp_path):
     (changed / "metadata.jsonl").write_text("\n".join(lines[::-1]) + "\n")
     assert main(["grid", "score", str(tmp_path / "run")]) == 2
     assert "data have changed" in capsys.readouterr().err
+
+
+def test_the_papers_tables_stand_whole_beside_ours(runs, capsys):
+    assert main(["grid", "score", str(runs / "p"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    cells = found["published"]["tables"]["cells"]
+    assert len(cells) == 4 * 3 * 38
+    places = {(c["table"], c["explainer"], c["bucket"], c["density"]): (c["mean"], c["std"]) for c in cells}
+    assert len(places) == len(cells)
+    assert places[5, "dime", "CMP-F0-D3", "dense"] == pytest.approx((0.382, 0.076))
+    assert places[6, "multiviz", "M-F1-D3", "sparse"] == pytest.approx((0.042, 0.025))
+    assert places[7, "multishap", "SO-F1-D2", "sparse"] == pytest.approx((0.713, 0.143))
+    assert places[8, "multishap", "A-F1-D1", "dense"] == pytest.approx((0.390, 0.206))
+    ours = [c for c in found["tables"]["buckets"] if (c["explainer"], c["measure"]) == ("dime", "rma")]
+    (beside,) = (b for b in found["beside"] if (b["table"], b["explainer"]) == (5, "dime"))
+    assert beside["n"] == sum(c["mean"] is not None for c in ours)
+    assert beside["ours"] == pytest.approx(np.mean([c["mean"] for c in ours if c["mean"] is not None]))
+    theirs = [places[5, "dime", *c["group"].split()][0] for c in ours if c["mean"] is not None]
+    assert beside["paper"] == pytest.approx(np.mean(theirs))
+    assert main(["grid", "score", str(runs / "p")]) == 0
+    shown = capsys.readouterr().out
+    assert "dime paper" in shown
+    assert "Beside the paper" in shown
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--fill", "purple"], "white, grey, black"),
+        (["--words", "drop"], "mask or delete"),
+        (["--output", "guess"], "answer, log-odds, expected"),
+        (["--players", "some"], "objects or all"),
+        (["--explainers", "nonsense"], "nonsense"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_refused_before_anything_is_measured(
+    options, words, runs, capsys, tmp_path
+):
+    given = ["--data", str(runs / "pure"), "--model", "grid:symbolic-pure", "--out", str(tmp_path / "run")]
+    assert main(["grid", "explain", *given, *options]) == 2
+    assert words in " ".join(capsys.readouterr().err.split())
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(("side", "most", "words"), [(6, 30, "answers"), (9, 17, "8 cells wide")])
+def test_a_model_that_does_not_fit_the_data_is_refused_at_once(side, most, words, capsys, tmp_path):
+    plan = DatasetPlan(
+        "pure", 1, 0, buckets=("M-F1-D1",), recipe=Recipe(world=World(side, side, max_count=most))
+    )
+    write_dataset(make_dataset(plan), tmp_path / "data", pictures=False)
+    given = ["--data", str(tmp_path / "data"), "--model", "grid:pure", "--out", str(tmp_path / "run")]
+    assert main(["grid", "explain", *given, "--explainers", "removal"]) == 2
+    assert words in " ".join(capsys.readouterr().err.split())
 
 
 def test_explainers_are_listed(capsys):

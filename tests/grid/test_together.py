@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 
 from theodolite.grid import generate
+from theodolite.grid._explain.coalition_explainers import _sides
 from theodolite.grid._explain.interactions import paired_coalitions, regressed_interactions, symmetric
 from theodolite.grid._explain.kernel_shap import design, kernel_shap
 from theodolite.grid._explain.maps import score_map
+from theodolite.grid._explain.pid import convex_pid, convex_pids
 from theodolite.grid._explain.slopes import SlopeRequest
 from theodolite.grid._explain.spending import share_budget
 from theodolite.grid._explain.together import run_together
@@ -152,8 +154,8 @@ def test_every_share_is_enough_and_all_together_keep_to_the_budget():
     case, explainers = case_of(), find_explainers(["local"])
     for budget in (20, 200, 2000, 20000):
         shares = share_budget(explainers, case, budget, taken=6)
-        given = [share.calls for share in shares.values() if share.calls is not None]
-        assert sum(given) + 6 <= budget
+        given = {e.family: shares[e.name].calls for e in explainers if shares[e.name].calls is not None}
+        assert sum(given.values()) + 6 <= budget
         assert all(s.calls is None or s.calls >= s.least for s in shares.values())
         assert all(s.least > s.left for s in shares.values() if s.calls is None)
     assert all(share.calls is not None for share in shares.values())
@@ -182,6 +184,22 @@ def test_a_published_reading_may_take_half_of_what_is_left_and_no_more():
     for budget, fits in ((before + 2 * least - 1, False), (before + 2 * least, True)):
         shares = share_budget(explainers, case, budget)
         assert (shares["multishap-reference"].calls is not None) == fits
+
+
+def test_both_sides_get_their_least_and_half_of_the_rest_and_words_no_more_than_all():
+    game = game_of(17, 11)
+    for budget, cells, words in ((32, 19, 13), (132, 69, 63), (9000, 9000 - 2048, 2048)):
+        sides = _sides(game.with_budget(budget))
+        assert tuple(side.budget for side in sides) == (cells, words)
+
+
+def test_of_a_family_that_does_not_fit_those_members_speak_that_do():
+    case, explainers = case_of(), find_explainers(["removal", "alike-removal"])
+    plain, alike = (each.least(case) for each in explainers)
+    shares = share_budget(explainers, case, alike, taken=1)
+    assert (shares["removal"].calls, shares["alike-removal"].calls) == (plain, None)
+    shares = share_budget(explainers, case, alike + 1, taken=1)
+    assert (shares["removal"].calls, shares["alike-removal"].calls) == (alike, alike)
 
 
 def test_sound_readings_come_before_published_ones():
@@ -338,6 +356,21 @@ def test_coalitions_of_a_regression_are_different_also_from_complements(n, pairs
     names = {row.tobytes() for row in found} | {(~row).tobytes() for row in found}
     assert len(names) == 2 * len(found)
     assert len(found) == min(pairs + 1, 2 ** (n - 1))
+
+
+# --- PID of many answers at once ---
+
+
+def test_many_answers_at_once_are_decomposed_like_each_alone():
+    rng = np.random.default_rng(3)
+    x1, x2 = rng.integers(0, 6, 40), rng.integers(0, 4, 40)
+    answers = [(x1 + x2) % 3, x1 // 2, rng.integers(0, 5, 40), x1 * 0 + (x2 > 1), rng.permutation(x1)]
+    together = convex_pids(x1, x2, answers)
+    for y, found in zip(answers, together, strict=True):
+        alone = convex_pid(x1, x2, y)
+        assert found.synergy == pytest.approx(alone.synergy, abs=1e-4)
+        assert found.redundant == pytest.approx(alone.redundant, abs=1e-4)
+    assert len({round(found.synergy, 3) for found in together}) > 3
 
 
 # --- scores of maps from levels ---

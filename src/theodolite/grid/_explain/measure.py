@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -16,7 +15,7 @@ from theodolite.grid._batch import SceneBatch, complete
 from theodolite.grid._explain.contract import Case, Explainer, find_explainers, make_case
 from theodolite.grid._explain.game import PlayerSet
 from theodolite.grid._explain.pool import Convention, Pool, fill_matrices
-from theodolite.grid._explain.readers import Reader, open_reader
+from theodolite.grid._explain.readers import NetworkReader, Reader, open_reader
 from theodolite.grid._explain.spending import Share, share_budget
 from theodolite.grid._explain.together import run_together
 from theodolite.grid._files import StoredDataset, read_dataset
@@ -158,17 +157,10 @@ class ExplainMeasurer:
         self.batch_size = _scenes_at_once(reader)
         self.explainers = find_explainers(plan.explainers)
         self.identity = f"{reader.identity}|grid explain|{'+'.join(each.name for each in self.explainers)}"
-        if not Path(plan.data).is_dir():
-            raise UsageError(f"there is no data set {plan.data}")
-        self._data: Prepared | None = None
+        self.data = prepare(plan)
+        if isinstance(reader, NetworkReader):
+            reader.check(self.data.batch.world)
         self._pools: dict[tuple[int, str], Pool] = {}
-
-    @property
-    def data(self) -> Prepared:
-        """The scenes, read when first needed."""
-        if self._data is None:
-            self._data = prepare(self.plan)
-        return self._data
 
     def measure(self, items: Sequence[Item]) -> list[Record]:
         """One record for each item; scenes run side by side, so that a paired network answers them in large batches."""
@@ -226,7 +218,7 @@ class ExplainMeasurer:
         told: dict[str, Json] = {}
         spent: dict[str, int] = {}
         for explainer in local:
-            told[explainer.name], calls = self._explain(explainer, case, shares[explainer.family], arrays)
+            told[explainer.name], calls = self._explain(explainer, case, shares[explainer.name], arrays)
             spent[explainer.family] = max(spent.get(explainer.family, 0), calls)
         values: dict[str, Json] = {
             "said": case.said,

@@ -11,7 +11,15 @@ import numpy as np
 from theodolite.errors import UsageError
 from theodolite.grid._batch import SceneBatch
 from theodolite.grid._explain.game import Floats, PlayerSet
-from theodolite.grid._explain.readers import Explained, Fill, Hiding, Reader, Shown
+from theodolite.grid._explain.readers import (
+    EXPLAINED,
+    Explained,
+    Fill,
+    Hiding,
+    Reader,
+    Shown,
+    check_hiding,
+)
 from theodolite.grid._world import Flags, Integers
 
 
@@ -29,6 +37,9 @@ class Convention:
     def __post_init__(self) -> None:
         if self.answer not in {"said", "gold"}:
             raise UsageError(f"the answer explained is the one said or gold, not {self.answer!r}")
+        if self.explained not in EXPLAINED:
+            raise UsageError(f"what can be explained is {', '.join(EXPLAINED)}, not {self.explained!r}")
+        check_hiding(self.fill, self.hiding)
 
 
 class Pool:

@@ -28,6 +28,7 @@ Fill: TypeAlias = Literal["white", "grey", "black"]
 Hiding: TypeAlias = Literal["mask", "delete"]
 """What a hidden word becomes: the word ``<mask>``, or nothing, so that the rest moves up."""
 FILLS: tuple[Fill, ...] = ("white", "grey", "black")
+HIDINGS: tuple[Hiding, ...] = ("mask", "delete")
 _GREYS: dict[Fill, int] = {"white": 255, "grey": 128, "black": 0}
 _NEVER = -14.0
 """A symbolic twin's log-probability for an answer of the wrong kind, such as 3 to a yes-no question."""
@@ -50,11 +51,7 @@ class Shown:
     hiding: Hiding = "mask"
 
     def __post_init__(self) -> None:
-        if self.fill not in FILLS or self.hiding not in {"mask", "delete"}:
-            raise UsageError(
-                f"hidden cells are filled with {', '.join(FILLS)}, hidden words are mask or delete; got "
-                f"{self.fill!r} and {self.hiding!r}"
-            )
+        check_hiding(self.fill, self.hiding)
 
     def __len__(self) -> int:
         return len(self.pictures)
@@ -67,6 +64,15 @@ class Shown:
             return np.where(hidden, MASK, words).astype(np.uint8)
         order = np.argsort(hidden | (words == PAD), axis=1, kind="stable")
         return np.take_along_axis(np.where(hidden, PAD, words), order, axis=1).astype(np.uint8)
+
+
+def check_hiding(fill: str, hiding: str) -> None:
+    """Raises if parts cannot be hidden so."""
+    if fill not in FILLS or hiding not in HIDINGS:
+        raise UsageError(
+            f"hidden cells are filled with {', '.join(FILLS)}, hidden words become {' or '.join(HIDINGS)}; got {fill!r} "
+            f"and {hiding!r}"
+        )
 
 
 class Reader(Protocol):
@@ -119,17 +125,29 @@ class NetworkReader:
         self.network, self.device = network, device
         self._reader = PairedReader(network, device=device)
 
+    def check(self, world: World) -> None:
+        """Raises if the network cannot answer questions about this world.
+
+        Raises:
+            UsageError: it knows other answers, or smaller grids.
+        """
+        size = self.network.size
+        if len(world.answers) != size.answers:
+            raise UsageError(
+                f"{self.name} knows {size.answers} answers, and this data set has {len(world.answers)}: counts up to "
+                f"{world.max_count}; make it with --max-answer, or on a grid of 5×5"
+            )
+        if max(world.rows, world.columns) > size.side:
+            raise UsageError(
+                f"{self.name} reads grids up to {size.side} cells wide, and this data set has {world.rows}×{world.columns}"
+            )
+
     def logits(self, shown: Shown) -> Floats:
         """One forward pass for each input."""
         from theodolite.grid._paired.reader import FILLS as TILES
 
         batch = shown.batch
-        answers = len(batch.world.answers)
-        if answers != self.network.size.answers:
-            raise UsageError(
-                f"{self.name} knows {self.network.size.answers} answers, and this data set has {answers}: counts up to "
-                f"{batch.world.max_count}; make it with --max-answer, or on a grid of 5×5"
-            )
+        self.check(batch.world)
         cells = np.where(shown.cell_mask, batch.cells[shown.pictures], TILES[shown.fill]).astype(np.uint8)
         side = (batch.world.rows, batch.world.columns)
         return self._reader.logits(cells, shown.words(), side=side).astype(np.float64)

@@ -19,7 +19,7 @@ _ORDER = {"sound": 0, "baseline": 1, "paper": 2}
 
 @dataclass(frozen=True, slots=True)
 class Share:
-    """What one family may spend on one scene."""
+    """What one explainer may spend on one scene, together with its family."""
 
     least: int
     """What it needs to say anything."""
@@ -37,7 +37,7 @@ class Share:
 def share_budget(
     explainers: Sequence[Explainer], case: Case, budget: int, *, taken: int = 1
 ) -> dict[str, Share]:
-    """The share of every family among local explainers.
+    """The share of every local explainer, by name; of a family that does not fit, members that do get theirs.
 
     Args:
         explainers: The explainers.
@@ -52,24 +52,37 @@ def share_budget(
     >>> shares["removal"].calls, shares["multishap"].calls, shares["multishap-reference"].calls
     (13, 86, None)
     """
+    costs = {each.name: each.least(case) for each in explainers}
     members: defaultdict[str, list[Explainer]] = defaultdict(list)
     for each in explainers:
         members[each.family].append(each)
 
     def turn(family: str) -> tuple[bool, int, int]:
         some = members[family]
-        return any(e.samples for e in some), min(_ORDER[e.reading] for e in some), least[family]
+        return _samples(some), min(_ORDER[e.reading] for e in some), max(costs[e.name] for e in some)
 
-    least = {family: max(e.least(case) for e in some) for family, some in members.items()}
-    found, left = {}, budget - taken
+    paid: dict[str, int] = {}
+    allowed: dict[str, int] = {}
+    left = budget - taken
     for family in sorted(members, key=turn):
         is_published = all(each.reading == "paper" for each in members[family])
-        allowed = max(0, left // 2 if is_published else left)
-        fits = least[family] <= allowed
-        found[family] = Share(least[family], least[family] if fits else None, allowed)
-        left -= least[family] if fits else 0
-    grow = [f for f, share in found.items() if share.calls is not None and any(e.samples for e in members[f])]
-    for family in grow:
-        share = found[family]
-        found[family] = Share(share.least, share.least + left // len(grow), share.left)
-    return found
+        allowed[family] = max(0, left // 2 if is_published else left)
+        fitting = [costs[e.name] for e in members[family] if costs[e.name] <= allowed[family]]
+        if fitting:
+            paid[family] = max(fitting)
+            left -= paid[family]
+    growing = [family for family in paid if _samples(members[family])]
+    for family in growing:
+        paid[family] += left // len(growing)
+    return {
+        each.name: Share(
+            costs[each.name],
+            paid[each.family] if costs[each.name] <= paid.get(each.family, -1) else None,
+            allowed[each.family],
+        )
+        for each in explainers
+    }
+
+
+def _samples(explainers: Sequence[Explainer]) -> bool:
+    return any(each.samples for each in explainers)
