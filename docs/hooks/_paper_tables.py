@@ -19,6 +19,7 @@ from theodolite.grid._heuristics import heuristics
 from theodolite.grid._published import PUBLISHED
 from theodolite.grid.explainers import Convention, Pool, find_explainers, make_case, open_reader
 from theodolite.grid.explaining import DEPTH, RMA, score_map
+from theodolite.grid.explaining import paper_tables as paper_tables_of_the_grid
 from theodolite.grid.paired import ACCURACY, AGREES, released_certificate
 from theodolite.grid.truth import cell_mask
 from theodolite.registry import registry
@@ -144,9 +145,23 @@ def grid_shortcuts() -> str:
         where = " ".join(filter(None, (each.bucket, each.density))) or "all buckets"
         data = each.mode or "pure and spur"
         rows.append([each.heuristic, data, where, f"{100 * each.success:.1f} %", *cells])
+    counts = [_relational_counts(ours, preset) for preset in ("paper", "sound")]
+    rows.insert(1, ["bag of words", "pure", "counts with a relation", "–", *counts])
     return table(
         ["shortcut", "data", "questions", "reported", "ours, preset paper", "ours, preset sound"], rows
     )
+
+
+def _relational_counts(ours: dict, preset: str) -> str:
+    """A bag of words where its answer and the right one can always differ."""
+    right = n = 0
+    for (found_preset, mode, _), batch in ours.items():
+        if (found_preset, mode) == (preset, "pure"):
+            kinds = [i for i, b in enumerate(BUCKETS) if b.is_relational and b.is_count]
+            part = batch.take(np.isin(batch.bucket, kinds))
+            found = _success(part, "bag of words")
+            right, n = right + found[0], n + found[1]
+    return percent(stats.wilson_interval(right, n))
 
 
 def _shortcut(ours: dict, each: object, preset: str, modes: tuple[str, ...]) -> str:
@@ -205,6 +220,33 @@ def grid_explanations() -> str:
         for (name, depth), value in DEPTH.items()
     ]
     return table(["explainer", "figure", "reported"], rows)
+
+
+def grid_area(n: int = 200) -> str:
+    """Whether the paper's RMA (Table 5) is the mask's share of the picture: correlations over kinds of questions."""
+    area = {}
+    for density in ("sparse", "dense"):
+        scenes = generate(n=n, mode="pure", density=density, seed=0)
+        masks = (
+            (cell_mask(scenes, "anchors") | cell_mask(scenes, "targets"))
+            .reshape(len(scenes), -1)
+            .mean(axis=1)
+        )
+        for index in sorted(set(scenes.bucket.tolist())):
+            area[BUCKETS[index].key, density] = float(masks[scenes.bucket == index].mean())
+    cells = [cell for cell in paper_tables_of_the_grid() if cell.table == 5]
+    rows = []
+    for explainer in dict.fromkeys(cell.explainer for cell in cells):
+        found = []
+        for wanted in (("sparse", "dense"), ("sparse",), ("dense",)):
+            pairs = [
+                (cell.mean, area[cell.bucket, cell.density])
+                for cell in cells
+                if cell.explainer == explainer and cell.density in wanted
+            ]
+            found.append(number(stats.pearson([x for x, _ in pairs], [y for _, y in pairs])))
+        rows.append([f"`{explainer}`", *found])
+    return table(["RMA of Table 5", "r with the mask's area, all buckets", "sparse", "dense"], rows)
 
 
 def grid_separation(n: int = 24) -> str:
