@@ -247,7 +247,12 @@ def test_what_cannot_be_asked_for_is_refused_before_anything_is_measured(
 @pytest.mark.parametrize(("side", "most", "words"), [(6, 30, "answers"), (9, 17, "8 cells wide")])
 def test_a_model_that_does_not_fit_the_data_is_refused_at_once(side, most, words, capsys, tmp_path):
     plan = DatasetPlan(
-        "pure", 1, 0, buckets=("M-F1-D1",), recipe=Recipe(world=World(side, side, max_count=most))
+        "pure",
+        1,
+        0,
+        densities=(9,),
+        buckets=("M-F1-D1",),
+        recipe=Recipe(world=World(side, side, max_count=most)),
     )
     write_dataset(make_dataset(plan), tmp_path / "data", pictures=False)
     given = ["--data", str(tmp_path / "data"), "--model", "grid:pure", "--out", str(tmp_path / "run")]
