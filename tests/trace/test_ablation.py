@@ -278,3 +278,5 @@ def test_runs_of_several_models(tmp_path, capsys):
     rows = json.loads(capsys.readouterr().out)["ablations"]
     assert rows[0]["n_traces"] == 12
     assert rows[0]["models"]["rho"]["value"] == pytest.approx(1.0)
+    assert main(["trace", "ablate", runs[0], runs[0]]) == 2
+    assert "named twice" in capsys.readouterr().err

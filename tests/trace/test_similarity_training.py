@@ -260,6 +260,9 @@ def test_a_trained_checkpoint_is_a_clip_like_any_other(tmp_path):
     assert among[:, 1] == pytest.approx(alone[0, 0], abs=1e-4)  # padding changes nothing
     with pytest.raises(UsageError, match="no checkpoint"):
         train_similarity(tmp_path, episodes=1)
+    with pytest.raises(UsageError, match="no device 'gpu'"):
+        train_similarity(tmp_path / "new", episodes=1, options=FitOptions(device="gpu"))
+    assert not (tmp_path / "new").exists()
 
 
 class Knows:

@@ -68,6 +68,8 @@ def ablate_command(
     """Switch parts of the pipeline off, one by one and in pairs: SGR, and r and ρ with the whole pipeline."""
     if bool(runs) == (traces is not None) or (traces is not None and data is None):
         raise UsageError("give runs, or --traces with --data: exactly one of the two")
+    if len({folder.resolve() for folder in runs or []}) < len(runs or []):
+        raise UsageError("a run is named twice; give each once, one per model")
     by = Reference(open_verifier(verifier), seed=seed)
     problems: list[Problem] = []
     parts: list[tuple[list[Trace], dict[str, Episode]]] = []

@@ -62,11 +62,9 @@ def train_similarity(
         options: steps, batch, device and seed; by default on a GPU if there is one.
         progress: told in words how far it is.
     """
-    import torch
-
     out = Path(out)
     _refuse_other_folder(out)
-    options = options or FitOptions(device="cuda" if torch.cuda.is_available() else "cpu")
+    options = _on_a_device(options)
     tell = progress or (lambda _: None)
     workers = workers or os.cpu_count() or 1
     started = time.perf_counter()
@@ -119,3 +117,16 @@ def train_similarity(
 def _refuse_other_folder(out: Path) -> None:
     if out.exists() and not (out / "config.json").is_file() and (not out.is_dir() or any(out.iterdir())):
         raise UsageError(f"{out} is there and is no checkpoint; name a folder that is new or empty")
+
+
+def _on_a_device(options: FitOptions | None) -> FitOptions:
+    """The options with a device that is there, before anything is drawn."""
+    import torch
+
+    best = "cuda" if torch.cuda.is_available() else "cpu"
+    options = options or FitOptions(device=best)
+    try:
+        torch.empty(1, device=options.device)
+    except (RuntimeError, AssertionError) as error:
+        raise UsageError(f"there is no device {options.device!r} here; take {best}") from error
+    return options
