@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from theodolite import stats, trace
+from theodolite import trace
 from theodolite.cli import main
 from theodolite.errors import UsageError
 from theodolite.geometry import Box
@@ -16,6 +16,7 @@ from theodolite.trace._contrastive._arrays import GROUP_SIZE, arrays_of
 from theodolite.trace._contrastive._samples import Sample, sample_of, samples
 from theodolite.trace._verifiers import _captions as say
 from theodolite.trace._verifiers._similarity_bounds import Bounds, read_bounds
+from theodolite.trace._verifiers._similarity_calibration import _ask
 from theodolite.trace.training import FitOptions, train_similarity
 from theodolite.trace.verifiers import SimilarityVerifier, calibrate_similarity, write_calibration
 from theodolite.trace.worlds import make_world
@@ -330,10 +331,30 @@ def test_bounds_keep_to_the_error_and_are_read_back(tmp_path):
     bounds = read_bounds(file)
     assert bounds.worlds == ("video",)
     assert bounds.words == {"a", "red"}
+    asked, _, _ = _ask(Knows(truths, noise=2.0), episodes, 2, 1)  # the same draws once more, counted by hand
     for kind, (high, low) in bounds.kinds.items():
-        assert (high, low) == (result.kinds[kind].high, result.kinds[kind].low)
-        assert low <= high
-        assert isinstance(result.kinds[kind].auc, stats.Estimate)
+        told = result.kinds[kind]
+        assert (high, low) == (told.high, told.low)
+        rows = [row for row in asked if row.kind == kind]
+        units = sorted({row.unit for row in rows})
+        ours, rest = ([r for r in rows if (r.unit in units[::2]) is own] for own in (True, False))
+        true, false = ([r.share for r in ours if r.is_true is t] for t in (True, False))
+        assert sum(p >= high for p in false) / len(false) <= 0.1
+        assert sum(p <= low for p in true) / len(true) <= 0.1
+        judged = [r for r in rest if r.share >= high or r.share <= low]
+        assert told.judged.value == pytest.approx(len(judged) / len(rest))
+        assert told.right.value == pytest.approx(
+            sum((r.share >= high) == r.is_true for r in judged) / len(judged)
+        )
+        wins = [
+            (a.share > b.share) + (a.share == b.share) / 2
+            for a in rows
+            if a.is_true
+            for b in rows
+            if not b.is_true
+        ]
+        assert told.auc.value == pytest.approx(sum(wins) / len(wins))
+        assert told.auc.n == len(units)
     file.write_text("{}")
     with pytest.raises(UsageError, match="no calibration"):
         read_bounds(file)

@@ -143,7 +143,7 @@ def _calibrated(rows: Sequence[_Asked], error: float, seed: int) -> KindCalibrat
     true, false = ([r.share for r in rows if r.unit in ours and r.is_true is told] for told in (True, False))
     if not true or not false:
         raise UsageError(f"{len(true)} true and {len(false)} false claims are too few for bounds")
-    low, high = float(np.quantile(true, error)), float(np.quantile(false, 1 - error))
+    low, high = _least_above(true, error, up=False), _least_above(false, error, up=True)
     if low >= high:
         low = high = (low + high) / 2
     rest = [row for row in rows if row.unit not in ours]
@@ -161,6 +161,16 @@ def _calibrated(rows: Sequence[_Asked], error: float, seed: int) -> KindCalibrat
         sum(row.is_true for row in rows),
         sum(not row.is_true for row in rows),
     )
+
+
+def _least_above(shares: Sequence[float], error: float, *, up: bool) -> float:
+    """The bound that at most the share `error` of the values reaches, from below or from above.
+
+    >>> _least_above([0.1, 0.2, 0.3, 0.4], 0.25, up=True) > 0.3, _least_above([0.1, 0.2], 0.0, up=False) < 0.1
+    (True, True)
+    """
+    allowed = int(error * len(shares))
+    return float(np.nextafter(sorted(shares, reverse=up)[allowed], np.inf if up else -np.inf))
 
 
 def _auc(rows: Sequence[_Asked], seed: int) -> stats.Estimate:
