@@ -17,6 +17,7 @@ from theodolite.errors import UsageError
 from theodolite.report._html_dials import RADIUS, angle_deg, hand, point, strip
 from theodolite.report._html_numbers import prose
 from theodolite.report._html_page import safe_json
+from theodolite.report._html_spread import spread
 from theodolite.report.html import write_report
 from theodolite.stats import Estimate
 
@@ -92,6 +93,14 @@ def test_every_link_leads_somewhere_and_no_name_is_given_twice(page):
     assert goals <= set(ids)
     index = json.loads(next(text for _, a, text in elements.inside if a.get("id") == "items-index"))
     assert {readout["anchor"] for readout in index["readouts"]} <= set(ids)
+
+
+def test_every_number_of_a_diagnosis_is_defined(page):
+    section = page.partition('<section id="definitions"')[2].partition("</section>")[0]
+    assert "Defined by the plug-in" not in section
+    for key in ("diagnose.position", "diagnose.separation", "diagnose.signature", "trace.sgr"):
+        assert f'id="def-{key}"' in section, key
+    assert section.count("<code>") >= section.count("<dt>")  # each with its formula
 
 
 def test_hostile_text_is_data_and_nothing_else(hostile):
@@ -259,3 +268,23 @@ def test_code_in_prose_is_set_apart_and_all_else_is_escaped(text):
     made = str(prose(text))
     assert html.unescape(re.sub(r"</?code>", "`", made) if text.count("`") % 2 == 0 else made) == text
     assert not re.search(r"<(?!/?code>)", made)
+
+
+def test_outlines_stand_where_the_items_are():
+    values = {"low": [i / 100 for i in range(40)], "high": [0.6 + i / 100 for i in range(41)]}
+    made = spread(values, key="trace.sgr", name="SGR", split="free", label="{:.2f}".format)
+    assert (made.label_low, made.label_high) == ("0.00", "1.00")
+    low, high = (
+        [(float(y), float(x)) for y, x in re.findall(r"V([\d.]+)H([\d.]+)", outline.path)]
+        for outline in made.outlines
+    )
+    assert {x > 40 for y, x in low if y == 30.0} == {True}  # nothing of the one where the other is
+    assert {x < 70 for y, x in high if y == 30.0} == {True}
+    tall = min(y for y, _ in low + high)
+    assert tall == 0  # the fullest bin reaches the top
+    assert [outline.n for outline in made.outlines] == [40, 41]
+
+
+def test_noughts_and_ones_get_no_histogram():
+    assert spread({"m": [0, 1, 1, 0]}, key="k.k", name="k", split="", label=str) is None
+    assert spread({}, key="k.k", name="k", split="", label=str) is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,13 +32,16 @@ from theodolite.report._html_dials import (
     strip,
     ticks,
 )
-from theodolite.report._html_items import in_words, item_table
+from theodolite.report._html_items import ItemTable, in_words, item_table
 from theodolite.report._html_numbers import about, p_value, prose, show_number
 from theodolite.report._html_page import DataBlock, finished
 from theodolite.report._html_pictures import Pictures
 from theodolite.report._html_series import Series
+from theodolite.report._html_spread import HIGH, Spread, spread
 from theodolite.report.definitions import definitions
 
+_SPREADS = 2
+"""Histograms of items for each instrument."""
 _COMPARED = 14
 """Comparisons of two models that are shown before the fold."""
 _SHOWN = 6
@@ -73,9 +77,34 @@ def diagnosis_page(
             path = (home / name).resolve()
             return pictures.take(path) if path.is_relative_to(home) else None
 
-        blocks = item_table(read_items(home), names, take=take).blocks(glossary, inside)
+        table = item_table(read_items(home), names, take=take)
+        blocks = table.blocks(glossary, inside)
+        context["spreads"] = {i.name: spreads(i, table, glossary) for i in diagnosis.instruments}
         context["items_note"] = missing_words(pictures)
     return finished("diagnosis.html", context, glossary, blocks, is_served=is_served)
+
+
+def spreads(instrument: InstrumentForm, table: ItemTable, glossary: Glossary) -> list[Spread]:
+    """The items of the readouts that tell the twins apart best, those that have more to show than two values."""
+    found: list[Spread] = []
+    best = sorted(
+        (r for r in instrument.readouts if r.is_calibrated and r.separation is not None),
+        key=lambda r: -(r.separation.value if r.separation else 0.0),
+    )
+    for result in best:
+        unit = glossary.unit(result.key)
+        made = spread(
+            table.values(result.key, result.split),
+            key=result.key,
+            name=table.names.get(result.key, result.key),
+            split=result.split,
+            label=partial(show_number, unit=unit),
+        )
+        if made is not None and result.key not in {each.key for each in found}:
+            found.append(made)
+        if len(found) == _SPREADS:
+            break
+    return found
 
 
 def missing_words(pictures: Pictures) -> str:
@@ -104,7 +133,7 @@ def diagnosis_context(diagnosis: Diagnosis, glossary: Glossary) -> dict[str, Any
         "level_percent": f"{100 * _level(d):.0f} %",
         "settings": json.dumps(d.settings, indent=2, ensure_ascii=False, default=str),
         "command": command_of(d),
-        "figures": {},
+        "spreads": {},
         "items_note": "",
     }
 
@@ -138,6 +167,7 @@ class Helpers:
             "ticks": ticks,
             "shape": shape,
             "RADIUS": RADIUS,
+            "HIGH": HIGH,
         }
 
     def difference_unit(self, key: str) -> str:
@@ -278,14 +308,14 @@ def command_of(diagnosis: Diagnosis) -> str:
 
 
 def _signature_key(instrument: str, label: str) -> str:
-    """The key of a number by which a signature names it: by its name in the definitions, or by the signature itself."""
+    """The key of a number that a signature names: the definition of that name, or that of signatures' numbers."""
     for key, definition in definitions().items():
         if key.startswith(f"{instrument}.") and label.lower() in {
             definition.name.lower(),
             definition.title.lower(),
         }:
             return key
-    return label if label.count(".") else f"{instrument}.signature"
+    return "diagnose.signature"
 
 
 def _level(diagnosis: Diagnosis) -> float:

@@ -16,6 +16,9 @@ _LONGEST = 400
 """Characters of an answer in the list; the item shows all of it."""
 _IN_ROW = {"id", "instrument", "model", "split", "condition", "kind", "question", "answer", "gold", "correct", "status", "values", "pictures", "read_as"}  # fmt: skip
 
+_MODEL, _SPLIT, _VALUES = 2, 3, 11
+"""Places in a row."""
+
 Take = Callable[[str], "tuple[str, int, int] | None"]
 """A picture's name in the page and its size, from its name in the row."""
 
@@ -68,6 +71,17 @@ class ItemTable:
             item.read_as,
         ]
         return row, detail
+
+    def values(self, key: str, split: str) -> dict[str, list[float]]:
+        """The readings of one readout on one split, by model."""
+        number = self.readouts.get(key)
+        found: dict[str, list[float]] = {}
+        models = list(self.models)
+        for row in self.rows:
+            if row[_SPLIT] == split and number in row[_VALUES][::2]:
+                place = row[_VALUES][::2].index(number)
+                found.setdefault(models[row[_MODEL]], []).append(row[_VALUES][2 * place + 1])
+        return found
 
     def index(self, glossary: Glossary) -> dict[str, Any]:
         """What the list is made of."""
