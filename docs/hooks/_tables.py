@@ -31,6 +31,7 @@ from theodolite.attribution import find_methods
 from theodolite.compass.controls import FIGURES
 from theodolite.diagnose import SIZES
 from theodolite.diagnose._catalogue import CATALOGUE
+from theodolite.grid import generate
 from theodolite.grid.explainers import find_explainers
 from theodolite.registry import Kind, registry
 from theodolite.twins.certify import BARS
@@ -89,6 +90,16 @@ def control_figures() -> str:
     return table(["figure", "what it is"], [[f"`{name}`", words] for name, words in FIGURES.items()])
 
 
+def grid_buckets() -> str:
+    """Every kind of question with one that was made."""
+    scenes = generate(n=1, density="dense", seed=7)
+    rows = [
+        [f"`{scenes.bucket_key(row)}`", scenes.text(row), scenes.answer_text(row)]
+        for row in range(len(scenes))
+    ]
+    return table(["bucket", "a question that was made", "answer"], rows)
+
+
 def signatures() -> str:
     """What each signature is confirmed by, and what the papers propose."""
     rows = [
@@ -138,6 +149,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "grid-shortcuts": grid_shortcuts,
     "grid-certificate": grid_certificate,
     "grid-explanations": grid_explanations,
+    "grid-buckets": grid_buckets,
     "grid-area": grid_area,
     "grid-separation": grid_separation,
     "scene-ceilings": scene_ceilings,
