@@ -4,46 +4,35 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from theodolite.diagnose.items import ITEMS_FILE, read_items
 from theodolite.diagnose.record import (
-    Comparison,
     Counts,
     Diagnosis,
-    Figure,
     InstrumentForm,
-    ReadoutForm,
     ReadoutResult,
     read_diagnosis,
 )
 from theodolite.report._html_definitions import Glossary
 from theodolite.report._html_dials import (
-    RADIUS,
     Hand,
-    Strip,
-    arc,
     hand,
-    point,
-    shape,
-    strip,
-    ticks,
 )
+from theodolite.report._html_helpers import Helpers, comparison_groups
 from theodolite.report._html_items import ItemTable, in_words, item_table
-from theodolite.report._html_numbers import about, p_value, prose, show_number
+from theodolite.report._html_numbers import show_number
 from theodolite.report._html_page import DataBlock, finished
 from theodolite.report._html_pictures import Pictures
 from theodolite.report._html_series import Series
-from theodolite.report._html_spread import HIGH, Spread, spread
+from theodolite.report._html_spread import Spread, spread
 from theodolite.report.definitions import definitions
 
 _SPREADS = 2
 """Histograms of items for each instrument."""
-_COMPARED = 14
-"""Comparisons of two models that are shown before the fold."""
 _SHOWN = 6
 """Readouts of a split that are shown before the fold."""
 SPLITS = {
@@ -138,86 +127,6 @@ def diagnosis_context(diagnosis: Diagnosis, glossary: Glossary) -> dict[str, Any
     }
 
 
-class Helpers:
-    """Functions that templates call."""
-
-    def __init__(self, series: Series, glossary: Glossary, readouts: Mapping[str, ReadoutForm]) -> None:
-        self.series, self.glossary, self.readouts = series, glossary, readouts
-
-    def named(self) -> dict[str, Any]:
-        """By the names that templates have for them."""
-        return {
-            "anchor": self.glossary.anchor,
-            "unit": self.glossary.unit,
-            "difference_unit": self.difference_unit,
-            "show": show_number,
-            "about": about,
-            "p_value": p_value,
-            "prose": prose,
-            "colour": self.series.colour,
-            "order": self.series.order,
-            "short": self.series.name,
-            "readout_name": lambda key: self.readouts[key].name if key in self.readouts else key,
-            "readout_origin": lambda key: self.readouts[key].origin if key in self.readouts else "ours",
-            "readout_strip": self.readout_strip,
-            "strip_words": self.strip_words,
-            "difference_strip": self.difference_strip,
-            "arc": arc,
-            "point": point,
-            "ticks": ticks,
-            "shape": shape,
-            "RADIUS": RADIUS,
-            "HIGH": HIGH,
-        }
-
-    def difference_unit(self, key: str) -> str:
-        """Of the difference of two figures: shares differ by points."""
-        unit = self.glossary.unit(key)
-        return "points" if unit == "share" else unit
-
-    def readout_strip(self, result: ReadoutResult) -> Strip | None:
-        """A readout on its own axis."""
-        models = [
-            (self.series.colour(c.model), self.series.order(c.model), c.figure.estimate())
-            for c in result.models
-            if c.figure is not None
-        ]
-        return strip(
-            models,
-            grounded=_estimate(result.grounded),
-            shortcut=_estimate(result.shortcut),
-            label=lambda value: show_number(value, self.glossary.unit(result.key)),
-            bounds=(0.0, 1.0) if self.glossary.unit(result.key) == "share" else None,
-        )
-
-    def strip_words(self, result: ReadoutResult) -> str:
-        """What a strip shows, for those who do not see it."""
-        unit = self.glossary.unit(result.key)
-        known: list[tuple[str, Figure | None]] = [
-            ("shortcut twin", result.shortcut),
-            ("grounded twin", result.grounded),
-            *((c.model, c.figure) for c in result.models),
-        ]
-        return ", ".join(f"{name} {show_number(f.value, unit)}" for name, f in known if f is not None)
-
-    def difference_strip(self, comparison: Comparison, beside: Sequence[Comparison]) -> Strip | None:
-        """A difference around zero; those of one unit share their axis."""
-        unit = self.difference_unit(comparison.readout)
-        if comparison.difference is None:
-            return None
-        widest = max(
-            max(abs(c.difference.low), abs(c.difference.high))
-            for c in beside
-            if c.difference is not None and self.difference_unit(c.readout) == unit
-        )
-        return strip(
-            [(self.series.colour(comparison.first), 0, comparison.difference.estimate())],
-            label=lambda value: show_number(value, self.difference_unit(comparison.readout), sign=True),
-            span=(-widest, widest),
-            show_zero=True,
-        )
-
-
 def hands(instrument: InstrumentForm, series: Series) -> list[Hand]:
     """The needles on an instrument's dial."""
     return [
@@ -275,23 +184,6 @@ def counts_words(counts: Counts) -> str:
     return f"{words}; {counts.unreadable} of the answers could not be read" if counts.unreadable else words
 
 
-def comparison_groups(
-    comparisons: Sequence[Comparison],
-) -> list[tuple[str, str, list[Comparison], list[Comparison]]]:
-    """Comparisons by the two models that they are of, the surest differences first: those to show, those to fold away."""
-
-    def order(c: Comparison) -> tuple[bool, float, float]:
-        size = abs(c.difference.value) if c.difference is not None else 0.0
-        return c.difference is None, c.p_holm if c.p_holm is not None else 2.0, -size
-
-    groups = []
-    for pair in dict.fromkeys((c.first, c.second) for c in comparisons):
-        rows = sorted((c for c in comparisons if (c.first, c.second) == pair), key=order)
-        cut = _COMPARED if len(rows) > _COMPARED + 2 else len(rows)
-        groups.append((*pair, rows[:cut], rows[cut:]))
-    return groups
-
-
 def command_of(diagnosis: Diagnosis) -> str:
     """The command that gives this diagnosis again."""
     words = ["theodolite", "diagnose"]
@@ -321,7 +213,3 @@ def _signature_key(instrument: str, label: str) -> str:
 def _level(diagnosis: Diagnosis) -> float:
     figures = [m.position for i in diagnosis.instruments for m in i.models if m.position is not None]
     return figures[0].level if figures else 0.95
-
-
-def _estimate(figure: Figure | None) -> Any:
-    return None if figure is None else figure.estimate()

@@ -10,8 +10,9 @@ from typing import Any
 from theodolite.diagnose.browse import INSTRUMENTS, Browsed, RunFigure
 from theodolite.diagnose.record import Figure
 from theodolite.report._html_definitions import Glossary
-from theodolite.report._html_diagnosis import SPLITS, Helpers
+from theodolite.report._html_diagnosis import SPLITS
 from theodolite.report._html_dials import Strip, strip
+from theodolite.report._html_helpers import Helpers
 from theodolite.report._html_items import in_words
 from theodolite.report._html_numbers import show_number
 from theodolite.report._html_series import Series

@@ -12,7 +12,8 @@ from theodolite.diagnose.browse import browse
 from theodolite.diagnose.record import Comparison, ReadoutForm
 from theodolite.errors import StorageError
 from theodolite.report._html_definitions import Glossary
-from theodolite.report._html_diagnosis import Helpers, comparison_groups, diagnosis_page, missing_words
+from theodolite.report._html_diagnosis import diagnosis_page, missing_words
+from theodolite.report._html_helpers import Helpers, comparison_groups
 from theodolite.report._html_items import item_table
 from theodolite.report._html_page import finished
 from theodolite.report._html_pictures import Pictures, into_folder, into_page
