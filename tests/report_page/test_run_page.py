@@ -94,6 +94,19 @@ def test_a_comparison_is_a_page(tmp_path, visit):
     assert dot["x"] > zero["x"] + 20
 
 
+def test_the_surest_differences_stand_first_and_the_rest_is_folded(tmp_path):
+    one = sample_diagnosis().comparisons[0]
+    many = [one.model_copy(update={"split": f"s{i}", "p_holm": (i * 7 % 30) / 30}) for i in range(30)]
+    many[4] = many[4].model_copy(update={"difference": None, "p_holm": None, "why_not": "nothing in common"})
+    page = write_comparison(many, readouts=sample_diagnosis().readouts, out=tmp_path).read_text()
+    shown, fold = page.partition('<section id="comparisons"')[2].partition("</section>")[0].split("<details>")
+    assert re.findall(r"scene, (s\d+)", shown)[0] == "s0"
+    assert len(re.findall(r"scene, s\d+", shown)) == 14
+    assert len(re.findall(r"scene, s\d+", fold)) == 16
+    assert re.findall(r"scene, (s\d+)", fold)[-1] == "s4"  # what could not be had stands last, and says why
+    assert "nothing in common" in fold
+
+
 def test_no_comparison_is_told(tmp_path):
     assert "No readout could be compared" in write_comparison([], readouts=[], out=tmp_path).read_text()
 
