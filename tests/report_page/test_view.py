@@ -238,6 +238,7 @@ def test_a_page_fills_in_while_the_run_goes_on(runs, visit):
         until(page, "document.querySelectorAll('#room .wrong-mark').length === 2")
         page.click("#row-5")
         page.wait_for_selector("#item .said >> text=right")
+        assert page.inner_text("#live") == "complete"
         assert page.evaluate("window.stayed")  # it was never loaded anew
         shown = page.evaluate("document.querySelector('#item image').href.baseVal")
         assert shown.startswith(address(viewer))

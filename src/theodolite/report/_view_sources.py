@@ -53,6 +53,7 @@ class RunSource:
     _thread: threading.Thread | None = None
     _read_at: float = 0.0
     _changed_at: float = 0.0
+    _has_moved: bool = False
     _seen: Tally | None = None
 
     def __post_init__(self) -> None:
@@ -63,7 +64,8 @@ class RunSource:
         with Run.open(self.folder) as run:
             tally = run.tally()
         if tally != self._seen:
-            self._changed_at = time.monotonic() if self._seen is not None else 0.0
+            self._has_moved = self._seen is not None
+            self._changed_at = time.monotonic()
             self._seen = tally
         return tally
 
@@ -80,14 +82,16 @@ class RunSource:
         """How far it is, for a page that asks again and again."""
         tally = self.tally()
         self._refresh(tally)
-        is_moving = bool(self._changed_at) and time.monotonic() - self._changed_at < _RECENT_S
+        is_recent = time.monotonic() - self._changed_at < _RECENT_S
         word = "complete"
         if tally.pending:
-            word = "measuring" if is_moving else "no news; the same command goes on where it stopped"
+            word = "no news; the same command goes on where it stopped"
+            if is_recent:
+                word = "measuring" if self._has_moved else "looking for news"
         now = self._snapshot
         return {
             "version": now.version if now is not None else "",
-            "state": "on" if is_moving and tally.pending else "ended",
+            "state": "on" if is_recent and tally.pending else "ended",
             "word": word,
             "counts": progress_words(tally),
             "done": percent(tally.finished, tally.planned),
