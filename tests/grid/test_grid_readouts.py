@@ -109,6 +109,9 @@ def test_the_symbolic_twins_have_the_readings_of_their_logic(tmp_path, answering
         assert (pure["grid.swap_shift"] > 0.9).all()
         assert (bow["grid.swap_shift"] < 1e-9).all()
         assert (bow["grid.decoy_shift"] > 0.9).all()
+        assert 0 < len(pure["grid.heeds_relation"]) <= len(pure["grid.swap_shift"])
+        assert (pure["grid.heeds_relation"] > 0.9).all()
+        assert (bow["grid.heeds_relation"] < -0.9).all()
 
 
 def test_on_pure_scenes_a_bag_of_words_is_found_where_it_is_wrong(tmp_path):

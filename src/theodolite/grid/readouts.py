@@ -11,7 +11,8 @@ emptied     no object left
 Readouts of answers (``text``): right; swap_changes, swap_follows (the answer is another, the right one, after the swap);
 decoy_keeps, clear_keeps (the answer stays); empty_changes; bag_of_words (the answer is the bag of words', where that is wrong).
 Readouts of log-probabilities (``choices``): swap_shift and decoy_shift, ½ Σ |p − p′| over the possible answers. A model that
-reads the relation shifts with the swap and not with decoys.
+reads the relation shifts with the swap and not with decoys; heeds_relation = swap_shift − decoy_shift, from −1 to 1, says both
+at once, of scenes that have both changes.
 
 Readouts of maps, by explainer: direction_words, the share of the words' relevance on direction words; anchor_mass and
 adversarial_mass, shares of the cells' relevance; interacting_words, how many words act together with the picture.
@@ -77,6 +78,7 @@ _OF_ANSWERS: tuple[tuple[str, str, Need], ...] = (
     ("bag_of_words", "answer of a bag of words, where it is wrong", "text"),
     ("swap_shift", "shift of the answer with the direction", "choices"),
     ("decoy_shift", "shift of the answer with look-alikes elsewhere", "choices"),
+    ("heeds_relation", "shift with the direction less shift with look-alikes", "choices"),
 )
 _LOWER = {"bag_of_words", "decoy_shift", "adversarial_mass"}
 _OF_MAPS: tuple[tuple[str, str], ...] = (
@@ -267,9 +269,13 @@ def _behaviour(rows: Mapping[str, Result]) -> Iterator[Reading]:
             yield reading(key, after == before)
     if (after := said.get(EMPTIED)) is not None:
         yield reading("empty_changes", after != before)
-    for key, kind in (("swap_shift", SWAPPED), ("decoy_shift", DECOYED)):
-        if (shift := _shift(rows[PLAIN], rows.get(kind))) is not None:
-            yield reading(key, shift)
+    swap, decoy = (_shift(rows[PLAIN], rows.get(kind)) for kind in (SWAPPED, DECOYED))
+    if swap is not None:
+        yield reading("swap_shift", swap)
+    if decoy is not None:
+        yield reading("decoy_shift", decoy)
+    if swap is not None and decoy is not None:
+        yield reading("heeds_relation", swap - decoy)
 
 
 def _shift(before: Result, after: Result | None) -> float | None:
