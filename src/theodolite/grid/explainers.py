@@ -20,17 +20,10 @@ from theodolite.grid._explain.indices import (
     spectrum,
 )
 from theodolite.grid._explain.ours import effective_number
+from theodolite.grid._explain.outputs import EXPLAINED, explained_output
 from theodolite.grid._explain.pid import Decomposition, PidScore, convex_pid, gaussian_pid, with_null
 from theodolite.grid._explain.pool import Convention, Pool
-from theodolite.grid._explain.readers import (
-    EXPLAINED,
-    FILLS,
-    CoreReader,
-    Reader,
-    Shown,
-    explained_output,
-    open_reader,
-)
+from theodolite.grid._explain.readers import FILLS, CoreReader, Reader, Shown, open_reader
 
 __all__ = [
     "EXPLAINED",

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 from theodolite.errors import ContractError, UsageError
 from theodolite.grid._batch import SceneBatch
 from theodolite.grid._explain.game import Floats, Game
+from theodolite.grid._explain.outputs import explained_output
 from theodolite.grid._explain.pool import Convention, Pool
-from theodolite.grid._explain.readers import Reader, Shown, explained_output
+from theodolite.grid._explain.readers import Reader, Shown
 from theodolite.grid._world import Flags
 from theodolite.registry import registry
 

@@ -17,8 +17,8 @@ import numpy as np
 from theodolite.errors import UsageError
 from theodolite.grid._explain.contract import Explainer
 from theodolite.grid._explain.game import Floats
+from theodolite.grid._explain.outputs import Explained, explained_output
 from theodolite.grid._explain.pool import Pool
-from theodolite.grid._explain.readers import Explained, explained_output
 from theodolite.grid._world import World
 
 _EMAP = "Hessel and Lee 2020, EMAP"

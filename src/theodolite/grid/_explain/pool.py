@@ -11,15 +11,8 @@ import numpy as np
 from theodolite.errors import UsageError
 from theodolite.grid._batch import SceneBatch
 from theodolite.grid._explain.game import Floats, PlayerSet
-from theodolite.grid._explain.readers import (
-    EXPLAINED,
-    Explained,
-    Fill,
-    Hiding,
-    Reader,
-    Shown,
-    check_hiding,
-)
+from theodolite.grid._explain.outputs import EXPLAINED, Explained
+from theodolite.grid._explain.readers import Fill, Hiding, Reader, Shown, check_hiding
 from theodolite.grid._world import Flags, Integers
 
 
