@@ -269,13 +269,17 @@ def _behaviour(rows: Mapping[str, Result]) -> Iterator[Reading]:
             yield reading(key, after == before)
     if (after := said.get(EMPTIED)) is not None:
         yield reading("empty_changes", after != before)
+    yield from (reading(key, value) for key, value in _shifts(rows))
+
+
+def _shifts(rows: Mapping[str, Result]) -> Iterator[tuple[str, float]]:
     swap, decoy = (_shift(rows[PLAIN], rows.get(kind)) for kind in (SWAPPED, DECOYED))
     if swap is not None:
-        yield reading("swap_shift", swap)
+        yield "swap_shift", swap
     if decoy is not None:
-        yield reading("decoy_shift", decoy)
+        yield "decoy_shift", decoy
     if swap is not None and decoy is not None:
-        yield reading("heeds_relation", swap - decoy)
+        yield "heeds_relation", swap - decoy
 
 
 def _shift(before: Result, after: Result | None) -> float | None:
