@@ -45,7 +45,7 @@ def test_its_accuracy_is_what_it_says(shared_data):
     assert found.n_sentences == 2077
 
 
-def test_training_gives_a_pipeline_that_loads(shared_data, tmp_path):
+def test_training_gives_a_pipeline_that_loads(shared_data, tmp_path, capsys):
     """A few steps on a little data: what they are good for is not the question."""
     from spacy.tokens import DocBin
     from spacy.vocab import Vocab
@@ -56,6 +56,7 @@ def test_training_gives_a_pipeline_that_loads(shared_data, tmp_path):
         docs = list(DocBin().from_disk(shared_data / "ud_english_ewt" / "dev.spacy").get_docs(Vocab()))[:8]
         DocBin(docs=docs, store_user_data=True).to_disk(data / f"{part}.spacy")
     accuracy = train_parser(data, tmp_path / "out", steps=3, n_examples=20)
+    assert capsys.readouterr().out == ""  # so that --json stays JSON
     meta = json.loads((tmp_path / "out" / "meta.json").read_text())
     assert meta["performance"]["n_sentences"] == accuracy.n_sentences
     assert str(tmp_path) not in (tmp_path / "out" / "config.cfg").read_text()

@@ -12,6 +12,7 @@ from __future__ import annotations
 import importlib.util
 import re
 import shutil
+import sys
 import tempfile
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
@@ -115,7 +116,8 @@ def train_parser(
                 "training.optimizer.learn_rate.total_steps": steps * 4 // 3,
             },
         )
-        train(init_nlp(config), work)
+        # progress is no result, and spaCy's own default is whatever stood there when it was loaded
+        train(init_nlp(config), work, stdout=sys.stderr, stderr=sys.stderr)
         accuracy = evaluate_parser(work / "model-best", data / "test.spacy")
         _write_pipeline(work / "model-best", out, accuracy)
     return accuracy
