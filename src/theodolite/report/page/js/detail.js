@@ -41,6 +41,8 @@ function plainPictures(item, source) {
   }));
 }
 
+const FIRST_READINGS = 10;
+
 function readingTable(row, source) {
   const values = row[VALUES];
   if (!values.length) return null;
@@ -49,5 +51,8 @@ function readingTable(row, source) {
     const readout = source.readouts[values[i]];
     lines.push(make("tr", {}, make("th", { scope: "row" }, make("a", { href: `#${readout.anchor}` }, readout.name)), make("td", { class: "right" }, digits(values[i + 1]))));
   }
-  return make("div", {}, make("h4", {}, "Readings of this item"), make("table", { class: "readings" }, make("tbody", {}, lines)));
+  const table = (some) => make("table", { class: "readings" }, make("tbody", {}, some));
+  const cut = lines.length > FIRST_READINGS + 3 ? FIRST_READINGS : lines.length;
+  return make("div", {}, make("h4", {}, "Readings of this item"), table(lines.slice(0, cut)),
+    cut < lines.length ? make("details", {}, make("summary", {}, `${lines.length - cut} more`), table(lines.slice(cut))) : null);
 }

@@ -22,8 +22,9 @@ const polar = ([x, y], radius, degrees) => [x + radius * Math.cos((degrees * Mat
 const at = (points) => points.map(([x, y]) => `${x.toFixed(2)} ${y.toFixed(2)}`).join("L");
 
 function stage(width, height, words, ...children) {
+  const inside = svg("svg", { width, height }, ...children); // an inner drawing cuts off what leaves the picture
   const edge = svg("rect", { width, height, class: "o-edge" });
-  return make("div", { class: "stage" }, svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": words }, ...children, edge));
+  return make("div", { class: "stage" }, svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": words }, inside, edge));
 }
 
 function picture(source, width, height) {
@@ -88,7 +89,7 @@ function label([x0, y0], text, kind, size) {
   const height = size / 36;
   const y = y0 - height * 0.35 < height ? y0 + height : y0 - height * 0.35;
   const words = `${text}`;
-  const width = words.length * height * 0.63 + height * 0.6;
+  const width = words.length * height * 0.67 + height * 0.6;
   return svg("g", {},
     svg("rect", { x: x0, y: y - height * 0.95, width, height: height * 1.25, class: `o-name-${kind}` }),
     svg("text", { x: x0 + height * 0.3, y, "font-size": height, class: "o-name" }, words));
@@ -96,6 +97,8 @@ function label([x0, y0], text, kind, size) {
 
 const legend = (...entries) =>
   make("ul", { class: "legend" }, entries.map(([kind, words]) => make("li", {}, make("i", { class: `l-${kind}` }), words)));
+
+const heatLegend = (map) => [["heat", "relevance"], ...(map.values.flat().some((value) => value < -0.02) ? [["minus", "relevance against"]] : [])];
 
 function compassDetail(item, source) {
   const view = item.compass;
@@ -127,7 +130,7 @@ function compassDetail(item, source) {
       stage(width, height, words, parts),
       make("div", { class: "tools" }, select, button("boxes", "Boxes"), button("compass", "Compass", Boolean(sectors)) || "", button("heat", "Heat map", Boolean(map)) || ""),
       legend(["reference", "A, the reference"], ["target", "B, the target"], ...(sectors && layers.compass ? [["true", "true direction"], ["peak", "where relevance points"]] : []),
-        ...(layers.heat && map ? [["heat", "relevance"], ["minus", "against"]] : [])),
+        ...(layers.heat && map ? heatLegend(map) : [])),
     );
   };
   draw();
@@ -164,7 +167,7 @@ function gridDetail(item, source) {
     host.replaceChildren(
       stage(width, height, `Grid of ${view.rows} by ${view.columns}: ${view.cells.map((cell) => `${cell.name} (${cell.role})`).join(", ")}`, parts),
       ...[select, words.length ? make("div", { class: "words" }, words) : null].filter(Boolean),
-      legend(["target", "target"], ["reference", "anchor"], ["distractor", "distractor"], ...(map ? [["heat", `${map.name}: relevance`]] : [])),
+      legend(["target", "target"], ["reference", "anchor"], ["distractor", "distractor"], ...(map ? heatLegend(map) : [])),
     );
   };
   draw();
