@@ -383,6 +383,14 @@ def test_a_calibrated_model_judges_by_its_bounds_and_only_what_it_was_measured_o
     assert told(Bounds(bounds.kinds, ("navigation",), words))[0] == "out of vocabulary"
 
 
+def test_without_its_weights_the_default_says_what_to_do(tmp_path, monkeypatch):
+    from theodolite.trace._verifiers import _similarity
+
+    monkeypatch.setattr(_similarity, "SHIPPED", tmp_path)
+    with pytest.raises(UsageError, match="name the model"):
+        trace.open_verifier("similarity")
+
+
 def test_calibrating_nothing_is_refused(tmp_path):
     empty = Episode("e", "?", (Frame(0.0),))
     with pytest.raises(UsageError, match="nothing to calibrate"):

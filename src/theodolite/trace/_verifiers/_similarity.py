@@ -161,6 +161,11 @@ def open_similarity(text: str) -> SimilarityVerifier:
     are given in the name are kept to instead.
     """
     options = VerifierOptions.read(text, "similarity", ("high", "low", "calibration"))
+    if not options.target and not (SHIPPED / "config.json").is_file():
+        raise UsageError(
+            "name the model: similarity:FOLDER of a CLIP checkpoint, or its hub id; the small one of the embedded worlds is not in"
+            " this installation, and `theodolite trace train-similarity` trains it"
+        )
     source = options.target or str(SHIPPED)
     file = Path(options.settings.get("calibration", Path(source) / CALIBRATION))
     if not file.is_file() and "calibration" in options.settings:
