@@ -167,6 +167,9 @@ def test_gain_gap_depth_and_cross_figures_are_there(scored):
     cross = next(c for c in scored["crosses"] if c["scenario"] == "pure" and c["bucket"] == "M-F0-D1")
     assert 0 < cross["figures"]["emap interaction share"] <= 1
     assert "pid convex synergy" not in cross["figures"]  # six scenes are too few
+    few = [cross for cross in scored["crosses"] if cross["n"] < 20]
+    assert few
+    assert all("at least 20 scenes" in cross["missing"]["pid convex"] for cross in few)
 
 
 def test_a_run_goes_on_where_it_stopped(runs, capsys):

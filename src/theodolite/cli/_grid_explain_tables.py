@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
+
+from rich.text import Text
 
 from theodolite.cli._output import out, p_value, print_table
 from theodolite.grid.explaining import RMA, SOURCE, TABLES_SOURCE, Cell, ExplainScore, PaperCell, paper_tables
@@ -227,6 +230,9 @@ def _crosses(score: ExplainScore) -> None:
     print_table(
         ["scenario", "bucket", "n", *names], rows, title="Cross matrices: EMAP, InterSHAP, PID (bits)"
     )
+    reasons = Counter(f"{name}: {why}" for c in score.crosses for name, why in c.missing.items())
+    for reason, count in reasons.items():
+        out.print(Text(f"{count} of {len(score.crosses)} without {reason}"))
 
 
 def _costs(score: ExplainScore) -> None:

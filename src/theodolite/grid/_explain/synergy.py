@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -153,6 +153,8 @@ class CrossFigure:
     n: int
     figures: dict[str, float]
     """Those that are defined."""
+    missing: dict[str, str] = field(default_factory=dict)
+    """Why an estimator gave none."""
 
 
 def cross_figures(
@@ -178,17 +180,21 @@ def cross_figures(
         if not np.isnan(local).all():
             figures["intershap"] = float(np.nanmean(local))
         said = cross.logits[n, n].argmax(axis=-1)
+        missing: dict[str, str] = {}
         for estimator in pid:
             try:
                 score = score_pid(
                     run.batch.take(cross.rows), said, estimator=estimator, shuffles=19, seed=seed
                 )
-            except UsageError:
-                continue  # fewer samples than the estimator can take: the figure is absent, and n says why
+            except UsageError as error:
+                missing[f"pid {estimator}"] = str(error)
+                continue
             figures[f"pid {estimator} synergy"] = score.found.synergy
             figures[f"pid {estimator} synergy above chance"] = score.corrected_synergy
             figures[f"pid {estimator} p"] = score.p_value
-        found.append(CrossFigure(run.scenario, cross.bucket.key, cross.density, len(cross.rows), figures))
+        found.append(
+            CrossFigure(run.scenario, cross.bucket.key, cross.density, len(cross.rows), figures, missing)
+        )
     return found
 
 
