@@ -151,6 +151,7 @@ def cross_figure(score: ExplainScore, scenario: str, what: str) -> Drawing:
                     label=f"{part} alone" if place < 2 else part,
                 )
                 left += shares[:, place]
+            undefined = np.flatnonzero(total[:, 0] <= 0).tolist()
             axes.set_title(f"EMAP: what the output is made of, {scenario}")
             figure.legend(loc="outside lower center", ncols=3)
         else:
@@ -159,8 +160,11 @@ def cross_figure(score: ExplainScore, scenario: str, what: str) -> Drawing:
             axes.barh(labels, values, color=colours)
             for depth in (1, 2, 3):
                 axes.barh([labels[0]], [0], color=SERIES[depth - 1], label=f"depth {depth}")
+            undefined = [place for place, c in enumerate(rows) if "intershap" not in c.figures]
             axes.set_title(f"InterSHAP: share of interaction, {scenario}")
             figure.legend(loc="outside lower center", ncols=3)
+        for place in undefined:
+            axes.text(0.01, place, "the output is the same everywhere", va="center", fontsize=7, color=QUIET)
         axes.set_xlim(0, 1)
         axes.set_ylim(len(rows) - 0.4, -0.6)
         axes.grid(axis="x", color=FAINT)
