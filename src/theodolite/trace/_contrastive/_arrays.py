@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from theodolite.trace._contrastive._samples import Sample
 from theodolite.trace._verifiers import _captions as say
 
-MOST_GROUPS, MOST_SPOTS, GROUP_SIZE = 12, 16, 2
+MOST_GROUPS, MOST_SPOTS, GROUP_SIZE = 12, 16, len(say.EGO_SIDES)
 _MIRRORED = {"left": "right", "right": "left"}
 
 

@@ -19,6 +19,7 @@ from PIL import Image
 
 from theodolite.errors import UsageError
 from theodolite.trace._episode import Episode, Frame, SceneObject, Split
+from theodolite.trace._layout import AHEAD_DEG
 from theodolite.trace._verifiers import _captions as say
 from theodolite.trace._worlds._facts import CLEAR_DEG, SIDE_SHARE, named
 from theodolite.trace._worlds._make import WORLDS, World
@@ -161,15 +162,19 @@ def _groups(episode: Episode, frame: Frame, shown: Sequence[SceneObject]) -> Ite
 
 
 def _bearings(frame: Frame, things: Sequence[SceneObject]) -> Iterator[Group]:
+    """Each side that a thing is on, beside those that it is not on: what lies ahead to the left is in front and on the left."""
     held = {relation.object for relation in frame.relations}
     for thing in things:
         if thing.position_m is None or frame.pose is None or thing.id in held:
             continue
         x_m, y_m = thing.position_m[0] - frame.pose.x_m, thing.position_m[1] - frame.pose.y_m
-        bearing = frame.pose.bearing_deg(thing.position_m)
         if np.hypot(x_m, y_m) < _NEAR_M:
             continue
-        side = "right of" if bearing > 0 else "left of"
-        if abs(bearing) <= CLEAR_DEG or abs(bearing) >= 180 - CLEAR_DEG:
-            side = "in front of" if abs(bearing) <= CLEAR_DEG else "behind"
-        yield tuple(say.seen_from_me(named(thing), side))
+        bearing = frame.pose.bearing_deg(thing.position_m)
+        level, away = min(abs(bearing), 180 - abs(bearing)), abs(bearing)
+        true = {"right of" if bearing > 0 else "left of"} if level > CLEAR_DEG else set()
+        true |= {"in front of"} if away <= AHEAD_DEG else {"behind"} if away >= 180 - AHEAD_DEG else set()
+        unsure = {"left of", "right of"} if level <= CLEAR_DEG else set()
+        false = [side for side in say.EGO_SIDES if side not in true | unsure]
+        for side in sorted(true):
+            yield tuple(f"{say.caption(named(thing))} {say.EGO_SIDES[each]}" for each in (side, *false))

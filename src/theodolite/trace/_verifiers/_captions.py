@@ -14,7 +14,6 @@ EGO_SIDES = {
     "in front of": "in front of me",
     "behind": "behind me",
 }
-OPPOSITES = {**SIDES, "in front of": "behind", "behind": "in front of"}
 DOOR_STATES = {"open": "closed", "closed": "open"}
 FINE_KINDS: frozenset[ClaimKind] = frozenset({"spatial", "state"})
 """What CLIPs in general cannot tell: judged only by a model that was measured on it."""
@@ -104,5 +103,5 @@ def beside(first: str, side: str, second: str) -> str:
 
 
 def seen_from_me(looks: str, side: str) -> list[str]:
-    """Where a thing lies as I see it: on this side, then on the opposite one."""
-    return [f"{caption(looks)} {EGO_SIDES[each]}" for each in (side, OPPOSITES[side])]
+    """Where a thing lies as I see it: on this side, then on each other one."""
+    return [f"{caption(looks)} {EGO_SIDES[each]}" for each in (side, *(s for s in EGO_SIDES if s != side))]
