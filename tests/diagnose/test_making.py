@@ -1,5 +1,12 @@
 """Stories drawn in the background are the ones that would be drawn at once."""
 
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
 from theodolite.diagnose._making import Makers, making, write_stories
 from theodolite.trace import read_episodes
 
@@ -30,3 +37,24 @@ def test_leaving_ends_what_is_at_work(tmp_path):
         process = makers._at_work[tmp_path / "x"]
     assert process.poll() is not None
     assert not (tmp_path / "x").exists()
+
+
+def test_a_killed_parent_takes_it_along(tmp_path):
+    words = f"""
+import os, sys, time
+from pathlib import Path
+from theodolite.diagnose._making import Makers
+makers = Makers()
+makers.start(Path({str(tmp_path)!r}) / "x", "aligned", 500, 0)
+print(makers._at_work[Path({str(tmp_path)!r}) / "x"].pid, flush=True)
+time.sleep(4)
+os.kill(os.getpid(), 9)
+"""
+    done = subprocess.run([sys.executable, "-c", words], capture_output=True, text=True, check=False)
+    child = int(done.stdout)
+    for _ in range(100):
+        stat = Path(f"/proc/{child}/stat")
+        if not stat.exists() or stat.read_text().rpartition(")")[2].split()[0] == "Z":
+            return
+        time.sleep(0.2)
+    pytest.fail("it is still at work")

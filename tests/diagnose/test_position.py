@@ -195,3 +195,17 @@ def test_a_mixture_takes_whole_clusters_and_the_share_it_says(twins):
     assert (len(of_grounded), len(of_shortcut)) == (15, 45)
     assert not of_grounded & of_shortcut
     assert len(x) == len(g)
+
+
+def test_a_reading_that_is_no_share_has_no_wilson_interval():
+    """Of a twin whose graph never moves the mean is 0 and nothing else; one of 30 that is 0 or 1 may be otherwise."""
+    moved = [Reading(f"{i}", "scene.moved", 0.3 + i / 100, f"{i}", "crossed") for i in range(30)]
+    still = [Reading(f"{i}", "scene.moved", 0.0, f"{i}", "crossed") for i in range(30)]
+    table = ReadingTable.of({"g": moved, "s": still, "x": still})
+    assert not table.is_share(("scene.moved", "crossed"))
+    found = position(table, "x", ("scene.moved", "crossed"), twins=TWINS, seed=0)
+    assert (found.low, found.value, found.high) == (0, 0, 0)
+    assert table.mean("x", ("scene.moved", "crossed"), seed=0).high == 0
+    shares = ReadingTable.of({"g": flags(1), "s": flags(0), "x": flags(0)})
+    assert shares.is_share(("grid.swap", "crossed"))
+    assert position(shares, "x", ("grid.swap", "crossed"), twins=TWINS, seed=0).high > 0.1

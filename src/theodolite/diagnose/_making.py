@@ -6,8 +6,11 @@ does no harm: whoever needs the set makes it then.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -76,8 +79,16 @@ def making(wanted: Iterable[tuple[Path, str, int, int]]) -> Iterator[Makers]:
         makers.stop()
 
 
+def _end_with(parent: int) -> None:
+    """Ends this process once its parent is gone, however it went: nobody waits for the set any more."""
+    while os.getppid() == parent:
+        time.sleep(0.5)
+    os._exit(1)
+
+
 def main(words: list[str]) -> None:
     """Makes one set."""
+    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     from theodolite.twins.measuring import made
 
     folder, split, n, seed = words

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theodolite import stats
-from theodolite.diagnose._table import Column, ReadingTable, mean_of
+from theodolite.diagnose._table import Column, ReadingTable
 from theodolite.errors import UsageError
 from theodolite.readings import Readout
 
@@ -69,7 +69,7 @@ def calibrate(
 ) -> Calibration:
     """Whether a readout tells the twins apart, on one split."""
     found = [table.column(twin, column) for twin in twins]
-    means = [mean_of(values, clusters, seed=seed) if len(values) else None for values, clusters in found]
+    means = [table.mean(twin, column, seed=seed) for twin in twins]
     if any(mean is None for mean in means):
         return Calibration(column, means[0], means[1], None, "the twins have no reading of it on this split")
     fewest = min(len(set(clusters)) for _, clusters in found)
@@ -159,11 +159,9 @@ def _widened(
     """Where no resample varies, the bounds of x stand in for the interval: at 0 of 30 and 30 of 30 they are Wilson's."""
     lows, highs = [], []
     for column in columns:
-        x, g, s = (
-            mean_of(*table.column(name, column), seed=seed)
-            for name in (model, twins.grounded, twins.shortcut)
-        )
-        ends = [(end - s.value) / (g.value - s.value) for end in (x.low, x.high)]
+        x = table.mean(model, column, seed=seed)
+        g, s = (float(table.column(twin, column)[0].mean()) for twin in twins)
+        ends = [(end - s) / (g - s) for end in (x.low, x.high)] if x is not None else [found.value]
         lows.append(min(ends))
         highs.append(max(ends))
     words = f"bounds of the model's own mean over {found.n} clusters: no resample varies"

@@ -48,9 +48,9 @@ class Size:
 SIZES: Mapping[str, Size] = {
     size.name: size
     for size in (
-        Size("quick", pairs=14, grids=2, rooms=14, per_group=7, episodes=4),
-        Size("standard", pairs=30, grids=2, rooms=20, per_group=10, episodes=5, explained=2, budget=200),
-        Size("large", pairs=200, grids=15, rooms=120, per_group=60, episodes=40, deep=12, explained=10),
+        Size("quick", pairs=14, grids=2, rooms=14, per_group=14, episodes=4),
+        Size("standard", pairs=30, grids=2, rooms=20, per_group=20, episodes=5, explained=2, budget=200),
+        Size("large", pairs=200, grids=15, rooms=120, per_group=120, episodes=40, deep=12, explained=10),
     )
 }
 

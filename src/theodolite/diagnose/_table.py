@@ -81,22 +81,42 @@ class ReadingTable:
             [self.clusters[row] for row in rows],
         )
 
+    def is_share(self, column: Column) -> bool:
+        """Whether every reading of a column, of every model, is 0 or 1."""
+        if column not in self.columns:
+            return False
+        number = self.columns.index(column)
+        return all(
+            np.isin(self.values[model][self.present[model][:, number], number], (0.0, 1.0)).all()
+            for model in self.values
+        )
+
+    def mean(self, model: str, column: Column, *, seed: int) -> stats.Estimate | None:
+        """The mean of a model's readings in a column, with its interval; None without a reading."""
+        values, clusters = self.column(model, column)
+        if not len(values):
+            return None
+        return mean_of(values, clusters, is_share=self.is_share(column), seed=seed)
+
     def n_units(self, model: str, column: Column) -> int:
         """How many clusters have a reading."""
         return len(set(self.column(model, column)[1]))
 
 
-def mean_of(values: NDArray[np.float64], clusters: list[str], *, seed: int) -> stats.Estimate:
+def mean_of(
+    values: NDArray[np.float64], clusters: list[str], *, is_share: bool = True, seed: int
+) -> stats.Estimate:
     """The mean of readings with its interval over clusters.
 
     Readings that are all 0 or all 1 never vary when they are resampled, and an interval of no width would claim too much:
-    there it is Wilson's, with as many trials as clusters.
+    there it is Wilson's, with as many trials as clusters. Of readings that are no shares the interval then has no width, and
+    its method says so.
 
     >>> print(mean_of(np.ones(20), [str(i) for i in range(20)], seed=0))
     1.000 [0.839, 1.000] (n=20)
     """
     n_units = len(set(clusters))
-    if np.ptp(values) == 0 and values[0] in {0.0, 1.0}:
+    if is_share and np.ptp(values) == 0 and values[0] in {0.0, 1.0}:
         bound = stats.wilson_interval(n_units if values[0] else 0, n_units)
         words = f"Wilson on {n_units} clusters: all {len(values)} readings are the same"
         return stats.Estimate(

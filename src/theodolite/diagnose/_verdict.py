@@ -14,7 +14,7 @@ from theodolite.diagnose._position import (
     median_position,
     position,
 )
-from theodolite.diagnose._table import Column, ReadingTable, mean_of
+from theodolite.diagnose._table import Column, ReadingTable
 from theodolite.diagnose.record import (
     Calibrated,
     Figure,
@@ -110,10 +110,10 @@ def _calibrated(
     table: ReadingTable, model: str, calibration: Calibration, twins: Twins, seed: int
 ) -> Calibrated:
     column = calibration.column
-    values, clusters = table.column(model, column)
-    if not len(values):
+    mean = table.mean(model, column, seed=seed)
+    if mean is None:
         return Calibrated(model=model, figure=None, position=None, why_not="the model has no reading of it")
-    x = Figure.of(mean_of(values, clusters, seed=seed))
+    x = Figure.of(mean)
     if not calibration.is_calibrated:
         return Calibrated(model=model, figure=x, position=None, why_not=calibration.why_not)
     if x.n < LEAST_UNITS:
