@@ -101,12 +101,17 @@ def depth_figure(score: ExplainScore) -> Drawing:
                 markersize=4,
                 alpha=0.85,
             )
-        for name, scalar in (("emap", "emap local"), ("intershap", "intershap")):
-            if scalar in scalars and "M-F0" in kinds:
-                told = sorted((depth, value) for (what, depth), value in DEPTH.items() if what == name)
-                panels[kinds.index("M-F0"), scalars.index(scalar)].plot(
-                    *zip(*told, strict=True), color=QUIET, linewidth=1, marker="D", markerfacecolor="white"
-                )
+        is_told = "emap, intershap" in scalars and "M-F0" in kinds
+        for name, marker in (("emap", "D"), ("intershap", "s")) if is_told else ():
+            told = sorted((depth, value) for (what, depth), value in DEPTH.items() if what == name)
+            panels[kinds.index("M-F0"), scalars.index("emap, intershap")].plot(
+                *zip(*told, strict=True),
+                color=QUIET,
+                linewidth=1,
+                marker=marker,
+                markerfacecolor="white",
+                label=f"paper's {name}, pure",
+            )
         for column, scalar in enumerate(scalars):
             panels[0, column].set_title(scalar)
             panels[-1, column].set_xlabel("depth")
@@ -121,10 +126,7 @@ def depth_figure(score: ExplainScore) -> Drawing:
             panels[0, 0].plot([], [], color=_SCENARIOS.get(scenario, SERIES[5]), label=scenario)
         for density, style in zip(densities, styles, strict=False):
             panels[0, 0].plot([], [], color=QUIET, linestyle=style, label=density)
-        panels[0, 0].plot(
-            [], [], color=QUIET, linewidth=1, marker="D", markerfacecolor="white", label="paper, pure"
-        )
-        figure.legend(loc="outside lower center", ncols=6)
+        figure.legend(loc="outside lower center", ncols=4)
     return Drawing(figure)
 
 

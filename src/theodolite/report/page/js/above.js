@@ -28,7 +28,7 @@ function mapFromAbove(truth, said) {
   const depth = 1.08 * Math.max(...all.map((thing) => thing.z_m), 0.5) + size / 2;
   const side = Math.max(1.08 * Math.max(...all.map((thing) => Math.abs(thing.x_m)), 0.5) + size / 2, 0.5 * depth);
   const below = 0.07 * depth;
-  const text = depth / 24;
+  const text = depth / 19;
   const parts = [];
   const step = [0.5, 1, 2, 5, 10, 20, 50, 100, 1e9].find((one) => depth / one <= 6);
   for (let ring = step; ring < depth; ring += step) {
