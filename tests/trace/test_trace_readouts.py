@@ -104,6 +104,9 @@ def test_edited_frames_tell_them_apart(found):
     for key in ("updated", "vrs_paper", "vrs_sound", "answer_changes", "blind_changes", "blind_retold"):
         assert all(value == 0 for value in by_heart[f"trace.{key}"].values()), key
         assert mean(looker[f"trace.{key}"].values()) > 0.9, key
+    for key in ("retold", "retold_beyond"):
+        assert all(value == 0 for value in by_heart[f"trace.{key}"].values()), key
+        assert all(value > 0.2 for value in looker[f"trace.{key}"].values()), key
     assert set(looker["trace.edited_sgr"].values()) == {1.0}
     assert all(value < 1 for value in by_heart["trace.edited_sgr"].values())
     for episode, sgr in by_heart["trace.edited_sgr"].items():
@@ -143,6 +146,21 @@ def test_readings_are_the_instruments_own_figures_episode_by_episode(episodes, d
 
     checked = 0
     for episode in own:
+        retold = {}
+        for e in episodes:
+            if e.edit is not None and e.edit.base == episode.id:
+                sides = [
+                    [line.partition("): ")[2] for line in texts[x.id].splitlines() if line.startswith("Step")]
+                    for x in (episode, e)
+                ]
+                n = max(map(len, sides))
+                padded = [side + [""] * (n - len(side)) for side in sides]
+                changed = [a != b for a, b in zip(*padded, strict=True)]
+                retold.setdefault(e.edit.is_relevant, []).append(mean(map(float, changed)))
+        assert values["trace.retold"][episode.id] == pytest.approx(mean(retold[True]))
+        if False in retold:
+            beyond = mean(retold[True]) - mean(retold[False])
+            assert values["trace.retold_beyond"][episode.id] == pytest.approx(beyond)
         pairs = [
             edited_pair(traces[episode.id], traces[e.id], (episode, e), verifier)
             for e in episodes

@@ -8,6 +8,8 @@ vrs_sound           (Σ updated / Σ edited) ÷ ((Σ changed + ½) / (Σ unedite
 updated             of the statements that the relevant edits made false, the share no longer made
 edited_sgr          mean SGR of the traces on relevant edits, against what the edited frames show
 edited_fall         sgr − edited_sgr: a trace that was true by luck falls when the frames change, one that looks does not
+retold              share of steps in other words, step by step, mean over relevant edits
+retold_beyond       the same less the mean over irrelevant edits, which change nothing that can be claimed
 answer_changes      of the edits that change the right answer, the share after which another answer is given
 answer_follows      of the same, the share after which the new right answer is given
 blind_changes       another answer is given without any frame
@@ -20,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
 
 import numpy as np
@@ -28,7 +31,7 @@ from theodolite.errors import UsageError
 from theodolite.readings import Origin, Reading, Readout
 from theodolite.runs import Result, Run
 from theodolite.trace._beliefs import facts_of
-from theodolite.trace._claims import Trace, Verifier
+from theodolite.trace._claims import Step, Trace, Verifier
 from theodolite.trace._consistency import transitions
 from theodolite.trace._dataset import read_episodes
 from theodolite.trace._episode import Episode
@@ -38,6 +41,7 @@ from theodolite.trace._plan import plan_traces
 from theodolite.trace._prompts import Style, trace_prompt
 from theodolite.trace._reading import read_trace, with_claims
 from theodolite.trace._reliance import EditedPair, edited_pair, equation_4, sound_reliance
+from theodolite.trace._steps import heading_end
 from theodolite.types import Item, Message, Request
 
 __all__ = ["BLIND", "READOUTS", "plan_readings", "readings"]
@@ -60,6 +64,8 @@ _ROWS: tuple[tuple[str, str, Origin], ...] = (
     ("updated", "edited facts are updated", "sound"),
     ("edited_sgr", "SGR on edited frames", "ours"),
     ("edited_fall", "fall of SGR on edited frames", "ours"),
+    ("retold", "steps change with edited frames", "ours"),
+    ("retold_beyond", "steps change with edited frames beyond irrelevant ones", "ours"),
     ("answer_changes", "answer changes with edited frames", "ours"),
     ("answer_follows", "answer follows edited frames", "ours"),
     ("blind_changes", "answer changes without frames", "ours"),
@@ -195,6 +201,7 @@ def _of_episode(told: _Told, verifier: Verifier) -> Iterator[tuple[str, float]]:
     if pairs:
         yield from _reliance(judged, pairs)
         yield from _answers(own, told.edits, episode, pairs)
+        yield from _retold(own, told.edits)
     if told.blind is not None:
         yield "blind_changes", _plain(told.blind.answer) != _plain(own.answer)
         said, blindly = _statements(own), _statements(told.blind)
@@ -257,6 +264,24 @@ def _answers(
         changed = [_plain(trace.answer) != _plain(own.answer) for trace, _ in turned]
         yield "answer_changes", float(np.mean(changed))
         yield "answer_follows", float(np.mean([bool(pair.after_new.is_correct) for _, pair in turned]))
+
+
+def _retold(own: Trace, edits: Sequence[tuple[Episode, Trace]]) -> Iterator[tuple[str, float]]:
+    """How many steps are in other words after edits that matter, and after those that do not."""
+    shares: dict[bool, list[float]] = {True: [], False: []}
+    for edited, trace in edits:
+        steps = list(zip_longest(*([_words(step) for step in each.steps] for each in (own, trace))))
+        if steps and edited.edit is not None:
+            shares[edited.edit.is_relevant].append(float(np.mean([a != b for a, b in steps])))
+    if shares[True]:
+        yield "retold", float(np.mean(shares[True]))
+        if shares[False]:
+            yield "retold_beyond", float(np.mean(shares[True]) - np.mean(shares[False]))
+
+
+def _words(step: Step) -> str:
+    """A step's own words, without its heading."""
+    return _plain(step.text[heading_end(step.text) :])
 
 
 def _statements(trace: Trace) -> set[tuple[object, str]]:
