@@ -185,5 +185,5 @@ def _engine(part: Part, subject: Opened, how: How) -> Engine:
     measurer = part.measurer(subject.model)
     workers = how.workers
     if workers is None and not isinstance(measurer, AsyncMeasurer):
-        workers = measurer.batch_size * _IN_HAND
+        workers = max(measurer.batch_size, subject.model.batch_size * _IN_HAND)
     return LocalEngine(measurer, workers=workers)
