@@ -96,14 +96,15 @@ def _said_by_scene(run: ExplainedRun) -> dict[str, int]:
 def synergy_values(run: ExplainedRun) -> tuple[list[SynergyValue], Counter[tuple[str, str, str]]]:
     """Every scalar of every scene, and how many are undefined by scalar, kind and density.
 
-    ``emap local`` and ``intershap`` are |R_ii| / (|a_i| + |b_i| + |R_ii|) of each scene in its cross matrix, with the interaction counted
-    fully and by half; ``dime share`` is |MI|/(|UC|+|MI|); the scalars of explainers come from their own records.
+    ``emap, intershap`` is |R_ii| / (|a_i| + |b_i| + |R_ii|) of each scene in its cross matrix, which both methods come to;
+    ``intershap, once`` counts the interaction by half, as the later package does. ``dime share`` is |MI|/(|UC|+|MI|); the scalars of
+    explainers come from their own records.
     """
     bits = entropies(run)
     found: list[SynergyValue] = []
     missing: Counter[tuple[str, str, str]] = Counter()
     for cross in run.crosses:
-        for scalar, weight in (("emap local", 1.0), ("intershap", 0.5)):
+        for scalar, weight in (("emap, intershap", 1.0), ("intershap, once", 0.5)):
             shares = _projected(run, cross).local_shares(weight=weight)
             kind = f"{cross.bucket.qtype}-F{cross.bucket.form}"
             missing[scalar, kind, cross.density] += int(np.isnan(shares).sum())
