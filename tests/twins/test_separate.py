@@ -9,7 +9,7 @@ from theodolite.errors import UsageError
 from theodolite.readings import Reading, Readout
 from theodolite.report.twin_figures import separation_figure
 from theodolite.twins.measuring import INSTRUMENTS, Lab, Sizes, gives_of, readouts_of
-from theodolite.twins.separate import PASSES, Sides, separate, separate_readings, write_table
+from theodolite.twins.separate import PASSES, Sides, both_right, separate, separate_readings, write_table
 
 UP = Readout("grid.up", "more is grounded", higher_is_grounded=True, origin="ours", needs="text")
 DOWN = Readout("grid.down", "less is grounded", higher_is_grounded=False, origin="paper", needs="text")
@@ -98,6 +98,20 @@ def test_only_the_split_asked_for_counts(drawn):
     assert row.auc.value == pytest.approx(plain_auc(drawn["g"], drawn["s"]))
     with pytest.raises(UsageError, match="free"):
         separate_readings(readings, (UP,), sides=SIDES, split="free")
+
+
+def test_items_that_a_twin_gets_wrong_can_be_left_out():
+    def of(right, values):
+        return [*read("grid.right", right), *read("grid.up", values), *read("scene.qa", values)]
+
+    readings = {"g": of([1, 1, 0, 1], [5, 6, 7, 8]), "s": of([1, 0, 1, 1], [1, 2, 3, 4])}
+    kept = both_right(readings, Sides("g", "s"))
+    assert [(each.item, each.value) for each in kept["g"] if each.readout == "grid.up"] == [
+        ("i0", 5),
+        ("i3", 8),
+    ]
+    assert [each.item for each in kept["s"] if each.readout == "grid.up"] == ["i0", "i3"]
+    assert len([each for each in kept["g"] if each.readout == "scene.qa"]) == 4, "scenes hold many questions"
 
 
 def test_rows_are_sorted_by_area_within_each_instrument(drawn):

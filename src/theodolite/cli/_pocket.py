@@ -184,6 +184,9 @@ def separate_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         bool,
         typer.Option("--ask/--no-ask", help="Measure what is pending, or only read the runs that are there."),
     ] = True,
+    only_right: Annotated[
+        bool, typer.Option("--only-right", help="Count only items that both twins answer rightly.")
+    ] = False,
     seed: o.Seed = 0,
     json: o.AsJson = False,
 ) -> None:
@@ -196,7 +199,8 @@ def separate_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             seed=seed,
             progress=lambda name, tally: progress(name, tally.finished + tally.failed),
         )
-        table = separate(lab, sides=Sides(grounded, shortcut, mixed), instruments=chosen, asks=ask)
+        sides = Sides(grounded, shortcut, mixed)
+        table = separate(lab, sides=sides, instruments=chosen, asks=ask, only_right=only_right)
     note(f"wrote {write_table(table, folder)}")
     if figure is not None:
         from theodolite.report.twin_figures import separation_figure

@@ -29,7 +29,16 @@ from theodolite.twins.measuring import (
     readouts_of,
 )
 
-__all__ = ["PASSES", "Separation", "SeparationTable", "Sides", "separate", "separate_readings"]
+__all__ = [
+    "PASSES",
+    "Separation",
+    "SeparationTable",
+    "Sides",
+    "both_right",
+    "separate",
+    "separate_readings",
+    "write_table",
+]
 
 PASSES = 0.95
 """The AUC that at least one readout of every instrument must reach."""
@@ -130,6 +139,7 @@ def separate(
     sides: Sides | None = None,
     instruments: Sequence[Instrument] = INSTRUMENTS,
     asks: bool = True,
+    only_right: bool = False,
 ) -> SeparationTable:
     """Measures what is pending of every model on the twins' sets, and tells the twins apart.
 
@@ -138,6 +148,7 @@ def separate(
         sides: the models.
         instruments: which.
         asks: whether to measure; otherwise the runs that are there are read as they are, and no model is opened.
+        only_right: whether only items count that both twins answer rightly.
     """
     sides = sides or Sides()
     gives: dict[str, Need] = {model: gives_of(model) for model in sides.names} if asks else {}
@@ -155,7 +166,8 @@ def separate(
         for readout in readouts_of(instrument)
         if all(can(given, readout.needs) for given in gives.values())
     )
-    return separate_readings(found, readouts, sides=sides, split=lab.split, seed=lab.seed)
+    counted = both_right(found, sides) if only_right else found
+    return separate_readings(counted, readouts, sides=sides, split=lab.split, seed=lab.seed)
 
 
 def separate_readings(
@@ -198,6 +210,25 @@ def separate_readings(
         key=lambda row: (order.index(row.readout.instrument), -(row.auc.value if row.auc is not None else -1))
     )
     return SeparationTable(sides, split, seed, tuple(rows))
+
+
+def both_right(readings: Mapping[str, Sequence[Reading]], sides: Sides) -> dict[str, list[Reading]]:
+    """The readings of those items alone that both twins answer rightly, by their own ``<instrument>.right``.
+
+    An instrument without such a readout keeps all of its items: of a scene, many questions are asked.
+    """
+    right: dict[str, set[str]] = {}
+    for twin in (sides.grounded, sides.shortcut):
+        told = [each for each in readings.get(twin, ()) if each.readout.partition(".")[2] == "right"]
+        for instrument in {each.readout.partition(".")[0] for each in told}:
+            items = {each.item for each in told if each.readout == f"{instrument}.right" and each.value == 1}
+            right[instrument] = right.get(instrument, items) & items
+
+    def counts(each: Reading) -> bool:
+        instrument = each.readout.partition(".")[0]
+        return instrument not in right or each.item in right[instrument]
+
+    return {model: [each for each in found if counts(each)] for model, found in readings.items()}
 
 
 @dataclass(frozen=True, slots=True)
