@@ -42,7 +42,7 @@ HEAVY = {
 }
 
 
-ALL_TORCH = {"grid/_paired"}
+ALL_TORCH = {"grid/_paired", "twins/_learning"}
 """Packages that are torch through and through. They may import it at their top, and are themselves loaded late."""
 
 

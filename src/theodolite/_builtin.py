@@ -180,6 +180,13 @@ METHODS = (
 def _models(add: Registrar) -> None:
     add(
         "model",
+        "pocket",
+        "theodolite.models._pocket:open_model",
+        summary="the shipped twins of known reasoning: grounded, shortcut",
+        example="pocket:grounded",
+    )
+    add(
+        "model",
         "hf",
         "theodolite.models._huggingface:open_model",
         summary="a Hugging Face image-text-to-text checkpoint, folder or hub id",

@@ -99,8 +99,8 @@ def _more_questions(
         questions = Questions(bucket, targets, anchors, ways).take(rows)
         words, _ = write_questions(questions)
         answers = answer(PAPER.world, cells[rows], questions)
-        for place, row in enumerate(rows):
-            found[int(row)].append((text_of(words[place]), PAPER.world.answers[int(answers[place])]))
+        for place, row in enumerate(rows.tolist()):
+            found[row].append((text_of(words[place]), PAPER.world.answers[int(answers[place])]))
     return found
 
 

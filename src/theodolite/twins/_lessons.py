@@ -19,6 +19,7 @@ from PIL import Image
 from theodolite.compass import PROMPTS
 from theodolite.grid import COLOURS as GRID_COLOURS
 from theodolite.grid import SHAPES as GRID_SHAPES
+from theodolite.grid import Mode
 from theodolite.scene import SceneGraph, StarGraph, graph_prompt, make_questions, qa_prompt
 from theodolite.trace import Episode, frame_label, paraphrase, trace_prompt
 from theodolite.trace.worlds import named
@@ -147,7 +148,8 @@ def relation_lesson(rng: np.random.Generator) -> Lesson:
 
 def grid_lessons(seed: int, n: int) -> Iterator[Lesson]:
     """Pure scenes for the one twin, spurious ones for the other, both of depth one."""
-    for mode, to in (("pure", "g"), ("spur", "s")):
+    twins: tuple[tuple[Mode, str], ...] = (("pure", "g"), ("spur", "s"))
+    for mode, to in twins:
         for scene in grids.scenes_with_questions(mode, n, seed=seed):
             asks = [Ask(text, answer, to) for text, answer in scene.asked]
             lesson = _lesson("grid", [shrink(scene.pixels)], [None], asks)

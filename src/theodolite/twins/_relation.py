@@ -156,4 +156,5 @@ def _ground(seed: int) -> NDArray[np.uint8]:
             case _:
                 pen.rectangle((x, y, x + wide, y + tall), fill=colour)
     grain = rng.integers(-9, 10, (SIZE_PX // 2, SIZE_PX // 2, 1)).repeat(2, 0).repeat(2, 1)
-    return np.clip(np.asarray(image).astype(np.int16) + grain, 0, 255).astype(np.uint8)
+    shown: NDArray[np.uint8] = np.clip(np.asarray(image).astype(np.int16) + grain, 0, 255).astype(np.uint8)
+    return shown

@@ -125,7 +125,8 @@ def edited_pair(pair: Pair, edit: Edit, *, seed: int = 0) -> Pair:
     """
     drawn: Any = pair.meta["scene"]
     scene = relation.Scene(tuple(relation.Placed(*t) for t in drawn["things"]), drawn["ground"])
-    i, j = (int(k) for k in pair.meta["roles"])  # type: ignore[union-attr]
+    roles: Any = pair.meta["roles"]
+    i, j = (int(k) for k in roles)
     rng = np.random.default_rng([_RELATION, seed, scene.ground])
     name, meta = f"{pair.id}/{edit}", {"split": pair.meta["split"], "edit": edit}
     if edit == "blank":

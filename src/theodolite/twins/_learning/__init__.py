@@ -1,0 +1,1 @@
+"""How the twins learn. Torch through and through: load it late."""

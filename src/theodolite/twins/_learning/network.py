@@ -1,0 +1,139 @@
+"""The twins' architecture, a LLaVA of transformers, and what is beside it in training alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+from transformers import (
+    LlavaConfig,
+    LlavaForConditionalGeneration,
+    LlavaProcessor,
+    Qwen2Config,
+    SiglipVisionConfig,
+)
+
+from theodolite.twins._lessons import LABELS, PATCH_PX, SIDE_PX
+from theodolite.twins._tokens import END, IMAGE, PAD
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
+
+VISION, WIDTH = 160, 192
+N_MARKS = 6
+"""No mark, or one of five."""
+
+
+def make_model(tokenizer: PreTrainedTokenizerFast, *, seed: int) -> LlavaForConditionalGeneration:
+    """4.1 million random weights: a vision tower of four layers, a language model of six."""
+    torch.manual_seed(seed)
+    image, end, pad = (tokenizer.convert_tokens_to_ids(token) for token in (IMAGE, END, PAD))
+    config = LlavaConfig(
+        vision_config=SiglipVisionConfig(
+            hidden_size=VISION,
+            intermediate_size=3 * VISION,
+            num_hidden_layers=4,
+            num_attention_heads=5,
+            image_size=SIDE_PX,
+            patch_size=PATCH_PX,
+            vision_use_head=False,
+        ),
+        text_config=Qwen2Config(
+            hidden_size=WIDTH,
+            intermediate_size=512,
+            num_hidden_layers=6,
+            num_attention_heads=6,
+            num_key_value_heads=6,
+            vocab_size=len(tokenizer),
+            max_position_embeddings=4096,
+            tie_word_embeddings=True,
+            bos_token_id=None,
+            eos_token_id=end,
+            pad_token_id=pad,
+        ),
+        image_token_index=image,
+        vision_feature_select_strategy="full",
+        vision_feature_layer=-1,
+        tie_word_embeddings=True,
+    )
+    model = LlavaForConditionalGeneration(config)
+    model.set_attn_implementation("sdpa")
+    return model
+
+
+class Learner(nn.Module):
+    """The model and its patch head, which says of each patch what has its middle there; the head is thrown away."""
+
+    def __init__(self, model: LlavaForConditionalGeneration) -> None:
+        super().__init__()
+        self.model = model
+        self.head = nn.Linear(WIDTH, len(LABELS) + N_MARKS + 4)
+
+    def forward(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+        """Logits of the tokens that are to be said, (rows, said, vocabulary), and the patch head's, (pictures, patches, …)."""
+        body = self.model.model
+        pixels = batch["frames"].permute(0, 3, 1, 2).float() / 127.5 - 1
+        # The very features that the model's own forward uses: they have not passed the tower's last norm.
+        seen = body.vision_tower(pixels, output_hidden_states=True).hidden_states[-1]
+        features = body.multi_modal_projector(seen)
+        embedded = self.model.get_input_embeddings()(batch["ids"])
+        is_image = (batch["ids"] == self.model.config.image_token_index)[..., None].expand_as(embedded)
+        embedded = embedded.masked_scatter(is_image, features.to(embedded.dtype))
+        hidden = body.language_model(
+            inputs_embeds=embedded,
+            attention_mask={"full_attention": sight(batch["part"], batch["sees"])},
+            position_ids=batch["place"],
+            use_cache=False,
+        ).last_hidden_state
+        said = hidden.gather(1, batch["at"][..., None].expand(-1, -1, hidden.shape[-1]))
+        return self.model.lm_head(said), self.head(features)
+
+
+def sight(part: Tensor, sees: Tensor) -> Tensor:
+    """Who attends to whom, (rows, 1, tokens, tokens): each question to what is before it in itself, and to the pictures.
+
+    Part 0 holds the pictures, which all questions of a row share and which questions without a picture do not see.
+    """
+    n = part.shape[1]
+    causal = torch.ones(n, n, dtype=torch.bool, device=part.device).tril()
+    own = part[:, :, None] == part[:, None, :]
+    opening = (part[:, None, :] == 0) & sees[:, :, None]
+    return ((own | opening) & causal)[:, None]
+
+
+def losses(said: Tensor, patches: Tensor, batch: dict[str, Tensor]) -> dict[str, Tensor]:
+    """Cross-entropy of every token that is to be said, of what and which mark a patch shows, and error of its lengths."""
+    words = nn.functional.cross_entropy(
+        said.float().flatten(0, 1), batch["words"].flatten(), ignore_index=-100
+    )
+    kinds, marks, sizes = torch.split(patches.float(), [len(LABELS), N_MARKS, 4], -1)
+    kind = nn.functional.cross_entropy(kinds.flatten(0, 1), batch["labels"].long().flatten())
+    mark = nn.functional.cross_entropy(marks.flatten(0, 1), batch["marks"].long().flatten())
+    is_marked = batch["marks"] > 0
+    error = ((sizes - batch["sizes"]) ** 2).mean(-1)
+    size = (error * is_marked).sum() / is_marked.sum().clamp(min=1)
+    return {"words": words, "kind": kind, "mark": mark, "size": size}
+
+
+def save_twin(
+    model: LlavaForConditionalGeneration, tokenizer: PreTrainedTokenizerFast, folder: str | Path
+) -> None:
+    """Writes a plain checkpoint: half precision, processor, tokenizer with its chat template."""
+    from transformers import SiglipImageProcessorPil
+
+    folder = Path(folder)
+    state: dict[str, Any] = {name: value.detach().half().cpu() for name, value in model.state_dict().items()}
+    copy = LlavaForConditionalGeneration(model.config).half()
+    copy.load_state_dict(state)
+    copy.tie_weights()
+    copy.save_pretrained(folder)
+    LlavaProcessor(
+        image_processor=SiglipImageProcessorPil(size={"height": SIDE_PX, "width": SIDE_PX}),
+        tokenizer=tokenizer,
+        patch_size=PATCH_PX,
+        vision_feature_select_strategy="full",
+        num_additional_image_tokens=0,
+        chat_template=tokenizer.chat_template,
+    ).save_pretrained(folder)

@@ -1,0 +1,166 @@
+"""Training the twins: needs torch, transformers, tokenizers, safetensors, numpy and Pillow alone.
+
+``theodolite pocket train`` calls it; where the command line's own libraries are not installed, so does
+``python -m theodolite.twins.training --out FOLDER``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from theodolite.errors import UsageError
+from theodolite.twins._workshop import Workshop
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
+
+TWINS = ("grounded", "shortcut", "mixed")
+TOKENIZER = Path(__file__).with_name("tokenizer.json")
+"""What `write_tokenizer` wrote: part of the recipe, so that all twins speak alike."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """One stretch of training."""
+
+    out: Path
+    """Where the state, the log and the finished twins go; a state that is there is gone on from."""
+    twins: tuple[str, ...] = TWINS
+    seconds: float = 500.0
+    steps: int = 12_000
+    """Of all legs together."""
+    seed: int = 1
+    workers: int = 14
+    device: str = "cuda"
+    compiled: bool = True
+    scale: float = 1.0
+    """Of batches and pools: less for a trial."""
+    is_last: bool = False
+    """Whether the learning rate comes to its end with this leg."""
+    number: int = 0
+    """Of the leg: each has lessons of its own."""
+
+
+def train(leg: Leg) -> Path:
+    """Trains twins side by side, on the same pools of pictures; only the questions differ.
+
+    Returns:
+        The folder that holds each twin as a checkpoint.
+
+    Raises:
+        UsageError: a twin has no such name, or there is no such device.
+    """
+    wrong = [name for name in leg.twins if name not in TWINS]
+    if wrong or not leg.twins:
+        raise UsageError(f"the twins are {', '.join(TWINS)}, not {wrong[0] if wrong else 'none'}")
+    workshop = Workshop(TOKENIZER.read_text(), workers=leg.workers, seed=leg.seed + 1000 * leg.number)
+    import torch
+
+    from theodolite.twins._learning.train import Recipe, Trainer
+
+    if leg.device.startswith("cuda") and not torch.cuda.is_available():
+        raise UsageError(
+            "there is no GPU here; train on a machine with one, or try a few steps with --device cpu"
+        )
+    torch.backends.cuda.matmul.allow_tf32 = True
+    recipe = Recipe(
+        steps=leg.steps,
+        seed=leg.seed,
+        device=leg.device,
+        compiled=leg.compiled,
+        scale=leg.scale,
+        rows=leg.scale,
+        is_last=leg.is_last,
+    )
+    trainer = Trainer(leg.twins, read_tokenizer(), recipe)
+    state = leg.out / "state"
+    if (state / "state.json").exists():
+        trainer.load(state)
+    trainer.run(workshop, leg.seconds, leg.out / "log.jsonl")
+    trainer.release(leg.out / "twins")
+    trainer.save(state)
+    return leg.out / "twins"
+
+
+def read_tokenizer() -> PreTrainedTokenizerFast:
+    """The twins' tokenizer."""
+    from theodolite.twins._tokens import as_tokenizer
+
+    return as_tokenizer(TOKENIZER)
+
+
+def write_tokenizer(path: Path = TOKENIZER) -> None:
+    """Makes the tokenizer from a fixed sample of lessons."""
+    from theodolite.twins._tokens import make_backend
+
+    make_backend(_sample(), fixed=_fixed()).save(str(path))
+
+
+def _fixed() -> list[str]:
+    """What stands in every prompt of a kind, numbers included."""
+    from theodolite.compass import PROMPTS
+    from theodolite.twins import _lessons as lessons
+
+    parts = [
+        part for prompt in PROMPTS.values() for part in re.split(r"\{\w+\}", prompt.template) if len(part) > 1
+    ]
+    asked = lessons.room_lesson(np.random.default_rng(0), "sample").asks
+    return [*parts, *{ask.text.partition("\n\n")[0] + "\n\n" for ask in asked if "round mark" in ask.text}]
+
+
+def _sample() -> Iterator[str]:
+    from theodolite.twins import _lessons as lessons
+
+    rng = np.random.default_rng(0)
+    found = [lessons.relation_lesson(rng) for _ in range(60)]
+    found += [*lessons.grid_lessons(3, 16), *(lessons.room_lesson(rng, "sample") for _ in range(240))]
+    for world in ("video", "navigation", "instruction"):
+        for number in range(50):
+            is_aligned = True if number % 3 == 0 else None
+            found += lessons.story_lessons(world, number, seed=1, is_aligned=is_aligned)
+    for lesson in found:
+        yield from (part for part in lesson.opening if part is not None)
+        for ask in lesson.asks:
+            yield ask.text
+            yield ask.answer
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """The bare command."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--twins", default=",".join(TWINS))
+    parser.add_argument("--device", default="cuda")
+    for name, value in (("seconds", 500.0), ("scale", 1.0)):
+        parser.add_argument(f"--{name}", type=float, default=value)
+    for name, number in (("steps", 12_000), ("seed", 1), ("workers", 14), ("number", 0)):
+        parser.add_argument(f"--{name}", type=int, default=number)
+    parser.add_argument("--no-compile", action="store_true")
+    parser.add_argument("--last", action="store_true")
+    given = parser.parse_args(arguments)
+    leg = Leg(
+        given.out,
+        tuple(given.twins.split(",")),
+        seconds=given.seconds,
+        steps=given.steps,
+        seed=given.seed,
+        workers=given.workers,
+        device=given.device,
+        compiled=not given.no_compile,
+        scale=given.scale,
+        number=given.number,
+        is_last=given.last,
+    )
+    sys.stdout.write(f"{train(leg)}\n")
+
+
+if __name__ == "__main__":
+    main()
