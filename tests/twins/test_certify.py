@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from theodolite.cli import main
 from theodolite.errors import UsageError
 from theodolite.models import open_model
-from theodolite.scene import scripts
+from theodolite.scene import question_from_json, scripts
 from theodolite.stats import Estimate
 from theodolite.twins import _certify_trace
 from theodolite.twins._certify_grid import grid_lines, grid_probes
@@ -147,6 +148,19 @@ def test_scenes_tell_who_sees_from_who_never_looks(tmp_path):
     for what in ("changes: no picture", "changes: another picture", "graph changes: no picture"):
         assert blind[what, "crossed", ""] == pytest.approx(0), what
         assert oracle[what, "crossed", ""] > 0.2, what
+
+
+def test_questions_are_drawn_from_all_rooms(tmp_path):
+    rows = [probe.row for probe in scene_probes(18, 2, tmp_path)]
+    crossed = [
+        row["meta"]["question"] for row in rows if row["split"] == "crossed" and "question" in row["meta"]
+    ]
+    own = {question["id"]: question["scene"] for question in crossed}
+    assert len(set(own.values())) >= 9, "18 questions are not all about the same few rooms"
+    groups = Counter(
+        question_from_json(question).group for question in {q["id"]: q for q in crossed}.values()
+    )
+    assert max(groups.values()) <= 2
 
 
 def test_the_rule_of_marks_says_itself_on_every_question(tmp_path):

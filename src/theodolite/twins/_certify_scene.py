@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
+
+import numpy as np
 
 from theodolite.runs import Result
 from theodolite.scene import GROUPS, Question, Settings, plan_scenes, read_data
@@ -45,10 +49,11 @@ def scene_probes(n: int, seed: int, folder: Path, workers: int = 1) -> Iterator[
 def _portion(task: tuple[Split, int, int], *, per_group: int, folder: Path) -> list[Probe]:
     split, seed, n = task
     place = made(
-        folder / f"scene-{split}-{n}-{per_group}-{seed}",
-        lambda draft: scene_data(draft, n, seed=seed, split=split, per_group=per_group),
+        folder / f"scene-{split}-{n}-{seed}",
+        lambda draft: scene_data(draft, n, seed=seed, split=split),
     )
     data = read_data(place)
+    data = replace(data, questions=_drawn(data.questions, per_group, seed))
     graphs = ("base", "blind") if split == "crossed" else ()
     plan = Settings(qa=("base", "blind"), graph=graphs)  # type: ignore[arg-type]  # two of the settings
     items: Iterable[Item] = plan_scenes(data, plan)
@@ -58,6 +63,18 @@ def _portion(task: tuple[Split, int, int], *, per_group: int, folder: Path) -> l
     return [
         Probe(item.request, {"split": split, "name": item.name, "meta": dict(item.meta)}) for item in items
     ]
+
+
+def _drawn(questions: Sequence[Question], per_group: int, seed: int) -> tuple[Question, ...]:
+    """So many questions of each group, drawn from all rooms: questions of one room depend on one another."""
+    counts: Counter[tuple[str, str]] = Counter()
+    kept = []
+    for place in np.random.default_rng(seed).permutation(len(questions)):
+        group = questions[place].group
+        counts[group] += 1
+        if counts[group] <= per_group:
+            kept.append(place)
+    return tuple(questions[place] for place in sorted(kept))
 
 
 def scene_lines(rows: Sequence[Row], seed: int) -> Iterator[Line]:
