@@ -13,7 +13,7 @@ from theodolite.diagnose._rows import Home, Values, common, rounded
 from theodolite.diagnose.items import ItemRow, SceneView, SeenObject
 from theodolite.geometry import SE3
 from theodolite.runs import Result, Run
-from theodolite.scene import SceneGraph, SceneObject, question_from_json, read_data
+from theodolite.scene import SceneGraph, SceneObject, StarGraph, question_from_json, read_data
 from theodolite.scene.readouts import PICTURES
 from theodolite.scene.scoring import GraphReading, lay_out, parse_answer, parse_graph, score_answer
 
@@ -107,22 +107,27 @@ def _view(scene: SceneGraph | None, asked: Result | None) -> SceneView | None:
     if reading is None or reading.graph is None:
         why = reading.reason if reading is not None else asked.record.response.reason
         return SceneView(true=true, said_text=text, said_problem=why or "its graph could not be read")
-    places = lay_out(reading.graph).places_m
-    sizes = {node.id: node for node in reading.graph.nodes}
-    said = [
-        SeenObject(
-            mark=mark,
-            x_m=round(x, 3),
-            z_m=round(z, 3),
-            width_m=_or(sizes[mark].length_m),
-            depth_m=_or(sizes[mark].width_m),
-        )
-        for mark, (x, z) in places.items()
-        if math.isfinite(x) and math.isfinite(z)
-    ]
-    lost = len(sizes) - len(said)
+    said = said_objects(reading.graph)
+    told = {node.id for node in reading.graph.nodes} | {edge.to for edge in reading.graph.edges}
+    lost = len(told) - len(said)
     problem = f"{lost} of its objects have no place that its numbers allow" if lost else ""
     return SceneView(true=true, said=said, said_text=text, said_problem=problem)
+
+
+def said_objects(graph: StarGraph) -> list[SeenObject]:
+    """The objects of a model's graph that its numbers give a place; an edge may lead to one that it describes nowhere."""
+    nodes = {node.id: node for node in graph.nodes}
+    found = []
+    for mark, (x, z) in lay_out(graph).places_m.items():
+        if math.isfinite(x) and math.isfinite(z):
+            node = nodes.get(mark)
+            width, depth = (node.length_m, node.width_m) if node is not None else (None, None)
+            found.append(
+                SeenObject(
+                    mark=mark, x_m=round(x, 3), z_m=round(z, 3), width_m=_or(width), depth_m=_or(depth)
+                )
+            )
+    return found
 
 
 def _or(length_m: float | None) -> float:
