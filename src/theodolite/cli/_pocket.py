@@ -44,6 +44,46 @@ Models = Annotated[
 _Sides = Annotated[str, typer.Option(metavar="MODEL")]
 
 
+@app.command("train")
+def train_command(  # noqa: PLR0913, PLR0917 - one parameter per option
+    folder: Annotated[
+        Path,
+        typer.Option(
+            "--out", metavar="DIR", help="Where state, log and twins go; training that is there goes on."
+        ),
+    ],
+    twins: Annotated[
+        str, typer.Option("--twins", metavar="LIST", help="Some of grounded, shortcut, mixed.")
+    ] = "grounded,shortcut,mixed",
+    steps: Annotated[int, typer.Option("--steps", min=1, help="Of all legs together.")] = 12_000,
+    seconds: Annotated[float, typer.Option("--seconds", min=1, help="Of this leg.")] = 500.0,
+    workers: Annotated[int, typer.Option("--workers", min=1, help="Processes that draw pictures.")] = 14,
+    device: Annotated[str, typer.Option("--device", help="Where the twins learn.")] = "cuda",
+    leg: Annotated[int, typer.Option("--leg", min=0, help="Which leg: each has lessons of its own.")] = 0,
+    last: Annotated[bool, typer.Option("--last", help="Let the learning rate end with this leg.")] = False,
+    seed: o.Seed = 1,
+    json: o.AsJson = False,
+) -> None:
+    """Train the twins side by side, one leg at a time: a state that is there is gone on from."""
+    from theodolite.twins.training import Leg, train
+
+    chosen = tuple(word.strip() for word in twins.split(",") if word.strip())
+    found = train(
+        Leg(
+            folder,
+            chosen,
+            seconds=seconds,
+            steps=steps,
+            seed=seed,
+            workers=workers,
+            device=device,
+            is_last=last,
+            number=leg,
+        )
+    )
+    print_json({"twins": str(found)}) if json else note(f"the twins lie in {found}, one folder each")
+
+
 @app.command("certify")
 def certify_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     models: Models = None,
