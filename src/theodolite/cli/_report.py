@@ -22,7 +22,11 @@ def report(
     ],
     target: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="Where the page goes: by default the diagnosis itself, `report` in a run, or `report` here for several."),
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="Where the page goes: by default the diagnosis itself, `report` in a run, or `report` here for several.",
+        ),
     ] = None,
     one_file: Annotated[
         bool, typer.Option("--one-file", help="Put the pictures into the page, to send it as one file.")
