@@ -324,3 +324,18 @@ def test_workers_elsewhere_find_the_same(tmp_path):
         found.append(run_diagnosis(asked))
     assert found[0].instruments[0].readouts == found[1].instruments[0].readouts
     assert found[0].instruments[1].readouts == found[1].instruments[1].readouts
+
+
+def test_a_small_checkpoint_works_in_larger_batches_on_one_core(tiny_llava):
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        with opened(f"hf:{tiny_llava}") as model:
+            assert (model.model.batch_size, torch.get_num_threads()) == (32, 1)
+        assert torch.get_num_threads() == 2
+        with opened(f"hf:{tiny_llava}?batch_size=3") as model:
+            assert model.model.batch_size == 3
+    finally:
+        torch.set_num_threads(before)
