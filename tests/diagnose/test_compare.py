@@ -57,7 +57,7 @@ def test_turned_round_the_signs_turn(diagnosis):
 
 
 def test_runs_compare_like_diagnoses(diagnosis):
-    runs = [diagnosis / "runs" / name / "grid" for name in ("scripted-looks", "scripted-reads")]
+    runs = [diagnosis / "runs" / name for name in ("scripted-looks", "scripted-reads")]
     found = compare(*runs)
     whole = compare(f"{diagnosis}#{LOOKS}", f"{diagnosis}#{READS}")
     assert found.comparisons == whole.comparisons
