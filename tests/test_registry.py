@@ -35,7 +35,13 @@ def made(*rows):
 
 
 def test_built_in_models_are_listed_in_order():
-    assert [entry.name for entry in registry().entries("model")][:4] == ["hf", "openai", "replay", "scripted"]
+    assert [entry.name for entry in registry().entries("model")][:5] == [
+        "hf",
+        "openai",
+        "replay",
+        "pocket",
+        "scripted",
+    ]
     assert all(entry.origin == "theodolite" for entry in registry().entries("model"))
 
 

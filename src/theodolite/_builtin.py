@@ -180,13 +180,6 @@ METHODS = (
 def _models(add: Registrar) -> None:
     add(
         "model",
-        "pocket",
-        "theodolite.models._pocket:open_model",
-        summary="the shipped twins of known reasoning: grounded, shortcut",
-        example="pocket:grounded",
-    )
-    add(
-        "model",
         "hf",
         "theodolite.models._huggingface:open_model",
         summary="a Hugging Face image-text-to-text checkpoint, folder or hub id",
@@ -205,6 +198,13 @@ def _models(add: Registrar) -> None:
         "theodolite.models._replay:open_model",
         summary="answers recorded earlier: a run of ours, lmms-eval samples, an inspect_ai log",
         example="replay:runs/monday",
+    )
+    add(
+        "model",
+        "pocket",
+        "theodolite.models._pocket:open_model",
+        summary="the shipped twins of known reasoning: grounded, shortcut",
+        example="pocket:grounded",
     )
     add(
         "model",

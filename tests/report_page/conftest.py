@@ -10,9 +10,12 @@ from theodolite.report.html import write_report
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium():
-    """The system's Chromium, without its network."""
+    """The system's Chromium, without its network.
+
+    One for each file of tests: what drives it keeps an event loop running, under which tests of other parts cannot run theirs.
+    """
     playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
     if CHROMIUM is None:
         pytest.skip("there is no Chromium on this machine: `make browser` installs it")
