@@ -13,7 +13,8 @@ from theodolite.geometry import Box
 from theodolite.trace import Claim, Episode, Frame, Mention, SceneObject
 from theodolite.trace._contrastive import _checkpoint, _fit
 from theodolite.trace._contrastive._arrays import GROUP_SIZE, arrays_of
-from theodolite.trace._contrastive._samples import Sample, sample_of, samples
+from theodolite.trace._contrastive._drawings import draw_parts, parts, read_parts
+from theodolite.trace._contrastive._samples import Sample, sample_of, samples_of
 from theodolite.trace._verifiers import _captions as say
 from theodolite.trace._verifiers._similarity_bounds import Bounds, read_bounds
 from theodolite.trace._verifiers._similarity_calibration import _ask
@@ -25,9 +26,19 @@ from theodolite.types import Picture
 SMALL = _checkpoint.Size(16, 16, 1, 2)
 
 
+def drawn(seed):
+    wanted = parts(1, side=36, seed=seed)
+    return [s for p in wanted for s in samples_of(p.world, p.split, range(1), seed=seed, side=36)]
+
+
+def same(one, other):
+    told = one.looks, one.groups, one.spots
+    return told == (other.looks, other.groups, other.spots) and np.array_equal(one.pixels, other.pixels)
+
+
 @pytest.fixture(scope="module")
 def made():
-    return samples(1, side=36, seed=3)
+    return drawn(3)
 
 
 @pytest.fixture
@@ -68,15 +79,68 @@ def test_two_things_alike_are_not_told_by_their_looks():
     assert sample_of(still(*twins), 0, 12).groups == ()
 
 
-def test_samples_are_the_same_for_the_same_seed_and_in_processes(made):
-    again = samples(1, side=36, seed=3)
-    assert all(
-        np.array_equal(a.pixels, b.pixels) and a.groups == b.groups for a, b in zip(made, again, strict=True)
-    )
-    other = samples(1, side=36, seed=4)
-    assert not all(np.array_equal(a.pixels, b.pixels) for a, b in zip(made, other, strict=False))
-    apart = samples(1, side=36, seed=3, workers=2)
-    assert [s.looks for s in apart] == [s.looks for s in made]
+def test_drawings_give_back_what_was_drawn_by_any_number_of_processes(made, tmp_path):
+    wanted = parts(1, side=36, seed=3)
+    draw_parts(wanted, tmp_path, workers=2)
+    found = read_parts(wanted, tmp_path)
+    assert all(same(a, b) for a, b in zip(made, found.samples, strict=True))
+    assert np.array_equal(found.pixels, np.stack([sample.pixels for sample in made]))
+    assert {file.name for file in tmp_path.iterdir()} == {part.file_name for part in wanted}
+    assert sum(file.stat().st_size for file in tmp_path.iterdir()) < found.pixels.nbytes / 2
+    other = drawn(4)
+    assert not all(same(a, b) for a, b in zip(made, other, strict=False))
+
+
+def test_drawing_goes_on_where_it_was_stopped(tmp_path):
+    wanted = parts(2, side=12, seed=5, worlds=["instruction"])
+    draw_parts(wanted[:1], tmp_path)
+    kept = (tmp_path / wanted[0].file_name).stat().st_mtime_ns
+    told = []
+    draw_parts(wanted, tmp_path, progress=lambda done, n: told.append((done, n)))
+    assert told == [(2, 2)]
+    assert (tmp_path / wanted[0].file_name).stat().st_mtime_ns == kept
+    assert len(read_parts(wanted, tmp_path).samples) > len(read_parts(wanted[:1], tmp_path).samples)
+
+
+def test_episodes_of_a_part_do_not_depend_on_how_many_there_are():
+    """So that more of them can be added later."""
+    three = samples_of("instruction", "ood", range(3), seed=1, side=12)
+    last = samples_of("instruction", "ood", range(2, 3), seed=1, side=12)
+    assert all(same(a, b) for a, b in zip(three[-len(last) :], last, strict=True))
+
+
+def test_broken_drawings_are_named(tmp_path):
+    wanted = parts(1, side=12, worlds=["instruction"])
+    draw_parts(wanted, tmp_path)
+    file = tmp_path / wanted[1].file_name
+    whole = file.read_bytes()
+    for broken in (b"no xz", whole[: len(whole) // 2], whole[:-40]):
+        file.write_bytes(broken)
+        with pytest.raises(UsageError, match="drawn again"):
+            read_parts(wanted, tmp_path)
+    file.write_bytes(whole)
+    read_parts(wanted, tmp_path)
+    small = parts(1, side=10, worlds=["instruction"])
+    (tmp_path / small[0].file_name).write_bytes(whole)
+    with pytest.raises(UsageError, match="bytes of pixels"):
+        read_parts(small[:1], tmp_path)
+    with pytest.raises(UsageError, match="cannot keep drawings"):
+        draw_parts(wanted, file)
+
+
+@pytest.mark.usefixtures("tiny_sizes")
+def test_a_fit_that_may_take_no_longer_ends_in_time():
+    pixels = np.zeros((180, 180, 3), np.uint8)
+    data = arrays_of([Sample(pixels, ("ball",), (), ((0.0, 0.0, 1.0, 1.0, "ball", "red"),))])
+    tokenizer = _checkpoint.build_tokenizer(data.captions)
+    told = []
+    options = FitOptions(steps=100_000, batch=2, most_s=0.5)
+    model = _checkpoint.build_model(tokenizer)
+    _fit.fit(model, tokenizer, data, options, progress=lambda step, _: told.append(step))
+    assert told[-1] < 100_000
+    rates = [_fit._rate(300, 500, spent) for spent in (0.0, 0.6, 0.9, 1.0)]
+    assert rates == sorted(rates, reverse=True)
+    assert rates[-1] == pytest.approx(0.01)
 
 
 def test_true_captions_come_first_in_every_world(made):
@@ -397,15 +461,22 @@ def test_calibrating_nothing_is_refused(tmp_path):
     with pytest.raises(UsageError, match="nothing to calibrate"):
         calibrate_similarity(Knows([]), [empty])
     with pytest.raises(UsageError, match="at least one episode"):
-        samples(0, side=12)
+        parts(0, side=12)
 
 
 @pytest.mark.usefixtures("tiny_sizes")
 def test_both_commands(tmp_path, capsys):
     out, data = tmp_path / "clip", tmp_path / "data"
     line = ["trace", "train-similarity", "--out", str(out), "--episodes", "1", "--steps", "1", "--batch", "2"]
+    assert main([*line, "--workers", "1", "--only-draw", "--json"]) == 0
+    size = json.loads(capsys.readouterr().out)["bytes"]
+    kept = tmp_path / "clip-drawings"
+    assert size == sum(file.stat().st_size for file in kept.iterdir())
+    assert not out.exists()
+    stamps = {file: file.stat().st_mtime_ns for file in kept.iterdir()}
     assert main([*line, "--workers", "1", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["steps"] == 1
+    assert stamps == {file: file.stat().st_mtime_ns for file in kept.iterdir()}
     assert main(["trace", "make", "--world", "instruction", "--n", "2", "--out", str(data)]) in {0, 1}
     capsys.readouterr()
     assert main(["trace", "calibrate-similarity", "--model", str(out), "--data", str(data), "--json"]) == 0

@@ -14,7 +14,13 @@ from theodolite.cli._output import note, percent, print_json, print_table
 from theodolite.cli._trace_tables import number
 from theodolite.errors import UsageError
 from theodolite.trace import read_episodes
-from theodolite.trace.training import EPISODES, FitOptions, train_similarity
+from theodolite.trace.training import (
+    EPISODES,
+    FitOptions,
+    draw_similarity,
+    drawings_beside,
+    train_similarity,
+)
 from theodolite.trace.verifiers import (
     CALIBRATION,
     SHIPPED_CLIP,
@@ -38,16 +44,38 @@ def train_similarity_command(  # noqa: PLR0913, PLR0917 - one parameter per opti
     batch: Annotated[int, typer.Option("--batch", min=2, help="Pictures a step.")] = FitOptions().batch,
     device: Annotated[str, typer.Option("--device", metavar="cpu|cuda", help="Where to train.")] = "cpu",
     workers: Annotated[int | None, typer.Option("--workers", min=1, help="Processes that draw.")] = None,
+    drawings: Annotated[
+        Path | None,
+        typer.Option(
+            "--drawings", metavar="DIR", help="Where drawn pictures are kept; by default beside --out."
+        ),
+    ] = None,
+    only_draw: Annotated[
+        bool, typer.Option("--only-draw", help="Draw the pictures, and train later.")
+    ] = False,
     seed: o.Seed = 0,
     json: o.AsJson = False,
 ) -> None:
-    """Train the small CLIP of the embedded worlds anew. On a GPU this takes minutes, on a CPU a day."""
+    """Train the small CLIP of the embedded worlds anew. On a GPU this takes minutes, on a CPU a day.
+
+    Pictures are drawn first and kept packed: the same command goes on where it was stopped.
+    """
+    kept = drawings or drawings_beside(folder)
+    tell = None if json else note
+    if only_draw:
+        size = draw_similarity(kept, episodes=episodes, workers=workers, seed=seed, progress=tell)
+        if json:
+            print_json({"drawings": str(kept), "bytes": size})
+        else:
+            note(f"drawn: {kept}, {size / 2**20:.1f} MiB; the same command without --only-draw trains on it")
+        return
     result = train_similarity(
         folder,
         episodes=episodes,
+        drawings=kept,
         workers=workers,
         options=FitOptions(steps=steps, batch=batch, seed=seed, device=device),
-        progress=None if json else note,
+        progress=tell,
     )
     if json:
         print_json(asdict(result))
@@ -64,6 +92,7 @@ def train_similarity_command(  # noqa: PLR0913, PLR0917 - one parameter per opti
         ],
         title=f"{folder}, on {result.n_held_out} pictures it has not seen",
     )
+    note(f"the drawings stay in {kept}; nothing needs them any more")
     note(f"measure its verdicts with `theodolite trace calibrate-similarity --model {folder} --data DIR`")
 
 

@@ -21,7 +21,13 @@ from typing import TYPE_CHECKING, Any
 
 from theodolite.errors import MissingExtraError, UsageError
 from theodolite.trace._contrastive._fit import FitOptions
-from theodolite.trace._contrastive._train import EPISODES, SimilarityTraining, train_similarity
+from theodolite.trace._contrastive._train import (
+    EPISODES,
+    SimilarityTraining,
+    draw_similarity,
+    drawings_beside,
+    train_similarity,
+)
 from theodolite.trace._parser_examples import Row, example_trees
 
 if TYPE_CHECKING:
@@ -34,6 +40,8 @@ __all__ = [
     "FitOptions",
     "ParserAccuracy",
     "SimilarityTraining",
+    "draw_similarity",
+    "drawings_beside",
     "evaluate_parser",
     "train_parser",
     "train_similarity",

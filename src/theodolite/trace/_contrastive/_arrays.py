@@ -42,8 +42,14 @@ class Arrays:
         return int(self.fits.shape[1])
 
 
-def arrays_of(found: Sequence[Sample], *, seed: int = 0) -> Arrays:
-    """Numbers the captions, and keeps at most so many groups of each picture, drawn by `seed`."""
+def arrays_of(found: Sequence[Sample], pixels: NDArray[np.uint8] | None = None, *, seed: int = 0) -> Arrays:
+    """Numbers the captions, and keeps at most so many groups of each picture, drawn by `seed`.
+
+    Args:
+        found: the samples.
+        pixels: theirs in one array, if they lie in one already: there may be gigabytes of them.
+        seed: which groups are kept.
+    """
     categories = tuple(sorted({s[4] for sample in found for s in sample.spots} | _single_words(found)))
     looks = [*categories, *(f"{hue} {category}" for category in categories for hue in say.HUES)]
     rng = np.random.default_rng(seed)
@@ -65,7 +71,8 @@ def arrays_of(found: Sequence[Sample], *, seed: int = 0) -> Arrays:
         for k, (*corners, category, colour) in enumerate(sample.spots[:MOST_SPOTS]):
             spots[i, k] = corners
             names[i, k] = categories.index(category), say.HUES.index(colour) if colour else -1
-    pixels = np.stack([sample.pixels for sample in found])
+    if pixels is None:
+        pixels = np.stack([sample.pixels for sample in found])
     mirrored = np.array([place[_mirror(text)] for text in captions])
     return Arrays(pixels, tuple(captions), mirrored, fits, groups_of, spots, names, categories, say.HUES)
 

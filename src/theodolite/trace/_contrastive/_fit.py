@@ -12,6 +12,7 @@ With s_ij the scaled cosine of picture i and caption j, three losses are added:
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -37,6 +38,9 @@ class FitOptions:
     learning_rate: float = 1e-3
     seed: int = 0
     device: str = "cpu"
+    most_s: float = math.inf
+    """If it would take longer than this, the learning rate falls faster and there are fewer steps: for borrowed machines. Then
+    the weights depend on how fast the machine was."""
 
 
 def fit(
@@ -65,8 +69,12 @@ def fit(
     level = nn.Parameter(torch.tensor(5.0, device=device))
     weights = [*model.parameters(), *heads.parameters(), level]
     optimizer = torch.optim.AdamW(weights, lr=options.learning_rate, betas=(0.9, 0.98), weight_decay=_DECAY)
-    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: _rate(step, options.steps))
+    started = time.perf_counter()
     for step in range(options.steps):
+        spent = (time.perf_counter() - started) / options.most_s
+        is_last = step == options.steps - 1 or spent >= 1
+        for group in optimizer.param_groups:
+            group["lr"] = options.learning_rate * _rate(step, options.steps, spent)
         chosen = torch.randint(held.pixels.shape[0], (options.batch,), generator=generator, device=device)
         batch = held.batch(chosen, generator)
         losses = _losses(model, heads, level, held, batch)
@@ -75,11 +83,12 @@ def fit(
         loss.backward()
         nn.utils.clip_grad_norm_(weights, _CLIP)
         optimizer.step()
-        schedule.step()
         with torch.no_grad():
             model.logit_scale.clamp_(max=_SHARPEST)
-        if progress is not None and (step % 50 == 0 or step == options.steps - 1):
+        if progress is not None and (step % 50 == 0 or is_last):
             progress(step + 1, {name: value.item() for name, value in losses.items()})
+        if is_last:
+            break
     return model.float().eval()
 
 
@@ -111,12 +120,19 @@ def held_out(model: Any, tokenizer: Any, data: Arrays) -> tuple[float, float]:
     return sum(wins) / len(wins), sum(firsts) / max(1, len(firsts))
 
 
-def _rate(step: int, steps: int) -> float:
-    """Linear warm-up, then a cosine down to a hundredth."""
+def _rate(step: int, steps: int, spent: float = 0.0) -> float:
+    """Linear warm-up, then a cosine down to a hundredth, by steps or by the share of the time that is spent.
+
+    >>> [round(_rate(step, 1000), 3) for step in (0, 99, 550, 1000)]
+    [0.01, 1.0, 0.505, 0.01]
+    >>> round(_rate(550, 1000, 1.0), 3)
+    0.01
+    """
     warm = min(_WARM_UP, max(1, steps // 10))
     if step < warm:
         return (step + 1) / warm
-    return 0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * (step - warm) / max(1, steps - warm)))
+    done = min(1.0, max((step - warm) / max(1, steps - warm), spent))
+    return 0.01 + 0.99 * 0.5 * (1 + math.cos(math.pi * done))
 
 
 @dataclass(frozen=True, slots=True)

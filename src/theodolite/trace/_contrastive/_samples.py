@@ -1,17 +1,15 @@
 """Pictures of the embedded worlds with what is true of each: the captions that fit, their false alternatives, the boxes.
 
 Drafts are taken as they come: a clip without a collision shows shapes as well as one with. Some are hidden or restyled, as
-perturbations do it. Needs numpy and Pillow only, and runs in several processes.
+perturbations do it. Needs numpy and Pillow only.
 """
 
 from __future__ import annotations
 
-import multiprocessing
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +29,6 @@ Group: TypeAlias = tuple[str, ...]
 """Captions of which the first alone is true."""
 _STREAM = 20_260_306
 """Sets these draws apart from those of `make_world`, so that no made episode has been trained on."""
-_CHUNK = 16
 _NEAR_M = 0.5
 
 
@@ -48,51 +45,16 @@ class Sample:
     spots: tuple[Spot, ...]
 
 
-def samples(
-    n: int,
-    *,
-    side: int,
-    seed: int = 0,
-    workers: int = 1,
-    worlds: Sequence[str] = tuple(WORLDS),
-    progress: Callable[[int], None] | None = None,
-) -> list[Sample]:
-    """The pictures of `n` episodes of each world and split.
+def samples_of(name: str, split: Split, indices: Iterable[int], *, seed: int, side: int) -> list[Sample]:
+    """The pictures of some episodes, each from a seed of its own.
 
     Args:
-        n: episodes of each world and split.
-        side: of the square that pictures are resized to.
+        name: of the world.
+        split: of that world.
+        indices: which episodes.
         seed: where the draws begin.
-        workers: how many processes.
-        worlds: which of them.
-        progress: told how many pictures are done.
+        side: of the square that pictures are resized to.
     """
-    if n < 1:
-        raise UsageError(f"training needs at least one episode of each world and split, got {n}")
-    tasks = [
-        (world, split, range(start, min(n, start + _CHUNK)), seed, side)
-        for start in range(0, n, _CHUNK)
-        for world in worlds
-        for split in SPLITS
-    ]
-    found: list[Sample] = []
-    for part in _mapped(tasks, workers):
-        found += part
-        if progress is not None:
-            progress(len(found))
-    return found
-
-
-def _mapped(tasks: Sequence[tuple[Any, ...]], workers: int) -> Iterator[list[Sample]]:
-    if workers == 1:
-        yield from map(_part, tasks)
-        return
-    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
-        yield from pool.map(_part, tasks)
-
-
-def _part(task: tuple[str, Split, range, int, int]) -> list[Sample]:
-    name, split, indices, seed, side = task
     found: list[Sample] = []
     for index in indices:
         rng = np.random.default_rng([_STREAM, seed, list(WORLDS).index(name), SPLITS.index(split), index])

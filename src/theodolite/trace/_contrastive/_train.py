@@ -1,4 +1,4 @@
-"""Making the pictures, training the model on them, and writing the checkpoint."""
+"""Drawing the pictures, training the model on them, and writing the checkpoint."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from theodolite.errors import UsageError
-from theodolite.trace._contrastive._arrays import arrays_of
+from theodolite.trace._contrastive._arrays import Arrays, arrays_of
 from theodolite.trace._contrastive._checkpoint import SIDE_PX, build_model, build_tokenizer, save_checkpoint
+from theodolite.trace._contrastive._drawings import Part, draw_parts, parts, read_parts
 from theodolite.trace._contrastive._fit import FitOptions, fit, held_out
-from theodolite.trace._contrastive._samples import samples
 
-EPISODES = 1500
+EPISODES = 1000
 _N_HELD_OUT = 32
 RECORD = "training.json"
 
@@ -39,16 +39,51 @@ class SimilarityTraining:
     """Share of sides and states whose true caption beats all its alternatives."""
     n_held_out: int
     """Pictures."""
-    seconds_making: float
+    seconds_drawing: float
+    """Less if some of it was there already."""
     seconds_fitting: float
     words: tuple[str, ...]
     """All that the captions were made of: what the model can be asked in."""
+
+
+def draw_similarity(
+    folder: str | Path,
+    *,
+    episodes: int = EPISODES,
+    workers: int | None = None,
+    seed: int = 0,
+    progress: Callable[[str], None] | None = None,
+) -> int:
+    """Draws the pictures that `train_similarity` needs, as far as they are not there yet.
+
+    Args:
+        folder: where they are kept, packed.
+        episodes: how many of each world and split.
+        workers: processes that draw; by default one per core.
+        seed: where the draws begin.
+        progress: told in words how far it is.
+
+    Returns:
+        How many bytes the drawings of this training take.
+    """
+    folder = Path(folder)
+    tell = progress or (lambda _: None)
+    started = time.perf_counter()
+    wanted = [part for of in _wanted(episodes, seed) for part in of]
+    draw_parts(
+        wanted,
+        folder,
+        workers=workers or os.cpu_count() or 1,
+        progress=lambda done, n: tell(f"{done} of {n} parts drawn, {time.perf_counter() - started:.0f} s"),
+    )
+    return sum((folder / part.file_name).stat().st_size for part in wanted)
 
 
 def train_similarity(
     out: str | Path,
     *,
     episodes: int = EPISODES,
+    drawings: str | Path | None = None,
     workers: int | None = None,
     options: FitOptions | None = None,
     progress: Callable[[str], None] | None = None,
@@ -58,6 +93,7 @@ def train_similarity(
     Args:
         out: the folder; one that holds anything else than a checkpoint is refused.
         episodes: how many of each world and split.
+        drawings: where drawn pictures are kept, and taken from if they are there; by default beside `out`.
         workers: processes that draw; by default one per core.
         options: steps, batch, device and seed; by default on a GPU if there is one.
         progress: told in words how far it is.
@@ -66,39 +102,29 @@ def train_similarity(
     _refuse_other_folder(out)
     options = _on_a_device(options)
     tell = progress or (lambda _: None)
-    workers = workers or os.cpu_count() or 1
+    folder = Path(drawings) if drawings is not None else drawings_beside(out)
     started = time.perf_counter()
-    made = samples(
-        episodes,
-        side=SIDE_PX,
-        seed=options.seed,
-        workers=workers,
-        progress=lambda n: tell(f"{n} pictures, {time.perf_counter() - started:.0f} s"),
-    )
-    data = arrays_of(made, seed=options.seed)
-    others = samples(min(_N_HELD_OUT, episodes), side=SIDE_PX, seed=options.seed + 1, workers=workers)
-    held = arrays_of(others)
+    draw_similarity(folder, episodes=episodes, workers=workers, seed=options.seed, progress=progress)
+    data, held = (_arrays(wanted, folder) for wanted in _wanted(episodes, options.seed))
     tokenizer = build_tokenizer((*data.captions, *held.captions))
     model = build_model(tokenizer, seed=options.seed)
     between = time.perf_counter()
-    model = fit(
-        model,
-        tokenizer,
-        data,
-        options,
-        progress=lambda step, losses: tell(
-            f"step {step}, {time.perf_counter() - between:.0f} s: "
-            + ", ".join(f"{name} {value:.3f}" for name, value in losses.items())
-        ),
-    )
+    steps: list[int] = []
+
+    def told(step: int, losses: dict[str, float]) -> None:
+        steps.append(step)
+        named = ", ".join(f"{name} {value:.3f}" for name, value in losses.items())
+        tell(f"step {step}, {time.perf_counter() - between:.0f} s: {named}")
+
+    model = fit(model, tokenizer, data, options, progress=told)
     ended = time.perf_counter()
     things, sides = held_out(model, tokenizer, held)
     result = SimilarityTraining(
         episodes,
-        len(made),
+        len(data.pixels),
         len(data.captions),
         sum(weight.numel() for weight in model.parameters()),
-        options.steps,
+        steps[-1],
         options.batch,
         options.learning_rate,
         options.seed,
@@ -112,6 +138,28 @@ def train_similarity(
     save_checkpoint(model.cpu(), tokenizer, out)
     (out / RECORD).write_text(json.dumps(asdict(result), indent=2) + "\n", encoding="utf-8")
     return result
+
+
+def drawings_beside(out: str | Path) -> Path:
+    """Where drawings are kept if no other place is named.
+
+    >>> drawings_beside("models/clip").name
+    'clip-drawings'
+    """
+    return Path(out).with_name(f"{Path(out).name}-drawings")
+
+
+def _wanted(episodes: int, seed: int) -> tuple[list[Part], list[Part]]:
+    """What is trained on, and what is held out: of another seed, so that the two share no episode."""
+    return (
+        parts(episodes, side=SIDE_PX, seed=seed),
+        parts(min(_N_HELD_OUT, episodes), side=SIDE_PX, seed=seed + 1),
+    )
+
+
+def _arrays(wanted: list[Part], folder: Path) -> Arrays:
+    drawn = read_parts(wanted, folder)
+    return arrays_of(drawn.samples, drawn.pixels, seed=wanted[0].seed)
 
 
 def _refuse_other_folder(out: Path) -> None:
