@@ -14,6 +14,7 @@ import numpy as np
 
 from theodolite.errors import UsageError
 from theodolite.trace import _lexicon as words
+from theodolite.trace._articles import article_of, plural, with_article
 from theodolite.trace._claims import Step, Trace
 from theodolite.trace._episode import Episode
 
@@ -78,16 +79,23 @@ def _without_heading(text: str) -> str:
 
 
 def _exchanged(text: str, table: dict[str, str]) -> str:
-    """All words of a table at once, whole words only, case kept."""
+    """All words of a table at once, whole words only, case kept, each with its article.
+
+    >>> _exchanged("A red box is near an owl, a cup behind it.", {"red": "orange", "owl": "kite", "cup": "vase"})
+    'An orange box is near a kite, a vase behind it.'
+    """
     if not table:
         return text
     pattern = re.compile(
-        r"\b(" + "|".join(sorted(map(re.escape, table), key=len, reverse=True)) + r")\b", re.IGNORECASE
+        r"\b(?:(a)n? )?(" + "|".join(sorted(map(re.escape, table), key=len, reverse=True)) + r")\b",
+        re.IGNORECASE,
     )
 
     def other(match: re.Match[str]) -> str:
-        found = table[match.group(0).casefold()]
-        return found[:1].upper() + found[1:] if match.group(0)[:1].isupper() else found
+        article, word = match.groups()
+        found = table[word.casefold()]
+        found = found[:1].upper() + found[1:] if word[:1].isupper() else found
+        return f"{article}{article_of(found)[1:]} {found}" if article else found
 
     return pattern.sub(other, text)
 
@@ -169,12 +177,12 @@ class RandomLabels:
 
         first, second = f"{draw(self.hues)} {draw(self.things)}", f"{draw(self.hues)} {draw(self.things)}"
         if kind == 0:
-            return f"There is a {first}."
+            return f"There is {with_article(first)}."
         if kind == 1:
             return f"The {first} is {draw(self.relations)} the {second}."
         if kind == 2:
             return f"The {first} is {_ing(draw(self.verbs))} the {second}."
-        return f"I see {draw(('two', 'three', 'four', 'five'))} {first}s."
+        return f"I see {draw(('two', 'three', 'four', 'five'))} {plural(first)}."
 
 
 def _ing(verb: str) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from theodolite.trace import _lexicon as words
+from theodolite.trace._articles import with_article
 from theodolite.trace._claims import Claim, Mention, Reason, Verdict
 from theodolite.trace._episode import Episode, SceneObject
 
@@ -94,9 +95,9 @@ class Scene:
         if self.ids(said):
             return _elsewhere(knowledge)
         if not words.can_be_seen(said.head):
-            return unverifiable("abstract", f"a {said.head} cannot be seen")
+            return unverifiable("abstract", f"{with_article(said.head)} cannot be seen")
         if said.head.rpartition(" ")[2] in UNLISTED:
-            return unverifiable("out of vocabulary", f"no data set lists a {said.head}")
+            return unverifiable("out of vocabulary", f"no data set lists {with_article(said.head)}")
         if knowledge == "complete":
             return Verdict("unsupported", evidence=f"there is no {said}", truth="absent")
         labels = self.episode.vocabulary.get("objects", ())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from theodolite.trace import _lexicon as words
+from theodolite.trace._articles import with_article
 from theodolite.trace._claims import Claim, ClaimKind, Mention
 from theodolite.trace._episode import Episode
 
@@ -71,15 +72,6 @@ def _spatial(claim: Claim) -> list[str]:
 def looks_of(mention: Mention) -> str:
     """*red ball*."""
     return " ".join((*mention.attributes, mention.head))
-
-
-def with_article(noun: str) -> str:
-    """*a red ball*, *an orange ball*.
-
-    >>> with_article("red ball"), with_article("orange ball")
-    ('a red ball', 'an orange ball')
-    """
-    return f"{'an' if noun[:1] in 'aeiou' else 'a'} {noun}"
 
 
 def caption(looks: str) -> str:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from theodolite.errors import UsageError
 from theodolite.trace import _lexicon as words
+from theodolite.trace._articles import with_article
 from theodolite.trace._claims import Claim, Label, Mention, Verdict
 from theodolite.trace._episode import Episode
 from theodolite.trace._scene import unverifiable
@@ -81,7 +82,7 @@ class TrackVerifier:
             return unverifiable("complex", f"tracks do not show {verb!r}")
         mine = [t for t in tracks if is_called(t.label, claim.subject)]
         if not mine:
-            return unverifiable("low recall", f"no track is a {claim.subject}")
+            return unverifiable("low recall", f"no track is {with_article(str(claim.subject))}")
         frames = claim.frames or tuple(range(n_frames))
         if verb in _MOTIONS:
             verdict = _moving(mine, frames, width, wants=_MOTIONS[verb], said=claim.predicate)

@@ -13,6 +13,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
+from theodolite.trace._articles import with_article, with_right_articles
 from theodolite.trace._episode import EGO, Action, Episode, SceneObject
 from theodolite.trace._worlds._palette import COLOURS, PAINTS
 
@@ -80,7 +81,7 @@ def _presence(told: Sequence[SceneObject], things: Sequence[SceneObject]) -> Ite
     """That a thing is there, or that it is not, unless another of its kind is."""
     for thing in told:
         if thing.is_visible:
-            yield f"There is a {named(thing)}."
+            yield f"There is {with_article(named(thing))}."
         elif not any(o.is_visible and o.category == thing.category for o in things):
             yield f"There is no {named(thing)}."
 
@@ -194,13 +195,13 @@ def falsified(sentence: str, rng: np.random.Generator) -> str:
             if a in sentence:
                 return sentence.replace(a, b)
     if "There is no " in sentence:
-        return sentence.replace("There is no ", "There is a ")
+        return with_right_articles(sentence.replace("There is no ", "There is a "))
     colours = [word for word in re.findall(r"[a-z]+", sentence) if word in PAINTS]
     if not colours:
         return sentence
     shown = next(group for group in COLOURS.values() if colours[-1] in group or colours[-1] == "grey")
     others = [c for c in PAINTS if c not in shown and c != colours[-1]]
-    return sentence.replace(colours[-1], others[int(rng.integers(len(others)))])
+    return with_right_articles(sentence.replace(colours[-1], others[int(rng.integers(len(others)))]))
 
 
 def sentences_of(line: str) -> tuple[str, list[str]]:
