@@ -1,39 +1,47 @@
 """The whole evaluation of explainers, as ``grid explain`` and ``grid score`` do it, over several worker processes.
 
-Three scenarios (the pure model on pure data, the spurious one on spurious data and on pure data), every bucket at both densities,
-every explainer. Workers take buckets; what they find goes into real runs, and the runs are scored.
+Three scenarios (the pure model on pure data, the spurious one on pure and on spurious data), every bucket at both densities, every
+explainer. A worker takes one bucket of one scenario at one density: it explains its scenes into a run, reads the run, and scores what
+the bucket says by itself. What takes scenes of several buckets is scored beside, scenario by scenario, as each is complete. The other
+stage asks one scalar about depth: `interacting-words` alone, on more scenes and with more calls.
 """
 
 import multiprocessing
 import os
 import time
-from collections.abc import Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
-from contextlib import ExitStack
-from dataclasses import dataclass, field
-from itertools import groupby
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from theodolite import __version__
 from theodolite.grid import BUCKET_KEYS
 from theodolite.grid.data import DatasetPlan, make_dataset, write_dataset
-from theodolite.grid.explainers import find_explainers
+from theodolite.grid.explainers import Reader, find_explainers, open_reader
 from theodolite.grid.explaining import (
     INSTRUMENT,
+    BucketScore,
+    ExplainedRun,
     ExplainMeasurer,
     ExplainPlan,
     ExplainScore,
-    explain_factory,
+    Separation,
+    join_scores,
     plan_explanations,
-    score_explanations,
+    prepare,
+    read_explained,
+    score_buckets,
+    score_run,
+    separate_all,
 )
-from theodolite.runs import MeasureOptions, Run, RunInfo, measure
-from theodolite.types import Item, Record
+from theodolite.runs import LocalEngine, MeasureOptions, Run, RunInfo, measure
 
-SCENARIOS = {"pure": ("grid:pure", "pure"), "spurious": ("grid:spur", "spur"), "cross": ("grid:spur", "pure")}
+SCENARIOS = {"pure": ("grid:pure", "pure"), "cross": ("grid:spur", "pure"), "spurious": ("grid:spur", "spur")}
+"""In this order, so that the two models are held against each other as soon as two are done."""
 
-_measurers: dict[str, ExplainMeasurer] = {}
-"""Of this worker process, by scenario."""
+_readers: dict[str, Reader] = {}
+"""Of this worker process, by model."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,149 +51,231 @@ class Size:
     samples: int
     calls: int
     pool: int
-    workers: int
-    device: str = "cpu"
-    at_once: int = 8
-    """Scenes that a worker explains side by side."""
     seed: int = 0
     buckets: tuple[str, ...] = BUCKET_KEYS
     explainers: tuple[str, ...] = ("all",)
+    scenarios: tuple[str, ...] = tuple(SCENARIOS)
+    seconds: float | None = None
+    """After so many seconds from the start no more is explained, and what is there is scored."""
 
 
 @dataclass(slots=True)
 class Spent:
     """What it took."""
 
+    started: float = field(default_factory=time.perf_counter)
     seconds: dict[str, float] = field(default_factory=dict)
-    """By stage, on the clock."""
+    """By stage, on the clock, from the start."""
     worker_cpu: float = 0.0
     """Processor seconds of all workers."""
     calls: list[int] = field(default_factory=list)
     """Of every scene, all explainers together."""
+    missing: int = 0
+    """Buckets that there was no time for."""
+
+    def reach(self, stage: str) -> None:
+        """Notes when a stage was done."""
+        self.seconds[stage] = time.perf_counter() - self.started
 
 
-class ProcessEngine:
-    """Hands whole buckets to worker processes, so that each cross matrix is asked for once."""
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One bucket of one scenario at one density."""
 
-    name = "local"
-    reuse = "never"
-
-    def __init__(
-        self, pool: ProcessPoolExecutor, scenario: str, identity: str, spent: Spent, size: Size
-    ) -> None:
-        self.identity, self.workers = identity, size.workers
-        self._pool, self._scenario, self._spent, self._size = pool, scenario, spent, size
-
-    def work(self, tasks, sink) -> None:  # noqa: ANN001 - as the engine's contract has it
-        """Runs until the tasks are used up."""
-        place = lambda task: (task.item.meta["bucket"], task.item.meta["density"])  # noqa: E731
-        waiting: dict[Future[tuple[list[Record], float]], list] = {}
-        for _, group in groupby(sorted(tasks, key=place), place):
-            some = list(group)
-            sent = self._pool.submit(
-                _explain, self._scenario, [task.item for task in some], self._size.at_once
-            )
-            waiting[sent] = some
-        while waiting:
-            done, _ = wait(waiting, return_when=FIRST_COMPLETED)
-            for each in done:
-                records, cpu = each.result()
-                self._spent.worker_cpu += cpu
-                self._spent.calls += [r.values["calls"] for r in records if "explainers" in r.values]
-                sink(list(zip(waiting.pop(each), records, strict=True)))
-
-    def close(self) -> None:
-        """The workers belong to the caller."""
+    scenario: str
+    explained: ExplainedRun
+    buckets: BucketScore
+    calls: tuple[int, ...]
+    cpu: float
 
 
-def _start(plans: dict[str, ExplainPlan], device: str) -> None:
-    """What each worker does first: one thread, and both models."""
+def _start(models: tuple[str, ...], device: str) -> None:
+    """What each worker does first: one thread, and the models."""
     import torch
 
     torch.set_num_threads(1)
-    for scenario, plan in plans.items():
-        _measurers[scenario] = explain_factory(SCENARIOS[scenario][0], plan, device=device)()
+    for model in models:
+        _readers[model] = open_reader(model, device=device)
 
 
-def _explain(scenario: str, items: Sequence[Item], at_once: int) -> tuple[list[Record], float]:
-    """Explains one bucket; with the processor seconds that it took."""
+def name_device(device: str) -> str:
+    """What a worker runs on."""
+    import torch
+
+    return torch.cuda.get_device_name(device) if torch.device(device).type == "cuda" else device
+
+
+def _explain(scenario: str, plan: ExplainPlan, folder: Path) -> Part:
+    """Explains one bucket into a run of its own, and scores what it says by itself."""
     started = time.process_time()
-    found: list[Record] = []
-    for start in range(0, len(items), at_once):
-        found += _measurers[scenario].measure(items[start : start + at_once])
-    return found, time.process_time() - started
-
-
-def evaluate(size: Size, folder: Path, figures: Path | None = None) -> tuple[ExplainScore, Spent]:
-    """Makes the data, explains all scenarios, scores all runs, and draws what `grid score --figures` draws if asked to."""
-    spent = Spent()
-    os.environ["OMP_NUM_THREADS"] = "1"
-    with _timed(spent, "data"):
-        for mode in ("pure", "spur"):
-            data = make_dataset(DatasetPlan(mode, size.samples, size.seed, buckets=size.buckets))
-            write_dataset(data, folder / mode, pictures=False, table=False)
-    names = tuple(each.name for each in find_explainers(size.explainers))
-    plans = {
-        scenario: ExplainPlan(str(folder / mode), names, size.calls, pool=size.pool, seed=size.seed)
-        for scenario, (_, mode) in SCENARIOS.items()
-    }
-    with (
-        _timed(spent, "explain"),
-        ProcessPoolExecutor(
-            size.workers,
-            multiprocessing.get_context("spawn"),
-            initializer=_start,
-            initargs=(plans, size.device),
-        ) as workers,
-        ThreadPoolExecutor(len(plans)) as threads,
-    ):
-        for each in [threads.submit(_fill, s, p, folder, (workers, spent, size)) for s, p in plans.items()]:
-            each.result()
-    with _timed(spent, "score"), ExitStack() as opened:
-        runs = [opened.enter_context(Run.open(folder / f"run-{scenario}")) for scenario in plans]
-        score = score_explanations(runs, seed=size.seed)
-        if figures is not None:
-            from theodolite.report.grid_explainers import explainer_figures
-
-            figures.mkdir(parents=True, exist_ok=True)
-            for name, drawing in explainer_figures(runs, score).items():
-                drawing.save(figures / f"{name}.png")
-    return score, spent
-
-
-def _fill(
-    scenario: str, plan: ExplainPlan, folder: Path, work: tuple[ProcessPoolExecutor, Spent, Size]
-) -> None:
-    """Measures one run to its end, in a thread of its own."""
-    workers, spent, size = work
     model = SCENARIOS[scenario][0]
-    settings = plan.as_json()
     info = RunInfo(
         instrument=INSTRUMENT,
         model=model,
-        identity=model,
-        settings=settings,
+        identity=_readers[model].identity,
+        settings=plan.as_json(),
         seed=plan.seed,
         theodolite=__version__,
     )
-    with Run.start(folder / f"run-{scenario}", info) as run:
+    with Run.start(folder, info) as run:
         run.plan(plan_explanations(plan), whole=True)
-        tally = measure(run, ProcessEngine(workers, scenario, model, spent, size), MeasureOptions())
-    if tally.failed or tally.finished < tally.planned:
-        raise RuntimeError(f"{scenario}: {tally.failed} of {tally.planned} items failed")
+        tally = measure(run, LocalEngine(ExplainMeasurer(_readers[model], plan)), MeasureOptions())
+        if tally.failed or tally.finished < tally.planned:
+            raise RuntimeError(f"{folder}: {tally.failed} of {tally.planned} items failed")
+        explained = read_explained(run)
+        calls = tuple(
+            int(result.record.values["calls"])
+            for result in run.results()
+            if result.record and "explainers" in result.record.values
+        )
+    buckets = score_buckets(explained, pid=("convex", "gaussian", "batch"), seed=plan.seed)
+    return Part(scenario, explained, buckets, calls, time.process_time() - started)
 
 
-class _timed:  # noqa: N801 - reads as a verb
-    """Adds the seconds of a block to a stage."""
+@dataclass(frozen=True, slots=True)
+class Hands:
+    """Worker processes that hold the models, and some that only score."""
 
-    def __init__(self, spent: Spent, stage: str) -> None:
-        self.spent, self.stage = spent, stage
+    workers: ProcessPoolExecutor
+    scorers: ProcessPoolExecutor
 
-    def __enter__(self) -> None:
-        self.started = time.perf_counter()
 
-    def __exit__(self, *_: object) -> None:
-        self.spent.seconds[self.stage] = time.perf_counter() - self.started
+@contextmanager
+def hands(n: int, device: str = "cpu") -> Iterator[Hands]:
+    """Opens `n` workers, each with both models on the device."""
+    os.environ["OMP_NUM_THREADS"] = "1"
+    spawn = multiprocessing.get_context("spawn")
+    models = tuple(dict.fromkeys(model for model, _ in SCENARIOS.values()))
+    with (
+        ProcessPoolExecutor(n, spawn, initializer=_start, initargs=(models, device)) as workers,
+        ProcessPoolExecutor(min(n, len(SCENARIOS)), spawn) as scorers,
+    ):
+        yield Hands(workers, scorers)
+
+
+class _Scenario:
+    """The buckets of one scenario, as they come in."""
+
+    def __init__(self, name: str, plan: ExplainPlan) -> None:
+        self.name, self.plan = name, plan
+        self.parts: list[Part] = []
+        self.whole: ExplainedRun | None = None
+        self.score: ExplainScore | None = None
+        data = prepare(plan)
+        self.places = [(data.batch.bucket_key(int(data.members(*g)[0])), g[1]) for g in data.groups]
+        """Every bucket with every density."""
+        self.expected = len(data.chosen)
+
+    def close(self) -> BucketScore:
+        """Puts together what came in."""
+        runs = [part.explained for part in self.parts]
+        self.whole = replace(
+            runs[0],
+            plan=self.plan,
+            rows=tuple(row for run in runs for row in run.rows),
+            crosses=tuple(cross for run in runs for cross in run.crosses),
+            said={row: said for run in runs for row, said in run.said.items()},
+            pending=self.expected - sum(len(run.said) for run in runs),
+        )
+        return sum((part.buckets for part in self.parts), BucketScore())
+
+
+class _Evaluation:
+    """Sends buckets out, takes them in, and has scenarios scored as soon as they are complete."""
+
+    def __init__(
+        self, size: Size, scenarios: list[_Scenario], spent: Spent, tell: Callable[[ExplainScore], None]
+    ) -> None:
+        self.size, self.scenarios, self.tell = size, scenarios, tell
+        self.spent = spent
+        self.explaining: dict[Future[Part], _Scenario] = {}
+        self.scoring: dict[Future[ExplainScore], _Scenario] = {}
+        self.apart: dict[tuple[str, ...], tuple[Separation, ...]] = {}
+        """How the models come apart, by the scenarios on pure data that are scored; only these hold both."""
+
+    def run(self, help_: Hands, folder: Path) -> None:
+        """Until everything is scored that there was time for."""
+        for scenario in self.scenarios:
+            for place in scenario.places:
+                plan = replace(scenario.plan, buckets=place[:1], densities=place[1:])
+                target = folder / f"run-{scenario.name}-{'-'.join(place)}"
+                self.explaining[help_.workers.submit(_explain, scenario.name, plan, target)] = scenario
+        while self.explaining or self.scoring:
+            left = self._left()
+            done, _ = wait([*self.explaining, *self.scoring], timeout=left, return_when=FIRST_COMPLETED)
+            if not done:
+                self._give_up(help_.scorers)
+            for each in done:
+                if each in self.explaining:
+                    self._take(each, help_.scorers)
+                else:
+                    self.scoring.pop(each).score = each.result()
+                    self.tell(self.score())
+
+    def score(self) -> ExplainScore:
+        """All scenarios that are scored, together."""
+        known = [each for each in self.scenarios if each.score is not None and each.whole is not None]
+        on_pure = tuple(each.name for each in known if SCENARIOS[each.name][1] == "pure")
+        if on_pure not in self.apart:
+            self.apart[on_pure] = separate_all([e.whole for e in known if e.whole], seed=self.size.seed)
+        return join_scores([e.score for e in known if e.score], self.apart[on_pure], seed=self.size.seed)
+
+    def _left(self) -> float | None:
+        if self.size.seconds is None or not self.explaining:
+            return None
+        return max(0.0, self.spent.started + self.size.seconds - time.perf_counter())
+
+    def _take(self, done: Future[Part], scorers: ProcessPoolExecutor) -> None:
+        scenario, part = self.explaining.pop(done), done.result()
+        scenario.parts.append(part)
+        self.spent.worker_cpu += part.cpu
+        self.spent.calls += part.calls
+        if len(scenario.parts) == len(scenario.places):
+            self.spent.reach(f"{scenario.name} explained")
+            self._close(scenario, scorers)
+
+    def _close(self, scenario: _Scenario, scorers: ProcessPoolExecutor) -> None:
+        buckets = scenario.close()
+        sent = scorers.submit(score_run, scenario.whole, buckets, seed=self.size.seed)
+        self.scoring[sent] = scenario
+
+    def _give_up(self, scorers: ProcessPoolExecutor) -> None:
+        """There is no time for what is not explained yet."""
+        for each in self.explaining:
+            each.cancel()
+        self.spent.missing = len(self.explaining)
+        self.explaining = {}
+        for scenario in self.scenarios:
+            if scenario.whole is None and scenario.parts:
+                self._close(scenario, scorers)
+
+
+def evaluate(
+    size: Size, folder: Path, help_: Hands, tell: Callable[[ExplainScore], None] = lambda _: None
+) -> tuple[ExplainScore, Spent]:
+    """Makes the data, explains all scenarios, and scores them.
+
+    Args:
+        size: How much.
+        folder: For data and runs.
+        help_: Who does the work.
+        tell: Called with the score so far, whenever a scenario is scored.
+    """
+    spent = Spent()
+    folder.mkdir(parents=True, exist_ok=True)
+    names = tuple(each.name for each in find_explainers(size.explainers))
+    for mode in sorted({SCENARIOS[scenario][1] for scenario in size.scenarios}):
+        data = make_dataset(DatasetPlan(mode, size.samples, size.seed, buckets=size.buckets))
+        write_dataset(data, folder / mode, pictures=False, table=False)
+    plans = {
+        name: ExplainPlan(str(folder / SCENARIOS[name][1]), names, size.calls, pool=size.pool, seed=size.seed)
+        for name in size.scenarios
+    }
+    spent.reach("data made")
+    evaluation = _Evaluation(size, [_Scenario(*each) for each in plans.items()], spent, tell)
+    evaluation.run(help_, folder)
+    spent.reach("scored")
+    return evaluation.score(), spent
 
 
 def budget_lines(score: ExplainScore) -> Iterator[str]:

@@ -11,7 +11,15 @@ from theodolite.cli import main
 from theodolite.errors import UsageError
 from theodolite.grid import Recipe, World
 from theodolite.grid.data import DatasetPlan, make_dataset, write_dataset
-from theodolite.grid.explaining import otsu, score_map
+from theodolite.grid.explaining import (
+    join_scores,
+    otsu,
+    read_explained,
+    score_buckets,
+    score_explained,
+    score_map,
+    score_run,
+)
 from theodolite.runs import Run
 from theodolite.stats import roc_auc
 
@@ -190,6 +198,21 @@ def test_a_run_goes_on_where_it_stopped(runs, capsys):
     assert json.loads(capsys.readouterr().out)["finished"] == 24
 
 
+def test_buckets_explained_apart_say_the_same_as_all_together(runs, capsys):
+    given = ["--data", str(runs / "pure"), "--explainers", EXPLAINERS, "--budget", "1500", "--json"]
+    chosen = ["--buckets", "M-F0-D2", "--density", "sparse", "--out", str(runs / "part")]
+    assert main(["grid", "explain", "--model", "grid:symbolic-pure", *given, *chosen]) == 0
+    assert json.loads(capsys.readouterr().out)["planned"] == 7  # six scenes and their cross matrix
+    with Run.open(runs / "part") as part, Run.open(runs / "p") as whole:
+        mine, all_of_them = (read_explained(run) for run in (part, whole))
+    assert mine.plan.buckets == ("M-F0-D2",)
+    assert mine.rows == tuple(row for row in all_of_them.rows if row.bucket.key == "M-F0-D2")
+    apart, together = (score_buckets(run, pid=()) for run in (mine, all_of_them))
+    assert apart.cells == tuple(cell for cell in together.cells if cell.group == "M-F0-D2 sparse")
+    assert apart.crosses == tuple(cross for cross in together.crosses if cross.bucket == "M-F0-D2")
+    assert join_scores([score_run(all_of_them, together)], ()) == score_explained([all_of_them], pid=())
+
+
 def test_tables_are_printed_and_wrong_runs_refused(runs, capsys, tmp_path):
     assert main(["grid", "score", str(runs / "p"), str(runs / "c")]) == 0
     shown = capsys.readouterr().out
@@ -236,6 +259,8 @@ def test_the_papers_tables_stand_whole_beside_ours(runs, capsys):
         (["--output", "guess"], "answer, log-odds, expected"),
         (["--players", "some"], "objects or all"),
         (["--explainers", "nonsense"], "nonsense"),
+        (["--buckets", "M-F0-D1,M-F0-D3"], "bucket 'M-F0-D3'; there are: A-F0-D1, M-F0-D1"),
+        (["--density", "dense"], "density 'dense'; there are: sparse"),
     ],
 )
 def test_what_cannot_be_asked_for_is_refused_before_anything_is_measured(

@@ -33,6 +33,27 @@ Names = Annotated[
 Budget = Annotated[
     int, typer.Option("--budget", min=8, help="Model calls for each scene, all explainers together.")
 ]
+PerBucket = Annotated[
+    int | None, typer.Option("--n", min=1, help="Scenes of each bucket and density; all unless given.")
+]
+Buckets = Annotated[
+    str | None,
+    typer.Option("--buckets", metavar="LIST", help="Such as M-F0-D2,M-F1-D2; all of the data unless given."),
+]
+Density = Annotated[
+    str | None,
+    typer.Option("--density", metavar="LIST", help="Of those in the data, such as sparse; all unless given."),
+]
+PoolSize = Annotated[int, typer.Option("--pool", min=2, help="Scenes behind each cross matrix, at most.")]
+Output = Annotated[
+    str, typer.Option("--output", metavar="answer|log-odds|expected", help="What is explained.")
+]
+FillWith = Annotated[
+    str, typer.Option("--fill", metavar="white|grey|black", help="What hidden cells become.")
+]
+Hiding = Annotated[str, typer.Option("--words", metavar="mask|delete", help="What hidden words become.")]
+Players = Annotated[str, typer.Option("--players", metavar="objects|all", help="Which cells play.")]
+Device = Annotated[str, typer.Option("--device", help="Where paired networks run, such as cuda.")]
 
 
 def explain_command(  # noqa: PLR0913, PLR0917 - one parameter per option
@@ -41,25 +62,15 @@ def explain_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     folder: o.Out,
     explainers: Names = "all",
     budget: Budget = DEFAULT_BUDGET,
-    n: Annotated[
-        int | None, typer.Option("--n", min=1, help="Scenes of each bucket and density; all unless given.")
-    ] = None,
-    pool: Annotated[
-        int, typer.Option("--pool", min=2, help="Scenes behind each cross matrix, at most.")
-    ] = 32,
-    output: Annotated[
-        str, typer.Option("--output", metavar="answer|log-odds|expected", help="What is explained.")
-    ] = "expected",
-    fill: Annotated[
-        str, typer.Option("--fill", metavar="white|grey|black", help="What hidden cells become.")
-    ] = "white",
-    hiding: Annotated[
-        str, typer.Option("--words", metavar="mask|delete", help="What hidden words become.")
-    ] = "mask",
-    players: Annotated[
-        str, typer.Option("--players", metavar="objects|all", help="Which cells play.")
-    ] = "objects",
-    device: Annotated[str, typer.Option("--device", help="Where paired networks run, such as cuda.")] = "cpu",
+    n: PerBucket = None,
+    buckets: Buckets = None,
+    density: Density = None,
+    pool: PoolSize = 32,
+    output: Output = "expected",
+    fill: FillWith = "white",
+    hiding: Hiding = "mask",
+    players: Players = "objects",
+    device: Device = "cpu",
     seed: o.Seed = 0,
     limit: o.Limit = None,
     engine: o.Engine = "local",
@@ -68,14 +79,21 @@ def explain_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     json: o.AsJson = False,
 ) -> None:
     """Explain a model's answers to a data set with every explainer. The same command goes on where it stopped."""
-    names = tuple(
-        each.name
-        for each in find_explainers([part.strip() for part in explainers.split(",") if part.strip()])
-    )
+    names = tuple(each.name for each in find_explainers(_parts(explainers)))
     convention = Convention(
         cast("Any", fill), cast("Any", hiding), cast("Any", output), players=PlayerSet(cast("Any", players))
     )
-    plan = ExplainPlan(str(data.absolute()), names, budget, pool, n, convention, seed)
+    plan = ExplainPlan(
+        str(data.absolute()),
+        names,
+        budget,
+        pool,
+        n,
+        convention,
+        seed,
+        buckets=_parts(buckets or ""),
+        densities=_parts(density or ""),
+    )
     tally = measure_plan(
         folder,
         Asked(INSTRUMENT, model, seed, plan.as_json()),
@@ -94,6 +112,10 @@ def explain_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     exit_if_failed(tally, folder)
 
 
+def _parts(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in text.split(",") if part.strip())
+
+
 def score_command(
     runs: Annotated[
         list[Path], typer.Argument(metavar="RUN…", help="Runs of `grid explain`: pure, spurious, cross.")
@@ -109,7 +131,7 @@ def score_command(
     json: o.AsJson = False,
 ) -> None:
     """Score runs of `grid explain` from what they hold; no model is called."""
-    estimators = tuple(part.strip() for part in pid.split(",") if part.strip())
+    estimators = _parts(pid)
     unknown = [name for name in estimators if name not in {"convex", "gaussian", "batch"}]
     if unknown:
         raise UsageError(f"--pid takes some of convex, gaussian, batch, not {unknown[0]!r}")

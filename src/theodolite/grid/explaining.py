@@ -5,19 +5,11 @@ from theodolite.grid._explain.figures import (
     TEXT_MEASURES,
     Cell,
     Gap,
-    Separation,
-    separations,
     tables,
 )
 from theodolite.grid._explain.maps import MapScore, otsu, overlap, rank_share, score_map
-from theodolite.grid._explain.measure import (
-    DEFAULT_BUDGET,
-    ExplainMeasurer,
-    ExplainPlan,
-    explain_factory,
-    plan_explanations,
-    prepare,
-)
+from theodolite.grid._explain.measure import ExplainMeasurer, explain_factory
+from theodolite.grid._explain.plan import DEFAULT_BUDGET, ExplainPlan, plan_explanations, prepare
 from theodolite.grid._explain.published import (
     DEPTH,
     RMA,
@@ -27,7 +19,18 @@ from theodolite.grid._explain.published import (
     PaperCell,
     paper_tables,
 )
-from theodolite.grid._explain.score import Cost, ExplainScore, score_explained, score_explanations
+from theodolite.grid._explain.score import (
+    BucketScore,
+    Cost,
+    ExplainScore,
+    join_scores,
+    score_buckets,
+    score_explained,
+    score_explanations,
+    score_run,
+    separate_all,
+)
+from theodolite.grid._explain.separation import Separation, separations
 from theodolite.grid._explain.stored import (
     INSTRUMENT,
     WORD_ROLES,
@@ -56,6 +59,7 @@ __all__ = [
     "TEXT_MEASURES",
     "WORD_ROLES",
     "Beside",
+    "BucketScore",
     "Cell",
     "Cost",
     "CrossFigure",
@@ -74,6 +78,7 @@ __all__ = [
     "cross_figures",
     "depth_checks",
     "explain_factory",
+    "join_scores",
     "otsu",
     "overlap",
     "paper_tables",
@@ -81,9 +86,12 @@ __all__ = [
     "prepare",
     "rank_share",
     "read_explained",
+    "score_buckets",
     "score_explained",
     "score_explanations",
     "score_map",
+    "score_run",
+    "separate_all",
     "separations",
     "synergy_values",
     "tables",

@@ -107,10 +107,14 @@ def by(rows: Iterable[MapRow], key: Callable[[MapRow], str]) -> dict[tuple[str, 
     return dict(found)
 
 
-def tables(run: ExplainedRun, *, seed: int = 0) -> dict[str, list[Cell]]:
+SPLITS = ("buckets", "all", "answer", "correctness", "form", "words", "words, relational")
+"""How the scenes of a run are put together; the figures of ``buckets`` need no scenes but each bucket's own."""
+
+
+def tables(run: ExplainedRun, *, splits: Sequence[str] = SPLITS, seed: int = 0) -> dict[str, list[Cell]]:
     """All means of one run: by bucket and density, over all scenes, by answer and by correctness, and of words."""
     measures = [name for name in MEASURES if any(MEASURES[name](row) is not None for row in run.rows)]
-    splits: dict[str, tuple[Callable[[MapRow], str], list[str]]] = {
+    known: dict[str, tuple[Callable[[MapRow], str], list[str]]] = {
         "buckets": (lambda row: f"{row.bucket.key} {row.density}", [m for m in measures if m in _BY_BUCKET]),
         "all": (lambda _: "all", measures),
         "answer": (
@@ -131,7 +135,7 @@ def tables(run: ExplainedRun, *, seed: int = 0) -> dict[str, list[Cell]]:
             for (_, group), rows in by(run.rows, key).items()
             for measure in wanted
         ]
-        for name, (key, wanted) in splits.items()
+        for name, (key, wanted) in ((name, known[name]) for name in splits)
     }
 
 
@@ -147,82 +151,8 @@ _BY_BUCKET = {
 }
 
 
-_FEWEST = 5
+FEWEST = 5
 """Maps on each side that a comparison needs; with fewer, too many resamples would hold none of one side."""
-
-
-@dataclass(frozen=True, slots=True)
-class Separation:
-    """How well a figure tells the two models apart, on scenes that both have seen."""
-
-    explainer: str
-    figure: str
-    """``adversarial mass`` or ``direction words``."""
-    auc: stats.Estimate | None
-    """Of spur above pure for mass, of pure above spur for words; clustered by scene. None: fewer than five maps of a model."""
-    pure: float | None
-    spur: float | None
-    n_pure: int
-    n_spur: int
-    left_out: int
-    """Maps without relevance or not measured, of both models, on relational scenes."""
-
-
-def separations(pure: ExplainedRun, spur: ExplainedRun, *, seed: int = 0) -> list[Separation]:
-    """Twin separation on the same data; buckets without a relation are the same for both and are left out."""
-    found = []
-    names = [
-        n for n in dict.fromkeys(r.explainer for r in pure.rows) if any(r.explainer == n for r in spur.rows)
-    ]
-    for name in names:
-        sides = [
-            [
-                row
-                for row in run.rows
-                if row.explainer == name and row.bucket.is_relational and _has_confuser(row)
-            ]
-            for run in (pure, spur)
-        ]
-        for figure, read, positive in (
-            ("adversarial mass", MEASURES["adversarial mass"], 1),
-            ("direction words", TEXT_MEASURES["direction words"], 0),
-        ):
-            values, labels, scenes = [], [], []
-            for label, rows in enumerate(sides):
-                for row in rows:
-                    if (value := read(row)) is not None:
-                        values.append(value)
-                        labels.append(label == positive)
-                        scenes.append(row.scene)
-            counts = [sum(labels), len(labels) - sum(labels)]
-            if not values:
-                continue
-            by_label = {
-                flag: [v for v, is_it in zip(values, labels, strict=True) if is_it == flag]
-                for flag in (True, False)
-            }
-            spur_values, pure_values = (
-                (by_label[True], by_label[False]) if positive else (by_label[False], by_label[True])
-            )
-            found.append(
-                Separation(
-                    name,
-                    figure,
-                    stats.roc_auc(values, labels, clusters=scenes, seed=seed)
-                    if min(counts) >= _FEWEST
-                    else None,
-                    float(np.mean(pure_values)) if pure_values else None,
-                    float(np.mean(spur_values)) if spur_values else None,
-                    len(pure_values),
-                    len(spur_values),
-                    sum(map(len, sides)) - len(values),
-                )
-            )
-    return found
-
-
-def _has_confuser(row: MapRow) -> bool:
-    return row.area.get("adversarial", 0.0) > 0 or row.status == "not measured"
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +182,7 @@ def gaps(run: ExplainedRun, *, seed: int = 0) -> list[Gap]:
             for row in scored
             if (row.bucket.qtype, row.bucket.depth, row.density, 1 - row.bucket.form) in places
         ]
-        if min(sum(row.bucket.form == form for row in rows) for form in (0, 1)) >= _FEWEST:
+        if min(sum(row.bucket.form == form for row in rows) for form in (0, 1)) >= FEWEST:
             values = [row.truth.rma for row in rows if row.truth]
             counts = [row.bucket.form == 0 for row in rows]
             gap = stats.bootstrap(

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, cast
 
@@ -11,131 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.errors import UnsupportedError, UsageError
-from theodolite.grid._batch import SceneBatch, complete
 from theodolite.grid._explain.contract import Case, Explainer, find_explainers, make_case
-from theodolite.grid._explain.game import PlayerSet
-from theodolite.grid._explain.pool import Convention, Pool, fill_matrices
+from theodolite.grid._explain.plan import ExplainPlan, prepare
+from theodolite.grid._explain.pool import Pool, fill_matrices
 from theodolite.grid._explain.readers import NetworkReader, Reader, open_reader
 from theodolite.grid._explain.spending import Share, share_budget
 from theodolite.grid._explain.together import run_together
-from theodolite.grid._files import StoredDataset, read_dataset
-from theodolite.grid._parsing import read_questions
-from theodolite.grid._render import render
-from theodolite.grid._words import words_of, write_questions
-from theodolite.grid._world import Integers
 from theodolite.runs import MeasurerFactory, Reuse
-from theodolite.types import Item, Json, Picture, Record, Request, Response
-
-DEFAULT_BUDGET = 2000
-
-
-@dataclass(frozen=True, slots=True)
-class ExplainPlan:
-    """What is to be explained, with what, and at what cost."""
-
-    data: str
-    """The folder of the data set."""
-    explainers: tuple[str, ...]
-    budget: int = DEFAULT_BUDGET
-    """Model calls for each scene, all explainers together; what samples shares evenly what the others leave."""
-    pool: int = 32
-    """Scenes of a bucket whose cross matrix is measured, at most."""
-    n: int | None = None
-    """Scenes of each bucket at each density that are explained; all unless given."""
-    convention: Convention = field(default_factory=Convention)
-    seed: int = 0
-
-    def as_json(self) -> dict[str, Any]:
-        """As the run's settings have it."""
-        return {**asdict(self), "explainers": list(self.explainers)}
-
-    @classmethod
-    def from_json(cls, settings: dict[str, Any]) -> ExplainPlan:
-        """From a run's settings."""
-        convention = dict(settings["convention"])
-        players = PlayerSet(**convention.pop("players"))
-        plain = {key: value for key, value in settings.items() if key not in {"convention", "explainers"}}
-        return cls(
-            **plain,
-            explainers=tuple(settings["explainers"]),
-            convention=Convention(**convention, players=players),
-        )
-
-
-def scenes_of(stored: StoredDataset) -> SceneBatch:
-    """A stored data set as scenes again: questions are read from their words, everything else follows from the cells."""
-    words = np.stack([words_of(record.question) for record in stored.records])
-    questions = read_questions(words)
-    return complete(
-        stored.plan.recipe.world,
-        stored.plan.mode,
-        cells=stored.cells,
-        questions=questions,
-        written=write_questions(questions),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A data set's scenes, and which of them are explained."""
-
-    batch: SceneBatch
-    names: list[str]
-    density: NDArray[np.str_]
-    chosen: Integers
-    """Rows that are explained."""
-
-    @property
-    def groups(self) -> list[tuple[int, str]]:
-        """Every bucket and density among the chosen, in order."""
-        return list(dict.fromkeys((int(self.batch.bucket[r]), str(self.density[r])) for r in self.chosen))
-
-    def members(self, bucket: int, density: str) -> Integers:
-        """The chosen rows of one bucket at one density."""
-        rows = self.chosen
-        return np.asarray(rows[(self.batch.bucket[rows] == bucket) & (self.density[rows] == density)])
-
-
-def prepare(plan: ExplainPlan) -> Prepared:
-    """Reads the data and picks the first `n` scenes of each bucket and density."""
-    stored = read_dataset(plan.data)
-    batch = scenes_of(stored)
-    density = np.array([str(record.density) for record in stored.records])
-    seen: dict[tuple[int, str], int] = {}
-    chosen = []
-    for row in range(len(batch)):
-        key = int(batch.bucket[row]), str(density[row])
-        seen[key] = seen.get(key, 0) + 1
-        if plan.n is None or seen[key] <= plan.n:
-            chosen.append(row)
-    return Prepared(batch, [record.id for record in stored.records], density, np.array(chosen, np.int64))
-
-
-def plan_explanations(plan: ExplainPlan) -> Iterator[Item]:
-    """The items of a run: scene by scene, then one cross matrix for each bucket and density."""
-    data = prepare(plan)
-    explainers = find_explainers(plan.explainers)
-    if any(each.scope == "local" for each in explainers):
-        for row in data.chosen:
-            yield _item(data, int(row), "scene", data.names[int(row)])
-    if any(each.scope == "global" for each in explainers):
-        for bucket, density in data.groups:
-            members = data.members(bucket, density)
-            name = f"cross/{data.batch.bucket_key(int(members[0]))}-{density}"
-            yield _item(data, int(members[0]), "cross", name)
-
-
-def _item(data: Prepared, row: int, kind: str, name: str) -> Item:
-    batch = data.batch
-    picture = Picture.from_array(render(batch.world, batch.cells[row][None])[0])
-    meta: dict[str, Json] = {
-        "kind": kind,
-        "row": row,
-        "bucket": batch.bucket_key(row),
-        "density": str(data.density[row]),
-        "gold": batch.answer_text(row),
-    }
-    return Item(name, Request.ask(picture, batch.text(row), max_tokens=4, ref=name), meta=meta)
+from theodolite.types import Item, Json, Record, Response
 
 
 def explain_factory(model: str, plan: ExplainPlan, *, device: str = "cpu") -> MeasurerFactory:

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from theodolite.errors import UsageError
-from theodolite.grid._explain.figures import Cell, Gap, Separation, gaps, separations, tables
+from theodolite.grid._explain.figures import SPLITS, Cell, Gap, gaps, tables
 from theodolite.grid._explain.global_pid import SUMMARIES, Estimator
 from theodolite.grid._explain.published import (
     DEPTH,
@@ -19,6 +19,7 @@ from theodolite.grid._explain.published import (
     beside_the_paper,
     paper_tables,
 )
+from theodolite.grid._explain.separation import Separation, separations
 from theodolite.grid._explain.stored import ExplainedRun, read_explained
 from theodolite.grid._explain.synergy import CrossFigure, DepthCheck, cross_figures, depth_checks
 from theodolite.runs import Run
@@ -91,26 +92,75 @@ def score_explained(
     explained: Sequence[ExplainedRun], *, pid: tuple[Estimator, ...] = ("convex", "gaussian"), seed: int = 0
 ) -> ExplainScore:
     """The same for runs that are read already."""
-    together: dict[str, list[Cell]] = {}
-    for run in explained:
-        if run.rows:
-            for name, cells in tables(run, seed=seed).items():
-                together.setdefault(name, []).extend(cells)
-    pairs = [
-        (pure, spur)
+    scores = [score_run(run, score_buckets(run, pid=pid, seed=seed), seed=seed) for run in explained]
+    return join_scores(scores, separate_all(explained, seed=seed), seed=seed)
+
+
+@dataclass(frozen=True, slots=True)
+class BucketScore:
+    """What each bucket says by itself, so that buckets can be scored apart from one another."""
+
+    cells: tuple[Cell, ...] = ()
+    crosses: tuple[CrossFigure, ...] = ()
+
+    def __add__(self, other: BucketScore) -> BucketScore:
+        return BucketScore(self.cells + other.cells, self.crosses + other.crosses)
+
+
+def score_buckets(
+    run: ExplainedRun, *, pid: tuple[Estimator, ...] = ("convex", "gaussian"), seed: int = 0
+) -> BucketScore:
+    """Means and global figures of every bucket of a run, or of a part of it that holds whole buckets."""
+    cells = tables(run, splits=("buckets",), seed=seed)["buckets"] if run.rows else []
+    return BucketScore(tuple(cells), tuple(cross_figures(run, pid=pid, seed=seed)))
+
+
+def score_run(run: ExplainedRun, buckets: BucketScore, *, seed: int = 0) -> ExplainScore:
+    """One run by itself: what its buckets say, and what takes scenes of several."""
+    rest = {name: tuple(cells) for name, cells in _rest(run, seed).items()} if run.rows else {}
+    return ExplainScore(
+        (_about(run),),
+        {"buckets": buckets.cells, **rest} if run.rows else {},
+        (),
+        tuple(gaps(run, seed=seed)),
+        buckets.crosses,
+        tuple(depth_checks(run, seed=seed)),
+        tuple(costs(run)),
+    )
+
+
+def _rest(run: ExplainedRun, seed: int) -> dict[str, list[Cell]]:
+    return tables(run, splits=[name for name in SPLITS if name != "buckets"], seed=seed)
+
+
+def separate_all(explained: Sequence[ExplainedRun], *, seed: int = 0) -> tuple[Separation, ...]:
+    """Every pure model against every spurious one on the same data."""
+    return tuple(
+        each
         for pure in explained
         for spur in explained
         if (pure.logic, spur.logic) == ("pure", "spur") and pure.data == spur.data
-    ]
+        for each in separations(pure, spur, seed=seed)
+    )
+
+
+def join_scores(
+    scores: Sequence[ExplainScore], separated: tuple[Separation, ...], *, seed: int = 0
+) -> ExplainScore:
+    """Scores of single runs as one, with how the models come apart, beside the paper."""
+    joined: dict[str, tuple[Cell, ...]] = {}
+    for score in scores:
+        for name, cells in score.tables.items():
+            joined[name] = joined.get(name, ()) + cells
     return ExplainScore(
-        tuple(_about(run) for run in explained),
-        {name: tuple(cells) for name, cells in together.items()},
-        tuple(each for pure, spur in pairs for each in separations(pure, spur, seed=seed)),
-        tuple(each for run in explained for each in gaps(run, seed=seed)),
-        tuple(each for run in explained for each in cross_figures(run, pid=pid, seed=seed)),
-        tuple(each for run in explained for each in depth_checks(run, seed=seed)),
-        tuple(each for run in explained for each in costs(run)),
-        tuple(beside_the_paper(together.get("buckets", ()), seed=seed)),
+        tuple(each for score in scores for each in score.runs),
+        joined,
+        separated,
+        tuple(each for score in scores for each in score.gaps),
+        tuple(each for score in scores for each in score.crosses),
+        tuple(each for score in scores for each in score.depths),
+        tuple(each for score in scores for each in score.costs),
+        tuple(beside_the_paper(joined.get("buckets", ()), seed=seed)),
     )
 
 

@@ -13,7 +13,7 @@ from theodolite.errors import UsageError
 from theodolite.grid._batch import SceneBatch
 from theodolite.grid._explain.game import Floats
 from theodolite.grid._explain.maps import MapScore, score_map
-from theodolite.grid._explain.measure import ExplainPlan, Prepared, prepare
+from theodolite.grid._explain.plan import ExplainPlan, Prepared, prepare
 from theodolite.grid._masks import PARTS, cell_mask, word_roles
 from theodolite.grid._world import BUCKETS, Bucket
 from theodolite.runs import Result, Run
