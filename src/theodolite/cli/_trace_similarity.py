@@ -42,7 +42,12 @@ def train_similarity_command(  # noqa: PLR0913, PLR0917 - one parameter per opti
     ] = EPISODES,
     steps: Annotated[int, typer.Option("--steps", min=1, help="Of training.")] = FitOptions().steps,
     batch: Annotated[int, typer.Option("--batch", min=2, help="Pictures a step.")] = FitOptions().batch,
-    device: Annotated[str, typer.Option("--device", metavar="cpu|cuda", help="Where to train.")] = "cpu",
+    device: Annotated[
+        str,
+        typer.Option(
+            "--device", metavar="auto|cpu|cuda", help="Where to train; auto: a GPU if there is one."
+        ),
+    ] = "auto",
     workers: Annotated[int | None, typer.Option("--workers", min=1, help="Processes that draw.")] = None,
     drawings: Annotated[
         Path | None,

@@ -38,6 +38,7 @@ class FitOptions:
     learning_rate: float = 1e-3
     seed: int = 0
     device: str = "cpu"
+    """As torch names it; ``auto``, which `train_similarity` knows, is a GPU if there is one."""
     most_s: float = math.inf
     """If it would take longer than this, the learning rate falls faster and there are fewer steps: for borrowed machines. Then
     the weights depend on how fast the machine was."""

@@ -6,7 +6,7 @@ import json
 import os
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from theodolite.errors import UsageError
@@ -172,7 +172,9 @@ def _on_a_device(options: FitOptions | None) -> FitOptions:
     import torch
 
     best = "cuda" if torch.cuda.is_available() else "cpu"
-    options = options or FitOptions(device=best)
+    options = options or FitOptions(device="auto")
+    if options.device == "auto":
+        options = replace(options, device=best)
     try:
         torch.empty(1, device=options.device)
     except (RuntimeError, AssertionError) as error:
