@@ -134,14 +134,14 @@ def _print_score(score: ExplainScore) -> None:
 
 def _print_depths(score: ExplainScore) -> None:
     for depth in score.depths:
-        if depth.scalar != "interacting words" or depth.is_normalised:
+        if depth.scalar != "interacting words":
             continue
         means = " → ".join(f"{depth.means[d]:.2f}" for d in sorted(depth.means))
         verdict = "rises" if depth.rises else "stays" if depth.stays else "neither shown"
         p = f"{depth.trend.p_value:.4f}" if depth.trend else "–"
         change = f"{depth.likeness.estimate}" if depth.likeness else "–"
         print(
-            f"{depth.scenario:10} {depth.kind:7} {depth.density:7} interacting words {means}  trend p {p}  "
+            f"{depth.scenario:10} {depth.kind:7} {depth.density:7} interacting words, {depth.reading}: {means}  trend p {p}  "
             f"change {change}  {verdict}"
         )
 

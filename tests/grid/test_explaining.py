@@ -3,6 +3,7 @@
 import itertools
 import json
 import shutil
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -12,6 +13,8 @@ from theodolite.errors import UsageError
 from theodolite.grid import Recipe, World
 from theodolite.grid.data import DatasetPlan, make_dataset, write_dataset
 from theodolite.grid.explaining import (
+    SynergyValue,
+    equal_answers,
     join_scores,
     otsu,
     read_explained,
@@ -169,7 +172,7 @@ def test_gain_gap_depth_and_cross_figures_are_there(scored):
     gains = {(g["scenario"], g["name"], g["explainer"]) for g in scored["gaps"]}
     assert ("pure", "multimodal gain", "dime") in gains
     assert ("pure", "form 0 less form 1", "oracle") in gains
-    depth = [d for d in scored["depths"] if d["scalar"] == "interacting words" and not d["is_normalised"]]
+    depth = [d for d in scored["depths"] if d["scalar"] == "interacting words" and d["reading"] == "plain"]
     pure = next(d for d in depth if d["scenario"] == "pure" and d["kind"] == "M-F0")
     assert pure["means"]["2"] > pure["means"]["1"]
     cross = next(c for c in scored["crosses"] if c["scenario"] == "pure" and c["bucket"] == "M-F0-D1")
@@ -178,6 +181,37 @@ def test_gain_gap_depth_and_cross_figures_are_there(scored):
     few = [cross for cross in scored["crosses"] if cross["n"] < 20]
     assert few
     assert all("at least 20 scenes" in cross["missing"]["pid convex"] for cross in few)
+
+
+def test_each_check_of_depth_is_read_three_ways_and_counts_what_it_leaves_out(scored):
+    readings = {}
+    for each in scored["depths"]:
+        if (each["scenario"], each["scalar"], each["kind"]) == ("pure", "interacting words", "M-F0"):
+            readings[each["reading"]] = each
+    assert list(readings) == ["plain", "by entropy", "equal answers"]
+    equal = readings["equal answers"]
+    assert len(set(equal["n"].values())) == 1
+    assert 0 < sum(equal["n"].values()) < sum(readings["plain"]["n"].values())
+    for each in readings.values():
+        assert sum(each["n"].values()) + each["left_out"] == 12
+
+
+def test_with_equal_answers_a_scalar_that_follows_the_answer_alone_does_not_move():
+    rng = np.random.default_rng(4)
+    rows = [
+        SynergyValue("interacting words", "M-F0", depth, "sparse", float(said), int(said), 1.0)
+        for depth in (1, 2, 3)
+        for said in rng.integers(depth, 6, size=80)
+    ]
+    kept = equal_answers(rows)
+    by_depth = {depth: Counter(row.said for row in kept if row.depth == depth) for depth in (1, 2, 3)}
+    assert by_depth[1] == by_depth[2] == by_depth[3]
+    assert set(by_depth[1]) == {3, 4, 5}
+    counts = [Counter(row.said for row in rows if row.depth == depth) for depth in (1, 2, 3)]
+    assert by_depth[1] == counts[0] & counts[1] & counts[2]  # as many as there can be
+    means = [np.mean([row.value for row in rows if row.depth == depth]) for depth in (1, 2, 3)]
+    assert means == sorted(means)
+    assert len({np.mean([row.value for row in kept if row.depth == depth]) for depth in (1, 2, 3)}) == 1
 
 
 def test_a_run_goes_on_where_it_stopped(runs, capsys):

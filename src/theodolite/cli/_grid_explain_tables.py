@@ -192,7 +192,7 @@ def _depths(score: ExplainScore) -> None:
     rows = [
         [
             d.scenario,
-            d.scalar + (" / entropy" if d.is_normalised else ""),
+            d.scalar if d.reading == "plain" else f"{d.scalar}, {d.reading}",
             d.kind,
             d.density,
             " → ".join(f"{d.means[depth]:.2f}" for depth in sorted(d.means)),

@@ -1,5 +1,6 @@
 """Explaining a data set with a model, and scoring what came of it."""
 
+from theodolite.grid._explain.depth import DepthCheck, depth_checks, equal_answers
 from theodolite.grid._explain.figures import (
     MEASURES,
     TEXT_MEASURES,
@@ -41,10 +42,8 @@ from theodolite.grid._explain.stored import (
 )
 from theodolite.grid._explain.synergy import (
     CrossFigure,
-    DepthCheck,
     SynergyValue,
     cross_figures,
-    depth_checks,
     synergy_values,
 )
 
@@ -77,6 +76,7 @@ __all__ = [
     "SynergyValue",
     "cross_figures",
     "depth_checks",
+    "equal_answers",
     "explain_factory",
     "join_scores",
     "otsu",

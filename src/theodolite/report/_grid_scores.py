@@ -1,4 +1,4 @@
-"""Figures of scored explanations: mean scores by scenario, synergy over depth, cross matrices by bucket, twin separation."""
+"""Figures of scored explanations: mean scores by scenario, synergy over depth, twin separation."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from theodolite.grid import BUCKETS
 from theodolite.grid.explaining import DEPTH, TABLES_SOURCE, ExplainScore, paper_tables
-from theodolite.report._style import FAINT, INK, QUIET, SERIES, Drawing, new_figure, styled
+from theodolite.report._style import INK, QUIET, SERIES, Drawing, new_figure, styled
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -81,7 +80,7 @@ def _floor_and_paper(
 
 def depth_figure(score: ExplainScore) -> Drawing:
     """Every synergy scalar over depth: a row for each kind of question, a line for each scenario and density."""
-    checks = [c for c in score.depths if not c.is_normalised]
+    checks = [c for c in score.depths if c.reading == "plain"]
     scalars = list(dict.fromkeys(c.scalar for c in checks))
     kinds = list(dict.fromkeys(c.kind for c in checks))
     densities = list(dict.fromkeys(c.density for c in checks))
@@ -127,50 +126,6 @@ def depth_figure(score: ExplainScore) -> Drawing:
         for density, style in zip(densities, styles, strict=False):
             panels[0, 0].plot([], [], color=QUIET, linestyle=style, label=density)
         figure.legend(loc="outside lower center", ncols=4)
-    return Drawing(figure)
-
-
-def cross_figure(score: ExplainScore, scenario: str, what: str) -> Drawing:
-    """EMAP's masses or InterSHAP's shares of one scenario, bucket by bucket."""
-    rows = [c for c in score.crosses if c.scenario == scenario]
-    labels = [f"{c.bucket} {c.density}" for c in rows]
-    with styled():
-        figure = new_figure(7.2, 1.0 + 0.24 * len(rows))
-        axes = figure.subplots()
-        if what == "emap":
-            parts = ("picture", "question", "interaction")
-            masses = np.array([[c.figures[f"emap {part} mass"] for part in parts] for c in rows])
-            total = masses.sum(axis=1, keepdims=True)
-            shares = np.divide(masses, total, out=np.zeros_like(masses), where=total > 0)
-            left = np.zeros(len(rows))
-            for place, part in enumerate(parts):
-                colour = (SERIES[1], SERIES[4], SERIES[0])[place]
-                axes.barh(
-                    labels,
-                    shares[:, place],
-                    left=left,
-                    color=colour,
-                    label=f"{part} alone" if place < 2 else part,
-                )
-                left += shares[:, place]
-            undefined = np.flatnonzero(total[:, 0] <= 0).tolist()
-            axes.set_title(f"EMAP: what the output is made of, {scenario}")
-            figure.legend(loc="outside lower center", ncols=3)
-        else:
-            values = [c.figures.get("intershap", 0.0) for c in rows]
-            colours = [SERIES[BUCKETS[[b.key for b in BUCKETS].index(c.bucket)].depth - 1] for c in rows]
-            axes.barh(labels, values, color=colours)
-            for depth in (1, 2, 3):
-                axes.barh([labels[0]], [0], color=SERIES[depth - 1], label=f"depth {depth}")
-            undefined = [place for place, c in enumerate(rows) if "intershap" not in c.figures]
-            axes.set_title(f"InterSHAP: share of interaction, {scenario}")
-            figure.legend(loc="outside lower center", ncols=3)
-        for place in undefined:
-            axes.text(0.01, place, "the output is the same everywhere", va="center", fontsize=7, color=QUIET)
-        axes.set_xlim(0, 1)
-        axes.set_ylim(len(rows) - 0.4, -0.6)
-        axes.grid(axis="x", color=FAINT)
-        axes.tick_params(axis="y", labelsize=7.5)
     return Drawing(figure)
 
 

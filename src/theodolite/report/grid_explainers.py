@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 import numpy as np
 
 from theodolite.grid import BUCKETS
 from theodolite.grid.explaining import ExplainedRun, ExplainScore, read_explained, score_map
 from theodolite.grid.truth import cell_mask, render
-from theodolite.report._grid_scores import bar_figure, cross_figure, depth_figure, separation_figure
+from theodolite.report._grid_crosses import cross_figure
+from theodolite.report._grid_scores import bar_figure, depth_figure, separation_figure
 from theodolite.report._style import (
     FAINT,
     INK,
@@ -23,6 +24,7 @@ from theodolite.report._style import (
     styled,
 )
 from theodolite.runs import Run
+from theodolite.types import Record
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -63,52 +65,69 @@ def _slug(text: str) -> str:
 
 def map_sheet(run: Run, explained: ExplainedRun, *, scenes: int = 3) -> Drawing | None:
     """Some scenes, each with its truth and the maps of the main explainers; None if the run holds no map of them."""
-    found = []
-    for result in run.results(arrays=True):
-        if (
-            result.record is None
-            or result.item.meta["kind"] != "scene"
-            or not result.record.response.is_answered
-        ):
-            continue
-        row = result.item.meta["row"]
-        if isinstance(row, int) and BUCKETS[int(explained.batch.bucket[row])].is_relational:
-            found.append((row, result.record))
-    picked = found[:: max(1, len(found) // scenes)][:scenes]
+    picked = _picked(run, explained, scenes)
     names = [name for name in _SHOWN if any(f"cells@{name}" in record.arrays for _, record in picked)]
     if not picked or not names:
         return None
     with styled():
-        figure = new_figure(1.9 * (len(names) + 1), 2.6 * len(picked))
+        figure = new_figure(1.95 * (len(names) + 1), 0.5 + 2.6 * len(picked))
         axes = figure.subplots(len(picked), len(names) + 1, squeeze=False)
         for line, (row, record) in enumerate(picked):
             one = explained.batch.take(slice(row, row + 1))
-            truth = cell_mask(one, "truth")[0]
+            marked = cell_mask(one, "truth")[0], cell_mask(one, "adversarial")[0]
             pixels = render(one.world, one.cells)[0]
             answer = one.world.answers[explained.said[row]]
-            _scene(
-                axes[line, 0], pixels, truth, f"{one.bucket_key(0)}: says {answer}, is {one.answer_text(0)}"
+            is_right = answer == one.answer_text(0)
+            told = (
+                f"says {answer}, which is right"
+                if is_right
+                else f"says {answer}, and it is {one.answer_text(0)}"
             )
-            question = one.text(0)
+            _scene(axes[line, 0], pixels, marked, told)
+            axes[line, 0].title.set_color(TRUE if is_right else TARGET)
             axes[line, 0].text(
                 0,
-                -0.03,
-                _wrapped(question),
+                -0.04,
+                _wrapped(one.text(0)),
                 transform=axes[line, 0].transAxes,
                 va="top",
-                fontsize=6.5,
-                color=QUIET,
+                fontsize=7,
+                color=INK,
             )
             for place, name in enumerate(names, 1):
                 cells = record.arrays.get(f"cells@{name}")
-                _heat(axes[line, place], pixels, cells, truth, name if not line else "")
+                _heat(axes[line, place], pixels, cells, marked, name if not line else "")
+        dashed = " Dashed: look-alikes that do not count." if explained.mode == "pure" else ""
         figure.suptitle(
-            f"{explained.scenario}: {explained.model} on {explained.mode} scenes. Outlined: anchors and targets",
+            f"What the explainers point at: {explained.model} on {explained.mode} scenes\n"
+            f"Outlined: anchors and targets.{dashed} The first counting question of each depth.",
             x=0.01,
             ha="left",
             fontsize=10,
         )
     return Drawing(figure)
+
+
+def _picked(run: Run, explained: ExplainedRun, scenes: int) -> list[tuple[int, Record]]:
+    """The first counting question of each depth, sparse and dense in turn; then others with a relation."""
+    found: list[tuple[int, str, Record]] = []
+    for result in run.results(arrays=True):
+        row = result.item.meta["row"]
+        is_scene = result.item.meta["kind"] == "scene" and isinstance(row, int)
+        if is_scene and result.record is not None and result.record.response.is_answered:
+            bucket = BUCKETS[int(explained.batch.bucket[cast("int", row)])]
+            if bucket.is_relational:
+                found.append((cast("int", row), str(result.item.meta["density"]), result.record))
+    densities = list(dict.fromkeys(density for _, density, _ in found))
+
+    def turn(each: tuple[int, str, Record]) -> tuple[bool, bool, int]:
+        bucket = BUCKETS[int(explained.batch.bucket[each[0]])]
+        return not bucket.is_count, each[1] != densities[(bucket.depth - 1) % len(densities)], bucket.depth
+
+    first: dict[tuple[bool, bool, int], tuple[int, Record]] = {}
+    for each in sorted(found, key=turn):
+        first.setdefault(turn(each), (each[0], each[2]))
+    return list(first.values())[:scenes]
 
 
 def _wrapped(text: str, width: int = 38) -> str:
@@ -117,15 +136,26 @@ def _wrapped(text: str, width: int = 38) -> str:
     return "\n".join(textwrap.wrap(text, width)[:4])
 
 
-def _outlined(axes: Axes, truth: np.ndarray, px: float) -> None:
+Marked: TypeAlias = tuple[np.ndarray, np.ndarray]
+"""Anchors and targets, and look-alikes that do not count; (rows, columns) each."""
+
+
+def _outlined(axes: Axes, marked: Marked, px: float) -> None:
     from matplotlib.patches import Rectangle
 
-    for row, column in zip(*np.nonzero(truth), strict=True):
-        axes.add_patch(
-            Rectangle(
-                (column * px + 2, row * px + 2), px - 4, px - 4, fill=False, edgecolor=TRUE, linewidth=1.6
+    for mask, colour, style in zip(marked, (TRUE, INK), ("-", (0, (2, 1.5))), strict=True):
+        for row, column in zip(*np.nonzero(mask), strict=True):
+            axes.add_patch(
+                Rectangle(
+                    (column * px + 3, row * px + 3),
+                    px - 6,
+                    px - 6,
+                    fill=False,
+                    edgecolor=colour,
+                    linewidth=1.8 if colour == TRUE else 1.1,
+                    linestyle=style,
+                )
             )
-        )
 
 
 def _framed(axes: Axes, pixels: np.ndarray) -> None:
@@ -137,14 +167,15 @@ def _framed(axes: Axes, pixels: np.ndarray) -> None:
     )
 
 
-def _scene(axes: Axes, pixels: np.ndarray, truth: np.ndarray, title: str) -> None:
+def _scene(axes: Axes, pixels: np.ndarray, marked: Marked, title: str) -> None:
     show_picture(axes, pixels)
     _framed(axes, pixels)
-    _outlined(axes, truth, pixels.shape[1] / truth.shape[1])
-    axes.set_title(title, fontsize=7.5)
+    _outlined(axes, marked, pixels.shape[1] / marked[0].shape[1])
+    axes.set_title(title, fontsize=8.5)
 
 
-def _heat(axes: Axes, pixels: np.ndarray, cells: np.ndarray | None, truth: np.ndarray, title: str) -> None:
+def _heat(axes: Axes, pixels: np.ndarray, cells: np.ndarray | None, marked: Marked, title: str) -> None:
+    truth = marked[0]
     show_picture(axes, pixels, veil=0.35)
     _framed(axes, pixels)
     if cells is None:
@@ -168,7 +199,7 @@ def _heat(axes: Axes, pixels: np.ndarray, cells: np.ndarray | None, truth: np.nd
         shade[..., :3] = tuple(int(TARGET[i : i + 2], 16) / 255 for i in (1, 3, 5))
         shade[..., 3] = 0.72 * size / size.max()
         axes.imshow(shade, extent=(0, width, height, 0), interpolation="nearest")
-    _outlined(axes, truth, pixels.shape[1] / truth.shape[1])
-    axes.text(0.5, -0.03, words, transform=axes.transAxes, ha="center", va="top", fontsize=7, color=INK)
+    _outlined(axes, marked, pixels.shape[1] / truth.shape[1])
+    axes.text(0.5, -0.04, words, transform=axes.transAxes, ha="center", va="top", fontsize=7, color=INK)
     if title:
         axes.set_title(title, fontsize=8.5)

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from theodolite.errors import UsageError
+from theodolite.grid._explain.depth import DepthCheck, depth_checks
 from theodolite.grid._explain.figures import SPLITS, Cell, Gap, gaps, tables
 from theodolite.grid._explain.global_pid import SUMMARIES, Estimator
 from theodolite.grid._explain.published import (
@@ -21,7 +22,7 @@ from theodolite.grid._explain.published import (
 )
 from theodolite.grid._explain.separation import Separation, separations
 from theodolite.grid._explain.stored import ExplainedRun, read_explained
-from theodolite.grid._explain.synergy import CrossFigure, DepthCheck, cross_figures, depth_checks
+from theodolite.grid._explain.synergy import CrossFigure, cross_figures
 from theodolite.runs import Run
 
 

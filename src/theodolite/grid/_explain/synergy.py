@@ -1,26 +1,17 @@
-"""The additive-fallacy check: does a synergy scalar rise with depth for a model that reads relations, and stay for one that does not?
-
-Only mixed questions of both forms and comparisons have three depths. The trend is Jonckheere and Terpstra's over scenes; that a
-scalar stays is two one-sided tests on the difference of the deepest and the shallowest, within a stated band.
-"""
+"""Synergy scalars of explained runs: of every scene, and of every bucket's cross matrix."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from contextlib import suppress
 from dataclasses import dataclass, field
 
 import numpy as np
 
-from theodolite import stats
 from theodolite.errors import UsageError
 from theodolite.grid._explain.cross import Projection, matrix_of, project
 from theodolite.grid._explain.global_pid import Estimator, score_pid
 from theodolite.grid._explain.stored import CrossRow, ExplainedRun
 from theodolite.grid._world import BUCKETS
-
-SHARE_BAND, COUNT_BAND = 0.1, 0.5
-"""How far a share may move and still count as staying; and an effective number of words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,40 +24,10 @@ class SynergyValue:
     depth: int
     density: str
     value: float
+    said: int
+    """The model's answer."""
     entropy: float
     """Of the model's answers in that bucket, in bits."""
-
-
-@dataclass(frozen=True, slots=True)
-class DepthCheck:
-    """One scalar over depths, for one kind of question at one density."""
-
-    scenario: str
-    logic: str
-    scalar: str
-    kind: str
-    density: str
-    is_normalised: bool
-    """Whether each value is divided by the entropy of the answers of its bucket."""
-    means: dict[int, float]
-    n: dict[int, int]
-    trend: stats.HypothesisTest | None
-    """Increasing with depth."""
-    likeness: stats.EquivalenceTest | None
-    """Deepest less shallowest, within the band; None where a side has no spread or too few scenes."""
-    left_out: int
-    """Scenes whose value is undefined: no variance, or answers without entropy."""
-
-    @property
-    def rises(self) -> bool:
-        """Means in order, and a trend at 5 %."""
-        ordered = [self.means[depth] for depth in sorted(self.means)]
-        return self.trend is not None and self.trend.p_value <= 0.05 and ordered == sorted(ordered)
-
-    @property
-    def stays(self) -> bool:
-        """Deepest and shallowest alike within the band."""
-        return self.likeness is not None and self.likeness.equivalent
 
 
 def entropies(run: ExplainedRun) -> dict[tuple[str, str], float]:
@@ -100,18 +61,20 @@ def synergy_values(run: ExplainedRun) -> tuple[list[SynergyValue], Counter[tuple
     ``intershap, once`` counts the interaction by half, as the later package does. ``dime share`` is |MI|/(|UC|+|MI|); the scalars of
     explainers come from their own records.
     """
-    bits = entropies(run)
+    bits, answers = entropies(run), _said_by_scene(run)
     found: list[SynergyValue] = []
     missing: Counter[tuple[str, str, str]] = Counter()
     for cross in run.crosses:
         for scalar, weight in (("emap, intershap", 1.0), ("intershap, once", 0.5)):
             shares = _projected(run, cross).local_shares(weight=weight)
+            own = cross.logits[np.arange(len(cross.rows)), np.arange(len(cross.rows))].argmax(axis=-1)
             kind = f"{cross.bucket.qtype}-F{cross.bucket.form}"
             missing[scalar, kind, cross.density] += int(np.isnan(shares).sum())
             entropy = bits.get((cross.bucket.key, cross.density), 0.0)
             found += [
-                SynergyValue(scalar, kind, cross.bucket.depth, cross.density, float(v), entropy)
-                for v in shares[~np.isnan(shares)]
+                SynergyValue(scalar, kind, cross.bucket.depth, cross.density, float(v), int(said), entropy)
+                for v, said in zip(shares, own, strict=True)
+                if not np.isnan(v)
             ]
     wanted = {
         ("interacting-words", "interacting_words"): "interacting words",
@@ -129,7 +92,8 @@ def synergy_values(run: ExplainedRun) -> tuple[list[SynergyValue], Counter[tuple
                 missing[scalar, kind, row.density] += 1
             else:
                 entropy = bits.get((row.bucket.key, row.density), 0.0)
-                found.append(SynergyValue(scalar, kind, row.bucket.depth, row.density, value, entropy))
+                said = answers.get(row.scene, -1)
+                found.append(SynergyValue(scalar, kind, row.bucket.depth, row.density, value, said, entropy))
     return found, missing
 
 
@@ -197,61 +161,3 @@ def cross_figures(
             CrossFigure(run.scenario, cross.bucket.key, cross.density, len(cross.rows), figures, missing)
         )
     return found
-
-
-def depth_checks(run: ExplainedRun, *, seed: int = 0) -> list[DepthCheck]:
-    """The additive-fallacy check of every scalar, raw and divided by the entropy of the answers."""
-    values, missing = synergy_values(run)
-    groups: defaultdict[tuple[str, str, str], list[SynergyValue]] = defaultdict(list)
-    for each in values:
-        if each.kind.partition("-")[0] in {"M", "CMP"}:
-            groups[each.scalar, each.kind, each.density].append(each)
-    found = []
-    for (scalar, kind, density), rows in groups.items():
-        for is_normalised in (False, True):
-            usable = [row for row in rows if not is_normalised or row.entropy > 0]
-            check = _check(usable, scalar, is_normalised=is_normalised, seed=seed)
-            if check is None:
-                continue
-            means, counts, trend, likeness = check
-            lost = missing[scalar, kind, density] + len(rows) - len(usable)
-            found.append(
-                DepthCheck(
-                    run.scenario,
-                    run.logic,
-                    scalar,
-                    kind,
-                    density,
-                    is_normalised,
-                    means,
-                    counts,
-                    trend,
-                    likeness,
-                    lost,
-                )
-            )
-    return found
-
-
-def _check(
-    rows: list[SynergyValue], scalar: str, *, is_normalised: bool, seed: int
-) -> (
-    tuple[dict[int, float], dict[int, int], stats.HypothesisTest | None, stats.EquivalenceTest | None] | None
-):
-    by_depth: defaultdict[int, list[float]] = defaultdict(list)
-    for row in rows:
-        by_depth[row.depth].append(row.value / row.entropy if is_normalised else row.value)
-    depths = sorted(by_depth)
-    if len(depths) < 2:
-        return None
-    values = [value for depth in depths for value in by_depth[depth]]
-    groups = [depth for depth in depths for _ in by_depth[depth]]
-    trend = stats.jonckheere_terpstra(values, groups, alternative="increasing", n_permutations=499, seed=seed)
-    band = COUNT_BAND if scalar in {"interacting words", "mean order"} else SHARE_BAND
-    last, first = by_depth[depths[-1]], by_depth[depths[0]]
-    likeness = None
-    if min(len(last), len(first)) > 1:
-        with suppress(UsageError):  # all values alike, up to rounding: a t test says nothing
-            likeness = stats.equivalence_test(last, first, bounds=(-band, band))
-    means = {depth: float(np.mean(by_depth[depth])) for depth in depths}
-    return means, {depth: len(by_depth[depth]) for depth in depths}, trend, likeness
