@@ -50,6 +50,16 @@ def test_every_style_keeps_task_and_options():
             ["Frame 1: A cup.", "Frame 2: Shards."],
             "cup",
         ),
+        (
+            "Let me look:\nStep 1 (frame 3): A cup falls. It breaks.\nFinal answer: cup",
+            ["(frame 3): A cup falls. It breaks."],
+            "cup",
+        ),
+        (
+            "A table. A man.\n**Step 1:** A cup falls.\n\nIt was blue.",
+            ["A table.", "A man.", "A cup falls.", "It was blue."],
+            "",
+        ),
         ("<think>A cup falls. It breaks.</think>cup", ["A cup falls.", "It breaks."], "cup"),
         ("<think>A cup falls. It breaks.", ["A cup falls.", "It breaks."], ""),
         (

@@ -130,12 +130,22 @@ def _split_answer(text: str) -> tuple[str, str]:
 
 
 def _split_steps(text: str) -> list[str]:
-    """At marks that open a line, if there are at least two; else sentence by sentence."""
+    r"""At marks that open a line, if there are at least two; else sentence by sentence.
+
+    A single numbered step is one step, up to the end of its paragraph:
+
+    >>> _split_steps("Step 1 (frame 3): The ball stops. It is red.\nSo it was pushed.")
+    ['(frame 3): The ball stops. It is red.', 'So it was pushed.']
+    """
     marks = _marks(text)
     if len(marks) >= 2:
         ends = [mark.start() for mark in marks[1:]] + [len(text)]
         parts = [text[: marks[0].start()]] if _says_something(text[: marks[0].start()]) else []
         parts += [text[_begin(mark) : end] for mark, end in zip(marks, ends, strict=True)]
+    elif marks:
+        before = text[: marks[0].start()]
+        told, _, after = text[marks[0].end() :].lstrip().partition("\n")
+        parts = [*(_SENTENCE.split(before) if _says_something(before) else ()), told, *_SENTENCE.split(after)]
     else:
         parts = _SENTENCE.split(text)
     cleaned = (_clean(part) for part in parts)
