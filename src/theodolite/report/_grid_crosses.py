@@ -68,8 +68,10 @@ def _lines(there: set[str]) -> list[tuple[str, str]]:
         if buckets:
             lines.append(("", words))
         for bucket in sorted(buckets, key=lambda b: (b.form, b.depth)):
-            asked = "more?" if bucket.is_comparison else "any?" if bucket.form else "how many?"
-            lines.append((bucket.key, f"{asked} depth {bucket.depth}"))
+            asked = (
+                "are there more" if bucket.is_comparison else "is there any" if bucket.form else "how many"
+            )
+            lines.append((bucket.key, f"{asked}, depth {bucket.depth}"))
     return lines
 
 

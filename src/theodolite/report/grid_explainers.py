@@ -83,8 +83,8 @@ def map_sheet(run: Run, explained: ExplainedRun, *, scenes: int = 3) -> Drawing 
                 if is_right
                 else f"says {answer}, and it is {one.answer_text(0)}"
             )
-            _scene(axes[line, 0], pixels, marked, told)
-            axes[line, 0].title.set_color(TRUE if is_right else TARGET)
+            _scene(axes[line, 0], pixels, marked)
+            axes[line, 0].set_title(told, fontsize=8.5, color=TRUE if is_right else TARGET)
             axes[line, 0].text(
                 0,
                 -0.04,
@@ -100,7 +100,7 @@ def map_sheet(run: Run, explained: ExplainedRun, *, scenes: int = 3) -> Drawing 
         dashed = " Dashed: look-alikes that do not count." if explained.mode == "pure" else ""
         figure.suptitle(
             f"What the explainers point at: {explained.model} on {explained.mode} scenes\n"
-            f"Outlined: anchors and targets.{dashed} The first counting question of each depth.",
+            f"Orange: relevance. Outlined: anchors and targets.{dashed} The first counting question of each depth.",
             x=0.01,
             ha="left",
             fontsize=10,
@@ -167,11 +167,10 @@ def _framed(axes: Axes, pixels: np.ndarray) -> None:
     )
 
 
-def _scene(axes: Axes, pixels: np.ndarray, marked: Marked, title: str) -> None:
+def _scene(axes: Axes, pixels: np.ndarray, marked: Marked) -> None:
     show_picture(axes, pixels)
     _framed(axes, pixels)
     _outlined(axes, marked, pixels.shape[1] / marked[0].shape[1])
-    axes.set_title(title, fontsize=8.5)
 
 
 def _heat(axes: Axes, pixels: np.ndarray, cells: np.ndarray | None, marked: Marked, title: str) -> None:
@@ -202,4 +201,4 @@ def _heat(axes: Axes, pixels: np.ndarray, cells: np.ndarray | None, marked: Mark
     _outlined(axes, marked, pixels.shape[1] / truth.shape[1])
     axes.text(0.5, -0.04, words, transform=axes.transAxes, ha="center", va="top", fontsize=7, color=INK)
     if title:
-        axes.set_title(title, fontsize=8.5)
+        axes.set_title(title, fontsize=9, fontweight="bold")
