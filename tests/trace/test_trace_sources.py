@@ -230,3 +230,18 @@ def test_bad_star_and_teach_files_are_told(tmp_path):
     (tmp_path / "game.json").write_text("{")
     with pytest.raises(UsageError, match="no usable EDH"):
         read_teach(tmp_path / "game.json")
+
+
+def test_a_folder_of_pictures_that_is_not_there_or_holds_none_is_said_so(shared_data, tmp_path, capsys):
+    with pytest.raises(UsageError, match="no folder of pictures"):
+        read_star(shared_data / "star", frames=tmp_path / "gone")
+    with pytest.raises(UsageError, match="no folder of pictures"):
+        read_teach(shared_data / "teach_edh", images=tmp_path / "gone")
+    assert "<game>/driver.frame" in read_teach(shared_data / "teach_edh", images=tmp_path).problems[-1].reason
+    line = ["trace", "import", "--format", "star", "--data", str(shared_data / "star")]
+    assert main([*line, "--images", str(shared_data / "star"), "--out", str(tmp_path / "out"), "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["frames with a picture"] == 0
+    assert "no frame has its picture there" in told["problems"][-1]["reason"]
+    assert not read_star(shared_data / "star").problems
+    assert not read_star(shared_data / "star", frames=shared_data / "star" / "frames").problems

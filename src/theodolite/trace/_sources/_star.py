@@ -19,7 +19,7 @@ from theodolite.errors import UsageError
 from theodolite.geometry import Box
 from theodolite.trace._dataset import EpisodeSet, Problem
 from theodolite.trace._episode import Action, Episode, Frame, Relation, SceneObject
-from theodolite.trace._sources._files import first_fault, load_json
+from theodolite.trace._sources._files import first_fault, load_json, picture_folder, without_pictures
 from theodolite.types import Picture
 
 FRAMES_PER_S = 30.0
@@ -79,13 +79,14 @@ def read_star(
         frames_per_s: how fast the videos run, since frames are numbered and actions are timed in seconds.
 
     Raises:
-        UsageError: the file cannot be read, or holds no usable question.
+        UsageError: the file cannot be read, or holds no usable question; or there is no such folder of pictures.
     """
     path = Path(path)
     file = path / "questions.json" if path.is_dir() else path
     found = load_json(file)
     questions = found if isinstance(found, list) else [found]
-    pictures = Path(frames) if frames is not None else file.parent / "frames"
+    named = picture_folder(frames)
+    pictures = named or file.parent / "frames"
     episodes: list[Episode] = []
     problems: list[Problem] = []
     for number, raw in enumerate(questions):
@@ -110,6 +111,7 @@ def read_star(
             )
     if not episodes:
         raise UsageError(f"{file} holds no usable question" + (f": {problems[0].reason}" if problems else ""))
+    problems += without_pictures(episodes, named, "<video>_<frame>.jpg or <video>/<frame>.png")
     return EpisodeSet(tuple(episodes), tuple(problems))
 
 

@@ -17,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from theodolite.errors import UsageError
 from theodolite.trace._dataset import EpisodeSet, Problem
 from theodolite.trace._episode import EGO, Action, Episode, Frame, Pose, Relation, SceneObject
-from theodolite.trace._sources._files import first_fault, load_json
+from theodolite.trace._sources._files import first_fault, load_json, picture_folder, without_pictures
 from theodolite.types import Picture
 
 DRIVER = 1
@@ -93,16 +93,16 @@ def read_teach(path: str | Path, *, images: str | Path | None = None) -> Episode
         images: where the games' pictures lie, each game in a folder of its name; without it frames have no pictures.
 
     Raises:
-        UsageError: there is no such file, or none could be read.
+        UsageError: there is no such file, none could be read, or there is no such folder of pictures.
     """
-    path = Path(path)
+    path, pictures = Path(path), picture_folder(images)
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
     episodes: list[Episode] = []
     problems: list[Problem] = []
     for file in files:
         try:
             game = _Game.model_validate(load_json(file))
-            episodes.append(_episode(game, None if images is None else Path(images), file))
+            episodes.append(_episode(game, pictures, file))
         except (ValidationError, UsageError) as error:
             problems.append(
                 Problem(file.name, first_fault(error) if isinstance(error, ValidationError) else str(error))
@@ -111,6 +111,7 @@ def read_teach(path: str | Path, *, images: str | Path | None = None) -> Episode
         raise UsageError(
             f"{path} holds no usable EDH instance" + (f": {problems[0].reason}" if problems else "")
         )
+    problems += without_pictures(episodes, pictures, "<game>/driver.frame.<time>.jpeg")
     return EpisodeSet(tuple(episodes), tuple(problems))
 
 
