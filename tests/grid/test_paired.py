@@ -10,6 +10,7 @@ import pytest
 import torch
 from scipy.optimize import linear_sum_assignment
 
+from theodolite.cli import main
 from theodolite.errors import UsageError
 from theodolite.grid import BUCKET_KEYS, BUCKETS, generate
 from theodolite.grid._paired.leg import rehearsal, train_leg
@@ -193,6 +194,18 @@ def test_the_rate_warms_up_stays_and_cools():
     assert plan.rate_at(1000) == 0.0
 
 
+@pytest.mark.parametrize(("kind", "seed"), [("pure", 0), ("spur", 1)])
+def test_a_folder_of_another_training_is_not_gone_on_with(kind, seed, tmp_path, capsys):
+    state = {"kind": "spur", "step": 4000, "schedule": {"seed": 0}}
+    (tmp_path / "training.json").write_text(json.dumps(state))
+    given = ["--device", "cpu", "--workers", "1", "--seed", str(seed), "--out", str(tmp_path)]
+    assert main(["grid", "train", kind, *given]) == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "holds the training of spur with seed 0" in said
+    assert f"not of {kind} with seed {seed}" in said
+    assert [path.name for path in tmp_path.iterdir()] == ["training.json"]
+
+
 @pytest.mark.slow
 def test_training_in_two_legs_goes_on_where_it_stopped(tmp_path):
     plan = replace(
@@ -214,7 +227,8 @@ def test_training_in_two_legs_goes_on_where_it_stopped(tmp_path):
         schedule=replace(plan, steps=2, cooling=plan.cooling * 10**6),
         log=lines.append,
     )
-    assert json.loads((folder / "training.json").read_text())["step"] == 2
+    state = json.loads((folder / "training.json").read_text())
+    assert (state["step"], state["kind"]) == (2, "spur")
     assert train_leg("spur", folder, seconds=300, device="cpu", workers=1, schedule=plan, log=lines.append)
     assert sorted(path.name for path in folder.iterdir()) == [
         "exp_avg.safetensors",

@@ -107,11 +107,12 @@ def train_command(
     ] = 500.0,
     device: Annotated[str, typer.Option("--device", metavar="cuda|cpu", help="Where to train.")] = "cuda",
     workers: Annotated[int, typer.Option("--workers", min=1, help="Processes that make scenes.")] = 12,
+    seed: o.Seed = 0,
     json: o.AsJson = False,
 ) -> None:
     """Train one of the pair, a leg at a time; the same command goes on where the last leg stopped."""
     kind = _kind(which)
-    is_done = train_model(kind, folder, seconds=seconds, device=device, workers=workers, log=note)
+    is_done = train_model(kind, folder, seconds=seconds, device=device, workers=workers, seed=seed, log=note)
     state = {"model": kind, "folder": str(folder), "finished": is_done}
     if json:
         print_json(state)

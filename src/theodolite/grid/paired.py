@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from theodolite.errors import UsageError
 from theodolite.grid._certify import (
@@ -24,9 +25,6 @@ from theodolite.grid._certify import (
     certificate_from_json,
     certify,
 )
-
-if TYPE_CHECKING:
-    from theodolite.grid._paired.train import Schedule
 
 __all__ = [
     "ACCURACY",
@@ -87,14 +85,15 @@ def train_model(
     seconds: float = 500.0,
     device: str = "cuda",
     workers: int = 8,
-    schedule: Schedule | None = None,
+    seed: int = 0,
     log: Callable[[str], None] = print,
 ) -> bool:
     """Trains one of the pair for one leg; see `theodolite.grid._paired.leg`. Whether it is finished."""
-    from theodolite.grid._paired.leg import train_leg
+    from theodolite.grid._paired.leg import SCHEDULES, train_leg
 
     if kind not in {"pure", "spur"}:
         raise UsageError(f"the pair is pure and spur; there is no {kind!r}")
+    schedule = replace(SCHEDULES[kind], seed=seed)
     return train_leg(
         kind, folder, seconds=seconds, device=device, workers=workers, schedule=schedule, log=log
     )

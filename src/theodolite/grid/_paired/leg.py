@@ -64,12 +64,16 @@ def train_leg(
 
     Returns:
         Whether training is finished.
+
+    Raises:
+        UsageError: there is no such device, or the folder holds the training of the other model or of another seed.
     """
     if device == "cuda" and not torch.cuda.is_available():
         raise UsageError("there is no CUDA device; --device cpu works, but takes days")
     schedule = schedule or SCHEDULES[kind]
     trainer = Trainer(new_network(schedule.seed, device), schedule, to_pixels(tile_atlas(), device))
     if (folder / "training.json").exists():
+        _check_same(folder, kind, schedule.seed)
         trainer.load(folder)
     if device == "cuda":
         trainer.compile()
@@ -94,9 +98,19 @@ def train_leg(
 
         trainer.leg(stream, masking, until=schedule.steps, seconds=seconds, log=note)
     stream.close()
-    trainer.save(folder)
+    trainer.save(folder, kind)
     if trainer.step < schedule.steps:
         return False
     about: dict[str, object] = {"kind": kind, "schedule": asdict(schedule), "torch": torch.__version__}
     write_weights(trainer.network, folder / f"{kind}.safetensors", training=json.loads(json.dumps(about)))
     return True
+
+
+def _check_same(folder: Path, kind: Kind, seed: int) -> None:
+    """Raises if the folder holds another training than the one that is to go on."""
+    there = json.loads((folder / "training.json").read_text())
+    held = there.get("kind", kind), there["schedule"]["seed"]
+    if held != (kind, seed):
+        raise UsageError(
+            f"{folder} holds the training of {held[0]} with seed {held[1]}, not of {kind} with seed {seed}; give another --out"
+        )

@@ -140,8 +140,8 @@ class Trainer:
                 row = {name: round(float(loss), 4) for name, loss in losses.items()}
                 log(json.dumps({"step": self.step, "seconds": round(time.monotonic() - began, 1), **row}))
 
-    def save(self, folder: Path) -> None:
-        """Writes weights and both moments, each a file of its own."""
+    def save(self, folder: Path, kind: str) -> None:
+        """Writes weights and both moments, each a file of its own, and which of the pair they are of."""
         folder.mkdir(parents=True, exist_ok=True)
         names = dict(self.network.named_parameters())
         state = self.optimiser.state
@@ -149,7 +149,12 @@ class Trainer:
         for moment in ("exp_avg", "exp_avg_sq"):
             values = {n: state[p][moment].cpu() for n, p in names.items() if p in state}
             save_file(values, folder / f"{moment}.safetensors")
-        where = {"step": self.step, "schedule": asdict(self.schedule), "size": self.network.size.as_json()}
+        where = {
+            "kind": kind,
+            "step": self.step,
+            "schedule": asdict(self.schedule),
+            "size": self.network.size.as_json(),
+        }
         (folder / "training.json").write_text(json.dumps(where, indent=1))
 
     def load(self, folder: Path) -> None:
