@@ -86,7 +86,7 @@ def depth_figure(score: ExplainScore) -> Drawing:
     densities = list(dict.fromkeys(c.density for c in checks))
     styles = ["-", "--", ":", "-."]
     with styled():
-        figure = new_figure(2.3 * len(scalars), 0.9 + 1.9 * len(kinds))
+        figure = new_figure(max(5.6, 2.3 * len(scalars)), 0.9 + 1.9 * len(kinds))
         panels = figure.subplots(len(kinds), len(scalars), squeeze=False, sharex=True, sharey="col")
         for check in checks:
             axes = panels[kinds.index(check.kind), scalars.index(check.scalar)]
