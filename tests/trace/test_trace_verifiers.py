@@ -102,6 +102,22 @@ def test_a_detector_supports_what_it_finds_and_refutes_only_what_it_would_have_f
     assert labels(unsure, claims, episode)[1] == "low recall"
 
 
+def test_of_two_things_the_missing_one_decides_and_is_named():
+    episode = episode_of(picture(((5, 10, 10), RED)))
+    claims = [
+        Claim("spatial", CUP, "left of", DOG),
+        Claim("spatial", DOG, "left of", CUP),
+        Claim("spatial", CUP, "left of", Mention("book")),
+        Claim("spatial", CUP, "left of", Mention("cup", ("blue",))),
+    ]
+    found = DetectorVerifier("d", Finder(), recall={"cup": 0.95, "book": 0.95}).verify(claims, episode)
+    assert [verdict.reason for verdict in found] == ["low recall", "low recall", None, None]
+    assert all("often missed: dog" in verdict.evidence for verdict in found[:2])
+    assert found[2].label == "unsupported"
+    unsure = DetectorVerifier("d", Finder(), recall={"book": 0.95}).verify(claims, episode)
+    assert [verdict.reason for verdict in unsure] == ["low recall", "low recall", None, "low recall"]
+
+
 def test_each_frame_is_looked_at_once_and_only_if_it_is_spoken_of():
     finder = Finder()
     episode = episode_of(*[picture(((5, 5, 8), RED))] * 5)

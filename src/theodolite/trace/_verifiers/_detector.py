@@ -57,20 +57,35 @@ class DetectorVerifier:
             return unverifiable("unclear", "there are no pictures at these frames")
         plain = replace(claim, is_negated=False)
         verdict = geometry.verify([plain], seen)[0]
-        if verdict.label == "unsupported" and self._rests_on_absence(claim, verdict):
-            verdict = unverifiable("low recall", f"{claim.subject.head} was not found, and is often missed")
+        if verdict.label == "unsupported":
+            doubtful = self._doubtful(
+                claim, verdict, [seen.frames[f] for f in frames if f < len(seen.frames)]
+            )
+            if doubtful:
+                heads = " and ".join(dict.fromkeys(said.head for said in doubtful))
+                verdict = unverifiable("low recall", f"not found, and often missed: {heads}")
         if claim.is_negated and verdict.label != "unverifiable":
             verdict = replace(verdict, label="unsupported" if verdict.label == "supported" else "supported")
         return verdict
 
-    def _rests_on_absence(self, claim: Claim, verdict: Verdict) -> bool:
-        """Whether it was refuted because something was not found, by a detector that is not known to find such things."""
+    def _doubtful(self, claim: Claim, verdict: Verdict, frames: Sequence[Frame]) -> list[Mention]:
+        """What a refutation rests on that was not found, if a detector may well have missed all of it.
+
+        One thing that is surely not there is enough to refute what is said of it and another.
+        """
         too_few = (
             claim.kind == "count" and verdict.truth.isdigit() and int(verdict.truth) < int(claim.predicate)
         )
         if verdict.truth != "absent" and not too_few:
-            return False
-        return any(not self._is_trusted(said) for said in (claim.subject, claim.object) if said is not None)
+            return []
+        named = [
+            m for m in (claim.subject, claim.object) if m is not None and m.head not in words.FIRST_PERSON
+        ]
+        labels = {thing.category for frame in frames for thing in frame.objects}
+        missing = [m for m in named if not any(words.may_mean(m.head, label) for label in labels)]
+        if missing:
+            return [] if any(self._is_trusted(m) for m in missing) else missing
+        return [m for m in named if not self._is_trusted(m)]  # such things are there, but look otherwise
 
     def _is_trusted(self, said: Mention) -> bool:
         known = [low for label, low in self.recall.items() if words.may_mean(said.head, label)]
