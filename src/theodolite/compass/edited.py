@@ -89,9 +89,18 @@ def blank(pair: Pair) -> Pair:
 
 def hidden(pair: Pair, box: Box) -> Pair:
     """The picture with a box in its mean colour."""
-    pixels = pair.picture.pixels()
-    cover = box_alpha(pair.size_px, box)[..., None]
-    return _shown(pair, cover * _mean(pixels) + (1 - cover) * pixels)
+    pixels = pair.picture.pixels().copy()
+    whole = box_alpha(pair.size_px, box)[..., None]
+    part = tuple(slice(*_ends(whole.max(axis=(1 - axis, 2)))) for axis in (0, 1))  # elsewhere nothing changes
+    cover = whole[part]
+    pixels[part] = _bytes(cover * _mean(pixels) + (1 - cover) * pixels[part])
+    return replace(pair, picture=Picture.from_array(pixels))
+
+
+def _ends(cover: NDArray[np.float32]) -> tuple[int, int]:
+    """Where the first one is that is covered, and behind the last; nothing where there is none."""
+    places = np.flatnonzero(cover)
+    return (int(places[0]), int(places[-1]) + 1) if places.size else (0, 0)
 
 
 def part_box(size_px: tuple[int, int], part: int) -> Box:
@@ -159,5 +168,8 @@ def _shown(pair: Pair, pixels: NDArray[np.generic]) -> Pair:
 
 
 def _picture(pixels: NDArray[np.generic]) -> Picture:
-    values = np.clip(np.rint(np.asarray(pixels, np.float64)), 0, 255).astype(np.uint8)
-    return Picture.from_array(np.ascontiguousarray(values))
+    return Picture.from_array(np.ascontiguousarray(_bytes(pixels)))
+
+
+def _bytes(pixels: NDArray[np.generic]) -> NDArray[np.uint8]:
+    return np.clip(np.rint(np.asarray(pixels, np.float64)), 0, 255).astype(np.uint8)

@@ -231,20 +231,22 @@ def _rows(asked: Sequence[_Tails]) -> list[_Row]:
 
 
 def _row_batches(rows: Sequence[_Row], requests: Sequence[Request], size: int) -> Iterator[Sequence[_Row]]:
-    """At most `size` rows together, all with pictures or all without."""
+    """At most `size` rows together, all with pictures or all without, those of like length: the others are padded."""
     for pictured in (True, False):
         group = [row for row in rows if bool(requests[row.request].pictures) is pictured]
+        group.sort(key=lambda row: (len(requests[row.request].pictures), len(row.text)))
         for start in range(0, len(group), size):
             yield group[start : start + size]
 
 
 def _batches(requests: Sequence[Request], size: int) -> Iterator[list[int]]:
-    """Indices of requests that one call of ``generate`` can serve; a sampled request stands alone."""
+    """Indices of requests that one call of ``generate`` can serve, those of like length; a sampled request stands alone."""
     groups: defaultdict[object, list[int]] = defaultdict(list)
     for i, request in enumerate(requests):
         alone = i if request.temperature else None
         groups[request.max_tokens, request.stop, bool(request.pictures), alone].append(i)
     for indices in groups.values():
+        indices.sort(key=lambda i: (len(requests[i].pictures), len(requests[i].text)))
         for start in range(0, len(indices), size):
             yield indices[start : start + size]
 

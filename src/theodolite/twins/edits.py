@@ -28,23 +28,31 @@ def with_edits(
     """
     for episode in episodes:
         yield episode
+        whole = _whole(episode)
         for family in families:
-            edited = edited_episode(episode, family, seed=seed)
+            edited = edited_episode(episode, family, seed=seed, whole=whole)
             if edited is not None:
                 yield edited
 
 
-def edited_episode(episode: Episode, family: Family, *, seed: int = 0) -> Episode | None:
+def _whole(episode: Episode) -> Episode:
+    """The episode with all of its frames, drawn anew."""
+    home: World = WHOLE[episode.world]
+    return home.episode(home.read(episode.meta["scenario"]), episode.id)
+
+
+def edited_episode(
+    episode: Episode, family: Family, *, seed: int = 0, whole: Episode | None = None
+) -> Episode | None:
     """One edit of an episode of four frames; None where the edit is not to be had.
 
     Args:
         episode: from `theodolite.twins.data.episodes`.
         family: of the edit.
         seed: of what it draws.
+        whole: the same with all of its frames, where that has been drawn already.
     """
-    home: World = WHOLE[episode.world]
-    whole = home.episode(home.read(episode.meta["scenario"]), episode.id)
-    edited = perturbed(whole, family, magnitude=STRENGTHS[family], seed=seed)
+    edited = perturbed(whole or _whole(episode), family, magnitude=STRENGTHS[family], seed=seed)
     if edited is None:
         return None
     short = stories.shortened(edited)
