@@ -71,7 +71,7 @@ class Spent:
     calls: list[int] = field(default_factory=list)
     """Of every scene, all explainers together."""
     missing: int = 0
-    """Buckets that there was no time for."""
+    """Buckets that failed, or that there was no time for."""
 
     def reach(self, stage: str) -> None:
         """Notes when a stage was done."""
@@ -159,6 +159,7 @@ class _Scenario:
     def __init__(self, name: str, plan: ExplainPlan) -> None:
         self.name, self.plan = name, plan
         self.parts: list[Part] = []
+        self.failed = 0
         self.whole: ExplainedRun | None = None
         self.score: ExplainScore | None = None
         data = prepare(plan)
@@ -226,11 +227,17 @@ class _Evaluation:
         return max(0.0, self.spent.started + self.size.seconds - time.perf_counter())
 
     def _take(self, done: Future[Part], scorers: ProcessPoolExecutor) -> None:
-        scenario, part = self.explaining.pop(done), done.result()
-        scenario.parts.append(part)
-        self.spent.worker_cpu += part.cpu
-        self.spent.calls += part.calls
-        if len(scenario.parts) == len(scenario.places):
+        scenario, error = self.explaining.pop(done), done.exception()
+        if error is not None:
+            print(f"{scenario.name}: a bucket is missing, {error!r}", flush=True)
+            self.spent.missing += 1
+            scenario.failed += 1
+        else:
+            part = done.result()
+            scenario.parts.append(part)
+            self.spent.worker_cpu += part.cpu
+            self.spent.calls += part.calls
+        if len(scenario.parts) + scenario.failed == len(scenario.places) and scenario.parts:
             self.spent.reach(f"{scenario.name} explained")
             self._close(scenario, scorers)
 
@@ -243,7 +250,7 @@ class _Evaluation:
         """There is no time for what is not explained yet."""
         for each in self.explaining:
             each.cancel()
-        self.spent.missing = len(self.explaining)
+        self.spent.missing += len(self.explaining)
         self.explaining = {}
         for scenario in self.scenarios:
             if scenario.whole is None and scenario.parts:

@@ -85,6 +85,7 @@ def run(asked: Asked) -> Iterator[Figure]:
 def _figures(asked: Asked, spent: Spent, minutes: float) -> Iterator[Figure]:
     expected = len(SCENARIOS) * len(asked.buckets) * DENSITIES * asked.samples
     yield Figure("scenes explained", float(len(spent.calls)), "", at_least=expected)
+    yield Figure("buckets missing", float(spent.missing), "", at_most=0)
     yield Figure("model calls a scene, mean", sum(spent.calls) / max(1, len(spent.calls)), "")
     yield Figure("model calls a scene, at most", float(max(spent.calls, default=0)), "", at_most=asked.calls)
     yield Figure("model calls in all", float(sum(spent.calls)) / 1e6, "million")
