@@ -8,15 +8,16 @@ import pytest
 import theodolite.diagnose._run as running
 from theodolite.cli import _diagnose
 from theodolite.cli._main import main
-from theodolite.diagnose import Diagnosed, Order, Study, Twins, diagnose, run_diagnosis
+from theodolite.diagnose import Diagnosed, Order, OwnData, Study, Twins, diagnose, run_diagnosis
 from theodolite.diagnose import _study as study_module
-from theodolite.diagnose._measure import How, gives_of, opened
+from theodolite.diagnose._measure import How, opened
 from theodolite.diagnose._study import Size
 from theodolite.diagnose.items import read_items
 from theodolite.diagnose.record import read_diagnosis
 from theodolite.errors import ModelError, StorageError, UsageError
 from theodolite.models import _scripted
 from theodolite.runs import Run, find_runs
+from theodolite.twins.parts import gives_of_model
 
 TINY = Size("quick", pairs=13, grids=1, rooms=14, per_group=8, episodes=4)
 LOOKS, READS = "scripted:looks", "scripted:reads"
@@ -38,7 +39,7 @@ def order(tmp_path_factory):
     """An order of few items; the data are made once for all of them."""
     home = tmp_path_factory.mktemp("data")
 
-    def make(folder, *models, instruments=("compass", "grid", "scene", "trace"), own=None, **rest):
+    def make(folder, *models, instruments=("compass", "grid", "scene", "trace"), own=(), **rest):
         asked = Study(home, TINY, own=own)
         return Order(models or (LOOKS, READS), asked, folder, instruments, twins=TWINS, **rest)
 
@@ -174,7 +175,7 @@ def test_a_stranger_is_held_against_twins_that_are_measured_with_it(tmp_path, ma
 
 def test_own_data_have_figures_and_no_position(tmp_path, made, order):
     own = order(tmp_path).study.folder("scene-crossed")
-    asked = order(tmp_path, instruments=("scene",), own={"scene": own})
+    asked = order(tmp_path, instruments=("scene",), own=(OwnData("scenes", own),))
     found = run_diagnosis(asked).instrument("scene")
     mine = [r for r in found.readouts if r.split == "own data" and r.key == "scene.sgc"]
     assert len(mine) == 1
@@ -199,7 +200,7 @@ def test_a_model_that_refuses_is_counted_apart_from_wrong(tmp_path, order):
 
 def test_what_a_model_gives_is_found_out():
     with opened(LOOKS) as model:
-        assert (model.gives, gives_of(model.model)) == ("text", "text")
+        assert (model.gives, gives_of_model(model.model)) == ("text", "text")
         assert model.capabilities == ("text",)
 
 

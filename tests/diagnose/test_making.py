@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from theodolite.diagnose._making import Makers, making, write_stories
+from theodolite.diagnose._making import Makers, making
 from theodolite.trace import read_episodes
+from theodolite.twins.parts import write_stories
 
 
 def test_a_set_made_beside_is_the_set_made_here(tmp_path):

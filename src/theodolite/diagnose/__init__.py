@@ -17,10 +17,11 @@ if TYPE_CHECKING:
     from theodolite.diagnose._comparing import compare_models
     from theodolite.diagnose._measure import How
     from theodolite.diagnose._mixture import mix_readings
-    from theodolite.diagnose._own import find_own_data
+    from theodolite.diagnose._order import Order
+    from theodolite.diagnose._own import OwnData, find_own_data
     from theodolite.diagnose._position import Twins, median_position, position
     from theodolite.diagnose._result import Diagnosed, position_words, raised
-    from theodolite.diagnose._run import Order, run_diagnosis
+    from theodolite.diagnose._run import run_diagnosis
     from theodolite.diagnose._study import INSTRUMENTS, SIZES, Study, find_instruments, find_size
     from theodolite.diagnose._table import ReadingTable
 
@@ -30,10 +31,11 @@ _HOMES = {
     "_comparing": ("compare_models",),
     "_measure": ("How",),
     "_mixture": ("mix_readings",),
-    "_own": ("find_own_data",),
+    "_order": ("Order",),
+    "_own": ("OwnData", "find_own_data"),
     "_position": ("Twins", "median_position", "position"),
     "_result": ("Diagnosed", "position_words", "raised"),
-    "_run": ("Order", "run_diagnosis"),
+    "_run": ("run_diagnosis",),
     "_study": ("INSTRUMENTS", "SIZES", "Study", "find_instruments", "find_size"),
     "_table": ("ReadingTable",),
 }
@@ -46,6 +48,7 @@ __all__ = [
     "Diagnosed",
     "How",
     "Order",
+    "OwnData",
     "ReadingTable",
     "Study",
     "Twins",

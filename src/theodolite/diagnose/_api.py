@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from theodolite.diagnose._measure import How
+from theodolite.diagnose._order import DATA, Order, Tell, check_folder
 from theodolite.diagnose._own import find_own_data
 from theodolite.diagnose._position import Twins
 from theodolite.diagnose._result import Diagnosed
-from theodolite.diagnose._run import DATA, Order, Tell, check_folder, run_diagnosis
+from theodolite.diagnose._run import run_diagnosis
 from theodolite.diagnose._study import INSTRUMENTS, Study, find_instruments, find_size
 from theodolite.diagnose.record import read_diagnosis
 from theodolite.errors import UsageError

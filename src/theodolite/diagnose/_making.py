@@ -14,17 +14,6 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, cast
-
-
-def write_stories(folder: Path, split: str, n: int, seed: int) -> None:
-    """Episodes of all worlds, each with every edit that is to be had of it."""
-    from theodolite.trace import write_episodes
-    from theodolite.twins.data import episodes
-    from theodolite.twins.edits import with_edits
-
-    drawn = episodes(n, seed=seed, split=cast("Any", split))
-    write_episodes(with_edits(drawn, seed=seed), folder)
 
 
 class Makers:
@@ -89,7 +78,7 @@ def _end_with(parent: int) -> None:
 def main(words: list[str]) -> None:
     """Makes one set."""
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-    from theodolite.twins.measuring import made
+    from theodolite.twins.parts import made, write_stories
 
     folder, split, n, seed = words
     made(Path(folder), lambda place: write_stories(place, split, int(n), int(seed)))

@@ -9,11 +9,9 @@ from functools import partial
 from pathlib import Path
 
 from theodolite import __version__
-from theodolite.attribution import checkpoint_of
-from theodolite.diagnose._study import Part
 from theodolite.diagnose.record import InstrumentName, LeftOut
-from theodolite.errors import UnsupportedError, UsageError
-from theodolite.models import ServedModel, VisionLanguageModel, is_choosing, open_model
+from theodolite.errors import UsageError
+from theodolite.models import ServedModel, VisionLanguageModel, open_model
 from theodolite.readings import NEEDS, Need, Readout, can
 from theodolite.runs import (
     AnswerCache,
@@ -28,10 +26,11 @@ from theodolite.runs import (
     measure,
     run_async,
 )
+from theodolite.twins.parts import Part, gives_of_model
 
 _SMALL, _MANY = 50_000_000, 32
-_IN_HAND = 4
-"""Batches in hand at once: questions and graphs, with pictures and without, cannot share one."""
+_IN_HAND = 8
+"""Batches in hand at once: questions and graphs, with pictures and without, cannot share one, and those of like length should."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +67,6 @@ class Opened:
         return tuple(need for need in NEEDS if can(self.gives, need))
 
 
-def gives_of(model: VisionLanguageModel) -> Need:
-    """Whether a model gives text alone, the log-probabilities of options, or gradients."""
-    try:
-        checkpoint_of(model)
-    except UnsupportedError:
-        return "choices" if is_choosing(model) else "text"
-    return "gradients"
-
-
 @contextmanager
 def opened(name: str) -> Iterator[Opened]:
     """Opens a model for all instruments, and closes it."""
@@ -85,7 +75,7 @@ def opened(name: str) -> Iterator[Opened]:
         if isinstance(model, ServedModel):
             run_async(partial(_checked, model))
         with _quick(model):
-            yield Opened(name, model, gives_of(model))
+            yield Opened(name, model, gives_of_model(model))
     finally:
         model.close()
 

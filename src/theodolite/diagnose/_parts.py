@@ -1,118 +1,91 @@
-"""The runs of each instrument, on the twins' sets and on one's own data."""
+"""The runs of each instrument, on the twins' sets in both splits and on one's own data."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, cast
 
-import numpy as np
-
-from theodolite.diagnose._making import write_stories
-from theodolite.diagnose._study import OWN_SPLIT, SPLITS, Part, Parts, Study
+from theodolite.diagnose._own import write_questions
+from theodolite.diagnose._study import ALIGNED, OWN_SPLIT, SPLITS, Parts, Study
 from theodolite.diagnose.record import InstrumentName
-from theodolite.errors import StorageError, UsageError
+from theodolite.errors import StorageError
 from theodolite.models import Answering, ask_factory, ask_measurer
 from theodolite.readings import Need, can
 from theodolite.runs import Run
+from theodolite.twins.parts import (
+    Part,
+    compass_part,
+    explained_part,
+    grid_part,
+    made,
+    scene_parts,
+    trace_part,
+    write_explained,
+    write_grids,
+    write_stories,
+)
 from theodolite.types import Item
 
-if TYPE_CHECKING:
-    from theodolite.scene import SceneData, Settings
-
-_SCENE_SETTINGS = ("base", "blind", "predicted graph")
-_MAX_TOKENS = 320
-"""Of a trace: four frames in a few short sentences each."""
-
-
-def _answering(gives: Need) -> Answering:
-    return "choose" if can(gives, "choices") else "write"
+_SCENE_SETTINGS = ("base", "blind")
+_OWN_GRAPH = "predicted graph"
+"""Asked only of the split that signatures of scenes are read on: they alone need it, and its prompts are the longest."""
 
 
 def _compass(study: Study, gives: Need) -> Iterator[Part]:
-    from theodolite.compass import read_pairs
-    from theodolite.compass.readouts import ReadingMeasurer, plan_readings, readings_factory
     from theodolite.twins.data import relation_pairs
 
-    def part(name: str, settings: dict[str, Any], plan: Callable[[Run], Iterable[Item]]) -> Part:
-        return Part(
-            name,
-            "compass",
-            "compass",
-            {**settings, "gives": gives},
-            plan,
-            lambda model: ReadingMeasurer(model, gives),
-            partial(readings_factory, gives=gives),
-        )
-
-    def drawn(_: Run) -> Iterator[Item]:
-        for split in SPLITS:
-            pairs = relation_pairs(study.size.pairs, seed=study.seed, split=cast("Any", split))
-            # Hiding parts costs eighteen answers a pair: it is done where accuracy sees nothing.
-            planned: Need = gives if split == "aligned" else "text"
-            yield from plan_readings(pairs, gives=planned, split=split)
-
-    yield part("compass", {"n": study.size.pairs}, drawn)
-    own = (study.own or {}).get("compass")
+    n = study.size.pairs
+    drawn = {split: partial(relation_pairs, n, seed=study.seed, split=cast("Any", split)) for split in SPLITS}
+    # Parts are hidden where accuracy sees nothing.
+    yield compass_part("compass", drawn, gives=gives, settings={"n": n}, whole=(ALIGNED,))
+    own = study.own_data("compass")
     if own is not None:
-        pairs = read_pairs(own)
-        yield part(
-            "compass-own",
-            {"data": str(own.absolute())},
-            lambda _: plan_readings(pairs, gives=gives, split=OWN_SPLIT),
-        )
+        settings = {"data": str(own.path.absolute()), **own.settings(2 * n)}
+        drawn = {OWN_SPLIT: partial(own.pairs, 2 * n, study.seed)}
+        yield compass_part("compass-own", drawn, gives=gives, settings=settings)
 
 
 def _grid(study: Study, gives: Need) -> Iterator[Part]:
-    from theodolite.grid.readouts import INSTRUMENT
     from theodolite.twins.data import grid_data
 
+    size, seed = study.size, study.seed
     folders = {
         split: _made(
             study.folder(f"grid-{split}"),
-            partial(grid_data, n=study.size.grids, seed=study.seed, split=cast("Any", split)),
+            partial(grid_data, n=size.grids, seed=seed, split=cast("Any", split)),
         )
         for split in SPLITS
     }
-
-    def part(name: str, folders: Mapping[str, Path]) -> Part:
-        def plan(_: Run) -> Iterator[Item]:
-            for split, folder in folders.items():
-                yield from _grid_items(folder, split, study.seed)
-
-        return Part(
-            name,
-            "grid",
-            INSTRUMENT,
-            {"data": {split: str(folder.absolute()) for split, folder in folders.items()}, "gives": gives},
-            plan,
-            lambda model: ask_measurer(model, _answering(gives)),
-            partial(ask_factory, answering=_answering(gives)),
-        )
-
-    yield part("grid", folders)
+    yield grid_part("grid", folders, gives=gives, seed=seed)
     yield _anchors(study, gives)
-    if study.size.explained and can(gives, "choices"):
-        yield _explained(study, gives)
-    own = (study.own or {}).get("grid")
+    if size.explained and can(gives, "choices"):
+        # Some scenes of the aligned split: where accuracy sees nothing, maps might.
+        folder = _made(study.folder("grid-explained"), partial(write_explained, n=size.explained, seed=seed))
+        yield explained_part("grid-explained", folder, gives=gives, budget=size.budget, seed=seed)
+    own = study.own_data("grid")
     if own is not None:
-        yield part("grid-own", {OWN_SPLIT: own})
+        yield grid_part("grid-own", {OWN_SPLIT: own.path}, gives=gives, seed=seed)
 
 
 def _anchors(study: Study, gives: Need) -> Part:
     """Questions with several anchors, to see which are forgotten."""
     from theodolite.grid.anchors import BUCKET_KEYS, INSTRUMENT
 
-    folder = _made(study.folder("grid-anchors"), partial(_write_grids, study, BUCKET_KEYS, study.size.deep))
+    folder = _made(
+        study.folder("grid-anchors"),
+        partial(write_grids, n=study.size.deep, seed=study.seed, buckets=BUCKET_KEYS),
+    )
+    answering: Answering = "choose" if can(gives, "choices") else "write"
     return Part(
         "grid-anchors",
         "grid",
         INSTRUMENT,
         {"data": {"free": str(folder.absolute())}, "gives": gives},
         partial(_anchor_items, folder),
-        lambda model: ask_measurer(model, _answering(gives)),
-        partial(ask_factory, answering=_answering(gives)),
+        partial(ask_measurer, answering=answering),
+        partial(ask_factory, answering=answering),
     )
 
 
@@ -124,62 +97,7 @@ def _anchor_items(folder: Path, _: Run) -> Iterator[Item]:
     yield from plan_anchors(data.batch, [f"free/{name}" for name in data.names])
 
 
-def _explained(study: Study, gives: Need) -> Part:
-    """Some scenes of the aligned split with every explainer: where accuracy sees nothing, maps might."""
-    from theodolite.grid.explainers import CoreReader
-    from theodolite.grid.explaining import INSTRUMENT as EXPLAIN
-    from theodolite.grid.explaining import ExplainMeasurer, ExplainPlan, explain_factory, plan_explanations
-    from theodolite.grid.readouts import EXPLAINERS
-
-    folder = _made(study.folder("grid-explained"), partial(_write_explained, study))
-    wanted = tuple(name for name in EXPLAINERS if gives == "gradients" or not name.startswith("relevance:"))
-    plan = ExplainPlan(str(folder.absolute()), wanted, study.size.budget, pool=8, seed=study.seed)
-    return Part(
-        "grid-explained",
-        "grid",
-        EXPLAIN,
-        plan.as_json(),
-        partial(_planned, partial(plan_explanations, plan)),
-        lambda model: ExplainMeasurer(CoreReader(cast("Any", model)), plan),
-        partial(explain_factory, plan=plan),
-    )
-
-
-def _write_explained(study: Study, folder: Path) -> None:
-    """Sparse scenes of the relational buckets of depth one, where the shortcut is right."""
-    from theodolite.grid import BUCKETS
-
-    keys = tuple(bucket.key for bucket in BUCKETS if bucket.depth == 1 and bucket.is_relational)
-    _write_grids(study, keys, study.size.explained, folder, mode="spur")
-
-
-def _write_grids(
-    study: Study, keys: tuple[str, ...], n: int, folder: Path, *, mode: Literal["pure", "spur"] = "pure"
-) -> None:
-    """Sparse scenes of some buckets, from the test split, apart from those of the main run."""
-    from theodolite.grid.data import DatasetPlan, make_dataset, write_dataset
-
-    plan = DatasetPlan(mode, n, study.seed + 1, densities=("sparse",), buckets=keys, split="test")
-    write_dataset(make_dataset(plan), folder)
-
-
-def _grid_items(folder: Path, split: str, seed: int) -> Iterator[Item]:
-    """The relational scenes of a data set, as they are and changed."""
-    from theodolite.grid import BUCKETS
-    from theodolite.grid.explaining import ExplainPlan, prepare
-    from theodolite.grid.readouts import plan_readings
-
-    data = prepare(ExplainPlan(str(folder), ()))
-    rows = [row for row in data.chosen.tolist() if BUCKETS[int(data.batch.bucket[row])].is_relational]
-    if not rows:
-        raise UsageError(f"{folder} has no scene with a relation; make some of depth one or more")
-    names = [f"{split}/{data.names[row]}" for row in rows]
-    yield from plan_readings(data.batch.take(np.array(rows)), names, split=split, seed=seed)
-
-
 def _scene(study: Study, _: Need) -> Iterator[Part]:
-    from theodolite.scene import Settings, read_data
-    from theodolite.scene.readouts import PICTURES, plan_pictures
     from theodolite.twins.data import scene_data
 
     size = study.size
@@ -192,66 +110,34 @@ def _scene(study: Study, _: Need) -> Iterator[Part]:
         )
         for split in SPLITS
     }
-    own = (study.own or {}).get("scene")
+    own = study.own_data("scene")
     if own is not None:
-        folders[OWN_SPLIT] = own
+        folders[OWN_SPLIT] = own.path
+        if own.form == "graphs":
+            questions = partial(write_questions, own.path, n=9 * size.per_group, seed=study.seed)
+            folders[OWN_SPLIT] = _made(study.folder("scene-own"), questions)
     for split, folder in folders.items():
-        data, settings = read_data(folder), Settings(qa=cast("Any", _SCENE_SETTINGS))
-        about = {"data": str(folder.absolute()), "split": split}
-        yield Part(
-            f"scene-{split.replace(' ', '-')}",
-            "scene",
-            "scene",
-            {**about, "settings": [*_SCENE_SETTINGS, "graphs"]},
-            partial(_scene_items, data, settings),
-            ask_measurer,
-            ask_factory,
+        name = split.replace(" ", "-")
+        asked = (*_SCENE_SETTINGS, *((_OWN_GRAPH,) if split == ALIGNED else ()))
+        yield from scene_parts(
+            (f"scene-{name}", f"scene-pictures-{name}"),
+            folder,
+            split=split,
+            settings=asked,
+            seed=study.seed,
         )
-        yield Part(
-            f"scene-pictures-{split.replace(' ', '-')}",
-            "scene",
-            PICTURES,
-            about,
-            partial(_planned, partial(plan_pictures, data, seed=study.seed)),
-            ask_measurer,
-            ask_factory,
-        )
-
-
-def _scene_items(data: SceneData, settings: Settings, run: Run) -> Iterator[Item]:
-    """The plan of a scene run: it grows when the model has given its graphs."""
-    from theodolite.scene import run_items
-
-    return run_items(data, settings, ((result.item, result.record) for result in run.results()))
-
-
-def _planned(plan: Callable[[], Iterable[Item]], _: Run) -> Iterable[Item]:
-    """A plan that does not depend on what the run holds."""
-    return plan()
 
 
 def _trace(study: Study, _: Need) -> Iterator[Part]:
-    from theodolite.trace import read_episodes
-    from theodolite.trace.readouts import plan_readings
-
     folders = {}
     for folder, split, n, seed in story_sets(study):
         study.makers.wait(folder)
         folders[split] = _made(folder, partial(write_stories, split=split, n=n, seed=seed))
-    own = (study.own or {}).get("trace")
-    if own is not None:
-        folders[OWN_SPLIT] = own
+    own = study.own_data("trace")
+    if own is not None and own.form == "episodes":
+        folders[OWN_SPLIT] = own.path
     for split, folder in folders.items():
-        episodes = read_episodes(folder).episodes
-        yield Part(
-            f"trace-{split.replace(' ', '-')}",
-            "trace",
-            "trace",
-            {"data": str(folder.absolute()), "split": split, "max_tokens": _MAX_TOKENS},
-            partial(_planned, partial(plan_readings, episodes, max_tokens=_MAX_TOKENS)),
-            ask_measurer,
-            ask_factory,
-        )
+        yield trace_part(f"trace-{split.replace(' ', '-')}", folder, split=split)
 
 
 def story_sets(study: Study) -> list[tuple[Path, str, int, int]]:
@@ -266,8 +152,6 @@ def _made(folder: Path, make: Callable[[Path], Any]) -> Path:
     Raises:
         StorageError: there is no room for it.
     """
-    from theodolite.twins.measuring import made
-
     try:
         return made(folder, make)
     except OSError as error:

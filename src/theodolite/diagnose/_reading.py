@@ -9,15 +9,15 @@ from pathlib import Path
 from theodolite import stats
 from theodolite.diagnose import _signatures as signatures
 from theodolite.diagnose._rows import Home, Values, rounded
+from theodolite.diagnose._study import ALIGNED
 from theodolite.diagnose._table import ReadingTable
 from theodolite.diagnose.items import ItemRow
 from theodolite.diagnose.record import Counts, InstrumentName, SignatureForm
 from theodolite.readings import Reading, Readout
 from theodolite.runs import Run
+from theodolite.twins import measuring
 
 _EXPLAINED = "grid-explain"
-ALIGNED = "aligned"
-"""The split that signatures of scenes are read on: being right there needs no looking."""
 
 
 def readouts_of(instrument: InstrumentName) -> tuple[Readout, ...]:
@@ -36,12 +36,12 @@ def readings_of(instrument: InstrumentName, folders: Sequence[Path]) -> list[Rea
 
 
 def rows_of(
-    instrument: InstrumentName, folders: Sequence[Path], home: Path, readings: Sequence[Reading]
+    instrument: InstrumentName, folders: Sequence[Path], home: Home, readings: Sequence[Reading]
 ) -> Iterator[ItemRow]:
     """The rows of the runs of an instrument, one run after the other."""
     for folder in folders:
         with Run.open(folder) as run:
-            yield from rows_of_run(instrument, run, Home(home), readings)
+            yield from rows_of_run(instrument, run, home, readings)
 
 
 def rows_of_run(
@@ -102,6 +102,7 @@ def signatures_of(
     folders: Sequence[Path],
     model: str,
     *,
+    home: Home,
     readings: Sequence[Reading],
     seed: int,
 ) -> list[SignatureForm]:
@@ -109,7 +110,7 @@ def signatures_of(
     if instrument == "scene":
         return [found for folder in folders for found in _of_scenes(folder, model, seed)]
     if instrument == "trace":
-        return _of_traces(folders, model, readings, seed)
+        return _of_traces(folders, model, home, readings=readings, seed=seed)
     return []
 
 
@@ -134,7 +135,7 @@ def _of_scenes(folder: Path, model: str, seed: int) -> list[SignatureForm]:
 
 
 def _of_traces(
-    folders: Sequence[Path], model: str, readings: Sequence[Reading], seed: int
+    folders: Sequence[Path], model: str, home: Home, *, readings: Sequence[Reading], seed: int
 ) -> list[SignatureForm]:
     from theodolite.diagnose._rows_trace import judged_traces
     from theodolite.trace.metrics import grounding
@@ -144,7 +145,7 @@ def _of_traces(
         with Run.open(folder) as run:
             judged += [
                 trace
-                for result, episode, trace in judged_traces(run)
+                for result, episode, trace in judged_traces(run, home)
                 if trace is not None and episode.edit is None and result.item.meta["wording"] == "original"
             ]
     decline = grounding(judged, seed=seed).decline if judged else None
@@ -180,26 +181,16 @@ def _by_item(readings: Sequence[Reading]) -> Values:
 
 
 def _modules(instrument: InstrumentName) -> tuple[tuple[Readout, ...], Callable[[Run], list[Reading]]]:
-    if instrument == "compass":
-        from theodolite.compass import readouts as of_compass
+    """What is read and what reads it; of grids the questions with several anchors too."""
+    readouts, read = measuring.readouts_of(instrument), measuring.reader_of(instrument)
+    if instrument != "grid":
+        return readouts, read
+    from theodolite.grid import anchors
 
-        return of_compass.READOUTS, of_compass.readings
-    if instrument == "grid":
-        from theodolite.grid import anchors
-        from theodolite.grid import readouts as of_grid
+    def read_grid(run: Run) -> list[Reading]:
+        return anchors.readings(run) if run.info.instrument == anchors.INSTRUMENT else read(run)
 
-        def read_grid(run: Run) -> list[Reading]:
-            is_deep = run.info.instrument == anchors.INSTRUMENT
-            return anchors.readings(run) if is_deep else of_grid.readings(run)
-
-        return (*of_grid.READOUTS, *anchors.READOUTS), read_grid
-    if instrument == "scene":
-        from theodolite.scene import readouts as of_scene
-
-        return of_scene.READOUTS, of_scene.readings
-    from theodolite.trace import readouts as of_trace
-
-    return of_trace.READOUTS, of_trace.readings
+    return (*readouts, *anchors.READOUTS), read_grid
 
 
 def _rows(instrument: InstrumentName) -> Callable[[Run, Home, Values], Iterator[ItemRow]]:

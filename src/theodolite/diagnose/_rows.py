@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,6 +20,8 @@ class Home:
     """The folder of a diagnosis: rows name pictures relative to it."""
 
     folder: Path
+    judged: dict[Path, list[Any]] = field(default_factory=dict, compare=False, repr=False, kw_only=True)
+    """Traces that were judged already, by their run: rows and signatures both need them, and parsing takes long."""
 
     def picture(self, picture: Picture) -> str:
         """Where a picture lies below the folder; one that lies elsewhere is copied there."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from theodolite.diagnose._rows import Home, Values, common, rounded
 from theodolite.diagnose.items import ClaimView, ItemRow, StepView, TraceView
@@ -24,8 +24,18 @@ from theodolite.trace.metrics import step_grounding
 VERIFIER = "annotation"
 
 
-def judged_traces(run: Run) -> list[tuple[Result, Episode, JudgedTrace | None]]:
-    """Every result of a run with its episode and, if it was answered, its judged trace."""
+Judged: TypeAlias = list[tuple[Result, Episode, JudgedTrace | None]]
+"""Results with their episode and, if they were answered, their judged trace."""
+
+
+def judged_traces(run: Run, home: Home) -> Judged:
+    """Every result of a run, judged once for all that ask with the same `home`."""
+    if run.folder not in home.judged:
+        home.judged[run.folder] = _judged(run)
+    return home.judged[run.folder]
+
+
+def _judged(run: Run) -> Judged:
     episodes = {e.id: e for e in read_episodes(Path(str(run.info.settings["data"]))).episodes}
     results = [r for r in run.results() if str(r.item.meta["episode"]) in episodes]
     answered = [r for r in results if r.record is not None and r.record.response.is_answered]
@@ -46,7 +56,7 @@ def judged_traces(run: Run) -> list[tuple[Result, Episode, JudgedTrace | None]]:
 def trace_rows(run: Run, home: Home, values: Values) -> Iterator[ItemRow]:
     """Every trace of a run."""
     split = str(run.info.settings.get("split") or "")
-    for result, episode, judged in judged_traces(run):
+    for result, episode, judged in judged_traces(run, home):
         meta = cast("Mapping[str, Any]", result.item.meta)
         condition = _condition(meta, episode)
         answer = judged.trace.answer if judged is not None else ""

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 from theodolite import __version__
 from theodolite.diagnose._assemble import Instrument, Measured, Question, Subject, assemble
 from theodolite.diagnose._calibration import items_hash, read_calibration, shipped_path
+from theodolite.diagnose._logs import logged_models, write_log_run
 from theodolite.diagnose._making import making
-from theodolite.diagnose._measure import How, Opened, left_out, measure_part, opened
+from theodolite.diagnose._measure import Opened, left_out, measure_part, opened
+from theodolite.diagnose._once import keep_once
+from theodolite.diagnose._order import CACHE, Order, data_words, settings_of
 from theodolite.diagnose._parts import PARTS, QUESTIONS, story_sets
-from theodolite.diagnose._position import Twins
 from theodolite.diagnose._reading import (
     counts_of,
     readings_of,
@@ -23,36 +25,14 @@ from theodolite.diagnose._reading import (
     signatures_of,
 )
 from theodolite.diagnose._references import references_of
-from theodolite.diagnose._study import INSTRUMENTS, Part, Study
+from theodolite.diagnose._rows import Home
 from theodolite.diagnose.items import ItemRow, write_items
 from theodolite.diagnose.record import Diagnosis, InstrumentName, write_diagnosis
-from theodolite.errors import MissingExtraError, StorageError, UnsupportedError
+from theodolite.errors import MissingExtraError, UnsupportedError
 from theodolite.models import open_model
 from theodolite.readings import Reading
 from theodolite.runs import AnswerCache, Tally
-from theodolite.twins.measuring import slug
-
-Tell = Callable[[str, InstrumentName, "Tally | str"], None]
-"""Called with the model, the instrument, and how far it is: a tally, or a word for what else is going on."""
-
-RUNS, DATA, CACHE = "runs", "data", "cache"
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """What is to be diagnosed, how, and where it goes."""
-
-    models: tuple[str, ...]
-    study: Study
-    folder: Path
-    instruments: tuple[InstrumentName, ...] = INSTRUMENTS
-    how: How = field(default_factory=How)
-    twins: Twins = field(default_factory=Twins)
-    tell: Tell = lambda *_: None
-
-    def run_folder(self, model: str, part: str) -> Path:
-        """Where a run lies."""
-        return self.folder / RUNS / slug(model) / part
+from theodolite.twins.parts import Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +50,15 @@ def run_diagnosis(order: Order) -> Diagnosis:
     with making(story_sets(order.study) if "trace" in order.instruments else ()) as makers:
         order = replace(order, study=replace(order.study, makers=makers))
         outcomes = [_diagnose_model(order, name) for name in order.models]
+        outcomes += _diagnose_logs(order)
         calibration = _calibration(order, outcomes)
     instruments = [Instrument(name, QUESTIONS[name], readouts_of(name)) for name in order.instruments]
     question = Question(
         seed=order.study.seed,
         size=order.study.size.name,
-        data=_data_words(order),
+        data=data_words(order),
         version=__version__,
-        settings=_settings(order),
+        settings=settings_of(order),
         references=tuple(references_of(order.instruments)),
         twins=order.twins,
     )
@@ -90,6 +71,7 @@ def run_diagnosis(order: Order) -> Diagnosis:
     )
     write_items((row for outcome in outcomes for row in outcome.rows), order.folder)
     write_diagnosis(diagnosis, order.folder)
+    keep_once(order.folder)
     return diagnosis
 
 
@@ -122,6 +104,29 @@ def _diagnose_model(order: Order, name: str) -> _Outcome:
             rows += shown
             order.tell(name, instrument, "done")
     return _Outcome(subject, measured, folders, rows)
+
+
+def _diagnose_logs(order: Order) -> list[_Outcome]:
+    """The models of logs of traces: each is read like the others, by one instrument."""
+    own = order.study.own_data("trace")
+    if own is None or "trace" not in order.instruments:
+        return []
+    outcomes = []
+    for model in logged_models(own):
+        folder = write_log_run(
+            model, own, order.run_folder(model.name, "trace-own-data"), seed=order.study.seed
+        )
+        order.tell(model.name, "trace", "reading")
+        subject = Subject(model.name, model.identity, ("text",))
+        found, rows = _read(order, subject, "trace", [folder])
+        others = [
+            Measured(model.name, name, "left out", "a log of traces says nothing of it")
+            for name in order.instruments
+            if name != "trace"
+        ]
+        outcomes.append(_Outcome(subject, [*others, found], {"trace": [folder]}, rows))
+        order.tell(model.name, "trace", "done")
+    return outcomes
 
 
 def _measure(order: Order, model: Opened, instrument: InstrumentName) -> list[Path]:
@@ -168,7 +173,8 @@ def _read(
     """What the runs of one model and instrument say."""
     name = subject.name
     readings = readings_of(instrument, folders)
-    rows = list(rows_of(instrument, folders, order.folder, readings))
+    home = Home(order.folder)
+    rows = list(rows_of(instrument, folders, home, readings))
     counts = counts_of(folders, sum(row.status == "unreadable" for row in rows))
     lacking = [each for each in subject.left_out if each.instrument == instrument]
     status, because = ("measured", "")
@@ -186,7 +192,7 @@ def _read(
         seconds=seconds_of(folders),
         readings=tuple(readings),
         signatures=tuple(
-            signatures_of(instrument, folders, name, readings=readings, seed=order.study.seed)
+            signatures_of(instrument, folders, name, home=home, readings=readings, seed=order.study.seed)
             if readings
             else ()
         ),
@@ -243,46 +249,3 @@ def _shipped(
         identities[twin] = model.identity
         model.close()
     return read_calibration(path, items=items_hash(folders), identities=identities)
-
-
-def _data_words(order: Order) -> dict[str, str]:
-    size, own = order.study.size, order.study.own or {}
-    words = {
-        "compass": f"{2 * size.pairs} drawn pictures of two to five things",
-        "grid": f"{24 * size.grids} grids with a relation to heed",
-        "scene": f"{size.rooms} drawn rooms",
-        "trace": f"{6 * size.episodes} drawn stories of four frames, with their edits",
-    }
-    return {
-        name: f"{words[name]}, half of them against the shortcut"
-        + (f"; and {own[name]}" if name in own else "")
-        for name in order.instruments
-    }
-
-
-def _settings(order: Order) -> dict[str, object]:
-    return {
-        "models": list(order.models),
-        "instruments": list(order.instruments),
-        "size": order.study.size.name,
-        "seed": order.study.seed,
-        "data": {name: str(path) for name, path in (order.study.own or {}).items()},
-        "engine": order.how.engine,
-    }
-
-
-def check_folder(folder: Path) -> None:
-    """Makes sure, before anything is measured, that a diagnosis can be written here.
-
-    Raises:
-        StorageError: it cannot.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        probe = folder / ".probe"
-        probe.write_bytes(b"0" * 4096)
-        probe.unlink()
-    except OSError as error:
-        raise StorageError(
-            f"cannot write into {folder}: {error.strerror}; choose another folder with --out"
-        ) from error

@@ -218,7 +218,7 @@ def pooled(table: ReadingTable, model: str, key: str, *, seed: int) -> stats.Est
     found = [table.column(model, column) for column in table.columns if column[0] == key]
     values = np.concatenate([values for values, _ in found]) if found else np.zeros(0)
     clusters = [cluster for _, names in found for cluster in names]
-    return mean_of(values, clusters, seed=seed) if len(values) else None
+    return mean_of(values, clusters, seed=seed) if len(set(clusters)) > 1 else None
 
 
 def test_form(name: str, test: stats.HypothesisTest | None) -> TestResult | None:

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 from theodolite.diagnose._making import Makers
+from theodolite.diagnose._own import OwnData
 from theodolite.diagnose.record import InstrumentName
 from theodolite.errors import UsageError
-from theodolite.models import VisionLanguageModel
 from theodolite.readings import Need
-from theodolite.runs import Measurer, MeasurerFactory, Run
-from theodolite.types import Item
+from theodolite.twins.parts import Part
 
 INSTRUMENTS: tuple[InstrumentName, ...] = get_args(InstrumentName)
-SPLITS = ("aligned", "crossed")
+ALIGNED = "aligned"
+"""The split that signatures of scenes are read on: being right there needs no looking."""
+SPLITS = (ALIGNED, "crossed")
 OWN_SPLIT = "own data"
 """The split of items that are not the twins': they have figures, and no position."""
 
@@ -49,28 +50,10 @@ SIZES: Mapping[str, Size] = {
     size.name: size
     for size in (
         Size("quick", pairs=14, grids=2, rooms=14, per_group=14, episodes=4),
-        Size("standard", pairs=24, grids=2, rooms=18, per_group=18, episodes=5, explained=2, budget=150),
+        Size("standard", pairs=24, grids=2, rooms=18, per_group=18, episodes=5, explained=2, budget=110),
         Size("large", pairs=200, grids=15, rooms=120, per_group=120, episodes=40, deep=12, explained=10),
     )
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """One run: its plan, and what measures it."""
-
-    name: str
-    """The folder below the model's own."""
-    instrument: InstrumentName
-    kind: str
-    """The instrument as the run has it, such as ``grid-behaviour``."""
-    settings: Mapping[str, Any]
-    items: Callable[[Run], Iterable[Item]]
-    """The plan as far as it is known from what the run holds."""
-    measurer: Callable[[VisionLanguageModel], Measurer]
-    """What measures it, of a model that is open."""
-    factory: Callable[[str], MeasurerFactory]
-    """The same for workers elsewhere, of a model's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +64,14 @@ class Study:
     """Where made data go."""
     size: Size
     seed: int = 0
-    own: Mapping[InstrumentName, Path] | None = None
-    """One's own data, by instrument."""
+    own: tuple[OwnData, ...] = ()
+    """One's own data, one set for an instrument at most."""
     makers: Makers = field(default_factory=Makers, compare=False, repr=False)
     """What is making data meanwhile."""
+
+    def own_data(self, instrument: InstrumentName) -> OwnData | None:
+        """One's own data for an instrument."""
+        return next((own for own in self.own if own.instrument == instrument), None)
 
     def folder(self, name: str) -> Path:
         """A place for made data. Its name says all that decides what is in it."""

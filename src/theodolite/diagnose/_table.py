@@ -92,9 +92,9 @@ class ReadingTable:
         )
 
     def mean(self, model: str, column: Column, *, seed: int) -> stats.Estimate | None:
-        """The mean of a model's readings in a column, with its interval; None without a reading."""
+        """The mean of a model's readings in a column, with its interval; None where fewer than two clusters have any."""
         values, clusters = self.column(model, column)
-        if not len(values):
+        if len(set(clusters)) < 2:
             return None
         return mean_of(values, clusters, is_share=self.is_share(column), seed=seed)
 

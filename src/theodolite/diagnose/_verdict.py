@@ -112,7 +112,10 @@ def _calibrated(
     column = calibration.column
     mean = table.mean(model, column, seed=seed)
     if mean is None:
-        return Calibrated(model=model, figure=None, position=None, why_not="the model has no reading of it")
+        why = "only one picture, scene or episode has a reading of it, and one gives no interval"
+        if not table.n_units(model, column):
+            why = "the model has no reading of it"
+        return Calibrated(model=model, figure=None, position=None, why_not=why)
     x = Figure.of(mean)
     if not calibration.is_calibrated:
         return Calibrated(model=model, figure=x, position=None, why_not=calibration.why_not)

@@ -19,8 +19,8 @@ _LARGEST_BYTES, _LONGEST_PX = 200_000, 960
 _KINDS = {"PNG": "png", "JPEG": "jpg", "GIF": "gif", "WEBP": "webp"}
 
 
-Keep: TypeAlias = Callable[[str, bytes], None]
-"""Puts a picture's bytes where its name leads."""
+Keep: TypeAlias = Callable[[str, bytes, "Path | None"], None]
+"""Puts a picture's bytes where its name leads; where a file with just these bytes is at hand, it is named too."""
 
 
 class Pictures:
@@ -34,30 +34,32 @@ class Pictures:
 
     def take(self, path: Path) -> tuple[str, int, int] | None:
         """A picture's name in the report with its own width and height; None if it cannot be shown."""
-        return self._take(str(path), path.read_bytes)
+        return self._take(str(path), path.read_bytes, path)
 
     def take_picture(self, picture: Picture) -> tuple[str, int, int] | None:
         """The same of a picture of a run."""
-        return self._take(picture.digest, picture.read)
+        return self._take(picture.digest, picture.read, None)
 
-    def _take(self, key: str, read: Callable[[], bytes]) -> tuple[str, int, int] | None:
+    def _take(self, key: str, read: Callable[[], bytes], path: Path | None) -> tuple[str, int, int] | None:
         if key not in self._names:
             try:
-                content, kind, size = readable_picture(read())
+                original = read()
+                content, kind, size = readable_picture(original)
             except (OSError, SyntaxError, ValueError, UsageError) as error:
                 self.missing[key] = str(error) or type(error).__name__
                 self._names[key] = None
             else:
                 name = f"{hashlib.sha256(content).hexdigest()[:20]}.{kind}"
-                self._keep(name, content)
+                self._keep(name, content, path if content is original else None)
                 self._names[key] = name, *size
         return self._names[key]
 
 
 def into_folder(folder: Path) -> Keep:
-    """Pictures go into files beside the page."""
+    """Pictures go into files beside the page. One that lies there already under another name is linked, not copied."""
+    home = folder.resolve()
 
-    def keep(name: str, content: bytes) -> None:
+    def keep(name: str, content: bytes, path: Path | None) -> None:
         target = folder / FOLDER / name
         if target.exists():
             return
@@ -67,6 +69,13 @@ def into_folder(folder: Path) -> Keep:
             raise StorageError(
                 f"cannot make {target.parent}: {error.strerror}; choose another --out"
             ) from error
+        if path is not None and path.resolve().is_relative_to(home):
+            try:
+                target.hardlink_to(path.resolve())
+            except OSError:
+                pass  # this file system has no links, so the page gets a copy
+            else:
+                return
         write_atomically(target, content)
 
     return keep
@@ -75,7 +84,7 @@ def into_folder(folder: Path) -> Keep:
 def into_page(inside: dict[str, str]) -> Keep:
     """Pictures go into the page itself, as addresses that hold them."""
 
-    def keep(name: str, content: bytes) -> None:
+    def keep(name: str, content: bytes, _: Path | None) -> None:
         inside[name] = f"data:{media_type(name)};base64,{base64.b64encode(content).decode()}"
 
     return keep

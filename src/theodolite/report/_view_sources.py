@@ -194,6 +194,6 @@ class DiagnosisSource:
         with self._lock:
             if state != self._state:
                 self.pictures.clear()
-                kept = Pictures(self.pictures.__setitem__)
+                kept = Pictures(lambda name, content, _: self.pictures.__setitem__(name, content))
                 self._page, self._state = diagnosis_page(self.folder, kept, {}, is_served=True), state
             return self._page

@@ -17,7 +17,7 @@ from theodolite.scene.readouts import OTHER_PICTURE, changed_answers, changed_gr
 from theodolite.scene.scoring import SceneRows, mean_relative_accuracy, read_results, score_answer
 from theodolite.twins._desk import Line, Probe, Row, difference, macro, mean, spread
 from theodolite.twins.data import Split, scene_data, scene_shortcut
-from theodolite.twins.measuring import made
+from theodolite.twins.parts import made
 from theodolite.types import Item, Record, Request, Response
 
 _SPLITS: tuple[Split, ...] = ("aligned", "crossed")
