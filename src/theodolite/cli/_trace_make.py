@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 import typer
@@ -15,7 +16,7 @@ from theodolite.cli import _options as o
 from theodolite.cli._output import counter, note, out, print_json, print_table
 from theodolite.errors import UsageError
 from theodolite.trace import Episode, EpisodeSet, Manifest, Problem, read_episodes, write_episodes
-from theodolite.trace.sources import read_r2r, read_star, read_teach
+from theodolite.trace.sources import N_FRAMES, read_r2r, read_star, read_teach, read_videos
 from theodolite.trace.worlds import (
     EXTRA_WORLD,
     FAMILIES,
@@ -132,40 +133,36 @@ def perturb(
 def import_command(
     data: o.Data,
     folder: o.Out,
-    form: Annotated[str, typer.Option("--format", metavar="star|r2r|teach", help="Whose data it is.")],
+    form: Annotated[str, typer.Option("--format", metavar="star|r2r|teach|videos", help="Whose data it is.")],
     images: Annotated[
         Path | None, typer.Option("--images", metavar="DIR", help="Where the pictures lie (STAR, TEACh).")
     ] = None,
     classes: Annotated[
         Path | None, typer.Option("--classes", metavar="PATH", help="The names of labels (STAR).")
     ] = None,
+    n_frames: Annotated[
+        int, typer.Option("--frames", min=1, help="How many of a video whose line lists none.")
+    ] = N_FRAMES,
     json: o.AsJson = False,
 ) -> None:
-    """Read STAR, R2R or TEACh as they are published, and write them as episodes."""
-    readers: dict[str, Callable[[], EpisodeSet]] = {
-        "star": lambda: read_star(data, frames=images, classes=classes),
-        "r2r": lambda: read_r2r(data),
-        "teach": lambda: read_teach(data, images=images),
-    }
-    if form not in readers:
-        raise UsageError(f"--format takes {', '.join(readers)}, not {form!r}")
-    _check_empty(folder)
-    found = readers[form]()
-    write_episodes(
-        found.episodes, folder, manifest=Manifest(world=form, n_episodes=0, source=f"{form}: {data.name}")
-    )
-    frames = [frame for episode in found.episodes for frame in episode.frames]
-    told = {
-        "episodes": len(found.episodes),
-        "units": len({e.unit for e in found.episodes}),
-        "frames": len(frames),
-        "frames with a picture": sum(f.picture is not None for f in frames),
-        "frames with a pose": sum(f.pose is not None for f in frames),
-        "boxes": sum(t.box is not None for f in frames for t in f.objects),
-        "things without a box": sum(t.box is None for f in frames for t in f.objects),
-        "relations": sum(len(f.relations) for f in frames),
-        "actions": sum(len(e.actions) for e in found.episodes),
-    }
+    """Read STAR, R2R or TEACh as they are published, or one's own videos, and write them as episodes.
+
+    Videos are named by the lines of a JSONL file: {"id": "c1", "video": "c1.mp4", "task": "What falls?"}.
+    """
+    with TemporaryDirectory() as kept:
+        readers: dict[str, Callable[[], EpisodeSet]] = {
+            "star": lambda: read_star(data, frames=images, classes=classes),
+            "r2r": lambda: read_r2r(data),
+            "teach": lambda: read_teach(data, images=images),
+            "videos": lambda: read_videos(data, kept, n_frames=n_frames),
+        }
+        if form not in readers:
+            raise UsageError(f"--format takes {', '.join(readers)}, not {form!r}")
+        _check_empty(folder)
+        found = readers[form]()
+        about = Manifest(world=form, n_episodes=0, source=f"{form}: {data.name}")
+        write_episodes(found.episodes, folder, manifest=about)
+    told = _counts(found.episodes)
     if json:
         print_json({"folder": str(folder), **told, "problems": [asdict(p) for p in found.problems]})
         return
@@ -173,6 +170,21 @@ def import_command(
         ["what", "number"], [[name, str(value)] for name, value in told.items()], title=f"{form} in {folder}"
     )
     _show_problems(found.problems)
+
+
+def _counts(episodes: Sequence[Episode]) -> dict[str, int]:
+    frames = [frame for episode in episodes for frame in episode.frames]
+    return {
+        "episodes": len(episodes),
+        "units": len({e.unit for e in episodes}),
+        "frames": len(frames),
+        "frames with a picture": sum(f.picture is not None for f in frames),
+        "frames with a pose": sum(f.pose is not None for f in frames),
+        "boxes": sum(t.box is not None for f in frames for t in f.objects),
+        "things without a box": sum(t.box is None for f in frames for t in f.objects),
+        "relations": sum(len(f.relations) for f in frames),
+        "actions": sum(len(e.actions) for e in episodes),
+    }
 
 
 def _edit(

@@ -164,7 +164,7 @@ def read_episodes(path: str | Path) -> EpisodeSet:
     path = Path(path)
     manifest = _read_manifest(path / _MANIFEST) if path.is_dir() else None
     file = path / _EPISODES if path.is_dir() else path
-    found, problems = read_lines(file, lambda line: _read_episode(line, file.parent))
+    found, problems = read_lines(file, lambda line: episode_from_json(line, file.parent))
     episodes: dict[str, Episode] = {}
     for where, episode in found:
         if episode.id in episodes:
@@ -250,7 +250,8 @@ def _read_manifest(path: Path) -> Manifest | None:
         raise UsageError(f"{path} is not a data set's manifest: {str(error).splitlines()[0]}") from error
 
 
-def _read_episode(line: str, folder: Path) -> Episode:
+def episode_from_json(line: str, folder: Path) -> Episode:
+    """One line of ``episodes.jsonl``; pictures are named relative to `folder`."""
     form = _EpisodeForm.model_validate_json(line)
     plain = {name: getattr(form, name) for name in _EpisodeForm.model_fields}
     return Episode(
