@@ -77,6 +77,11 @@ class Scene:
         """What any of the frames lists, in view or not."""
         return [t for frame in self.frames for t in self.listed_at(said, frame)]
 
+    def _is_label(self, head: str) -> bool:
+        """Whether the episode itself lists things of that name: some worlds have rooms."""
+        labels = self.episode.vocabulary.get("objects", ())
+        return head in labels or any(_is_called(t, head) for f in self.episode.frames for t in f.objects)
+
     def missing(self, said: Mention) -> Verdict | None:  # noqa: PLR0911 - one return per outcome
         """Why a mention cannot be looked for, or that nothing of the kind is there; None if it can be found.
 
@@ -96,7 +101,7 @@ class Scene:
             return _elsewhere(knowledge)
         if not words.can_be_seen(said.head):
             return unverifiable("abstract", f"{with_article(said.head)} cannot be seen")
-        if said.head.rpartition(" ")[2] in UNLISTED:
+        if said.head.rpartition(" ")[2] in UNLISTED and not self._is_label(said.head):
             return unverifiable("out of vocabulary", f"no data set lists {with_article(said.head)}")
         if knowledge == "complete":
             return Verdict("unsupported", evidence=f"there is no {said}", truth="absent")
