@@ -104,7 +104,14 @@ def _show_conditions(conditions: list[object]) -> None:
     if conditions:
         out.print()
         print_table(
-            ["condition", "r with retention", "ρ with the reference", "shift in points", "seconds", "models"],
+            [
+                "condition",
+                "r with retention",
+                "ρ with the reference",
+                "shift in points",
+                "seconds a sample",
+                "models",
+            ],
             [[str(cell) for cell in row] for row in _condition_rows(conditions)],
             title="robustness of the finding",
         )
@@ -151,7 +158,7 @@ def _condition_rows(rows: list[object]) -> list[list[str]]:
                     for k in ("r", "rho")
                 ),
                 "–" if r["shift"] is None else f"{100 * r['shift']:+.1f}",
-                "–" if r["seconds"] is None else f"{r['seconds']:.2f}",
+                "–" if r["seconds"] is None else f"{r['seconds']:.3g}",
                 str(r["n_models"]),
             ]
         )

@@ -158,9 +158,9 @@ def show_score(score: TraceScore) -> None:
     if score.conditions:
         out.print()
         print_table(
-            ["measured otherwise", "SGR", "seconds"],
+            ["measured otherwise", "SGR", "seconds a sample"],
             [
-                [c.name, percent(c.sgr), "–" if c.seconds is None else f"{c.seconds:.2f}"]
+                [c.name, percent(c.sgr), "–" if c.seconds is None else f"{c.seconds:.3g}"]
                 for c in score.conditions
             ],
             title="the same traces, measured in other ways",
