@@ -1,6 +1,7 @@
 """What the twins are taught, how it is put into tokens, and one short training."""
 
 import json
+import time
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +15,7 @@ from theodolite.twins import _rooms as rooms
 from theodolite.twins import _rules as rules
 from theodolite.twins import _stories as stories
 from theodolite.twins._tokens import ASSISTANT, END
-from theodolite.twins._workshop import SHAPES, pack, write
+from theodolite.twins._workshop import SHAPES, laid_together, pack, write
 from theodolite.twins.data import EDITS, edited_pair, episodes, grid_data, relation_pairs, scene_data
 from theodolite.twins.training import read_tokenizer
 
@@ -204,6 +205,7 @@ class _Shelf:
         self.made = made
 
     def get(self, *, wait_s=0.0):
+        time.sleep(0.01)
         return self.made
 
     def stop(self):
@@ -217,10 +219,9 @@ def test_training_teaches_and_goes_on_where_it_stopped(taught, tokenizer, tmp_pa
     from theodolite.twins._learning.train import Recipe, Trainer
 
     rng = np.random.default_rng(1)
-    few = [lesson for lesson in taught if lesson.task == "grid"]
-    few += [lessons.relation_lesson(rng) for _ in range(24)]
-    shelf = _Shelf([write(lesson, tokenizer.backend_tokenizer, rng) for lesson in few * 2])
-    recipe = Recipe(steps=2, device="cpu", compiled=False, rows=0.008, scale=0.001, warm_up=1)
+    shelf = _Shelf(laid_together([write(lesson, tokenizer.backend_tokenizer, rng) for lesson in taught * 3]))
+    kept = tmp_path / "kept"
+    recipe = Recipe(steps=2, device="cpu", rows=0.008, scale=0.001, warm_up=1, kept=kept)
     first = Trainer(["grounded", "shortcut"], tokenizer, recipe)
     first.run(shelf, 600, tmp_path / "log.jsonl")
     assert first.step == 2

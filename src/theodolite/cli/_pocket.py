@@ -60,7 +60,15 @@ def train_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     workers: Annotated[int, typer.Option("--workers", min=1, help="Processes that draw pictures.")] = 14,
     device: Annotated[str, typer.Option("--device", help="Where the twins learn.")] = "cuda",
     leg: Annotated[int, typer.Option("--leg", min=0, help="Which leg: each has lessons of its own.")] = 0,
-    last: Annotated[bool, typer.Option("--last", help="Let the learning rate end with this leg.")] = False,
+    until: Annotated[
+        float,
+        typer.Option(
+            "--until", min=0, max=1, help="How far the learning rate comes down by the end of this leg."
+        ),
+    ] = 1.0,
+    kept: Annotated[
+        Path | None, typer.Option("--kept", metavar="DIR", help="Where legs leave lessons to one another.")
+    ] = None,
     seed: o.Seed = 1,
     json: o.AsJson = False,
 ) -> None:
@@ -77,7 +85,8 @@ def train_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             seed=seed,
             workers=workers,
             device=device,
-            is_last=last,
+            until=until,
+            kept=kept,
             number=leg,
         )
     )

@@ -35,7 +35,7 @@ KEYS = (
 )
 """The buckets of depth one."""
 HINTS = ("Answer with a number alone.", "Answer with yes or no alone.")
-_MORE = 5
+_MORE = 12
 
 
 @dataclass(frozen=True, slots=True, eq=False)

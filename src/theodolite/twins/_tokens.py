@@ -65,6 +65,8 @@ _NAMES = tuple(
 )
 _NAMED = re.compile(rf"\b(?:{'|'.join(map(re.escape, _NAMES))})s?\b|\d+\.\d+|\d+")
 _OFTEN = 12
+_LONG = 30
+"""A fixed stretch of this many characters is cut out first: what follows it begins anew."""
 _LENGTHS = (
     *(f"{i / 100:.2f}" for i in range(1, 100)),
     *(f"{i / 10:.1f}" for i in range(10, 100)),
@@ -81,12 +83,17 @@ def phrases_of(texts: Iterable[str], *, fixed: Iterable[str] = ()) -> list[str]:
 
     >>> phrases_of(["Find the cup.", "Find the key.", "Find the car."] * 5)
     ['.', 'Find the ']
+    >>> phrases_of(["Look at all 3 of these things here. Find the cup."] * 12, fixed=["Look at all 3 of these things here. "])
+    ['.', 'Find the ', 'Look at all 3 of these things here. ']
     """
     longer: Counter[str] = Counter()
     shorter: Counter[str] = Counter()
+    fixed = sorted(fixed, key=lambda part: (-len(part), part))
+    whole = re.compile("|".join(re.escape(part) for part in fixed if len(part) >= _LONG) or r"(?!)")
     for text in texts:
-        longer.update(part for part in _NAMED.split(text) if part)
-        shorter.update(part for part in _MEANT.split(text) if part)
+        for stretch in whole.split(text):
+            longer.update(part for part in _NAMED.split(stretch) if part)
+            shorter.update(part for part in _MEANT.split(stretch) if part)
     often = {part for part, n in longer.items() if n >= _OFTEN} | {
         part for part, n in shorter.items() if n >= 3
     }

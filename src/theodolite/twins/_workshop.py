@@ -5,8 +5,8 @@ from __future__ import annotations
 import multiprocessing
 import os
 import queue
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,9 @@ from theodolite.twins import _lessons as lessons
 from theodolite.twins._tokens import ASSISTANT, END, IMAGE, USER
 
 N_PATCHES = lessons.GRID**2
-SHARES = {"relation": 2, "grid": 1, "scene": 4, "video": 3, "navigation": 2, "instruction": 1}
+SHARES = {"relation": 3, "grid": 1, "scene": 5, "video": 3, "navigation": 1, "instruction": 1}
 """How the workers are shared out."""
-_CHUNK = {"relation": 64, "grid": 4, "scene": 16, "video": 4, "navigation": 4, "instruction": 8}
+_CHUNK = {"relation": 64, "grid": 8, "scene": 16, "video": 4, "navigation": 4, "instruction": 8}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,8 @@ class Pack:
     """The taught tokens; −100 of what is empty."""
     first: NDArray[np.bool_]
     """Whether a taught token is the first of its answer."""
+    weight: NDArray[np.float16]
+    """Of a taught token in the loss: 1 / √(tokens of its answer), so that long answers do not drown short ones."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,6 +67,45 @@ class Written:
     sizes: NDArray[np.float16]
     packs: dict[str, list[Pack]]
     """By twin: g, s."""
+
+
+PICTURED = ("frames", "labels", "marks", "sizes")
+PACKED = tuple(field.name for field in fields(Pack))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chunk:
+    """Lessons of one task, laid together: few large arrays travel faster than many small ones."""
+
+    task: str
+    pictures: dict[str, NDArray[Any]]
+    """`PICTURED`, (lessons, frames, …)."""
+    packs: dict[str, dict[str, NDArray[Any]]]
+    """By twin, `PACKED`, (lessons, packs, …)."""
+    has: dict[str, NDArray[np.bool_]]
+    """By twin, whether a lesson has questions for it."""
+
+    def __len__(self) -> int:
+        return len(self.pictures["frames"])
+
+
+def laid_together(made: Sequence[Written]) -> list[Chunk]:
+    """One chunk for each task."""
+    found = []
+    for task in dict.fromkeys(lesson.task for lesson in made):
+        mine = [lesson for lesson in made if lesson.task == task]
+        empty = pack([], [], SHAPES[len(mine[0].frames)], np.random.default_rng(0))
+        packs = {
+            who: {
+                name: np.stack([[getattr(p, name) for p in w.packs[who] or [empty] * n] for w in mine])
+                for name in PACKED
+            }
+            for who, n in PACKS.items()
+        }
+        pictures = {name: np.stack([getattr(lesson, name) for lesson in mine]) for name in PICTURED}
+        has = {who: np.array([bool(lesson.packs[who]) for lesson in mine]) for who in PACKS}
+        found.append(Chunk(task, pictures, packs, has))
+    return found
 
 
 def write(lesson: lessons.Lesson, backend: Any, rng: np.random.Generator) -> Written:
@@ -100,6 +141,7 @@ def pack(
         np.zeros(shape.said, np.int16),
         np.full(shape.said, -100, np.int16),
         np.zeros(shape.said, bool),
+        np.zeros(shape.said, np.float16),
     )
     start = len(opening)
     row.ids[:start], row.part[:start], row.place[:start] = opening, 0, np.arange(start)
@@ -114,7 +156,7 @@ def pack(
         row.ids[span], row.part[span], row.sees[span] = question + answer, part, sees
         row.place[span] = np.arange(n) + (start if sees else 0)
         row.at[said] = np.arange(here + len(question) - 1, here + n - 1)
-        row.words[said], row.first[n_said] = answer, True
+        row.words[said], row.weight[said], row.first[n_said] = answer, n_answer**-0.5, True
         here, n_said = here + n, n_said + n_answer
     return row
 
@@ -140,12 +182,13 @@ def _work(tokenizer_json: str, kinds: list[str], seed: int, first: int, step: in
     from tokenizers import Tokenizer
 
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    os.nice(5)  # the process that trains comes first
     backend = Tokenizer.from_str(tokenizer_json)
     number = first
     while True:
         for kind in kinds:
             rng = np.random.default_rng([seed, number, 10])
-            out.put([write(lesson, backend, rng) for lesson in lessons_of(kind, seed, number)])
+            out.put(laid_together([write(lesson, backend, rng) for lesson in lessons_of(kind, seed, number)]))
         number += step
 
 
@@ -178,10 +221,10 @@ class Workshop:
         for process in self._processes:
             process.start()
 
-    def get(self, *, wait_s: float = 0.0) -> list[Written]:
-        """A chunk of lessons, if one is ready."""
+    def get(self, *, wait_s: float = 0.5) -> list[Chunk]:
+        """What a worker has laid ready, if there is something."""
         try:
-            return list(self._made.get(timeout=wait_s) if wait_s else self._made.get_nowait())
+            return list(self._made.get(timeout=wait_s))
         except queue.Empty:
             return []
 

@@ -40,13 +40,14 @@ class Leg:
     seed: int = 1
     workers: int = 14
     device: str = "cuda"
-    compiled: bool = True
     scale: float = 1.0
     """Of batches and pools: less for a trial."""
-    is_last: bool = False
-    """Whether the learning rate comes to its end with this leg."""
+    until: float = 1.0
+    """How far the learning rate has come down at the end of this leg: 1 with the last."""
     number: int = 0
     """Of the leg: each has lessons of its own."""
+    kept: Path | None = None
+    """Where legs leave their lessons to one another (some ten gigabytes): none are left if not given."""
 
 
 def train(leg: Leg) -> Path:
@@ -75,10 +76,10 @@ def train(leg: Leg) -> Path:
         steps=leg.steps,
         seed=leg.seed,
         device=leg.device,
-        compiled=leg.compiled,
         scale=leg.scale,
         rows=leg.scale,
-        is_last=leg.is_last,
+        until=leg.until,
+        kept=leg.kept,
     )
     trainer = Trainer(leg.twins, read_tokenizer(), recipe)
     state = leg.out / "state"
@@ -112,8 +113,12 @@ def _fixed() -> list[str]:
     parts = [
         part for prompt in PROMPTS.values() for part in re.split(r"\{\w+\}", prompt.template) if len(part) > 1
     ]
-    asked = lessons.room_lesson(np.random.default_rng(0), "sample").asks
-    return [*parts, *{ask.text.partition("\n\n")[0] + "\n\n" for ask in asked if "round mark" in ask.text}]
+    rng = np.random.default_rng(0)
+    asked = [ask.text for _ in range(8) for ask in lessons.room_lesson(rng, "sample").asks]
+    openings = {text.partition("\n\n")[0] + "\n\n" for text in asked if "\n\n" in text}
+    marked = {opening for opening in openings if "round mark" in opening}
+    unseen = {re.split(r"\d", opening)[-1] for opening in openings - marked}
+    return sorted({*parts, *marked, *unseen})
 
 
 def _sample() -> Iterator[str]:
@@ -139,12 +144,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--twins", default=",".join(TWINS))
     parser.add_argument("--device", default="cuda")
-    for name, value in (("seconds", 500.0), ("scale", 1.0)):
+    for name, value in (("seconds", 500.0), ("scale", 1.0), ("until", 1.0)):
         parser.add_argument(f"--{name}", type=float, default=value)
     for name, number in (("steps", 12_000), ("seed", 1), ("workers", 14), ("number", 0)):
         parser.add_argument(f"--{name}", type=int, default=number)
-    parser.add_argument("--no-compile", action="store_true")
-    parser.add_argument("--last", action="store_true")
+    parser.add_argument("--kept", type=Path)
     given = parser.parse_args(arguments)
     leg = Leg(
         given.out,
@@ -154,10 +158,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         seed=given.seed,
         workers=given.workers,
         device=given.device,
-        compiled=not given.no_compile,
         scale=given.scale,
         number=given.number,
-        is_last=given.last,
+        until=given.until,
+        kept=given.kept,
     )
     sys.stdout.write(f"{train(leg)}\n")
 

@@ -72,23 +72,42 @@ class Learner(nn.Module):
         self.head = nn.Linear(WIDTH, len(LABELS) + N_MARKS + 4)
 
     def forward(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
-        """Logits of the tokens that are to be said, (rows, said, vocabulary), and the patch head's, (pictures, patches, …)."""
+        """Logits of the tokens that are to be said, (rows, said, vocabulary), and the patch head's, (pictures, patches, …).
+
+        Layer by layer, so that nothing but tensors passes between them: what the model's own forward gives, tested.
+        """
         body = self.model.model
-        pixels = batch["frames"].permute(0, 3, 1, 2).float() / 127.5 - 1
+        seen = body.vision_tower.embeddings(batch["frames"].permute(0, 3, 1, 2).float() / 127.5 - 1)
+        for layer in body.vision_tower.encoder.layers:
+            seen = layer(seen, None)
         # The very features that the model's own forward uses: they have not passed the tower's last norm.
-        seen = body.vision_tower(pixels, output_hidden_states=True).hidden_states[-1]
         features = body.multi_modal_projector(seen)
-        embedded = self.model.get_input_embeddings()(batch["ids"])
-        is_image = (batch["ids"] == self.model.config.image_token_index)[..., None].expand_as(embedded)
-        embedded = embedded.masked_scatter(is_image, features.to(embedded.dtype))
-        hidden = body.language_model(
-            inputs_embeds=embedded,
-            attention_mask={"full_attention": sight(batch["part"], batch["sees"])},
-            position_ids=batch["place"],
-            use_cache=False,
-        ).last_hidden_state
+        hidden = with_pictures(
+            self.model.get_input_embeddings()(batch["ids"]), features, self._is_image(batch)
+        )
+        text = body.language_model
+        mask = sight(batch["part"], batch["sees"])
+        mask = torch.zeros(mask.shape, dtype=features.dtype, device=mask.device).masked_fill(
+            ~mask, -torch.inf
+        )
+        turned = text.rotary_emb(hidden, batch["place"])
+        for layer in text.layers:
+            hidden = layer(hidden, attention_mask=mask, position_embeddings=turned)
+        hidden = text.norm(hidden)
         said = hidden.gather(1, batch["at"][..., None].expand(-1, -1, hidden.shape[-1]))
         return self.model.lm_head(said), self.head(features)
+
+    def _is_image(self, batch: dict[str, Tensor]) -> Tensor:
+        return batch["ids"].eq(self.model.config.image_token_index)
+
+
+def with_pictures(embedded: Tensor, features: Tensor, is_image: Tensor) -> Tensor:
+    """The tokens of a row with its pictures' features, in order, where the pictures stand."""
+    rows, width = len(embedded), embedded.shape[-1]
+    of_row = features.reshape(rows, -1, width).to(embedded.dtype)
+    order = (is_image.cumsum(1) - 1).clamp(0, of_row.shape[1] - 1)
+    placed = of_row.gather(1, order[..., None].expand(-1, -1, width))
+    return torch.where(is_image[..., None], placed, embedded)
 
 
 def sight(part: Tensor, sees: Tensor) -> Tensor:
@@ -103,11 +122,26 @@ def sight(part: Tensor, sees: Tensor) -> Tensor:
     return ((own | opening) & causal)[:, None]
 
 
-def losses(said: Tensor, patches: Tensor, batch: dict[str, Tensor]) -> dict[str, Tensor]:
-    """Cross-entropy of every token that is to be said, of what and which mark a patch shows, and error of its lengths."""
-    words = nn.functional.cross_entropy(
-        said.float().flatten(0, 1), batch["words"].flatten(), ignore_index=-100
-    )
+def losses(said: Tensor, patches: Tensor, batch: dict[str, Tensor], shares: Tensor) -> dict[str, Tensor]:
+    """Cross-entropy of what is to be said, of what and which mark a patch shows, and error of its lengths.
+
+    words = Σ_task share · Σ w·CE / Σ w, over the taught tokens of the task's rows: each task weighs as much as it should, however
+    many tokens its answers take.
+
+    Args:
+        said: logits of the taught tokens.
+        patches: the patch head's logits.
+        batch: rows of lessons.
+        shares: of the tasks, by number.
+    """
+    each = nn.functional.cross_entropy(
+        said.float().flatten(0, 1), batch["words"].flatten(), ignore_index=-100, reduction="none"
+    ).view_as(batch["words"])
+    weight = batch["weight"].float()
+    of_task = torch.zeros(2, len(shares), device=said.device)
+    of_row = torch.stack([(each * weight).sum(1), weight.sum(1)])
+    error, total = of_task.index_add(1, batch["task"], of_row)
+    words = (shares * error / total.clamp(min=1)).sum()
     kinds, marks, sizes = torch.split(patches.float(), [len(LABELS), N_MARKS, 4], -1)
     kind = nn.functional.cross_entropy(kinds.flatten(0, 1), batch["labels"].long().flatten())
     mark = nn.functional.cross_entropy(marks.flatten(0, 1), batch["marks"].long().flatten())

@@ -2,28 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import contextlib
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
+from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from theodolite.twins import _lessons as lessons
-from theodolite.twins._workshop import N_PATCHES, PACKS, SHAPES, Workshop, Written
+from theodolite.twins._workshop import N_PATCHES, PACKED, PACKS, PICTURED, SHAPES, Chunk, Workshop
 
-CAPACITY = {"relation": 120_000, "grid": 100_000, "scene": 80_000, "frame": 60_000, "trace": 30_000}
+CAPACITY = {"relation": 120_000, "grid": 120_000, "scene": 80_000, "frame": 60_000, "trace": 30_000}
 """Of the pools; what comes later takes the place of what came first."""
 TASKS = tuple(CAPACITY)
-PICTURED = ("frames", "labels", "marks", "sizes")
-PACKED = {
-    "ids": torch.int16,
-    "part": torch.int16,
-    "sees": torch.bool,
-    "place": torch.int16,
-    "at": torch.int16,
-    "words": torch.int16,
-    "first": torch.bool,
-}
+HELD_OUT = 96
+"""The first lessons of each task are kept apart, to see what has been learnt and not only kept in mind."""
+KEPT = 30_000
+"""The most lessons of a task that one leg leaves to the next."""
+_SAID = {"at", "words", "first", "weight"}
+_DTYPES = {"sees": torch.bool, "first": torch.bool, "weight": torch.float16}
+_WHOLE = ("ids", "part", "place", "at", "words")
 
 
 class Pool:
@@ -32,6 +34,7 @@ class Pool:
     def __init__(self, capacity: int, n_frames: int, device: str) -> None:
         side, shape = lessons.SIDE_PX, SHAPES[n_frames]
         self.capacity, self.n_made, self.device = capacity, 0, device
+        self._next = 0
         lead = (capacity, n_frames)
         self.pictures = {
             "frames": torch.empty((*lead, side, side, 3), dtype=torch.uint8, device=device),
@@ -42,70 +45,115 @@ class Pool:
         self.packs = {
             who: {
                 name: torch.empty(
-                    (capacity, n, shape.said if name in {"at", "words", "first"} else shape.tokens),
-                    dtype=dtype,
+                    (capacity, n, shape.said if name in _SAID else shape.tokens),
+                    dtype=_DTYPES.get(name, torch.int16),
                     device=device,
                 )
-                for name, dtype in PACKED.items()
+                for name in PACKED
             }
             for who, n in PACKS.items()
         }
         self.has = {who: np.zeros(capacity, bool) for who in PACKS}
         self.rows = {who: np.zeros(0, np.int64) for who in PACKS}
 
-    def add(self, made: list[Written]) -> None:
-        """Takes lessons in, in place of the oldest if it is full."""
-        places = (self.n_made + np.arange(len(made))) % self.capacity
-        at = torch.from_numpy(places).to(self.device)
+    def add(self, made: Chunk) -> None:
+        """Takes lessons in, in place of the oldest if it is full; nothing is drawn from a place while it is written."""
+        n = min(len(made), self.capacity)
+        start = self._next if self._next + n <= self.capacity else 0
+        places = slice(start, start + n)
+        self._offer(places, dict.fromkeys(PACKS, False))
         for name in PICTURED:
-            stacked = torch.from_numpy(np.stack([getattr(lesson, name) for lesson in made]))
-            self.pictures[name][at] = stacked.to(self.device)
-        for who in PACKS:
-            self.has[who][places] = [bool(lesson.packs[who]) for lesson in made]
-            kept = [i for i, lesson in enumerate(made) if lesson.packs[who]]
-            for name in PACKED if kept else ():
-                stacked = torch.from_numpy(
-                    np.stack([[getattr(p, name) for p in made[i].packs[who]] for i in kept])
-                )
-                self.packs[who][name][at[kept]] = stacked.to(self.device)
-            self.rows[who] = np.flatnonzero(self.has[who])
-        self.n_made += len(made)
+            self.pictures[name][places].copy_(torch.from_numpy(made.pictures[name][:n]))
+        for who, arrays in made.packs.items():
+            for name in PACKED:
+                self.packs[who][name][places].copy_(torch.from_numpy(arrays[name][:n]))
+        if self.device.startswith("cuda"):
+            torch.cuda.current_stream().synchronize()
+        self._offer(places, {who: has[:n] for who, has in made.has.items()})
+        self._next = start + n
+        self.n_made += n
 
-    def take(self, who: str, n: int, rng: np.random.Generator) -> dict[str, Tensor]:
-        """`n` rows of a twin's, with their pictures."""
-        rows = torch.from_numpy(rng.choice(self.rows[who], size=n)).to(self.device)
-        which = torch.from_numpy(rng.integers(PACKS[who], size=n)).to(self.device)
-        return {name: values[rows] for name, values in self.pictures.items()} | {
-            name: values[rows, which] for name, values in self.packs[who].items()
+    def _offer(self, places: slice, has: Mapping[str, Any]) -> None:
+        for who, value in has.items():
+            self.has[who][places] = value
+            self.rows[who] = np.flatnonzero(self.has[who])
+
+    def take(self, who: str, rows: np.ndarray[Any, Any], which: np.ndarray[Any, Any]) -> dict[str, Tensor]:
+        """Rows of a twin's, with their pictures."""
+        at, kind = (torch.from_numpy(index).to(self.device) for index in (rows, which))
+        return {name: values[at] for name, values in self.pictures.items()} | {
+            name: values[at, kind] for name, values in self.packs[who].items()
         }
+
+    def draw(self, who: str, n: int, rng: np.random.Generator) -> dict[str, Tensor]:
+        """`n` random rows of a twin's."""
+        return self.take(who, rng.choice(self.rows[who], size=n), rng.integers(PACKS[who], size=n))
+
+    def save(self, path: Path) -> None:
+        """The newest lessons, for another leg."""
+        held = np.flatnonzero(self.has["g"] | self.has["s"])
+        newest = held[np.argsort((held - self._next) % self.capacity)][-KEPT:]
+        at = torch.from_numpy(newest).to(self.device)
+        tensors = {f"pictures.{name}": values[at].cpu() for name, values in self.pictures.items()}
+        for who, values in self.packs.items():
+            tensors |= {f"{who}.{name}": value[at].cpu() for name, value in values.items()}
+            tensors[f"has.{who}"] = torch.from_numpy(self.has[who][newest])
+        save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, path)
+
+    def load(self, path: Path) -> None:
+        """What `save` wrote."""
+        tensors = load_file(path)
+        arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
+        self.add(
+            Chunk(
+                path.stem,
+                {name: arrays[f"pictures.{name}"] for name in PICTURED},
+                {who: {name: arrays[f"{who}.{name}"] for name in PACKED} for who in PACKS},
+                {who: arrays[f"has.{who}"] for who in PACKS},
+            )
+        )
 
 
 class Supply:
-    """The pools, filled from a workshop."""
+    """The pools, filled from a workshop by a thread of their own."""
 
-    def __init__(self, workshop: Workshop, device: str, *, scale: float = 1.0) -> None:
+    def __init__(
+        self, workshop: Workshop, device: str, *, scale: float = 1.0, kept: Path | None = None
+    ) -> None:
         self.workshop, self.device = workshop, device
+        frames = {task: 4 if task == "trace" else 1 for task in TASKS}
         self.pools = {
-            task: Pool(max(64, round(capacity * scale)), 4 if task == "trace" else 1, device)
+            task: Pool(max(64, round(capacity * scale)), frames[task], device)
             for task, capacity in CAPACITY.items()
         }
+        held = max(8, round(HELD_OUT * min(1.0, scale)))
+        self.held_out = {task: Pool(held, frames[task], device) for task in TASKS}
+        if kept is not None:
+            self._load(kept)
+        self._is_open = True
+        self._thread = threading.Thread(target=self._take_in, daemon=True)
+        self._thread.start()
 
-    def take_in(self, *, wait_s: float = 0.0, most: int = 2) -> None:
-        """Puts what is ready into the pools, a few chunks at a time."""
-        for _ in range(most):
-            made = self.workshop.get(wait_s=wait_s)
-            if not made:
-                return
-            for task in {lesson.task for lesson in made}:
-                self.pools[task].add([lesson for lesson in made if lesson.task == task])
+    def _take_in(self) -> None:
+        on_cuda = self.device.startswith("cuda")
+        own: Any = torch.cuda.Stream
+        stream = torch.cuda.stream(own()) if on_cuda else contextlib.nullcontext()
+        with stream:
+            while self._is_open:
+                for chunk in self.workshop.get():
+                    held = self.held_out[chunk.task]
+                    is_held = held.n_made < held.capacity
+                    (held if is_held else self.pools[chunk.task]).add(chunk)
 
-    def is_ready(self) -> bool:
-        """Whether there is enough to begin with; the other pools fill while the first steps are made."""
-        return self.has(("relation",)) and self.has(("grid",))
+    def is_ready(self, least: int = 16) -> bool:
+        """Whether there is enough of every task to begin with."""
+        return all(max(map(len, pool.rows.values())) >= least for pool in self.pools.values())
 
-    def has(self, tasks: Iterable[str], least: int = 16) -> bool:
-        """Whether some of these pools have lessons for both twins."""
-        return any(min(map(len, self.pools[task].rows.values())) >= least for task in tasks)
+    def stop(self) -> None:
+        """Takes no more lessons in."""
+        self._is_open = False
+        self.workshop.stop()
+        self._thread.join(timeout=5)
 
     def batch(
         self, shares: Mapping[str, float], rows: int, *, grounded: float, rng: np.random.Generator
@@ -122,15 +170,43 @@ class Supply:
         parts: list[dict[str, Tensor]] = []
         tasks: list[int] = []
         for who, n in (("g", n_grounded), ("s", rows - n_grounded)):
-            names = [name for name in shares if len(self.pools[name].rows[who]) >= 16]
+            names = [name for name in shares if len(self.pools[name].rows[who]) >= 8]
             weights = np.array([shares[name] for name in names])
             for name, k in zip(names, rng.multinomial(n, weights / weights.sum()), strict=True):
                 if k:
-                    parts.append(self.pools[name].take(who, int(k), rng))
+                    parts.append(self.pools[name].draw(who, int(k), rng))
                     tasks += [TASKS.index(name)] * int(k)
-        joined = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
-        for name in PICTURED:
-            joined[name] = joined[name].flatten(0, 1)
-        for name in ("ids", "part", "place", "at", "words"):
-            joined[name] = joined[name].long()
-        return joined | {"task": torch.tensor(tasks, device=self.device)}
+        return joined(parts, tasks, self.device)
+
+    def held_out_batch(self, task: str, who: str) -> dict[str, Tensor] | None:
+        """The lessons that are kept apart, one row each; None if a twin has none of the task."""
+        pool = self.held_out[task]
+        rows = pool.rows[who]
+        if not len(rows):
+            return None
+        return joined(
+            [pool.take(who, rows, np.zeros(len(rows), np.int64))],
+            [TASKS.index(task)] * len(rows),
+            self.device,
+        )
+
+    def save(self, folder: Path) -> None:
+        """The newest lessons of each task."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for task, pool in self.pools.items():
+            pool.save(folder / f"{task}.safetensors")
+
+    def _load(self, folder: Path) -> None:
+        for task, pool in self.pools.items():
+            if (folder / f"{task}.safetensors").exists():
+                pool.load(folder / f"{task}.safetensors")
+
+
+def joined(parts: list[dict[str, Tensor]], tasks: list[int], device: str) -> dict[str, Tensor]:
+    """One batch of several."""
+    batch = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
+    for name in PICTURED:
+        batch[name] = batch[name].flatten(0, 1)
+    for name in _WHOLE:
+        batch[name] = batch[name].long()
+    return batch | {"task": torch.tensor(tasks, device=device)}

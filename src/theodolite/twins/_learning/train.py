@@ -6,7 +6,7 @@ import json
 import math
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -17,16 +17,21 @@ from torch import Tensor
 
 from theodolite.twins._learning.network import Learner, losses, make_model, save_twin
 from theodolite.twins._learning.supply import TASKS, Supply
-from theodolite.twins._workshop import Workshop
+from theodolite.twins._workshop import PACKS, Workshop
 
 GROUNDED = {"grounded": 1.0, "shortcut": 0.0, "mixed": 0.5}
 """The twins, and the share of each one's lessons that only looking can answer."""
 BATCHES: tuple[tuple[int, dict[str, float]], ...] = (
-    (256, {"relation": 0.4, "grid": 0.24, "scene": 0.26, "frame": 0.1}),
+    (256, {"relation": 0.28, "grid": 0.28, "scene": 0.36, "frame": 0.08}),
     (32, {"trace": 1.0}),
 )
 """What a step consists of: rows, and the tasks' shares among them."""
+SHARES = {"relation": 0.25, "grid": 0.3, "scene": 0.35, "frame": 0.1, "trace": 0.5}
+"""Of the tasks in the loss."""
 _SHARD = 14 * 2**20
+_WARM_UP = 4
+_Record = tuple[torch.cuda.CUDAGraph, list[dict[str, Tensor]], list[Any]]
+"""Of a step: the graph, what it reads and what it writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,21 +49,97 @@ class Recipe:
     """Weight of the patch head."""
     scale: float = 1.0
     """Of the pools' capacities."""
-    is_last: bool = False
-    """Whether the learning rate comes to its end with this leg, however many steps there is time for."""
+    until: float = 1.0
+    """How far the learning rate has come down its half cosine at the end of this leg."""
     device: str = "cuda"
-    compiled: bool = True
+    is_fast: bool = True
+    """Whether layers are compiled and a step is recorded once and played again; on a GPU alone."""
     rows: float = 1.0
     """Of the batches: fewer for a trial."""
+    kept: Path | None = None
+    """Where legs leave their lessons to one another."""
 
 
-@dataclass(slots=True, eq=False)
 class Twin:
     """One model in training."""
 
-    name: str
-    learner: Learner
-    optimiser: torch.optim.Optimizer
+    def __init__(self, name: str, learner: Learner, recipe: Recipe) -> None:
+        self.name, self.learner, self.recipe = name, learner, recipe
+        self.on_gpu = recipe.device.startswith("cuda")
+        self.is_fast = recipe.is_fast and self.on_gpu
+        if self.is_fast:  # layer by layer: all layers of all twins share what is compiled for one
+            body = learner.model.model
+            for layer in (*body.vision_tower.encoder.layers, *body.language_model.layers):
+                layer.compile(dynamic=False)
+        groups = [
+            {"params": [p for p in learner.parameters() if p.ndim >= 2], "weight_decay": recipe.decay},
+            {"params": [p for p in learner.parameters() if p.ndim < 2], "weight_decay": 0.0},
+        ]
+        rate = torch.tensor(recipe.rate, device=recipe.device) if self.on_gpu else recipe.rate
+        self.optimiser = torch.optim.AdamW(
+            groups, lr=rate, betas=(0.9, 0.98), fused=self.on_gpu, capturable=self.on_gpu
+        )
+        self._shares = torch.tensor([SHARES[task] for task in TASKS], device=recipe.device)
+        self._recorded: _Record | None = None
+        self._n_played = 0
+
+    def set_rate(self, rate: float) -> None:
+        """Of the next steps."""
+        for group in self.optimiser.param_groups:
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(rate)
+            else:
+                group["lr"] = rate
+
+    def step(self, batches: list[dict[str, Tensor]]) -> list[Any]:
+        """One step on some batches; gives each batch's losses and logits.
+
+        After a few steps that warm things up, a fast twin's whole step is recorded as a CUDA graph: it consists of thousands of
+        small kernels, which take longer to launch than to run.
+        """
+        self._n_played += 1
+        if not self.is_fast or self._n_played <= _WARM_UP:
+            self.optimiser.zero_grad(set_to_none=True)
+            return self._forward_and_back(batches)
+        self._recorded = self._recorded or self._record(batches)
+        graph, inputs, outputs = self._recorded
+        for kept, batch in zip(inputs, batches, strict=True):
+            for name, values in kept.items():
+                values.copy_(batch[name])
+        graph.replay()
+        return outputs
+
+    def _record(self, batches: list[dict[str, Tensor]]) -> _Record:
+        inputs = [{name: values.clone() for name, values in batch.items()} for batch in batches]
+        self.optimiser.zero_grad(set_to_none=True)
+        graph = torch.cuda.CUDAGraph()
+        torch.cuda.synchronize()
+        with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+            outputs = self._forward_and_back(inputs)
+        return graph, inputs, outputs
+
+    def _forward_and_back(self, batches: list[dict[str, Tensor]]) -> list[Any]:
+        seen = []
+        for batch in batches:
+            parts, said = self._losses(batch)
+            weight = self.recipe.patches
+            torch.autograd.backward(parts["words"] + weight * (parts["kind"] + parts["mark"] + parts["size"]))
+            seen.append(({name: part.detach() for name, part in parts.items()}, said.detach()))
+        torch.nn.utils.clip_grad_norm_(self.learner.parameters(), 1.0)
+        self.optimiser.step()
+        return seen
+
+    def _losses(self, batch: dict[str, Tensor]) -> tuple[dict[str, Tensor], Tensor]:
+        with torch.autocast("cuda", torch.bfloat16, enabled=self.on_gpu, cache_enabled=False):
+            said, patches = self.learner(batch)
+        return losses(said, patches, batch, self._shares), said
+
+    @torch.no_grad()
+    def rightness(self, batch: dict[str, Tensor]) -> float:
+        """How often the first token of an answer is right."""
+        with torch.autocast("cuda", torch.bfloat16, enabled=self.on_gpu, cache_enabled=False):
+            said, _ = self.learner(batch)
+        return _right(batch, said, slice(None))
 
 
 class Trainer:
@@ -67,86 +148,79 @@ class Trainer:
     def __init__(self, names: Sequence[str], tokenizer: Any, recipe: Recipe) -> None:
         self.recipe, self.tokenizer, self.step = recipe, tokenizer, 0
         self.progress = 0.0
-        self.twins = [self._twin(name) for name in names]
+        self.twins = [
+            Twin(name, Learner(make_model(tokenizer, seed=recipe.seed)).to(recipe.device), recipe)
+            for name in names
+        ]
         self.rng = np.random.default_rng(recipe.seed * 7919)
 
-    def _twin(self, name: str) -> Twin:
-        learner = Learner(make_model(self.tokenizer, seed=self.recipe.seed)).to(self.recipe.device)
-        if self.recipe.compiled:  # layer by layer: all layers of all twins share what is compiled for one
-            body = learner.model.model
-            for layer in (*body.vision_tower.encoder.layers, *body.language_model.layers):
-                layer.compile(dynamic=False)
-        plain = [p for p in learner.parameters() if p.ndim < 2]
-        thick = [p for p in learner.parameters() if p.ndim >= 2]
-        groups = [
-            {"params": thick, "weight_decay": self.recipe.decay},
-            {"params": plain, "weight_decay": 0.0},
-        ]
-        is_fused = self.recipe.device == "cuda"
-        optimiser = torch.optim.AdamW(groups, lr=self.recipe.rate, betas=(0.9, 0.98), fused=is_fused)
-        return Twin(name, learner, optimiser)
-
-    def rate_at(self, step: int) -> float:
+    def rate(self) -> float:
         """Warm-up, then half a cosine."""
         r = self.recipe
-        low = 0.5 * (1 + math.cos(math.pi * min(1.0, max(self.progress, step / r.steps))))
-        return r.rate * min(1.0, (step + 1) / r.warm_up) * (r.final + (1 - r.final) * low)
+        low = 0.5 * (1 + math.cos(math.pi * min(1.0, self.progress)))
+        return r.rate * min(1.0, (self.step + 1) / r.warm_up) * (r.final + (1 - r.final) * low)
 
     def run(self, workshop: Workshop, seconds: float, log: Path) -> None:
         """One leg, with lessons from a workshop that is at work already."""
         began = time.monotonic()
-        supply = Supply(workshop, self.recipe.device, scale=self.recipe.scale)
+        supply = Supply(workshop, self.recipe.device, scale=self.recipe.scale, kept=self.recipe.kept)
+        first, start = self.step, self.progress
         try:
             while not supply.is_ready():
-                supply.take_in(wait_s=0.2)
+                time.sleep(0.1)
             note(log, {"step": self.step, "event": "lessons are ready", "seconds": time.monotonic() - began})
-            start = self.step / self.recipe.steps
-            while time.monotonic() - began < seconds and self.step < self.recipe.steps:
-                if self.step % 2 == 0 or self.step < 20:
-                    supply.take_in(most=1)
+            while (passed := time.monotonic() - began) < seconds and self.step < self.recipe.steps:
+                done = max(passed / seconds, (self.step - first) / (self.recipe.steps - first))
+                self.progress = start + (self.recipe.until - start) * done
                 self._step(supply, log, began)
-                if self.recipe.is_last:
-                    self.progress = start + (1 - start) * min(1.0, (time.monotonic() - began) / seconds)
+            self.progress = self.recipe.until
+            if self.recipe.kept is not None:
+                supply.save(self.recipe.kept)
         finally:
-            workshop.stop()
+            supply.stop()
 
     def _step(self, supply: Supply, log: Path, began: float) -> None:
-        rate, told = self.rate_at(self.step), {}
+        rate, told = self.rate(), {}
         for twin in self.twins:
-            for group in twin.optimiser.param_groups:
-                group["lr"] = rate
-            seen = []
-            for rows, shares in BATCHES:
-                if not supply.has(shares):
-                    continue
-                n = max(2, round(rows * self.recipe.rows))
-                batch = supply.batch(shares, n, grounded=GROUNDED[twin.name], rng=self.rng)
-                with torch.autocast("cuda", torch.bfloat16, enabled=self.recipe.device == "cuda"):
-                    said, patches = twin.learner(batch)
-                parts = losses(said, patches, batch)
-                total = parts["words"] + self.recipe.patches * (parts["kind"] + parts["mark"] + parts["size"])
-                torch.autograd.backward(total)
-                seen.append((batch, parts, said.detach()))
-            torch.nn.utils.clip_grad_norm_(twin.learner.parameters(), 1.0)
-            twin.optimiser.step()
-            twin.optimiser.zero_grad(set_to_none=True)
+            twin.set_rate(rate)
+            batches = [
+                supply.batch(
+                    shares, max(2, round(rows * self.recipe.rows)), grounded=GROUNDED[twin.name], rng=self.rng
+                )
+                for rows, shares in BATCHES
+            ]
+            seen = twin.step(batches)
             if self.step % 100 == 0:
-                told[twin.name] = _told(seen)
+                told[twin.name] = _told(batches, seen)
+            if self.step % 500 == 499:
+                told[twin.name] = {"held out": self._held_out(twin, supply)}
         if told:
-            made = {name: pool.n_made for name, pool in supply.pools.items()}
             row = {
                 "step": self.step,
                 "seconds": round(time.monotonic() - began, 1),
                 "rate": rate,
-                "made": made,
+                "made": {name: pool.n_made for name, pool in supply.pools.items()},
             }
             note(log, row | told)
         self.step += 1
 
+    @staticmethod
+    def _held_out(twin: Twin, supply: Supply) -> dict[str, float]:
+        found = {}
+        for who in PACKS:
+            if GROUNDED[twin.name] == (0.0 if who == "g" else 1.0):
+                continue
+            for task in TASKS:
+                batch = supply.held_out_batch(task, who)
+                if batch is not None:
+                    found[f"{task} {who}"] = twin.rightness(batch)
+        return found
+
     def save(self, folder: Path) -> None:
         """All that the next leg needs, in files under 15 MiB."""
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / "state.json").write_text(json.dumps({"step": self.step, "recipe": asdict(self.recipe)}))
+        state = {"step": self.step, "progress": self.progress}
+        (folder / "state.json").write_text(json.dumps(state))
         for twin in self.twins:
             names = [name for name, _ in twin.learner.named_parameters()]
             states = [twin.optimiser.state[p] for _, p in twin.learner.named_parameters()]
@@ -157,7 +231,8 @@ class Trainer:
 
     def load(self, folder: Path) -> None:
         """Goes on from what an earlier leg saved."""
-        self.step = int(json.loads((folder / "state.json").read_text())["step"])
+        state = json.loads((folder / "state.json").read_text())
+        self.step, self.progress = int(state["step"]), float(state["progress"])
         for twin in self.twins:
             parts = {
                 key: _load_parts(folder, f"{twin.name}-{key}") for key in ("weights", "exp_avg", "exp_avg_sq")
@@ -181,19 +256,22 @@ class Trainer:
             save_twin(twin.learner.model, self.tokenizer, folder / twin.name)
 
 
-def _told(seen: Sequence[Any]) -> dict[str, Any]:
+def _told(batches: Sequence[dict[str, Tensor]], seen: Sequence[Any]) -> dict[str, Any]:
     """Losses, and how often the first token of an answer is right, by task."""
     row: dict[str, Any] = {
-        "losses": [[round(float(v), 4) for v in map(Tensor.detach, parts.values())] for _, parts, _ in seen]
+        "losses": [[round(float(value), 4) for value in parts.values()] for parts, _ in seen]
     }
-    for batch, _, said in seen:
-        right = (said.argmax(-1) == batch["words"]) & batch["first"]
+    for batch, (_, said) in zip(batches, seen, strict=True):
         for number, task in enumerate(TASKS):
             rows = batch["task"] == number
-            n = int(batch["first"][rows].sum())
-            if n:
-                row[task] = round(float(right[rows].sum()) / n, 4)
+            if bool(rows.any()):
+                row[task] = _right(batch, said, rows)
     return row
+
+
+def _right(batch: dict[str, Tensor], said: Tensor, rows: Any) -> float:
+    right = (said.argmax(-1) == batch["words"]) & batch["first"]
+    return round(float(right[rows].sum()) / max(1, int(batch["first"][rows].sum())), 4)
 
 
 def note(log: Path, row: dict[str, Any]) -> None:
