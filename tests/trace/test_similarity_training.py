@@ -309,6 +309,26 @@ def test_training_learns_what_the_pictures_show():
 
 
 @pytest.mark.usefixtures("tiny_sizes")
+def test_one_seed_gives_one_model():
+    import torch
+
+    pixels = np.zeros((180, 180, 3), np.uint8)
+    data = arrays_of([Sample(pixels, ("ball",), (), ((0.0, 0.0, 1.0, 1.0, "ball", "red"),))])
+    tokenizer = _checkpoint.build_tokenizer(data.captions)
+
+    def weights(seed):
+        torch.manual_seed(len(torch.get_rng_state()) + seed)  # whatever went before
+        torch.rand(3 + seed)
+        options = FitOptions(steps=2, batch=2, seed=seed % 2)
+        model = _fit.fit(_checkpoint.build_model(tokenizer), tokenizer, data, options)
+        return torch.cat([weight.flatten() for weight in model.parameters()])
+
+    first, again, other = weights(0), weights(2), weights(1)
+    assert torch.equal(first, again)
+    assert not torch.equal(first, other)
+
+
+@pytest.mark.usefixtures("tiny_sizes")
 def test_a_trained_checkpoint_is_a_clip_like_any_other(tmp_path):
     out = tmp_path / "clip"
     result = train_similarity(out, episodes=1, workers=1, options=FitOptions(steps=2, batch=4))

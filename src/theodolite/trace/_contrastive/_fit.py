@@ -61,12 +61,10 @@ def fit(
     held = _Held.of(data, tokenizer, device)
     model = model.to(device).train()
     width = model.config.vision_config.hidden_size
-    heads = nn.ModuleDict(
-        {
-            "category": nn.Linear(width, len(data.categories) + 1),
-            "colour": nn.Linear(width, len(data.colours)),
-        }
-    ).to(device)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(options.seed)
+        sizes = {"category": len(data.categories) + 1, "colour": len(data.colours)}
+        heads = nn.ModuleDict({name: nn.Linear(width, size) for name, size in sizes.items()}).to(device)
     level = nn.Parameter(torch.tensor(5.0, device=device))
     weights = [*model.parameters(), *heads.parameters(), level]
     optimizer = torch.optim.AdamW(weights, lr=options.learning_rate, betas=(0.9, 0.98), weight_decay=_DECAY)
