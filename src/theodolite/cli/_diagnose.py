@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
-from rich.progress import TimeRemainingColumn as TimeLeftColumn
+from rich.progress import Progress
 from rich.text import Text
 
 from theodolite.cli import _options as o
 from theodolite.cli._measuring import SOME_FAILED
-from theodolite.cli._output import err, note, out, print_json, print_table
+from theodolite.cli._output import Bar, err, note, out, print_json, print_table, progress_bars
 from theodolite.diagnose import DEFAULT_MODELS, INSTRUMENTS, Diagnosed, How, diagnose, position_words, raised
 from theodolite.diagnose.record import Diagnosis, InstrumentName, schema
 from theodolite.errors import UsageError
@@ -48,7 +45,7 @@ def diagnose_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         typer.Option(
             "--data",
             metavar="PATH",
-            help="Your own pairs, grids, scenes or episodes, measured as well; may be repeated.",
+            help="Your own COCO instances or pairs, grids, scenes, episodes or logs of traces, measured as well; may be repeated.",
         ),
     ] = None,
     folder: Annotated[
@@ -72,7 +69,7 @@ def diagnose_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         return
     if quick and size != "standard":
         raise UsageError("--quick is --size quick; give one of them")
-    with _bars() as tell:
+    with progress_bars() as progress:
         found = diagnose(
             *(model or DEFAULT_MODELS),
             out=folder,
@@ -81,7 +78,7 @@ def diagnose_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             data=data or (),
             seed=seed,
             how=How(engine, workers, ray_address),
-            tell=tell,
+            tell=_Bars(progress),
         )
         page = write_report(folder, out=folder)
     if json:
@@ -157,43 +154,25 @@ class _Bars:
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
-        self._tasks: dict[tuple[str, str], TaskID] = {}
+        self._bars: dict[tuple[str, str], Bar] = {}
         self._began: dict[tuple[str, str], float] = {}
         self._told: dict[tuple[str, str], Tally] = {}
 
     def __call__(self, model: str, instrument: InstrumentName, how_far: Tally | str) -> None:
         key = model, instrument
-        if key not in self._tasks:
-            self._tasks[key] = self._progress.add_task(f"{model} {instrument}", total=None, state="")
+        if key not in self._bars:
+            self._bars[key] = Bar(self._progress, f"{model} {instrument}")
             self._began[key] = time.monotonic()
         if isinstance(how_far, str):
             self._say(key, how_far)
-            return
-        done = how_far.finished + how_far.failed
-        trouble = f"{how_far.failed} failed" if how_far.failed else ""
-        self._told[key] = how_far
-        self._progress.update(self._tasks[key], completed=done, total=how_far.planned, state=trouble)
+        else:
+            self._told[key] = how_far
+            self._bars[key](how_far)
 
     def _say(self, key: tuple[str, str], word: str) -> None:
-        self._progress.update(self._tasks[key], state="" if word == "done" else word)
+        self._bars[key].say("" if word == "done" else word)
         if err.is_terminal:
             return
         spent = time.monotonic() - self._began[key]
         asked = f", {self._told[key].planned} items" if key in self._told else ""
         note(f"{key[0]} {key[1]}: {word}{asked} ({spent:.0f} s)")
-
-
-@contextmanager
-def _bars() -> Iterator[_Bars]:
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeLeftColumn(),
-        TextColumn("{task.fields[state]}", style="yellow"),
-        console=err,
-        disable=not err.is_terminal,
-    ) as progress:
-        yield _Bars(progress)

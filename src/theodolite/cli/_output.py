@@ -67,16 +67,17 @@ def points(estimate: Estimate) -> str:
     return f"{100 * estimate.value:+.1f} [{100 * estimate.low:+.1f}, {100 * estimate.high:+.1f}]"
 
 
-class _Bar:
-    """A progress bar that follows a run's tally."""
+class Bar:
+    """A progress bar that follows a run's tally: rate, remaining time, and what went wrong."""
 
-    def __init__(self, progress: Progress, description: str, limit: int | None) -> None:
+    def __init__(self, progress: Progress, description: str, limit: int | None = None) -> None:
         self._progress = progress
         self._task = progress.add_task(description, total=None, rate="", trouble="")
         self._limit = limit
         self._first: int | None = None
 
     def __call__(self, tally: Tally) -> None:
+        """Shows how far it is."""
         done = tally.finished + tally.failed
         if self._first is None:
             self._first = done
@@ -87,10 +88,14 @@ class _Bar:
         trouble = ", ".join(f"{count} {word}" for word, count in counts if count)
         self._progress.update(self._task, completed=min(done, total), total=total, rate=rate, trouble=trouble)
 
+    def say(self, word: str) -> None:
+        """Shows a word for what is going on, until the next tally."""
+        self._progress.update(self._task, trouble=word)
+
 
 @contextmanager
-def progress_bar(description: str, limit: int | None = None) -> Iterator[_Bar]:
-    """Shows rate, remaining time and what went wrong, on a terminal; nothing elsewhere."""
+def progress_bars() -> Iterator[Progress]:
+    """Room for any number of `Bar`, on a terminal; nothing elsewhere."""
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -103,7 +108,14 @@ def progress_bar(description: str, limit: int | None = None) -> Iterator[_Bar]:
         console=err,
         disable=not err.is_terminal,
     ) as progress:
-        yield _Bar(progress, description, limit)
+        yield progress
+
+
+@contextmanager
+def progress_bar(description: str, limit: int | None = None) -> Iterator[Bar]:
+    """One bar, on a terminal; nothing elsewhere."""
+    with progress_bars() as progress:
+        yield Bar(progress, description, limit)
 
 
 @contextmanager

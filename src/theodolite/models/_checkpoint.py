@@ -302,14 +302,17 @@ def _refuse_if_unreachable(source: str) -> None:
     if Path(source).is_dir():
         return
     if source.startswith((".", "/", "~")) or source.count("/") != 1:
-        raise ModelError(f"there is no checkpoint folder {source}")
+        raise ModelError(
+            f"there is no checkpoint folder {source}; name the folder that holds its config.json, or OWNER/NAME on the hub"
+        )
     if try_to_load_from_cache(source, "config.json") is not None or constants.HF_HUB_OFFLINE or getproxies():
         return
     try:
         socket.getaddrinfo(urlsplit(constants.ENDPOINT).hostname, 443)
     except OSError:
         raise ModelError(
-            f"there is no checkpoint folder {source}, and the Hugging Face hub cannot be reached from here"
+            f"there is no checkpoint folder {source}, and the Hugging Face hub cannot be reached from here; name a folder that "
+            "holds a checkpoint, or try again when the network is back"
         ) from None
 
 

@@ -31,7 +31,9 @@ def open_model(name: ModelName) -> ReplayModel:
     read_options(name, ModelOptions)
     path = Path(name.target)
     if not path.exists():
-        raise UsageError(f"there is nothing to replay at {path}")
+        raise UsageError(
+            f"there is nothing to replay at {path}; name a run, a folder of runs, or a log of lmms-eval or inspect_ai"
+        )
     runs = find_runs(path) if path.is_dir() else []
     if runs:
         told = [folder / "run.json" for folder in runs]

@@ -1,0 +1,72 @@
+"""``theodolite pocket train``: a few steps on a CPU give checkpoints that open, and a second leg goes on from the first."""
+
+import json
+from functools import partial
+
+import pytest
+
+from theodolite.cli._main import main
+from theodolite.models import open_model
+from theodolite.twins import training
+from theodolite.types import Message, Picture, Request
+
+
+@pytest.fixture(autouse=True, scope="module")
+def small():
+    """Batches and pools of a trial; the command itself trains at full size."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(training, "Leg", partial(training.Leg, scale=0.001))
+        yield
+
+
+def asked(out, *more):
+    words = ["pocket", "train", "--out", str(out), "--seconds", "600", "--workers", "1", "--device", "cpu"]
+    return [*words, "--seed", "3", *more]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A twin after one step."""
+    folder = tmp_path_factory.mktemp("trained")
+    assert main(asked(folder, "--twins", "shortcut", "--steps", "1")) == 0
+    return folder
+
+
+@pytest.mark.timeout(300)
+def test_a_step_gives_a_twin_that_opens_like_any_checkpoint(trained):
+    import numpy as np
+
+    model = open_model(f"hf:{trained / 'twins' / 'shortcut'}?device=cpu")
+    picture = Picture.from_array(np.zeros((160, 160, 3), np.uint8))
+    answer = model.generate([Request((Message.user(picture, "What is there?"),), max_tokens=3)])[0]
+    model.close()
+    assert answer.is_answered
+    assert sorted(path.name for path in (trained / "twins").iterdir()) == ["shortcut"]
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(300)
+def test_the_next_leg_goes_on_from_there(trained, capsys):
+    weights = trained / "twins" / "shortcut" / "model.safetensors"
+    first = weights.read_bytes()
+    assert main(asked(trained, "--twins", "shortcut", "--steps", "2", "--leg", "1", "--json")) == 0
+    assert json.loads(capsys.readouterr().out) == {"twins": str(trained / "twins")}
+    assert weights.read_bytes() != first
+
+
+def test_a_twin_that_there_is_not_is_told(tmp_path, capsys):
+    assert main(asked(tmp_path, "--twins", "grounded,nobody")) == 2
+    assert "the twins are grounded, shortcut, mixed, not nobody" in " ".join(capsys.readouterr().err.split())
+
+
+def test_without_a_gpu_one_sentence_says_what_to_do(tmp_path, capsys):
+    import torch
+
+    if torch.cuda.is_available():
+        pytest.skip("this machine has a GPU")
+    assert main(["pocket", "train", "--out", str(tmp_path), "--workers", "1"]) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert "there is no GPU here" in told
+    assert "--device cpu" in told
+    assert "Traceback" not in told
+    assert not (tmp_path / "state").exists()
