@@ -226,8 +226,3 @@ def trace_text(episode: Episode, style: str, *, is_blind: bool = False) -> str:
         else:
             lines.append(f"Step {len(lines) + 1} (frame {frame + 1}): {' '.join(said)}")
     return "\n".join([*lines, f"Final answer: {answer}"])
-
-
-def key_of(episode: Episode) -> str:
-    """What two episodes share if and only if they follow from the same draw."""
-    return json.dumps(episode.meta.get("scenario"), sort_keys=True)
