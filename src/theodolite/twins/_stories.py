@@ -6,7 +6,6 @@ in which room one stops and what stands ahead (navigation), whether the mission 
 
 from __future__ import annotations
 
-import json
 import re
 import zlib
 from collections.abc import Iterator
