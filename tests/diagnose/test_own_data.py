@@ -126,6 +126,14 @@ def test_coco_pairs_are_asked_about(tmp_path, home):
     assert {pair.direction for pair in pairs} == {"left", "right", "above", "below"}
     found = diagnosed(tmp_path / "report", home, "compass", own)
     assert own_figures(found, "compass", "compass.right")[LOOKS].n_items == 4
+    asked = {
+        model: find_runs(tmp_path / "report" / "runs" / model)
+        for model in ("scripted-looks", "scripted-reads")
+    }
+    assert [path.name for path in asked["scripted-looks"]] == ["compass", "compass-own"]
+    assert [path.name for path in asked["scripted-reads"]] == ["compass"], (
+        "a twin beside it has its own sets alone"
+    )
     rows = [row for row in read_items(tmp_path / "report") if row.split == OWN_SPLIT]
     assert {row.gold for row in rows if row.condition == "plain"} == {"left", "right", "above", "below"}
     assert all((tmp_path / "report" / name).is_file() for row in rows for name in row.pictures)

@@ -228,11 +228,13 @@ def _calibration(
             lacking.append(instrument)
         else:
             found[instrument] = dict(shipped)
+    bare = replace(order, study=replace(order.study, own=()))  # a position is on the twins' own sets
     for twin in order.twins if lacking else ():
         with opened(twin) as model:
             for instrument in lacking:
-                readings = readings_of(instrument, _measure(order, model, instrument))
-                found.setdefault(instrument, {})[twin] = [r for r in readings if r.split != "own data"]
+                found.setdefault(instrument, {})[twin] = readings_of(
+                    instrument, _measure(bare, model, instrument)
+                )
                 order.tell(twin, instrument, "done")
     return found
 
