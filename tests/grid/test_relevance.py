@@ -43,7 +43,7 @@ def test_a_map_is_the_methods_own_laid_on_the_cells(tiny, family):
     case = make_case(reader, batch, 0)
     request = Request.ask(
         Picture.from_array(render(batch.world, batch.cells)[0]),
-        f"{batch.text(0)} Answer yes or no.",
+        f"{batch.text(0)} Answer with yes or no alone.",
         max_tokens=4,
     )
     gold = ("yes", "no").index(batch.world.answers[case.answer])

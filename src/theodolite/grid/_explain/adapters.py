@@ -107,9 +107,10 @@ def relevance_explainer(method: str) -> Explainer:
 
 def _attributed(case: Case, method: str) -> Explanation:
     from theodolite.attribution import attribute
-    from theodolite.grid._explain.readers import CoreReader, prompt_for
+    from theodolite.grid._explain.readers import CoreReader
     from theodolite.grid._render import render
     from theodolite.grid._world import BUCKETS
+    from theodolite.grid.accuracy import prompt_of
     from theodolite.types import Picture, Request
 
     if not isinstance(case.reader, CoreReader):
@@ -123,7 +124,7 @@ def _attributed(case: Case, method: str) -> Explanation:
         world.answers[:10] if is_count else world.answers[-2:]
     )  # first tokens must differ: no number above 9
     picture = Picture.from_array(render(world, batch.cells[case.row][None])[0])
-    request = Request.ask(picture, f"{batch.text(case.row)} {prompt_for(is_count)}", max_tokens=4)
+    request = Request.ask(picture, prompt_of(batch.text(case.row), is_count=is_count), max_tokens=4)
     if world.answers[case.answer] not in options:
         raise UsageError(
             f"relevance methods tell answers by their first token: {world.answers[case.answer]!r} is not among them"

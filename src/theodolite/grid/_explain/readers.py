@@ -16,6 +16,7 @@ from theodolite.grid._render import render
 from theodolite.grid._symbolic import CONFIDENCE, Logic, hide_words, symbolic_answer
 from theodolite.grid._words import MASK, PAD, text_of
 from theodolite.grid._world import BUCKETS, Flags, Integers, World
+from theodolite.grid.accuracy import prompt_of
 from theodolite.models import ChoosingModel, open_model, require
 from theodolite.types import Choice, Picture, Request
 
@@ -177,7 +178,9 @@ class CoreReader:
             question = int(shown.questions[m])
             is_count = BUCKETS[int(shown.batch.bucket[question])].is_count
             picture = Picture.from_array(draw(shown, m))
-            requests.append(Request.ask(picture, f"{text_of(words[m])} {prompt_for(is_count)}", max_tokens=4))
+            requests.append(
+                Request.ask(picture, prompt_of(text_of(words[m]), is_count=is_count), max_tokens=4)
+            )
             options.append(world.answers[: world.max_count + 1] if is_count else world.answers[-2:])
         found = self.model.choose(requests, options)
         logits = np.full((len(shown), len(world.answers)), _NEVER)
@@ -188,11 +191,6 @@ class CoreReader:
                 choice.log_probabilities, _NEVER
             )
         return logits
-
-
-def prompt_for(is_count: bool) -> str:  # noqa: FBT001 - one fact
-    """How an answer of one word is asked for."""
-    return "Answer with a number." if is_count else "Answer yes or no."
 
 
 def draw(shown: Shown, m: int) -> NDArray[np.uint8]:
