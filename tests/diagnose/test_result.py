@@ -3,7 +3,7 @@
 import pytest
 from diagnosis_sample import GROUNDED, HOSTILE, SERVER, sample_diagnosis, write_sample
 
-from theodolite.diagnose import Diagnosed, find_own_data, open_diagnosis, position_words
+from theodolite.diagnose import Diagnosed, open_diagnosis, position_words
 from theodolite.errors import UsageError
 
 
@@ -64,17 +64,3 @@ def test_the_package_can_be_called():
     with pytest.raises(UsageError, match="named twice"):
         theodolite.diagnose("scripted:echo", "scripted:echo")
     assert theodolite.diagnose.diagnose is _api.diagnose
-
-
-def test_own_data_are_told_by_what_lies_there(tmp_path):
-    for name, mark in (("p", "pairs.jsonl"), ("s", "questions.jsonl"), ("t", "episodes.jsonl")):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / mark).write_text("")
-    found = find_own_data([tmp_path / "p", tmp_path / "s", f"trace={tmp_path / 't'}"])
-    assert {k: v.name for k, v in found.items()} == {"compass": "p", "scene": "s", "trace": "t"}
-    with pytest.raises(UsageError, match="nothing at"):
-        find_own_data([tmp_path / "nowhere"])
-    with pytest.raises(UsageError, match="no data set"):
-        find_own_data([tmp_path])
-    with pytest.raises(UsageError, match="two data sets for compass"):
-        find_own_data([tmp_path / "p", f"compass={tmp_path / 's'}"])
