@@ -160,6 +160,28 @@ def test_every_figure_of_the_record_stands_in_the_page_with_its_interval_and_n(s
         assert words in page, words
 
 
+def test_a_signature_names_its_instrument_and_says_its_numbers_once(sample):
+    page = page_of(sample[1])
+    card = page.partition('<li class="card">')[2].partition("</dl></li>")[0]
+    assert '<a class="tag" href="#scene">scene</a>' in card.partition("</h3>")[0]
+    raised, absent, unknown = sample_diagnosis().signatures
+    assert raised.because not in card
+    assert card.count("QA over the prior answer") == 1
+    folded = page.partition("not raised or not measured</summary>")[2]
+    assert absent.because in folded
+    assert unknown.because in folded
+
+
+def test_a_signature_without_numbers_says_why_it_was_raised(tmp_path):
+    folder = write_sample(tmp_path, n=4)
+    path = folder / "diagnosis.json"
+    document = json.loads(path.read_text())
+    document["signatures"][0]["numbers"] = {}
+    path.write_text(json.dumps(document))
+    card = write_report(folder).read_text().partition('<li class="card">')[2]
+    assert sample_diagnosis().signatures[0].because in card.partition("<dl>")[0]
+
+
 def test_pictures_come_from_the_folder_of_the_diagnosis_alone(tmp_path):
     folder = write_sample(tmp_path / "diagnosis", n=8)
     secret = tmp_path / "secret.png"
