@@ -5,6 +5,7 @@ import hashlib
 import html
 import json
 import re
+import shlex
 from html.parser import HTMLParser
 
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from theodolite.diagnose.items import read_items
 from theodolite.errors import UsageError
+from theodolite.report._html_diagnosis import command_of
 from theodolite.report._html_dials import RADIUS, angle_deg, hand, point, strip
 from theodolite.report._html_numbers import prose
 from theodolite.report._html_page import safe_json
@@ -180,6 +182,26 @@ def test_a_signature_without_numbers_says_why_it_was_raised(tmp_path):
     path.write_text(json.dumps(document))
     card = write_report(folder).read_text().partition('<li class="card">')[2]
     assert sample_diagnosis().signatures[0].because in card.partition("<dl>")[0]
+
+
+def test_the_command_again_says_all_that_was_asked(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    made = sample_diagnosis()
+    settings = {"models": ["hf:a b"], "data": {"grid": "/my grids", "trace": "logs"}, "engine": "ray"}
+    large = made.model_copy(
+        update={"size": "large", "settings": settings, "seed": 7, "instruments": made.instruments[:2]}
+    )
+    assert shlex.split(command_of(large, tmp_path / "my report")) == [
+        *("theodolite", "diagnose", "--model", "hf:a b", "--instruments", "compass,grid", "--size", "large"),
+        *("--data", "grid=/my grids", "--data", "trace=logs", "--engine", "ray", "--seed", "7"),
+        *("--out", "my report"),
+    ]
+    standard = command_of(made.model_copy(update={"size": "standard"}), tmp_path.parent / "elsewhere")
+    assert "--size" not in standard
+    assert "--quick" not in standard
+    assert standard.endswith(f"--out {tmp_path.parent / 'elsewhere'}")
+    page = write_report(write_sample(tmp_path / "here", n=4)).read_text()
+    assert "--quick --seed 0 --out here</code>" in page
 
 
 def test_pictures_come_from_the_folder_of_the_diagnosis_alone(tmp_path):

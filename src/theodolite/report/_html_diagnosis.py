@@ -7,13 +7,14 @@ import shlex
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from theodolite.diagnose.items import ITEMS_FILE, read_items
 from theodolite.diagnose.record import (
     Counts,
     Diagnosis,
     InstrumentForm,
+    InstrumentName,
     ReadoutResult,
     read_diagnosis,
 )
@@ -57,7 +58,7 @@ def diagnosis_page(
     home = (folder if folder.is_dir() else folder.parent).resolve()
     names = {readout.key: readout.name for readout in diagnosis.readouts}
     glossary = Glossary(names)
-    context = diagnosis_context(diagnosis, glossary)
+    context = diagnosis_context(diagnosis, glossary, home)
     blocks: list[DataBlock] = []
     context["has_items"] = (home / ITEMS_FILE).exists()
     if context["has_items"]:
@@ -102,8 +103,8 @@ def missing_words(pictures: Pictures) -> str:
     return f"{n} pictures could not be read and are not shown." if n else ""
 
 
-def diagnosis_context(diagnosis: Diagnosis, glossary: Glossary) -> dict[str, Any]:
-    """All that the templates of a diagnosis ask for, but its items."""
+def diagnosis_context(diagnosis: Diagnosis, glossary: Glossary, home: Path | None = None) -> dict[str, Any]:
+    """All that the templates of a diagnosis ask for, but its items; `home` is the folder it lies in."""
     d = diagnosis
     series = Series(model.name for model in d.models)
     readouts = {readout.key: readout for readout in d.readouts}
@@ -121,7 +122,7 @@ def diagnosis_context(diagnosis: Diagnosis, glossary: Glossary) -> dict[str, Any
         "comparison_groups": comparison_groups,
         "level_percent": f"{100 * _level(d):.0f} %",
         "settings": json.dumps(d.settings, indent=2, ensure_ascii=False, default=str),
-        "command": command_of(d),
+        "command": command_of(d, home),
         "spreads": {},
         "items_note": "",
     }
@@ -184,19 +185,40 @@ def counts_words(counts: Counts) -> str:
     return f"{words}; {counts.unreadable} of the answers could not be read" if counts.unreadable else words
 
 
-def command_of(diagnosis: Diagnosis) -> str:
-    """The command that gives this diagnosis again."""
+def command_of(diagnosis: Diagnosis, folder: Path | None = None) -> str:
+    """The command that gives this diagnosis again: from its settings, or from what the record holds where they do not say.
+
+    Args:
+        diagnosis: to be made again.
+        folder: where it lies.
+    """
+    told = diagnosis.settings
+    if isinstance(told.get("command"), str):
+        return str(told["command"])
+    asked = told.get("models")
+    models = asked if isinstance(asked, list) else [model.name for model in diagnosis.models]
     words = ["theodolite", "diagnose"]
-    told = diagnosis.settings.get("command")
-    if isinstance(told, str):
-        return told
-    for model in diagnosis.models:
-        words += ["--model", shlex.quote(model.name)]
-    if len(diagnosis.instruments) < 4:
+    for model in models:
+        words += ["--model", str(model)]
+    if len(diagnosis.instruments) < len(get_args(InstrumentName)):
         words += ["--instruments", ",".join(instrument.name for instrument in diagnosis.instruments)]
     if diagnosis.size == "quick":
         words.append("--quick")
-    return " ".join([*words, "--seed", str(diagnosis.seed)])
+    elif diagnosis.size != "standard":
+        words += ["--size", diagnosis.size]
+    data = told.get("data")
+    for instrument, path in data.items() if isinstance(data, dict) else ():
+        words += ["--data", f"{instrument}={path}"]
+    if told.get("engine", "local") != "local":
+        words += ["--engine", str(told["engine"])]
+    words += ["--seed", str(diagnosis.seed)]
+    return shlex.join([*words, "--out", _from_here(folder)] if folder is not None else words)
+
+
+def _from_here(folder: Path) -> str:
+    """A folder as one would write it: from where one stands, if it lies below."""
+    place, here = folder.resolve(), Path.cwd().resolve()
+    return str(place.relative_to(here) if place.is_relative_to(here) else place)
 
 
 def _signature_key(instrument: str, label: str) -> str:
