@@ -172,6 +172,44 @@ def test_failures_are_told_as_cautions():
 
 
 @pytest.mark.parametrize(
+    "counts",
+    [
+        Counts(planned=100, answered=0, refused=100),
+        Counts(planned=100, answered=100, unreadable=51),
+        Counts(planned=100, answered=70, refused=20, failed=10, unreadable=21),
+    ],
+)
+def test_a_model_that_mostly_gives_no_answer_is_not_placed(counts):
+    found = diagnosis({"x": twin("s")}, counts=counts)
+    view = found.instrument("grid").models[0]
+    assert (view.verdict.standing, view.position) == ("no verdict", None)
+    lost = counts.refused + counts.failed + counts.unreadable
+    assert f"{lost} of 100 answers were refused" in view.verdict.sentence
+    assert "could not be read" in view.verdict.sentence
+    assert found.model("x").verdict.standing == "no verdict"
+
+
+def test_half_of_the_answers_are_enough():
+    counts = Counts(planned=100, answered=100, unreadable=50)
+    assert diagnosis({"x": twin("s")}, counts=counts).model("x").verdict.standing == "shortcut"
+
+
+def test_a_model_beyond_the_twins_is_told_as_outside():
+    rng = np.random.default_rng(2)
+    x = [Reading(r.item, r.readout, r.value - 2 + rng.random(), r.cluster, r.split) for r in twin("s")]
+    turned = [
+        replace(r, value=4 - r.value) if r.readout == "grid.bag_of_words" else r for r in x
+    ]  # less is better there
+    found = diagnosis({"x": turned})
+    view = found.instrument("grid").models[0]
+    assert view.position.high < 0
+    assert view.verdict.standing == "outside"
+    assert "do not bracket" in view.verdict.sentence
+    assert found.model("x").verdict.standing == "outside"
+    assert not [question for question in found.open_questions if "position" in question.question]
+
+
+@pytest.mark.parametrize(
     ("interval", "standing"),
     [
         ((0.8, 0.9, 1.3), "grounded"),
@@ -179,6 +217,8 @@ def test_failures_are_told_as_cautions():
         ((0.3, 0.5, 0.7), "between"),
         ((-0.2, 0.0, 0.2), "shortcut"),
         ((0.1, 0.5, 0.9), "undecided"),
+        ((-3.0, -2.15, -1.5), "outside"),
+        ((1.01, 1.2, 1.4), "outside"),
     ],
 )
 def test_where_the_lines_are(interval, standing):

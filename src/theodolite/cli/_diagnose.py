@@ -19,7 +19,13 @@ from theodolite.errors import UsageError
 from theodolite.report.html import write_report
 from theodolite.runs import Tally
 
-_COLOURS = {"grounded": "green", "shortcut": "red", "between": "yellow", "mixed": "yellow"}
+_COLOURS = {
+    "grounded": "green",
+    "shortcut": "red",
+    "between": "yellow",
+    "mixed": "yellow",
+    "outside": "yellow",
+}
 _MOST_LINES = 4
 """Of each list below the table: a verdict fits on a screen, the report has the rest."""
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from theodolite.diagnose._comparing import compare_all
-from theodolite.diagnose._position import Twins
+from theodolite.diagnose._position import Calibration, Twins
 from theodolite.diagnose._settling import open_comparison, open_position
 from theodolite.diagnose._signatures import compass_signatures, grid_signatures
 from theodolite.diagnose._table import Column, ReadingTable
@@ -20,6 +20,7 @@ from theodolite.diagnose._verdict import (
     place_model,
     place_of,
     readout_results,
+    why_lost,
 )
 from theodolite.diagnose.record import (
     Comparison,
@@ -162,12 +163,7 @@ def _instrument(
     own = {each.model: each.readings for each in measured if each.readings}
     table = ReadingTable.of({**{twin: calibration.get(twin, ()) for twin in twins}, **own})
     results, calibrations = readout_results(table, instrument.readouts, models, twins=twins, seed=seed)
-    placed = {
-        model: place_model(table, model, calibrations, twins=twins, seed=seed)
-        if model in own
-        else Placed(model, None, ())
-        for model in models
-    }
+    placed = {each.model: _placed(each, table, calibrations, question) for each in measured}
     chosen = [c for c in results_columns(table) if calibrations[c].is_calibrated or c[0].endswith(".right")]
     comparisons = compare_all(table, list(own), columns=chosen, seed=seed)
     form = InstrumentForm(
@@ -179,6 +175,15 @@ def _instrument(
     return _Seen(
         form, _signatures(measured, table, seed), _open(placed, comparisons, instrument.name), comparisons
     )
+
+
+def _placed(
+    measured: Measured, table: ReadingTable, calibrations: Mapping[Column, Calibration], question: Question
+) -> Placed:
+    why = why_lost(measured.counts)
+    if why or not measured.readings:
+        return Placed(measured.model, None, (), why)
+    return place_model(table, measured.model, calibrations, twins=question.twins, seed=question.seed)
 
 
 def results_columns(table: ReadingTable) -> list[Column]:

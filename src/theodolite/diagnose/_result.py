@@ -15,6 +15,7 @@ _COLOURS = {
     "shortcut": "#b42318",
     "between": "#8a5a00",
     "mixed": "#8a5a00",
+    "outside": "#8a5a00",
     "undecided": "#57606a",
     "no verdict": "#57606a",
 }

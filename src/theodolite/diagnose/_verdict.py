@@ -17,6 +17,7 @@ from theodolite.diagnose._position import (
 from theodolite.diagnose._table import Column, ReadingTable
 from theodolite.diagnose.record import (
     Calibrated,
+    Counts,
     Figure,
     Place,
     ReadoutResult,
@@ -28,11 +29,14 @@ from theodolite.readings import Readout
 
 NEAR = 0.25
 """A position is *like* a twin if its whole interval lies within a quarter of it. A convention, as are all such lines."""
+MOST_LOST = 0.5
+"""If more than this share of its answers is lost, a model is not placed: what is left is not how it answers."""
 
 _WORDS: Mapping[Standing, str] = {
     "grounded": "reads like the twin that must look",
     "shortcut": "reads like the twin that need not look",
     "between": "stands between the twins",
+    "outside": "lies outside the twins' range, so they do not bracket this model",
     "undecided": "cannot be placed with so little data",
 }
 
@@ -58,13 +62,15 @@ def is_outside(position: stats.Estimate) -> bool:
 
 
 def standing_of(position: stats.Estimate | None) -> Standing:
-    """What a position means: above ¾, below ¼, between the two, or across a line.
+    """What a position means: above ¾, below ¼, between the two, across a line, or beyond the twins.
 
     >>> standing_of(stats.Estimate(0.9, 0.8, 1.1, n=40, level=0.95, method="percentile"))
     'grounded'
     """
     if position is None:
         return "no verdict"
+    if is_outside(position):
+        return "outside"
     if position.low > 1 - NEAR:
         return "grounded"
     if position.high < NEAR:
@@ -152,6 +158,20 @@ def place_model(
     return Placed(model, median_position(table, model, usable, twins=twins, seed=seed), usable)
 
 
+def why_lost(counts: Counts | None) -> str:
+    """Why a model is not placed that refused most questions, or whose answers could mostly not be read; empty if it is.
+
+    >>> why_lost(Counts(planned=820, answered=820, unreadable=615))
+    'no verdict: 615 of 820 answers were refused or could not be read'
+    """
+    if counts is None or counts.lost <= MOST_LOST * counts.planned:
+        return ""
+    words = (
+        "were refused, failed or could not be read" if counts.failed else "were refused or could not be read"
+    )
+    return f"no verdict: {counts.lost} of {counts.planned} answers {words}"
+
+
 def instrument_verdict(placed: Placed) -> Verdict:
     """One sentence about one instrument's view of a model."""
     where = placed.position
@@ -164,8 +184,6 @@ def instrument_verdict(placed: Placed) -> Verdict:
         f"It {_WORDS[standing]}: position {where.value:.2f} [{where.low:.2f}, {where.high:.2f}] over "
         f"{n} readout{'s' if n != 1 else ''} on {where.n} units"
     )
-    if is_outside(where):
-        sentence += "; outside the twins' range, so they do not bracket this model"
     return Verdict(standing=standing, sentence=sentence + ".")
 
 
@@ -185,9 +203,9 @@ def model_verdict(standings: Mapping[str, Standing]) -> Verdict:
     left = [name for name in standings if name not in placed]
     if left:
         said += f"; no verdict on {_listed(left)}"
-    decided = [standing for standing in groups if standing != "undecided"]
+    decided = [standing for standing in groups if standing not in {"undecided", "outside"}]
     if not decided:
-        overall: Standing = "undecided"
+        overall: Standing = "undecided" if "undecided" in groups else "outside"
     else:
         overall = decided[0] if len(decided) == 1 else "mixed"
     return Verdict(standing=overall, sentence=said[:1].upper() + said[1:] + ".")

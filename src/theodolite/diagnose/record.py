@@ -27,10 +27,13 @@ Status: TypeAlias = Literal["measured", "partly measured", "left out", "failed"]
 *failed*: it was tried, and gave no figure."""
 Place: TypeAlias = Literal["inside", "above", "below"]
 """Of a position: within [0, 1], above 1 or below 0."""
-Standing: TypeAlias = Literal["grounded", "between", "shortcut", "undecided", "mixed", "no verdict"]
-"""*grounded*: the whole interval lies above ¾; *shortcut*: below ¼; *between*: within (¼, ¾); *undecided*: the interval
-covers several of these; *no verdict*: too little data, or no readout tells the twins apart here. Of a model over all its
-instruments also *mixed*: they disagree."""
+Standing: TypeAlias = Literal[
+    "grounded", "between", "shortcut", "outside", "undecided", "mixed", "no verdict"
+]
+"""*grounded*: the whole interval lies above ¾; *shortcut*: below ¼; *between*: within (¼, ¾); *outside*: beyond 0 or 1, where
+the twins do not bracket the model; *undecided*: the interval covers several of these; *no verdict*: too little data, too few
+answers that can be read, or no readout tells the twins apart here. Of a model over all its instruments also *mixed*: they
+disagree."""
 SignatureStanding: TypeAlias = Literal["raised", "not raised", "not measured"]
 
 
@@ -171,6 +174,11 @@ class Counts(Form):
     pending: int = 0
     unreadable: int = 0
     """Of the answered ones: how many could not be read."""
+
+    @property
+    def lost(self) -> int:
+        """Refused, failed or not readable."""
+        return self.refused + self.failed + self.unreadable
 
 
 class InstrumentOfModel(Form):
