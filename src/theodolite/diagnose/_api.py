@@ -12,7 +12,7 @@ from theodolite.diagnose._position import Twins
 from theodolite.diagnose._result import Diagnosed
 from theodolite.diagnose._run import run_diagnosis
 from theodolite.diagnose._study import INSTRUMENTS, Study, find_instruments, find_size
-from theodolite.diagnose.record import read_diagnosis
+from theodolite.diagnose.record import DIAGNOSIS_FILE, read_diagnosis
 from theodolite.errors import UsageError
 
 DEFAULT_MODELS: tuple[str, ...] = tuple(Twins())
@@ -56,7 +56,25 @@ def diagnose(
         tell=tell or (lambda *_: None),
     )
     check_folder(folder)
+    _keep_what_is_there(order)
     return Diagnosed(run_diagnosis(order), folder)
+
+
+def _keep_what_is_there(order: Order) -> None:
+    """Refuses to write over a diagnosis that says more, or something else: whoever adds a model or an instrument names all."""
+    if not (order.folder / DIAGNOSIS_FILE).exists():
+        return
+    old = read_diagnosis(order.folder)
+    lost = [model.name for model in old.models if not model.name.startswith("log:")]
+    lost = [name for name in lost if name not in order.models]
+    lost += [each.name for each in old.instruments if each.name not in order.instruments]
+    lost += [f"size {old.size}"] if old.size != order.study.size.name else []
+    lost += [f"seed {old.seed}"] if old.seed != order.study.seed else []
+    if lost:
+        raise UsageError(
+            f"{order.folder} holds a diagnosis with {', '.join(lost)}, which would be lost; choose another folder with --out, or "
+            "name that again beside what is new"
+        )
 
 
 def open_diagnosis(folder: str | Path) -> Diagnosed:

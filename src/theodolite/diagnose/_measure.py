@@ -11,7 +11,7 @@ from pathlib import Path
 from theodolite import __version__
 from theodolite.diagnose.record import InstrumentName, LeftOut
 from theodolite.errors import UsageError
-from theodolite.models import ServedModel, VisionLanguageModel, open_model
+from theodolite.models import ModelName, ServedModel, VisionLanguageModel, check_source, open_model
 from theodolite.readings import NEEDS, Need, Readout, can
 from theodolite.runs import (
     AnswerCache,
@@ -65,6 +65,21 @@ class Opened:
     def capabilities(self) -> tuple[Need, ...]:
         """What it gives, and all that needs less."""
         return tuple(need for need in NEEDS if can(self.gives, need))
+
+
+def check_models(names: Iterable[str]) -> None:
+    """Finds a wrong name, a missing folder or a silent server before the first model is measured. Nothing large is loaded.
+
+    Raises:
+        TheodoliteError: what is wrong with which.
+    """
+    for name in names:
+        parsed = ModelName.parse(name)
+        if parsed.scheme == "hf":
+            check_source(parsed.target)
+        else:
+            with opened(name):
+                pass
 
 
 @contextmanager

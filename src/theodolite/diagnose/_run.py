@@ -12,7 +12,7 @@ from theodolite.diagnose._assemble import Instrument, Measured, Question, Subjec
 from theodolite.diagnose._calibration import items_hash, read_calibration, shipped_path
 from theodolite.diagnose._logs import logged_models, write_log_run
 from theodolite.diagnose._making import making
-from theodolite.diagnose._measure import Opened, left_out, measure_part, opened
+from theodolite.diagnose._measure import Opened, check_models, left_out, measure_part, opened
 from theodolite.diagnose._once import keep_once
 from theodolite.diagnose._order import CACHE, Order, data_words, settings_of
 from theodolite.diagnose._parts import PARTS, QUESTIONS, story_sets
@@ -47,6 +47,7 @@ class _Outcome:
 
 def run_diagnosis(order: Order) -> Diagnosis:
     """Measures, reads, and writes ``diagnosis.json`` and ``items.jsonl``."""
+    check_models(order.models[1:])  # the first is opened at once
     with making(story_sets(order.study) if "trace" in order.instruments else ()) as makers:
         order = replace(order, study=replace(order.study, makers=makers))
         outcomes = [_diagnose_model(order, name) for name in order.models]

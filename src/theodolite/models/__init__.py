@@ -6,7 +6,7 @@ Backends are named in the registry and loaded when opened; nothing here imports 
 from __future__ import annotations
 
 from theodolite.models._asking import Answering, ask_factory, ask_measurer
-from theodolite.models._checkpoint import Checkpoint, quiet_transformers
+from theodolite.models._checkpoint import Checkpoint, check_source, quiet_transformers
 from theodolite.models._contract import (
     Capability,
     ChoosingModel,
@@ -40,6 +40,7 @@ __all__ = [
     "ask_factory",
     "ask_measurer",
     "behaviours",
+    "check_source",
     "find_family",
     "is_choosing",
     "open_model",

@@ -113,7 +113,7 @@ def load_checkpoint(source: str, options: LoadOptions) -> Checkpoint:
 
     if options.device_map:
         _need_accelerate()
-    _refuse_if_unreachable(source)
+    check_source(source)
     device = _device(options.device)
     hub: dict[str, Any] = {"revision": options.revision, "trust_remote_code": options.trust_remote_code}
     dtype: Any = getattr(torch, options.dtype) if options.dtype != "auto" else "auto"
@@ -292,8 +292,12 @@ def _need_accelerate() -> None:
         raise MissingExtraError("accelerate", "device-map", "device_map")
 
 
-def _refuse_if_unreachable(source: str) -> None:
-    """Says at once what the hub's client would say after half a minute of retries."""
+def check_source(source: str) -> None:
+    """Says at once what the hub's client would say after half a minute of retries.
+
+    Raises:
+        ModelError: there is no such folder, and no hub to ask.
+    """
     import socket
     from urllib.parse import urlsplit
 
