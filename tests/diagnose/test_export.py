@@ -2,6 +2,7 @@
 
 import io
 import json
+import zipfile
 
 import known_models
 import numpy as np
@@ -87,6 +88,18 @@ def test_inspect_logs_answer_like_the_run(diagnosis, tmp_path):
         results = list(run.results())
     said = model.generate([result.item.request for result in results[:20]])
     assert [s.text for s in said] == [r.record.response.text for r in results[:20]]
+
+
+def test_inspect_logs_are_counted_one_by_one(diagnosis, tmp_path):
+    written = export(diagnosis, tmp_path, to="inspect")
+    held = {}
+    for path in tmp_path.rglob("*.eval"):
+        with zipfile.ZipFile(path) as archive:
+            names = [name for name in archive.namelist() if name.startswith("samples/")]
+        held[path.relative_to(tmp_path).as_posix()] = len(names)
+    assert written == held
+    assert len({name for name in held if "scene" in name}) > 2
+    assert len(set(held.values())) > 2
 
 
 def logged(folder, log, answer):

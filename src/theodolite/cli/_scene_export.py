@@ -60,7 +60,7 @@ def _export_run(run: Run, folder: Path, to: str) -> dict[str, int]:
         graphs, answers = write_crisp_answers(run, folder)
         return {"graphs": graphs, "answers": answers}
     if to == "inspect":
-        return {path.name: 1 for path in write_inspect(run, folder)}
+        return {path.name: n for path, n in write_inspect(run, folder).items()}
     return _export_items([result.item for result in run.results()], folder, to)
 
 

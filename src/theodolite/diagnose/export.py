@@ -107,8 +107,8 @@ def _inspect(source: Path, runs: list[Path], target: Path) -> dict[str, int]:
             if run.info.instrument == "scene":
                 from theodolite.scene.interop import write_inspect
 
-                n = sum(result.record is not None for result in run.results())
-                written |= {path.name: n for path in write_inspect(run, target / _name(source, folder))}
+                logs = write_inspect(run, target / _name(source, folder))
+                written |= {path.relative_to(target).as_posix(): n for path, n in logs.items()}
                 continue
             samples = list(_samples(run))
             if samples:
@@ -120,7 +120,7 @@ def _inspect(source: Path, runs: list[Path], target: Path) -> dict[str, int]:
                     {"seed": run.info.seed},
                 )
                 path = write_inspect_log(target / _name(source, folder), task, samples)
-                written[path.name] = len(samples)
+                written[path.relative_to(target).as_posix()] = len(samples)
     return written
 
 

@@ -26,7 +26,7 @@ class _Context:
     """By question: what only the base setting has."""
 
 
-def write_inspect(run: Run, folder: str | Path) -> list[Path]:
+def write_inspect(run: Run, folder: str | Path) -> dict[Path, int]:
     """Writes the logs of a run.
 
     Args:
@@ -34,7 +34,7 @@ def write_inspect(run: Run, folder: str | Path) -> list[Path]:
         folder: to write into.
 
     Returns:
-        The archives.
+        The archives, with the number of samples in each.
     """
     if run.info.instrument != "scene":
         raise UsageError(f"{run.folder} is a run of {run.info.instrument!r}, not of 'scene'")
@@ -49,7 +49,7 @@ def write_inspect(run: Run, folder: str | Path) -> list[Path]:
     by_task: dict[str, list[Result]] = {}
     for result in results:
         by_task.setdefault(task_name(result.item), []).append(result)
-    return [
+    return {
         write_inspect_log(
             folder,
             InspectTask(
@@ -60,9 +60,9 @@ def write_inspect(run: Run, folder: str | Path) -> list[Path]:
                 {"mode": rows.mode},
             ),
             [_sample(result, context) for result in members],
-        )
+        ): len(members)
         for task, members in by_task.items()
-    ]
+    }
 
 
 def _sample(result: Result, context: _Context) -> InspectSample:
