@@ -1,6 +1,8 @@
 """Pages of runs and of comparisons, and the commands that write and serve them."""
 
+import errno
 import json
+import os
 import re
 import signal
 import subprocess
@@ -15,9 +17,10 @@ from diagnosis_sample import sample_diagnosis, write_sample
 from theodolite import stats
 from theodolite.cli import main
 from theodolite.diagnose.browse import browse
+from theodolite.errors import StorageError
 from theodolite.report._html_runs import scored_figures
 from theodolite.report.html import write_comparison, write_run_report
-from theodolite.runs import Run
+from theodolite.runs import Run, RunInfo
 
 
 @pytest.fixture(scope="module")
@@ -131,6 +134,10 @@ def test_report_writes_the_page_of_the_runs_below_a_folder(asked, tmp_path, caps
         (["report", "{nowhere}"], "there is no folder"),
         (["report", "{diagnosis}", "{asked}"], "theodolite view"),
         (["view", "{nowhere}"], "there is no folder"),
+        (["view", "{nowhere}"], "; name a folder that holds runs"),
+        (["export", "{nowhere}", "--to", "parquet", "--out", "{page}"], "; name a run, a folder of runs"),
+        (["export", "{empty}", "--to", "parquet", "--out", "{page}"], "; `theodolite diagnose` makes one"),
+        (["export", "{asked}", "--to", "parquet", "--out", "{file}"], "choose another"),
         (["report", "{asked}", "--out", "{file}/page"], "choose another --out"),
     ],
 )
@@ -140,6 +147,7 @@ def test_what_is_wrong_is_told_in_one_sentence(arguments, words, asked, tmp_path
     places = {
         "empty": tmp_path / "empty",
         "nowhere": tmp_path / "nowhere",
+        "page": tmp_path / "page",
         "file": tmp_path / "file",
         "asked": asked,
         "diagnosis": write_sample(tmp_path / "diagnosis", n=4),
@@ -170,3 +178,24 @@ def test_view_serves_until_it_is_interrupted(asked):
         _, errors = process.communicate(timeout=30)
     assert process.returncode == 0
     assert "Traceback" not in errors
+
+
+@pytest.mark.parametrize(
+    ("code", "words"),
+    [(errno.ENOSPC, "free some space and run the same"), (errno.EACCES, "choose another --out")],
+)
+def test_a_page_that_cannot_be_written_tells_what_to_do(code, words, asked, tmp_path, monkeypatch, capsys):
+    def fail(_):
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "fsync", fail)
+    assert main(["report", str(asked), "--out", str(tmp_path / "page")]) == 2
+    assert words in " ".join(capsys.readouterr().err.split())
+    assert [path.name for path in (tmp_path / "page").iterdir() if path.is_file()] == []
+
+
+def test_a_run_whose_folder_is_a_file_names_the_next_step(tmp_path):
+    (tmp_path / "file").write_text("")
+    info = RunInfo(instrument="ask", model="m", identity="x", theodolite="test")
+    with pytest.raises(StorageError, match="choose another --out"):
+        Run.start(tmp_path / "file", info)

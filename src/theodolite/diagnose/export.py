@@ -54,9 +54,11 @@ def export(source: str | Path, out: str | Path, *, to: str) -> dict[str, int]:
     source, target = Path(source), Path(out)
     runs = find_runs(source)
     if not runs:
-        raise UsageError(f"there is neither a run nor a diagnosis in {source}")
+        raise UsageError(
+            f"there is neither a run nor a diagnosis in {source}; `theodolite diagnose` makes one"
+        )
     if target.exists() and not target.is_dir():
-        raise UsageError(f"{target} is a file; --out names a folder")
+        raise UsageError(f"{target} is a file; --out names a folder: choose another")
     writers: Mapping[str, Callable[[Path, list[Path], Path], dict[str, int]]] = {
         "inspect": _inspect,
         "lmms-eval": _lmms_eval,

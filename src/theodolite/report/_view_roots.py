@@ -32,7 +32,9 @@ class Roots:
         found = []
         for folder in map(Path, folders):
             if not folder.is_dir():
-                raise UsageError(f"there is no folder {folder}")
+                raise UsageError(
+                    f"there is no folder {folder}; name a folder that holds runs or diagnoses, such as a --out of before"
+                )
             found.append(folder.resolve())
         return cls(tuple(dict.fromkeys(found)))
 

@@ -9,6 +9,7 @@ lock             held while a process measures
 
 from __future__ import annotations
 
+import errno
 import itertools
 import json
 import os
@@ -21,6 +22,7 @@ from pydantic import ValidationError
 from theodolite.errors import StorageError, UsageError
 from theodolite.runs._forms import SCHEMA_VERSION, RunInfo, request_to_json
 from theodolite.runs._lock import RunLock
+from theodolite.runs._schema import full_disk
 from theodolite.runs._store import Parsed, Result, Store, Tally, planned_in
 from theodolite.types import Item, Json, Picture, canonical_json
 
@@ -28,6 +30,8 @@ _INFO, _STORE, _PICTURES, _SCORES, _LOCK = "run.json", "measured.sqlite", "pictu
 _STORE_FILES = (f"{_STORE}-wal", f"{_STORE}-shm", _STORE)
 """In the order in which they may be removed: a log without its database could not be told from a loss."""
 _PLAN_CHUNK = 1000
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+"""What the system says where no more can be written."""
 
 
 class Run:
@@ -216,7 +220,10 @@ def find_runs(folder: str | Path) -> list[Path]:
     """All run folders at or below a folder, sorted."""
     folder = Path(folder)
     if not folder.is_dir():
-        raise UsageError(f"there is no folder {folder}")
+        raise UsageError(
+            f"there is no folder {folder}; name a run, a folder of runs or a diagnosis "
+            "(`theodolite runs list DIR` shows what lies in a folder)"
+        )
     return sorted(path.parent for path in folder.rglob(_INFO) if (path.parent / _STORE).exists())
 
 
@@ -233,7 +240,13 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         beside.replace(path)
     except OSError as error:
         beside.unlink(missing_ok=True)
-        raise StorageError(f"cannot write {path}: {error.strerror}") from error
+        raise StorageError(_why_not_written(path, error)) from error
+
+
+def _why_not_written(path: Path, error: OSError) -> str:
+    if error.errno in _FULL:
+        return full_disk(path)
+    return f"cannot write {path}: {error.strerror}; check the folder's permissions or choose another --out"
 
 
 def _make_folder(folder: Path) -> None:
@@ -242,7 +255,8 @@ def _make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         names = sorted(path.name for path in folder.iterdir())
     except OSError as error:
-        raise StorageError(f"cannot make the run folder {folder}: {error.strerror}") from error
+        why = f"cannot make the run folder {folder}: {error.strerror}; choose another --out"
+        raise StorageError(full_disk(folder) if error.errno in _FULL else why) from error
     strangers = [name for name in names if name not in {_LOCK, *_STORE_FILES} and not name.startswith(".")]
     if strangers and _INFO not in names:
         raise UsageError(f"{folder} is not empty and holds no run ({strangers[0]} …); choose another --out")

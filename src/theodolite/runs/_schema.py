@@ -172,10 +172,15 @@ def schema_of(db: sqlite3.Connection) -> frozenset[tuple[str, str, str]]:
     return frozenset(db.execute("SELECT type, name, COALESCE(sql, '') FROM sqlite_master"))
 
 
+def full_disk(path: Path) -> str:
+    """What to do where nothing more can be written."""
+    return f"the disk that holds {path} is full; free some space and run the same command: nothing finished is lost"
+
+
 def explain(path: Path, error: sqlite3.Error) -> str:
     text = str(error)
     if "full" in text:
-        return f"the disk that holds {path} is full; free some space and run the same command: nothing finished is lost"
+        return full_disk(path)
     if "not a database" in text:
         return f"{path} is not a SQLite file; it is damaged or not ours: move it away or choose another --out"
     if "malformed" in text:
