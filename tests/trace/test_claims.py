@@ -41,6 +41,8 @@ def said(text, *, parts=True):
         ("Turn right.", "ego-motion: i turn right"),
         ("There are three chairs.", "count: chair 3"),
         ("There is no table.", "entity: not table"),
+        ("I cannot see the red ball.", "entity: not red ball"),
+        ("We do not find a cup.", "entity: not cup"),
         ("The door is closed.", "state: door closed"),
         ("The laptop is black.", "attribute: laptop black"),
         (
@@ -59,6 +61,9 @@ def test_typed_claims(text, expected):
         ("The person is preparing to wash the clothes.", "wash"),
         ("The purpose of the task is unclear.", "entity"),
         ("The video shows a cup.", "show"),
+        ("I cannot find both.", "both"),
+        ("I cannot see the red ball.", "attribute"),
+        ("I can find a cup.", "find"),
         ("The cup is used for drinking.", "drink"),
         ("The ball rolls to the right.", "spatial"),
     ],

@@ -38,6 +38,7 @@ def action_claims(sentence: Sentence) -> Iterator[Claim]:
         done_to = c.objects(sentence, clause)
         if (
             verb.lemma in words.META_VERBS
+            or c.is_the_writers_sight(sentence, verb)
             or _is_state_of(sentence, clause)
             or not _is_anyone(subjects, done_to)
         ):

@@ -265,6 +265,13 @@ def is_negated(sentence: Sentence, token: Token) -> bool:
     return any(t.lemma in {"nobody", "none"} for t in (*sentence.children(head, "nsubj"), *agents))
 
 
+def is_the_writers_sight(sentence: Sentence, verb: Token) -> bool:
+    """*I see*, *we cannot find*: the writer tells what is there, and does nothing."""
+    return verb.lemma in words.SEEING_VERBS and any(
+        t.text.casefold() in words.FIRST_PERSON for t in subjects(sentence, verb)
+    )
+
+
 def hedge_of(sentence: Sentence, token: Token) -> str:
     """The word that makes a guess of the clause of a token; empty for a plain statement.
 

@@ -106,14 +106,21 @@ def _is_part_of_phrase(sentence: Sentence, token: Token) -> bool:
 
 
 def _is_absent(sentence: Sentence, token: Token) -> bool:
-    """*The cup is not visible*, *there is not a cup*."""
+    """*The cup is not visible*, *there is not a cup*, *I cannot see the cup*."""
     head = sentence.head(token)
-    return (
-        token.dep == "nsubj"
-        and head is not None
-        and head.lemma in {"visible", "present", "be", "there", "see", "exist", "shown"}
-        and c.is_negated(sentence, head)
-    )
+    if head is None or not c.is_negated(sentence, head):
+        return False
+    if token.dep == "obj":
+        return c.is_the_writers_sight(sentence, head)
+    return token.dep == "nsubj" and head.lemma in {
+        "visible",
+        "present",
+        "be",
+        "there",
+        "see",
+        "exist",
+        "shown",
+    }
 
 
 def _existence_hedge(sentence: Sentence, token: Token) -> str:
@@ -132,7 +139,7 @@ def _qualities(sentence: Sentence) -> Iterator[Claim]:
     for noun in sentence.tokens:
         if not c.is_noun(noun) or not words.can_be_seen(noun.lemma):
             continue
-        if any(t.lemma == "no" for t in sentence.children(noun, "det")):
+        if any(t.lemma == "no" for t in sentence.children(noun, "det")) or _is_absent(sentence, noun):
             continue  # *no red cube* says of nothing that it is red
         thing = replace(c.mention(sentence, noun), attributes=())
         for child in (

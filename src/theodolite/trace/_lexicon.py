@@ -138,8 +138,10 @@ PRONOUNS = word_set(
 )
 FIRST_PERSON = word_set("i we me us my our")
 VAGUE_PRONOUNS = word_set(
-    "something anything nothing everything someone anyone somebody this that these those one"
+    "something anything nothing everything someone anyone somebody this that these those one both each either neither all none any"
 )
+SEEING_VERBS = word_set("see find detect spot notice observe recognise recognize identify locate discern")
+"""With the writer as the subject they say that something is there, or with a *not* that it is not."""
 
 HEDGE_WORDS = word_set(
     "may might could possibly probably perhaps likely maybe presumably seemingly apparently potentially supposedly"
