@@ -15,7 +15,8 @@ import pytest
 from diagnosis_sample import sample_diagnosis, write_sample
 
 from theodolite import stats
-from theodolite.cli import main
+from theodolite.cli import _diagnose, _output, main
+from theodolite.diagnose import Diagnosed
 from theodolite.diagnose.browse import browse
 from theodolite.errors import StorageError
 from theodolite.report._html_runs import scored_figures
@@ -199,3 +200,13 @@ def test_a_run_whose_folder_is_a_file_names_the_next_step(tmp_path):
     info = RunInfo(instrument="ask", model="m", identity="x", theodolite="test")
     with pytest.raises(StorageError, match="choose another --out"):
         Run.start(tmp_path / "file", info)
+
+
+def test_paths_in_messages_are_never_broken(tmp_path, capsys):
+    deep = tmp_path / ("folder-of-a-long-name-" * 6) / "under another one of two words"
+    assert main(["view", str(deep)]) == 2
+    assert str(deep) in capsys.readouterr().err
+    _output.note(f"items lie in {deep}")
+    assert f"items lie in {deep}\n" in capsys.readouterr().err
+    _diagnose.show_verdict(Diagnosed(sample_diagnosis(), tmp_path), deep / "index.html")
+    assert f"The whole report: {deep / 'index.html'}\n" in capsys.readouterr().out

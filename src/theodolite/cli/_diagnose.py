@@ -119,7 +119,7 @@ def show_verdict(found: Diagnosed, page: Path | None = None) -> None:
     _list("open", [_open(question) for question in diagnosis.open_questions])
     out.print(Text("Signatures name behaviour, not its cause.", style="dim"))
     if page is not None:
-        out.print(Text(f"The whole report: {page}"))
+        out.print(Text(f"The whole report: {page}"), soft_wrap=True)
 
 
 def _open(question: Any) -> str:

@@ -98,8 +98,11 @@ def main(arguments: list[str] | None = None) -> int:
         if "-v" in words or "--verbose" in words:
             traceback.print_exception(error)
         if isinstance(error, TheodoliteError):
-            err.print(Text(f"error: {error}"))
+            err.print(Text(f"error: {error}"), soft_wrap=True)
             return WRONG
-        err.print(Text(f"internal error: {type(error).__name__}: {error} (`theodolite -v …` shows where)"))
+        err.print(
+            Text(f"internal error: {type(error).__name__}: {error} (`theodolite -v …` shows where)"),
+            soft_wrap=True,
+        )
         return BUG
     return DONE

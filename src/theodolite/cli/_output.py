@@ -46,8 +46,8 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str | Text]], *,
 
 
 def note(text: str) -> None:
-    """A remark beside the result."""
-    err.print(Text(text))
+    """A remark beside the result; never wrapped, so that a path in it can be copied."""
+    err.print(Text(text), soft_wrap=True)
 
 
 def p_value(value: float) -> str:
