@@ -12,7 +12,7 @@ from rich.text import Text
 
 from theodolite.cli import _options as o
 from theodolite.cli._measuring import SOME_FAILED
-from theodolite.cli._output import Bar, err, note, out, print_json, print_table, progress_bars
+from theodolite.cli._output import Bar, err, note, out, print_json, print_table, progress_bars, time_left
 from theodolite.diagnose import DEFAULT_MODELS, INSTRUMENTS, Diagnosed, How, diagnose, position_words, raised
 from theodolite.diagnose.record import Diagnosis, InstrumentName, schema
 from theodolite.errors import UsageError
@@ -28,6 +28,9 @@ _COLOURS = {
 }
 _MOST_LINES = 4
 """Of each list below the table: a verdict fits on a screen, the report has the rest."""
+
+_LINE_EVERY_S = 30.0
+"""Between two lines on how far it is, where there is no terminal."""
 
 
 def diagnose_command(  # noqa: PLR0913, PLR0917 - one parameter per option
@@ -163,6 +166,9 @@ class _Bars:
         self._bars: dict[tuple[str, str], Bar] = {}
         self._began: dict[tuple[str, str], float] = {}
         self._told: dict[tuple[str, str], Tally] = {}
+        self._asked: dict[tuple[str, str], tuple[float, int]] = {}
+        """When the first tally came, and how much was done by then."""
+        self._last: dict[tuple[str, str], float] = {}
 
     def __call__(self, model: str, instrument: InstrumentName, how_far: Tally | str) -> None:
         key = model, instrument
@@ -174,6 +180,20 @@ class _Bars:
         else:
             self._told[key] = how_far
             self._bars[key](how_far)
+            if not err.is_terminal:
+                self._count(key, how_far)
+
+    def _count(self, key: tuple[str, str], tally: Tally) -> None:
+        """A line when asking begins, and one every half minute."""
+        now, done = time.monotonic(), tally.finished + tally.failed
+        began, first = self._asked.setdefault(key, (now, done))
+        if key in self._last and now - self._last[key] < _LINE_EVERY_S:
+            return
+        is_first = key not in self._last
+        self._last[key] = now
+        left = time_left(done - first, tally.planned - done, now - began)
+        how_far = f"{tally.planned} items" if is_first else f"{done} of {tally.planned} items"
+        note(f"{key[0]} {key[1]}: asking, {how_far}" + (f", {left}" if left else ""))
 
     def _say(self, key: tuple[str, str], word: str) -> None:
         self._bars[key].say("" if word == "done" else word)

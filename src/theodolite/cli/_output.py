@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -67,26 +68,44 @@ def points(estimate: Estimate) -> str:
     return f"{100 * estimate.value:+.1f} [{100 * estimate.low:+.1f}, {100 * estimate.high:+.1f}]"
 
 
+def time_left(done: int, remaining: int, elapsed: float) -> str:
+    """How long the rest takes if it goes on as it went: elapsed/done · remaining; empty while nothing is done.
+
+    >>> time_left(30, 90, 60.0), time_left(1, 4000, 2.0), time_left(0, 9, 5.0), time_left(9, 0, 5.0)
+    ('3 min 00 s left', '2 h 13 min left', '', '')
+    """
+    if done <= 0 or remaining <= 0:
+        return ""
+    minutes, seconds = divmod(round(elapsed / done * remaining), 60)
+    if minutes >= 60:
+        return f"{minutes // 60} h {minutes % 60:02} min left"
+    return f"{minutes} min {seconds:02} s left" if minutes else f"{seconds} s left"
+
+
 class Bar:
     """A progress bar that follows a run's tally: rate, remaining time, and what went wrong."""
 
     def __init__(self, progress: Progress, description: str, limit: int | None = None) -> None:
         self._progress = progress
-        self._task = progress.add_task(description, total=None, rate="", trouble="")
+        self._task = progress.add_task(description, total=None, rate="", left="", trouble="")
         self._limit = limit
         self._first: int | None = None
+        self._began = 0.0
 
     def __call__(self, tally: Tally) -> None:
         """Shows how far it is."""
         done = tally.finished + tally.failed
         if self._first is None:
-            self._first = done
+            self._first, self._began = done, time.monotonic()
         total = min(tally.planned, self._limit or tally.planned)
-        elapsed = self._progress.tasks[self._task].elapsed or 0.0
-        rate = f"{(done - self._first) / elapsed:.1f}/s" if elapsed > 0.5 else ""
+        new, elapsed = done - self._first, time.monotonic() - self._began
+        rate = f"{new / elapsed:.1f}/s" if elapsed > 0.5 else ""
+        left = time_left(new, max(total - done, 0), elapsed)
         counts = (("refused", tally.refused), ("failed", tally.failed), ("reused", tally.reused))
         trouble = ", ".join(f"{count} {word}" for word, count in counts if count)
-        self._progress.update(self._task, completed=min(done, total), total=total, rate=rate, trouble=trouble)
+        self._progress.update(
+            self._task, completed=min(done, total), total=total, rate=rate, left=left, trouble=trouble
+        )
 
     def say(self, word: str) -> None:
         """Shows a word for what is going on, until the next tally."""
@@ -102,8 +121,7 @@ def progress_bars() -> Iterator[Progress]:
         MofNCompleteColumn(),
         TextColumn("{task.fields[rate]}"),
         TimeElapsedColumn(),
-        TextColumn("left"),
-        TimeRemainingColumn(),
+        TextColumn("{task.fields[left]}"),
         TextColumn("{task.fields[trouble]}", style="yellow"),
         console=err,
         disable=not err.is_terminal,
