@@ -307,6 +307,28 @@ def test_many_readouts_are_folded_and_none_is_lost(tmp_path):
     assert page.count('id="def-compass.dae"') == 1  # one definition serves all methods
 
 
+def test_what_a_position_rests_on_is_folded_too_and_apart_from_the_rest(tmp_path):
+    folder = write_sample(tmp_path, n=4)
+    many_readouts(folder, 40)
+    path = folder / "diagnosis.json"
+    document = json.loads(path.read_text())
+    compass = document["instruments"][0]
+    compass["models"][0]["rests_on"] = [
+        "compass.image_share@aligned",
+        *(f"compass.dae_paper:m{i}@aligned" for i in range(20, 40)),
+    ]
+    path.write_text(json.dumps(document))
+    section = (
+        write_report(folder).read_text().partition('<section id="compass"')[2].partition("</section>")[0]
+    )
+    before, leading, rest = section.split("<details>")
+    named = [{int(n) for n in re.findall(r"DAE \(m(\d+)\)", part)} for part in (before, leading, rest)]
+    assert [len(part) for part in named] == [5, 15, 20]
+    assert named[0] | named[1] == set(range(20, 40))
+    assert "<summary>15 more that the position rests on</summary>" in leading
+    assert "<summary>20 more readouts, none" in rest
+
+
 @given(st.text())
 def test_code_in_prose_is_set_apart_and_all_else_is_escaped(text):
     made = str(prose(text))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, get_args
@@ -150,25 +151,46 @@ def dial_words(instrument: InstrumentForm) -> str:
     )
 
 
-def readout_groups(
-    instrument: InstrumentForm,
-) -> list[tuple[str, list[ReadoutResult], list[ReadoutResult]]]:
-    """Readouts by split, the best at telling the twins apart first: those to show, and those to fold away.
+@dataclass(frozen=True, slots=True)
+class ReadoutGroup:
+    """The readouts of one split, the best at telling the twins apart first."""
 
-    Those that the position rests on are always shown; else the first few.
-    """
+    title: str
+    shown: list[ReadoutResult]
+    leading: list[ReadoutResult]
+    """Folded away, and a position rests on them."""
+    rest: list[ReadoutResult]
+    """Folded away, and no position rests on them."""
+
+
+def readout_groups(instrument: InstrumentForm) -> list[ReadoutGroup]:
+    """Readouts by split: the first few to show, first of all those that the position rests on, and the others to fold away."""
     leading = {name for m in instrument.models for name in m.rests_on}
+
+    def leads(r: ReadoutResult) -> bool:
+        return f"{r.key}@{r.split}" in leading
+
     groups = []
     for split in dict.fromkeys(result.split for result in instrument.readouts):
         rows = sorted(
             (r for r in instrument.readouts if r.split == split),
-            key=lambda r: (not r.is_calibrated, -(r.separation.value if r.separation else 0.0), r.key),
+            key=lambda r: (
+                not leads(r),
+                not r.is_calibrated,
+                -(r.separation.value if r.separation else 0.0),
+                r.key,
+            ),
         )
-        if len(rows) <= _SHOWN + 1:
-            shown = rows
-        else:
-            shown = [r for i, r in enumerate(rows) if i < _SHOWN or f"{r.key}@{r.split}" in leading]
-        groups.append((SPLITS.get(split, split or "All items"), shown, [r for r in rows if r not in shown]))
+        cut = len(rows) if len(rows) <= _SHOWN + 1 else _SHOWN
+        folded = rows[cut:]
+        groups.append(
+            ReadoutGroup(
+                SPLITS.get(split, split or "All items"),
+                rows[:cut],
+                [r for r in folded if leads(r)],
+                [r for r in folded if not leads(r)],
+            )
+        )
     return groups
 
 
