@@ -43,7 +43,7 @@ def twin(kind, n=60, seed=0):
     ]
 
 
-def diagnosis(strangers, *, n=60, counts=None):
+def diagnosis(strangers, *, n=60, counts=None, chance=None):
     """A diagnosis of strangers, by name and readings."""
     calibration = {"grid": {"twin:g": twin("g", n), "twin:s": twin("s", n)}}
     measured = [
@@ -54,6 +54,7 @@ def diagnosis(strangers, *, n=60, counts=None):
             "" if found else "it gives no text",
             counts=counts or Counts(planned=len(found), answered=len(found)),
             readings=tuple(found),
+            chance=chance,
         )
         for name, found in strangers.items()
     ]
@@ -192,6 +193,30 @@ def test_a_model_that_mostly_gives_no_answer_is_not_placed(counts):
 def test_half_of_the_answers_are_enough():
     counts = Counts(planned=100, answered=100, unreadable=50)
     assert diagnosis({"x": twin("s")}, counts=counts).model("x").verdict.standing == "shortcut"
+
+
+@pytest.mark.parametrize(
+    ("rate", "chance", "standing"),
+    [(0.28, 0.25, "no verdict"), (0.97, 0.25, "shortcut"), (0.28, None, "shortcut"), (0.5, 0.25, "shortcut")],
+)
+def test_a_model_that_guesses_where_the_shortcut_is_right_has_no_verdict(rate, chance, standing):
+    rng = np.random.default_rng(4)
+    easy = [
+        Reading(f"easy{i}", "grid.right", float(rng.random() < rate), f"easy{i}", "aligned")
+        for i in range(60)
+    ]
+    found = diagnosis({"x": [*twin("s"), *easy]}, chance=chance)
+    view = found.instrument("grid").models[0]
+    assert view.verdict.standing == found.model("x").verdict.standing == standing
+    assert view.position.high < 0.25  # it is shown in either case
+    assert ("no better than chance" in view.verdict.sentence) == (standing == "no verdict")
+
+
+def test_a_guesser_is_not_told_to_ask_more():
+    guesses = [Reading(f"easy{i}", "grid.right", float(i % 4 == 0), f"easy{i}", "aligned") for i in range(60)]
+    x = mix_readings(twin("g", 14), twin("s", 14), share=0.72, seed=1)
+    found = diagnosis({"x": [*x, *guesses]}, n=14, chance=0.25)
+    assert not [question for question in found.open_questions if "position" in question.question]
 
 
 def test_a_model_beyond_the_twins_is_told_as_outside():

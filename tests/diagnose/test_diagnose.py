@@ -11,7 +11,8 @@ from theodolite.cli._main import main
 from theodolite.diagnose import Diagnosed, Order, OwnData, Study, Twins, diagnose, run_diagnosis
 from theodolite.diagnose import _study as study_module
 from theodolite.diagnose._measure import How, opened
-from theodolite.diagnose._study import Size
+from theodolite.diagnose._reading import chance_of
+from theodolite.diagnose._study import INSTRUMENTS, Size
 from theodolite.diagnose.items import read_items
 from theodolite.diagnose.record import read_diagnosis
 from theodolite.errors import ModelError, StorageError, UsageError
@@ -59,6 +60,22 @@ def test_both_are_placed_where_they_belong_by_every_instrument(made):
         assert bottom.position.value == pytest.approx(0, abs=0.01), name
         assert top.counts.planned == top.counts.answered > 0
     assert made.diagnosis.model(READS).verdict.standing in {"shortcut", "undecided"}
+
+
+def test_chance_is_read_off_the_options(made):
+    """Four directions; a count up to 17 or yes and no, as many of each; two to four answers of a story; scenes offer none."""
+    runs = {name: [made.folder / run for run in made.view(READS, name).runs] for name in INSTRUMENTS}
+    chance = {name: chance_of(name, folders) for name, folders in runs.items()}
+    assert chance["compass"] == pytest.approx(1 / 4)
+    assert chance["grid"] == pytest.approx((1 / 18 + 1 / 2) / 2)
+    assert 1 / 6 < chance["trace"] <= 1 / 2
+    assert chance["scene"] is None
+
+
+def test_what_guesses_on_both_splits_is_no_shortcut(made):
+    view = made.view(READS, "compass")
+    assert view.verdict.standing == "no verdict"
+    assert "no better than chance" in view.verdict.sentence
 
 
 def test_what_a_black_box_does_not_allow_is_told(made):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,6 +11,7 @@ from theodolite.diagnose._comparing import compare_all
 from theodolite.diagnose._position import Calibration, Twins
 from theodolite.diagnose._settling import open_comparison, open_position
 from theodolite.diagnose._signatures import compass_signatures, grid_signatures
+from theodolite.diagnose._study import ALIGNED
 from theodolite.diagnose._table import Column, ReadingTable
 from theodolite.diagnose._verdict import (
     Placed,
@@ -20,6 +21,7 @@ from theodolite.diagnose._verdict import (
     place_model,
     place_of,
     readout_results,
+    why_guessing,
     why_lost,
 )
 from theodolite.diagnose.record import (
@@ -73,6 +75,8 @@ class Measured:
     readings: tuple[Reading, ...] = ()
     signatures: tuple[SignatureForm, ...] = ()
     """Those that are read off the run itself."""
+    chance: float | None = None
+    """How often a blind choice is right on the aligned split; None where there is nothing to choose from."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +187,10 @@ def _placed(
     why = why_lost(measured.counts)
     if why or not measured.readings:
         return Placed(measured.model, None, (), why)
-    return place_model(table, measured.model, calibrations, twins=question.twins, seed=question.seed)
+    placed = place_model(table, measured.model, calibrations, twins=question.twins, seed=question.seed)
+    right = table.mean(measured.model, (f"{measured.instrument}.right", ALIGNED), seed=question.seed)
+    why = why_guessing(right, measured.chance)
+    return replace(placed, why_not=why) if why and placed.position else placed
 
 
 def results_columns(table: ReadingTable) -> list[Column]:

@@ -88,6 +88,36 @@ def counts_of(folders: Sequence[Path], unreadable: int) -> Counts:
     )
 
 
+def chance_of(instrument: InstrumentName, folders: Sequence[Path]) -> float | None:
+    """How often a blind choice is right on the aligned split: the mean of 1/(number of options) over its unchanged items.
+
+    None where the items offer no options, as those of scenes do not.
+    """
+    numbers: list[int] = []
+    for folder in folders:
+        with Run.open(folder) as run:
+            numbers += _stories_options(run) if instrument == "trace" else _items_options(run)
+    offered = [number for number in numbers if number]
+    return sum(1 / number for number in offered) / len(offered) if offered else None
+
+
+def _items_options(run: Run) -> list[int]:
+    return [
+        len(result.item.options)
+        for result in run.results()
+        if (result.item.meta.get("split"), result.item.meta.get("condition")) == (ALIGNED, "plain")
+    ]
+
+
+def _stories_options(run: Run) -> list[int]:
+    from theodolite.trace import read_episodes
+
+    data = Path(str(run.info.settings.get("data", "")))
+    if run.info.settings.get("split") != ALIGNED or not data.exists():
+        return []
+    return [len(episode.options) for episode in read_episodes(data).episodes if episode.edit is None]
+
+
 def seconds_of(folders: Sequence[Path]) -> float:
     """Time spent waiting for the model."""
     total = 0.0

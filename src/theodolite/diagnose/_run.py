@@ -17,6 +17,7 @@ from theodolite.diagnose._once import keep_once
 from theodolite.diagnose._order import CACHE, Order, data_words, settings_of
 from theodolite.diagnose._parts import PARTS, QUESTIONS, story_sets
 from theodolite.diagnose._reading import (
+    chance_of,
     counts_of,
     readings_of,
     readouts_of,
@@ -197,6 +198,7 @@ def _read(
             if readings
             else ()
         ),
+        chance=chance_of(instrument, folders),
     )
     return found, rows
 

@@ -45,7 +45,7 @@ def units_needed(estimate: stats.Estimate, line: float, *, power: float = POWER)
 def open_position(placed: Placed, instrument: InstrumentName) -> OpenQuestion | None:
     """What the position leaves open, and what would settle it; None if nothing is open."""
     where = placed.position
-    if where is None or standing_of(where) != "undecided":
+    if where is None or placed.why_not or standing_of(where) != "undecided":
         return None
     crossed = [line for line in (NEAR, 1 - NEAR) if where.low <= line <= where.high]
     nearest = min(crossed, key=lambda line: abs(where.value - line))

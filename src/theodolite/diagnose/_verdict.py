@@ -49,6 +49,7 @@ class Placed:
     position: stats.Estimate | None
     rests_on: tuple[Column, ...]
     why_not: str = ""
+    """Why there is no verdict, be there a position or not; empty if there is one."""
 
 
 def place_of(position: stats.Estimate) -> Place:
@@ -172,13 +173,28 @@ def why_lost(counts: Counts | None) -> str:
     return f"no verdict: {counts.lost} of {counts.planned} answers {words}"
 
 
+def why_guessing(right: stats.Estimate | None, chance: float | None) -> str:
+    """Why a model has no verdict that can do neither task: on the aligned split even the shortcut twin is right.
+
+    Args:
+        right: how often it is right there.
+        chance: how often a blind choice is.
+    """
+    if right is None or chance is None or right.low > chance:
+        return ""
+    return (
+        f"no verdict: it answers no better than chance even where the shortcut is right "
+        f"({right.value:.2f} [{right.low:.2f}, {right.high:.2f}] right, chance {chance:.2f})"
+    )
+
+
 def instrument_verdict(placed: Placed) -> Verdict:
     """One sentence about one instrument's view of a model."""
     where = placed.position
-    standing = standing_of(where)
-    if where is None:
+    if where is None or placed.why_not:
         sentence = placed.why_not[:1].upper() + placed.why_not[1:]
-        return Verdict(standing=standing, sentence=sentence.rstrip(".") + ".")
+        return Verdict(standing="no verdict", sentence=sentence.rstrip(".") + ".")
+    standing = standing_of(where)
     n = len(placed.rests_on)
     sentence = (
         f"It {_WORDS[standing]}: position {where.value:.2f} [{where.low:.2f}, {where.high:.2f}] over "
