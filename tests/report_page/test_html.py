@@ -204,6 +204,33 @@ def test_the_command_again_says_all_that_was_asked(tmp_path, monkeypatch):
     assert "--quick --seed 0 --out here</code>" in page
 
 
+def test_numbers_in_sentences_are_written_as_in_tables(tmp_path):
+    folder = write_sample(tmp_path, n=4)
+    path = folder / "diagnosis.json"
+    document = json.loads(path.read_text())
+    document["instruments"][3]["models"][0]["verdict"]["sentence"] = "Position 0.30 [-0.00, 0.41], not -0.25."
+    document["open_questions"][0]["question"] = (
+        "Does it differ from m-1 in trace.sgr (aligned)? The difference is -0.133 [-0.400, +0.000]."
+    )
+    document["open_questions"].append(
+        {
+            **document["open_questions"][0],
+            "question": "Does it differ from m-1 in compass.dae_paper? The difference is +3.512 [-0.004, +9.000].",
+        }
+    )
+    path.write_text(json.dumps(document))
+    page = html.unescape(write_report(folder).read_text())
+    assert "Position 0.30 [0.00, 0.41], not −0.25." in page
+    assert (
+        "Does it differ from m-1 in “step grounding rate” (aligned)? "
+        "The difference is −13.3 points [−40.0, 0.0]." in page
+    )
+    assert (
+        "Does it differ from m-1 in “directional alignment error, as published”? "
+        "The difference is +3.5° [0.0, +9.0]." in page
+    )
+
+
 def test_pictures_come_from_the_folder_of_the_diagnosis_alone(tmp_path):
     folder = write_sample(tmp_path / "diagnosis", n=8)
     secret = tmp_path / "secret.png"

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from theodolite.diagnose.record import Comparison, Figure, ReadoutForm, ReadoutResult
 from theodolite.report._html_definitions import Glossary
 from theodolite.report._html_dials import RADIUS, Strip, arc, point, shape, strip, ticks
-from theodolite.report._html_numbers import about, p_value, prose, show_number
+from theodolite.report._html_numbers import about, p_value, prose, sentence, show_number
 from theodolite.report._html_series import Series
 from theodolite.report._html_spread import HIGH
 
 _COMPARED = 14
 """Comparisons of two models that are shown before the fold."""
+
+_ASKED = re.compile(r"(?<= in )(\S+?)(?=(?: \([^)]*\))?\?)")
+"""The key of the readout that a question is about."""
+_DIFFERENCE = re.compile(r"The difference is ([-−+]?\d+\.\d+) \[([-−+]?\d+\.\d+), ([-−+]?\d+\.\d+)\]")
 
 
 class Helpers:
@@ -32,6 +38,8 @@ class Helpers:
             "about": about,
             "p_value": p_value,
             "prose": prose,
+            "sentence": sentence,
+            "question_words": self.question_words,
             "colour": self.series.colour,
             "order": self.series.order,
             "short": self.series.name,
@@ -52,6 +60,14 @@ class Helpers:
         """Of the difference of two figures: shares differ by points."""
         unit = self.glossary.unit(key)
         return "points" if unit == "share" else unit
+
+    def question_words(self, text: str) -> str:
+        """A question with the readout's name in place of its key, and a difference of shares in points."""
+        found = _ASKED.search(text)
+        if found is None or found[1] not in self.readouts:
+            return sentence(text)
+        named = f"{text[: found.start()]}“{self.readouts[found[1]].name}”{text[found.end() :]}"
+        return sentence(_DIFFERENCE.sub(partial(_difference, unit=self.difference_unit(found[1])), named))
 
     def readout_strip(self, result: ReadoutResult) -> Strip | None:
         """A readout on its own axis."""
@@ -94,6 +110,12 @@ class Helpers:
             span=(-widest, widest),
             show_zero=True,
         )
+
+
+def _difference(found: re.Match[str], *, unit: str) -> str:
+    value, low, high = (float(part.replace("−", "-")) for part in found.groups())
+    ends = ", ".join(show_number(end, unit, sign=True, with_unit=False) for end in (low, high))
+    return f"The difference is {show_number(value, unit, sign=True)} [{ends}]"
 
 
 def comparison_groups(

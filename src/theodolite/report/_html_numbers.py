@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Protocol
 
 from theodolite.stats import Estimate
@@ -47,6 +48,23 @@ def show_number(value: float, unit: str = "", sign: bool = False, with_unit: boo
     if float(text) == 0:
         text = text.replace("-", "").replace("+", "")
     return text.replace("-", "−") + (after if with_unit else "")
+
+
+_IN_SENTENCE = re.compile(r"(?<![^\s\[(])([-−+])(\d+\.\d+)(?!\w|\.\d)")
+
+
+def sentence(text: str) -> str:
+    """A sentence with its numbers written as in tables: a true minus, and no sign before nought.
+
+    >>> sentence("position 0.00 [-0.00, 0.09], a difference of -0.133 [-0.400, +0.000] of model-1.5")
+    'position 0.00 [0.00, 0.09], a difference of −0.133 [−0.400, 0.000] of model-1.5'
+    """
+
+    def written(found: re.Match[str]) -> str:
+        sign, digits = found.groups()
+        return digits if float(digits) == 0 else ("+" if sign == "+" else "−") + digits
+
+    return _IN_SENTENCE.sub(written, text)
 
 
 def about(figure: Shown) -> str:
