@@ -259,6 +259,32 @@ def test_instruments_that_disagree_give_a_mixed_verdict():
     assert "no verdict on compass" in verdict.sentence
 
 
+@pytest.mark.parametrize(
+    ("standings", "overall"),
+    [
+        ("grounded", "grounded"),
+        ("outside", "outside"),
+        ("undecided", "undecided"),
+        ("grounded, no verdict", "undecided"),
+        ("grounded, undecided, undecided, undecided", "undecided"),
+        ("grounded, no verdict, no verdict, no verdict", "undecided"),
+        ("grounded, grounded, undecided, no verdict", "grounded"),
+        ("shortcut, shortcut, shortcut, undecided", "shortcut"),
+        ("shortcut, shortcut, outside, outside", "shortcut"),
+        ("shortcut, outside, undecided, undecided", "undecided"),
+        ("outside, outside, undecided, no verdict", "outside"),
+        ("outside, undecided, undecided, no verdict", "undecided"),
+        ("between, grounded, undecided, undecided", "mixed"),
+    ],
+)
+def test_a_verdict_rests_on_half_of_the_instruments_and_on_two(standings, overall):
+    asked = dict(zip(("compass", "grid", "scene", "trace"), standings.split(", "), strict=False))
+    found = model_verdict(asked)
+    assert found.standing == overall
+    assert all(name in found.sentence for name in asked)
+    assert all(standing in found.sentence.lower() for standing in asked.values())
+
+
 def test_left_out_parts_are_in_the_document():
     out = LeftOut(instrument="compass", what="maps", why="it gives no gradients", remedy="hf:PATH")
     subject = Subject("x", "x", ("text",), (out,))

@@ -204,10 +204,16 @@ def instrument_verdict(placed: Placed) -> Verdict:
 
 
 def model_verdict(standings: Mapping[str, Standing]) -> Verdict:
-    """One sentence over all instruments; the model's standing is theirs where they agree.
+    """One sentence over all instruments that were asked for, and the standing that they bear out together.
+
+    A standing is the model's if no instrument contradicts it, and at least two and half of those asked for have it; where
+    only one was asked for, its standing. What is undecided, outside or without a verdict contradicts nothing and supports
+    nothing. Instruments that contradict each other give *mixed*.
 
     >>> model_verdict({"grid": "shortcut", "scene": "shortcut", "compass": "no verdict"}).standing
     'shortcut'
+    >>> model_verdict({"grid": "grounded", "scene": "undecided", "compass": "no verdict"}).standing
+    'undecided'
     """
     placed = {name: standing for name, standing in standings.items() if standing != "no verdict"}
     if not placed:
@@ -219,12 +225,18 @@ def model_verdict(standings: Mapping[str, Standing]) -> Verdict:
     left = [name for name in standings if name not in placed]
     if left:
         said += f"; no verdict on {_listed(left)}"
+    return Verdict(standing=_overall(groups, len(standings)), sentence=said[:1].upper() + said[1:] + ".")
+
+
+def _overall(groups: Mapping[Standing, Sequence[str]], n_asked: int) -> Standing:
+    """The standing of a model from those of its instruments, as `model_verdict` says."""
     decided = [standing for standing in groups if standing not in {"undecided", "outside"}]
-    if not decided:
-        overall: Standing = "undecided" if "undecided" in groups else "outside"
-    else:
-        overall = decided[0] if len(decided) == 1 else "mixed"
-    return Verdict(standing=overall, sentence=said[:1].upper() + said[1:] + ".")
+    if len(decided) > 1:
+        return "mixed"
+    found: Standing = decided[0] if decided else "outside"
+    n = len(groups.get(found, ()))
+    is_borne_out = n >= 2 and 2 * n >= n_asked
+    return found if is_borne_out or n == n_asked else "undecided"
 
 
 def _listed(names: Sequence[str]) -> str:
