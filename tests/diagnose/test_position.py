@@ -143,6 +143,24 @@ def test_where_nothing_varies_the_interval_keeps_a_width():
     assert "no resample varies" in found.method
 
 
+def test_readings_that_were_rounded_on_the_way_keep_a_width_too(twins):
+    """Shipped readings have eight digits; a stranger that answers like the twin differs from it in the ninth alone."""
+    g, s = (
+        [Reading(r.item, r.readout, float(f"{r.value:.8g}"), r.cluster, r.split) for r in found]
+        for found in twins
+    )
+    x = twins[1]
+    assert [r.value for r in x] != [r.value for r in s]
+    table = ReadingTable.of({"g": g, "s": s, "x": x})
+    for found in (
+        position(table, "x", ("compass.angle", "aligned"), twins=TWINS, seed=0),
+        median_position(table, "x", list(table.columns), twins=TWINS, seed=0),
+    ):
+        assert found.value == pytest.approx(0, abs=1e-6)
+        assert found.high - found.low > 0.01
+        assert "no resample varies" in found.method
+
+
 def test_a_readout_is_calibrated_only_if_it_tells_the_twins_apart_the_right_way(twins):
     g, s = twins
     table = ReadingTable.of({"g": g, "s": s})
