@@ -15,10 +15,13 @@ from hypothesis import strategies as st
 
 from theodolite.diagnose.items import read_items
 from theodolite.errors import UsageError
+from theodolite.report._html_definitions import Glossary
 from theodolite.report._html_diagnosis import command_of
 from theodolite.report._html_dials import RADIUS, angle_deg, hand, point, strip
+from theodolite.report._html_helpers import Helpers
 from theodolite.report._html_numbers import prose
 from theodolite.report._html_page import safe_json
+from theodolite.report._html_series import Series
 from theodolite.report._html_spread import spread
 from theodolite.report.html import write_report
 from theodolite.stats import Estimate
@@ -305,6 +308,38 @@ def test_a_strip_holds_every_interval_in_order():
     width = made.grounded.x - made.shortcut.x
     assert (made.models[0].x - made.shortcut.x) / width == pytest.approx(0.5, abs=1e-3)
     assert strip([]) is None
+
+
+def test_differences_of_shares_have_one_axis_that_is_labelled_once():
+    made = sample_diagnosis()
+    one = made.comparisons[0]
+
+    def differing(readout, low, high):
+        figure = one.difference.model_copy(update={"value": (low + high) / 2, "low": low, "high": high})
+        return one.model_copy(update={"readout": readout, "difference": figure})
+
+    rows = [
+        differing("scene.blind_drop", 0.24, 0.4),
+        one.model_copy(update={"difference": None}),
+        differing("scene.blind_drop", -0.1, 0.1),
+        differing("scene.blind_drop", -1.6, -1.2),  # of a readout that goes from −1 to 1
+        differing("scene.blind_drop", 0.0, 0.5),
+        differing("compass.dae_paper", -2.0, 8.0),
+    ]
+    names = {readout.key: readout for readout in made.readouts}
+    glossary = Glossary({key: readout.name for key, readout in names.items()})
+    helpers = Helpers(Series([one.first, one.second]), glossary, names)
+    strips = helpers.difference_strips(rows, rows)
+    assert [s and (s.label_low, s.label_high) for s in strips] == [
+        ("−100.0 points", "+100.0 points"),
+        None,
+        ("", ""),
+        ("−160.0 points", "+160.0 points"),
+        ("−100.0 points", "+100.0 points"),
+        ("−8.0°", "+8.0°"),
+    ]
+    assert [s.models[0].x for s in strips if s][:3] == pytest.approx([66.0, 50.0, 6.25])
+    assert strips[2].height < strips[0].height
 
 
 def many_readouts(folder, n):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -47,7 +48,7 @@ class Helpers:
             "readout_origin": lambda key: self.readouts[key].origin if key in self.readouts else "ours",
             "readout_strip": self.readout_strip,
             "strip_words": self.strip_words,
-            "difference_strip": self.difference_strip,
+            "difference_strips": self.difference_strips,
             "arc": arc,
             "point": point,
             "ticks": ticks,
@@ -94,19 +95,41 @@ class Helpers:
         ]
         return ", ".join(f"{name} {show_number(f.value, unit)}" for name, f in known if f is not None)
 
-    def difference_strip(self, comparison: Comparison, beside: Sequence[Comparison]) -> Strip | None:
-        """A difference around zero; those of one unit share their axis."""
+    def difference_strips(
+        self, rows: Sequence[Comparison], beside: Sequence[Comparison]
+    ) -> list[Strip | None]:
+        """Differences around zero, one strip for each row; an axis is labelled where it first stands, or stands again."""
+        found: list[Strip | None] = []
+        axis = None
+        for comparison in rows:
+            made = self._difference_strip(comparison, beside)
+            if made is not None:
+                ends = made.label_low, made.label_high
+                if ends == axis:
+                    made = replace(made, label_low="", label_high="", height=made.axis_y + 3.0)
+                axis = ends
+            found.append(made)
+        return found
+
+    def _difference_strip(self, comparison: Comparison, beside: Sequence[Comparison]) -> Strip | None:
+        """One difference; points have an axis from −100 to 100, those of another unit share theirs.
+
+        A difference of more than 100 points, of a readout that goes below nought, has a wider axis of its own.
+        """
         unit = self.difference_unit(comparison.readout)
         if comparison.difference is None:
             return None
-        widest = max(
-            max(abs(c.difference.low), abs(c.difference.high))
-            for c in beside
+        like = [
+            c.difference
+            for c in ([comparison] if unit == "points" else beside)
             if c.difference is not None and self.difference_unit(c.readout) == unit
-        )
+        ]
+        widest = max(max(abs(d.low), abs(d.high)) for d in like)
+        if unit == "points":
+            widest = max(widest, 1.0)
         return strip(
             [(self.series.colour(comparison.first), 0, comparison.difference.estimate())],
-            label=lambda value: show_number(value, self.difference_unit(comparison.readout), sign=True),
+            label=lambda value: show_number(value, unit, sign=True),
             span=(-widest, widest),
             show_zero=True,
         )
