@@ -6,7 +6,7 @@ import pytest
 from diagnosis_sample import HOSTILE, write_sample
 from page_checks import axe, until
 
-from theodolite.diagnose.items import read_items
+from theodolite.diagnose.items import read_items, write_items
 from theodolite.report.html import write_report
 
 
@@ -36,7 +36,8 @@ def test_filters_count_what_a_plain_count_counts(visit, sample):
     page.select_option("[name=instrument]", "scene")
     assert found(page) == sum(item.instrument == "scene" for item in items)
     page.select_option("[name=outcome]", "wrong")
-    wrong = [item for item in items if item.instrument == "scene" and item.correct is False]
+    seen = [item for item in items if item.instrument == "scene" and item.condition != "blind"]
+    wrong = [item for item in seen if item.correct is False]
     assert found(page) == len(wrong) > 0
     page.fill("[name=text]", f"item {wrong[-1].id[-3:].lstrip('0')}")
     assert found(page) == sum(
@@ -62,6 +63,44 @@ def test_sorting_by_a_readout_puts_the_largest_first_and_those_without_it_last(v
     page.focus("#list")
     page.keyboard.press("End")
     assert not any(name in page.inner_text("#item") for name in values)
+
+
+def options(page, name):
+    return page.locator(f"[name={name}] option").all_inner_texts()
+
+
+def test_the_choices_are_those_of_the_chosen_instrument(visit, tmp_path):
+    folder = write_sample(tmp_path, n=80)
+    items = [
+        item.model_copy(update={"condition": f"{item.instrument} {'ab'[number % 8 < 4]}"})
+        for number, item in enumerate(read_items(folder))
+    ]
+    write_items(items, folder)
+    page = visit(write_report(folder).as_uri())
+    everything = options(page, "condition"), options(page, "sort")
+    assert len(everything[0]) == 1 + 8
+    page.select_option("[name=condition]", "grid a")
+    page.select_option("[name=instrument]", "trace")
+    assert options(page, "condition") == ["all", "trace a", "trace b"]
+    assert page.input_value("[name=condition]") == ""
+    assert found(page) == sum(item.instrument == "trace" for item in items)
+    groups = page.locator("[name=sort] optgroup").evaluate_all("all => all.map(one => one.label)")
+    assert groups == ["trace"]
+    page.click("button[type=reset]")
+    until(page, "document.getElementById('found').textContent === '80 items'")
+    assert (options(page, "condition"), options(page, "sort")) == everything
+
+
+@pytest.mark.parametrize(
+    ("condition", "mark"),
+    [("plain", "✗"), ("mirrored", "✗"), ("blank", "·"), ("blind", "·"), ("target hidden", "·")],
+)
+def test_without_the_picture_an_answer_is_neither_right_nor_wrong(visit, tmp_path, condition, mark):
+    folder = write_sample(tmp_path, n=4)
+    given = {"condition": condition, "correct": False, "status": "answered"}
+    write_items([item.model_copy(update=given) for item in read_items(folder)], folder)
+    page = visit(write_report(folder).as_uri())
+    assert page.locator("#row-0 .row-a").inner_text().startswith(mark)
 
 
 @pytest.mark.parametrize(

@@ -21,9 +21,15 @@ class ItemList {
     this.form = document.getElementById("filters");
     this.list.addEventListener("scroll", () => this.draw(), { passive: true });
     this.list.addEventListener("keydown", (event) => this.onKey(event));
-    this.form.addEventListener("input", () => this.filter());
+    this.form.addEventListener("input", (event) => {
+      if (event.target.name === "instrument") this.narrow();
+      this.filter();
+    });
     this.form.addEventListener("submit", (event) => event.preventDefault());
-    this.form.addEventListener("reset", () => setTimeout(() => this.filter()));
+    this.form.addEventListener("reset", () => setTimeout(() => {
+      this.narrow();
+      this.filter();
+    }));
     document.addEventListener("keydown", (event) => {
       if (event.key !== "/" || /^(INPUT|SELECT|TEXTAREA)$/.test(event.target.tagName)) return;
       event.preventDefault();
@@ -39,14 +45,20 @@ class ItemList {
   refill() {
     const { rows, models } = this.source;
     this.haystacks = rows.map((row) => [row[ID], row[QUESTION], row[ANSWER], row[GOLD], row[KIND]].join("\n").toLowerCase());
-    const of = (column) => [...new Set(rows.map((row) => row[column]))].filter((value) => value !== "").sort();
-    this.choices("instrument", of(INSTRUMENT));
+    this.choices("instrument", valuesOf(rows, INSTRUMENT));
     this.choices("model", models.map((_, i) => i).filter((i) => rows.some((row) => row[MODEL] === i)), (i) => this.source.short[i]);
-    this.choices("split", of(SPLIT));
-    this.choices("condition", of(CONDITION));
-    this.choices("outcome", Object.keys(OUTCOMES).filter((name) => rows.some(OUTCOMES[name])));
-    this.sortings();
+    this.narrow();
     this.filter(true);
+  }
+
+  // The choices that the chosen instrument leaves: what it has no item of is not offered.
+  narrow() {
+    const instrument = this.form.elements.instrument.value;
+    const rows = instrument ? this.rows.filter((row) => row[INSTRUMENT] === instrument) : this.rows;
+    this.choices("split", valuesOf(rows, SPLIT));
+    this.choices("condition", valuesOf(rows, CONDITION));
+    this.choices("outcome", Object.keys(OUTCOMES).filter((name) => rows.some(OUTCOMES[name])));
+    this.sortings(rows);
   }
 
   choices(name, values, words = (value) => value) {
@@ -57,10 +69,10 @@ class ItemList {
     select.parentElement.hidden = values.length < 2;
   }
 
-  sortings() {
+  sortings(rows) {
     const select = this.form.elements.sort;
     const before = select.value;
-    const held = new Set(this.rows.flatMap((row) => row[VALUES].filter((_, i) => i % 2 === 0)));
+    const held = new Set(rows.flatMap((row) => row[VALUES].filter((_, i) => i % 2 === 0)));
     const groups = new Map();
     this.source.readouts.forEach(({ key, name }, i) => {
       if (!held.has(i)) return;
@@ -193,6 +205,10 @@ class ItemList {
     event.preventDefault();
     this.choose(Math.min(Math.max(to, 0), this.shown.length - 1), false);
   }
+}
+
+function valuesOf(rows, column) {
+  return [...new Set(rows.map((row) => row[column]))].filter((value) => value !== "").sort();
 }
 
 function valueOf(row, readout) {
