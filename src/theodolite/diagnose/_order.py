@@ -18,6 +18,7 @@ Tell = Callable[[str, InstrumentName, "Tally | str"], None]
 """Called with the model, the instrument, and how far it is: a tally, or a word for what else is going on."""
 
 RUNS, DATA, CACHE = "runs", "data", "cache"
+_HALF = ", half of them against the shortcut"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +43,12 @@ def data_words(order: Order) -> dict[str, str]:
     size = order.study.size
     own = {each.instrument: each.words for each in order.study.own}
     words = {
-        "compass": f"{2 * size.pairs} drawn pictures of two to five things",
-        "grid": f"{24 * size.grids} grids with a relation to heed",
-        "scene": f"{size.rooms} drawn rooms",
-        "trace": f"{6 * size.episodes} drawn stories of four frames, with their edits",
+        "compass": f"{2 * size.pairs} drawn pictures of two to five things{_HALF}",
+        "grid": f"{24 * size.grids} grids with a relation to heed{_HALF}",
+        "scene": f"{size.rooms} drawn rooms, with questions that the shortcut answers rightly and others that it does not",
+        "trace": f"{6 * size.episodes} drawn stories of four frames, with their edits{_HALF}",
     }
-    return {
-        name: f"{words[name]}, half of them against the shortcut"
-        + (f"; and {own[name]}" if name in own else "")
-        for name in order.instruments
-    }
+    return {name: words[name] + (f"; and {own[name]}" if name in own else "") for name in order.instruments}
 
 
 def settings_of(order: Order) -> dict[str, object]:

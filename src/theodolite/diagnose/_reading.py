@@ -9,7 +9,7 @@ from pathlib import Path
 from theodolite import stats
 from theodolite.diagnose import _signatures as signatures
 from theodolite.diagnose._rows import Home, Values, rounded
-from theodolite.diagnose._study import ALIGNED
+from theodolite.diagnose._study import ALIGNED, SPLITS
 from theodolite.diagnose._table import ReadingTable
 from theodolite.diagnose.items import ItemRow
 from theodolite.diagnose.record import Counts, InstrumentName, SignatureForm
@@ -26,13 +26,25 @@ def readouts_of(instrument: InstrumentName) -> tuple[Readout, ...]:
 
 
 def readings_of(instrument: InstrumentName, folders: Sequence[Path]) -> list[Reading]:
-    """All readings of the runs of an instrument."""
+    """All readings of the runs of an instrument.
+
+    The splits of scenes have the same rooms and differ in the questions: what is read off a room's graph alone counts once,
+    under the first split.
+    """
     read = _modules(instrument)[1]
     found: list[Reading] = []
     for folder in folders:
         with Run.open(folder) as run:
             found += read(run)
-    return found
+    return _once_a_room(found) if instrument == "scene" else found
+
+
+def _once_a_room(readings: Sequence[Reading]) -> list[Reading]:
+    from theodolite.scene.readouts import GRAPH_READOUTS
+
+    first, *others = SPLITS
+    read = {r.readout for r in readings if r.split == first} & GRAPH_READOUTS
+    return [r for r in readings if not (r.readout in read and r.split in others)]
 
 
 def rows_of(

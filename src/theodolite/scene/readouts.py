@@ -36,6 +36,7 @@ from theodolite.scene._rows import GraphRow, QaRow, SceneRows, read_results, rea
 from theodolite.types import Item, Message, Picture
 
 __all__ = [
+    "GRAPH_READOUTS",
     "OTHER_PICTURE",
     "PICTURES",
     "READOUTS",
@@ -72,6 +73,11 @@ READOUTS: tuple[Readout, ...] = tuple(
     )
     for key, name, origin in _ROWS
 )
+GRAPH_READOUTS = frozenset(
+    f"scene.{key}"
+    for key in ("sgc", "s_est", "s_rel", "sgc_drop", "blind_graph_change", "other_graph_change")
+)
+"""Those that read the graph of a scene alone: they are the same whatever questions are asked about it."""
 
 
 def plan_pictures(data: SceneData, settings: Settings | None = None, *, seed: int = 0) -> Iterator[Item]:
