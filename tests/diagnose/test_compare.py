@@ -8,8 +8,9 @@ import pytest
 from theodolite.cli._main import main
 from theodolite.diagnose import Order, Study, Twins, run_diagnosis
 from theodolite.diagnose._study import Size
-from theodolite.diagnose.compare import compare
+from theodolite.diagnose.compare import Positions, compare
 from theodolite.diagnose.items import read_items
+from theodolite.diagnose.record import read_diagnosis
 from theodolite.errors import UsageError
 from theodolite.models import _scripted
 
@@ -61,6 +62,15 @@ def test_runs_compare_like_diagnoses(diagnosis):
     found = compare(*runs)
     whole = compare(f"{diagnosis}#{LOOKS}", f"{diagnosis}#{READS}")
     assert found.comparisons == whole.comparisons
+
+
+def test_positions_are_those_of_the_diagnosis(diagnosis):
+    views = {view.model: view for view in read_diagnosis(diagnosis).instrument("grid").models}
+    found = compare(f"{diagnosis}#{READS}", f"{diagnosis}#{LOOKS}")
+    assert found.positions == (Positions("grid", views[READS], views[LOOKS]),)
+    assert views[LOOKS].position != views[READS].position
+    mixed = compare(f"{diagnosis}#{READS}", diagnosis / "runs" / "scripted-looks")
+    assert mixed.positions == (Positions("grid", views[READS], None),)
 
 
 def test_which_model_is_meant_must_be_said(diagnosis):

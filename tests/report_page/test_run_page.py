@@ -15,9 +15,10 @@ import pytest
 from diagnosis_sample import sample_diagnosis, write_sample
 
 from theodolite import stats
-from theodolite.cli import _diagnose, _output, main
+from theodolite.cli import _compare, _diagnose, _output, main
 from theodolite.diagnose import Diagnosed
 from theodolite.diagnose.browse import browse
+from theodolite.diagnose.compare import Compared, Positions
 from theodolite.errors import StorageError
 from theodolite.report._html_runs import scored_figures
 from theodolite.report.html import write_comparison, write_run_report
@@ -109,6 +110,60 @@ def test_the_surest_differences_stand_first_and_the_rest_is_folded(tmp_path):
     assert len(re.findall(r"scene, s\d+", fold)) == 16
     assert re.findall(r"scene, (s\d+)", fold)[-1] == "s4"  # what could not be had stands last, and says why
     assert "nothing in common" in fold
+
+
+def test_a_comparison_says_first_where_both_stand(tmp_path):
+    made = sample_diagnosis()
+    positions = [Positions(i.name, i.models[0], i.models[2]) for i in made.instruments]
+    positions[3] = Positions("trace", made.instruments[3].models[0], None)
+    path = write_comparison(made.comparisons, readouts=made.readouts, out=tmp_path, positions=positions)
+    page = path.read_text()
+    assert page.index("Position: 0 shortcut") < page.index('id="comparisons"')
+    assert 'id="def-diagnose.position"' in page
+    table = page.partition("Position: 0 shortcut")[2].partition("</table>")[0]
+    plain = [" ".join(re.sub(r"<[^>]+>", " ", row).split()) for row in table.split("<tr>")[2:]]
+    rows = {row.split()[0]: row for row in plain}
+    assert list(rows) == ["Compass", "Grid", "Scene", "Trace"]
+    assert "1.00 [0.94, 1.06], n 120" in rows["Grid"]
+    assert "0.62 [0.56, 0.68], n 120" in rows["Grid"]  # (0.61 − 0.03)/(0.97 − 0.03)
+    assert rows["Grid"].index("grounded") < rows["Grid"].index("0.62") < rows["Grid"].index("between")
+    assert rows["Compass"].endswith("no verdict")
+    assert rows["Trace"].endswith("–")
+    without = write_comparison(made.comparisons, readouts=made.readouts, out=tmp_path / "runs")
+    assert "Position: 0 shortcut" not in without.read_text()
+
+
+def test_the_command_says_first_where_both_stand(capsys):
+    made = sample_diagnosis()
+    positions = tuple(Positions(i.name, i.models[0], i.models[2]) for i in made.instruments)
+    _compare._show(
+        Compared("A", "B", tuple(made.comparisons), tuple(made.readouts), (), positions), every=True
+    )
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[1].split() == ["instrument", "A", "B"]
+    assert lines[2].split() == [
+        "compass",
+        "1.00",
+        "[0.94,",
+        "1.06]",
+        "grounded",
+        "left",
+        "out",
+        "no",
+        "verdict",
+    ]
+    assert lines[3].split() == [
+        "grid",
+        "1.00",
+        "[0.94,",
+        "1.06]",
+        "grounded",
+        "0.62",
+        "[0.56,",
+        "0.68]",
+        "between",
+    ]
+    assert "A minus B" in lines[7]
 
 
 def test_no_comparison_is_told(tmp_path):

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from theodolite.cli import _options as o
 from theodolite.cli._output import note, out, p_value, print_json, print_table
+from theodolite.diagnose import position_words
 from theodolite.diagnose.compare import Compared
 from theodolite.diagnose.compare import compare as compare_sides
-from theodolite.diagnose.record import Comparison
+from theodolite.diagnose.record import Comparison, InstrumentOfModel
 from theodolite.report.html import write_comparison
 
 _MOST = 30
@@ -38,7 +39,11 @@ def compare(
     page = None
     if folder is not None:
         page = write_comparison(
-            found.comparisons, readouts=found.readouts, out=folder, notes=list(found.notes)
+            found.comparisons,
+            readouts=found.readouts,
+            out=folder,
+            notes=list(found.notes),
+            positions=found.positions,
         )
     if json:
         print_json(
@@ -47,6 +52,10 @@ def compare(
                 "second": found.second,
                 "page": str(page) if page else None,
                 "notes": list(found.notes),
+                "positions": [
+                    {"instrument": row.instrument, "first": _stands(row.first), "second": _stands(row.second)}
+                    for row in found.positions
+                ],
                 "comparisons": [each.model_dump(mode="json") for each in found.comparisons],
             }
         )
@@ -56,7 +65,34 @@ def compare(
         out.print(f"The page: {page}", soft_wrap=True)
 
 
+def _stands(view: InstrumentOfModel | None) -> dict[str, Any] | None:
+    """Where a side stands, for programs."""
+    if view is None:
+        return None
+    position = view.position.model_dump(mode="json") if view.position else None
+    return {"standing": view.verdict.standing, "position": position}
+
+
+def _show_positions(found: Compared) -> None:
+    if not found.positions:
+        return
+
+    def words(view: InstrumentOfModel | None) -> str:
+        if view is None:
+            return "–"
+        place, standing = position_words(view), view.verdict.standing
+        return place if place == standing else f"{place} {standing}"
+
+    print_table(
+        ["instrument", found.first, found.second],
+        [[row.instrument, words(row.first), words(row.second)] for row in found.positions],
+        title="Position: 0 shortcut twin, 1 grounded twin",
+    )
+    out.print()
+
+
 def _show(found: Compared, *, every: bool) -> None:
+    _show_positions(found)
     names = {readout.key: readout.name for readout in found.readouts}
     told = [each for each in found.comparisons if each.difference is not None]
     apart = [each for each in told if each.p_holm is not None and each.p_holm < 0.05]

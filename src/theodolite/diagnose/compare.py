@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from theodolite.diagnose._comparing import compare_models
@@ -14,6 +14,7 @@ from theodolite.diagnose.record import (
     DIAGNOSIS_FILE,
     Comparison,
     InstrumentName,
+    InstrumentOfModel,
     ReadoutForm,
     read_diagnosis,
 )
@@ -21,7 +22,7 @@ from theodolite.errors import UsageError
 from theodolite.readings import Reading
 from theodolite.runs import Run, find_runs, read_info
 
-__all__ = ["Compared", "Side", "compare", "open_side"]
+__all__ = ["Compared", "Positions", "Side", "compare", "open_side"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,17 @@ class Side:
     model: str
     place: str
     readings: dict[InstrumentName, list[Reading]]
+    views: dict[InstrumentName, InstrumentOfModel] = field(default_factory=dict)
+    """What a diagnosis says of the model; a run says nothing of the kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Positions:
+    """What one instrument says of both sides; None where a side has no diagnosis by it."""
+
+    instrument: InstrumentName
+    first: InstrumentOfModel | None
+    second: InstrumentOfModel | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +56,8 @@ class Compared:
     readouts: tuple[ReadoutForm, ...]
     notes: tuple[str, ...]
     """What could not be compared, and why."""
+    positions: tuple[Positions, ...] = ()
+    """Where both stand between the twins; none if neither side is a diagnosis."""
 
 
 def compare(first: str | Path, second: str | Path, *, seed: int = 0) -> Compared:
@@ -82,7 +96,10 @@ def compare(first: str | Path, second: str | Path, *, seed: int = 0) -> Compared
             f"{one.place} and {other.place} have no item in common: {comparisons[0].why_not}; measure both with the "
             "same data, seed and size"
         )
-    return Compared(one.label, other.label, tuple(comparisons), tuple(readouts), tuple(notes))
+    positions = tuple(
+        Positions(name, one.views.get(name), other.views.get(name)) for name in {**one.views, **other.views}
+    )
+    return Compared(one.label, other.label, tuple(comparisons), tuple(readouts), tuple(notes), positions)
 
 
 def open_side(given: str | Path) -> Side:
@@ -113,14 +130,14 @@ def _of_diagnosis(folder: Path, model: str) -> Side:
             f"{folder} is of several models; write {folder}#MODEL with one of {', '.join(names)}"
         )
     chosen = diagnosis.model(model or names[0]).name
-    runs = [
-        folder / run
+    views = {
+        instrument.name: view
         for instrument in diagnosis.instruments
         for view in instrument.models
         if view.model == chosen
-        for run in view.runs
-    ]
-    return _of_runs(folder, chosen, runs)
+    }
+    side = _of_runs(folder, chosen, [folder / run for view in views.values() for run in view.runs])
+    return replace(side, views=views)
 
 
 def _of_runs(folder: Path, model: str, runs: Sequence[Path]) -> Side:
@@ -154,7 +171,7 @@ def _labelled(sides: list[Side]) -> tuple[Side, Side]:
         return one, other
     if one.place == other.place:
         raise UsageError(f"both sides are {one.model} of {one.place}; name two different ones")
-    return tuple(Side(f"{s.model} ({s.place})", s.model, s.place, s.readings) for s in sides)  # type: ignore[return-value]
+    return tuple(replace(s, label=f"{s.model} ({s.place})") for s in sides)  # type: ignore[return-value]
 
 
 def _both(table: ReadingTable, sides: Sequence[Side]) -> list[tuple[str, str]]:

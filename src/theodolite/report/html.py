@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from theodolite.diagnose.browse import browse
+from theodolite.diagnose.compare import Positions
 from theodolite.diagnose.record import Comparison, ReadoutForm
 from theodolite.errors import StorageError
 from theodolite.report._html_definitions import Glossary
@@ -89,6 +90,7 @@ def write_comparison(
     out: str | Path,
     title: str = "",
     notes: Sequence[str] = (),
+    positions: Sequence[Positions] = (),
 ) -> Path:
     """Writes the page of paired comparisons: of two runs, or of the models of a diagnosis.
 
@@ -98,6 +100,7 @@ def write_comparison(
         out: the folder of the page.
         title: of the page; the models' names if empty.
         notes: what a reader must know beside the figures.
+        positions: where both models stand between the twins, by instrument.
 
     Returns:
         The page.
@@ -106,6 +109,8 @@ def write_comparison(
     series = Series(models)
     known = {readout.key: readout for readout in readouts}
     glossary = Glossary({key: readout.name for key, readout in known.items()})
+    if positions:
+        glossary.anchor("diagnose.position")
     told = [c for c in comparisons if c.difference is not None]
     apart = sum(c.p_holm is not None and c.p_holm < ALPHA for c in told)
     context = {
@@ -118,6 +123,8 @@ def write_comparison(
         if told
         else "No readout could be compared.",
         "notes": notes,
+        "positions": positions,
+        "sides": models,
         "has_items": False,
     }
     return _write(Path(out), finished("comparison.html", context, glossary))
