@@ -214,12 +214,18 @@ def test_what_is_wrong_is_told_in_one_sentence(arguments, words, asked, tmp_path
     assert "Traceback" not in error
 
 
+def hears_interrupts():
+    """What a shell starts in the background ignores them, and hands that down."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 def test_view_serves_until_it_is_interrupted(asked):
     process = subprocess.Popen(
         [sys.executable, "-m", "theodolite", "view", str(asked), "--json"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=hears_interrupts,  # noqa: PLW1509 - one call, before anything runs there
     )
     try:
         text = ""
