@@ -1,6 +1,7 @@
 """What the twins are taught, how it is put into tokens, and one short training."""
 
 import json
+import threading
 import time
 from dataclasses import replace
 
@@ -210,6 +211,23 @@ class _Shelf:
 
     def stop(self):
         pass
+
+
+def test_rows_can_be_drawn_while_all_of_them_are_replaced(taught, tokenizer):
+    pytest.importorskip("torch")
+    from theodolite.twins._learning.supply import Supply
+
+    rng = np.random.default_rng(1)
+    shelf = _Shelf(laid_together([write(lesson, tokenizer.backend_tokenizer, rng) for lesson in taught * 3]))
+    supply = Supply(shelf, "cpu", scale=0.001)
+    while not supply.is_ready():
+        time.sleep(0.01)
+    supply.stop()
+    pool = supply.pools["trace"]
+    there = dict(pool.rows)
+    pool.rows.update({who: rows[:0] for who, rows in there.items()})
+    threading.Timer(0.2, pool.rows.update, [there]).start()
+    assert len(supply.batch({"trace": 1.0}, 4, grounded=1.0, rng=rng)["ids"]) == 4
 
 
 def test_training_teaches_and_goes_on_where_it_stopped(taught, tokenizer, tmp_path):

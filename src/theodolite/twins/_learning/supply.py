@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Mapping
+import time
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -84,10 +85,6 @@ class Pool:
         return {name: values[at] for name, values in self.pictures.items()} | {
             name: values[at, kind] for name, values in self.packs[who].items()
         }
-
-    def draw(self, who: str, n: int, rng: np.random.Generator) -> dict[str, Tensor]:
-        """`n` random rows of a twin's."""
-        return self.take(who, rng.choice(self.rows[who], size=n), rng.integers(PACKS[who], size=n))
 
     def save(self, path: Path) -> None:
         """The newest lessons, for another leg."""
@@ -170,13 +167,24 @@ class Supply:
         parts: list[dict[str, Tensor]] = []
         tasks: list[int] = []
         for who, n in (("g", n_grounded), ("s", rows - n_grounded)):
-            names = [name for name in shares if len(self.pools[name].rows[who]) >= 8]
-            weights = np.array([shares[name] for name in names])
-            for name, k in zip(names, rng.multinomial(n, weights / weights.sum()), strict=True):
+            if not n:
+                continue
+            there = self._there(shares, who)
+            weights = np.array([shares[name] for name in there])
+            for name, k in zip(there, rng.multinomial(n, weights / weights.sum()), strict=True):
                 if k:
-                    parts.append(self.pools[name].draw(who, int(k), rng))
+                    chosen = rng.choice(there[name], size=int(k)), rng.integers(PACKS[who], size=int(k))
+                    parts.append(self.pools[name].take(who, *chosen))
                     tasks += [TASKS.index(name)] * int(k)
         return joined(parts, tasks, self.device)
+
+    def _there(self, tasks: Iterable[str], who: str) -> dict[str, np.ndarray[Any, Any]]:
+        """The rows of each task that has some for a twin; waits while all of them are being replaced."""
+        while True:
+            rows = {task: self.pools[task].rows[who] for task in tasks}
+            if any(map(len, rows.values())):
+                return {task: found for task, found in rows.items() if len(found)}
+            time.sleep(0.01)
 
     def held_out_batch(self, task: str, who: str) -> dict[str, Tensor] | None:
         """The lessons that are kept apart, one row each; None if a twin has none of the task."""
