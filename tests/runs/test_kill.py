@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from theodolite.runs import Run
+from theodolite.runs import Run, RunInfo
 
 WORKER = Path(__file__).with_name("worker.py")
 N = 400
@@ -77,3 +77,14 @@ def test_an_interrupted_run_can_be_taken_up(tmp_path):
     assert 20 <= check(folder, journal) < N
     assert start(folder, journal, "batch", 16).wait() == 0
     assert check(folder, journal) == N
+
+
+@pytest.mark.parametrize(
+    "left", [["measured.sqlite", "measured.sqlite-journal"], ["measured.sqlite-journal"]]
+)
+def test_killed_while_the_store_was_being_made_it_begins_anew(tmp_path, left):
+    for name in left:
+        (tmp_path / name).write_bytes(b"")
+    info = RunInfo(instrument="kill", model="test:x", identity="counting", theodolite="0")
+    with Run.start(tmp_path, info) as run:
+        assert run.tally().planned == 0

@@ -27,7 +27,7 @@ from theodolite.runs._store import Parsed, Result, Store, Tally, planned_in
 from theodolite.types import Item, Json, Picture, canonical_json
 
 _INFO, _STORE, _PICTURES, _SCORES, _LOCK = "run.json", "measured.sqlite", "pictures", "scores.json", "lock"
-_STORE_FILES = (f"{_STORE}-wal", f"{_STORE}-shm", _STORE)
+_STORE_FILES = (f"{_STORE}-journal", f"{_STORE}-wal", f"{_STORE}-shm", _STORE)
 """In the order in which they may be removed: a log without its database could not be told from a loss."""
 _PLAN_CHUNK = 1000
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
