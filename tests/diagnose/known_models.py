@@ -10,12 +10,20 @@ import re
 
 import numpy as np
 
+from theodolite.models import _scripted
 from theodolite.types import Request
 
 OPTIONS = (
     re.compile(r"Answer with one of: ([^\n]+?)\.(?:\n|$)"),
     re.compile(r"(?:^|\n)\(?([A-D])[).:]", re.MULTILINE),
 )
+
+
+def put_in(patch) -> None:
+    """Lets ``scripted:looks`` and ``scripted:reads`` be opened, as models that give text alone, for as long as a patch lasts."""
+    patch.setitem(_scripted.BEHAVIOURS, "looks", looks)
+    patch.setitem(_scripted.BEHAVIOURS, "reads", reads)
+    patch.setattr(_scripted.ScriptedModel, "lacks", {"choose": "this one only talks"})
 
 
 def looks(request: Request, _) -> str:

@@ -10,7 +10,6 @@ from theodolite.diagnose._calibrate import ship_calibration
 from theodolite.diagnose._calibration import read_calibration, write_calibration
 from theodolite.diagnose._study import Size
 from theodolite.errors import StorageError
-from theodolite.models import _scripted
 from theodolite.readings import Reading
 
 TINY = Size("quick", pairs=6, grids=1, rooms=4, per_group=4, episodes=1)
@@ -35,9 +34,7 @@ def test_readings_come_back_as_they_were(tmp_path):
 
 @pytest.fixture
 def known(monkeypatch, tmp_path):
-    monkeypatch.setitem(_scripted.BEHAVIOURS, "looks", known_models.looks)
-    monkeypatch.setitem(_scripted.BEHAVIOURS, "reads", known_models.reads)
-    monkeypatch.setattr(_scripted.ScriptedModel, "lacks", {"choose": "this one only talks"})
+    known_models.put_in(monkeypatch)
     place = lambda study, instrument: tmp_path / f"{instrument}-{study.seed}.json.gz"  # noqa: E731
     monkeypatch.setattr(_calibration, "shipped_path", place)
     monkeypatch.setattr("theodolite.diagnose._run.shipped_path", place)

@@ -12,7 +12,6 @@ from theodolite.diagnose.compare import Positions, compare
 from theodolite.diagnose.items import read_items
 from theodolite.diagnose.record import read_diagnosis
 from theodolite.errors import UsageError
-from theodolite.models import _scripted
 
 TINY = Size("quick", pairs=6, grids=1, rooms=4, per_group=4, episodes=1)
 LOOKS, READS = "scripted:looks", "scripted:reads"
@@ -22,9 +21,7 @@ LOOKS, READS = "scripted:looks", "scripted:reads"
 def diagnosis(tmp_path_factory):
     folder = tmp_path_factory.mktemp("compared")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(_scripted.BEHAVIOURS, "looks", known_models.looks)
-        patch.setitem(_scripted.BEHAVIOURS, "reads", known_models.reads)
-        patch.setattr(_scripted.ScriptedModel, "lacks", {"choose": "this one only talks"})
+        known_models.put_in(patch)
         order = Order(
             (LOOKS, READS), Study(folder / "data", TINY), folder, ("grid",), twins=Twins(LOOKS, READS)
         )

@@ -29,9 +29,7 @@ TWINS = Twins(LOOKS, READS)
 def known():
     """Two scripted models that give text alone, under names of their own."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(_scripted.BEHAVIOURS, "looks", known_models.looks)
-        patch.setitem(_scripted.BEHAVIOURS, "reads", known_models.reads)
-        patch.setattr(_scripted.ScriptedModel, "lacks", {"choose": "this one only talks"})
+        known_models.put_in(patch)
         yield
 
 

@@ -15,7 +15,7 @@ from theodolite.diagnose._study import Size
 from theodolite.diagnose.export import FORMATS, export
 from theodolite.diagnose.items import read_items
 from theodolite.errors import UsageError
-from theodolite.models import _scripted, open_model
+from theodolite.models import open_model
 from theodolite.runs import Run
 from theodolite.types import Message, Picture, Request
 
@@ -26,9 +26,7 @@ LOOKS, READS = "scripted:looks", "scripted:reads"
 @pytest.fixture(scope="module")
 def known():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(_scripted.BEHAVIOURS, "looks", known_models.looks)
-        patch.setitem(_scripted.BEHAVIOURS, "reads", known_models.reads)
-        patch.setattr(_scripted.ScriptedModel, "lacks", {"choose": "this one only talks"})
+        known_models.put_in(patch)
         yield
 
 

@@ -13,7 +13,6 @@ from theodolite.diagnose._own import write_questions
 from theodolite.diagnose._study import OWN_SPLIT, Size
 from theodolite.diagnose.items import read_items
 from theodolite.errors import UsageError
-from theodolite.models import _scripted
 from theodolite.runs import find_runs
 from theodolite.scene import read_data
 from theodolite.trace import read_episodes
@@ -27,9 +26,7 @@ LOOKS, READS = "scripted:looks", "scripted:reads"
 def known():
     """Two scripted models that give text alone, under names of their own."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(_scripted.BEHAVIOURS, "looks", known_models.looks)
-        patch.setitem(_scripted.BEHAVIOURS, "reads", known_models.reads)
-        patch.setattr(_scripted.ScriptedModel, "lacks", {"choose": "this one only talks"})
+        known_models.put_in(patch)
         yield
 
 

@@ -6,7 +6,6 @@ import pytest
 from theodolite.diagnose import Order, Study, Twins, run_diagnosis
 from theodolite.diagnose._reading import readings_of
 from theodolite.diagnose._study import Size
-from theodolite.models import _scripted
 from theodolite.scene.readouts import GRAPH_READOUTS, READOUTS
 
 TINY = Size("quick", pairs=6, grids=1, rooms=4, per_group=4, episodes=1)
@@ -19,9 +18,7 @@ def rooms(tmp_path_factory):
     """A diagnosis of few rooms, and its folder."""
     folder = tmp_path_factory.mktemp("rooms")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(_scripted.BEHAVIOURS, "looks", known_models.looks)
-        patch.setitem(_scripted.BEHAVIOURS, "reads", known_models.reads)
-        patch.setattr(_scripted.ScriptedModel, "lacks", {"choose": "this one only talks"})
+        known_models.put_in(patch)
         study = Study(folder / "data", TINY)
         found = run_diagnosis(Order((LOOKS, READS), study, folder, ("scene",), twins=Twins(LOOKS, READS)))
     return found, folder
