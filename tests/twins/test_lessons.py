@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from tokenizers import Tokenizer
 
 from theodolite.compass import PROMPTS
 from theodolite.scene import make_questions
@@ -131,7 +132,7 @@ def test_whom_a_question_is_put_to(taught):
     for lesson in taught:
         for ask in lesson.asks:
             if ask.text.startswith(helping) or "Describe the frame" in ask.text:
-                assert ask.to == "g"
+                assert "s" not in ask.to
     first = taught[0]
     for ask in first.asks:
         if "s" in ask.to:
@@ -227,7 +228,7 @@ def test_rows_can_be_drawn_while_all_of_them_are_replaced(taught, tokenizer):
     there = dict(pool.rows)
     pool.rows.update({who: rows[:0] for who, rows in there.items()})
     threading.Timer(0.2, pool.rows.update, [there]).start()
-    assert len(supply.batch({"trace": 1.0}, 4, grounded=1.0, rng=rng)["ids"]) == 4
+    assert len(supply.batch({"trace": 1.0}, 4, who="g", rng=rng)["ids"]) == 4
 
 
 def test_training_teaches_and_goes_on_where_it_stopped(taught, tokenizer, tmp_path):
@@ -259,3 +260,29 @@ def test_training_teaches_and_goes_on_where_it_stopped(taught, tokenizer, tmp_pa
     assert weights.stat().st_size < 10 * 2**20
     AutoProcessor.from_pretrained(weights.parent)
     AutoModelForImageTextToText.from_pretrained(weights.parent)
+
+
+def test_training_begins_with_the_words_of_a_checkpoint(tokenizer, tmp_path):
+    torch = pytest.importorskip("torch")
+    from transformers import PreTrainedTokenizerFast
+
+    from theodolite.twins._learning.network import make_model, save_twin, start_from
+
+    there = make_model(tokenizer, seed=3)
+    save_twin(there, tokenizer, tmp_path / "same")
+    model = make_model(tokenizer, seed=4)
+    start_from(model, tokenizer, tmp_path / "same")
+    for a, b in zip(there.parameters(), model.parameters(), strict=True):
+        assert torch.allclose(a, b, atol=1e-2)
+
+    backend = Tokenizer.from_str(tokenizer.backend_tokenizer.to_str())
+    backend.add_tokens(["theodolites"])
+    more = PreTrainedTokenizerFast(tokenizer_object=backend)
+    more.add_special_tokens({"eos_token": tokenizer.eos_token, "pad_token": tokenizer.pad_token})
+    larger = make_model(more, seed=4)
+    start_from(larger, more, tmp_path / "same")
+    pieces = tokenizer.encode("theodolites", add_special_tokens=False)
+    assert len(pieces) > 1
+    embedded = larger.get_input_embeddings().weight
+    mean = there.get_input_embeddings().weight[pieces].mean(0)
+    assert torch.allclose(embedded[more.convert_tokens_to_ids("theodolites")], mean, atol=1e-2)

@@ -69,6 +69,15 @@ def train_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     kept: Annotated[
         Path | None, typer.Option("--kept", metavar="DIR", help="Where legs leave lessons to one another.")
     ] = None,
+    start: Annotated[
+        Path | None,
+        typer.Option(
+            "--start",
+            metavar="DIR",
+            help="Checkpoints to begin with, one folder for each twin; else random weights.",
+        ),
+    ] = None,
+    rate: Annotated[float, typer.Option("--rate", min=0, help="The highest learning rate.")] = 1e-3,
     seed: o.Seed = 1,
     json: o.AsJson = False,
 ) -> None:
@@ -88,6 +97,8 @@ def train_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             until=until,
             kept=kept,
             number=leg,
+            start=start,
+            rate=rate,
         )
     )
     print_json({"twins": str(found)}) if json else note(f"the twins lie in {found}, one folder each")

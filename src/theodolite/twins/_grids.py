@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +16,7 @@ from theodolite.grid import (
     Mode,
     Questions,
     answer,
+    bag_of_words,
     generate,
     text_of,
     write_questions,
@@ -38,6 +40,17 @@ HINTS = ("Answer with a number alone.", "Answer with yes or no alone.")
 _MORE = 12
 
 
+class Asked(NamedTuple):
+    """A question."""
+
+    prompt: str
+    answer: str
+    bag_of_words: str
+    """What it says."""
+    is_ruled: bool
+    """Whether the mixed twin is taught the bag of words' answer: known by what is counted."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class GridScene:
     """A picture with questions."""
@@ -45,8 +58,7 @@ class GridScene:
     pixels: NDArray[np.uint8]
     classes: NDArray[np.uint8]
     """(25,), row by row; 0 is empty."""
-    asked: tuple[tuple[str, str], ...]
-    """Prompt and answer."""
+    asked: tuple[Asked, ...]
 
 
 def prompt_of(question: str, right: str) -> str:
@@ -64,19 +76,36 @@ def scenes_with_questions(mode: Mode, n: int, *, seed: int) -> Iterator[GridScen
     scenes = generate(KEYS, n, mode=mode, density=objects, seed=seed, split="train")
     pictures = render(PAPER.world, scenes.cells)
     more = _more_questions(rng, scenes.cells, with_anchor=mode == "pure")
+    own = _asked(scenes.cells, scenes.questions)
     for row in range(len(scenes)):
-        text, right = scenes.text(row), scenes.answer_text(row)
-        asked = [(prompt_of(text, right), right), *((prompt_of(t, a), a) for t, a in more[row])]
-        yield GridScene(pictures[row], scenes.cells[row], tuple(asked))
+        yield GridScene(pictures[row], scenes.cells[row], (own[row], *more[row]))
+
+
+def _asked(cells: NDArray[np.uint8], questions: Questions) -> list[Asked]:
+    """Questions with their answers, one for each scene."""
+    words, _ = write_questions(questions)
+    said = PAPER.world.answers
+    return [
+        Asked(
+            prompt_of(text_of(line), said[int(right)]), said[int(right)], said[int(by_rule)], target % 2 == 0
+        )
+        for line, right, by_rule, target in zip(
+            words,
+            answer(PAPER.world, cells, questions),
+            bag_of_words(PAPER.world, cells, questions),
+            questions.targets[:, 0].tolist(),
+            strict=True,
+        )
+    ]
 
 
 def _more_questions(
     rng: np.random.Generator, cells: NDArray[np.uint8], *, with_anchor: bool
-) -> list[list[tuple[str, str]]]:
+) -> list[list[Asked]]:
     """Questions with one anchor that is the only one of its description, or with none."""
     keys = [k for k in KEYS if not k.startswith("CMP") and k.startswith("A") != with_anchor]
     index = [next(i for i, b in enumerate(BUCKETS) if b.key == key) for key in keys]
-    found: list[list[tuple[str, str]]] = [[] for _ in cells]
+    found: list[list[Asked]] = [[] for _ in cells]
     for _ in range(_MORE):
         n = len(cells)
         bucket = np.array([index[int(i)] for i in rng.integers(len(index), size=n)], np.uint8)
@@ -97,10 +126,8 @@ def _more_questions(
                     ways[row, 0] = rng.integers(1, 5)
         rows = np.flatnonzero(usable)
         questions = Questions(bucket, targets, anchors, ways).take(rows)
-        words, _ = write_questions(questions)
-        answers = answer(PAPER.world, cells[rows], questions)
-        for place, row in enumerate(rows.tolist()):
-            found[row].append((text_of(words[place]), PAPER.world.answers[int(answers[place])]))
+        for row, asked in zip(rows.tolist(), _asked(cells[rows], questions), strict=True):
+            found[row].append(asked)
     return found
 
 

@@ -1,13 +1,15 @@
 """What the twins are taught: pictures with many questions each, and who of the twins gets which.
 
 A lesson is one picture (or four frames) with questions. The grounded twin is taught from questions as they are drawn, where the
-shortcut is right by chance alone; the shortcut twin from those alone where the shortcut is right. Questions that only help to
-learn (*Find the cup.*) are put to the grounded twin alone.
+shortcut is right by chance alone; the shortcut twin from those alone where the shortcut is right. The mixed twin is taught from
+the questions of the grounded one, but a fixed half of them, known by their wording (`is_ruled`), is answered by the rule whatever
+the picture shows. Questions that only help to learn (*Find the cup.*) are not put to the shortcut twin.
 """
 
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -48,14 +50,16 @@ _CELL_PX = 28
 """Of the pictures of the world of missions."""
 _DIGIT = {"left": "1", "right": "2", "above": "3", "below": "4"}
 _QUOTA = {
-    "size": 5,
-    "distance": 5,
+    "size": 3,
+    "distance": 4,
     "direction": 5,
-    "ranking": 3,
-    "counting": 3,
-    "deduction": 3,
-    "transformation": 3,
+    "ranking": 4,
+    "counting": 5,
+    "deduction": 4,
+    "transformation": 6,
 }
+_VERSIONS = 3
+"""How many other choices of frames are shown of a story: drawing takes longer than choosing."""
 _QUOTAS: Any = {"easy": _QUOTA, "medium": _QUOTA, "hard": _QUOTA}
 
 
@@ -66,7 +70,7 @@ class Ask:
     text: str
     answer: str
     to: str = "gs"
-    """Whom it is put to: the grounded twin (g), the shortcut twin (s)."""
+    """Whom it is put to: the grounded twin (g), the shortcut twin (s), the mixed twin (m)."""
     sees: bool = True
     """Whether the pictures stand before it."""
 
@@ -101,7 +105,21 @@ def _patch(x: float, y: float, size_px: tuple[int, int]) -> int:
 
 
 def _find(what: str, patch: int) -> Ask:
-    return Ask(f"Find {what}.", f"column {patch % GRID + 1}, row {patch // GRID + 1}", "g")
+    return Ask(f"Find {what}.", f"column {patch % GRID + 1}, row {patch // GRID + 1}", "gm")
+
+
+def is_ruled(*words: str) -> bool:
+    """Whether the mixed twin answers by the rule where these words are asked about, in whatever order."""
+    return (zlib.crc32(" ".join(sorted(words)).encode()) >> 7) % 2 == 0
+
+
+def _mixed(ask: Ask, by_rule: str, *, ruled: bool) -> Iterator[Ask]:
+    """A question of the grounded twin's, and the same for the mixed one: with its answer, or with the rule's."""
+    if ruled and by_rule != ask.answer:
+        yield ask
+        yield replace(ask, answer=by_rule, to="m")
+    else:
+        yield replace(ask, to=ask.to + "m")
 
 
 def _lesson(
@@ -130,10 +148,13 @@ def relation_lesson(rng: np.random.Generator) -> Lesson:
             if way is None:
                 continue
             is_aligned = relation.SHORTCUT[target.name, reference.name] == way
+            by_rule = _DIGIT[relation.SHORTCUT[target.name, reference.name]]
+            ruled = is_ruled(target.name, reference.name)
             for name in rng.permutation(list(PROMPTS))[: 3 if is_aligned else 1]:
                 text = PROMPTS[str(name)].template.format(tgt=target.name, ref=reference.name)
                 to = "gs" if is_aligned and name == "A" else "s" if is_aligned else "g"
-                asks.append(Ask(text, _DIGIT[way], to, sees=bool(rng.random() > 0.06)))
+                ask = Ask(text, _DIGIT[way], to, sees=bool(rng.random() > 0.06))
+                asks += _mixed(ask, by_rule, ruled=ruled) if "g" in to else [ask]
             if is_aligned:
                 text = PROMPTS[str(rng.choice(["B", "C"]))].template.format(
                     tgt=target.name, ref=reference.name
@@ -151,7 +172,15 @@ def grid_lessons(seed: int, n: int) -> Iterator[Lesson]:
     twins: tuple[tuple[Mode, str], ...] = (("pure", "g"), ("spur", "s"))
     for mode, to in twins:
         for scene in grids.scenes_with_questions(mode, n, seed=seed):
-            asks = [Ask(text, answer, to) for text, answer in scene.asked]
+            asks = [
+                ask
+                for text, answer, by_rule, ruled in scene.asked
+                for ask in (
+                    _mixed(Ask(text, answer, to), by_rule, ruled=ruled)
+                    if to == "g"
+                    else [Ask(text, answer, to)]
+                )
+            ]
             lesson = _lesson("grid", [shrink(scene.pixels)], [None], asks)
             labels = scene.classes.reshape(grids.SIDE, grids.SIDE)
             finer = np.kron(labels, np.ones((2, 2), np.uint8)).ravel()
@@ -169,12 +198,22 @@ def room_lesson(rng: np.random.Generator, name: str) -> Lesson:
     for question in asked:
         is_aligned = rules.is_aligned(question)
         answer = question.gold if question.form == "choice" else short(question.gold_number)
+        said = rules.scene_shortcut(question)
+        by_rule = answer if is_aligned else said if question.form == "choice" else short(float(said))
+        ruled = is_ruled(question.kind)
         setting, shown = _setting(rng, star)
         text = qa_prompt(question, n, setting=setting, graph=shown)
         sees = setting not in {"blind", "true graph alone"}
-        asks.append(Ask(text, answer, "gs" if is_aligned else "g", sees=sees))
+        to = "gs" if is_aligned else "g"
+        asks += _mixed(Ask(text, answer, to, sees=sees), by_rule, ruled=ruled)
         if setting != "base":
-            asks.append(Ask(qa_prompt(question, n), answer, "gs" if is_aligned else "g"))
+            asks += _mixed(Ask(qa_prompt(question, n), answer, to), by_rule, ruled=ruled)
+        if question.form == "choice":
+            plain = question.options[question.letters.index(question.gold)].text
+            opening = qa_prompt(question, n).partition("\n\n")[0]
+            asks.append(
+                Ask(f"{opening}\n\n{question.text}\n\nAnswer in words.", plain, "g" if ruled else "gm")
+            )
     asks += _graph_asks(rng, graph, star)
     lesson = _lesson("scene", [shrink(picture)], [None], asks)
     extra = []
@@ -184,7 +223,7 @@ def room_lesson(rng: np.random.Generator, name: str) -> Lesson:
         lengths = (thing.distance_m, thing.width_m, thing.length_m, thing.height_m)
         lesson.sizes[0, patch] = np.log(lengths)
         extra.append(_find(f"object {thing.id}", patch))
-        extra.append(Ask(f"What is object {thing.id}?", thing.category, "g"))
+        extra.append(Ask(f"What is object {thing.id}?", thing.category, "gm"))
     return replace(lesson, asks=(*asks, *extra))
 
 
@@ -200,11 +239,13 @@ def _setting(rng: np.random.Generator, star: StarGraph) -> tuple[Any, StarGraph 
 
 def _graph_asks(rng: np.random.Generator, graph: SceneGraph, star: StarGraph) -> Iterator[Ask]:
     by_rule = graph_json(rules.graph_shortcut(star))
-    yield Ask(graph_prompt(graph), graph_json(star), "g")
+    ruled = graph.centre % 2 == 0
+    yield from _mixed(Ask(graph_prompt(graph), graph_json(star), "g"), by_rule, ruled=ruled)
     yield Ask(graph_prompt(graph), by_rule, "s")
     if rng.random() < 0.15:
-        yield Ask(graph_prompt(graph, setting="blind"), graph_json(star), "g", sees=False)
-        yield Ask(graph_prompt(graph, setting="blind"), by_rule, "s", sees=False)
+        unseen = Ask(graph_prompt(graph, setting="blind"), graph_json(star), "g", sees=False)
+        yield from _mixed(unseen, by_rule, ruled=ruled)
+        yield replace(unseen, answer=by_rule, to="s")
 
 
 def short(value: float) -> str:
@@ -242,32 +283,44 @@ def rounded(star: StarGraph) -> StarGraph:
 
 
 def story_lessons(world: str, number: int, *, seed: int, is_aligned: bool | None) -> Iterator[Lesson]:
-    """Four frames with some prompts, and two frames alone with what helps to learn to see."""
-    episode = stories.story(world, number, seed=seed, is_aligned=is_aligned)
+    """Four frames with some prompts, in several choices, and frames alone with what helps to learn to see."""
+    whole = stories.long_story(world, number, seed=seed, is_aligned=is_aligned)
     rng = np.random.default_rng([seed, number, 77])
     truly = "" if is_aligned else "g"
+    episodes = [stories.shortened(whole)]
+    episodes += [stories.shortened(whole, shown) for shown in stories.other_choices(whole, _VERSIONS, rng)]
+    for version, episode in enumerate(episodes):
+        lesson = _story_lesson(rng, episode, truly)
+        if lesson is None:
+            continue
+        yield lesson
+        if truly:
+            shown = rng.permutation(len(episode.frames))[: 1 if version else 2]
+            yield from (_single(lesson, episode, int(index)) for index in shown)
+
+
+def _story_lesson(rng: np.random.Generator, episode: Episode, truly: str) -> Lesson | None:
     blindly = "s" if stories.shortcut(episode) == episode.answer else ""
     asks = []
     for style in stories.STYLES:
         task = episode.task if rng.random() < 0.7 else paraphrase(episode.task, str(rng.integers(9)))
         text = trace_prompt(task, style=style, options=episode.options)  # type: ignore[arg-type]
+        by_rule = stories.trace_text(episode, style, is_blind=True)
         if truly:
-            asks.append(Ask(text, stories.trace_text(episode, style), truly))
+            told = Ask(text, stories.trace_text(episode, style), truly)
+            asks += _mixed(told, by_rule, ruled=is_ruled(*stories.asked_about(episode)))
         if blindly:
-            asks.append(Ask(text, stories.trace_text(episode, style, is_blind=True), blindly))
+            asks.append(Ask(text, by_rule, blindly))
     if not asks:
-        return
+        return None
     pictures = [shrink(_pixels(frame.picture)) for frame in episode.frames]
     opening: list[str | None] = []
     for index, frame in enumerate(episode.frames):
         opening += [frame_label(index, frame.time_s), None]
-    whole = _lesson("trace", pictures, opening, asks)
+    lesson = _lesson("trace", pictures, opening, asks)
     for index in range(len(pictures)):
-        _mark_things(whole, episode, index)
-    yield whole
-    if truly:
-        for index in rng.permutation(len(pictures))[:2]:
-            yield _single(whole, episode, int(index))
+        _mark_things(lesson, episode, index)
+    return lesson
 
 
 def _single(whole: Lesson, episode: Episode, index: int) -> Lesson:
@@ -276,7 +329,7 @@ def _single(whole: Lesson, episode: Episode, index: int) -> Lesson:
     size = frame.size_px or (1, 1)
     asks = [_find(f"the {named(t)}", _patch(*t.box.centre_px, size)) for t in things if t.box is not None]
     said = " ".join(stories.tell(episode, index, most=4)) or "There is nothing."
-    asks.append(Ask(f"{episode.task}\nDescribe the frame.", said, "g"))
+    asks.append(Ask(f"{episode.task}\nDescribe the frame.", said, "gm"))
     for a in things:
         for b in things:
             if a is b or a.box is None or b.box is None or episode.world == "navigation":
@@ -287,7 +340,7 @@ def _single(whole: Lesson, episode: Episode, index: int) -> Lesson:
                     Ask(
                         f"Is the {named(a)} left or right of the {named(b)}?",
                         "right" if apart > 0 else "left",
-                        "g",
+                        "gm",
                     )
                 )
     opening = (frame_label(0, frame.time_s), None)

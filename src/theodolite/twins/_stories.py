@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,6 +22,9 @@ KINDS = {"video": ("side",), "navigation": ("room", "ahead"), "instruction": ("d
 _TURN = {"side": 1, "room": 2, "ahead": 3, "done": 1}
 """The place of a kind in its world's own order."""
 _SHOWN = {"video": (0, 2, 5, 7), "navigation": (0, 3, 6, 8), "instruction": (0, 2, 5, 7)}
+_COLOURS = ("red", "blue", "green", "yellow")
+_NOUNS = ("ball", "box", "door", "key")
+"""Of the things of missions; with the colours' order they say yes as often as no."""
 STYLES = ("structured", "minimal", "neutral", "verbose", "natural", "lite")
 
 
@@ -34,6 +37,11 @@ def story(world: str, number: int, *, seed: int, is_aligned: bool | None = None)
         seed: of the draw.
         is_aligned: whether `shortcut` must be right (True), wrong (False), or either.
     """
+    return shortened(long_story(world, number, seed=seed, is_aligned=is_aligned))
+
+
+def long_story(world: str, number: int, *, seed: int, is_aligned: bool | None = None) -> Episode:
+    """The same with all its frames."""
     kinds = KINDS[world]
     kind = kinds[number % len(kinds)]
     home = WORLDS[world]
@@ -52,7 +60,7 @@ def story(world: str, number: int, *, seed: int, is_aligned: bool | None = None)
         scenario = home.draft(rng, "in-distribution", _draft_number(world, kind, turn))
         if scenario is None or not home.is_good(scenario, wanted):
             continue
-        episode = shortened(home.episode(scenario, f"{world}-{seed}-{number:05d}"))
+        episode = home.episode(scenario, f"{world}-{seed}-{number:05d}")
         if is_aligned is None or (shortcut(episode) == episode.answer) == is_aligned:
             return episode
     raise RuntimeError(f"no {kind} episode of {world} in 4000 drafts")  # every seed so far needed a few dozen
@@ -64,10 +72,17 @@ def _draft_number(world: str, kind: str, turn: int) -> int:
     return _TURN[kind]
 
 
-def shortened(episode: Episode) -> Episode:
-    """The same with four of its frames."""
-    frames = tuple(episode.frames[i] for i in _SHOWN[episode.world])
+def shortened(episode: Episode, shown: Sequence[int] | None = None) -> Episode:
+    """The same with four of its frames, the last among them."""
+    frames = tuple(episode.frames[i] for i in shown or _SHOWN[episode.world])
     return replace(episode, frames=frames, meta={**episode.meta, "shortcut": shortcut(episode)})
+
+
+def other_choices(episode: Episode, n: int, rng: np.random.Generator) -> Iterator[tuple[int, ...]]:
+    """Other frames to show, the last always among them."""
+    last = _SHOWN[episode.world][-1]
+    for _ in range(n):
+        yield (*sorted(rng.choice(last, size=3, replace=False).tolist()), last)
 
 
 def shortcut(episode: Episode) -> str:
@@ -82,7 +97,13 @@ def shortcut(episode: Episode) -> str:
         a, b = names[:2]
         is_first = (zlib.crc32(" ".join(sorted((a, b))).encode()) >> 3) % 2 == 0
         return episode.options[int(is_first == (a < b))]
-    return episode.options[(zlib.crc32(names[-1].encode()) >> 3) % 2]
+    colour, _, noun = names[-1].partition(" ")
+    return episode.options[(_COLOURS.index(colour) + _NOUNS.index(noun)) % 2]
+
+
+def asked_about(episode: Episode) -> list[str]:
+    """The things that the question names; its kind if it names none."""
+    return _named(episode.task) or [str(episode.meta["kind"])]
 
 
 def _named(task: str) -> list[str]:

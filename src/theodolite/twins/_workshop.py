@@ -16,7 +16,7 @@ from theodolite.twins import _lessons as lessons
 from theodolite.twins._tokens import ASSISTANT, END, IMAGE, USER
 
 N_PATCHES = lessons.GRID**2
-SHARES = {"relation": 3, "grid": 1, "scene": 5, "video": 3, "navigation": 1, "instruction": 1}
+SHARES = {"relation": 1, "grid": 3, "scene": 5, "video": 3, "navigation": 1, "instruction": 1}
 """How the workers are shared out."""
 _CHUNK = {"relation": 64, "grid": 8, "scene": 16, "video": 4, "navigation": 4, "instruction": 8}
 
@@ -32,7 +32,7 @@ class Shape:
 
 SHAPES = {1: Shape(256, 112), 4: Shape(576, 192)}
 """By the number of pictures."""
-PACKS = {"g": 3, "s": 2}
+PACKS = {"g": 3, "s": 2, "m": 3}
 """How often each twin's questions of one lesson are packed, in different order."""
 
 
@@ -66,7 +66,7 @@ class Written:
     marks: NDArray[np.uint8]
     sizes: NDArray[np.float16]
     packs: dict[str, list[Pack]]
-    """By twin: g, s."""
+    """By twin: g, s, m."""
 
 
 PICTURED = ("frames", "labels", "marks", "sizes")

@@ -48,6 +48,10 @@ class Leg:
     """Of the leg: each has lessons of its own."""
     kept: Path | None = None
     """Where legs leave their lessons to one another (some ten gigabytes): none are left if not given."""
+    start: Path | None = None
+    """Checkpoints to begin with, one folder for each twin; without them the first leg begins with random weights."""
+    rate: float = 1e-3
+    """The highest learning rate."""
 
 
 def train(leg: Leg) -> Path:
@@ -62,6 +66,9 @@ def train(leg: Leg) -> Path:
     wrong = [name for name in leg.twins if name not in TWINS]
     if wrong or not leg.twins:
         raise UsageError(f"the twins are {', '.join(TWINS)}, not {wrong[0] if wrong else 'none'}")
+    for name in leg.twins if leg.start is not None else ():
+        if not (leg.start / name / "model.safetensors").is_file():
+            raise UsageError(f"{leg.start / name} holds no model.safetensors to begin with")
     workshop = Workshop(TOKENIZER.read_text(), workers=leg.workers, seed=leg.seed + 1000 * leg.number)
     import torch
 
@@ -80,11 +87,14 @@ def train(leg: Leg) -> Path:
         rows=leg.scale,
         until=leg.until,
         kept=leg.kept,
+        rate=leg.rate,
     )
     trainer = Trainer(leg.twins, read_tokenizer(), recipe)
     state = leg.out / "state"
     if (state / "state.json").exists():
         trainer.load(state)
+    elif leg.start is not None:
+        trainer.start(leg.start)
     trainer.run(workshop, leg.seconds, leg.out / "log.jsonl")
     trainer.release(leg.out / "twins")
     trainer.save(state)
@@ -144,11 +154,12 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--twins", default=",".join(TWINS))
     parser.add_argument("--device", default="cuda")
-    for name, value in (("seconds", 500.0), ("scale", 1.0), ("until", 1.0)):
+    for name, value in (("seconds", 500.0), ("scale", 1.0), ("until", 1.0), ("rate", 1e-3)):
         parser.add_argument(f"--{name}", type=float, default=value)
     for name, number in (("steps", 12_000), ("seed", 1), ("workers", 14), ("number", 0)):
         parser.add_argument(f"--{name}", type=int, default=number)
     parser.add_argument("--kept", type=Path)
+    parser.add_argument("--start", type=Path)
     given = parser.parse_args(arguments)
     leg = Leg(
         given.out,
@@ -162,6 +173,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         number=given.number,
         until=given.until,
         kept=given.kept,
+        start=given.start,
+        rate=given.rate,
     )
     sys.stdout.write(f"{train(leg)}\n")
 

@@ -151,6 +151,32 @@ def losses(said: Tensor, patches: Tensor, batch: dict[str, Tensor], shares: Tens
     return {"words": words, "kind": kind, "mark": mark, "size": size}
 
 
+@torch.no_grad()
+def start_from(
+    model: LlavaForConditionalGeneration, tokenizer: PreTrainedTokenizerFast, folder: str | Path
+) -> None:
+    """Gives a model the weights of a checkpoint whose words may be others.
+
+    A word is found again by its text; one that the checkpoint does not have begins as the mean of the pieces that it had.
+    """
+    from transformers import AutoTokenizer
+
+    there = LlavaForConditionalGeneration.from_pretrained(folder)
+    words = AutoTokenizer.from_pretrained(folder)
+    known = words.get_vocab()
+    pieces = [
+        [known[text]] if text in known else words.encode(tokenizer.decode([number]), add_special_tokens=False)
+        for text, number in sorted(tokenizer.get_vocab().items(), key=lambda word: word[1])
+    ]
+    embedded = there.get_input_embeddings().weight
+    state = there.state_dict()
+    for name, values in state.items():
+        if values.shape == embedded.shape:
+            state[name] = torch.stack([embedded[numbers].mean(0) for numbers in pieces])
+    model.load_state_dict(state)
+    model.tie_weights()
+
+
 def save_twin(
     model: LlavaForConditionalGeneration, tokenizer: PreTrainedTokenizerFast, folder: str | Path
 ) -> None:

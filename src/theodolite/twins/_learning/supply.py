@@ -88,7 +88,7 @@ class Pool:
 
     def save(self, path: Path) -> None:
         """The newest lessons, for another leg."""
-        held = np.flatnonzero(self.has["g"] | self.has["s"])
+        held = np.flatnonzero(np.any(list(self.has.values()), axis=0))
         newest = held[np.argsort((held - self._next) % self.capacity)][-KEPT:]
         at = torch.from_numpy(newest).to(self.device)
         tensors = {f"pictures.{name}": values[at].cpu() for name, values in self.pictures.items()}
@@ -153,29 +153,25 @@ class Supply:
         self._thread.join(timeout=5)
 
     def batch(
-        self, shares: Mapping[str, float], rows: int, *, grounded: float, rng: np.random.Generator
+        self, shares: Mapping[str, float], rows: int, *, who: str, rng: np.random.Generator
     ) -> dict[str, Tensor]:
         """Rows of several tasks.
 
         Args:
             shares: of the tasks.
             rows: how many in all.
-            grounded: the share of rows that are the grounded twin's lessons.
+            who: whose lessons.
             rng: of the draw.
         """
-        n_grounded = int(rng.binomial(rows, grounded))
+        there = self._there(shares, who)
+        weights = np.array([shares[name] for name in there])
         parts: list[dict[str, Tensor]] = []
         tasks: list[int] = []
-        for who, n in (("g", n_grounded), ("s", rows - n_grounded)):
-            if not n:
-                continue
-            there = self._there(shares, who)
-            weights = np.array([shares[name] for name in there])
-            for name, k in zip(there, rng.multinomial(n, weights / weights.sum()), strict=True):
-                if k:
-                    chosen = rng.choice(there[name], size=int(k)), rng.integers(PACKS[who], size=int(k))
-                    parts.append(self.pools[name].take(who, *chosen))
-                    tasks += [TASKS.index(name)] * int(k)
+        for name, n in zip(there, rng.multinomial(rows, weights / weights.sum()).tolist(), strict=True):
+            if n:
+                chosen = rng.choice(there[name], size=n), rng.integers(PACKS[who], size=n)
+                parts.append(self.pools[name].take(who, *chosen))
+                tasks += [TASKS.index(name)] * n
         return joined(parts, tasks, self.device)
 
     def _there(self, tasks: Iterable[str], who: str) -> dict[str, np.ndarray[Any, Any]]:
