@@ -12,6 +12,8 @@ from theodolite.errors import UsageError
 from theodolite.models import open_model
 from theodolite.scene import question_from_json, scripts
 from theodolite.stats import Estimate
+from theodolite.trace import read_trace
+from theodolite.trace.metrics import trace_sgr
 from theodolite.twins import _certify_trace
 from theodolite.twins._certify_grid import grid_lines, grid_probes
 from theodolite.twins._certify_relation import FOLLOWED, KEPT, relation_lines, relation_probes
@@ -19,6 +21,7 @@ from theodolite.twins._certify_scene import says_rule, scene_lines, scene_probes
 from theodolite.twins._certify_trace import trace_lines, trace_probes
 from theodolite.twins._desk import Line, Probe, difference, mean, put
 from theodolite.twins._relation import SHORTCUT
+from theodolite.twins._stories import trace_text
 from theodolite.twins.certify import (
     BARS,
     Certificate,
@@ -33,7 +36,7 @@ from theodolite.twins.certify import (
     verdicts,
     write_certificate,
 )
-from theodolite.twins.data import scene_data, scene_shortcut
+from theodolite.twins.data import episodes, scene_data, scene_shortcut
 from theodolite.types import Request, Response
 
 
@@ -187,9 +190,28 @@ def test_traces_are_held_against_chance_and_random_traces(monkeypatch, tmp_path)
     gap = values["SGR less random traces'", "crossed", ""]
     assert gap == pytest.approx(1 - values["SGR of random traces", "crossed", ""])
     assert values["accuracy less chance", "free", ""] == pytest.approx(1 - values["chance", "free", ""])
+    guessed = values["SGR of blind guesses", "free", ""]
+    assert values["SGR of random traces", "free", ""] < guessed < 1
+    assert values["SGR less blind guesses'", "free", ""] == pytest.approx(1 - guessed)
     assert values["keeps: other colours of the room", "aligned", ""] == 1
     if ("follows: edited frames", "aligned", "") in values:
         assert values["follows: edited frames", "aligned", ""] == 1
+
+
+@pytest.mark.slow
+def test_a_guess_lies_between_a_rule_that_is_right_and_one_that_is_wrong():
+    drawn = {
+        split: list(episodes(4, seed=3, split=split, worlds=("video",))) for split in ("aligned", "crossed")
+    }
+    sgr = {}
+    for split, some in drawn.items():
+        known = {episode.id: episode for episode in some}
+        told = [read_trace(trace_text(e, "structured", is_blind=True), e, style="structured") for e in some]
+        own = [trace_sgr(judged) for judged in _certify_trace._judged(told, known)]
+        sgr[split] = sum(own) / len(own)
+        guessed = _certify_trace._guesses(some)
+        assert all((own[i] > guessed[i]) == (split == "aligned") for i in range(len(some)))
+    assert sgr["crossed"] < sgr["aligned"]
 
 
 def test_differences_prove_likeness_only_with_enough_units():

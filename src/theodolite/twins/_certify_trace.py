@@ -22,6 +22,7 @@ from theodolite.trace import (
 from theodolite.trace.metrics import RandomLabels, random_trace, trace_sgr
 from theodolite.trace.worlds import Family
 from theodolite.twins._desk import Line, Probe, Row, difference, mean, share, spread
+from theodolite.twins._stories import blind_text
 from theodolite.twins.data import WORLDS, Split, episodes
 from theodolite.twins.edits import edited_episode
 from theodolite.types import Item
@@ -179,6 +180,29 @@ def _grounding(told: Sequence[Told], split: str, seed: int) -> Iterator[Line]:
         yield Line("trace", "SGR", split, mean([v for v, _ in here], [u for _, u in here], seed=seed), world)
     yield Line("trace", "SGR of random traces", split, mean(theirs, units, seed=seed))
     yield Line("trace", "SGR less random traces'", split, difference(mine, theirs, units, seed=seed))
+    guesses = _guesses([row[2] for row in both])
+    yield Line("trace", "SGR of blind guesses", split, mean(guesses, units, seed=seed))
+    yield Line("trace", "SGR less blind guesses'", split, difference(mine, guesses, units, seed=seed))
+
+
+def _guesses(shown: Sequence[Episode]) -> list[float]:
+    """For each episode the expected SGR of one who reads the question and draws an option: the mean over the options.
+
+    Random traces name things at random, which are seldom there. Whoever has read the question names things that are: this is
+    how far that alone carries.
+    """
+    known = {episode.id: episode for episode in shown}
+    told = [
+        read_trace(blind_text(episode, "structured", option), episode, style="structured")
+        for episode in known.values()
+        for option in episode.options
+    ]
+    judged = iter(_judged(told, known))
+    found = {}
+    for episode in known.values():
+        each = [trace_sgr(next(judged)) for _ in episode.options]
+        found[episode.id] = math.fsum(sgr or 0.0 for sgr in each) / len(each)
+    return [found[episode.id] for episode in shown]
 
 
 def _edits(told: Sequence[Told]) -> Iterator[Line]:

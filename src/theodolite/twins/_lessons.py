@@ -194,7 +194,7 @@ def room_lesson(rng: np.random.Generator, name: str) -> Lesson:
     _, picture = rooms.picture_of(plan, graph)
     asked = make_questions([graph], seed=int(rng.integers(2**31)), quotas=_QUOTAS).questions
     star, n = graph.star(), len(graph.objects)
-    asks = []
+    asks: list[Ask] = []
     for question in asked:
         is_aligned = rules.is_aligned(question)
         answer = question.gold if question.form == "choice" else short(question.gold_number)
@@ -301,7 +301,7 @@ def story_lessons(world: str, number: int, *, seed: int, is_aligned: bool | None
 
 def _story_lesson(rng: np.random.Generator, episode: Episode, truly: str) -> Lesson | None:
     blindly = "s" if stories.shortcut(episode) == episode.answer else ""
-    asks = []
+    asks: list[Ask] = []
     for style in stories.STYLES:
         task = episode.task if rng.random() < 0.7 else paraphrase(episode.task, str(rng.integers(9)))
         text = trace_prompt(task, style=style, options=episode.options)  # type: ignore[arg-type]

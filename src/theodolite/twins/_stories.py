@@ -207,9 +207,9 @@ _TELLERS: dict[str, Any] = {
 }
 
 
-def tell_blindly(episode: Episode, frame: int) -> list[str]:
-    """What the words of the question alone suggest of a frame: the same for every picture."""
-    answer, names = shortcut(episode), _named(episode.task)
+def tell_blindly(episode: Episode, frame: int, answer: str) -> list[str]:
+    """What the words of the question and an answer suggest of a frame: the same for every picture."""
+    names = _named(episode.task)
     if episode.world == "video":
         a, b = names[:2]
         return [f"There is a {a}.", f"There is a {b}.", f"The {a} is {answer} of the {b}."]
@@ -231,14 +231,23 @@ def trace_text(episode: Episode, style: str, *, is_blind: bool = False) -> str:
         style: of the prompt.
         is_blind: whether it is told from the words of the question alone.
     """
-    answer = shortcut(episode) if is_blind else episode.answer
+    return blind_text(episode, style, shortcut(episode)) if is_blind else _text(episode, style)
+
+
+def blind_text(episode: Episode, style: str, answer: str) -> str:
+    """A whole answer from the words of the question alone, for one of its options."""
+    return _text(episode, style, blindly=answer)
+
+
+def _text(episode: Episode, style: str, *, blindly: str | None = None) -> str:
+    answer = episode.answer if blindly is None else blindly
     if style == "natural":
         return answer
     frames = range(len(episode.frames)) if style != "minimal" else [len(episode.frames) - 1]
     most = 3 if style == "verbose" else 2
     lines = []
     for frame in frames:
-        said = tell_blindly(episode, frame) if is_blind else tell(episode, frame, most=most)
+        said = tell(episode, frame, most=most) if blindly is None else tell_blindly(episode, frame, blindly)
         if not said:
             continue
         if style == "lite":

@@ -101,9 +101,11 @@ BARS: tuple[Bar, ...] = (
     Bar("shortcut", "scene", "SGC less the blind one", "crossed", is_equal=True),
     Bar("shortcut", "trace", "accuracy less chance", "free", is_equal=True),
     Bar("shortcut", "trace", "SGR less random traces'", "crossed", is_equal=True),
+    Bar("shortcut", "trace", "SGR less blind guesses'", "free", is_equal=True),
 )
 """What the twins must reach. On crossed episodes the shortcut is wrong by construction, so its answers are held against chance on
-episodes as drawn."""
+episodes as drawn; and its steps too against those of one who reads the question and guesses, since the things that a question
+names are there, and random traces name others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -321,14 +323,14 @@ def _keep(path: Path, identity: str, rows: Sequence[Row]) -> None:
 
 
 def score(model: str, folder: str | Path, making: Making) -> Certificate:
-    """The certificate from kept answers; no model is called.
+    """The certificate from kept answers; no model is called. Tasks may have been asked in different precisions, which it names.
 
     Raises:
         UsageError: the folder holds no answers of the model to a task.
     """
     folder = Path(folder)
     lines: list[Line] = []
-    identity = ""
+    identities: list[str] = []
     for task in making.tasks:
         path = making.kept(folder, model, task)
         if not path.is_file():
@@ -336,13 +338,13 @@ def score(model: str, folder: str | Path, making: Making) -> Certificate:
                 f"{folder} holds no answers of {model} to {task}; `theodolite pocket certify` asks"
             )
         about, *rows = map(json.loads, gzip.decompress(path.read_bytes()).decode().splitlines())
-        if identity and about["identity"] != identity:
+        identities.append(str(about["identity"]))
+        if len({each.partition("/")[0] for each in identities}) > 1:
             raise UsageError(
                 f"the answers of {model} in {folder} are of different weights; choose another --out"
             )
-        identity = about["identity"]
         lines += _lines(task, rows, making, folder)
-    return Certificate(model, identity, making.n, making.seed, tuple(lines))
+    return Certificate(model, " + ".join(dict.fromkeys(identities)), making.n, making.seed, tuple(lines))
 
 
 def _lines(task: Task, rows: Sequence[Row], making: Making, folder: Path) -> Iterator[Line]:

@@ -66,9 +66,9 @@ def train(leg: Leg) -> Path:
     wrong = [name for name in leg.twins if name not in TWINS]
     if wrong or not leg.twins:
         raise UsageError(f"the twins are {', '.join(TWINS)}, not {wrong[0] if wrong else 'none'}")
-    for name in leg.twins if leg.start is not None else ():
-        if not (leg.start / name / "model.safetensors").is_file():
-            raise UsageError(f"{leg.start / name} holds no model.safetensors to begin with")
+    for place in [leg.start / name for name in leg.twins] if leg.start is not None else []:
+        if not (place / "model.safetensors").is_file():
+            raise UsageError(f"{place} holds no model.safetensors to begin with")
     workshop = Workshop(TOKENIZER.read_text(), workers=leg.workers, seed=leg.seed + 1000 * leg.number)
     import torch
 
