@@ -79,8 +79,8 @@ VERIFIERS = (
     (
         "similarity",
         "_verifiers._similarity:open_similarity",
-        "any CLIP of transformers: what there is, and its colour",
-        "similarity:FOLDER",
+        "any CLIP of transformers, by default a small one of the embedded worlds: things, colours; sides and states if calibrated",
+        "similarity",
     ),
     (
         "tracks",

@@ -73,7 +73,7 @@ def test_the_list_shows_how_each_is_written(capsys):
     """A bare ``detector`` is refused, so the list must not show it so."""
     assert main(["verifiers", "list", "--json"]) == 0
     written = {entry["name"]: entry["example"] for entry in json.loads(capsys.readouterr().out)}
-    for name in ("detector", "similarity", "actions", "tracks"):
+    for name in ("detector", "actions", "tracks"):
         assert written[name].startswith(f"{name}:")
-    for name in ("annotation", "ego-motion", "tracks"):
+    for name in ("annotation", "ego-motion", "tracks", "similarity"):
         assert trace.open_verifier(written[name]).name

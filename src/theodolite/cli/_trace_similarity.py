@@ -180,8 +180,8 @@ def _show(result: SimilarityCalibration, source: str) -> None:
                 number(k.auc, 3),
                 percent(k.judged),
                 percent(k.right),
-                f"{k.high:.3f}",
-                f"{k.low:.3f}",
+                f"{k.high:.2g}",
+                f"{k.low:.2g}",
                 str(k.n_true),
                 str(k.n_false),
             ]

@@ -22,7 +22,7 @@ def card_text(
     """
     worlds = ", ".join(result.by_world)
     rows = [
-        f"| {kind} | {_told(k.auc)} | {_told(k.judged)} | {_told(k.right)} | {k.high:.3f} | {k.low:.3f} | {k.n_true} | {k.n_false} |"
+        f"| {kind} | {_told(k.auc)} | {_told(k.judged)} | {_told(k.right)} | {k.high:.2g} | {k.low:.2g} | {k.n_true} | {k.n_false} |"
         for kind, k in result.kinds.items()
     ]
     kinds = list(result.kinds)
