@@ -9,6 +9,7 @@ from bench import (
     grid_explain,
     grid_make,
     memory,
+    pocket,
     scene_make,
     scene_score,
     store,
@@ -19,6 +20,7 @@ from bench.figure import Figure
 BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
     "store": store.run,
     "memory": memory.run,
+    "pocket": pocket.run,
     "client": client.run,
     "compass": compass_projection.run,
     "grid": grid_make.run,

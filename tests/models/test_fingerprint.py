@@ -44,7 +44,7 @@ def test_any_file_that_is_used(folder, name):
     assert len({before, changed, fingerprint(str(folder), None)}) == 3
 
 
-@pytest.mark.parametrize("name", ["README.md", ".hidden.json"])
+@pytest.mark.parametrize("name", ["README.md", ".hidden.json", "certificate.json"])
 def test_no_file_that_is_not(folder, name):
     before = fingerprint(str(folder), None)
     (folder / name).write_text("something else")

@@ -10,6 +10,8 @@ _ENDINGS = frozenset(
     {".safetensors", ".json", ".jinja", ".txt", ".py", ".model", ".spm", ".tiktoken", ".bpe", ".vocab"}
 )
 """Of weights, configurations, templates, tokenisers and the repository's own code."""
+_ABOUT = "certificate.json"
+"""What was measured on a checkpoint may lie beside it, and makes no other model of it."""
 
 
 def fingerprint(source: str, commit: str | None) -> str:
@@ -28,7 +30,7 @@ def fingerprint(source: str, commit: str | None) -> str:
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder)
         is_hidden = any(part.startswith(".") for part in name.parts)
-        if path.suffix in _ENDINGS and not is_hidden and path.is_file():
+        if path.suffix in _ENDINGS and path.name != _ABOUT and not is_hidden and path.is_file():
             stat = path.stat()
             content = _file_digest(path.absolute(), stat.st_size, stat.st_mtime_ns)
             digest.update(f"{name.as_posix()}\0{content}\n".encode())

@@ -1,0 +1,44 @@
+"""What a twin that ships costs on one core: a relation answer in a batch, and all attributions of one.
+
+Processor time, so that what else runs on the machine counts little.
+"""
+
+import time
+from collections.abc import Iterator
+
+import torch
+
+from bench.figure import Figure
+from theodolite.attribution import attribute
+from theodolite.compass import PROMPTS
+from theodolite.models import is_choosing, open_model
+from theodolite.twins.data import relation_pairs
+from theodolite.types import Request
+
+N_ANSWERS = 128
+N_ATTRIBUTED = 8
+
+
+def run() -> Iterator[Figure]:
+    """Answers and attributions of ``pocket:grounded``, a thread of torch's alone."""
+    torch.set_num_threads(1)
+    prompt = PROMPTS["A"]
+    pairs = relation_pairs(N_ANSWERS, seed=11)
+    requests = [
+        Request.ask(pair.picture, prompt.template.format(tgt=pair.target, ref=pair.reference))
+        for pair in pairs
+    ]
+    options = [tuple("1234")] * N_ANSWERS
+    model = open_model("pocket:grounded?batch_size=32")
+    assert is_choosing(model)
+    model.choose(requests[:4], options[:4])
+    started = time.process_time()
+    model.choose(requests, options)
+    per_answer = (time.process_time() - started) / N_ANSWERS
+    yield Figure("a relation answer, in batches of 32", per_answer * 1e3, "ms", at_most=50)
+    some = requests[:N_ATTRIBUTED]
+    attribute(model, some[:1], options[:1])
+    started = time.process_time()
+    attribute(model, some, options[:N_ATTRIBUTED])
+    per_map = (time.process_time() - started) / N_ATTRIBUTED
+    yield Figure("attributions of one answer, all methods", per_map, "s", at_most=1)
