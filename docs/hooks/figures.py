@@ -98,9 +98,15 @@ def trace(folder: Path) -> None:
     keep(folder / "steps" / "steps_1.png", "trace_steps.png")
 
 
+def twins(folder: Path) -> None:
+    """How the shipped ones learnt."""
+    theodolite("pocket", "curve", "--out", str(folder / "curve.png"))
+    keep(folder / "curve.png", "twins_training.png", colours=64)
+
+
 if __name__ == "__main__":
     wanted = sys.argv[1:]
-    for draw in (compass, grid, scene, trace):
+    for draw in (compass, grid, scene, trace, twins):
         if wanted and draw.__name__ not in wanted:
             continue
         with tempfile.TemporaryDirectory() as made:

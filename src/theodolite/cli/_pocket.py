@@ -104,6 +104,22 @@ def train_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     print_json({"twins": str(found)}) if json else note(f"the twins lie in {found}, one folder each")
 
 
+@app.command("curve")
+def curve_command(
+    figure: Annotated[Path, typer.Option("--out", metavar="FILE", help="A PNG, SVG or PDF.")],
+    log: Annotated[
+        Path | None,
+        typer.Option(
+            "--log", metavar="FILE", help="log.jsonl of a training; that of the shipped twins if not given."
+        ),
+    ] = None,
+) -> None:
+    """Draw how the twins learnt: answers to lessons kept apart, task by task, over the steps of a training."""
+    from theodolite.report.training_figures import read_log, training_curve
+
+    note(f"wrote {training_curve(read_log(log)).save(figure)}")
+
+
 @app.command("certify")
 def certify_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     models: Models = None,

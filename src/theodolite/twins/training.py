@@ -71,8 +71,11 @@ def train(leg: Leg) -> Path:
             raise UsageError(f"{place} holds no model.safetensors to begin with")
     workshop = Workshop(TOKENIZER.read_text(), workers=leg.workers, seed=leg.seed + 1000 * leg.number)
     import torch
+    from transformers.utils import logging
 
-    from theodolite.twins._learning.train import Recipe, Trainer
+    from theodolite.twins._learning.train import Recipe, Trainer, note
+
+    logging.disable_progress_bar()
 
     if leg.device.startswith("cuda") and not torch.cuda.is_available():
         raise UsageError(
@@ -95,6 +98,7 @@ def train(leg: Leg) -> Path:
         trainer.load(state)
     elif leg.start is not None:
         trainer.start(leg.start)
+        note(leg.out / "log.jsonl", {"step": 0, "event": "begun with checkpoints"})
     trainer.run(workshop, leg.seconds, leg.out / "log.jsonl")
     trainer.release(leg.out / "twins")
     trainer.save(state)
