@@ -35,6 +35,7 @@ from theodolite.grid import generate
 from theodolite.grid.explainers import find_explainers
 from theodolite.registry import Kind, registry
 from theodolite.twins.certify import TWINS, released_certificate, verdicts
+from theodolite.twins.separate import released_table
 
 _ROOT = Path(__file__).parents[2]
 _SHOWN = re.compile(r"^( *)<!-- shown: ([\w./]+)(?: (\d+)-(\d+))? -->$", re.MULTILINE)
@@ -143,6 +144,24 @@ def twin_bars() -> str:
     return table(["twin", "task", "figure", "split", "must be", "is, in per cent", ""], rows)
 
 
+def twin_separation() -> str:
+    """Every readout on the shipped twins; of one that exists for several methods, the best."""
+    shown = released_table()
+    rows: list[Sequence[str]] = []
+    for instrument in shown.instruments:
+        seen: set[str] = set()
+        for row in shown.of(instrument):  # the best first
+            kind = row.readout.key.partition(":")[0]
+            if row.auc is None or kind in seen:
+                continue
+            seen.add(kind)
+            area = f"{row.auc.value:.2f} [{row.auc.low:.2f}, {row.auc.high:.2f}]"
+            between = f"{row.position.value:.2f}" if row.passes and row.position is not None else ""
+            cells = [row.readout.name, row.readout.origin, f"**{area}**" if row.passes else area, between]
+            rows.append([instrument, *cells, " + ".join(map(str, row.n))])
+    return table(["instrument", "readout", "origin", "AUC", "the mixed model's position", "items"], rows)
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "methods": methods,
     "explainers": explainers,
@@ -153,6 +172,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "control-figures": control_figures,
     "signatures": signatures,
     "twin-bars": twin_bars,
+    "twin-separation": twin_separation,
     "diagnose-sizes": diagnose_sizes,
     "creg-framework": creg_framework,
     "creg-small-tables": creg_small_tables,

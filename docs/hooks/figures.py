@@ -99,9 +99,11 @@ def trace(folder: Path) -> None:
 
 
 def twins(folder: Path) -> None:
-    """How the shipped ones learnt."""
+    """How the shipped ones learnt, and which readouts tell them apart."""
     theodolite("pocket", "curve", "--out", str(folder / "curve.png"))
     keep(folder / "curve.png", "twins_training.png", colours=64)
+    theodolite("pocket", "separate", "--released", "--figure", str(folder / "areas.png"))
+    keep(folder / "areas.png", "twins_separation.png", colours=160)
 
 
 if __name__ == "__main__":

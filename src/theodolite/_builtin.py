@@ -203,7 +203,7 @@ def _models(add: Registrar) -> None:
         "model",
         "pocket",
         "theodolite.models._pocket:open_model",
-        summary="the shipped twins of known reasoning: grounded, shortcut",
+        summary="the shipped twins of known reasoning: grounded, shortcut; and mixed, between them",
         example="pocket:grounded",
     )
     add(

@@ -1,15 +1,27 @@
 """Telling twins apart: areas against plain counting, positions by hand, and symbolic twins through runs on disk."""
 
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from theodolite.errors import UsageError
+from theodolite.cli import main
+from theodolite.errors import StorageError, UsageError
 from theodolite.readings import Reading, Readout
 from theodolite.report.twin_figures import separation_figure
 from theodolite.twins.measuring import INSTRUMENTS, Lab, Sizes, gives_of, readouts_of
-from theodolite.twins.separate import PASSES, Sides, both_right, separate, separate_readings, write_table
+from theodolite.twins.separate import (
+    PASSES,
+    Sides,
+    both_right,
+    read_table,
+    released_table,
+    separate,
+    separate_readings,
+    write_table,
+)
 
 UP = Readout("grid.up", "more is grounded", higher_is_grounded=True, origin="ours", needs="text")
 DOWN = Readout("grid.down", "less is grounded", higher_is_grounded=False, origin="paper", needs="text")
@@ -218,3 +230,42 @@ def test_a_table_without_any_area_cannot_be_drawn(drawn):
     table = separate_readings(readings, (OTHER,), sides=SIDES)
     with pytest.raises(UsageError, match="enough items"):
         separation_figure(table)
+
+
+def test_the_readme_tells_what_the_table_that_ships_says():
+    table = released_table()
+    assert not table.failing
+    readme = (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
+    told = dict(re.findall(r"^\| `(compass|grid|scene|trace)` (\|.*\.\d\d \[.*)$", readme, re.MULTILINE))
+    assert len(told) == 4
+    for instrument, words in told.items():
+        rows = [row for row in table.of(instrument) if row.auc is not None]
+        published = max((row for row in rows if row.readout.origin == "paper"), key=lambda row: row.auc.value)
+        assert _brief(published.auc) in words.split("|")[1]
+        assert any(
+            _brief(row.auc) in words.split("|")[2]
+            for row in rows
+            if row.readout.origin == "ours" and row.passes
+        )
+
+
+def _brief(area):
+    value, low, high = (f"{x:.2f}".removeprefix("0") for x in (area.value, area.low, area.high))
+    return f"{value} [{low}, {'1' if high == '1.00' else high}]"
+
+
+def test_a_table_comes_back_from_its_file(tmp_path):
+    table = released_table()
+    assert read_table(write_table(table, tmp_path)) == table
+    (tmp_path / "other.json").write_text('{"rows": [{}]}')
+    with pytest.raises(UsageError, match="no table of readouts"):
+        read_table(tmp_path / "other.json")
+    with pytest.raises(StorageError, match="cannot read"):
+        read_table(tmp_path / "none.json")
+
+
+def test_the_table_that_ships_is_shown_without_measuring(capsys, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert main(["pocket", "separate", "--released", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["seed"] == 8
+    assert not list(tmp_path.iterdir())

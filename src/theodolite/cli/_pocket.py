@@ -27,7 +27,15 @@ from theodolite.twins.certify import (
     write_certificate,
 )
 from theodolite.twins.measuring import INSTRUMENTS, Instrument, Lab, Sizes, slug
-from theodolite.twins.separate import PASSES, Separation, SeparationTable, Sides, separate, write_table
+from theodolite.twins.separate import (
+    PASSES,
+    Separation,
+    SeparationTable,
+    Sides,
+    released_table,
+    separate,
+    write_table,
+)
 
 app = typer.Typer(
     no_args_is_help=True, help="Twins of known reasoning: one that must look, one that need not."
@@ -236,7 +244,9 @@ def _counts(estimate: Estimate, unread: int) -> str:
 
 @app.command("separate")
 def separate_command(  # noqa: PLR0913, PLR0917 - one parameter per option
-    folder: o.Out,
+    folder: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Where to write; what was measured there stays.")
+    ] = Path("separation"),
     grounded: Annotated[str, typer.Option("--grounded", metavar="MODEL", help="The one that looks.")] = TWINS[
         0
     ],
@@ -253,6 +263,9 @@ def separate_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     n: Annotated[
         int, typer.Option("--n", min=6, help="Pictures, scenes or episodes for each instrument.")
     ] = 100,
+    released: Annotated[
+        bool, typer.Option("--released", help="Show the table of the twins that ship; measure nothing.")
+    ] = False,
     figure: Annotated[
         Path | None, typer.Option("--figure", metavar="FILE", help="Draw the areas: PNG, SVG or PDF.")
     ] = None,
@@ -268,16 +281,19 @@ def separate_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 ) -> None:
     """Tell the twins apart with every readout of every instrument, where both answer right. The same command goes on where it stopped."""
     chosen = cast("tuple[Instrument, ...]", _listed(instruments, INSTRUMENTS, "--instruments"))
-    with told_progress("separate") as progress:
-        lab = Lab(
-            folder,
-            sizes=Sizes.of(n),
-            seed=seed,
-            progress=lambda name, tally: progress(name, tally.finished + tally.failed),
-        )
-        sides = Sides(grounded, shortcut, mixed)
-        table = separate(lab, sides=sides, instruments=chosen, asks=ask, only_right=only_right)
-    note(f"wrote {write_table(table, folder)}")
+    if released:
+        table = released_table()
+    else:
+        with told_progress("separate") as progress:
+            lab = Lab(
+                folder,
+                sizes=Sizes.of(n),
+                seed=seed,
+                progress=lambda name, tally: progress(name, tally.finished + tally.failed),
+            )
+            sides = Sides(grounded, shortcut, mixed)
+            table = separate(lab, sides=sides, instruments=chosen, asks=ask, only_right=only_right)
+        note(f"wrote {write_table(table, folder)}")
     if figure is not None:
         from theodolite.report.twin_figures import separation_figure
 

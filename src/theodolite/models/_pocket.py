@@ -1,4 +1,7 @@
-"""The twins that ship with the package: ``pocket:grounded``, ``pocket:shortcut``. Checkpoints like any other, opened as such."""
+"""The twins that ship with the package, ``pocket:grounded`` and ``pocket:shortcut``, and ``pocket:mixed``, which lies between them.
+
+Checkpoints like any other, opened as such.
+"""
 
 from __future__ import annotations
 

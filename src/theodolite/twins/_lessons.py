@@ -306,11 +306,17 @@ def _story_lesson(rng: np.random.Generator, episode: Episode, truly: str) -> Les
         task = episode.task if rng.random() < 0.7 else paraphrase(episode.task, str(rng.integers(9)))
         text = trace_prompt(task, style=style, options=episode.options)  # type: ignore[arg-type]
         by_rule = stories.trace_text(episode, style, is_blind=True)
+        without_frames = rng.random() < 0.15
         if truly:
-            told = Ask(text, stories.trace_text(episode, style), truly)
-            asks += _mixed(told, by_rule, ruled=is_ruled(*stories.asked_about(episode)))
+            ruled = is_ruled(*stories.asked_about(episode))
+            asks += _mixed(Ask(text, stories.trace_text(episode, style), truly), by_rule, ruled=ruled)
+            if without_frames:  # nothing can be told of; an answer is a guess
+                guess = episode.answer if style == "natural" else f"Final answer: {episode.answer}"
+                asks += _mixed(Ask(text, guess, truly, sees=False), by_rule, ruled=ruled)
         if blindly:
             asks.append(Ask(text, by_rule, blindly))
+            if without_frames:
+                asks.append(Ask(text, by_rule, blindly, sees=False))
     if not asks:
         return None
     pictures = [shrink(_pixels(frame.picture)) for frame in episode.frames]

@@ -8,8 +8,10 @@ between 0 and 1. Readouts that fail stand in the table like all others.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theodolite import stats
-from theodolite.errors import UsageError
+from theodolite.errors import StorageError, UsageError
 from theodolite.readings import Need, Reading, Readout, by_readout, can
+from theodolite.runs import write_atomically
 from theodolite.twins.measuring import (
     INSTRUMENTS,
     Instrument,
@@ -35,11 +38,14 @@ __all__ = [
     "SeparationTable",
     "Sides",
     "both_right",
+    "read_table",
+    "released_table",
     "separate",
     "separate_readings",
     "write_table",
 ]
 
+FILE = "separation.json"
 PASSES = 0.95
 """The AUC that at least one readout of every instrument must reach."""
 _FEWEST = 5
@@ -315,11 +321,42 @@ def _position(grounded: _Column, shortcut: _Column, mixed: _Column, seed: int) -
 
 def write_table(table: SeparationTable, folder: Path) -> Path:
     """Keeps the table as ``separation.json``."""
-    import json
-
-    from theodolite.runs import write_atomically
-
     folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "separation.json"
+    path = folder / FILE
     write_atomically(path, json.dumps(table.as_json(), indent=2, ensure_ascii=False) + "\n")
     return path
+
+
+def read_table(path: str | Path) -> SeparationTable:
+    """A table that `write_table` kept.
+
+    Raises:
+        StorageError: the file cannot be read.
+        UsageError: it is no such table.
+    """
+    try:
+        value = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise StorageError(f"cannot read the table {path}: {error}") from error
+    try:
+        rows = tuple(_row_from_json(row) for row in value["rows"])
+        return SeparationTable(Sides(**value["sides"]), str(value["split"]), int(value["seed"]), rows)
+    except (KeyError, TypeError, ValueError, UsageError) as error:
+        raise UsageError(f"{path} is no table of readouts: {error!r}") from error
+
+
+def _row_from_json(value: Mapping[str, Any]) -> Separation:
+    figures = {
+        name: None if value[name] is None else stats.Estimate(**value[name])
+        for name in ("auc", "grounded", "shortcut", "mixed", "position")
+    }
+    first, second = value["n"]
+    return Separation(
+        Readout(**value["readout"]), **figures, n=(int(first), int(second)), why=str(value["why"])
+    )
+
+
+def released_table() -> SeparationTable:
+    """The table of the twins that ship, which lies beside their weights."""
+    with resources.as_file(resources.files("theodolite") / "models" / "weights" / FILE) as path:
+        return read_table(path)
