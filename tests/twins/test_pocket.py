@@ -42,6 +42,6 @@ def test_only_one_of_them_follows_a_mirrored_picture(twin):
     assert right >= 0.8 if name == "grounded" else right <= 0.1
 
 
-def test_there_is_no_third():
-    with pytest.raises(UsageError, match="grounded, shortcut"):
+def test_there_is_no_fourth():
+    with pytest.raises(UsageError, match="grounded, mixed, shortcut"):
         open_model("pocket:nobody")
