@@ -1,6 +1,7 @@
 """Beliefs over time: equation 2 as written, and what it cannot see."""
 
 import importlib.util
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -29,6 +30,32 @@ def navigation():
 
 def claimed(text, episode):
     return trace.with_claims([trace.read_trace(text, episode)])[0]
+
+
+class Fragile:
+    """Judges by annotation, but cannot judge some episodes."""
+
+    name = "fragile"
+
+    def __init__(self, *fails_on):
+        self.fails_on = fails_on
+
+    def verify(self, claims, episode):
+        if episode.id in self.fails_on:
+            raise UsageError("the picture is broken")
+        return VERIFIER.verify(claims, episode)
+
+
+def test_an_episode_that_cannot_be_judged_fails_alone():
+    one = navigation()
+    other = replace(one, id="other")
+    text = "Step 1 (frame 1): The red chair is on my left.\nStep 2 (frame 2): The red chair is on my left."
+    traces = [claimed(text, one), claimed(text, other)]
+    found = consistency_of(traces, {"nav": one, "other": other}, Fragile("other"))
+    assert [(problem.where, problem.reason) for problem in found.failures] == [
+        ("other", "the picture is broken")
+    ]
+    assert replace(found, failures=()) == consistency_of(traces[:1], {"nav": one}, VERIFIER)
 
 
 def test_the_papers_navigation_example():

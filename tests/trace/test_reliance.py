@@ -147,6 +147,44 @@ def test_table_3_by_both_readings():
     assert guesser["position", "paper"].delta_sgr.value == 0.0
 
 
+class Fragile:
+    """Judges by annotation, but fails on some episodes after so many calls."""
+
+    name = "fragile"
+
+    def __init__(self, n_calls):
+        self.n_calls = n_calls
+
+    def verify(self, claims, episode):
+        self.n_calls -= 1
+        if self.n_calls < 0:
+            raise UsageError("the picture is broken")
+        return VERIFIER.verify(claims, episode)
+
+
+def test_a_pair_that_cannot_be_judged_is_counted_apart():
+    made = pairs(looker)
+    old = episode("s", ["left"] * 4, COLOURS)
+    new = replace(old, id="t", edit=Edit("s", "position", 0.5, ("o0",)))
+    said = claimed(text(["left"] * 4), old), claimed(text(["right"] * 4), new)
+    whole = edited_pair(*said, (old, new), VERIFIER)
+    assert (whole.failure, whole.n_unedited) == ("", 4)
+    for n_calls in range(6):  # three judgements, and three times the facts
+        broken = edited_pair(*said, (old, new), Fragile(n_calls))
+        assert broken.failure == "the picture is broken"
+        found = reliance([*made, broken])
+        assert found.n_failed == 1
+        assert replace(found, n_failed=0) == reliance(made)
+        assert sensitivity([*made, broken]) == sensitivity(made)
+    assert edited_pair(*said, (old, new), Fragile(6)) == replace(
+        whole,
+        **{
+            side: replace(getattr(whole, side), verifier="fragile")
+            for side in ("before", "after_old", "after_new")
+        },
+    )
+
+
 def test_an_edit_is_needed():
     one = episode("s", ["left"] * 4, COLOURS)
     with pytest.raises(UsageError, match="no edit"):

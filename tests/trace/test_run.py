@@ -259,6 +259,34 @@ def test_a_broken_picture_fails_alone(tmp_path, capsys):
     assert name in broken[0]["reason"]
 
 
+class Fragile:
+    """Judges by annotation, but cannot judge one episode."""
+
+    name = "fragile"
+
+    def verify(self, claims, episode):
+        if episode.id == "e1":
+            raise UsageError("the picture is broken")
+        return trace.open_verifier("annotation").verify(claims, episode)
+
+
+def test_an_episode_that_the_verifier_cannot_judge_fails_alone(data, traces, tmp_path, capsys, monkeypatch):
+    run = tmp_path / "r"
+    run_json(capsys, "trace", "run", "--model", "scripted:oracle", "--data", data, "--out", run)
+    monkeypatch.setattr("theodolite.trace._score.open_verifier", lambda _: Fragile())
+    found = run_json(capsys, "trace", "score", run)
+    own = next(g for g in found["groups"] if g["split"] == "in-distribution")["grounding"]
+    assert (own["n_traces"], own["n_failed"]) == (8, 1)
+    assert (found["reliance"]["n_pairs"], found["reliance"]["n_failed"]) == (14, 2)
+    assert [(p["where"], p["reason"]) for p in found["problems"]] == [
+        (where, "the picture is broken") for where in ("e1", "e1-position", "e1-irrelevant")
+    ]
+    monkeypatch.setattr("theodolite.cli._trace_loading.open_verifier", lambda _: Fragile())
+    found = run_json(capsys, "trace", "verify", "--data", data, "--traces", traces)
+    assert [(p["where"], p["reason"]) for p in found["problems"]] == [("e1", "the picture is broken")]
+    assert found["grounding"]["n_failed"] == 1
+
+
 def test_labels_by_two_people(data, traces, tmp_path, capsys):
     file = tmp_path / "labels.jsonl"
     run_json(

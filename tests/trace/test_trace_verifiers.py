@@ -140,7 +140,7 @@ def test_recall_is_counted_by_class_and_by_place(tmp_path):
     frames.append(frames[2])  # the same picture again
     found = calibrate_recall(
         Finder(), [Episode(f"e{i}", "?", (f,)) for i, f in enumerate(frames)], threshold=0.5
-    )
+    ).classes
     assert set(found) == {"cup"}
     cup = found["cup"]
     assert (cup.anywhere.value, cup.recall.value, cup.recall.n) == (
@@ -153,6 +153,62 @@ def test_recall_is_counted_by_class_and_by_place(tmp_path):
     (tmp_path / "r.json").write_text("[]")
     with pytest.raises(UsageError, match="no calibration"):
         read_recall(tmp_path / "r.json")
+
+
+def cut_short(file):
+    """The header can be read, the pixels cannot."""
+    file.write_bytes(file.read_bytes()[:50])
+
+
+def test_what_lies_in_a_picture_that_cannot_be_read_is_unclear(tmp_path):
+    pixels = picture(((5, 10, 10), RED))
+    Image.fromarray(pixels).save(tmp_path / "cut.png")
+    cut_short(tmp_path / "cut.png")
+    whole, broken = Picture.from_array(pixels), Picture.from_path(tmp_path / "cut.png")
+    episode = Episode("e", "?", (Frame(0.0, whole), Frame(1.0, broken)))
+    claims = [
+        Claim("entity", CUP, frames=(0,)),
+        Claim("entity", CUP, frames=(1,)),
+        Claim("entity", CUP),
+        Claim("entity", DOG, frames=(0,)),
+        Claim("entity", DOG),  # not in the first, perhaps in the second
+        Claim("entity", DOG, is_negated=True),
+        Claim("attribute", CUP, "green"),
+    ]
+    verifier = DetectorVerifier("d", Finder(), recall={"dog": 0.95, "cup": 0.95})
+    assert labels(verifier, claims, episode) == [
+        "supported", "unclear", "supported", "unsupported", "unclear", "unclear", "unclear",
+    ]  # fmt: skip
+    assert "picture of frame 2 cannot be read" in verifier.verify(claims[1:2], episode)[0].evidence
+
+
+def test_a_picture_that_cannot_be_read_stops_no_command(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("theodolite.trace._verifiers._detector.open_detector", lambda _: Finder())
+    monkeypatch.setattr("theodolite.cli._trace_recall.open_detector", lambda _: Finder())
+    episodes = []
+    for i in range(3):
+        cup = SceneObject("c", "cup", Box(5 + i, 10, 15 + i, 20))
+        frames = [
+            Frame(float(t), Picture.from_array(picture(((5 + i, 10, 10), RED), ((40, 20 + t, 8), BLUE))), (64, 48), (cup,))
+            for t in range(3)
+        ]  # fmt: skip
+        episodes.append(Episode(f"e{i}", "?", tuple(frames), known={"objects": "complete"}))
+    data = trace.write_episodes(episodes, tmp_path / "data")
+    lines = [json.loads(line) for line in (data / "episodes.jsonl").read_text().splitlines()]
+    cut_short(data / lines[1]["frames"][2]["picture"])
+    said = "\n".join(f"Step {t} (frame {t}): The cup is left of the book." for t in (1, 2, 3))
+    traces = tmp_path / "traces.jsonl"
+    traces.write_text("\n".join(json.dumps({"episode": e.id, "text": said}) for e in episodes))
+    where = ["--data", str(data), "--json"]
+    assert main(["trace", "verify", "--traces", str(traces), "--verifier", "detector:x", *where]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["grounding"]["n_traces"], found["grounding"]["n_failed"]) == (3, 0)
+    assert (found["grounding"]["sgr"]["value"], found["grounding"]["reasons"]["unclear"]) == (1.0, 1)
+    assert (found["consistency"]["n_transitions"], found["consistency"]["n_unverifiable"]) == (6, 1)
+    assert main(["trace", "recall", "--detector", "x", "--out", str(tmp_path / "r.json"), *where]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["classes"]["cup"]["recall"]["n"] == 8
+    assert [problem["where"] for problem in found["problems"]] == ["e1, frame 3"]
 
 
 class Still:

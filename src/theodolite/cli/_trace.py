@@ -181,9 +181,10 @@ def verify(  # noqa: PLR0913, PLR0917 - one parameter per option
     """Judge traces that exist already; no model is called."""
     options = options_of(verifier, handling, claims, guesses, seed)
     loaded = load_judged(data, traces, options, noise)
-    judged, problems, judge_by = loaded.judged, loaded.problems, loaded.verifier
+    judged, judge_by = loaded.judged, loaded.verifier
     result = grounding(judged, handling=options.handling, granularity=options.granularity, seed=seed)
     beliefs = consistency_of(loaded.traces, loaded.episodes, judge_by, tau=options.tau, seed=seed)
+    problems = list(dict.fromkeys([*loaded.problems, *beliefs.failures]))
     if json:
         print_json(
             {

@@ -10,6 +10,7 @@ import typer
 
 from theodolite.cli import _options as o
 from theodolite.cli._output import note, percent, print_json, print_table
+from theodolite.cli._trace_tables import show_problems
 from theodolite.errors import UsageError
 from theodolite.trace import read_episodes
 from theodolite.trace.verifiers import calibrate_recall, open_detector, write_recall
@@ -28,8 +29,11 @@ def recall(
     json: o.AsJson = False,
 ) -> None:
     """Measure a detector's recall on annotated episodes, so that `not found` refutes only what it would have found."""
-    found = calibrate_recall(open_detector(detector), read_episodes(data).episodes, threshold=threshold)
+    episodes = read_episodes(data)
+    measured = calibrate_recall(open_detector(detector), episodes.episodes, threshold=threshold)
+    found, problems = measured.classes, (*episodes.problems, *measured.problems)
     if not found:
+        show_problems(problems)
         raise UsageError(f"{data} has no picture with an annotated box that the detector has a label for")
     try:
         write_recall(found, out_file, detector=detector, threshold=threshold)
@@ -41,6 +45,7 @@ def recall(
                 "detector": detector,
                 "threshold": threshold,
                 "classes": {k: asdict(v) for k, v in found.items()},
+                "problems": [asdict(problem) for problem in problems],
             }
         )
         return
@@ -53,4 +58,5 @@ def recall(
         rows,
         title=f"{detector} at {threshold:g}",
     )
+    show_problems(problems)
     note(f"use it as --verifier 'detector:{detector}?threshold={threshold:g}&recall={out_file}'")

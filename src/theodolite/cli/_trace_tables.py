@@ -181,7 +181,7 @@ def show_reliance(reliance: Reliance, cells: Sequence[SensitivityCell]) -> None:
                 number(reliance.vrs_sound),
                 percent(reliance.updated),
                 percent(reliance.changed),
-                str(reliance.n_pairs),
+                str(reliance.n_pairs) + (f", {reliance.n_failed} failed" if reliance.n_failed else ""),
             ]
         ],
         title="visual reliance",

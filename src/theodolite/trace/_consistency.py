@@ -14,6 +14,7 @@ from theodolite import stats
 from theodolite.errors import UsageError
 from theodolite.trace._beliefs import Belief, BeliefState, belief_log
 from theodolite.trace._claims import Claim, Trace, Verdict, Verifier
+from theodolite.trace._dataset import Problem
 from theodolite.trace._embedding import SentenceEmbedder, open_embedder
 from theodolite.trace._episode import Episode
 from theodolite.trace._estimates import mean_estimate
@@ -56,6 +57,8 @@ class Consistency:
     """Transitions whose j cannot be judged."""
     n_without_slots: int
     """Transitions that carry no slot over."""
+    failures: tuple[Problem, ...] = ()
+    """Traces on which the verifier failed, and why; they count for nothing here."""
 
 
 def transitions(
@@ -137,8 +140,17 @@ def consistency_of(
     seed: int = 0,
 ) -> Consistency:
     """The consistency of traces with their claims; one without its episode is left to `judge` to report."""
-    known = [(trace, episodes[trace.episode]) for trace in traces if trace.episode in episodes]
-    return consistency([(transitions(t, e, verifier, tau=tau), e.unit) for t, e in known], tau=tau, seed=seed)
+    moves: list[tuple[list[Transition], str]] = []
+    failures: list[Problem] = []
+    for trace in traces:
+        episode = episodes.get(trace.episode)
+        if episode is None:
+            continue
+        try:
+            moves.append((transitions(trace, episode, verifier, tau=tau), episode.unit))
+        except UsageError as error:  # a broken picture, say: this trace fails, the others go on
+            failures.append(Problem(trace.episode, str(error)))
+    return replace(consistency(moves, tau=tau, seed=seed), failures=tuple(failures))
 
 
 def _beliefs(trace: Trace, step: int) -> list[Claim]:

@@ -28,6 +28,8 @@ EPSILONS, CLIPS = (0.001, 0.01, 0.1), (5.0, 10.0, 20.0)
 Reading: TypeAlias = Literal["paper", "sound"]
 """``paper``: the new trace against the old truth. ``sound``: against the truth of the edited episode."""
 
+_COUNTS = ("n_edited", "n_updated", "n_correctly_updated", "n_unedited", "n_changed")
+
 
 @dataclass(frozen=True, slots=True)
 class EditedPair:
@@ -50,12 +52,16 @@ class EditedPair:
     """Facts that the first trace states and the edit left as they were."""
     n_changed: int
     """Of these, how many the second trace no longer states."""
+    failure: str = ""
+    """Why the verifier could not judge one of the two; then the pair counts nowhere but among the failed."""
 
 
 def edited_pair(
     before: Trace, after: Trace, episodes: tuple[Episode, Episode], verifier: Verifier
 ) -> EditedPair:
     """Compares two traces, with their claims, across an edit.
+
+    If the verifier fails on one of them, the pair comes back with the reason and without facts.
 
     Args:
         before: of the episode as it was.
@@ -69,6 +75,20 @@ def edited_pair(
     judged = judge([before], {before.episode: old}, verifier)[0]
     against_old = judge([after], {after.episode: old}, verifier)[0]
     against_new = judge([after], {after.episode: new}, verifier)[0]
+    failure = next((t.failure for t in (judged, against_old, against_new) if t.failure), "")
+    counts = dict.fromkeys(_COUNTS, 0)
+    if not failure:
+        try:
+            counts = _fact_counts(before, after, episodes, verifier)
+        except UsageError as error:  # a broken picture that only these claims need
+            failure = str(error)
+    return EditedPair(judged, against_old, against_new, new.edit, **counts, failure=failure)
+
+
+def _fact_counts(
+    before: Trace, after: Trace, episodes: tuple[Episode, Episode], verifier: Verifier
+) -> dict[str, int]:
+    """How many facts of the first trace the edit changed and left, and what became of them in the second."""
     facts = list(_facts(before))
     claims = [claim for claim, *_ in facts]
     truths = [[v.truth for v in verifier.verify(claims, episode)] for episode in episodes]
@@ -79,12 +99,12 @@ def edited_pair(
     supported = {
         (slot, frame)
         for (claim, slot, _), verdict in zip(
-            _facts(after), verifier.verify([c for c, *_ in _facts(after)], new), strict=True
+            _facts(after), verifier.verify([c for c, *_ in _facts(after)], episodes[1]), strict=True
         )
         if verdict.label == "supported"
         for frame in claim.frames or (-1,)
     }
-    counts = dict.fromkeys(("n_edited", "n_updated", "n_correctly_updated", "n_unedited", "n_changed"), 0)
+    counts = dict.fromkeys(_COUNTS, 0)
     for (claim, slot, value), was, now in zip(facts, *truths, strict=True):
         if not was or not now:
             continue
@@ -97,7 +117,7 @@ def edited_pair(
         else:
             counts["n_unedited"] += 1
             counts["n_changed"] += not still
-    return EditedPair(judged, against_old, against_new, new.edit, **counts)
+    return counts
 
 
 def _facts(trace: Trace) -> Iterable[tuple[Claim, Slot, str]]:
@@ -127,6 +147,8 @@ class Reliance:
     n_pairs: int
     n_relevant: int
     n_irrelevant: int
+    n_failed: int = 0
+    """Pairs that the verifier could not judge; they are in none of the other counts."""
 
 
 def reliance(pairs: Sequence[EditedPair], *, handling: Handling = "exclude", seed: int = 0) -> Reliance:
@@ -135,6 +157,8 @@ def reliance(pairs: Sequence[EditedPair], *, handling: Handling = "exclude", see
     A denominator of equation 4 below zero (irrelevant edits that happen to help) counts as zero, so that ε is what is
     left. In the sound form the share of changed facts is (c + ½)/(n + 1): without it a perfect looker would have no value.
     """
+    n_failed = sum(bool(pair.failure) for pair in pairs)
+    pairs = [pair for pair in pairs if not pair.failure]
     drops = [_drop(pair, handling) for pair in pairs]
     known = [(pair, drop) for pair, drop in zip(pairs, drops, strict=True) if drop is not None]
     relevant = np.array([pair.edit.is_relevant for pair, _ in known], bool)
@@ -161,6 +185,7 @@ def reliance(pairs: Sequence[EditedPair], *, handling: Handling = "exclude", see
         n_pairs=len(pairs),
         n_relevant=sum(pair.edit.is_relevant for pair in pairs),
         n_irrelevant=sum(not pair.edit.is_relevant for pair in pairs),
+        n_failed=n_failed,
     )
 
 
@@ -271,6 +296,7 @@ def sensitivity(
     pairs: Sequence[EditedPair], *, handling: Handling = "exclude", seed: int = 0
 ) -> list[SensitivityCell]:
     """Table 3: what each family of edits does to SGR and accuracy, by both readings, with a test per cell."""
+    pairs = [pair for pair in pairs if not pair.failure]
     rows = [
         (family, reading, *_changes([p for p in pairs if p.edit.family == family], reading, handling, seed))
         for family in ("position", "temporal", "visibility", "irrelevant")

@@ -116,14 +116,14 @@ def score_traces(
         )
         for result, trace in asked
     )
-    score = _score(run.info.model, asked, episodes, verifier, options)
+    score, failures = _score(run.info.model, asked, episodes, verifier, options)
     statuses = [result.record.response.status if result.record else "pending" for result in results]
     final = TraceScore(
         **score,
         refused=statuses.count("refused"),
         failed=statuses.count("failed"),
         pending=statuses.count("pending"),
-        problems=(*episode_set.problems, *problems),
+        problems=(*episode_set.problems, *problems, *failures),
     )
     run.write_scores(final.as_json())
     return final
@@ -172,13 +172,14 @@ def _score(
     episodes: Mapping[str, Episode],
     verifier: Verifier,
     options: ScoreOptions,
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any], list[Problem]]:
+    """The figures, and the traces on which the verifier failed."""
     from theodolite.trace._language import open_parser
 
     plain = [(r, t) for r, t in asked if r.item.meta.get("wording") == "original"]
     own = [(r, t) for r, t in plain if episodes[t.episode].edit is None]
     styles = list(dict.fromkeys(t.style for _, t in own))
-    groups = [
+    grouped = [
         _group(
             [(r, t) for r, t in own if t.style == style and episodes[t.episode].split == split],
             episodes,
@@ -192,11 +193,13 @@ def _score(
     first = [t for _, t in own if styles and t.style == styles[0]]
     judged = judge(first, episodes, verifier, hedges=options.hedges)
     pairs = _edited(plain, styles[0] if styles else "", episodes, verifier)
-    return {
+    failures = [problem for _, failed in grouped for problem in failed]
+    failures += [Problem(pair.after_new.trace.episode, pair.failure) for pair in pairs if pair.failure]
+    figures = {
         "model": model,
         "verifier": verifier.name,
         "parser": open_parser().name,
-        "groups": tuple(groups),
+        "groups": tuple(group for group, _ in grouped),
         "controls": tuple(controls(judged, episodes, verifier, options)),
         "reliance": reliance(pairs, handling=options.handling, seed=options.seed) if pairs else None,
         "sensitivity": tuple(sensitivity(pairs, handling=options.handling, seed=options.seed))
@@ -206,6 +209,7 @@ def _score(
         "verbosity": verbosity(judged, handling=options.handling, seed=options.seed),
         "conditions": tuple(_conditions(own, styles[:1], episodes, verifier, options)),
     }
+    return figures, failures
 
 
 def _group(
@@ -213,17 +217,24 @@ def _group(
     episodes: Mapping[str, Episode],
     verifier: Verifier,
     options: ScoreOptions,
-) -> Group:
+) -> tuple[Group, list[Problem]]:
+    """The figures of some traces, and those of them on which the verifier failed."""
     traces = [trace for _, trace in rows]
     judged = judge(traces, episodes, verifier, hedges=options.hedges)
     times = [r.record.response.seconds for r, _ in rows if r.record is not None]
-    return Group(
+    beliefs = consistency_of(traces, episodes, verifier, tau=options.tau, seed=options.seed)
+    failed = {
+        trace.trace.episode: Problem(trace.trace.episode, trace.failure) for trace in judged if trace.failure
+    }
+    failed = {problem.where: problem for problem in beliefs.failures} | failed
+    group = Group(
         traces[0].style,
         episodes[traces[0].episode].split,
         grounding(judged, handling=options.handling, granularity=options.granularity, seed=options.seed),
-        consistency_of(traces, episodes, verifier, tau=options.tau, seed=options.seed),
+        beliefs,
         sum(times) / len(times) if times else None,
     )
+    return group, list(failed.values())
 
 
 def _conditions(
@@ -308,5 +319,5 @@ def _two_way(
     if not other:
         return None
     after = judge(other, episodes, verifier, hedges=options.hedges)
-    visual = [(pair.before, pair.after_old) for pair in pairs if pair.edit.is_relevant]
+    visual = [(pair.before, pair.after_old) for pair in pairs if pair.edit.is_relevant and not pair.failure]
     return counter_causal(visual, [(before[t.trace.episode], t) for t in after], seed=options.seed)

@@ -32,7 +32,7 @@ from theodolite.readings import Origin, Reading, Readout
 from theodolite.runs import Result, Run
 from theodolite.trace._beliefs import facts_of
 from theodolite.trace._claims import Step, Trace, Verifier
-from theodolite.trace._consistency import transitions
+from theodolite.trace._consistency import Transition, transitions
 from theodolite.trace._dataset import read_episodes
 from theodolite.trace._episode import Episode
 from theodolite.trace._grounding import step_hallucinates, trace_sgr
@@ -191,7 +191,7 @@ def _of_episode(told: _Told, verifier: Verifier) -> Iterator[tuple[str, float]]:
         return
     judged = judge([own], {episode.id: episode}, verifier)[0]
     yield from _grounding(judged)
-    moves = transitions(own, episode, verifier)
+    moves = [] if judged.failure else _moves(own, episode, verifier)
     literal = [m.similarity * m.is_justified for m in moves if m.is_justified is not None]
     slots = [m.n_justified / n for m in moves if (n := m.n_kept + m.n_changed - m.n_unverifiable)]
     for key, values in (("tcs", literal), ("tcs_aware", slots)):
@@ -199,7 +199,7 @@ def _of_episode(told: _Told, verifier: Verifier) -> Iterator[tuple[str, float]]:
             yield key, float(np.mean(values))
     pairs = [edited_pair(own, trace, (episode, edited), verifier) for edited, trace in told.edits]
     if pairs:
-        yield from _reliance(judged, pairs)
+        yield from _reliance(judged, [pair for pair in pairs if not pair.failure])
         yield from _answers(own, told.edits, episode, pairs)
         yield from _retold(own, told.edits)
     if told.blind is not None:
@@ -207,6 +207,14 @@ def _of_episode(told: _Told, verifier: Verifier) -> Iterator[tuple[str, float]]:
         said, blindly = _statements(own), _statements(told.blind)
         if said:
             yield "blind_retold", len(said - blindly) / len(said)
+
+
+def _moves(own: Trace, episode: Episode, verifier: Verifier) -> list[Transition]:
+    """The transitions of a trace; none where the verifier fails, so that the episode goes without these readouts."""
+    try:
+        return transitions(own, episode, verifier)
+    except UsageError:
+        return []
 
 
 def _grounding(judged: JudgedTrace) -> Iterator[tuple[str, float]]:
@@ -263,7 +271,9 @@ def _answers(
     if turned:
         changed = [_plain(trace.answer) != _plain(own.answer) for trace, _ in turned]
         yield "answer_changes", float(np.mean(changed))
-        yield "answer_follows", float(np.mean([bool(pair.after_new.is_correct) for _, pair in turned]))
+        right = [said for _, pair in turned if (said := pair.after_new.is_correct) is not None]
+        if right:
+            yield "answer_follows", float(np.mean(right))
 
 
 def _retold(own: Trace, edits: Sequence[tuple[Episode, Trace]]) -> Iterator[tuple[str, float]]:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from theodolite.errors import UsageError
 from theodolite.trace import _lexicon as words
 from theodolite.trace._annotation import AnnotationVerifier
 from theodolite.trace._claims import Claim, Mention, Verdict
@@ -21,6 +22,7 @@ from theodolite.trace._verifiers._detection import Detection, Detector, open_det
 from theodolite.trace._verifiers._hues import hue_of
 from theodolite.trace._verifiers._options import VerifierOptions
 from theodolite.trace._verifiers._recall import read_recall
+from theodolite.types import Pixels
 
 TRUSTED_RECALL = 0.9
 _JUDGED = frozenset({"entity", "count", "attribute", "spatial"})
@@ -53,15 +55,17 @@ class DetectorVerifier:
             if not any(words.may_mean(said.head, label) for label in self.detector.labels):
                 return unverifiable("out of vocabulary", f"no label of the detector means {said.head!r}")
         frames = claim.frames or tuple(range(len(seen.frames)))
-        if all(seen.frames[f].state.get("unread") for f in frames if f < len(seen.frames)):
-            return unverifiable("unclear", "there are no pictures at these frames")
+        looked_at = [seen.frames[f] for f in frames if f < len(seen.frames)]
+        unread = [str(frame.state["unread"]) for frame in looked_at if "unread" in frame.state]
+        if len(unread) == len(looked_at):
+            return unverifiable("unclear", unread[0] if unread else "there are no such frames")
         plain = replace(claim, is_negated=False)
         verdict = geometry.verify([plain], seen)[0]
         if verdict.label == "unsupported":
-            doubtful = self._doubtful(
-                claim, verdict, [seen.frames[f] for f in frames if f < len(seen.frames)]
-            )
-            if doubtful:
+            doubtful = self._doubtful(claim, verdict, looked_at)
+            if unread:  # it may be so where nothing could be seen
+                verdict = unverifiable("unclear", unread[0])
+            elif doubtful:
                 heads = " and ".join(dict.fromkeys(said.head for said in doubtful))
                 verdict = unverifiable("low recall", f"not found, and often missed: {heads}")
         if claim.is_negated and verdict.label != "unverifiable":
@@ -95,16 +99,20 @@ class DetectorVerifier:
 def episode_as_seen(
     episode: Episode, detector: Detector, threshold: float, frames: Iterable[int] | None = None
 ) -> Episode:
-    """The episode with nothing but what a detector finds in its pictures; frames that are not wanted are left empty."""
+    """The episode with nothing but what a detector finds in its pictures.
+
+    Frames that are not wanted, have no picture, or have one that cannot be read are left empty; their state says so under
+    ``unread``.
+    """
     wanted = set(range(len(episode.frames))) if frames is None else set(frames)
     seen = []
     for i, frame in enumerate(episode.frames):
-        if i not in wanted or frame.picture is None:
+        pixels, why = _pixels(frame, i) if i in wanted else (None, f"frame {i + 1} was not looked at")
+        if pixels is None:
             seen.append(
-                Frame(frame.time_s, size_px=frame.size_px, state={"unread": True}, number=frame.number)
+                Frame(frame.time_s, size_px=frame.size_px, state={"unread": why}, number=frame.number)
             )
             continue
-        pixels = frame.picture.pixels()
         size = (pixels.shape[1], pixels.shape[0])
         found = detector.detect(pixels, threshold)
         things = tuple(_thing(d, k, pixels) for k, d in enumerate(found))
@@ -116,6 +124,16 @@ def episode_as_seen(
         known={"objects": "complete", "boxes": "complete", "attributes": "partial"},
         vocabulary={"objects": tuple(detector.labels)},
     )
+
+
+def _pixels(frame: Frame, place: int) -> tuple[Pixels | None, str]:
+    """The frame's pixels, or why there are none."""
+    if frame.picture is None:
+        return None, f"there is no picture of frame {place + 1}"
+    try:
+        return frame.picture.pixels(), ""
+    except UsageError as error:
+        return None, f"the picture of frame {place + 1} cannot be read: {error}"
 
 
 def _thing(found: Detection, number: int, pixels: np.ndarray) -> SceneObject:

@@ -10,6 +10,7 @@ from pathlib import Path
 from theodolite import stats
 from theodolite.errors import UsageError
 from theodolite.trace import _lexicon as words
+from theodolite.trace._dataset import Problem
 from theodolite.trace._episode import Episode
 from theodolite.trace._verifiers._detection import Detection, Detector
 
@@ -29,18 +30,26 @@ class ClassRecall:
     """A detection of the class has the box's place (IoU ≥ 0.5)."""
 
 
-def calibrate_recall(
-    detector: Detector, episodes: Iterable[Episode], *, threshold: float
-) -> dict[str, ClassRecall]:
+@dataclass(frozen=True, slots=True)
+class DetectorRecall:
+    """A detector's recall, and what it could not be measured on."""
+
+    classes: dict[str, ClassRecall]
+    problems: tuple[Problem, ...]
+    """Pictures that cannot be read, each once, by the episode that shows it first."""
+
+
+def calibrate_recall(detector: Detector, episodes: Iterable[Episode], *, threshold: float) -> DetectorRecall:
     """The recall of every annotated category that the detector has a label for, with Wilson's intervals.
 
-    Frames are looked at one by one and not kept; a picture that several episodes share counts once. A category that no label
-    means is left out: of it the detector says nothing.
+    Frames are looked at one by one and not kept; a picture that several episodes share counts once. A picture that
+    cannot be read is left out and told. A category that no label means is left out: of it the detector says nothing.
     """
     hits: dict[str, list[tuple[bool, bool, bool]]] = {}
     done: set[str] = set()
+    problems: list[Problem] = []
     for episode in episodes:
-        for frame in episode.frames:
+        for number, frame in enumerate(episode.frames, 1):
             shown = [
                 (t.category, t.box)
                 for t in frame.objects
@@ -49,17 +58,23 @@ def calibrate_recall(
             if frame.picture is None or not shown or frame.picture.digest in done:
                 continue
             done.add(frame.picture.digest)
-            found = detector.detect(frame.picture.pixels(), threshold)
+            try:
+                pixels = frame.picture.pixels()
+            except UsageError as error:
+                problems.append(Problem(f"{episode.id}, frame {number}", str(error)))
+                continue
+            found = detector.detect(pixels, threshold)
             for category, box in shown:
                 overlaps = [d.box.iou(box) for d in found_of(found, category)]
                 best = max(overlaps, default=0.0)
                 hits.setdefault(category, []).append((bool(overlaps), best >= SEEN_IOU, best >= PLACED_IOU))
-    return {
+    classes = {
         category: ClassRecall(
             category, *(stats.wilson_interval(sum(column), len(each)) for column in zip(*each, strict=True))
         )
         for category, each in sorted(hits.items())
     }
+    return DetectorRecall(classes, tuple(problems))
 
 
 def _has(detector: Detector, category: str) -> bool:
