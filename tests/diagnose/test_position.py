@@ -227,3 +227,20 @@ def test_a_reading_that_is_no_share_has_no_wilson_interval():
     shares = ReadingTable.of({"g": flags(1), "s": flags(0), "x": flags(0)})
     assert shares.is_share(("grid.swap", "crossed"))
     assert position(shares, "x", ("grid.swap", "crossed"), twins=TWINS, seed=0).high > 0.1
+
+
+def test_a_mixture_has_its_share_in_every_split_even_where_names_are_shared():
+    """A room may be asked about in several splits: its name must not be drawn for each of them and then count in all."""
+    names = [f"room-{i}" for i in range(20)]
+    g, s = (
+        [
+            Reading(f"{name}/{split}", "scene.sgc", value, name, split)
+            for split in ("aligned", "crossed")
+            for name in names
+        ]
+        for value in (1.0, 0.0)
+    )
+    mixed = mix_readings(g, s, share=0.25, seed=5)
+    assert len(mixed) == len(g)
+    for split in ("aligned", "crossed"):
+        assert np.mean([r.value for r in mixed if r.split == split]) == 0.25

@@ -50,6 +50,7 @@ def test_the_position_of_a_mixture_is_its_share(measured, share):
     where = median_position(table, "mixed", calibrated(name, table), twins=TWINS, seed=0)
     assert where.low <= share <= where.high, (name, where)
     assert where.high - where.low < 0.8
+    assert where.value == pytest.approx(share, abs=0.2)
 
 
 @pytest.mark.parametrize("share", SHARES)

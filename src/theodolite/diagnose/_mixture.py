@@ -15,8 +15,8 @@ def mix_readings(
 ) -> list[Reading]:
     """Readings that are the grounded twin's on a share of the clusters and the shortcut twin's on the others.
 
-    Clusters are drawn at random, as many as the share says, rounded; all readings of one cluster come from one twin, as they
-    would of a model that looks at some pictures and not at others.
+    Clusters are drawn at random, as many of each split as the share says, rounded; all readings of one cluster in a split come
+    from one twin, as they would of a model that looks at some pictures and not at others.
 
     Args:
         grounded: of the one twin.
@@ -27,11 +27,11 @@ def mix_readings(
     if not 0 <= share <= 1:
         raise UsageError(f"a share lies between 0 and 1, got {share}")
     first, second = list(grounded), list(shortcut)
-    chosen: set[str] = set()
+    chosen: set[tuple[str, str]] = set()
     for split in sorted({reading.split for reading in (*first, *second)}):
         names = sorted({reading.cluster for reading in (*first, *second) if reading.split == split})
         order = np.random.default_rng([seed, len(names)]).permutation(len(names))
-        chosen |= {names[i] for i in order[: round(share * len(names))]}
-    return [reading for reading in first if reading.cluster in chosen] + [
-        reading for reading in second if reading.cluster not in chosen
+        chosen |= {(split, names[i]) for i in order[: round(share * len(names))]}
+    return [reading for reading in first if (reading.split, reading.cluster) in chosen] + [
+        reading for reading in second if (reading.split, reading.cluster) not in chosen
     ]
