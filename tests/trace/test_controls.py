@@ -103,6 +103,8 @@ def test_verifiers_agree_with_themselves_and_less_with_noise(oracle):
     assert 0.6 < low < 1
     assert high < 0.5
     assert found[noisy[0].name].rho.value > 0.5
+    assert found[noisy[0].name].same.value == pytest.approx(0.9, abs=0.05)
+    assert found[noisy[1].name].same.value == pytest.approx(0.6, abs=0.1)
     with pytest.raises(UsageError, match="two verifiers"):
         verifier_agreement(oracle, EPISODES, [VERIFIER])
 

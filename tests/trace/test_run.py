@@ -287,6 +287,25 @@ def test_an_episode_that_the_verifier_cannot_judge_fails_alone(data, traces, tmp
     assert found["grounding"]["n_failed"] == 1
 
 
+def test_traces_that_a_verifier_cannot_judge_are_told_by_agree_and_noise(data, traces, capsys, monkeypatch):
+    opened = {"annotation": trace.open_verifier("annotation"), "fragile": Fragile()}
+    monkeypatch.setattr("theodolite.cli._trace_labels.open_verifier", opened.get)
+    where = ("--data", data, "--traces", traces)
+    agree = ("trace", "agree", *where, "--verifiers", "annotation,fragile")
+    found = run_json(capsys, *agree)
+    assert found["problems"] == [{"where": "e1", "reason": "fragile: the picture is broken"}]
+    both = found["agreements"][0]
+    assert both["same"]["value"] == 1.0  # and κ knows nothing, since all is true
+    assert both["kappa"] is None
+    assert both["same"]["low"] < 1
+    swept = run_json(capsys, "trace", "noise", *where, "--verifier", "fragile", "--rates", "0,0.1")
+    assert swept["problems"] == [{"where": "e1", "reason": "the picture is broken"}]
+    assert main([*map(str, agree)]) == 0
+    shown = capsys.readouterr()
+    assert "same label" in shown.out
+    assert "the picture is broken" in shown.err
+
+
 def test_labels_by_two_people(data, traces, tmp_path, capsys):
     file = tmp_path / "labels.jsonl"
     run_json(

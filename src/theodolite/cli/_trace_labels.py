@@ -14,7 +14,7 @@ from rich.text import Text
 from theodolite.cli import _options as o
 from theodolite.cli._output import note, out, percent, print_json, print_table
 from theodolite.cli._trace_loading import Traces, VerifierName, load_judged, options_of
-from theodolite.cli._trace_tables import number, show_problems
+from theodolite.cli._trace_tables import counted_traces, number, show_problems
 from theodolite.errors import UsageError
 from theodolite.trace import (
     Episode,
@@ -22,6 +22,7 @@ from theodolite.trace import (
     Problem,
     Trace,
     export_labels,
+    judge,
     open_verifier,
     read_episodes,
     read_traces,
@@ -175,19 +176,30 @@ def agree(
     seed: o.Seed = 0,
     json: o.AsJson = False,
 ) -> None:
-    """How far verifiers agree: κ over claims, ρ over traces."""
+    """How far verifiers agree: same labels and κ over claims, ρ over traces."""
     opened = [open_verifier(v.strip()) for v in verifiers.split(",")]
     read, episodes, problems = _read(data, traces)
     found = verifier_agreement(with_claims(read), episodes, opened, seed=seed)
+    problems = list(dict.fromkeys([*problems, *(failure for a in found for failure in a.failures)]))
     if json:
         print_json({"agreements": [asdict(a) for a in found], "problems": _plain(problems)})
         return
     print_table(
-        ["first", "second", "κ, three labels", "κ, both judged", "ρ of SGR", "claims", "both judged"],
+        [
+            "first",
+            "second",
+            "same label",
+            "κ, three labels",
+            "κ, both judged",
+            "ρ of SGR",
+            "claims",
+            "both judged",
+        ],
         [
             [
                 a.first,
                 a.second,
+                percent(a.same),
                 number(a.kappa),
                 number(a.kappa_judged),
                 number(a.rho),
@@ -218,13 +230,18 @@ def noise(
         raise UsageError(f"--rates takes numbers separated by commas, not {rates!r}") from None
     judge_by = open_verifier(verifier)
     read, episodes, problems = _read(data, traces)
-    found = noise_sweep(with_claims(read), episodes, judge_by, rates=shares, seed=seed)
+    claimed = with_claims(read)
+    found = noise_sweep(claimed, episodes, judge_by, rates=shares, seed=seed)
+    if any(g.n_failed for _, g in found):
+        judged = judge(claimed, episodes, judge_by)
+        problems += [Problem(t.trace.episode, t.failure) for t in judged if t.failure]
     if json:
         rows = [{"rate": rate, **asdict(g)} for rate, g in found]
         print_json({"rates": rows, "problems": _plain(problems)})
         return
     print_table(
-        ["errors", "SGR", "HR"], [[f"{rate:.0%}", percent(g.sgr), percent(g.hr)] for rate, g in found]
+        ["errors", "SGR", "HR", "traces"],
+        [[f"{rate:.0%}", percent(g.sgr), percent(g.hr), counted_traces(g)] for rate, g in found],
     )
     show_problems(problems)
 

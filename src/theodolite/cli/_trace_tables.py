@@ -25,6 +25,11 @@ def number(estimate: Estimate | None, digits: int = 2) -> str:
     return f"{estimate.value:.{digits}f} [{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]"
 
 
+def counted_traces(group: Grounding) -> str:
+    """How many traces there are, and how many of them failed."""
+    return str(group.n_traces) + (f", {group.n_failed} failed" if group.n_failed else "")
+
+
 def show_grounding(groups: Mapping[str, Grounding]) -> None:
     """SGR, HR, the profile and the gap, a row per group."""
     print_table(
@@ -39,7 +44,7 @@ def show_grounding(groups: Mapping[str, Grounding]) -> None:
                 percent(g.profile["late"]),
                 percent(g.accuracy),
                 "–" if g.gap is None else points(g.gap),
-                str(g.n_traces) + (f", {g.n_failed} failed" if g.n_failed else ""),
+                counted_traces(g),
                 str(g.n_claims),
             ]
             for name, g in groups.items()

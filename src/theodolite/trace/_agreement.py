@@ -11,7 +11,9 @@ import numpy as np
 from theodolite import stats
 from theodolite.errors import UsageError
 from theodolite.trace._claims import Trace, Verifier
+from theodolite.trace._dataset import Problem
 from theodolite.trace._episode import Episode
+from theodolite.trace._estimates import mean_estimate
 from theodolite.trace._grounding import Grounding, grounding, trace_sgr
 from theodolite.trace._judging import JudgedTrace, judge
 from theodolite.trace._noise import NoisyVerifier
@@ -23,6 +25,9 @@ class Agreement:
 
     first: str
     second: str
+    same: stats.Estimate | None
+    """Share of claims to which both give the same of the three labels, clustered by unit. Where nearly all claims are true,
+    κ is near 0 whatever this share."""
     kappa: stats.Estimate | None
     """Cohen's κ over all three labels, clustered by unit."""
     kappa_judged: stats.Estimate | None
@@ -31,6 +36,8 @@ class Agreement:
     """Spearman's ρ of the traces' SGR."""
     n_claims: int
     n_both_judged: int
+    failures: tuple[Problem, ...] = ()
+    """Traces that one of the two could not judge, and why; they count for nothing here."""
 
 
 def verifier_agreement(
@@ -51,8 +58,10 @@ def _agreement(
 ) -> Agreement:
     labels: list[tuple[str, str, str]] = []
     rates: list[tuple[float, float, str]] = []
+    failures: list[Problem] = []
     for x, y in zip(a, b, strict=True):
         if x.failure or y.failure:
+            failures += [Problem(t.trace.episode, f"{t.verifier}: {t.failure}") for t in (x, y) if t.failure]
             continue
         for s, t in zip(x.steps, y.steps, strict=True):
             pairs = zip(s.counted(), t.counted(), strict=True)
@@ -62,7 +71,15 @@ def _agreement(
             rates.append((g, h, x.unit))
     known = [row for row in labels if "unverifiable" not in row[:2]]
     return Agreement(
-        first, second, _kappa(labels, seed), _kappa(known, seed), _rho(rates, seed), len(labels), len(known)
+        first,
+        second,
+        mean_estimate([float(v == w) for v, w, _ in labels], [unit for *_, unit in labels], seed=seed),
+        _kappa(labels, seed),
+        _kappa(known, seed),
+        _rho(rates, seed),
+        n_claims=len(labels),
+        n_both_judged=len(known),
+        failures=tuple(failures),
     )
 
 
