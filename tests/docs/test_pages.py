@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shlex
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 import typer.main
 from PIL import Image
 
+from theodolite.cli import main
 from theodolite.cli._main import app
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -58,6 +60,33 @@ def test_the_check_of_commands_can_fail():
         with pytest.raises(BaseException, match=r".+"):
             parse(wrong)
     assert sum(1 for page in PAGES for _ in shown_commands(page)) > 40
+
+
+def test_ones_own_episodes_are_judged_as_the_page_says(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    page = DOCS / "instruments" / "trace.md"
+    files = re.findall(r'^```json title="([^"\n]+)"\n(.*?)^```$', page.read_text(), re.MULTILINE | re.DOTALL)
+    for name, lines in files:
+        Path(name).parent.mkdir(exist_ok=True)
+        Path(name).write_text(lines)
+    episodes, traces = (Path(name) for name, _ in files)
+    for picture in re.findall(r"k\d-\d\.png", episodes.read_text()):
+        Image.fromarray(np.full((240, 320, 3), 120, np.uint8)).save(episodes.parent / picture)
+    words = next(words for words in shown_commands(page) if str(episodes) in words)
+    assert str(traces) in words
+    assert main([*words, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["problems"] == []
+    labels = [
+        [
+            verdict["label"]
+            for step in trace["steps"]
+            for claim, verdict in zip(step["step"]["claims"], step["verdicts"], strict=True)
+            if not claim["is_part"]
+        ]
+        for trace in found["traces"]
+    ]
+    assert labels == [["supported", "supported"], ["unsupported", "unsupported"]]
 
 
 @pytest.mark.parametrize("page", ["numbers.md", "extend/source.md"])

@@ -10,6 +10,8 @@ import pytest
 from theodolite import trace
 from theodolite.errors import UsageError
 from theodolite.geometry import Box
+from theodolite.trace import Claim, Mention
+from theodolite.trace._episode import ASPECTS
 from theodolite.types import Picture
 
 
@@ -66,8 +68,49 @@ def test_a_plain_file_of_ones_own(tmp_path, picture):
     file.write_text('{"id": "x", "task": "what?", "frames": ["a.png", {"picture": "a.png"}]}\n')
     episode = trace.read_episodes(file).episodes[0]
     assert [frame.time_s for frame in episode.frames] == [0.0, 1.0]
-    assert episode.knows("objects") == "none"
+    assert [frame.size_px for frame in episode.frames] == [picture.size] * 2
+    assert episode.known == {}
     assert episode.unit == "x"
+
+
+def test_what_is_listed_without_a_word_on_knowledge_is_known_in_part(tmp_path, picture):
+    (tmp_path / "a.png").write_bytes(picture.read())
+    ball = {"id": "b", "category": "ball", "attributes": {"colour": "blue"}}
+    bare = {"id": "bare", "task": "?", "frames": [{"picture": "a.png", "objects": [ball]}]}
+    full = bare | {
+        "id": "full",
+        "frames": [
+            {
+                "objects": [ball | {"box": [1, 2, 3, 4], "states": {"moving": True}}],
+                "relations": [{"subject": "b", "predicate": "on", "object": "ego"}],
+                "pose": {"x_m": 0, "y_m": 0},
+            }
+        ],
+        "actions": [{"verb": "roll", "subject": "b"}],
+    }
+    told = bare | {"id": "told", "known": {"objects": "complete"}}
+    file = tmp_path / "mine.jsonl"
+    file.write_text("\n".join(map(json.dumps, (bare, full, told, bare | {"id": "nothing", "known": {}}))))
+    found = trace.read_episodes(file).episodes
+    assert [episode.known for episode in found] == [
+        {"objects": "partial", "attributes": "partial"},
+        dict.fromkeys(ASPECTS, "partial"),
+        {"objects": "complete"},
+        {},
+    ]
+    written = trace.read_episodes(trace.write_episodes(found, tmp_path / "set")).episodes
+    assert [episode.known for episode in written] == [episode.known for episode in found]
+    claims = [
+        Claim("entity", Mention("ball", ("blue",))),
+        Claim("entity", Mention("dog")),
+        Claim("attribute", Mention("ball"), "red"),
+    ]
+    verdicts = trace.open_verifier("annotation").verify(claims, found[0])
+    assert [v.label if v.reason is None else v.reason for v in verdicts] == [
+        "supported",
+        "low recall",
+        "unsupported",
+    ]
 
 
 def test_bad_lines_are_told_and_the_rest_is_read(tmp_path):

@@ -4,7 +4,8 @@
 ``episodes.jsonl``  one episode a line; all but ``id``, ``task`` and ``frames`` may be left out
 ``frames/``         the pictures, named by the episodes with paths relative to the folder
 
-A single JSONL file without a manifest is read just as well. A frame may be a bare path. A trace file is JSONL too:
+A single JSONL file without a manifest is read just as well. A frame may be a bare path. Where ``known`` is left out, what
+is listed is taken as true and nothing is taken as absent; where ``size_px`` is, the picture says it. A trace file is JSONL too:
 ``{"episode": "e1", "text": "Step 1: …"}`` or ``{"episode": "e1", "steps": ["…"], "answer": "red"}``.
 
 What is wrong with a line is told with its number, and the other lines are read.
@@ -112,7 +113,8 @@ class _EpisodeForm(_Form):
     answer: str = ""
     options: list[str] = []
     actions: list[_ActionForm] = []
-    known: dict[Aspect, Knowledge] = {}
+    known: dict[Aspect, Knowledge] | None = None
+    """Partial for every aspect that is listed, if it is left out."""
     vocabulary: dict[Aspect, list[str]] = {}
     world: str = ""
     split: Split = "in-distribution"
@@ -257,6 +259,7 @@ def episode_from_json(line: str, folder: Path) -> Episode:
     return Episode(
         **plain
         | {
+            "known": dict.fromkeys(_listed(form), "partial") if form.known is None else form.known,
             "frames": tuple(_frame(f, place, folder) for place, f in enumerate(form.frames)),
             "options": tuple(form.options),
             "actions": tuple(Action(**a.model_dump() | {"objects": tuple(a.objects)}) for a in form.actions),
@@ -266,11 +269,27 @@ def episode_from_json(line: str, folder: Path) -> Episode:
     )
 
 
+def _listed(form: _EpisodeForm) -> list[Aspect]:
+    """The aspects of which an episode says anything."""
+    things = [thing for frame in form.frames for thing in frame.objects]
+    says: dict[Aspect, bool] = {
+        "objects": bool(things),
+        "boxes": any(thing.box is not None for thing in things),
+        "attributes": any(thing.attributes for thing in things),
+        "states": any(thing.states for thing in things),
+        "relations": any(frame.relations for frame in form.frames),
+        "actions": bool(form.actions),
+        "poses": any(frame.pose is not None for frame in form.frames),
+    }
+    return [aspect for aspect, is_listed in says.items() if is_listed]
+
+
 def _frame(form: _FrameForm, place: int, folder: Path) -> Frame:
+    picture = None if form.picture is None else _picture(folder, form.picture)
     return Frame(
         time_s=float(place) if form.time_s is None else form.time_s,
-        picture=None if form.picture is None else _picture(folder, form.picture),
-        size_px=form.size_px,
+        picture=picture,
+        size_px=picture.size if form.size_px is None and picture is not None else form.size_px,
         objects=tuple(SceneObject(**o.model_dump() | {"box": o.box and Box(*o.box)}) for o in form.objects),
         relations=tuple(Relation(**r.model_dump()) for r in form.relations),
         pose=None if form.pose is None else Pose(**form.pose.model_dump()),
