@@ -79,7 +79,16 @@ def test_teach_tells_what_is_held(shared_data):
 def test_star_old_format(shared_data):
     found = read_star(shared_data / "star")
     raw = json.loads((shared_data / "star" / "questions.json").read_text())
-    assert not found.problems
+    assert all("action label" in problem.reason for problem in found.problems)  # it has no names for them
+    told = {named[0] for q in raw if len(named := q["answer_action"]) == 1 and len(q["answer_keyword"]) == 2}
+    bare = [
+        {code for code, *_ in q["anno_actions"]}
+        | {c for s in q["situations"].values() for c in s.get("actions", [])}
+        for q in raw
+    ]
+    nameless = [f"questions.json, question {i}" for i, codes in enumerate(bare, 1) if codes - told]
+    assert [problem.where for problem in found.problems] == nameless
+    assert 0 < len(nameless) < len(raw)
     assert len(found.episodes) == len(raw)
     names = json.loads((shared_data / "star" / "classes.json").read_text())["object"]
     nulls = 0
@@ -135,13 +144,27 @@ def test_star_released_format(shared_data, tmp_path):
     file = shared_data / "star" / "released_format_sample.json"
     found = read_star(file)
     assert len(found.episodes) == 1
-    assert "no name" in found.problems[0].reason
+    assert [problem.reason.split()[1] for problem in found.problems] == ["object", "relation", "action"]
+    assert all("STAR_classes" in problem.reason for problem in found.problems)
     labels = {t.category for f in found.episodes[0].frames for t in f.objects}
     folder = tmp_path / "STAR_classes"
     folder.mkdir()
     (folder / "object_classes.txt").write_text(
         "".join(f"{label} thing{i}\n" for i, label in enumerate(sorted(labels)))
     )
+    named = read_star(file, classes=folder)
+    assert [problem.reason.split()[1] for problem in named.problems] == ["relation", "action"]
+    codes = {r.predicate for f in found.episodes[0].frames for r in f.relations}
+    (folder / "relationship_classes.txt").write_text(
+        "".join(f"{code} near_{code}\n" for code in sorted(codes)[1:])
+    )
+    codes_of_actions = {action.label for action in found.episodes[0].actions}
+    (folder / "action_classes.txt").write_text("".join(f"{code} hold cup\n" for code in codes_of_actions))
+    assert [problem.reason for problem in read_star(file, classes=folder).problems] == [
+        f"1 relation label has no name ({min(codes)}): the classes do not name them"
+    ]
+    with (folder / "relationship_classes.txt").open("a") as opened:
+        opened.write(f"{min(codes)} on\n")
     named = read_star(file, classes=folder)
     assert not named.problems
     assert {t.category for f in named.episodes[0].frames for t in f.objects} == {
@@ -209,6 +232,46 @@ def test_r2r_poses_and_bad_paths(tmp_path):
         read_r2r(tmp_path / "none.json")
 
 
+def test_labels_of_star_that_nothing_names_are_told_by_question(tmp_path):
+    classes = {
+        "object": {"0": "person", "1": "cup"},
+        "relationships": {"4": "holding"},
+        "action": {"c030": "take cup"},
+    }
+    (tmp_path / "classes.json").write_text(json.dumps(classes))
+    frame = {
+        "rel_pairs": [[0, 1]],
+        "rel_labels": [4],
+        "actions": ["c030"],
+        "bbox": [None],
+        "bbox_labels": [1],
+    }
+
+    def question(name, **more):
+        return {"question_id": name, "question": "?", "video_id": "v", "situations": {"000030": frame | more}}
+
+    timed = question("timed") | {"anno_actions": [["c998", "1.0", "2.0"]]}
+    asked = [
+        question("good"),
+        question("object", bbox_labels=[55]),
+        question("relation", rel_labels=[777]),
+        question("action", actions=["c999", "c030"]),
+        timed,
+    ]
+    file = tmp_path / "questions.json"
+    file.write_text(json.dumps(asked))
+    found = read_star(file)
+    assert len(found.episodes) == 5
+    assert [
+        (problem.where.rpartition(" ")[2], problem.reason.partition(":")[0]) for problem in found.problems
+    ] == [
+        ("2", "1 object label has no name (55)"),
+        ("3", "1 relation label has no name (777)"),
+        ("4", "1 action label has no name (c999)"),
+        ("5", "1 action label has no name (c998)"),
+    ]
+
+
 def test_bad_star_and_teach_files_are_told(tmp_path):
     file = tmp_path / "q.json"
     good = {
@@ -243,5 +306,6 @@ def test_a_folder_of_pictures_that_is_not_there_or_holds_none_is_said_so(shared_
     told = json.loads(capsys.readouterr().out)
     assert told["frames with a picture"] == 0
     assert "no frame has its picture there" in told["problems"][-1]["reason"]
-    assert not read_star(shared_data / "star").problems
-    assert not read_star(shared_data / "star", frames=shared_data / "star" / "frames").problems
+    for named in ({}, {"frames": shared_data / "star" / "frames"}):
+        found = read_star(shared_data / "star", **named)
+        assert not any("picture" in problem.reason for problem in found.problems)

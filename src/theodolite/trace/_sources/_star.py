@@ -101,22 +101,41 @@ def read_star(
             )
             continue
         episodes.append(episode)
-        nameless = sorted({t.category for f in episode.frames for t in f.objects if _is_code(t.category)})
-        if nameless:
-            problems.append(
-                Problem(
-                    where,
-                    f"{len(nameless)} labels have no name ({nameless[0]}, …): give the STAR_classes folder",
-                )
-            )
+        problems += [Problem(where, reason) for reason in _nameless(question, names)]
     if not episodes:
         raise UsageError(f"{file} holds no usable question" + (f": {problems[0].reason}" if problems else ""))
     problems += without_pictures(episodes, named, "<video>_<frame>.jpg or <video>/<frame>.png")
     return EpisodeSet(tuple(episodes), tuple(problems))
 
 
-def _is_code(label: str) -> bool:
-    return re.fullmatch(r"[ora]\d{3}|\d+", label) is not None
+def _nameless(question: _Question, names: _Names) -> Iterator[str]:
+    """What is wrong with the labels of each kind that are codes and have no name; nothing that is said can mean them."""
+    situations = question.situations.values()
+    used = {
+        "object": [
+            label for s in situations for label in (*s.bbox_labels, *(end for p in s.rel_pairs for end in p))
+        ],
+        "relation": [label for s in situations for label in s.rel_labels],
+        "action": [
+            *(code for s in situations for code in s.actions),
+            *(code for code, *_ in question.anno_actions),
+        ],
+    }
+    for (kind, labels), table in zip(
+        used.items(), (names.objects, names.relations, names.actions), strict=True
+    ):
+        codes = sorted({str(label) for label in labels} - set(table))
+        codes = [code for code in codes if re.fullmatch(r"[orac]\d{3}|\d+", code)]
+        if codes:
+            some = ", ".join(codes[:3]) + (", …" if len(codes) > 3 else "")
+            sources = (
+                "neither the classes nor the questions name"
+                if kind == "action"
+                else "the classes do not name"
+            )
+            why = f"{sources} them" if table else "give the STAR_classes folder (--classes)"
+            number = f"{len(codes)} {kind} label" + ("s have" if len(codes) > 1 else " has")
+            yield f"{number} no name ({some}): {why}"
 
 
 def _names(question: _Question, file: Path, classes: Path | None, all_questions: Sequence[Any]) -> _Names:
