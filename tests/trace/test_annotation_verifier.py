@@ -228,3 +228,15 @@ def test_unknown_verifiers_and_options_are_refused():
         trace.open_verifier("anotation")
     with pytest.raises(UsageError, match="no options"):
         trace.open_verifier("annotation:fast")
+
+
+@pytest.mark.parametrize("word", ["picture", "photo"])
+def test_the_picture_itself_is_no_thing_in_it(word):
+    """*There is a ball in the picture*: that there is a picture is neither borne out nor refuted."""
+    claim = Claim("entity", Mention(word))
+    assert judged(claim, scene(RED)) == ("unverifiable", "abstract", "")
+    listed = trace.SceneObject("p", "picture", Box(0, 0, 5, 5))
+    assert judged(claim, scene(RED, listed)) == ("supported", None, "present")
+    said = trace.with_claims([trace.read_trace(f"Step 1: There is a ball in the {word}.", scene(RED))])
+    found = trace.judge(said, {"e": scene(RED)}, VERIFIER)[0]
+    assert "unsupported" not in {verdict.label for step in found.steps for verdict in step.verdicts}

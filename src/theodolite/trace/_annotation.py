@@ -17,6 +17,9 @@ from theodolite.trace._events import action_verdict, motion_verdict, temporal_ve
 from theodolite.trace._layout import spatial_verdict
 from theodolite.trace._scene import Memory, Scene, unverifiable
 
+_THE_FRAME = frozenset({"picture", "photo"})
+"""Words for what is looked at, *a ball in the picture*, that may also name a thing on a wall."""
+
 
 @dataclass(frozen=True, slots=True)
 class AnnotationVerifier:
@@ -50,6 +53,8 @@ def _turned(verdict: Verdict) -> Verdict:
 
 def _entity(claim: Claim, scene: Scene) -> Verdict:
     """There is such a thing, with the looks that are named, in one of the frames."""
+    if claim.subject.head in _THE_FRAME and not scene.ids(claim.subject):
+        return unverifiable("abstract", "none is listed; the frame itself may be meant")
     missing = scene.missing(claim.subject)
     if missing is not None:
         return missing
