@@ -111,7 +111,7 @@ def read_star(
 def _nameless(question: _Question, names: _Names) -> Iterator[str]:
     """What is wrong with the labels of each kind that are codes and have no name; nothing that is said can mean them."""
     situations = question.situations.values()
-    used = {
+    used: dict[str, list[_Label]] = {
         "object": [
             label for s in situations for label in (*s.bbox_labels, *(end for p in s.rel_pairs for end in p))
         ],
