@@ -96,6 +96,8 @@ def test_perfect_correlation_has_no_width(sign):
     estimate = pearson([0.1, 0.2, 0.3, 0.7], sign * np.array([0.3, 0.6, 0.9, 2.1]))
     assert estimate.value == estimate.low == estimate.high == sign
     assert estimate.p_value == 0
+    assert "none for a perfect correlation" in estimate.method
+    assert "none" not in pearson([0.1, 0.2, 0.3, 0.7], sign * np.array([0.3, 0.6, 0.9, 2.0])).method
 
 
 def test_three_items_say_nothing():

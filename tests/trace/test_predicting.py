@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
+from theodolite.cli import main
 from theodolite.errors import UsageError
 from theodolite.trace.predicting import (
     Condition,
@@ -222,3 +223,13 @@ def test_the_exact_test_against_all_permutations():
     all_r = [np.corrcoef(sgr, ood[list(order)])[0, 1] for order in itertools.permutations(range(4))]
     upper = np.mean([value >= observed - 1e-12 for value in all_r])
     assert found.p_exact == pytest.approx(min(1.0, 2 * upper))
+
+
+def test_a_perfect_order_of_few_models_is_shown_without_an_interval(tmp_path, capsys):
+    table = tmp_path / "models.csv"
+    rows = [f"m{i},b,{0.9 - 0.01 * i * i},{0.8 - 0.1 * i},{0.7 - 0.1 * i}" for i in range(4)]
+    table.write_text("\n".join(["model,benchmark,accuracy,ood_accuracy,sgr", *rows]))
+    assert main(["trace", "predict", "--table", str(table)]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "1.00 (no interval)" in shown
+    assert "1.00 [1.00, 1.00]" not in shown

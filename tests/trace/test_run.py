@@ -224,13 +224,36 @@ def test_bad_traces_are_told_one_by_one(data, traces, tmp_path, capsys):
         {"episode": "e1", "text": "\n".join(f"Step {i}: A ball." for i in range(10_000))},
         {"episode": "e2", "text": "   "},
         {"episode": "gone", "text": "A ball."},
+        {"episode": "e2", "text": ""},
+        {"episode": "e2"},
     ]
     file.write_text("\n".join([*map(json.dumps, rows), "{", traces.read_text().splitlines()[0]]))
     found = run_json(capsys, "trace", "verify", "--data", data, "--traces", file)
     reasons = " | ".join(problem["reason"] for problem in found["problems"])
-    for told in ("frame 77", "10000 steps", "no episode 'gone'", "has no steps"):
+    for told in (
+        "frame 77",
+        "10000 steps",
+        "no episode 'gone'",
+        "has no steps",
+        "the text of the trace of 'e2' is empty",
+        "the trace of 'e2' has neither 'text' nor 'steps'",
+    ):
         assert told in reasons
     assert found["grounding"]["n_traces"] == 4
+
+
+def test_answers_that_cannot_be_read_are_counted_apart(data, traces, tmp_path, capsys):
+    rows = [json.loads(line) for line in traces.read_text().splitlines()][:4]
+    rows[0]["text"] = rows[0]["text"].rpartition("\n")[0]  # no answer
+    other = {"left": "right", "right": "left"}
+    said, _, answer = rows[1]["text"].rpartition(" ")
+    rows[1]["text"] = f"{said} {other[answer]}"
+    file = tmp_path / "traces.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)))
+    found = run_json(capsys, "trace", "verify", "--data", data, "--traces", file)["grounding"]
+    assert (found["accuracy"]["value"], found["n_unread"], found["n_traces"]) == (0.5, 1, 4)
+    assert main(["trace", "verify", "--data", str(data), "--traces", str(file)]) == 0
+    assert "1 of 4 traces have no answer that could be read" in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_broken_picture_fails_alone(tmp_path, capsys):

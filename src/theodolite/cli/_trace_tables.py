@@ -19,9 +19,11 @@ _SHOWN_PROBLEMS = 10
 
 
 def number(estimate: Estimate | None, digits: int = 2) -> str:
-    """A figure with its interval."""
+    """A figure with its interval, which a perfect correlation, say, does not have."""
     if estimate is None:
         return "–"
+    if estimate.low == estimate.high:
+        return f"{estimate.value:.{digits}f} (no interval)"
     return f"{estimate.value:.{digits}f} [{estimate.low:.{digits}f}, {estimate.high:.{digits}f}]"
 
 
@@ -77,6 +79,10 @@ def show_grounding(groups: Mapping[str, Grounding]) -> None:
         reasons = ", ".join(f"{reason} {count}" for reason, count in g.reasons.items() if count)
         if reasons:
             note(f"{name}: unverifiable because {reasons}")
+        if g.n_unread:
+            note(
+                f"{name}: {g.n_unread} of {g.n_traces} traces have no answer that could be read; it is not right"
+            )
         if g.n_without_steps:
             note(
                 f"{name}: {g.n_without_steps} of {g.n_traces} traces have no steps; their SGR is a lower bound"

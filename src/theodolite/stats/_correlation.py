@@ -165,6 +165,8 @@ def _closed_form(r: float, n: int, n_covariates: int, kind: _Kind, level: float)
         low, high = (float(np.tanh(np.arctanh(r) + side * reach)) for side in (-1, 1))
         p_value = float(2 * student_t.sf(abs(r) * np.sqrt((free - 2) / (1 - r**2)), free - 2))
     name = "Fisher z" if kind == "pearson" else "Fisher z, Bonett-Wright"
+    if abs(r) == 1:
+        name += ": none for a perfect correlation"
     return Estimate(r, low, high, n, level, name, p_value=p_value)
 
 

@@ -78,6 +78,9 @@ class Grounding:
     decline: stats.Estimate | None
     """SGR of the first quarter minus that of the last, over the traces that have both."""
     accuracy: stats.Estimate | None
+    """Share of right answers among the traces whose episode has one; an answer that could not be read is not right."""
+    n_unread: int
+    """Traces in which no answer could be read, of those whose episode has one."""
     gap: stats.Estimate | None
     """Accuracy minus SGR, over the traces that have both."""
     is_lower_bound: bool
@@ -130,6 +133,7 @@ def grounding(
         profile={stage: _stage_estimate(judged, early_late, stage, seed) for stage in STAGES},
         decline=paired(judged, [s["early"] for s in early_late], [s["late"] for s in early_late], seed=seed),
         accuracy=over_traces(judged, correct, seed=seed),
+        n_unread=sum(t.is_correct is not None and not t.trace.answer.strip() for t in judged),
         gap=paired(judged, [correct(t) for t in judged], [rate(t) for t in judged], seed=seed),
         is_lower_bound=bool(judged) and 2 * sum(t.trace.is_lower_bound for t in judged) > len(judged),
         ego_motion=ego_motion(judged, granularity=granularity, seed=seed),

@@ -90,6 +90,8 @@ def _read(line: str, episodes: Mapping[str, Episode] | None) -> Trace:
         return _from_video_llava(data, episodes)
     form = _TraceForm.model_validate(data)
     if form.steps is None and not (form.text or form.reasoning):
+        if "text" in data or "reasoning" in data:
+            raise UsageError(f"the text of the trace of {form.episode!r} is empty")
         raise UsageError(f"the trace of {form.episode!r} has neither 'text' nor 'steps'")
     episode = _episode(form.episode, episodes)
     if form.steps is None:
