@@ -8,7 +8,13 @@ from theodolite.trace._verifiers._detector import DetectorVerifier, episode_as_s
 from theodolite.trace._verifiers._ego_motion import EgoMotionVerifier
 from theodolite.trace._verifiers._flow import Flow, flow_between
 from theodolite.trace._verifiers._hues import colour_histogram
-from theodolite.trace._verifiers._recall import ClassRecall, calibrate_recall, read_recall, write_recall
+from theodolite.trace._verifiers._recall import (
+    ClassRecall,
+    DetectorRecall,
+    calibrate_recall,
+    read_recall,
+    write_recall,
+)
 from theodolite.trace._verifiers._similarity import SHIPPED as SHIPPED_CLIP
 from theodolite.trace._verifiers._similarity import ClipLikeness, SimilarityVerifier
 from theodolite.trace._verifiers._similarity_bounds import CALIBRATION, Bounds
@@ -31,6 +37,7 @@ __all__ = [
     "ClipVerifier",
     "Detection",
     "Detector",
+    "DetectorRecall",
     "DetectorVerifier",
     "EgoMotionVerifier",
     "Flow",
