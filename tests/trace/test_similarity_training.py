@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -394,8 +395,9 @@ def marked(n):
 def test_calibration_finds_out_who_knows_and_who_guesses():
     episodes, truths = marked(24)
     knows = calibrate_similarity(Knows(truths), episodes)
-    assert set(knows.kinds) == {"entity", "attribute", "spatial"}
-    for told in knows.kinds.values():
+    assert set(knows.by_world["video"]) == {"entity", "attribute", "spatial, two things"}
+    assert not knows.left_out
+    for told in knows.by_world["video"].values():
         assert told.auc.value == 1.0
         assert told.judged.value == 1.0
         assert told.right.value == 1.0
@@ -403,24 +405,26 @@ def test_calibration_finds_out_who_knows_and_who_guesses():
         assert told.n_false > 10
     episodes, truths = marked(100)
     guesses = calibrate_similarity(Knows([set()] * len(truths), noise=1.0), episodes)
-    for told in guesses.kinds.values():
+    assert set(guesses.left_out) == {f"video: {form}" for form in guesses.by_world["video"]}
+    for told in (*guesses.by_world["video"].values(), *guesses.pooled.values()):
         assert told.auc.value == pytest.approx(0.5, abs=0.1)
-        assert told.judged.value < 0.3
+        assert (told.high, told.low, told.judged, told.right) == (None,) * 4
 
 
 def test_bounds_keep_to_the_error_and_are_read_back(tmp_path):
     episodes, truths = marked(40)
-    result = calibrate_similarity(Knows(truths, noise=2.0), episodes, error=0.1, seed=1)
+    result = calibrate_similarity(Knows(truths, noise=1.0), episodes, error=0.1, seed=1)
     file = tmp_path / "similarity.json"
     write_calibration(result, file, model="knows", words=["a", "red"])
     bounds = read_bounds(file)
-    assert bounds.worlds == ("video",)
+    assert set(bounds.worlds) == {"video"}
     assert bounds.words == {"a", "red"}
-    asked, _, _ = _ask(Knows(truths, noise=2.0), episodes, 2, 1)  # the same draws once more, counted by hand
-    for kind, (high, low) in bounds.kinds.items():
-        told = result.kinds[kind]
+    asked = _ask(Knows(truths, noise=1.0), episodes, 2, 1).rows  # the same draws once more, counted by hand
+    assert len(bounds.worlds["video"]) == 3
+    for form, (high, low) in bounds.worlds["video"].items():
+        told = result.by_world["video"][form]
         assert (high, low) == (told.high, told.low)
-        rows = [row for row in asked if row.kind == kind]
+        rows = [row for row in asked if row.form == form]
         units = sorted({row.unit for row in rows})
         ours, rest = ([r for r in rows if (r.unit in units[::2]) is own] for own in (True, False))
         true, false = ([r.share for r in ours if r.is_true is t] for t in (True, False))
@@ -445,6 +449,42 @@ def test_bounds_keep_to_the_error_and_are_read_back(tmp_path):
         read_bounds(file)
 
 
+def test_each_world_has_bounds_of_its_own_and_those_that_name_none_have_the_pooled_ones(tmp_path):
+    """A model that knows one world and guesses in another."""
+    episodes, truths = marked(60)
+    worlds = ["here", "there", ""]
+    episodes = [replace(e, world=worlds[i % 3]) for i, e in enumerate(episodes)]
+    blind = [set() if (i // 2) % 3 == 1 else said for i, said in enumerate(truths)]
+    result = calibrate_similarity(Knows(blind, noise=0.5), episodes)
+    assert set(result.by_world) == set(worlds)
+    assert {where.split(": ")[0] for where in result.left_out} == {"there"}
+    file = tmp_path / "similarity.json"
+    write_calibration(result, file, model="own")
+    bounds = read_bounds(file)
+    verifier = SimilarityVerifier("s", Knows(truths), bounds=bounds)
+    claim = Claim("attribute", Mention("ball"), "red", frames=(0,))
+
+    def told(index, world):
+        verdict = verifier.verify([claim], replace(episodes[index], world=world))[0]
+        return verdict.reason or verdict.label
+
+    assert told(0, "here") == "supported"
+    assert told(0, "there") == "complex"
+    assert told(0, "elsewhere") == "out of vocabulary"
+    pooled = result.pooled["attribute"]
+    assert bounds.of("", "attribute") == (None if pooled.high is None else (pooled.high, pooled.low))
+
+
+def test_a_model_of_language_at_large_measured_where_no_world_is_named_judges_there(tmp_path):
+    episodes, truths = marked(24)
+    episodes = [replace(e, world="") for e in episodes]
+    file = tmp_path / "similarity.json"
+    write_calibration(calibrate_similarity(Knows(truths), episodes), file, model="own")
+    verifier = SimilarityVerifier("s", Knows(truths), bounds=read_bounds(file))
+    claims = [Claim("attribute", Mention("ball"), hue, frames=(0,)) for hue in ("red", "green")]
+    assert [v.label for v in verifier.verify(claims, episodes[0])] == ["supported", "unsupported"]
+
+
 def test_a_calibrated_model_judges_by_its_bounds_and_only_what_it_was_measured_on():
     episodes, truths = marked(2)
     words = frozenset(
@@ -454,18 +494,34 @@ def test_a_calibrated_model_judges_by_its_bounds_and_only_what_it_was_measured_o
         Claim("entity", Mention("ball", ("red",)), frames=(0,)),
         Claim("entity", Mention("dog"), frames=(0,)),
         Claim("spatial", Mention("cone", ("green",)), "left of", Mention("ball", ("red",)), frames=(0,)),
+        Claim("spatial", Mention("cone", ("green",)), "left of", Mention("i"), frames=(0,)),
         Claim("state", Mention("cone"), "open", frames=(0,)),
     ]
 
-    def told(bounds, episode=episodes[0]):
-        verdicts = SimilarityVerifier("s", Knows(truths), bounds=bounds).verify(claims, episode)
+    def told(bounds, **given):
+        verdicts = SimilarityVerifier("s", Knows(truths), bounds=bounds, **given).verify(claims, episodes[0])
         return [verdict.reason or verdict.label for verdict in verdicts]
 
-    bounds = Bounds({"entity": (0.3, 0.1), "spatial": (0.5, 0.5)}, ("video",), words)
-    assert told(bounds) == ["supported", "out of vocabulary", "supported", "complex"]
-    assert told(Bounds({"entity": (0.99, 0.1)}, ("video",), words))[0] == "unclear"
+    forms = {"entity": (0.3, 0.1), "spatial, two things": (0.5, 0.5)}
+    more = words | {"on", "my", "open", "closed"}
+    bounds = Bounds({"video": forms}, more)
+    assert told(bounds) == ["supported", "out of vocabulary", "supported", "complex", "complex"]
+    assert told(Bounds({"video": {"entity": (0.99, 0.1)}}, words))[0] == "unclear"
     assert told(None)[2] == "complex"
-    assert told(Bounds(bounds.kinds, ("navigation",), words))[0] == "out of vocabulary"
+    assert told(Bounds({"navigation": forms}, words))[0] == "out of vocabulary"
+    given = told(bounds, high=0.99, low=0.9)  # other bounds, the same guards
+    assert given == ["unclear", "out of vocabulary", "unclear", "complex", "complex"]
+
+
+def test_pictures_that_are_cut_off_are_counted_and_left_out():
+    episodes, truths = marked(24)
+    first = episodes[0]
+    cut = Picture.from_bytes(first.frames[0].picture.data[:50])
+    broken = replace(first, frames=(replace(first.frames[0], picture=cut), *first.frames[1:]))
+    whole, less = (calibrate_similarity(Knows(truths), [one, *episodes[1:]]) for one in (first, broken))
+    assert (whole.n_unread, less.n_unread) == (0, 1)
+    n = [sum(k.n_true + k.n_false for k in r.by_world["video"].values()) for r in (whole, less)]
+    assert n[0] > n[1] > 0.9 * n[0]
 
 
 def test_without_its_weights_the_default_says_what_to_do(tmp_path, monkeypatch):
@@ -501,11 +557,12 @@ def test_both_commands(tmp_path, capsys):
     capsys.readouterr()
     assert main(["trace", "calibrate-similarity", "--model", str(out), "--data", str(data), "--json"]) == 0
     value = json.loads(capsys.readouterr().out)
-    assert {"entity", "attribute", "spatial", "state"} == set(value["kinds"])
+    told = value["by_world"]["instruction"]
+    assert {"entity", "attribute", "spatial, two things", "spatial, from me", "state"} == set(told)
     card = (out / "README.md").read_text()
-    assert f"{value['kinds']['entity']['auc']['value']:.3f}" in card
+    assert f"| instruction | entity | {told['entity']['auc']['value']:.3f}" in card
     assert main(["trace", "calibrate-similarity", "--model", str(out), "--data", str(data)]) == 0
     assert "AUC" in capsys.readouterr().out
     verdicts = trace.open_verifier(f"similarity:{out}").bounds
-    assert verdicts.worlds == ("instruction",)
+    assert set(verdicts.worlds) == {"instruction"}
     assert "door" in verdicts.words

@@ -2,6 +2,7 @@
 
 import json
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from theodolite.geometry import Box
 from theodolite.trace import Claim, Episode, Frame, Mention, SceneObject
 from theodolite.trace._verifiers._captions import captions_of
 from theodolite.trace.verifiers import (
+    Bounds,
     ClipVerifier,
     Detection,
     DetectorVerifier,
@@ -449,7 +451,7 @@ def test_similarity_weighs_a_claim_against_its_like():
         ]
         return -np.array(away) / 20
 
-    verifier = SimilarityVerifier("s", likeness)
+    verifier = SimilarityVerifier("s", likeness, low=0.5)
     episode = episode_of(np.full((8, 8, 3), RED, np.uint8))
     claims = [
         Claim("attribute", CUP, "red"),
@@ -465,8 +467,64 @@ def test_similarity_weighs_a_claim_against_its_like():
         "complex",
         "complex",
     ]
-    flat = SimilarityVerifier("s", lambda p, c: np.zeros((len(p), len(c))))
+    red, blue = verifier.verify(claims[:2], episode)
+    assert (red.truth, blue.truth) == ("red", "red")
+    flat = SimilarityVerifier("s", lambda p, c: np.zeros((len(p), len(c))), low=0.5)
     assert labels(flat, claims[:1], episode) == ["unclear"]
+    uncalibrated = SimilarityVerifier("s", likeness)
+    assert labels(uncalibrated, claims[:3], episode) == ["supported", "low recall", "low recall"]
+    assert "not calibrated" in uncalibrated.verify(claims[1:2], episode)[0].evidence
+
+
+def test_similarity_tells_its_share_beside_the_bound_and_how_sure_it_is():
+    """Four captions of which the claim's own has a share of 0.02."""
+    odds = np.log([0.02, 0.9, 0.04, 0.04])
+    vocabulary = {"objects": ("cup", "book", "lamp", "dog")}
+    episode = replace(episode_of(np.full((8, 8, 3), RED, np.uint8)), vocabulary=vocabulary, world="w")
+    claim = Claim("entity", Mention("cup", ("blue",)))
+
+    def told(high, low):
+        bounds = Bounds({"w": {"entity": (high, low)}})
+        return SimilarityVerifier("s", lambda p, _: np.tile(odds, (len(p), 1)), bounds=bounds).verify(
+            [claim, replace(claim, is_negated=True)], episode
+        )
+
+    there, denied = told(0.01, 0.001)
+    assert (there.label, there.truth, denied.label) == ("supported", "present", "unsupported")
+    assert "0.02 among 4 captions" in there.evidence
+    assert "supported from 0.01" in there.evidence
+    own, bound = 0.02 / 0.98, 0.01 / 0.99
+    assert there.confidence == pytest.approx(own / (own + bound))
+    absent = told(0.5, 0.4)[0]
+    assert (absent.label, absent.truth) == ("unsupported", "absent")
+    assert "'a picture of a book'" in absent.evidence
+    assert absent.confidence > 0.9
+    between = told(0.5, 0.01)[0]
+    assert (between.reason, "between the bounds 0.01 and 0.5" in between.evidence) == ("unclear", True)
+
+
+def test_similarity_takes_a_picture_that_is_cut_off_for_one_it_has_not_read():
+    whole = Picture.from_array(np.full((40, 40, 3), RED, np.uint8))
+    cut = Picture.from_bytes(whole.data[:50])
+    assert cut.data.startswith(b"\x89PNG")
+    scores = {True: 5.0, False: 0.0}
+
+    def likeness(pictures, captions):
+        return np.array([[scores["red" in c.split()] for c in captions] for _ in pictures])
+
+    verifier = SimilarityVerifier("s", likeness, low=0.5)
+    frames = tuple(Frame(float(i), picture) for i, picture in enumerate((whole, cut)))
+    episode = Episode("e", "?", frames)
+    claims = [Claim("attribute", CUP, hue, frames=f) for f in ((0,), (1,), (0, 1)) for hue in ("red", "blue")]
+    assert labels(verifier, claims, episode) == [
+        "supported",
+        "unsupported",
+        "unclear",
+        "unclear",
+        "supported",
+        "unclear",  # the frame that was not read may show it
+    ]
+    assert "not a picture that can be read" in verifier.verify(claims[2:3], episode)[0].evidence
 
 
 def test_a_clip_of_transformers_is_loaded_and_asked(tmp_path):
@@ -500,6 +558,7 @@ def test_a_clip_of_transformers_is_loaded_and_asked(tmp_path):
         tmp_path
     )
     verifier = trace.open_verifier(f"similarity:{tmp_path}?high=0.01")
+    assert (verifier.high, verifier.low, verifier.bounds) == (0.01, None, None)
     scores = verifier.likeness([picture()] * 3, ["a picture of a cup", "a picture of a dog"])
     assert scores.shape == (3, 2)
     assert np.isfinite(scores).all()
@@ -507,7 +566,7 @@ def test_a_clip_of_transformers_is_loaded_and_asked(tmp_path):
     captions = captions_of(claim, episode)
     raw = np.exp(verifier.likeness([picture()], captions)[0])
     share = raw[0] / raw.sum()
-    wanted = "supported" if share >= 0.01 else "unsupported"
+    wanted = "supported" if share >= 0.01 else "low recall"
     assert labels(verifier, [claim], episode) == [wanted]
     with pytest.raises(UsageError, match="cannot load"):
         trace.open_verifier(f"similarity:{tmp_path / 'nothing'}")

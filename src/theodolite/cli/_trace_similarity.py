@@ -109,8 +109,13 @@ def calibrate_similarity_command(
     model: Annotated[
         str, typer.Option("--model", metavar="FOLDER", help="A CLIP checkpoint or hub id; by default ours.")
     ] = "",
-    file: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="By default beside the checkpoint.")
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="PATH",
+            help=f"A file, or a folder that {CALIBRATION} goes into; by default beside a checkpoint that is named.",
+        ),
     ] = None,
     error: Annotated[
         float, typer.Option("--error", min=0, max=0.5, help="How often a bound may be wrong.")
@@ -118,20 +123,20 @@ def calibrate_similarity_command(
     seed: o.Seed = 0,
     json: o.AsJson = False,
 ) -> None:
-    """Measure how well a CLIP tells true claims from false ones, and set the bounds of its verdicts."""
+    """Measure how well a CLIP tells true claims from false ones, and set the bounds of its verdicts.
+
+    Without --model it measures the one that ships, and only shows what it finds unless --out says where to write it.
+    """
     source = model or str(SHIPPED_CLIP)
     record = _training(Path(source))
-    target = file or Path(source) / CALIBRATION
-    if not target.parent.is_dir():
-        raise UsageError(
-            f"{target.parent} is no folder to write the calibration into; name a file with --out"
-        )
+    target = _target(model, out)
     sets = [read_episodes(path) for path in data]
     episodes = [episode for each in sets for episode in each.episodes]
     result = calibrate_similarity(ClipLikeness(source), episodes, error=error, seed=seed)
     try:
-        write_calibration(result, target, model=Path(source).name, words=record.get("words", ()))
-        if record and file is None:
+        if target is not None:
+            write_calibration(result, target, model=Path(source).name, words=record.get("words", ()))
+        if target is not None and record and out is None:
             told = card_text(
                 result,
                 record,
@@ -144,9 +149,28 @@ def calibrate_similarity_command(
     for each in sets:
         for problem in each.problems[:5]:
             note(f"{problem.where}: {problem.reason}")
-    print_json(asdict(result)) if json else _show(result, source)
-    if file is not None and not json:
-        note(f"use it as --verifier 'similarity:{source}?calibration={target}'")
+    if json:
+        print_json(asdict(result))
+        return
+    _show(result, source)
+    if target is None:
+        note("the calibration that ships is left as it is; --out PATH writes this one")
+    elif out is not None:
+        note(f"use it as --verifier 'similarity:{model}?calibration={target}'")
+
+
+def _target(model: str, out: Path | None) -> Path | None:
+    """Where the calibration goes; None where the model is that of the installed package and no place is named."""
+    if out is None and not model:
+        return None
+    target = out or Path(model) / CALIBRATION
+    if target.is_dir():
+        target /= CALIBRATION
+    if not target.parent.is_dir():
+        raise UsageError(
+            f"{target.parent} is no folder to write the calibration into; name a file with --out"
+        )
+    return target
 
 
 def _training(folder: Path) -> dict[str, Any]:
@@ -165,6 +189,7 @@ def _data_words(manifests: list[Any]) -> str:
 def _show(result: SimilarityCalibration, source: str) -> None:
     print_table(
         [
+            "world",
             "claims",
             "AUC",
             "judged",
@@ -176,28 +201,24 @@ def _show(result: SimilarityCalibration, source: str) -> None:
         ],
         [
             [
-                kind,
+                world or "–",
+                form,
                 number(k.auc, 3),
                 percent(k.judged),
                 percent(k.right),
-                f"{k.high:.2g}",
-                f"{k.low:.2g}",
+                "–" if k.high is None else f"{k.high:.2g}",
+                "–" if k.low is None else f"{k.low:.2g}",
                 str(k.n_true),
                 str(k.n_false),
             ]
-            for kind, k in result.kinds.items()
+            for world, told in result.by_world.items()
+            for form, k in told.items()
         ],
         title=f"{source}, against the annotations of {result.n_units} episodes",
     )
-    kinds = list(result.kinds)
-    print_table(
-        ["AUC in", *kinds],
-        [
-            [world or "–", *(number(told.get(kind), 3) for kind in kinds)]
-            for world, told in result.by_world.items()
-        ],
-    )
-    for kind, why in result.left_out.items():
-        note(f"{kind}: not measured, {why}")
+    for where, why in result.left_out.items():
+        note(f"{where}: not judged, {why}")
     if result.n_undecided:
         note(f"{result.n_undecided} claims are left out: the annotations are silent about them")
+    if result.n_unread:
+        note(f"{result.n_unread} pictures are left out: they cannot be read")

@@ -16,7 +16,7 @@ from theodolite.trace._verifiers._recall import (
     write_recall,
 )
 from theodolite.trace._verifiers._similarity import SHIPPED as SHIPPED_CLIP
-from theodolite.trace._verifiers._similarity import ClipLikeness, SimilarityVerifier
+from theodolite.trace._verifiers._similarity import SimilarityVerifier
 from theodolite.trace._verifiers._similarity_bounds import CALIBRATION, Bounds
 from theodolite.trace._verifiers._similarity_calibration import (
     KindCalibration,
@@ -25,6 +25,7 @@ from theodolite.trace._verifiers._similarity_calibration import (
     write_calibration,
 )
 from theodolite.trace._verifiers._similarity_card import card_text
+from theodolite.trace._verifiers._similarity_clip import ClipLikeness
 from theodolite.trace._verifiers._tracking import Track, Tracker, track_all
 from theodolite.trace._verifiers._tracks import TrackVerifier
 

@@ -2,16 +2,19 @@
 
 A claim is put as *a picture of a red ball* beside *a picture of a blue ball*, *… of a green ball* and so on: other values of the same
 slot (`_captions`). With s the similarity of a caption in the model's own scale, the share of the claim is p = e^{s₀} / Σ e^{sᵢ} over
-the n captions. Supported where p ≥ `high`, unsupported where p ≤ `low` / n, that is `low` of chance, unclear between; where the model
-was calibrated (`_similarity_calibration`), by the bounds that were measured for the kind of claim. The best frame counts.
+the n captions. Supported where p ≥ `high`, unsupported where p ≤ `low`, unclear between; where the model was calibrated
+(`_similarity_calibration`), by the bounds that were measured for the form of claim in the episode's world. A model that was not
+calibrated refutes nothing, unless it is told from which share on. The best frame counts.
+
+Confidence is the odds of p against those of the bound b that it passed: with o(p) = p / (1 − p), o(p) / (o(p) + o(b)) where
+supported, o(b) / (o(p) + o(b)) where not: ½ at the bound, towards 1 beyond it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,15 +26,28 @@ from theodolite.trace._scene import unverifiable
 from theodolite.trace._verifiers._captions import FINE_KINDS, captions_of
 from theodolite.trace._verifiers._options import VerifierOptions
 from theodolite.trace._verifiers._similarity_bounds import CALIBRATION, Bounds, read_bounds
+from theodolite.trace._verifiers._similarity_clip import ClipLikeness, Likeness
+from theodolite.trace._verifiers._similarity_forms import form_of, values_of
 from theodolite.types import Pixels
-
-Likeness = Callable[[Sequence[Pixels], Sequence[str]], NDArray[np.float64]]
-"""The similarity of each picture with each caption, in the model's own scale: (pictures, captions)."""
 
 SHIPPED = Path(__file__).parents[1] / "_clip"
 """The small CLIP of the embedded worlds."""
+HIGH = 0.6
+"""Where a model was not calibrated."""
 _AT_ONCE = 16
 """Pictures that are looked at together; no more are held."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a model makes of a claim at the frame where its share is largest."""
+
+    share: float | None
+    """None where no picture could be looked at."""
+    best: int = 0
+    """Which of the captions has the largest share there."""
+    unread: str = ""
+    """Why a picture of the claim could not be read; empty if all could."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,9 +56,10 @@ class SimilarityVerifier:
 
     name: str
     likeness: Likeness
-    high: float = 0.6
-    low: float = 0.5
-    """Of chance."""
+    high: float | None = None
+    """The share from which a claim is supported; by default as measured, or `HIGH`."""
+    low: float | None = None
+    """The part of chance, 1 / n, up to which a claim is refuted; by default as measured, and where nothing was, none is."""
     bounds: Bounds | None = None
     """What was measured of this model; without it, sides and states are not judged."""
 
@@ -50,73 +67,115 @@ class SimilarityVerifier:
         """One verdict per claim; each picture is looked at once, with all that is said of any."""
         asked = [self._asked(claim, episode) for claim in claims]
         put = [(claim, a) for claim, a in zip(claims, asked, strict=True) if isinstance(a, list)]
-        shares = iter(self.shares(put, episode))
+        found = iter(self.shares(put, episode))
         return [
-            a if isinstance(a, Verdict) else self._verdict(claim, a, next(shares))
+            a if isinstance(a, Verdict) else self._verdict(claim, a, next(found), episode.world)
             for claim, a in zip(claims, asked, strict=True)
         ]
 
     def _asked(self, claim: Claim, episode: Episode) -> list[str] | Verdict:
         """The captions of a claim, or why it cannot be put as one."""
-        captions = captions_of(claim, episode)
-        known = (
-            FINE_KINDS.isdisjoint({claim.kind}) if self.bounds is None else claim.kind in self.bounds.kinds
-        )
-        if not captions or not known:
+        captions, form = captions_of(claim, episode), form_of(claim)
+        if not captions or (self.bounds is None and claim.kind in FINE_KINDS):
             return unverifiable("complex", f"similarity does not tell of {claim.kind}")
-        odd = self.bounds.unknown(captions[0], episode.world) if self.bounds is not None else ""
-        return unverifiable("out of vocabulary", odd) if odd else captions
+        if self.bounds is not None:
+            odd = self.bounds.unknown(captions[0], episode.world)
+            if odd:
+                return unverifiable("out of vocabulary", odd)
+            if self.bounds.of(episode.world, form) is None:
+                where = f" in the world {episode.world!r}" if episode.world else ""
+                return unverifiable(
+                    "complex", f"by its calibration the model does not tell such claims ({form}){where}"
+                )
+        return captions
 
-    def shares(
-        self, put: Sequence[tuple[Claim, list[str]]], episode: Episode
-    ) -> list[tuple[float, str] | None]:
-        """The share of each claim at the frame where it is largest, and that frame's best caption; None without pictures."""
+    def shares(self, put: Sequence[tuple[Claim, list[str]]], episode: Episode) -> list[Found]:
+        """For each claim and its captions, the largest share at any of its frames."""
         frames = [_frames_of(claim, episode) for claim, _ in put]
         texts = list(dict.fromkeys(text for _, captions in put for text in captions))
         place = {text: i for i, text in enumerate(texts)}
-        scores = self._scores(sorted({f for each in frames for f in each}), texts, episode)
-        found: list[tuple[float, str] | None] = []
+        scores, unread = self._scores(sorted({f for each in frames for f in each}), texts, episode)
+        found: list[Found] = []
         for (_, captions), each in zip(put, frames, strict=True):
-            best: tuple[float, str] | None = None
-            for frame in each:
+            best = Found(None, unread=next((unread[f] for f in each if f in unread), ""))
+            for frame in (f for f in each if f in scores):
                 raw = scores[frame][[place[text] for text in captions]]
                 share = np.exp(raw - raw.max())
                 p = float(share[0] / share.sum())
-                if best is None or p >= best[0]:
-                    best = (p, captions[int(share.argmax())])
+                if best.share is None or p >= best.share:
+                    best = replace(best, share=p, best=int(share.argmax()))
             found.append(best)
         return found
 
     def _scores(
         self, frames: Sequence[int], texts: Sequence[str], episode: Episode
-    ) -> Mapping[int, NDArray[np.float64]]:
+    ) -> tuple[Mapping[int, NDArray[np.float64]], Mapping[int, str]]:
+        """By frame, the scores of all texts; and why other frames cannot be read."""
         scores: dict[int, NDArray[np.float64]] = {}
+        unread: dict[int, str] = {}
         for start in range(0, len(frames), _AT_ONCE):
-            some = frames[start : start + _AT_ONCE]
-            pixels = [p.pixels() for f in some if (p := episode.frames[f].picture) is not None]
-            scores.update(zip(some, self.likeness(pixels, texts), strict=True))
-        return scores
+            pixels: dict[int, Pixels] = {}
+            for frame in frames[start : start + _AT_ONCE]:
+                picture = episode.frames[frame].picture
+                try:
+                    if picture is not None:
+                        pixels[frame] = picture.pixels()
+                except UsageError as why:
+                    unread[frame] = str(why)
+            if pixels:
+                scores.update(zip(pixels, self.likeness(list(pixels.values()), texts), strict=True))
+        return scores, unread
 
-    def _verdict(self, claim: Claim, captions: list[str], found: tuple[float, str] | None) -> Verdict:
-        if found is None:
-            return unverifiable("unclear", "there are no pictures at these frames")
-        share, truth = found
-        high, low = self.high, self.low / len(captions)
-        if self.bounds is not None:
-            high, low = self.bounds.kinds[claim.kind]
-        told = f"{share:.0%} among {len(captions)} captions"
-        if share < high and share > low:
-            return unverifiable("unclear", told)
-        holds = share >= high
-        verdict = Verdict(
-            "supported" if holds else "unsupported",
-            evidence=told,
-            truth=truth,
-            confidence=share if holds else 1 - share,
+    def _bounds_of(self, claim: Claim, n: int, world: str) -> tuple[float, float | None]:
+        measured = self.bounds.of(world, form_of(claim)) if self.bounds is not None else None
+        high, low = measured if measured is not None else (HIGH, None)
+        return (
+            self.high if self.high is not None else high,
+            self.low / n if self.low is not None else low,
         )
-        if not claim.is_negated:
-            return verdict
-        return replace(verdict, label="unsupported" if holds else "supported")
+
+    def _verdict(self, claim: Claim, captions: list[str], found: Found, world: str) -> Verdict:
+        if found.share is None:
+            return unverifiable("unclear", found.unread or "there are no pictures at these frames")
+        share, n = found.share, len(captions)
+        high, low = self._bounds_of(claim, n, world)
+        told = f"a share of {share:.2g} among {n} captions"
+        if share < high:
+            if low is None:
+                why = f"{told}, supported from {high:.2g}; a model that was not calibrated refutes nothing"
+                return unverifiable("low recall", why)
+            if share > low:
+                return unverifiable("unclear", f"{told}, between the bounds {_told(low)} and {_told(high)}")
+            if found.unread:
+                return unverifiable("unclear", f"{told} where a picture can be read; {found.unread}")
+        is_there = share >= high
+        values = values_of(claim, n)
+        if is_there:
+            evidence, truth = f"{told}, supported from {_told(high)}", values[0]
+        else:
+            evidence = f"{told}, unsupported up to {_told(low)}; the best is {captions[found.best]!r}"
+            truth = values[found.best] if found.best else ""
+        bound = high if is_there or low is None else low
+        return Verdict(
+            "supported" if is_there != claim.is_negated else "unsupported",
+            evidence=evidence,
+            truth=truth,
+            confidence=confidence(share, bound) if is_there else confidence(bound, share),
+        )
+
+
+def _told(bound: float | None) -> str:
+    return f"{bound:.2g}"
+
+
+def confidence(larger: float, smaller: float) -> float:
+    """The odds of the larger of two shares, as part of the sum of both odds.
+
+    >>> confidence(0.5, 0.5), round(confidence(0.9, 0.5), 3), confidence(1.0, 0.2)
+    (0.5, 0.9, 1.0)
+    """
+    first, second = larger * (1 - smaller), smaller * (1 - larger)
+    return first / (first + second) if first + second > 0 else 0.5
 
 
 def _frames_of(claim: Claim, episode: Episode) -> list[int]:
@@ -126,39 +185,11 @@ def _frames_of(claim: Claim, episode: Episode) -> list[int]:
     return [f for f in frames if episode.frames[f].picture is not None]
 
 
-class ClipLikeness:
-    """A CLIP checkpoint of transformers, folder or hub id."""
-
-    def __init__(self, source: str) -> None:
-        import torch
-        from transformers import AutoImageProcessor, AutoModel, AutoTokenizer
-
-        try:
-            self._model: Any = AutoModel.from_pretrained(source, dtype=torch.float32).eval()
-            self._pictures: Any = AutoImageProcessor.from_pretrained(source, backend="pil")
-            self._words: Any = AutoTokenizer.from_pretrained(source)
-        except (OSError, ValueError, ImportError) as error:
-            raise UsageError(f"cannot load the CLIP model {source}: {str(error).splitlines()[0]}") from error
-        if not hasattr(self._model, "logit_scale"):
-            raise UsageError(f"{source} is no CLIP: it has no scale of similarity")
-
-    def __call__(self, pictures: Sequence[Pixels], captions: Sequence[str]) -> NDArray[np.float64]:
-        """Scaled cosines of each picture with each caption."""
-        import torch
-        from PIL import Image
-
-        words = self._words(list(captions), padding=True, truncation=True, return_tensors="pt")
-        seen = self._pictures(images=[Image.fromarray(p) for p in pictures], return_tensors="pt")
-        with torch.inference_mode():
-            outputs = self._model(**words, **seen)
-        return np.asarray(outputs.logits_per_image.double().numpy())
-
-
 def open_similarity(text: str) -> SimilarityVerifier:
     """The plug-in's target: ``similarity:PATH?high=0.6&low=0.5``, or ``similarity`` for the model that ships.
 
-    A calibration beside the checkpoint, or one named by ``calibration=FILE``, says what is judged and by which bounds; bounds that
-    are given in the name are kept to instead.
+    A calibration beside the checkpoint, or one named by ``calibration=FILE``, says what is judged and by which bounds. A bound that
+    is given in the name is kept to instead; in which words and worlds claims are judged is not changed by it.
     """
     options = VerifierOptions.read(text, "similarity", ("high", "low", "calibration"))
     if not options.target and not (SHIPPED / "config.json").is_file():
@@ -172,11 +203,11 @@ def open_similarity(text: str) -> SimilarityVerifier:
         raise UsageError(
             f"there is no calibration {file}; `theodolite trace calibrate-similarity` writes one"
         )
-    given = {"high", "low"} & set(options.settings)
+    high, low = (options.number(name, 0) if name in options.settings else None for name in ("high", "low"))
     return SimilarityVerifier(
         f"similarity:{text}" if text else "similarity",
         ClipLikeness(source),
-        options.number("high", 0.6),
-        options.number("low", 0.5),
-        read_bounds(file) if file.is_file() and not given else None,
+        high,
+        low,
+        read_bounds(file) if file.is_file() else None,
     )

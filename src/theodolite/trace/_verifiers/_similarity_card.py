@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from theodolite import stats
-from theodolite.trace._verifiers._similarity_calibration import SimilarityCalibration
+from theodolite.trace._verifiers._similarity_calibration import LEAST_AUC, SimilarityCalibration
 
 
 def card_text(
@@ -22,14 +22,12 @@ def card_text(
     """
     worlds = ", ".join(result.by_world)
     rows = [
-        f"| {kind} | {_told(k.auc)} | {_told(k.judged)} | {_told(k.right)} | {k.high:.2g} | {k.low:.2g} | {k.n_true} | {k.n_false} |"
-        for kind, k in result.kinds.items()
-    ]
-    kinds = list(result.kinds)
-    areas = [
-        f"| {world} | " + " | ".join(_told(told.get(kind)) for kind in kinds) + " |"
+        f"| {world or '–'} | {form} | {_told(k.auc)} | {_told(k.judged)} | {_told(k.right)} | {_bound(k.high)} | {_bound(k.low)}"
+        f" | {k.n_true} | {k.n_false} |"
         for world, told in result.by_world.items()
+        for form, k in told.items()
     ]
+    areas = [f"| {form} | {_told(k.auc)} | {k.n_true} | {k.n_false} |" for form, k in result.pooled.items()]
     return "\n".join(
         [
             "# A small CLIP of the embedded worlds",
@@ -46,23 +44,52 @@ def card_text(
             ),
             "",
             (
+                f"After training, on {training['n_held_out']:,} pictures it had not seen: the caption of a thing that is there beats that of a"
+                f" thing that is not in {100 * training['things_told_apart']:.1f} % of pairs, and the true side or state comes first among its"
+                f" like, of 2 or 4, in {100 * training['sides_and_states']:.1f} %."
+            ),
+            "",
+            (
                 f"Measured by `theodolite trace calibrate-similarity` on {data}: claims about single frames, true and false ones by the"
                 f" annotations, {result.n_units} episodes. AUC over all of them; bounds set on every other episode, and judged and right"
                 " measured on the rest. Intervals are 95 %, clustered by episode."
             ),
             "",
-            "| claims | AUC | judged | right, of those | supported from | unsupported up to | true | false |",
-            "| --- | --- | --- | --- | --- | --- | --- | --- |",
+            (
+                f"Where the lower end of the AUC's interval is not above {LEAST_AUC}, half way between guessing and knowing, there are no"
+                " bounds, and such claims are not judged."
+            ),
+            "",
+            "| world | claims | AUC | judged | right, of those | supported from | unsupported up to | true | false |",
+            "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
             *rows,
             "",
-            "AUC by world:",
+            "AUC over all worlds:",
             "",
-            "| world | " + " | ".join(kinds) + " |",
-            "| --- |" + " --- |" * len(kinds),
+            "| claims | AUC | true | false |",
+            "| --- | --- | --- | --- |",
             *areas,
             "",
+            *_left(result),
         ]
     )
+
+
+def _left(result: SimilarityCalibration) -> list[str]:
+    """What was left out of the tables, where anything was."""
+    told = [
+        f"{n:,} {what}"
+        for n, what in (
+            (result.n_undecided, "claims on which the annotations are silent"),
+            (result.n_unread, "pictures that cannot be read"),
+        )
+        if n
+    ]
+    return [f"Left out: {', '.join(told)}.", ""] if told else []
+
+
+def _bound(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2g}"
 
 
 def _told(estimate: stats.Estimate | None) -> str:
