@@ -152,9 +152,12 @@ def twin_separation() -> str:
         seen: set[str] = set()
         for row in shown.of(instrument):  # the best first
             kind = row.readout.key.partition(":")[0]
-            if row.auc is None or kind in seen:
+            if kind in seen:
                 continue
             seen.add(kind)
+            if row.auc is None:
+                rows.append([instrument, row.readout.name, row.readout.origin, row.why, "", ""])
+                continue
             area = f"{row.auc.value:.2f} [{row.auc.low:.2f}, {row.auc.high:.2f}]"
             between = f"{row.position.value:.2f}" if row.passes and row.position is not None else ""
             cells = [row.readout.name, row.readout.origin, f"**{area}**" if row.passes else area, between]

@@ -37,6 +37,28 @@ def test_reliance_tells_lookers_from_guessers(world):
     assert values["fixed"].vrs_sound.value == 0
 
 
+@pytest.mark.parametrize("world", tuple(WORLDS))
+def test_the_dial_updates_what_it_looks_at_and_nothing_else(world):
+    base = {e.id: e for e in made(world)}
+    new = edits(world)
+    found = {}
+    for p in (0, 50, 100):
+        script = getattr(scripts, f"dial_{p}")
+        before = {t.episode: t for t in told(script, list(base.values()))}
+        after = {t.episode: t for t in told(script, new)}
+        if p == 0:
+            assert all(
+                [s.text for s in after[e.id].steps] == [s.text for s in before[e.edit.base].steps]
+                for e in new
+                if len(e.frames) == len(base[e.edit.base].frames)
+            )
+        pairs = [edited_pair(before[e.edit.base], after[e.id], (base[e.edit.base], e), VERIFIER) for e in new]
+        found[p] = reliance(pairs)
+    assert found[0].vrs_sound.value == found[0].updated.value == 0
+    assert 0.3 < found[50].updated.value < 0.9 * found[100].updated.value
+    assert found[50].correctly_updated.value < found[100].correctly_updated.value
+
+
 def test_the_law_is_measured_on_the_dial():
     """Nine models from no grounding to all of it: SGR in distribution against what is kept out of it."""
     episodes = {world: made(world) for world in WORLDS}

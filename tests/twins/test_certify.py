@@ -378,3 +378,26 @@ def test_the_program_separates_and_draws(tmp_path, capsys):
     same = [*words[:2], "--grounded", "grid:symbolic-bow", *words[4:]]
     same[same.index(str(out))] = str(tmp_path / "same")
     assert main(same) == 1, "a model is not told from itself, and the status says so"
+
+
+def test_answers_of_other_weights_are_not_taken_for_a_models_own(tmp_path):
+    making = Making(12, 3, ("grid",))
+    certify(["pocket:shortcut"], tmp_path, making)
+    kept = making.kept(tmp_path, "pocket:shortcut", "grid")
+    other = making.kept(tmp_path, "pocket:mixed", "grid")
+    other.parent.mkdir(parents=True)
+    other.write_bytes(kept.read_bytes())
+    with pytest.raises(UsageError, match="other weights that were called pocket:mixed"):
+        certify(["pocket:mixed"], tmp_path, making)
+    assert certify(["pocket:shortcut"], tmp_path, making)[0].lines
+
+
+def test_the_released_certificates_are_those_of_the_shipped_weights():
+    for twin in ("grounded", "shortcut"):
+        released = released_certificate(f"pocket:{twin}")
+        assert released.n >= 1000
+        model = open_model(f"pocket:{twin}")
+        assert {each.partition("/")[0] for each in released.identity.split(" + ")} == {
+            model.identity.partition("/")[0]
+        }
+        model.close()

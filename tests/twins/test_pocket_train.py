@@ -1,6 +1,8 @@
 """``theodolite pocket train``: a few steps on a CPU give checkpoints that open, and a second leg goes on from the first."""
 
 import json
+import subprocess
+import sys
 from functools import partial
 
 import pytest
@@ -70,3 +72,48 @@ def test_without_a_gpu_one_sentence_says_what_to_do(tmp_path, capsys):
     assert "--device cpu" in told
     assert "Traceback" not in told
     assert not (tmp_path / "state").exists()
+
+
+def test_what_cannot_be_trained_is_told_before_any_picture_is_drawn(trained, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(training, "Workshop", None)  # drawing would fail
+    words = ["pocket", "train", "--out", str(tmp_path / "x")]
+    for more, told in (
+        (["--device", "gpu7"], "no device 'gpu7'"),
+        (["--start", str(tmp_path)], "no model.safetensors"),
+        (["--twins", "nobody"], "not nobody"),
+    ):
+        assert main([*words, *more]) == 2
+        assert told in capsys.readouterr().err
+    assert main([*asked(trained), "--start", str(trained / "twins"), "--twins", "shortcut"]) == 2
+    assert "has begun" in capsys.readouterr().err
+
+
+def test_a_twin_that_did_not_begin_cannot_go_on(trained, capsys):
+    assert main(asked(trained, "--twins", "grounded", "--steps", "2")) == 2
+    assert "has no grounded" in capsys.readouterr().err
+
+
+def test_lessons_need_no_more_than_they_say():
+    """Training machines may lack everything but torch, transformers, tokenizers, safetensors, numpy and Pillow."""
+    code = """
+import sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {"scipy", "pydantic", "typer", "rich", "matplotlib", "captum", "pyarrow", "shapiq",
+                                      "numba", "json_repair", "sklearn", "pandas", "spacy", "openai", "ray", "jinja2"}:
+            raise ImportError(f"{name} is not there")
+
+sys.meta_path.insert(0, Missing())
+import numpy as np
+import theodolite.twins.training
+from theodolite.twins import _lessons as lessons
+
+rng = np.random.default_rng(0)
+lessons.relation_lesson(rng)
+lessons.room_lesson(rng, "a")
+list(lessons.grid_lessons(1, 2))
+for world in ("video", "navigation", "instruction"):
+    list(lessons.story_lessons(world, 0, seed=1, is_aligned=None))
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, cast
 
@@ -131,7 +132,12 @@ def curve_command(
 @app.command("certify")
 def certify_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     models: Models = None,
-    n: Annotated[int, typer.Option("--n", min=10, help="Items of each cell, at least.")] = 1000,
+    n: Annotated[
+        int,
+        typer.Option(
+            "--n", min=10, help="Items of each task and split, at least; parts and edits have fewer."
+        ),
+    ] = 1000,
     folder: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Where to write; a task that is done stays done.")
     ] = Path("certificates"),
@@ -153,7 +159,7 @@ def certify_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     chosen = cast("tuple[Task, ...]", _listed(tasks, TASKS, "--tasks"))
     names = tuple(models or TWINS)
     if released:
-        found = [released_certificate(model) for model in names]
+        found = [_part(released_certificate(model), chosen) for model in names]
     else:
         with told_progress("certify") as progress:
             found = certify(names, folder, Making(n, seed, chosen, workers), progress=progress)
@@ -169,6 +175,10 @@ def certify_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             _show(certificate)
     if any(verdict.is_met is False for certificate in found for verdict in _verdicts(certificate)):
         raise typer.Exit(_MISSED)
+
+
+def _part(certificate: Certificate, tasks: tuple[Task, ...]) -> Certificate:
+    return replace(certificate, lines=tuple(line for line in certificate.lines if line.task in tasks))
 
 
 def _verdicts(certificate: Certificate) -> tuple[Verdict, ...]:
@@ -283,6 +293,7 @@ def separate_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     chosen = cast("tuple[Instrument, ...]", _listed(instruments, INSTRUMENTS, "--instruments"))
     if released:
         table = released_table()
+        table = replace(table, rows=tuple(row for row in table.rows if row.readout.instrument in chosen))
     else:
         with told_progress("separate") as progress:
             lab = Lab(

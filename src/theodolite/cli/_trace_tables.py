@@ -185,12 +185,20 @@ def show_reliance(reliance: Reliance, cells: Sequence[SensitivityCell]) -> None:
     """VRS in both forms, and Table 3."""
     out.print()
     print_table(
-        ["VRS, equation 4", "VRS, sound", "edited facts updated", "unedited facts changed", "edits"],
+        [
+            "VRS, equation 4",
+            "VRS, sound",
+            "edited facts updated",
+            "rightly",
+            "unedited facts changed",
+            "edits",
+        ],
         [
             [
                 number(reliance.vrs_paper),
                 number(reliance.vrs_sound),
                 percent(reliance.updated),
+                percent(reliance.correctly_updated),
                 percent(reliance.changed),
                 str(reliance.n_pairs) + (f", {reliance.n_failed} failed" if reliance.n_failed else ""),
             ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from importlib import resources
@@ -28,11 +29,13 @@ def read_log(path: str | Path | None = None) -> list[dict[str, Any]]:
         StorageError: it cannot be read.
         UsageError: it is no such log.
     """
-    path = path or str(resources.files("theodolite") / "models" / "weights" / "training.jsonl")
+    path = path or str(resources.files("theodolite") / "models" / "weights" / "training.jsonl.gz")
     try:
-        rows = [json.loads(line) for line in Path(path).read_text(encoding="utf-8").splitlines()]
+        content = Path(path).read_bytes()
+        text = (gzip.decompress(content) if str(path).endswith(".gz") else content).decode("utf-8")
+        rows = [json.loads(line) for line in text.splitlines()]
     except OSError as error:
-        raise StorageError(f"cannot read {path}: {error.strerror}") from error
+        raise StorageError(f"cannot read {path}: {error}") from error
     except ValueError as error:
         raise UsageError(f"{path} is no log of a training: {error}") from error
     if not all(isinstance(row, dict) and isinstance(row.get("step"), int) for row in rows):

@@ -91,6 +91,7 @@ def _item(
                 "gold": str(episode.meta.get("oracle", episode.answer)),
                 "answer": episode.answer,
                 "episode": episode.id,
+                **_before(episode),
             },
         ),
         meta={
@@ -101,6 +102,13 @@ def _item(
             "gold": episode.answer,
         },
     )
+
+
+def _before(episode: Episode) -> dict[str, str]:
+    """Of an edit, the episode that it was made from and the trace that was true of it: what one knows by heart."""
+    if episode.edit is None or "oracle_before" not in episode.meta:
+        return {}
+    return {"base": episode.edit.base, "before": str(episode.meta["oracle_before"])}
 
 
 def _chosen(episode: Episode, most: int | None) -> list[int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import pairwise, zip_longest
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -28,7 +28,10 @@ RECALL = 0.85
 
 def _true_trace(request: Request) -> tuple[list[str], str]:
     """The lines and the answer of the hint's trace."""
-    text = str(request.hint.get("gold", ""))
+    return _lines_and_answer(str(request.hint.get("gold", "")))
+
+
+def _lines_and_answer(text: str) -> tuple[list[str], str]:
     *lines, last = text.splitlines() or [""]
     if "Step 1" not in text or not last.startswith("Final answer:"):
         raise UsageError(
@@ -76,20 +79,49 @@ def _made_up(request: Request, rng: np.random.Generator) -> str:
 def dial(grounding: float) -> Script:
     """A model that looks at a share of what it tells and of what it is asked, and else goes by heart.
 
-    Each sentence is true with probability `grounding`, and false otherwise. The answer is looked for with the same
-    probability; otherwise it is recalled, which is right in 85 of 100 cases on the split that it has learnt, and a guess
-    on the other. One coin is tossed per episode for the answer, so that models on the dial are nested.
+    Each sentence is looked for with probability `grounding`, and is true then; otherwise it is said by heart, and false. The
+    answer is looked for with the same probability; otherwise it is recalled, which is right in 85 of 100 cases on the split
+    that it has learnt, and a guess on the other. What is said by heart stays the same when the frames are edited. One coin is
+    tossed for each sentence of an episode and one for its answer, so that models on the dial are nested.
     """
 
     def script(request: Request) -> str:
         lines, answer = _true_trace(request)
-        rng = _rng("dial", str(request.hint.get("episode", "")))
+        learnt, learnt_answer = _lines_and_answer(str(request.hint.get("before") or request.hint["gold"]))
+        base = str(request.hint.get("base") or request.hint.get("episode", ""))
+        rng = _rng("dial", base)
         looks, recalls = rng.random() < grounding, rng.random() < RECALL
-        is_known = "-ood-" not in str(request.hint.get("episode", ""))
-        said = answer if looks or (is_known and recalls) else _guess(request, rng)
-        return _text([_corrupted(line, 1 - grounding, rng) for line in lines], said)
+        guess = _guess(request, rng)
+        by_heart = learnt_answer if recalls and "-ood-" not in base else guess
+        last = len(request.pictures)
+        told = [
+            _half_seen(seen, known if _is_within(known, last) else "", grounding, f"{base}|{number}")
+            for number, (seen, known) in enumerate(zip_longest(lines, learnt, fillvalue=""))
+        ]
+        return _text([line for line in told if line], answer if looks else by_heart)
 
     return script
+
+
+def _is_within(line: str, last: int) -> bool:
+    """Whether a line speaks of frames that are there."""
+    _, *frames = re.findall(r"\d+", line.partition(": ")[0]) or [""]
+    return all(int(frame) <= last for frame in frames)
+
+
+def _half_seen(seen: str, known: str, grounding: float, name: str) -> str:
+    """A line of which some sentences are as the frames show, and the others as they were learnt, which is false."""
+    heading = sentences_of(seen or known)[0]
+    shown, learnt = (sentences_of(line)[1] if line else [] for line in (seen, known))
+    said = []
+    for place in range(max(len(shown), len(learnt))):
+        rng = _rng("dial", name, str(place))
+        looks = rng.random() < grounding
+        if looks and place < len(shown):
+            said.append(shown[place])
+        elif not looks and place < len(learnt):
+            said.append(falsified(learnt[place], rng))
+    return heading + " ".join(said) if said else ""
 
 
 def __getattr__(name: str) -> Any:
@@ -97,11 +129,6 @@ def __getattr__(name: str) -> Any:
     if name.startswith("dial_") and name[5:].isdigit() and int(name[5:]) in DIAL:
         return dial(int(name[5:]) / 100)
     raise AttributeError(f"module 'theodolite.trace.scripts' has no attribute {name!r}")
-
-
-def _corrupted(line: str, share: float, rng: np.random.Generator) -> str:
-    heading, sentences = sentences_of(line)
-    return heading + " ".join(falsified(s, rng) if rng.random() < share else s for s in sentences)
 
 
 def _guess(request: Request, rng: np.random.Generator) -> str:

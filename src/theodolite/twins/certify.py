@@ -115,7 +115,7 @@ class Certificate:
     model: str
     identity: str
     n: int
-    """Items of each cell, at least."""
+    """Items of each task and split, at least; parts and edits have fewer, and each line tells its own."""
     seed: int
     lines: tuple[Line, ...]
     theodolite: str = __version__
@@ -219,7 +219,7 @@ class Making:
     """How much is asked, and how it is made."""
 
     n: int = 1000
-    """Items of each cell, at least."""
+    """Items of each task and split, at least; parts and edits have fewer, and each line tells its own."""
     seed: int = 2026
     """Of everything that is drawn. Items are never those of training, whose seeds are apart."""
     tasks: tuple[Task, ...] = TASKS
@@ -277,8 +277,12 @@ def collect(
         folder: where answers are kept.
         making: how much.
         progress: called with the task and how many items of it were asked.
+
+    Raises:
+        UsageError: the folder holds answers of other weights of that name.
     """
     folder = Path(folder)
+    _check_kept(models, folder, making)
     for task in making.tasks:
         waiting = [model for model in models if not making.kept(folder, model, task).is_file()]
         if not waiting:
@@ -293,6 +297,31 @@ def collect(
                     progress(task, len(found[0]))
             for model, own, rows in zip(waiting, opened, found, strict=True):
                 _keep(making.kept(folder, model, task), own.identity, rows)
+
+
+def _check_kept(models: Sequence[str], folder: Path, making: Making) -> None:
+    """Answers are kept by a model's name; weights of that name may have changed since."""
+    for model in models:
+        kept = [path for task in making.tasks if (path := making.kept(folder, model, task)).is_file()]
+        if not kept:
+            continue
+        with closing(open_model(model)) as opened:
+            is_same = all(_weights(_about(path)) == _weights(opened.identity) for path in kept)
+        if not is_same:
+            raise UsageError(
+                f"{folder} holds answers of other weights that were called {model}; choose another --out"
+            )
+
+
+def _about(path: Path) -> str:
+    """Whose answers a file holds."""
+    with gzip.open(path, "rt", encoding="utf-8") as file:
+        return str(json.loads(file.readline())["identity"])
+
+
+def _weights(identity: str) -> str:
+    """What of an identity tells the weights; the rest is their precision."""
+    return identity.partition("/")[0]
 
 
 def _probes(task: Task, making: Making, folder: Path) -> Iterator[Probe]:
@@ -339,7 +368,7 @@ def score(model: str, folder: str | Path, making: Making) -> Certificate:
             )
         about, *rows = map(json.loads, gzip.decompress(path.read_bytes()).decode().splitlines())
         identities.append(str(about["identity"]))
-        if len({each.partition("/")[0] for each in identities}) > 1:
+        if len(set(map(_weights, identities))) > 1:
             raise UsageError(
                 f"the answers of {model} in {folder} are of different weights; choose another --out"
             )
@@ -388,7 +417,7 @@ def write_certificate(certificate: Certificate, folder: str | Path) -> Path:
     """Keeps a certificate as ``certificate.json`` in a folder, such as that of the weights."""
     path = Path(folder) / FILE
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, json.dumps(certificate.as_json(), indent=1, ensure_ascii=False) + "\n")
+    write_atomically(path, json.dumps(certificate.as_json(), ensure_ascii=False) + "\n")
     return path
 
 
@@ -414,8 +443,8 @@ def released_certificate(model: str) -> Certificate:
     """
     scheme, _, name = model.partition("?")[0].partition(":")
     with resources.as_file(resources.files("theodolite") / "models" / "weights" / name / FILE) as path:
-        if scheme != "pocket" or not name or not path.is_file():
-            raise UsageError(f"{model} has no released certificate; name a model such as pocket:grounded")
+        if scheme != "pocket" or name not in TWINS or not path.is_file():
+            raise UsageError(f"{model} has no released certificate; pocket:grounded and pocket:shortcut have")
         return read_certificate(path)
 
 

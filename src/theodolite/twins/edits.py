@@ -56,5 +56,5 @@ def edited_episode(
     if edited is None:
         return None
     short = stories.shortened(edited)
-    meta = {**short.meta, "split": episode.meta.get("split", "")}
+    meta = {**short.meta, "split": episode.meta.get("split", ""), "oracle_before": episode.meta["oracle"]}
     return replace(short, meta={**meta, "oracle": stories.trace_text(short, "structured")})

@@ -323,7 +323,7 @@ def write_table(table: SeparationTable, folder: Path) -> Path:
     """Keeps the table as ``separation.json``."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / FILE
-    write_atomically(path, json.dumps(table.as_json(), indent=2, ensure_ascii=False) + "\n")
+    write_atomically(path, json.dumps(table.as_json(), ensure_ascii=False) + "\n")
     return path
 
 

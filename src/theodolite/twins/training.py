@@ -69,7 +69,6 @@ def train(leg: Leg) -> Path:
     for place in [leg.start / name for name in leg.twins] if leg.start is not None else []:
         if not (place / "model.safetensors").is_file():
             raise UsageError(f"{place} holds no model.safetensors to begin with")
-    workshop = Workshop(TOKENIZER.read_text(), workers=leg.workers, seed=leg.seed + 1000 * leg.number)
     import torch
     from transformers.utils import logging
 
@@ -81,6 +80,17 @@ def train(leg: Leg) -> Path:
         raise UsageError(
             "there is no GPU here; train on a machine with one, or try a few steps with --device cpu"
         )
+    try:
+        torch.device(leg.device)
+    except RuntimeError as error:
+        raise UsageError(f"there is no device {leg.device!r}; say cuda or cpu") from error
+    state = leg.out / "state"
+    is_begun = (state / "state.json").exists()
+    if is_begun and leg.start is not None:
+        raise UsageError(
+            f"{leg.out} holds a training that has begun; leave --start out, or choose another --out"
+        )
+    workshop = Workshop(TOKENIZER.read_text(), workers=leg.workers, seed=leg.seed + 1000 * leg.number)
     torch.backends.cuda.matmul.allow_tf32 = True
     recipe = Recipe(
         steps=leg.steps,
@@ -93,8 +103,7 @@ def train(leg: Leg) -> Path:
         rate=leg.rate,
     )
     trainer = Trainer(leg.twins, read_tokenizer(), recipe)
-    state = leg.out / "state"
-    if (state / "state.json").exists():
+    if is_begun:
         trainer.load(state)
     elif leg.start is not None:
         trainer.start(leg.start)
@@ -116,7 +125,7 @@ def write_tokenizer(path: Path = TOKENIZER) -> None:
     """Makes the tokenizer from a fixed sample of lessons."""
     from theodolite.twins._tokens import make_backend
 
-    make_backend(_sample(), fixed=_fixed()).save(str(path))
+    make_backend(_sample(), fixed=_fixed()).save(str(path), pretty=False)
 
 
 def _fixed() -> list[str]:

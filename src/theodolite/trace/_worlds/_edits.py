@@ -41,6 +41,8 @@ _TRIES = 5
 def perturbed(episode: Episode, family: Family, *, magnitude: float = 0.5, seed: int = 0) -> Episode | None:
     """The episode after an edit, with its new truth and a trace that is true of it; None if the edit is not to be had.
 
+    ``meta["oracle_before"]`` keeps the trace that was true before.
+
     Args:
         episode: of a world made here; ``temporal`` takes any that has two frames.
         family: see above.
@@ -58,6 +60,13 @@ def perturbed(episode: Episode, family: Family, *, magnitude: float = 0.5, seed:
         raise UsageError(
             f"the episode {episode.id!r} is already an edit of {episode.edit.base!r}; edit that one"
         )
+    made = _made(episode, family, magnitude, seed)
+    if made is None or "oracle" not in episode.meta:
+        return made
+    return replace(made, meta={**made.meta, "oracle_before": episode.meta["oracle"]})
+
+
+def _made(episode: Episode, family: Family, magnitude: float, seed: int) -> Episode | None:
     if family == "temporal":
         return _reversed_end(episode, magnitude)
     scenario_json = episode.meta.get("scenario")

@@ -15,6 +15,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from theodolite.errors import UsageError
 from theodolite.twins._learning.network import Learner, losses, make_model, save_twin, start_from
 from theodolite.twins._learning.supply import TASKS, Supply
 from theodolite.twins._workshop import Workshop
@@ -231,6 +232,9 @@ class Trainer:
 
     def load(self, folder: Path) -> None:
         """Goes on from what an earlier leg saved."""
+        absent = [twin.name for twin in self.twins if not list(folder.glob(f"{twin.name}-weights-*"))]
+        if absent:
+            raise UsageError(f"the training in {folder} has no {absent[0]}; train those that it began with")
         state = json.loads((folder / "state.json").read_text())
         self.step, self.progress = int(state["step"]), float(state["progress"])
         for twin in self.twins:
