@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections import OrderedDict
 from dataclasses import replace
 
 import numpy as np
@@ -17,6 +18,7 @@ from theodolite.trace._contrastive._arrays import GROUP_SIZE, arrays_of
 from theodolite.trace._contrastive._drawings import draw_parts, parts, read_parts
 from theodolite.trace._contrastive._samples import Sample, sample_of, samples_of
 from theodolite.trace._verifiers import _captions as say
+from theodolite.trace._verifiers import _similarity_clip
 from theodolite.trace._verifiers._similarity_bounds import Bounds, read_bounds
 from theodolite.trace._verifiers._similarity_calibration import _ask
 from theodolite.trace.training import FitOptions, train_similarity
@@ -350,6 +352,27 @@ def test_a_trained_checkpoint_is_a_clip_like_any_other(tmp_path):
     with pytest.raises(UsageError, match="no device 'gpu'"):
         train_similarity(tmp_path / "new", episodes=1, options=FitOptions(device="gpu"))
     assert not (tmp_path / "new").exists()
+
+
+def test_features_are_computed_once_and_those_unused_for_longest_are_dropped(monkeypatch):
+    import torch
+
+    monkeypatch.setattr(_similarity_clip, "_REMEMBERED", 3)
+    kept, computed = OrderedDict(), []
+
+    def features(keys):
+        computed.append(list(keys))
+        return torch.tensor([[float(key)] for key in keys])
+
+    def asked(*keys):
+        return _similarity_clip._remembered(kept, keys, features).flatten().tolist()
+
+    assert asked("1", "2", "1") == [1, 2, 1]
+    assert asked("3", "1") == [3, 1]
+    assert asked("4", "1") == [4, 1]  # the second is dropped
+    assert asked("2", "3", "4", "5") == [2, 3, 4, 5]  # more than are kept
+    assert computed == [["1", "2"], ["3"], ["4"], ["2", "5"]]
+    assert list(kept) == ["3", "4", "5"]
 
 
 class Knows:

@@ -221,4 +221,4 @@ def _show(result: SimilarityCalibration, source: str) -> None:
     if result.n_undecided:
         note(f"{result.n_undecided} claims are left out: the annotations are silent about them")
     if result.n_unread:
-        note(f"{result.n_unread} pictures are left out: they cannot be read")
+        note(f"pictures that cannot be read, left out: {result.n_unread}")
