@@ -9,15 +9,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
+from theodolite import stats
 from theodolite.errors import UsageError
 from theodolite.trace._episode import Episode
-
-if TYPE_CHECKING:
-    from theodolite import stats
 
 Outcome: TypeAlias = Literal["passed", "failed", "undecided"]
 
@@ -153,8 +151,6 @@ def _repeats(episodes: Sequence[Episode]) -> Iterator[AuditCheck]:
 
 
 def _difficulties(inside: Sequence[Episode], outside: Sequence[Episode], seed: int) -> Iterator[AuditCheck]:
-    from theodolite import stats  # scipy, which training does without
-
     names = sorted({name for e in (*inside, *outside) for name in e.difficulty})
     tested = []
     for name in names:
@@ -174,8 +170,6 @@ def _difficulties(inside: Sequence[Episode], outside: Sequence[Episode], seed: i
 
 
 def _difficulty(name: str, sides: Sequence[np.ndarray], p: float) -> AuditCheck:
-    from theodolite import stats  # scipy, which training does without
-
     spread = float(np.sqrt(np.mean([side.var(ddof=1) for side in sides])))
     apart = float(sides[0].mean() - sides[1].mean())
     told = f"{sides[0].mean():.3g} and {sides[1].mean():.3g}"
@@ -204,8 +198,6 @@ def _answers(inside: Sequence[Episode], outside: Sequence[Episode]) -> Iterator[
 
 
 def _blind(episodes: Sequence[Episode]) -> stats.Estimate:
-    from theodolite import stats  # scipy, which training does without
-
     hits = 0
     kinds = sorted({str(e.meta.get("kind", "")) for e in episodes})
     for kind in kinds:

@@ -8,6 +8,7 @@ between 0 and 1. Readouts that fail stand in the table like all others.
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -328,14 +329,15 @@ def write_table(table: SeparationTable, folder: Path) -> Path:
 
 
 def read_table(path: str | Path) -> SeparationTable:
-    """A table that `write_table` kept.
+    """A table that `write_table` kept, or such a file compressed.
 
     Raises:
         StorageError: the file cannot be read.
         UsageError: it is no such table.
     """
     try:
-        value = json.loads(Path(path).read_text(encoding="utf-8"))
+        content = Path(path).read_bytes()
+        value = json.loads(gzip.decompress(content) if str(path).endswith(".gz") else content)
     except (OSError, ValueError) as error:
         raise StorageError(f"cannot read the table {path}: {error}") from error
     try:
@@ -358,5 +360,5 @@ def _row_from_json(value: Mapping[str, Any]) -> Separation:
 
 def released_table() -> SeparationTable:
     """The table of the twins that ship, which lies beside their weights."""
-    with resources.as_file(resources.files("theodolite") / "models" / "weights" / FILE) as path:
+    with resources.as_file(resources.files("theodolite") / "models" / "weights" / f"{FILE}.gz") as path:
         return read_table(path)
