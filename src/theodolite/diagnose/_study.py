@@ -50,7 +50,7 @@ SIZES: Mapping[str, Size] = {
     size.name: size
     for size in (
         Size("quick", pairs=14, grids=2, rooms=14, per_group=14, episodes=4),
-        Size("standard", pairs=24, grids=2, rooms=18, per_group=18, episodes=5, explained=2, budget=110),
+        Size("standard", pairs=24, grids=2, rooms=18, per_group=18, episodes=7, explained=2, budget=110),
         Size("large", pairs=200, grids=15, rooms=120, per_group=120, episodes=40, deep=12, explained=10),
     )
 }
