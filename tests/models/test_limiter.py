@@ -1,26 +1,55 @@
 import asyncio
-import time
+import selectors
+from types import SimpleNamespace
 
 import pytest
 
+from theodolite.models import _limiter
 from theodolite.models._limiter import AdaptiveLimiter
 from theodolite.models._retry import RetryPolicy, retry_after
 
 
-def drive(limiter, latency, *, n=600, workers=64):
+class Clock(selectors.DefaultSelector):
+    """Time that passes only while everyone sleeps, and then at once: what is tested is the rule, not the machine."""
+
+    now = 0.0
+
+    def select(self, timeout=None):
+        self.now += max(timeout or 0.0, 0.0)
+        return super().select(0)
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    clock = Clock()
+    monkeypatch.setattr(_limiter, "time", SimpleNamespace(monotonic=lambda: clock.now))
+    return clock
+
+
+def run(clock, work):
+    def loop():
+        loop = asyncio.SelectorEventLoop(clock)
+        loop.time = lambda: clock.now
+        return loop
+
+    with asyncio.Runner(loop_factory=loop) as runner:
+        return runner.run(work)
+
+
+def drive(clock, limiter, latency, *, n=600, workers=64):
     """Sends n requests to a pretended server; `latency(in_flight)` says how long one takes, None means 429."""
     seen = []
 
     async def worker(numbers):
         for _ in numbers:
             async with limiter.slot():
-                started = time.monotonic()
+                started = clock.now
                 seconds = latency(limiter.in_flight)
                 await asyncio.sleep(seconds if seconds is not None else 0.001)
             if seconds is None:
                 limiter.strained()
             else:
-                limiter.succeeded(time.monotonic() - started)
+                limiter.succeeded(clock.now - started)
             seen.append((limiter.limit, limiter.in_flight))
 
     async def go():
@@ -29,37 +58,37 @@ def drive(limiter, latency, *, n=600, workers=64):
             for _ in range(workers):
                 group.create_task(worker(numbers))
 
-    asyncio.run(go())
+    run(clock, go())
     return seen
 
 
-def test_it_never_exceeds_its_maximum():
+def test_it_never_exceeds_its_maximum(clock):
     limiter = AdaptiveLimiter(20)
-    assert max(in_flight for _, in_flight in drive(limiter, lambda _: 0.002)) <= 20
+    assert max(in_flight for _, in_flight in drive(clock, limiter, lambda _: 0.002)) <= 20
 
 
-def test_it_opens_quickly_where_the_server_keeps_up():
+def test_it_opens_quickly_where_the_server_keeps_up(clock):
     limiter = AdaptiveLimiter(64)
-    drive(limiter, lambda _: 0.01, n=400)
+    drive(clock, limiter, lambda _: 0.01, n=400)
     assert limiter.limit == 64
 
 
-def test_it_backs_off_from_a_server_that_says_429():
+def test_it_backs_off_from_a_server_that_says_429(clock):
     limiter = AdaptiveLimiter(64)
-    seen = drive(limiter, lambda in_flight: 0.005 if in_flight <= 10 else None, n=1500)
+    seen = drive(clock, limiter, lambda in_flight: 0.005 if in_flight <= 10 else None, n=1500)
     late = [limit for limit, _ in seen[len(seen) // 2 :]]
     assert sum(late) / len(late) < 20
 
 
-def test_it_backs_off_from_a_server_that_only_gets_slower():
+def test_it_backs_off_from_a_server_that_only_gets_slower(clock):
     """Beyond 8 at once this server just queues: more in flight brings no more answers, only longer waits."""
     limiter = AdaptiveLimiter(64)
-    seen = drive(limiter, lambda in_flight: 0.004 * max(1, in_flight / 8), n=3000)
+    seen = drive(clock, limiter, lambda in_flight: 0.004 * max(1, in_flight / 8), n=3000)
     late = [limit for limit, _ in seen[len(seen) // 2 :]]
     assert sum(late) / len(late) < 40
 
 
-def test_a_burst_of_429s_counts_once():
+def test_a_burst_of_429s_counts_once(clock):
     limiter = AdaptiveLimiter(64, start=64)
     limiter.succeeded(0.5)
     for _ in range(30):
@@ -67,18 +96,18 @@ def test_a_burst_of_429s_counts_once():
     assert limiter.limit == 32
 
 
-def test_a_pause_holds_everyone():
+def test_a_pause_holds_everyone(clock):
     async def go():
         limiter = AdaptiveLimiter(4)
         limiter.pause(0.15)
-        started = time.monotonic()
+        started = clock.now
         async with limiter.slot():
-            return time.monotonic() - started
+            return clock.now - started
 
-    assert asyncio.run(go()) >= 0.14
+    assert run(clock, go()) == pytest.approx(0.15)
 
 
-def test_a_cancelled_waiter_gives_its_place_back():
+def test_a_cancelled_waiter_gives_its_place_back(clock):
     async def go():
         limiter = AdaptiveLimiter(1)
         async with limiter.slot():
@@ -89,7 +118,7 @@ def test_a_cancelled_waiter_gives_its_place_back():
         async with asyncio.timeout(1), limiter.slot():
             return limiter.in_flight
 
-    assert asyncio.run(go()) == 1
+    assert run(clock, go()) == 1
 
 
 def test_delays_grow_to_a_cap_and_honour_the_server(monkeypatch):
