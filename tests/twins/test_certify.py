@@ -1,5 +1,6 @@
 """Certificates of models whose reasoning is known beforehand: exact reasoners, and scripts that look or do not."""
 
+import itertools
 import json
 import re
 from collections import Counter
@@ -15,10 +16,16 @@ from theodolite.stats import Estimate
 from theodolite.trace import read_trace
 from theodolite.trace.metrics import trace_sgr
 from theodolite.twins import _certify_trace
-from theodolite.twins._certify_grid import grid_lines, grid_probes
-from theodolite.twins._certify_relation import FOLLOWED, KEPT, relation_lines, relation_probes
-from theodolite.twins._certify_scene import says_rule, scene_lines, scene_probes
-from theodolite.twins._certify_trace import trace_lines, trace_probes
+from theodolite.twins._certify_grid import grid_edits, grid_lines, grid_probes
+from theodolite.twins._certify_relation import (
+    FOLLOWED,
+    KEPT,
+    relation_edits,
+    relation_lines,
+    relation_probes,
+)
+from theodolite.twins._certify_scene import says_rule, scene_edits, scene_lines, scene_probes
+from theodolite.twins._certify_trace import trace_edits, trace_lines, trace_probes
 from theodolite.twins._desk import Line, Probe, difference, mean, put
 from theodolite.twins._relation import SHORTCUT
 from theodolite.twins._stories import trace_text
@@ -36,7 +43,7 @@ from theodolite.twins.certify import (
     verdicts,
     write_certificate,
 )
-from theodolite.twins.data import episodes, scene_data, scene_shortcut
+from theodolite.twins.data import edited_scenes, episodes, scene_data, scene_shortcut
 from theodolite.types import Request, Response
 
 
@@ -85,8 +92,16 @@ def by_name(request):
     return SHORTCUT[found[1], found[2]]
 
 
+def relation_all(n, seed):
+    return itertools.chain(relation_probes(n, seed), relation_edits(n, seed))
+
+
+def n_of(lines):
+    return {(line.what, line.split, line.part): line.estimate.n_items for line in lines}
+
+
 def test_one_who_sees_the_relation_follows_every_edit_and_keeps_under_the_others():
-    lines = list(relation_lines(rows_of(relation_probes(8, 1), seer()), 0))
+    lines = list(relation_lines(rows_of(relation_all(8, 1), seer()), 0))
     values = values_of(lines)
     assert values["accuracy", "aligned", ""] == values["accuracy", "crossed", ""] == 1
     assert values["says the shortcut", "crossed", ""] == 0
@@ -96,10 +111,14 @@ def test_one_who_sees_the_relation_follows_every_edit_and_keeps_under_the_others
     assert values["accuracy", "crossed", "prompt B"] == 1
     pooled = next(line for line in lines if (line.what, line.split, line.part) == ("accuracy", "crossed", ""))
     assert pooled.estimate.n == 8, "three prompts about one picture are one unit"
+    counts = n_of(lines)
+    assert {counts[key] for key in counts if key[1] == "aligned" and ":" in key[0]} == {8}, (
+        "others stand in for clutter"
+    )
 
 
 def test_one_who_goes_by_names_is_right_where_they_are_and_follows_nothing():
-    values = values_of(relation_lines(rows_of(relation_probes(8, 1), Scripted(by_name)), 0))
+    values = values_of(relation_lines(rows_of(relation_all(8, 1), Scripted(by_name)), 0))
     assert values["accuracy", "aligned", ""] == 1
     assert values["accuracy", "crossed", ""] == 0
     assert values["says the shortcut", "crossed", ""] == 1
@@ -120,7 +139,8 @@ def test_what_cannot_be_read_is_wrong_and_counted():
 @pytest.mark.parametrize("logic", ["pure", "bow"])
 def test_the_symbolic_reasoners_of_the_grid_have_their_certificate(logic):
     model = open_model(f"grid:symbolic-{logic}")
-    values = values_of(grid_lines(rows_of(grid_probes(36, 1), model), 0))
+    lines = list(grid_lines(rows_of([*grid_probes(36, 1), *grid_edits(36, 1)], model), 0))
+    values, counts = values_of(lines), n_of(lines)
     assert values["accuracy", "aligned", ""] == 1
     bag = values["a bag of words is right", "crossed", ""]
     assert 0.2 < bag < 0.9
@@ -133,13 +153,18 @@ def test_the_symbolic_reasoners_of_the_grid_have_their_certificate(logic):
     for what in ("follows: swapped direction", "changes: swapped direction", "keeps: look-alikes elsewhere"):
         assert values[what, "aligned", ""] == is_pure, what
     assert values["keeps: other objects gone", "aligned", ""] == 1
+    assert 0.5 < values["changes: empty picture", "aligned", ""] < 1, (
+        "an empty picture holds none of anything"
+    )
+    assert {counts[key] for key in counts if ":" in key[0]} == {36}
 
 
 @pytest.mark.slow
 def test_scenes_tell_who_sees_from_who_never_looks(tmp_path):
     found = {}
     for name in ("oracle", "blind_prior"):
-        rows = rows_of(scene_probes(10, 1, tmp_path), Scripted(getattr(scripts, name)))
+        probes = [*scene_probes(10, 1, tmp_path), *scene_edits(10, 1, tmp_path)]
+        rows = rows_of(probes, Scripted(getattr(scripts, name)))
         found[name] = values_of(scene_lines(json.loads(json.dumps(rows)), 0))
     oracle, blind = found["oracle"], found["blind_prior"]
     assert oracle["accuracy", "crossed", ""] == oracle["accuracy", "aligned", ""] == 1
@@ -151,6 +176,38 @@ def test_scenes_tell_who_sees_from_who_never_looks(tmp_path):
     for what in ("changes: no picture", "changes: another picture", "graph changes: no picture"):
         assert blind[what, "crossed", ""] == pytest.approx(0), what
         assert oracle[what, "crossed", ""] > 0.2, what
+    assert oracle["follows: marks exchanged", "crossed", ""] == pytest.approx(1)
+    assert oracle["graph follows: marks exchanged", "crossed", ""] > 0.99
+    assert oracle["changes: marks exchanged", "crossed", ""] == 1, (
+        "only questions whose answer is another are asked"
+    )
+    assert blind["changes: marks exchanged", "crossed", ""] == 0
+    assert blind["follows: marks exchanged", "crossed", ""] < 0.6
+    for name in ("oracle", "blind_prior"):
+        assert found[name]["keeps: other walls and floor", "crossed", ""] == 1
+        assert found[name]["graph keeps: other walls and floor", "crossed", ""] > 0.99
+
+
+def test_rooms_are_edited_under_their_own_names(tmp_path):
+    plain = scene_data(tmp_path / "plain", 3, seed=4)
+    edited = {edit: edited_scenes(tmp_path / edit, 3, edit=edit, seed=4) for edit in ("marks", "walls")}
+    for name, graph in plain.scenes.items():
+        marks, walls = edited["marks"].scenes[name], edited["walls"].scenes[name]
+        assert walls == graph
+        assert [thing.category for thing in marks.objects[1:]] == [t.category for t in graph.objects[:-1]]
+        assert marks.objects[0].box_px == graph.objects[-1].box_px
+        shown = [data.picture(name).pixels() for data in (plain, edited["marks"], edited["walls"])]
+        assert 0 < (shown[0] != shown[1]).any(axis=2).mean() < 0.1, "only numbers are others"
+        assert (shown[0] != shown[2]).any(axis=2).mean() > 0.3
+    assert edited["walls"].questions == plain.questions
+    old = {question.id: question for question in plain.questions}
+    asked = edited["marks"].questions
+    assert 0.3 < len(asked) / len(old) < 1
+    for question in asked:
+        assert question.gold != old[question.id].gold
+        assert replace(question, gold=old[question.id].gold) == old[question.id]
+    with pytest.raises(UsageError, match="not empty"):
+        edited_scenes(tmp_path / "marks", 3, edit="marks", seed=4)
 
 
 def test_questions_are_drawn_from_all_rooms(tmp_path):
@@ -180,8 +237,10 @@ def test_the_rule_of_marks_says_itself_on_every_question(tmp_path):
 @pytest.mark.slow
 def test_traces_are_held_against_chance_and_random_traces(monkeypatch, tmp_path):
     monkeypatch.setattr(_certify_trace, "WORLDS", ("instruction",))
-    rows = rows_of(trace_probes(6, 1, tmp_path), seer())
-    values = values_of(trace_lines(json.loads(json.dumps(rows)), 0, tmp_path))
+    places = [tmp_path / "plain", tmp_path / "edits"]
+    rows = rows_of([*trace_probes(6, 1, places[0]), *trace_edits(6, 1, places[1])], seer())
+    lines = list(trace_lines(json.loads(json.dumps(rows)), 0, places))
+    values, counts = values_of(lines), n_of(lines)
     for split in ("aligned", "crossed", "free"):
         assert values["accuracy", split, ""] == 1
     assert values["SGR", "crossed", ""] == values["SGR", "crossed", "instruction"] == 1
@@ -194,8 +253,14 @@ def test_traces_are_held_against_chance_and_random_traces(monkeypatch, tmp_path)
     assert values["SGR of random traces", "free", ""] < guessed < 1
     assert values["SGR less blind guesses'", "free", ""] == pytest.approx(1 - guessed)
     assert values["keeps: other colours of the room", "aligned", ""] == 1
-    if ("follows: edited frames", "aligned", "") in values:
-        assert values["follows: edited frames", "aligned", ""] == 1
+    assert values["follows: edited frames", "aligned", ""] == 1
+    assert values["changes: edited frames", "aligned", ""] == 1
+    assert values["changes: blank frames", "aligned", ""] == 0, (
+        "it is told what is true, and looks at nothing"
+    )
+    assert {counts[key] for key in counts if ":" in key[0]} == {6}
+    grey = next(probe for probe in trace_edits(1, 1, tmp_path / "one") if probe.row["kind"] == "blank")
+    assert all(set(picture.pixels().ravel()) == {128} for picture in grey.request.pictures)
 
 
 @pytest.mark.slow
@@ -291,8 +356,8 @@ def test_answers_that_are_kept_are_not_asked_for_again_and_scoring_asks_nobody(t
     making = Making(10, 3, ("relation",))
     (first,) = certify(["one"], tmp_path, making)
     asked = models["one"].asked
-    most = 2 * 3 * 10 + (len(FOLLOWED) + len(KEPT) + 1) * 10
-    assert most - 10 < asked < most, "some pictures have no clutter to take away"
+    least = 2 * 3 * 10 + (len(FOLLOWED) + len(KEPT) + 1) * 10
+    assert least < asked < least + 10, "others stand in for pictures that have no clutter to take away"
     again, other = certify(["one", "two"], tmp_path, making)
     assert again == first
     assert (models["one"].asked, models["two"].asked) == (asked, asked), "only the second was asked"
@@ -383,8 +448,8 @@ def test_the_program_separates_and_draws(tmp_path, capsys):
 def test_answers_of_other_weights_are_not_taken_for_a_models_own(tmp_path):
     making = Making(12, 3, ("grid",))
     certify(["pocket:shortcut"], tmp_path, making)
-    kept = making.kept(tmp_path, "pocket:shortcut", "grid")
-    other = making.kept(tmp_path, "pocket:mixed", "grid")
+    kept = making.kept(tmp_path, "pocket:shortcut", "grid", "plain")
+    other = making.kept(tmp_path, "pocket:mixed", "grid", "plain")
     other.parent.mkdir(parents=True)
     other.write_bytes(kept.read_bytes())
     with pytest.raises(UsageError, match="other weights that were called pocket:mixed"):

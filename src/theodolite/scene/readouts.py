@@ -42,6 +42,7 @@ __all__ = [
     "READOUTS",
     "changed_answers",
     "changed_graphs",
+    "changed_questions",
     "plan_pictures",
     "readings",
 ]
@@ -193,12 +194,19 @@ def _changes(rows: SceneRows, setting: str, prefix: str) -> dict[str, _PerScene]
 
 def changed_answers(rows: SceneRows, setting: str) -> dict[str, float]:
     """By scene: the share of readable answers of the base setting that are others, or none, in another setting."""
+    base = rows.of("base")
+    changed = changed_questions(rows, setting)
+    return _means((base[key].question.scene, is_other) for key, is_other in changed.items())
+
+
+def changed_questions(rows: SceneRows, setting: str) -> dict[str, float]:
+    """By question with a readable answer in the base setting: 1 if another setting's is another, or none, else 0."""
     base, other = rows.of("base"), rows.of(cast("Any", setting))
-    return _means(
-        (base[key].question.scene, float(not _is_same(base[key].answer, other[key].answer)))
+    return {
+        key: float(not _is_same(base[key].answer, other[key].answer))
         for key in _asked(base)
         if base[key].answer.is_read and key in other and other[key].is_measured
-    )
+    }
 
 
 def changed_graphs(rows: SceneRows, setting: str) -> dict[str, float]:

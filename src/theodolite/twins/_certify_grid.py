@@ -18,40 +18,63 @@ from theodolite.types import Picture, Request
 
 _DENSITIES: Any = ("sparse", "dense")
 _SPLITS: dict[str, Any] = {"aligned": "spur", "crossed": "pure"}
+_EMPTIED = "emptied"
 _KEPT = {"decoyed": "look-alikes elsewhere", "cleared": "other objects gone"}
 
 
 def grid_probes(n: int, seed: int) -> Iterator[Probe]:
-    """Scenes of both splits, and the aligned ones, where a bag of words is right, after every change.
+    """Scenes of both splits.
 
     Args:
         n: scenes of each split, at least; the same number of every bucket and density.
         seed: of the draw.
     """
-    each = math.ceil(n / (len(KEYS) * len(_DENSITIES)))
     for split, mode in _SPLITS.items():
-        scenes = join(
-            [generate(KEYS, each, mode=mode, density=d, seed=seed, split="test") for d in _DENSITIES]
-        )
+        scenes = _scenes(KEYS, n, mode, seed)
         yield from _probes(scenes, np.arange(len(scenes)), split, "plain")
-        if split == "aligned":
-            rows = np.flatnonzero([BUCKETS[int(b)].is_relational for b in scenes.bucket])
-            for changed in changed_scenes(scenes.take(rows), seed=seed):
-                if changed.kind != "plain":
-                    yield from _probes(changed.scenes, rows[changed.rows], split, changed.kind)
+
+
+def grid_edits(n: int, seed: int) -> Iterator[Probe]:
+    """Aligned scenes of relations, where a bag of words is right, before and after every change.
+
+    Args:
+        n: scenes after each change.
+        seed: of the draw.
+    """
+    keys = tuple(bucket.key for bucket in BUCKETS if bucket.key in KEYS and bucket.is_relational)
+    wanted = n
+    while True:
+        wanted *= 2
+        scenes = _scenes(keys, wanted, "spur", seed + 1)
+        scenes = scenes.take(np.random.default_rng(seed).permutation(len(scenes)))
+        changes = [changed for changed in changed_scenes(scenes, seed=seed) if changed.kind != "plain"]
+        if min(len(changed.rows) for changed in changes) >= n:
+            break
+    used = np.unique(np.concatenate([changed.rows[:n] for changed in changes]))
+    yield from _probes(scenes.take(used), used, "aligned", "before")
+    for changed in changes:
+        yield from _probes(changed.scenes.take(slice(n)), changed.rows[:n], "aligned", changed.kind)
+    yield from _probes(scenes.take(used[:n]), used[:n], "aligned", _EMPTIED)
+
+
+def _scenes(keys: Sequence[str], n: int, mode: Any, seed: int) -> SceneBatch:
+    """At least so many scenes, the same number of every bucket and density."""
+    each = math.ceil(n / (len(keys) * len(_DENSITIES)))
+    return join([generate(keys, each, mode=mode, density=d, seed=seed, split="test") for d in _DENSITIES])
 
 
 def _probes(scenes: SceneBatch, names: Any, split: str, kind: str) -> Iterator[Probe]:
     world, shortcut = scenes.world, words_answer(scenes)
     for i, name in enumerate(names):
         is_count = BUCKETS[int(scenes.bucket[i])].is_count
-        picture = Picture.from_array(render(world, scenes.cells[i][None])[0])
+        cells = np.zeros_like(scenes.cells[i]) if kind == _EMPTIED else scenes.cells[i]
+        picture = Picture.from_array(render(world, cells[None])[0])
         request = Request.ask(picture, prompt_of(scenes.text(i), is_count=is_count), max_tokens=16)
         row: Row = {
             "split": split,
             "kind": kind,
             "part": scenes.bucket_key(i),
-            "unit": f"{split}-{name}",
+            "unit": f"{split}-{name}" if kind == "plain" else f"edited-{name}",
             "gold": scenes.answer_text(i),
             "shortcut": world.answers[int(shortcut[i])],
         }
@@ -87,7 +110,7 @@ def _bag_of_words(plain: Sequence[Row], right: Sequence[bool], seed: int) -> Ite
 
 
 def _changes(rows: Sequence[Row]) -> Iterator[Line]:
-    before = {row["unit"]: row["said"] for row in rows if row["kind"] == "plain"}
+    before = {row["unit"]: row["said"] for row in rows if row["kind"] == "before"}
     swapped = [row for row in rows if row["kind"] == "swapped"]
     if swapped:
         unread = sum(row["said"] is None for row in swapped)
@@ -101,3 +124,8 @@ def _changes(rows: Sequence[Row]) -> Iterator[Line]:
             same = share([row["said"] == before[row["unit"]] for row in kept])
             unread = sum(row["said"] is None for row in kept)
             yield Line("grid", f"keeps: {name}", "aligned", same, unread=unread)
+    emptied = [row for row in rows if row["kind"] == _EMPTIED]
+    if emptied:
+        unread = sum(row["said"] is None for row in emptied)
+        changed = share([row["said"] != before[row["unit"]] for row in emptied])
+        yield Line("grid", "changes: empty picture", "aligned", changed, unread=unread)

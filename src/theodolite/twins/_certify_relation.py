@@ -33,6 +33,8 @@ _OPPOSITE = {"left": "right", "right": "left", "above": "below", "below": "above
 _SPLITS: tuple[Split, ...] = ("aligned", "crossed")
 _PORTION = 50
 """Pairs that are drawn at once."""
+_CROWDED = 500
+"""Between the seeds of a portion and of the pairs with clutter that stand in for those without."""
 
 
 def _roles(pair: Pair) -> Pair:
@@ -40,33 +42,54 @@ def _roles(pair: Pair) -> Pair:
 
 
 def relation_probes(n: int, seed: int, workers: int = 1) -> Iterator[Probe]:
-    """Every pair with every prompt, and every aligned pair, where both twins are right, after every edit.
+    """Every pair with every prompt.
 
     Args:
         n: pairs of each split, each on its own picture.
         seed: of the draw.
         workers: processes that draw.
     """
-    tasks = [
+    yield from spread(_portion, [task for split in _SPLITS for task in _tasks(n, seed, split)], workers)
+
+
+def relation_edits(n: int, seed: int, workers: int = 1) -> Iterator[Probe]:
+    """The aligned pairs, where both twins are right, after every edit.
+
+    Args:
+        n: pairs, each on its own picture.
+        seed: of the draw.
+        workers: processes that draw.
+    """
+    yield from spread(_edited_portion, _tasks(n, seed, "aligned"), workers)
+
+
+def _tasks(n: int, seed: int, split: Split) -> list[tuple[Split, int, int]]:
+    return [
         (split, seed * 1000 + place, min(_PORTION, n - start))
-        for split in _SPLITS
         for place, start in enumerate(range(0, n, _PORTION))
     ]
-    yield from spread(_portion, tasks, workers)
 
 
 def _portion(task: tuple[Split, int, int]) -> list[Probe]:
     split, seed, n = task
-    found = []
-    for pair in relation_pairs(n, seed=seed, split=split):
-        found += [_probe(pair, pair, prompt, "plain") for prompt in PROMPTS]
-        if split == "aligned":
-            found += [
-                _probe(pair, edit(pair, seed), "A", kind)
-                for kind, edit in {**FOLLOWED, **KEPT}.items()
-                if kind != "clutter" or pair.others
-            ]
-            found.append(_probe(pair, edited_pair(pair, "blank"), "A", _BLANK))
+    pairs = relation_pairs(n, seed=seed, split=split)
+    return [_probe(pair, pair, prompt, "plain") for pair in pairs for prompt in PROMPTS]
+
+
+def _edited_portion(task: tuple[Split, int, int]) -> list[Probe]:
+    split, seed, n = task
+    pairs = relation_pairs(n, seed=seed, split=split)
+    lonely = sum(not pair.others for pair in pairs)
+    crowded = relation_pairs(lonely, seed=seed + _CROWDED, split=split, n_things=3)
+    found = [_probe(pair, pair, "A", "before") for pair in crowded]
+    for pair in pairs:
+        found += [_probe(pair, edit(pair, seed), "A", kind) for kind, edit in FOLLOWED.items()]
+        found += [
+            _probe(pair, edit(pair, seed), "A", kind) for kind, edit in KEPT.items() if kind != "clutter"
+        ]
+        found.append(_probe(pair, edited_pair(pair, "blank"), "A", _BLANK))
+    for pair in [*(pair for pair in pairs if pair.others), *crowded]:
+        found.append(_probe(pair, KEPT["clutter"](pair, seed), "A", "clutter"))
     return found
 
 
@@ -103,7 +126,7 @@ def relation_lines(rows: Sequence[Row], seed: int) -> Iterator[Line]:
 
 def _edits(rows: Sequence[Row]) -> Iterator[Line]:
     aligned = [row for row in rows if row["split"] == "aligned" and row["part"] == "prompt A"]
-    before = {row["unit"]: row["said"] for row in aligned if row["kind"] == "plain"}
+    before = {row["unit"]: row["said"] for row in aligned if row["kind"] in {"plain", "before"}}
     for kind in (*FOLLOWED, *KEPT, _BLANK):
         edited = [row for row in aligned if row["kind"] == kind]
         if not edited:

@@ -8,21 +8,24 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 
 from theodolite.runs import Result
-from theodolite.scene import GROUPS, Question, Settings, plan_scenes, read_data
-from theodolite.scene.readouts import OTHER_PICTURE, changed_answers, changed_graphs, plan_pictures
+from theodolite.scene import GROUPS, Question, SceneData, Settings, plan_scenes, read_data
+from theodolite.scene.readouts import OTHER_PICTURE, changed_graphs, changed_questions, plan_pictures
 from theodolite.scene.scoring import SceneRows, mean_relative_accuracy, read_results, score_answer
 from theodolite.twins._desk import Line, Probe, Row, difference, macro, mean, spread
-from theodolite.twins.data import Split, scene_data, scene_shortcut
+from theodolite.twins.data import RoomEdit, Split, edited_scenes, scene_data, scene_shortcut
 from theodolite.twins.parts import made
 from theodolite.types import Item, Record, Request, Response
 
 _SPLITS: tuple[Split, ...] = ("aligned", "crossed")
 _PORTION = 50
 """Rooms that are made at once."""
+EDITS: dict[RoomEdit, str] = {"marks": "marks exchanged", "walls": "other walls and floor"}
+"""The first changes what is right of a question's numbers, the second nothing."""
 _SAME = 0.8
 """A number says what the rule says if its mean relative accuracy against the rule's is at least this."""
 
@@ -36,23 +39,37 @@ def scene_probes(n: int, seed: int, folder: Path, workers: int = 1) -> Iterator[
         folder: for the pictures.
         workers: processes that draw.
     """
-    n_portions = math.ceil(n / _PORTION)
-    per_group = math.ceil(n / len(GROUPS) / n_portions)
-    tasks = [
+    make = partial(_portion, per_group=_per_group(n), folder=folder)
+    yield from spread(make, [task for split in _SPLITS for task in _tasks(n, seed, split)], workers)
+
+
+def scene_edits(n: int, seed: int, folder: Path, workers: int = 1) -> Iterator[Probe]:
+    """Crossed questions and graphs after every edit of the room, and the same questions before.
+
+    Args:
+        n: rooms, and questions after each edit, at least.
+        seed: of the draw.
+        folder: for the pictures.
+        workers: processes that draw.
+    """
+    make = partial(_edits, per_group=_per_group(n), folder=folder)
+    yield from spread(make, _tasks(n, seed, "crossed"), workers)
+
+
+def _tasks(n: int, seed: int, split: Split) -> list[tuple[Split, int, int]]:
+    return [
         (split, seed * 1000 + place, min(_PORTION, n - place * _PORTION))
-        for split in _SPLITS
-        for place in range(n_portions)
+        for place in range(math.ceil(n / _PORTION))
     ]
-    yield from spread(partial(_portion, per_group=per_group, folder=folder), tasks, workers)
+
+
+def _per_group(n: int) -> int:
+    return math.ceil(n / len(GROUPS) / math.ceil(n / _PORTION))
 
 
 def _portion(task: tuple[Split, int, int], *, per_group: int, folder: Path) -> list[Probe]:
-    split, seed, n = task
-    place = made(
-        folder / f"scene-{split}-{n}-{seed}",
-        lambda draft: scene_data(draft, n, seed=seed, split=split),
-    )
-    data = read_data(place)
+    split, seed, _ = task
+    data = _rooms(task, folder)
     data = replace(data, questions=_drawn(data.questions, per_group, seed))
     graphs = ("base", "blind") if split == "crossed" else ()
     plan = Settings(qa=("base", "blind"), graph=graphs)  # type: ignore[arg-type]  # two of the settings
@@ -60,9 +77,43 @@ def _portion(task: tuple[Split, int, int], *, per_group: int, folder: Path) -> l
     if split == "crossed":
         others = (item for item in plan_pictures(data, seed=seed) if item.meta["setting"] == OTHER_PICTURE)
         items = [*items, *others]
-    return [
-        Probe(item.request, {"split": split, "name": item.name, "meta": dict(item.meta)}) for item in items
-    ]
+    return [_probe(item, split, "plain") for item in items]
+
+
+def _edits(task: tuple[Split, int, int], *, per_group: int, folder: Path) -> list[Probe]:
+    split, seed, n = task
+    found = []
+    for edit in EDITS:
+        data = read_data(
+            made(
+                folder / f"scene-{split}-{n}-{seed}-{edit}",
+                partial(edited_scenes, n=n, edit=edit, seed=seed, split=split),
+            )
+        )
+        asked = _drawn(data.questions, per_group, seed)
+        plan = Settings(qa=("base",), graph=("base",))
+        found += [_probe(item, split, edit) for item in plan_scenes(replace(data, questions=asked), plan)]
+        names = {question.id for question in asked}
+        before = _rooms(task, folder)
+        same = tuple(question for question in before.questions if question.id in names)
+        plan = Settings(qa=("base",), graph=())
+        items = plan_scenes(replace(before, questions=same), plan)
+        found += [_probe(item, split, f"before {edit}") for item in items]
+    return found
+
+
+def _rooms(task: tuple[Split, int, int], folder: Path) -> SceneData:
+    """The rooms of a portion as they were drawn, with all questions of the split."""
+    split, seed, n = task
+    place = folder / f"scene-{split}-{n}-{seed}"
+    return read_data(made(place, partial(scene_data, n=n, seed=seed, split=split)))
+
+
+def _probe(item: Item, split: str, kind: str) -> Probe:
+    meta = dict(item.meta)
+    if kind in EDITS:
+        meta["setting"] = kind
+    return Probe(item.request, {"split": split, "kind": kind, "name": item.name, "meta": meta})
 
 
 def _drawn(questions: Sequence[Question], per_group: int, seed: int) -> tuple[Question, ...]:
@@ -79,14 +130,42 @@ def _drawn(questions: Sequence[Question], per_group: int, seed: int) -> tuple[Qu
 
 def scene_lines(rows: Sequence[Row], seed: int) -> Iterator[Line]:
     """All lines of the task, from kept rows."""
+    by_split = {split: [row for row in rows if row["split"] == split] for split in _SPLITS}
     for split in _SPLITS:
-        read = _read([row for row in rows if row["split"] == split])
+        read = _read([row for row in by_split[split] if row["kind"] == "plain"])
         yield from _accuracy(read, split, seed)
         if split == "crossed":
             yield from _blind(read, seed)
             yield from _graphs(read, seed)
             yield from _changes(read, "blind", "no picture", seed)
             yield from _changes(read, OTHER_PICTURE, "another picture", seed)
+    crossed = by_split["crossed"]
+    for edit, name in EDITS.items():
+        edited = [row for row in crossed if row["kind"] == edit]
+        before = [row for row in crossed if row["kind"] in {"plain", f"before {edit}"} and _is_base(row)]
+        if not edited:
+            continue
+        if edit == "marks":
+            yield from _follows(_read(edited), edit, name, seed)
+        yield from _changes(_read([*before, *edited]), edit, name, seed, is_kept=edit != "marks")
+
+
+def _is_base(row: Row) -> bool:
+    return bool(row["meta"]["setting"] == "base")
+
+
+def _follows(rows: SceneRows, edit: str, name: str, seed: int) -> Iterator[Line]:
+    """Whether answers and graphs are right of the edited room."""
+    asked = [row for row in rows.of(cast("Any", edit)).values() if row.is_measured]
+    scores = [score_answer(row.answer, row.question) for row in asked]
+    unread = sum(not row.answer.is_read for row in asked)
+    if asked:
+        scenes = [row.question.scene for row in asked]
+        yield Line("scene", f"follows: {name}", "crossed", mean(scores, scenes, seed=seed), unread=unread)
+    graphs = {s: row for s, row in rows.graphs.get(cast("Any", edit), {}).items() if row.is_measured}
+    if graphs:
+        sgc = [row.score.sgc for row in graphs.values()]
+        yield Line("scene", f"graph follows: {name}", "crossed", mean(sgc, list(graphs), seed=seed))
 
 
 def _read(rows: Sequence[Row]) -> SceneRows:
@@ -159,8 +238,15 @@ def _graphs(rows: SceneRows, seed: int) -> Iterator[Line]:
         yield Line("scene", "SGC less the blind one", "crossed", difference(seen, unseen, shared, seed=seed))
 
 
-def _changes(rows: SceneRows, setting: str, name: str, seed: int) -> Iterator[Line]:
-    answers, graphs = changed_answers(rows, setting), changed_graphs(rows, setting)
-    for what, found in ((f"changes: {name}", answers), (f"graph changes: {name}", graphs)):
+def _changes(rows: SceneRows, setting: str, name: str, seed: int, *, is_kept: bool = False) -> Iterator[Line]:
+    """Answers that are others, and by how much graphs are; of an edit that must not matter, what stays."""
+    answers, graphs = changed_questions(rows, setting), changed_graphs(rows, setting)
+    scene_of = {key: row.question.scene for key, row in rows.of("base").items()}
+    word = "keeps" if is_kept else "changes"
+    for what, found, scenes in (
+        (f"{word}: {name}", answers, [scene_of[key] for key in answers]),
+        (f"graph {word}: {name}", graphs, list(graphs)),
+    ):
         if found:
-            yield Line("scene", what, "crossed", mean(list(found.values()), list(found), seed=seed))
+            values = [1 - value if is_kept else value for value in found.values()]
+            yield Line("scene", what, "crossed", mean(values, scenes, seed=seed))

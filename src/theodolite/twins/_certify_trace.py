@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+
+import numpy as np
 
 from theodolite.trace import (
     Episode,
@@ -25,20 +28,22 @@ from theodolite.twins._desk import Line, Probe, Row, difference, mean, share, sp
 from theodolite.twins._stories import blind_text
 from theodolite.twins.data import WORLDS, Split, episodes
 from theodolite.twins.edits import edited_episode
-from theodolite.types import Item
+from theodolite.types import Item, Picture
 
 _SPLITS: tuple[Split, ...] = ("aligned", "crossed", "free")
 _MAX_TOKENS = 320
 _PORTION = 10
 """Episodes that are made at once."""
-_EVERY = 5
-"""Every so many-th aligned episode is also shown edited: an edit costs as much as an episode."""
+_AHEAD = 4
+"""Portions that are made before it is seen whether enough episodes are turned by an edit; about six in ten are."""
+_MOST = 20
+"""No more than so many times the episodes are drawn for that."""
 _TURNING: tuple[Family, ...] = ("position", "temporal")
 """Edits after which another answer may be right."""
 
 
 def trace_probes(n: int, seed: int, folder: Path, workers: int = 1) -> Iterator[Probe]:
-    """Episodes of all splits, and some aligned ones with their frames edited. What is true of them is kept in the folder.
+    """Episodes of all splits. What is true of them is kept in the folder.
 
     Args:
         n: episodes of each split, at least; the same number of each world.
@@ -48,13 +53,52 @@ def trace_probes(n: int, seed: int, folder: Path, workers: int = 1) -> Iterator[
     """
     each = math.ceil(n / len(WORLDS))
     tasks = [
-        (world, split, (seed * 10 + _SPLITS.index(split)) * 1000 + place, min(_PORTION, each - start))
+        _task(world, split, seed, place, min(_PORTION, each - start))
         for split in _SPLITS
         for world in WORLDS
         for place, start in enumerate(range(0, each, _PORTION))
     ]
+    yield from _keeping(spread(_portion, tasks, workers), folder)
+
+
+def trace_edits(n: int, seed: int, folder: Path, workers: int = 1) -> Iterator[Probe]:
+    """The aligned episodes with their frames edited, and blank; and more of them until so many have an edit that turns them.
+
+    Args:
+        n: episodes after each edit, at least; the same number of each world.
+        seed: of the draw.
+        folder: for the episodes, without their pictures.
+        workers: processes that draw.
+    """
+    each = math.ceil(n / len(WORLDS))
+    worlds = (_turned(world, each, seed, workers) for world in WORLDS)
+    yield from _keeping(itertools.chain.from_iterable(worlds), folder)
+
+
+def _turned(world: str, each: int, seed: int, workers: int) -> Iterator[Probe]:
+    """The portions of one world, and more until enough episodes have another answer after an edit."""
+    n_turned, n_own = 0, math.ceil(each / _PORTION)
+    for first in range(0, _MOST * n_own, _AHEAD):
+        tasks = []
+        for place in range(first, first + _AHEAD):
+            n = min(_PORTION, each - place * _PORTION) if place < n_own else _PORTION
+            tasks.append((*_task(world, "aligned", seed, place, n), place >= n_own))
+        for probe in spread(_edited_portion, tasks, workers):
+            if n_turned < each or probe.row["kind"] not in {"before", "turned"}:
+                n_turned += probe.row["kind"] == "turned"
+                yield probe
+        if n_turned == each and first + _AHEAD >= n_own:
+            return
+
+
+def _task(world: str, split: Split, seed: int, place: int, n: int) -> tuple[str, Split, int, int]:
+    return world, split, (seed * 10 + _SPLITS.index(split)) * 1000 + place, n
+
+
+def _keeping(probes: Iterable[Probe], folder: Path) -> Iterator[Probe]:
+    """The probes; when all are made, what is true of their episodes is written."""
     known: list[Episode] = []
-    for probe in spread(_portion, tasks, workers):
+    for probe in probes:
         known.append(probe.row.pop("episode"))
         yield probe
     write_episodes(known, folder)
@@ -62,31 +106,49 @@ def trace_probes(n: int, seed: int, folder: Path, workers: int = 1) -> Iterator[
 
 def _portion(task: tuple[str, Split, int, int]) -> list[Probe]:
     world, split, seed, n = task
+    return [_probe(e, split, "plain") for e in episodes(n, seed=seed, split=split, worlds=(world,))]
+
+
+def _edited_portion(task: tuple[str, Split, int, int, bool]) -> list[Probe]:
+    """Edits of episodes that are asked as they are too; of `more` ones only the edit that turns them, where there is one."""
+    world, split, seed, n, is_more = task
     found = []
-    for number, episode in enumerate(episodes(n, seed=seed, split=split, worlds=(world,))):
-        found.append(_probe(episode, split, "plain"))
-        if split == "aligned" and number % _EVERY == 0:
-            found += [_probe(edited, split, kind) for kind, edited in _edited(episode, seed)]
+    for episode in episodes(n, seed=seed, split=split, worlds=(world,)):
+        turned = _with_another_answer(episode, seed)
+        if turned is not None:
+            found += [_probe(episode, split, "before")] if is_more else []
+            found.append(_probe(turned, split, "turned"))
+        if not is_more:
+            restyled = edited_episode(episode, "irrelevant", seed=seed)
+            found += [_probe(restyled, split, "restyled")] if restyled is not None else []
+            found.append(_probe(_blank(episode), split, "blank"))
     return found
 
 
-def _edited(episode: Episode, seed: int) -> Iterator[tuple[str, Episode]]:
-    """The first edit after which another answer is right, and one that leaves it."""
-    turned = (edited_episode(episode, family, seed=seed) for family in _TURNING)
-    for edited in turned:
+def _with_another_answer(episode: Episode, seed: int) -> Episode | None:
+    """After the first edit that makes another answer right."""
+    for family in _TURNING:
+        edited = edited_episode(episode, family, seed=seed)
         if edited is not None and edited.answer and edited.answer != episode.answer:
-            yield "turned", edited
-            break
-    restyled = edited_episode(episode, "irrelevant", seed=seed)
-    if restyled is not None:
-        yield "restyled", restyled
+            return edited
+    return None
+
+
+def _blank(episode: Episode) -> Episode:
+    """The same with every frame grey all over."""
+    frames = tuple(replace(frame, picture=_grey(frame.picture)) for frame in episode.frames)
+    return replace(episode, id=f"{episode.id}/blank", frames=frames)
+
+
+def _grey(picture: Picture | None) -> Picture | None:
+    return picture and Picture.from_array(np.full_like(picture.pixels(), 128))
 
 
 def _probe(episode: Episode, split: str, kind: str) -> Probe:
     (item,) = _items(episode)
     frames = tuple(replace(frame, picture=None) for frame in episode.frames)
     meta = {key: value for key, value in episode.meta.items() if key in {"shortcut", "split"}}
-    base = episode.edit.base if episode.edit is not None else episode.id
+    base = episode.edit.base if episode.edit is not None else episode.id.removesuffix("/blank")
     row: Row = {
         "split": split,
         "kind": kind,
@@ -122,9 +184,9 @@ class Told:
         return " ".join(self.judged.trace.answer.casefold().strip(" .*").split())
 
 
-def trace_lines(rows: Sequence[Row], seed: int, folder: Path) -> Iterator[Line]:
+def trace_lines(rows: Sequence[Row], seed: int, folders: Sequence[Path]) -> Iterator[Line]:
     """All lines of the task, from kept rows and kept episodes."""
-    known = {episode.id: episode for episode in read_episodes(folder).episodes}
+    known = {episode.id: episode for folder in folders for episode in read_episodes(folder).episodes}
     shown = [known[row["name"]] for row in rows]
     traces = [
         read_trace(row["text"], episode, style="structured") for row, episode in zip(rows, shown, strict=True)
@@ -206,15 +268,21 @@ def _guesses(shown: Sequence[Episode]) -> list[float]:
 
 
 def _edits(told: Sequence[Told]) -> Iterator[Line]:
-    """Frames edited so that another answer is right, and frames edited where it does not matter."""
-    before = {each.row["unit"]: each.answer for each in told if each.row["kind"] == "plain"}
-    turned, restyled = (
-        [each for each in told if each.row["kind"] == kind] for kind in ("turned", "restyled")
-    )
-    if turned:
-        yield Line("trace", "follows: edited frames", "aligned", share([each.is_right for each in turned]))
-        changed = share([each.answer != before[each.row["unit"]] for each in turned])
+    """Frames edited so that another answer is right, frames edited where it does not matter, and frames with nothing in them."""
+    before = {each.row["unit"]: each.answer for each in told if each.row["kind"] in {"plain", "before"}}
+    by_kind = {
+        kind: [each for each in told if each.row["kind"] == kind] for kind in ("turned", "restyled", "blank")
+    }
+    same = {
+        kind: [each.answer == before[each.row["unit"]] for each in some] for kind, some in by_kind.items()
+    }
+    if by_kind["turned"]:
+        follows = share([each.is_right for each in by_kind["turned"]])
+        yield Line("trace", "follows: edited frames", "aligned", follows)
+        changed = share([not is_same for is_same in same["turned"]])
         yield Line("trace", "changes: edited frames", "aligned", changed)
-    if restyled:
-        same = share([each.answer == before[each.row["unit"]] for each in restyled])
-        yield Line("trace", "keeps: other colours of the room", "aligned", same)
+    if by_kind["restyled"]:
+        yield Line("trace", "keeps: other colours of the room", "aligned", share(same["restyled"]))
+    if by_kind["blank"]:
+        changed = share([not is_same for is_same in same["blank"]])
+        yield Line("trace", "changes: blank frames", "aligned", changed)

@@ -9,6 +9,7 @@ what each twin must reach; a bar that is missed is shown as missed.
 from __future__ import annotations
 
 import gzip
+import itertools
 import json
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -49,6 +50,9 @@ __all__ = [
 
 Task: TypeAlias = Literal["relation", "grid", "scene", "trace"]
 TASKS: tuple[Task, ...] = get_args(Task)
+Half: TypeAlias = Literal["plain", "edits"]
+"""A task is asked in two halves, which are kept apart: its items as they are, and after edits."""
+HALVES: tuple[Half, ...] = get_args(Half)
 Twin: TypeAlias = Literal["grounded", "shortcut"]
 TWINS: tuple[Twin, ...] = get_args(Twin)
 FILE = "certificate.json"
@@ -115,7 +119,7 @@ class Certificate:
     model: str
     identity: str
     n: int
-    """Items of each task and split, at least; parts and edits have fewer, and each line tells its own."""
+    """Items of each task and split and after each edit, at least; parts have fewer, and each line tells its own."""
     seed: int
     lines: tuple[Line, ...]
     theodolite: str = __version__
@@ -219,7 +223,7 @@ class Making:
     """How much is asked, and how it is made."""
 
     n: int = 1000
-    """Items of each task and split, at least; parts and edits have fewer, and each line tells its own."""
+    """Items of each task and split and after each edit, at least; parts have fewer, and each line tells its own."""
     seed: int = 2026
     """Of everything that is drawn. Items are never those of training, whose seeds are apart."""
     tasks: tuple[Task, ...] = TASKS
@@ -233,14 +237,14 @@ class Making:
         if unknown or not self.tasks:
             raise UsageError(f"the tasks are {', '.join(TASKS)}, not {unknown[0] if unknown else 'none'}")
 
-    def kept(self, folder: Path, model: str, task: Task) -> Path:
+    def kept(self, folder: Path, model: str, task: Task, half: Half) -> Path:
         """Where a task's answers lie; options in the model's name, such as its batch size, make no other model of it."""
         name = slug(model.partition("?")[0])
-        return folder / "answers" / name / f"{task}-{self.n}-{self.seed}.jsonl.gz"
+        return folder / "answers" / name / f"{task}-{half}-{self.n}-{self.seed}.jsonl.gz"
 
-    def episodes(self, folder: Path) -> Path:
+    def episodes(self, folder: Path, half: Half) -> Path:
         """Where what is true of the episodes lies."""
-        return folder / "answers" / f"episodes-{self.n}-{self.seed}"
+        return folder / "answers" / f"episodes-{half}-{self.n}-{self.seed}"
 
 
 def certify(
@@ -256,7 +260,7 @@ def certify(
         models: their names. All are asked about the same items, which are made once.
         folder: for answers and made pictures.
         making: how much.
-        progress: called with the task and how many items of it were asked.
+        progress: called with the task and its half, in words, and how many items of it were asked.
     """
     making = making or Making()
     collect(models, folder, making, progress=progress)
@@ -270,39 +274,40 @@ def collect(
     *,
     progress: Callable[[str, int], None] | None = None,
 ) -> None:
-    """Asks every model that has no answers yet, task by task, and keeps the answers. The only stage that calls a model.
+    """Asks every model that has no answers yet, half a task at a time, and keeps the answers. The only stage that calls a model.
 
     Args:
         models: their names.
         folder: where answers are kept.
         making: how much.
-        progress: called with the task and how many items of it were asked.
+        progress: called with the task and its half, in words, and how many items of it were asked.
 
     Raises:
         UsageError: the folder holds answers of other weights of that name.
     """
     folder = Path(folder)
     _check_kept(models, folder, making)
-    for task in making.tasks:
-        waiting = [model for model in models if not making.kept(folder, model, task).is_file()]
+    for task, half in itertools.product(making.tasks, HALVES):
+        waiting = [model for model in models if not making.kept(folder, model, task, half).is_file()]
         if not waiting:
             continue
         with ExitStack() as stack:
             opened = [stack.enter_context(closing(open_model(model))) for model in waiting]
             found: list[list[Row]] = [[] for _ in opened]
-            for portion in put(_probes(task, making, folder), opened):
+            for portion in put(_probes(task, half, making, folder), opened):
                 for rows, more in zip(found, portion, strict=True):
                     rows.extend(more)
                 if progress is not None:
-                    progress(task, len(found[0]))
+                    progress(f"{task}, {half}", len(found[0]))
             for model, own, rows in zip(waiting, opened, found, strict=True):
-                _keep(making.kept(folder, model, task), own.identity, rows)
+                _keep(making.kept(folder, model, task, half), own.identity, rows)
 
 
 def _check_kept(models: Sequence[str], folder: Path, making: Making) -> None:
     """Answers are kept by a model's name; weights of that name may have changed since."""
     for model in models:
-        kept = [path for task in making.tasks if (path := making.kept(folder, model, task)).is_file()]
+        places = (making.kept(folder, model, *which) for which in itertools.product(making.tasks, HALVES))
+        kept = [path for path in places if path.is_file()]
         if not kept:
             continue
         with closing(open_model(model)) as opened:
@@ -324,23 +329,24 @@ def _weights(identity: str) -> str:
     return identity.partition("/")[0]
 
 
-def _probes(task: Task, making: Making, folder: Path) -> Iterator[Probe]:
+def _probes(task: Task, half: Half, making: Making, folder: Path) -> Iterator[Probe]:
     n, seed, workers = making.n, making.seed, making.workers
+    is_plain = half == "plain"
     if task == "relation":
-        from theodolite.twins._certify_relation import relation_probes
+        from theodolite.twins._certify_relation import relation_edits, relation_probes
 
-        return relation_probes(n, seed, workers)
+        return (relation_probes if is_plain else relation_edits)(n, seed, workers)
     if task == "grid":
-        from theodolite.twins._certify_grid import grid_probes
+        from theodolite.twins._certify_grid import grid_edits, grid_probes
 
-        return grid_probes(n, seed)
+        return (grid_probes if is_plain else grid_edits)(n, seed)
     if task == "scene":
-        from theodolite.twins._certify_scene import scene_probes
+        from theodolite.twins._certify_scene import scene_edits, scene_probes
 
-        return scene_probes(n, seed, folder / "data", workers)
-    from theodolite.twins._certify_trace import trace_probes
+        return (scene_probes if is_plain else scene_edits)(n, seed, folder / "data", workers)
+    from theodolite.twins._certify_trace import trace_edits, trace_probes
 
-    return trace_probes(n, seed, making.episodes(folder), workers)
+    return (trace_probes if is_plain else trace_edits)(n, seed, making.episodes(folder, half), workers)
 
 
 def _keep(path: Path, identity: str, rows: Sequence[Row]) -> None:
@@ -361,13 +367,16 @@ def score(model: str, folder: str | Path, making: Making) -> Certificate:
     lines: list[Line] = []
     identities: list[str] = []
     for task in making.tasks:
-        path = making.kept(folder, model, task)
-        if not path.is_file():
-            raise UsageError(
-                f"{folder} holds no answers of {model} to {task}; `theodolite pocket certify` asks"
-            )
-        about, *rows = map(json.loads, gzip.decompress(path.read_bytes()).decode().splitlines())
-        identities.append(str(about["identity"]))
+        rows: list[Row] = []
+        for half in HALVES:
+            path = making.kept(folder, model, task, half)
+            if not path.is_file():
+                raise UsageError(
+                    f"{folder} holds no answers of {model} to {task}, {half}; `theodolite pocket certify` asks"
+                )
+            about, *own = map(json.loads, gzip.decompress(path.read_bytes()).decode().splitlines())
+            identities.append(str(about["identity"]))
+            rows += own
         if len(set(map(_weights, identities))) > 1:
             raise UsageError(
                 f"the answers of {model} in {folder} are of different weights; choose another --out"
@@ -391,7 +400,7 @@ def _lines(task: Task, rows: Sequence[Row], making: Making, folder: Path) -> Ite
         return scene_lines(rows, making.seed)
     from theodolite.twins._certify_trace import trace_lines
 
-    return trace_lines(rows, making.seed, making.episodes(folder))
+    return trace_lines(rows, making.seed, [making.episodes(folder, half) for half in HALVES])
 
 
 def certificate_from_json(value: Any) -> Certificate:

@@ -7,7 +7,7 @@ whose seeds are apart.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -26,14 +26,16 @@ from theodolite.types import Json, Picture
 
 if TYPE_CHECKING:
     from theodolite.grid.data import StoredDataset
-    from theodolite.scene import Question, SceneData, SceneGraph
+    from theodolite.scene import Question, SceneData, SceneGraph, StarGraph
 
 __all__ = [
     "EDITS",
     "WORLDS",
     "Edit",
+    "RoomEdit",
     "Split",
     "edited_pair",
+    "edited_scenes",
     "episodes",
     "graph_shortcut",
     "grid_data",
@@ -194,28 +196,106 @@ def scene_data(
         split: of the questions: those that the rule of marks and wording answers rightly, those that it does not, or all.
         per_group: at most so many questions of each of the nine groups, spread over the rooms; all if not given.
     """
-    from PIL import Image
-
     from theodolite.scene import Manifest, make_questions, read_data, write_data
 
     _check(split)
-    folder = Path(folder)
-    if folder.exists() and any(folder.iterdir()):
-        raise UsageError(f"{folder} is not empty; name a new folder for the data set")
-    graphs: list[SceneGraph] = []
-    for number in range(n):
-        name = f"pocket-{seed}-{number:05d}"
-        plan, graph = rooms.draw_room(np.random.default_rng([_SCENE, seed, number]), name)
-        for kind, pixels in zip(("pictures", "marked"), rooms.picture_of(plan, graph), strict=True):
-            (folder / kind).mkdir(parents=True, exist_ok=True)
-            Image.fromarray(pixels).save(folder / kind / f"{name}.png")
-        graphs.append(rooms.marked(graph, f"pictures/{name}.png", f"marked/{name}.png"))
-    asked = make_questions(graphs, seed=seed, quotas=_QUOTAS).questions
-    kept = [q for q in asked if split == "free" or is_aligned(q) == (split == "aligned")]
+    graphs = [graph for _, graph in _pictured(folder, _rooms(n, seed))]
+    kept = _split(make_questions(graphs, seed=seed, quotas=_QUOTAS).questions, split)
     if per_group is not None:
         kept = _thinned(kept, per_group, lambda q: q.group)
     made: dict[str, Any] = {"source": "pocket", "seed": seed, "split": split, "rooms": n}
     return read_data(write_data(folder, graphs, kept, Manifest(made=made)))
+
+
+RoomEdit: TypeAlias = Literal["marks", "walls"]
+"""``marks``: every mark goes on to the next thing, so that each number names another one. ``walls``: other walls, another floor."""
+
+
+def edited_scenes(
+    folder: str | Path, n: int, *, edit: RoomEdit, seed: int = 0, split: Split = "free"
+) -> SceneData:
+    """The rooms of `scene_data`, edited, under the same names, with the same questions and their new right answers.
+
+    After an exchange of marks only questions whose answer is then another are asked, as far as the graph settles them.
+
+    Args:
+        folder: where to write; it must be new or empty.
+        n: how many rooms.
+        edit: what is done to each.
+        seed: of the draw.
+        split: of the questions before the edit.
+    """
+    from theodolite.scene import Manifest, make_questions, read_data, write_data
+
+    _check(split)
+    drawn = list(_rooms(n, seed))
+    asked = _split(make_questions([g for _, g in drawn], seed=seed, quotas=_QUOTAS).questions, split)
+    if edit == "walls":
+        rng = np.random.default_rng([_SCENE, seed, n])
+        rooms_now = [(replace(plan, shell=int(rng.integers(2**31))), graph) for plan, graph in drawn]
+    else:
+        rooms_now = [(plan, _moved_on(graph)) for plan, graph in drawn]
+    graphs = [graph for _, graph in _pictured(folder, rooms_now)]
+    if edit == "marks":
+        before, after = (
+            {graph.id: graph.star() for graph in some} for some in ([g for _, g in drawn], graphs)
+        )
+        turned = (_answered_anew(q, before[q.scene], after[q.scene]) for q in asked)
+        asked = [question for question in turned if question is not None]
+    made: dict[str, Any] = {"source": "pocket", "seed": seed, "split": split, "rooms": n, "edit": edit}
+    return read_data(write_data(folder, graphs, asked, Manifest(made=made)))
+
+
+def _rooms(n: int, seed: int) -> Iterator[tuple[rooms.RoomPlan, SceneGraph]]:
+    for number in range(n):
+        yield rooms.draw_room(np.random.default_rng([_SCENE, seed, number]), f"pocket-{seed}-{number:05d}")
+
+
+def _pictured(
+    folder: str | Path, drawn: Iterable[tuple[rooms.RoomPlan, SceneGraph]]
+) -> list[tuple[rooms.RoomPlan, SceneGraph]]:
+    """The rooms with their pictures, which are written."""
+    from PIL import Image
+
+    folder = Path(folder)
+    if folder.exists() and any(folder.iterdir()):
+        raise UsageError(f"{folder} is not empty; name a new folder for the data set")
+    found = []
+    for plan, graph in drawn:
+        for kind, pixels in zip(("pictures", "marked"), rooms.picture_of(plan, graph), strict=True):
+            (folder / kind).mkdir(parents=True, exist_ok=True)
+            Image.fromarray(pixels).save(folder / kind / f"{plan.id}.png")
+        found.append((plan, rooms.marked(graph, f"pictures/{plan.id}.png", f"marked/{plan.id}.png")))
+    return found
+
+
+def _moved_on(graph: SceneGraph) -> SceneGraph:
+    """The same room in which thing 1 is called 2, thing 2 is called 3, and the last 1."""
+    last, *others = reversed(graph.objects)
+    things = (last, *reversed(others))
+    return replace(graph, objects=tuple(replace(thing, id=mark) for mark, thing in enumerate(things, 1)))
+
+
+def _answered_anew(question: Question, before: StarGraph, after: StarGraph) -> Question | None:
+    """The question with its answer after the edit; None if that is the same, or if the graph does not settle it."""
+    from theodolite.scene.scoring import Answer, score_answer, solve
+
+    told = [solve(question, graph) for graph in (before, after)]
+    if not all(each.is_solved for each in told):
+        return None
+    old, new = (Answer("parsed", each.letter, each.number) for each in told)
+    now = replace(question, gold=str(new.value))
+    is_sure, is_other = score_answer(old, question) >= _SURE, score_answer(old, now) < _SAME
+    return now if is_sure and is_other else None
+
+
+_SURE, _SAME = 0.9, 0.5
+"""The graph settles a question if its answer scores at least the first; after an edit, an answer is another if the old one
+scores less than the second."""
+
+
+def _split(questions: Iterable[Question], split: Split) -> list[Question]:
+    return [q for q in questions if split == "free" or is_aligned(q) == (split == "aligned")]
 
 
 _EACH: Any = {
