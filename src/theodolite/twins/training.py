@@ -1,4 +1,4 @@
-"""Training the twins: needs torch, transformers, tokenizers, safetensors, numpy, scipy (for the rooms' textures) and Pillow alone.
+"""Training the twins: needs torch, transformers, tokenizers, safetensors, numpy and Pillow alone.
 
 ``theodolite pocket train`` calls it; where the command line's own libraries are not installed, so does
 ``python -m theodolite.twins.training --out FOLDER``.

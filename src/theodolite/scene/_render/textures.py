@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Mapping
 from functools import cache
 
@@ -42,11 +43,18 @@ def noise(points: Array, scale_m: float, octaves: int = 1, *, is_compiled: bool 
 
 
 def _plain_noise(places: Array) -> Array:
-    from scipy.ndimage import map_coordinates
-
-    return np.asarray(
-        map_coordinates(_lattice(), (places % _SIDE).T, order=1, mode="grid-wrap", output=np.float64)
-    )
+    """Between the eight corners of the cell that a point lies in, in proportion to its nearness to each."""
+    wrapped = places % _SIDE
+    corner = np.floor(wrapped)
+    high = wrapped - corner
+    low = 1 - high
+    near = corner.astype(np.int64) % _SIDE
+    far = (near + 1) % _SIDE
+    lattice, total = _lattice(), np.zeros(len(places))
+    for x, y, z in itertools.product(((near, low), (far, high)), repeat=3):
+        share = x[1][:, 0] * y[1][:, 1] * z[1][:, 2]
+        total += share * lattice[x[0][:, 0], y[0][:, 1], z[0][:, 2]]
+    return total
 
 
 def paint(material: Material, points: Array, normals: Array) -> Array:
