@@ -63,17 +63,6 @@ MATCHES = _matches()
 """``MATCHES[kind, class]``: whether an object of the class fits the description. An empty cell fits none."""
 
 
-def kind_name(code: int, *, plural: bool = False) -> str:
-    """The words of a description.
-
-    >>> kind_name(int(kind_code(1, 0)), plural=True), kind_name(int(kind_code(3, 1)))
-    ('red objects', 'blue circle')
-    """
-    colour, shape = divmod(int(code), _KINDS)
-    noun = SHAPES[shape - 1] if shape else "object"
-    return " ".join(filter(None, [COLOURS[colour - 1] if colour else "", noun + "s" * plural]))
-
-
 def class_name(class_id: int) -> str:
     """The words of a class; ``empty`` for 0.
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Protocol
 
-from theodolite.stats import Estimate
-
 if TYPE_CHECKING:
     from markupsafe import Markup
 
@@ -71,13 +69,6 @@ def about(figure: Shown) -> str:
     """What stands behind a figure, in one line."""
     items = "" if figure.n_items == figure.n else f" ({figure.n_items} items)"
     return f"{100 * figure.level:.0f} % interval, n = {figure.n}{items}; {figure.method}"
-
-
-def as_estimate(figure: Shown) -> Estimate:
-    """Any figure as an estimate."""
-    return Estimate(
-        figure.value, figure.low, figure.high, figure.n, figure.level, figure.method, figure.n_items
-    )
 
 
 def prose(text: str) -> Markup:

@@ -134,9 +134,3 @@ def as_tokenizer(path: str | Path) -> PreTrainedTokenizerFast:
         clean_up_tokenization_spaces=False,
         extra_special_tokens={"image_token": IMAGE},
     )
-
-
-def backend_of(tokenizer: PreTrainedTokenizerFast) -> Tokenizer:
-    """What encodes fast, in worker processes too."""
-    backend: Tokenizer = tokenizer.backend_tokenizer
-    return backend

@@ -11,7 +11,6 @@ from theodolite.grid._explain.indices import (
     Index,
     Interactions,
     cross_interactions,
-    sampled_interactions,
     share_out,
 )
 
@@ -49,18 +48,6 @@ def multishap(case: Case) -> Explanation:
 def multishap_mean(case: Case) -> Explanation:
     """The same interactions, averaged over words with their signs, as the published figure draws them."""
     found = cross_interactions(case.game, seed=case.seed)
-    return _from_interactions(case, found, found.values.mean(axis=1), found.values.mean(axis=0))
-
-
-def multishap_sampled(case: Case) -> Explanation:
-    """Pair by pair, as the paper estimates it, rightly indexed."""
-    game = case.game
-    needed = 4 * game.n_cells * game.n_words
-    if game.left < needed:
-        raise UsageError(
-            f"sampling pair by pair needs {needed} model calls for one draw a pair, got {game.left}"
-        )
-    found = sampled_interactions(game, seed=case.seed)
     return _from_interactions(case, found, found.values.mean(axis=1), found.values.mean(axis=0))
 
 

@@ -6,7 +6,6 @@ The agent turns, goes forward, picks up, puts down and opens. It carries one thi
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
@@ -176,19 +175,3 @@ def is_kept(state: State, clause: Clause) -> bool:
     if clause.verb == "go to":
         return _facing(clause.target)(state)
     return not next_moves(state, clause)
-
-
-def is_reachable(state: State, cell: Cell) -> bool:
-    """Whether the agent could get to a cell, doors opened."""
-    seen, queue = {state.cell}, deque([state.cell])
-    while queue:
-        here = queue.popleft()
-        for down, right in STEPS:
-            there = (here[0] + down, here[1] + right)
-            item = state.at(there)
-            if there == cell:
-                return True
-            if there not in seen and there not in state.walls and (item is None or item.category == "door"):
-                seen.add(there)
-                queue.append(there)
-    return False
