@@ -144,6 +144,22 @@ def twin_bars() -> str:
     return table(["twin", "task", "figure", "split", "must be", "is, in per cent", ""], rows)
 
 
+def twin_edits() -> str:
+    """What edits do to the answers of both shipped twins, by their certificates."""
+    released = [released_certificate(f"pocket:{twin}") for twin in TWINS]
+    rows = []
+    for line in released[0].lines:
+        verb, _, edit = line.what.partition(": ")
+        if verb.split()[-1] in {"follows", "changes", "keeps"}:
+            found = [each.find(line.task, line.what, line.split) for each in released]
+            shown = [each.estimate if each is not None else None for each in found]
+            cells = [
+                f"{100 * x.value:.1f} [{100 * x.low:.1f}, {100 * x.high:.1f}]" if x else "–" for x in shown
+            ]
+            rows.append([line.task, edit, verb, *cells, str(line.estimate.n_items)])
+    return table(["task", "edit", "%", *(f"`pocket:{twin}`" for twin in TWINS), "items"], rows)
+
+
 def twin_separation() -> str:
     """Every readout on the shipped twins; of one that exists for several methods, the best."""
     shown = released_table()
@@ -175,6 +191,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "control-figures": control_figures,
     "signatures": signatures,
     "twin-bars": twin_bars,
+    "twin-edits": twin_edits,
     "twin-separation": twin_separation,
     "diagnose-sizes": diagnose_sizes,
     "creg-framework": creg_framework,

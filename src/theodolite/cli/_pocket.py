@@ -135,11 +135,13 @@ def certify_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     n: Annotated[
         int,
         typer.Option(
-            "--n", min=10, help="Items of each task and split, at least; parts and edits have fewer."
+            "--n",
+            min=10,
+            help="Items of each task and split and after each edit, at least; parts have fewer.",
         ),
     ] = 1000,
     folder: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Where to write; a task that is done stays done.")
+        Path, typer.Option("--out", metavar="DIR", help="Where to write; what is done stays done.")
     ] = Path("certificates"),
     tasks: Annotated[
         str, typer.Option("--tasks", metavar="LIST", help=f"Some of {', '.join(TASKS)}.")

@@ -34,7 +34,7 @@ _SPLITS: tuple[Split, ...] = ("aligned", "crossed", "free")
 _MAX_TOKENS = 320
 _PORTION = 10
 """Episodes that are made at once."""
-_AHEAD = 4
+_AHEAD = 8
 """Portions that are made before it is seen whether enough episodes are turned by an edit; about six in ten are."""
 _MOST = 20
 """No more than so many times the episodes are drawn for that."""

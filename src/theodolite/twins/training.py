@@ -169,7 +169,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--device", default="cuda")
     for name, value in (("seconds", 500.0), ("scale", 1.0), ("until", 1.0), ("rate", 1e-3)):
         parser.add_argument(f"--{name}", type=float, default=value)
-    for name, number in (("steps", 12_000), ("seed", 1), ("workers", 14), ("number", 0)):
+    for name, number in (("steps", 12_000), ("seed", 1), ("workers", 14), ("leg", 0)):
         parser.add_argument(f"--{name}", type=int, default=number)
     parser.add_argument("--kept", type=Path)
     parser.add_argument("--start", type=Path)
@@ -183,7 +183,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         workers=given.workers,
         device=given.device,
         scale=given.scale,
-        number=given.number,
+        number=given.leg,
         until=given.until,
         kept=given.kept,
         start=given.start,
