@@ -10,10 +10,9 @@ import torch
 
 from bench.figure import Figure
 from theodolite.attribution import attribute
-from theodolite.compass import PROMPTS
+from theodolite.compass import PROMPTS, pair_item
 from theodolite.models import is_choosing, open_model
 from theodolite.twins.data import relation_pairs
-from theodolite.types import Request
 
 N_ANSWERS = 128
 N_ATTRIBUTED = 8
@@ -22,13 +21,8 @@ N_ATTRIBUTED = 8
 def run() -> Iterator[Figure]:
     """Answers and attributions of ``pocket:grounded``, a thread of torch's alone."""
     torch.set_num_threads(1)
-    prompt = PROMPTS["A"]
-    pairs = relation_pairs(N_ANSWERS, seed=11)
-    requests = [
-        Request.ask(pair.picture, prompt.template.format(tgt=pair.target, ref=pair.reference))
-        for pair in pairs
-    ]
-    options = [tuple("1234")] * N_ANSWERS
+    items = [pair_item(pair, PROMPTS["A"]) for pair in relation_pairs(N_ANSWERS, seed=11)]
+    requests, options = [item.request for item in items], [item.options for item in items]
     model = open_model("pocket:grounded?batch_size=32")
     assert is_choosing(model)
     model.choose(requests[:4], options[:4])

@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from theodolite.cli import main
-from theodolite.errors import UsageError
+from theodolite.errors import StorageError, UsageError
 from theodolite.models import open_model
 from theodolite.scene import question_from_json, scripts
 from theodolite.stats import Estimate
@@ -134,6 +134,9 @@ def test_what_cannot_be_read_is_wrong_and_counted():
     lines = list(relation_lines(rows_of(relation_probes(4, 1), vague), 0))
     accuracy = next(line for line in lines if line.what == "accuracy" and line.split == "aligned")
     assert (accuracy.estimate.value, accuracy.unread) == (0, 12)
+    edits = [line for line in relation_lines(rows_of(relation_all(4, 1), vague), 0) if ":" in line.what]
+    assert all(line.unread == 4 for line in edits)
+    assert all(line.estimate.value == 0 for line in edits if line.what.startswith(("keeps", "follows")))
 
 
 @pytest.mark.parametrize("logic", ["pure", "bow"])
@@ -176,38 +179,46 @@ def test_scenes_tell_who_sees_from_who_never_looks(tmp_path):
     for what in ("changes: no picture", "changes: another picture", "graph changes: no picture"):
         assert blind[what, "crossed", ""] == pytest.approx(0), what
         assert oracle[what, "crossed", ""] > 0.2, what
-    assert oracle["follows: marks exchanged", "crossed", ""] == pytest.approx(1)
-    assert oracle["graph follows: marks exchanged", "crossed", ""] > 0.99
-    assert oracle["changes: marks exchanged", "crossed", ""] == 1, (
+    assert oracle["follows: marks exchanged", "aligned", ""] == pytest.approx(1)
+    assert oracle["graph follows: marks exchanged", "aligned", ""] > 0.99
+    assert oracle["changes: marks exchanged", "aligned", ""] == 1, (
         "only questions whose answer is another are asked"
     )
-    assert blind["changes: marks exchanged", "crossed", ""] == 0
-    assert blind["follows: marks exchanged", "crossed", ""] < 0.6
+    assert blind["changes: marks exchanged", "aligned", ""] == 0
+    assert blind["follows: marks exchanged", "aligned", ""] < 0.6
     for name in ("oracle", "blind_prior"):
-        assert found[name]["keeps: other walls and floor", "crossed", ""] == 1
-        assert found[name]["graph keeps: other walls and floor", "crossed", ""] > 0.99
+        assert found[name]["keeps: other walls and floor", "aligned", ""] == 1
+        assert found[name]["graph keeps: other walls and floor", "aligned", ""] > 0.99
 
 
 def test_rooms_are_edited_under_their_own_names(tmp_path):
-    plain = scene_data(tmp_path / "plain", 3, seed=4)
-    edited = {edit: edited_scenes(tmp_path / edit, 3, edit=edit, seed=4) for edit in ("marks", "walls")}
+    plain = scene_data(tmp_path / "plain", 4, seed=4, split="aligned")
+    edited = {
+        edit: edited_scenes(tmp_path / edit, 4, edit=edit, seed=4, split="aligned")
+        for edit in ("marks", "walls")
+    }
     for name, graph in plain.scenes.items():
         marks, walls = edited["marks"].scenes[name], edited["walls"].scenes[name]
         assert walls == graph
-        assert [thing.category for thing in marks.objects[1:]] == [t.category for t in graph.objects[:-1]]
-        assert marks.objects[0].box_px == graph.objects[-1].box_px
+        assert {t.box_px for t in marks.objects} == {t.box_px for t in graph.objects}
+        moved = [a.box_px != b.box_px for a, b in zip(marks.objects, graph.objects, strict=True)]
+        centre = graph.centre - 1
+        assert all(is_moved or place == centre for place, is_moved in enumerate(moved))
+        assert moved[centre] == (len(graph.objects) == 2)
         shown = [data.picture(name).pixels() for data in (plain, edited["marks"], edited["walls"])]
         assert 0 < (shown[0] != shown[1]).any(axis=2).mean() < 0.1, "only numbers are others"
         assert (shown[0] != shown[2]).any(axis=2).mean() > 0.3
     assert edited["walls"].questions == plain.questions
     old = {question.id: question for question in plain.questions}
     asked = edited["marks"].questions
-    assert 0.3 < len(asked) / len(old) < 1
+    assert 0.2 < len(asked) / len(old) < 1
     for question in asked:
         assert question.gold != old[question.id].gold
         assert replace(question, gold=old[question.id].gold) == old[question.id]
+        if question.form == "choice":
+            assert scene_shortcut(question) != question.gold, "where the rule was right it is wrong now"
     with pytest.raises(UsageError, match="not empty"):
-        edited_scenes(tmp_path / "marks", 3, edit="marks", seed=4)
+        edited_scenes(tmp_path / "marks", 4, edit="marks", seed=4)
 
 
 def test_questions_are_drawn_from_all_rooms(tmp_path):
@@ -333,7 +344,7 @@ def test_certificates_come_back_from_their_file(tmp_path):
         certificate_from_json({"model": "x"})
     with pytest.raises(UsageError, match="released"):
         released_certificate("hf:somewhere")
-    assert twin_of("hf:runs/grounded-and-shortcut") is None
+    assert twin_of("hf:runs/grounded-sam") is None
 
 
 def test_a_card_shows_every_bar_and_every_line():
@@ -455,6 +466,11 @@ def test_answers_of_other_weights_are_not_taken_for_a_models_own(tmp_path):
     with pytest.raises(UsageError, match="other weights that were called pocket:mixed"):
         certify(["pocket:mixed"], tmp_path, making)
     assert certify(["pocket:shortcut"], tmp_path, making)[0].lines
+    kept.write_bytes(b"no answers at all")
+    with pytest.raises(StorageError, match="remove the file"):
+        certify(["pocket:shortcut"], tmp_path, making)
+    with pytest.raises(UsageError, match="name a folder"):
+        certify(["pocket:shortcut"], kept, making)
 
 
 def test_the_released_certificates_are_those_of_the_shipped_weights():

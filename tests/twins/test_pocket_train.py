@@ -3,7 +3,6 @@
 import json
 import subprocess
 import sys
-from functools import partial
 
 import pytest
 
@@ -13,17 +12,9 @@ from theodolite.twins import training
 from theodolite.types import Message, Picture, Request
 
 
-@pytest.fixture(autouse=True, scope="module")
-def small():
-    """Batches and pools of a trial; the command itself trains at full size."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(training, "Leg", partial(training.Leg, scale=0.001))
-        yield
-
-
 def asked(out, *more):
     words = ["pocket", "train", "--out", str(out), "--seconds", "600", "--workers", "1", "--device", "cpu"]
-    return [*words, "--seed", "3", *more]
+    return [*words, "--scale", "0.001", "--seed", "3", *more]
 
 
 @pytest.fixture(scope="module")
@@ -86,6 +77,19 @@ def test_what_cannot_be_trained_is_told_before_any_picture_is_drawn(trained, tmp
         assert told in capsys.readouterr().err
     assert main([*asked(trained), "--start", str(trained / "twins"), "--twins", "shortcut"]) == 2
     assert "has begun" in capsys.readouterr().err
+
+
+def test_a_leg_without_a_step_is_no_success(trained, tmp_path, capsys):
+    assert main(asked(trained, "--twins", "shortcut", "--steps", "1")) == 2
+    assert "has made its 1 steps" in capsys.readouterr().err
+    words = asked(tmp_path, "--twins", "shortcut", "--steps", "1")
+    words[words.index("600")] = "1"
+    assert main(words) == 2
+    assert "nothing was learnt" in capsys.readouterr().err
+    assert not (tmp_path / "twins").exists()
+    assert not (tmp_path / "state").exists()
+    assert main([*asked(tmp_path), "--seed", "1000000"]) == 2
+    assert "smaller --seed" in capsys.readouterr().err
 
 
 def test_a_twin_that_did_not_begin_cannot_go_on(trained, capsys):

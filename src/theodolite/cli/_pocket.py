@@ -87,6 +87,12 @@ def train_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         ),
     ] = None,
     rate: Annotated[float, typer.Option("--rate", min=0, help="The highest learning rate.")] = 1e-3,
+    scale: Annotated[
+        float,
+        typer.Option(
+            "--scale", min=0.001, max=1, help="Of batches and of lessons at hand; small for a trial."
+        ),
+    ] = 1.0,
     seed: o.Seed = 1,
     json: o.AsJson = False,
 ) -> None:
@@ -108,6 +114,7 @@ def train_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             number=leg,
             start=start,
             rate=rate,
+            scale=scale,
         )
     )
     print_json({"twins": str(found)}) if json else note(f"the twins lie in {found}, one folder each")
@@ -267,7 +274,11 @@ def separate_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     ] = TWINS[1],
     mixed: Annotated[
         str | None,
-        typer.Option("--mixed", metavar="MODEL", help="One trained on half of each; must come out between."),
+        typer.Option(
+            "--mixed",
+            metavar="MODEL",
+            help="One that heeds the picture on half of the questions; must come out between.",
+        ),
     ] = None,
     instruments: Annotated[
         str, typer.Option("--instruments", metavar="LIST", help=f"Some of {', '.join(INSTRUMENTS)}.")

@@ -4,7 +4,7 @@ Everything below loads when it is first used: making scenes and questions needs 
 writing files needs pydantic.
 
 - graphs: `SceneGraph`, `SceneObject`, `StarGraph`, `Node`, `Edge`, `relation`
-- questions: `Question`, `Option`, `GROUPS`, `KINDS`, `make_questions`, `thin_questions`
+- questions: `Question`, `Option`, `GROUPS`, `KINDS`, `make_questions`, `answer_anew`, `thin_questions`
 - asking: `qa_prompt`, `graph_prompt`, `Mode`, `Settings`, `plan_scenes`, `plan_with_graphs`, `run_items`
 - data sets: `SceneData`, `read_data`, `write_data`, `make_data` with `MakeOptions`; `theodolite.scene.making` makes scenes and
   pictures in memory, `theodolite.scene.sources` reads nuScenes, ScanNet++, KITTI and SUN RGB-D
@@ -16,7 +16,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from theodolite.scene._engine import make_questions, thin_questions
+    from theodolite.scene._engine import answer_anew, make_questions, thin_questions
     from theodolite.scene._files import (
         Manifest,
         SceneData,
@@ -55,6 +55,7 @@ __all__ = [
     "SceneObject",
     "Settings",
     "StarGraph",
+    "answer_anew",
     "graph_prompt",
     "make_data",
     "make_questions",
@@ -71,7 +72,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "_engine": ("make_questions", "thin_questions"),
+    "_engine": ("answer_anew", "make_questions", "thin_questions"),
     "_make_data": ("MakeOptions", "make_data"),
     "_plan": ("Settings", "plan_scenes", "plan_with_graphs"),
     "_prompts": ("graph_prompt", "qa_prompt"),

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -98,6 +98,35 @@ def make_questions(
             for place, draft in enumerate(asked, 1)
         ]
     return MadeQuestions(tuple(found), dict(unmet))
+
+
+def answer_anew(questions: Iterable[Question], scene: SceneGraph) -> Iterator[Question]:
+    """The same questions with the answers that a scene gives: those that it answers as clearly as `make_questions` demands.
+
+    A question about the centre of its own scene is left out where another object is the centre of this one.
+
+    Args:
+        questions: of a scene with the same marks.
+        scene: what is true now.
+    """
+    rng = np.random.default_rng(0)  # of wrong options, which are not looked at
+    told = {_matter(d): d.answer for make in MAKERS.values() for d in make(scene, rng)}
+    for question in questions:
+        answer = told.get(_matter(question))
+        if answer is not None:
+            gold = answer if question.form == "number" else question.letter_of(answer)
+            if gold is not None:
+                yield replace(question, gold=gold)
+
+
+_DIRECTED = ("is ", "position", "count", "where", "distance after")
+"""Kinds to which the order of objects matters."""
+
+
+def _matter(asked: Draft | Question) -> tuple[Any, ...]:
+    """What is asked, apart from its words and options."""
+    objects: Any = asked.objects if asked.kind.startswith(_DIRECTED) else frozenset(asked.objects)
+    return asked.kind, objects, asked.relation, asked.distance_m
 
 
 def _pick(

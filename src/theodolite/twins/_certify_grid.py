@@ -121,8 +121,8 @@ def _changes(rows: Sequence[Row]) -> Iterator[Line]:
     for kind, name in _KEPT.items():
         kept = [row for row in rows if row["kind"] == kind]
         if kept:
-            same = share([row["said"] == before[row["unit"]] for row in kept])
             unread = sum(row["said"] is None for row in kept)
+            same = share([row["said"] is not None and row["said"] == before[row["unit"]] for row in kept])
             yield Line("grid", f"keeps: {name}", "aligned", same, unread=unread)
     emptied = [row for row in rows if row["kind"] == _EMPTIED]
     if emptied:

@@ -132,7 +132,7 @@ def _edits(rows: Sequence[Row]) -> Iterator[Line]:
         if not edited:
             continue
         unread = sum(row["said"] is None for row in edited)
-        same = [row["said"] == before[row["unit"]] for row in edited]
+        same = [row["said"] is not None and row["said"] == before[row["unit"]] for row in edited]
         if kind in FOLLOWED:
             follows = share([row["said"] == row["gold"] for row in edited])
             yield Line("relation", f"follows: {kind}", "aligned", follows, unread=unread)

@@ -44,16 +44,15 @@ def scene_probes(n: int, seed: int, folder: Path, workers: int = 1) -> Iterator[
 
 
 def scene_edits(n: int, seed: int, folder: Path, workers: int = 1) -> Iterator[Probe]:
-    """Crossed questions and graphs after every edit of the room, and the same questions before.
+    """Aligned questions, where the rule is right, and graphs, after every edit of the room; those not asked yet also before.
 
     Args:
-        n: rooms, and questions after each edit, at least.
+        n: rooms, and questions after each edit, as far as there are so many.
         seed: of the draw.
         folder: for the pictures.
         workers: processes that draw.
     """
-    make = partial(_edits, per_group=_per_group(n), folder=folder)
-    yield from spread(make, _tasks(n, seed, "crossed"), workers)
+    yield from spread(partial(_edits, n=n, folder=folder), _tasks(n, seed, "aligned"), workers)
 
 
 def _tasks(n: int, seed: int, split: Split) -> list[tuple[Split, int, int]]:
@@ -63,8 +62,8 @@ def _tasks(n: int, seed: int, split: Split) -> list[tuple[Split, int, int]]:
     ]
 
 
-def _per_group(n: int) -> int:
-    return math.ceil(n / len(GROUPS) / math.ceil(n / _PORTION))
+def _per_group(n: int, n_groups: int = len(GROUPS)) -> int:
+    return math.ceil(n / n_groups / math.ceil(n / _PORTION))
 
 
 def _portion(task: tuple[Split, int, int], *, per_group: int, folder: Path) -> list[Probe]:
@@ -80,25 +79,23 @@ def _portion(task: tuple[Split, int, int], *, per_group: int, folder: Path) -> l
     return [_probe(item, split, "plain") for item in items]
 
 
-def _edits(task: tuple[Split, int, int], *, per_group: int, folder: Path) -> list[Probe]:
-    split, seed, n = task
+def _edits(task: tuple[Split, int, int], *, n: int, folder: Path) -> list[Probe]:
+    split, seed, n_rooms = task
+    before = _rooms(task, folder)
+    known = {question.id for question in _drawn(before.questions, _per_group(n), seed)}
     found = []
     for edit in EDITS:
-        data = read_data(
-            made(
-                folder / f"scene-{split}-{n}-{seed}-{edit}",
-                partial(edited_scenes, n=n, edit=edit, seed=seed, split=split),
-            )
-        )
+        place = folder / f"scene-{split}-{n_rooms}-{seed}-{edit}"
+        make = partial(edited_scenes, n=n_rooms, edit=edit, seed=seed, split=split)
+        data = read_data(made(place, make))
+        per_group = _per_group(n, len(GROUPS) - 1) if edit == "marks" else _per_group(n)  # no counts
         asked = _drawn(data.questions, per_group, seed)
-        plan = Settings(qa=("base",), graph=("base",))
-        found += [_probe(item, split, edit) for item in plan_scenes(replace(data, questions=asked), plan)]
-        names = {question.id for question in asked}
-        before = _rooms(task, folder)
+        items = plan_scenes(replace(data, questions=asked), Settings(qa=("base",), graph=("base",)))
+        found += [_probe(item, split, edit) for item in items]
+        names = {question.id for question in asked} - known
         same = tuple(question for question in before.questions if question.id in names)
-        plan = Settings(qa=("base",), graph=())
-        items = plan_scenes(replace(before, questions=same), plan)
-        found += [_probe(item, split, f"before {edit}") for item in items]
+        items = plan_scenes(replace(before, questions=same), Settings(qa=("base",), graph=()))
+        found += [_probe(item, split, "before") for item in items]
     return found
 
 
@@ -139,15 +136,15 @@ def scene_lines(rows: Sequence[Row], seed: int) -> Iterator[Line]:
             yield from _graphs(read, seed)
             yield from _changes(read, "blind", "no picture", seed)
             yield from _changes(read, OTHER_PICTURE, "another picture", seed)
-    crossed = by_split["crossed"]
+    before = [row for row in rows if row["kind"] in {"plain", "before"} and _is_base(row)]
     for edit, name in EDITS.items():
-        edited = [row for row in crossed if row["kind"] == edit]
-        before = [row for row in crossed if row["kind"] in {"plain", f"before {edit}"} and _is_base(row)]
+        edited = [row for row in rows if row["kind"] == edit]
         if not edited:
             continue
         if edit == "marks":
             yield from _follows(_read(edited), edit, name, seed)
-        yield from _changes(_read([*before, *edited]), edit, name, seed, is_kept=edit != "marks")
+        both = _read([*before, *edited])
+        yield from _changes(both, edit, name, seed, split="aligned", is_kept=edit != "marks")
 
 
 def _is_base(row: Row) -> bool:
@@ -157,15 +154,16 @@ def _is_base(row: Row) -> bool:
 def _follows(rows: SceneRows, edit: str, name: str, seed: int) -> Iterator[Line]:
     """Whether answers and graphs are right of the edited room."""
     asked = [row for row in rows.of(cast("Any", edit)).values() if row.is_measured]
-    scores = [score_answer(row.answer, row.question) for row in asked]
-    unread = sum(not row.answer.is_read for row in asked)
     if asked:
+        scores = [score_answer(row.answer, row.question) for row in asked]
         scenes = [row.question.scene for row in asked]
-        yield Line("scene", f"follows: {name}", "crossed", mean(scores, scenes, seed=seed), unread=unread)
+        unread = sum(not row.answer.is_read for row in asked)
+        yield Line("scene", f"follows: {name}", "aligned", mean(scores, scenes, seed=seed), unread=unread)
     graphs = {s: row for s, row in rows.graphs.get(cast("Any", edit), {}).items() if row.is_measured}
     if graphs:
-        sgc = [row.score.sgc for row in graphs.values()]
-        yield Line("scene", f"graph follows: {name}", "crossed", mean(sgc, list(graphs), seed=seed))
+        sgc = mean([row.score.sgc for row in graphs.values()], list(graphs), seed=seed)
+        unread = sum(not row.reading.is_read for row in graphs.values())
+        yield Line("scene", f"graph follows: {name}", "aligned", sgc, unread=unread)
 
 
 def _read(rows: Sequence[Row]) -> SceneRows:
@@ -238,15 +236,25 @@ def _graphs(rows: SceneRows, seed: int) -> Iterator[Line]:
         yield Line("scene", "SGC less the blind one", "crossed", difference(seen, unseen, shared, seed=seed))
 
 
-def _changes(rows: SceneRows, setting: str, name: str, seed: int, *, is_kept: bool = False) -> Iterator[Line]:
-    """Answers that are others, and by how much graphs are; of an edit that must not matter, what stays."""
+def _changes(
+    rows: SceneRows, setting: Any, name: str, seed: int, *, split: str = "crossed", is_kept: bool = False
+) -> Iterator[Line]:
+    """Answers that are others, and by how much graphs are; of an edit that must not matter, what stays.
+
+    An answer or a graph that cannot be read before has no say; one that cannot be read after is another.
+    """
     answers, graphs = changed_questions(rows, setting), changed_graphs(rows, setting)
     scene_of = {key: row.question.scene for key, row in rows.of("base").items()}
+    now, drawn = rows.of(setting), rows.graphs.get(setting, {})
+    unread = [
+        sum(not now[key].answer.is_read for key in answers),
+        sum(not drawn[scene].reading.is_read for scene in graphs),
+    ]
     word = "keeps" if is_kept else "changes"
-    for what, found, scenes in (
-        (f"{word}: {name}", answers, [scene_of[key] for key in answers]),
-        (f"graph {word}: {name}", graphs, list(graphs)),
+    for what, found, scenes, n_unread in (
+        (f"{word}: {name}", answers, [scene_of[key] for key in answers], unread[0]),
+        (f"graph {word}: {name}", graphs, list(graphs), unread[1]),
     ):
         if found:
             values = [1 - value if is_kept else value for value in found.values()]
-            yield Line("scene", what, "crossed", mean(values, scenes, seed=seed))
+            yield Line("scene", what, split, mean(values, scenes, seed=seed), unread=n_unread)

@@ -35,7 +35,7 @@ _MAX_TOKENS = 320
 _PORTION = 10
 """Episodes that are made at once."""
 _AHEAD = 8
-"""Portions that are made before it is seen whether enough episodes are turned by an edit; about six in ten are."""
+"""Portions that processes may draw ahead while it is not yet known whether enough episodes are turned by an edit."""
 _MOST = 20
 """No more than so many times the episodes are drawn for that."""
 _TURNING: tuple[Family, ...] = ("position", "temporal")
@@ -77,18 +77,20 @@ def trace_edits(n: int, seed: int, folder: Path, workers: int = 1) -> Iterator[P
 
 def _turned(world: str, each: int, seed: int, workers: int) -> Iterator[Probe]:
     """The portions of one world, and more until enough episodes have another answer after an edit."""
-    n_turned, n_own = 0, math.ceil(each / _PORTION)
-    for first in range(0, _MOST * n_own, _AHEAD):
-        tasks = []
-        for place in range(first, first + _AHEAD):
-            n = min(_PORTION, each - place * _PORTION) if place < n_own else _PORTION
-            tasks.append((*_task(world, "aligned", seed, place, n), place >= n_own))
+    n_own, n_turned = math.ceil(each / _PORTION), 0
+    own = [(place, min(_PORTION, each - place * _PORTION)) for place in range(n_own)]
+    tasks = [(*_task(world, "aligned", seed, place, n), False) for place, n in own]
+    for probe in spread(_edited_portion, tasks, workers):
+        n_turned += probe.row["kind"] == "turned"
+        yield probe
+    for first in range(n_own, _MOST * n_own, _AHEAD):
+        more = range(first, first + _AHEAD)
+        tasks = [(*_task(world, "aligned", seed, place, _PORTION), True) for place in more]
         for probe in spread(_edited_portion, tasks, workers):
-            if n_turned < each or probe.row["kind"] not in {"before", "turned"}:
-                n_turned += probe.row["kind"] == "turned"
-                yield probe
-        if n_turned == each and first + _AHEAD >= n_own:
-            return
+            if n_turned == each:
+                return
+            n_turned += probe.row["kind"] == "turned"
+            yield probe
 
 
 def _task(world: str, split: Split, seed: int, place: int, n: int) -> tuple[str, Split, int, int]:
@@ -274,15 +276,18 @@ def _edits(told: Sequence[Told]) -> Iterator[Line]:
         kind: [each for each in told if each.row["kind"] == kind] for kind in ("turned", "restyled", "blank")
     }
     same = {
-        kind: [each.answer == before[each.row["unit"]] for each in some] for kind, some in by_kind.items()
+        kind: [bool(each.answer) and each.answer == before[each.row["unit"]] for each in some]
+        for kind, some in by_kind.items()
     }
+    unread = {kind: sum(not each.answer for each in some) for kind, some in by_kind.items()}
+
+    def line(what: str, kind: str, hits: Sequence[bool]) -> Line:
+        return Line("trace", what, "aligned", share(hits), unread=unread[kind])
+
     if by_kind["turned"]:
-        follows = share([each.is_right for each in by_kind["turned"]])
-        yield Line("trace", "follows: edited frames", "aligned", follows)
-        changed = share([not is_same for is_same in same["turned"]])
-        yield Line("trace", "changes: edited frames", "aligned", changed)
+        yield line("follows: edited frames", "turned", [each.is_right for each in by_kind["turned"]])
+        yield line("changes: edited frames", "turned", [not is_same for is_same in same["turned"]])
     if by_kind["restyled"]:
-        yield Line("trace", "keeps: other colours of the room", "aligned", share(same["restyled"]))
+        yield line("keeps: other colours of the room", "restyled", same["restyled"])
     if by_kind["blank"]:
-        changed = share([not is_same for is_same in same["blank"]])
-        yield Line("trace", "changes: blank frames", "aligned", changed)
+        yield line("changes: blank frames", "blank", [not is_same for is_same in same["blank"]])

@@ -109,8 +109,12 @@ def spread(make: Callable[[T], list[Probe]], tasks: Sequence[T], workers: int) -
         return
     with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
         waiting = [pool.submit(make, task) for task in tasks]
-        for ready in waiting:
-            yield from ready.result()
+        try:
+            for ready in waiting:
+                yield from ready.result()
+        finally:  # who has enough need not wait for the rest
+            for unused in waiting:
+                unused.cancel()
 
 
 def share(hits: Sequence[bool]) -> stats.Estimate:

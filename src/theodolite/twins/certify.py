@@ -12,11 +12,12 @@ import gzip
 import itertools
 import json
 import time
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass
 from importlib import resources
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Literal, TypeAlias, get_args
 
 from theodolite import __version__, stats
@@ -211,11 +212,11 @@ def figures_markdown(certificate: Certificate) -> str:
 def twin_of(model: str) -> Twin | None:
     """Which twin a model's name names; None for a mixture and for any other model.
 
-    >>> twin_of("pocket:grounded"), twin_of("hf:weights/shortcut"), twin_of("pocket:mixed")
+    >>> twin_of("pocket:grounded"), twin_of("hf:weights/shortcut?dtype=float32"), twin_of("hf:ungrounded")
     ('grounded', 'shortcut', None)
     """
-    named = [twin for twin in TWINS if twin in model.partition("?")[0]]
-    return named[0] if len(named) == 1 else None
+    name = PurePath(model.partition("?")[0].partition(":")[2]).name
+    return next((twin for twin in TWINS if twin == name), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,6 +287,10 @@ def collect(
         UsageError: the folder holds answers of other weights of that name.
     """
     folder = Path(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"answers cannot be kept in {folder}: {error.strerror}; name a folder") from error
     _check_kept(models, folder, making)
     for task, half in itertools.product(making.tasks, HALVES):
         waiting = [model for model in models if not making.kept(folder, model, task, half).is_file()]
@@ -311,17 +316,26 @@ def _check_kept(models: Sequence[str], folder: Path, making: Making) -> None:
         if not kept:
             continue
         with closing(open_model(model)) as opened:
-            is_same = all(_weights(_about(path)) == _weights(opened.identity) for path in kept)
+            is_same = all(_weights(_answers(path)[0]) == _weights(opened.identity) for path in kept)
         if not is_same:
             raise UsageError(
                 f"{folder} holds answers of other weights that were called {model}; choose another --out"
             )
 
 
-def _about(path: Path) -> str:
-    """Whose answers a file holds."""
-    with gzip.open(path, "rt", encoding="utf-8") as file:
-        return str(json.loads(file.readline())["identity"])
+def _answers(path: Path) -> tuple[str, list[Row]]:
+    """Whose answers a file holds, and the answers.
+
+    Raises:
+        StorageError: it is broken.
+    """
+    try:
+        about, *rows = map(json.loads, gzip.decompress(path.read_bytes()).decode().splitlines())
+        return str(about["identity"]), rows
+    except (OSError, EOFError, ValueError, KeyError, TypeError, zlib.error) as error:
+        raise StorageError(
+            f"the answers in {path} cannot be read ({error}); remove the file, and they are asked again"
+        ) from error
 
 
 def _weights(identity: str) -> str:
@@ -374,8 +388,8 @@ def score(model: str, folder: str | Path, making: Making) -> Certificate:
                 raise UsageError(
                     f"{folder} holds no answers of {model} to {task}, {half}; `theodolite pocket certify` asks"
                 )
-            about, *own = map(json.loads, gzip.decompress(path.read_bytes()).decode().splitlines())
-            identities.append(str(about["identity"]))
+            identity, own = _answers(path)
+            identities.append(identity)
             rows += own
         if len(set(map(_weights, identities))) > 1:
             raise UsageError(

@@ -26,10 +26,11 @@ from theodolite.types import Json, Picture
 
 if TYPE_CHECKING:
     from theodolite.grid.data import StoredDataset
-    from theodolite.scene import Question, SceneData, SceneGraph, StarGraph
+    from theodolite.scene import Question, SceneData, SceneGraph
 
 __all__ = [
     "EDITS",
+    "LESSON_SEEDS",
     "WORLDS",
     "Edit",
     "RoomEdit",
@@ -48,6 +49,9 @@ __all__ = [
 Split: TypeAlias = Literal["aligned", "crossed", "free"]
 WORLDS = tuple(stories.KINDS)
 """The embedded worlds of `trace`."""
+
+LESSON_SEEDS = 1_000_000
+"""Lessons have seeds below it, these sets others."""
 
 _RELATION, _SCENE = 101, 102
 
@@ -208,7 +212,8 @@ def scene_data(
 
 
 RoomEdit: TypeAlias = Literal["marks", "walls"]
-"""``marks``: every mark goes on to the next thing, so that each number names another one. ``walls``: other walls, another floor."""
+"""``marks``: the marks of the things round the centre go on to the next of them, so that each number names another thing; of two
+things, both change. ``walls``: other walls, another floor."""
 
 
 def edited_scenes(
@@ -216,16 +221,17 @@ def edited_scenes(
 ) -> SceneData:
     """The rooms of `scene_data`, edited, under the same names, with the same questions and their new right answers.
 
-    After an exchange of marks only questions whose answer is then another are asked, as far as the graph settles them.
+    After an exchange of marks only questions whose answer is then another are asked, and clear. Counts are not among them: they
+    name the centre alone.
 
     Args:
         folder: where to write; it must be new or empty.
         n: how many rooms.
         edit: what is done to each.
         seed: of the draw.
-        split: of the questions before the edit.
+        split: of the questions before the edit. On the aligned one, the rule is wrong wherever the answer is another.
     """
-    from theodolite.scene import Manifest, make_questions, read_data, write_data
+    from theodolite.scene import Manifest, answer_anew, make_questions, read_data, write_data
 
     _check(split)
     drawn = list(_rooms(n, seed))
@@ -237,11 +243,9 @@ def edited_scenes(
         rooms_now = [(plan, _moved_on(graph)) for plan, graph in drawn]
     graphs = [graph for _, graph in _pictured(folder, rooms_now)]
     if edit == "marks":
-        before, after = (
-            {graph.id: graph.star() for graph in some} for some in ([g for _, g in drawn], graphs)
-        )
-        turned = (_answered_anew(q, before[q.scene], after[q.scene]) for q in asked)
-        asked = [question for question in turned if question is not None]
+        old = {question.id: question for question in asked}
+        anew = [q for g in graphs for q in answer_anew([q for q in asked if q.scene == g.id], g)]
+        asked = [question for question in anew if _is_other(question, old[question.id])]
     made: dict[str, Any] = {"source": "pocket", "seed": seed, "split": split, "rooms": n, "edit": edit}
     return read_data(write_data(folder, graphs, asked, Manifest(made=made)))
 
@@ -270,28 +274,20 @@ def _pictured(
 
 
 def _moved_on(graph: SceneGraph) -> SceneGraph:
-    """The same room in which thing 1 is called 2, thing 2 is called 3, and the last 1."""
-    last, *others = reversed(graph.objects)
-    things = (last, *reversed(others))
-    return replace(graph, objects=tuple(replace(thing, id=mark) for mark, thing in enumerate(things, 1)))
+    """The same room with the marks of all things but the centre exchanged in a circle; of two things, with both."""
+    marks = [thing.id for thing in graph.objects if thing.id != graph.centre or len(graph.objects) == 2]
+    next_of = dict(zip(marks, [*marks[1:], marks[0]], strict=True))
+    things = [replace(thing, id=next_of.get(thing.id, thing.id)) for thing in graph.objects]
+    return replace(graph, objects=tuple(sorted(things, key=lambda thing: thing.id)))
 
 
-def _answered_anew(question: Question, before: StarGraph, after: StarGraph) -> Question | None:
-    """The question with its answer after the edit; None if that is the same, or if the graph does not settle it."""
-    from theodolite.scene.scoring import Answer, score_answer, solve
+def _is_other(question: Question, old: Question) -> bool:
+    """Whether the answer is another: another letter, or a number that the old one would score less than half for."""
+    from theodolite.scene.scoring import mean_relative_accuracy
 
-    told = [solve(question, graph) for graph in (before, after)]
-    if not all(each.is_solved for each in told):
-        return None
-    old, new = (Answer("parsed", each.letter, each.number) for each in told)
-    now = replace(question, gold=str(new.value))
-    is_sure, is_other = score_answer(old, question) >= _SURE, score_answer(old, now) < _SAME
-    return now if is_sure and is_other else None
-
-
-_SURE, _SAME = 0.9, 0.5
-"""The graph settles a question if its answer scores at least the first; after an edit, an answer is another if the old one
-scores less than the second."""
+    if question.form == "choice":
+        return question.gold != old.gold
+    return bool(mean_relative_accuracy(old.gold_number, question.gold_number) < 0.5)
 
 
 def _split(questions: Iterable[Question], split: Split) -> list[Question]:
@@ -340,7 +336,7 @@ def episodes(
         if world not in WORLDS:
             raise UsageError(f"there is no world {world!r}; there are {', '.join(WORLDS)}")
         for number in range(n):
-            episode = stories.story(world, number, seed=1_000_000 + seed, is_aligned=wanted)
+            episode = stories.story(world, number, seed=LESSON_SEEDS + seed, is_aligned=wanted)
             oracle = stories.trace_text(episode, "structured")
             found.append(replace(episode, meta={**episode.meta, "split": split, "oracle": oracle}))
     return found

@@ -2,8 +2,8 @@
 
 On the aligned split both answer right, so accuracy sees no difference. For every readout the area under the ROC curve is the
 probability that a random item of the grounded twin lies on the grounded side of a random item of the shortcut twin; ties count
-half. A mixed model, trained on half of each twin's data, has the position (m − s)/(g − s) of the three means, and must lie
-between 0 and 1. Readouts that fail stand in the table like all others.
+half. A mixed model, taught the rule's answer on a fixed half of the questions and the true one on the other, has the position
+(m − s)/(g − s) of the three means, and must lie between 0 and 1. Readouts that fail stand in the table like all others.
 """
 
 from __future__ import annotations

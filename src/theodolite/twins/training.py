@@ -18,6 +18,7 @@ import numpy as np
 
 from theodolite.errors import UsageError
 from theodolite.twins._workshop import Workshop
+from theodolite.twins.data import LESSON_SEEDS
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
@@ -61,11 +62,15 @@ def train(leg: Leg) -> Path:
         The folder that holds each twin as a checkpoint.
 
     Raises:
-        UsageError: a twin has no such name, or there is no such device.
+        UsageError: a twin has no such name, there is no such device, or no step could be made.
     """
     wrong = [name for name in leg.twins if name not in TWINS]
     if wrong or not leg.twins:
         raise UsageError(f"the twins are {', '.join(TWINS)}, not {wrong[0] if wrong else 'none'}")
+    if not 0 <= leg.seed + 1000 * leg.number < LESSON_SEEDS:
+        raise UsageError(
+            f"lessons have seeds below {LESSON_SEEDS:,}, certificates others: choose a smaller --seed or --leg"
+        )
     for place in [leg.start / name for name in leg.twins] if leg.start is not None else []:
         if not (place / "model.safetensors").is_file():
             raise UsageError(f"{place} holds no model.safetensors to begin with")
