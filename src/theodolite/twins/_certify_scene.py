@@ -62,8 +62,8 @@ def _tasks(n: int, seed: int, split: Split) -> list[tuple[Split, int, int]]:
     ]
 
 
-def _per_group(n: int, n_groups: int = len(GROUPS)) -> int:
-    return math.ceil(n / n_groups / math.ceil(n / _PORTION))
+def _per_group(n: int) -> int:
+    return math.ceil(n / len(GROUPS) / math.ceil(n / _PORTION))
 
 
 def _portion(task: tuple[Split, int, int], *, per_group: int, folder: Path) -> list[Probe]:
@@ -88,8 +88,7 @@ def _edits(task: tuple[Split, int, int], *, n: int, folder: Path) -> list[Probe]
         place = folder / f"scene-{split}-{n_rooms}-{seed}-{edit}"
         make = partial(edited_scenes, n=n_rooms, edit=edit, seed=seed, split=split)
         data = read_data(made(place, make))
-        per_group = _per_group(n, len(GROUPS) - 1) if edit == "marks" else _per_group(n)  # no counts
-        asked = _drawn(data.questions, per_group, seed)
+        asked = _enough(data.questions, n_rooms, seed)
         items = plan_scenes(replace(data, questions=asked), Settings(qa=("base",), graph=("base",)))
         found += [_probe(item, split, edit) for item in items]
         names = {question.id for question in asked} - known
@@ -123,6 +122,14 @@ def _drawn(questions: Sequence[Question], per_group: int, seed: int) -> tuple[Qu
         if counts[group] <= per_group:
             kept.append(place)
     return tuple(questions[place] for place in sorted(kept))
+
+
+def _enough(questions: Sequence[Question], n: int, seed: int) -> tuple[Question, ...]:
+    """At least so many, as evenly from the groups as they have them."""
+    each = math.ceil(n / len(GROUPS))
+    while len(drawn := _drawn(questions, each, seed)) < min(n, len(questions)):
+        each += 1
+    return drawn
 
 
 def scene_lines(rows: Sequence[Row], seed: int) -> Iterator[Line]:

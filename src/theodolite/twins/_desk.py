@@ -130,7 +130,7 @@ def mean(values: Sequence[float], clusters: Sequence[str], *, seed: int) -> stat
         return stats.bootstrap(array, clusters=list(clusters), interval="percentile", seed=seed)
     value = float(array.mean())
     if value in {0.0, 1.0}:
-        return stats.wilson_interval(int(value) * n, n)
+        return replace(stats.wilson_interval(int(value) * n, n), n_items=array.size)
     return stats.Estimate(value, value, value, n, 0.95, "all values alike: no interval", array.size)
 
 

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import argparse
+import json
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -64,16 +65,8 @@ def train(leg: Leg) -> Path:
     Raises:
         UsageError: a twin has no such name, there is no such device, or no step could be made.
     """
-    wrong = [name for name in leg.twins if name not in TWINS]
-    if wrong or not leg.twins:
-        raise UsageError(f"the twins are {', '.join(TWINS)}, not {wrong[0] if wrong else 'none'}")
-    if not 0 <= leg.seed + 1000 * leg.number < LESSON_SEEDS:
-        raise UsageError(
-            f"lessons have seeds below {LESSON_SEEDS:,}, certificates others: choose a smaller --seed or --leg"
-        )
-    for place in [leg.start / name for name in leg.twins] if leg.start is not None else []:
-        if not (place / "model.safetensors").is_file():
-            raise UsageError(f"{place} holds no model.safetensors to begin with")
+    state = leg.out / "state"
+    is_begun = _check(leg, state)
     import torch
     from transformers.utils import logging
 
@@ -89,12 +82,6 @@ def train(leg: Leg) -> Path:
         torch.device(leg.device)
     except RuntimeError as error:
         raise UsageError(f"there is no device {leg.device!r}; say cuda or cpu") from error
-    state = leg.out / "state"
-    is_begun = (state / "state.json").exists()
-    if is_begun and leg.start is not None:
-        raise UsageError(
-            f"{leg.out} holds a training that has begun; leave --start out, or choose another --out"
-        )
     workshop = Workshop(TOKENIZER.read_text(), workers=leg.workers, seed=leg.seed + 1000 * leg.number)
     torch.backends.cuda.matmul.allow_tf32 = True
     recipe = Recipe(
@@ -117,6 +104,30 @@ def train(leg: Leg) -> Path:
     trainer.release(leg.out / "twins")
     trainer.save(state)
     return leg.out / "twins"
+
+
+def _check(leg: Leg, state: Path) -> bool:
+    """Whether the training has begun; what cannot be is told before any picture is drawn."""
+    wrong = [name for name in leg.twins if name not in TWINS]
+    if wrong or not leg.twins:
+        raise UsageError(f"the twins are {', '.join(TWINS)}, not {wrong[0] if wrong else 'none'}")
+    if not 0 <= leg.seed + 1000 * leg.number < LESSON_SEEDS:
+        raise UsageError(
+            f"lessons have seeds below {LESSON_SEEDS:,}, certificates others: choose a smaller --seed or --leg"
+        )
+    for place in [leg.start / name for name in leg.twins] if leg.start is not None else []:
+        if not (place / "model.safetensors").is_file():
+            raise UsageError(f"{place} holds no model.safetensors to begin with")
+    is_begun = (state / "state.json").exists()
+    if is_begun and leg.start is not None:
+        raise UsageError(
+            f"{leg.out} holds a training that has begun; leave --start out, or choose another --out"
+        )
+    if is_begun and (made := json.loads((state / "state.json").read_text())["step"]) >= leg.steps:
+        raise UsageError(
+            f"the training in {leg.out} has made {made} steps; ask for more than --steps {leg.steps}"
+        )
+    return is_begun
 
 
 def read_tokenizer() -> PreTrainedTokenizerFast:

@@ -145,16 +145,6 @@ class Twin:
         return _right(batch, said, slice(None))
 
 
-def _idle(step: int, steps: int, seconds: float) -> str:
-    """Why a leg made no step, and what to do."""
-    if step >= steps:
-        return f"the training has made its {steps} steps; ask for more with --steps"
-    return (
-        f"the {seconds:g} seconds were over before the first lessons were drawn, and nothing was learnt: give more --seconds or "
-        "--workers, or a smaller --scale"
-    )
-
-
 class Trainer:
     """Trains twins side by side until a leg's time is over or all steps are done."""
 
@@ -180,14 +170,17 @@ class Trainer:
         first, start = self.step, self.progress
         try:
             while not supply.is_ready():
+                if time.monotonic() - began > seconds:
+                    raise UsageError(
+                        f"the {seconds:g} seconds were over before the first lessons were drawn, and nothing was learnt: give more "
+                        "--seconds or --workers, or a smaller --scale"
+                    )
                 time.sleep(0.1)
             note(log, {"step": self.step, "event": "lessons are ready", "seconds": time.monotonic() - began})
             while (passed := time.monotonic() - began) < seconds and self.step < self.recipe.steps:
                 done = max(passed / seconds, (self.step - first) / (self.recipe.steps - first))
                 self.progress = start + (self.recipe.until - start) * done
                 self._step(supply, log, began)
-            if self.step == first:
-                raise UsageError(_idle(self.step, self.recipe.steps, seconds))
             self.progress = self.recipe.until
             if self.recipe.kept is not None:
                 supply.save(self.recipe.kept)
