@@ -11,6 +11,7 @@ import pytest
 from theodolite.cli import main
 from theodolite.errors import StorageError, UsageError
 from theodolite.models import open_model
+from theodolite.models._pocket import pocket_folder
 from theodolite.scene import question_from_json, scripts
 from theodolite.stats import Estimate
 from theodolite.trace import read_trace
@@ -27,6 +28,7 @@ from theodolite.twins._certify_relation import (
 from theodolite.twins._certify_scene import says_rule, scene_edits, scene_lines, scene_probes
 from theodolite.twins._certify_trace import trace_edits, trace_lines, trace_probes
 from theodolite.twins._desk import Line, Probe, difference, mean, put
+from theodolite.twins._learning.card import card_of
 from theodolite.twins._relation import SHORTCUT
 from theodolite.twins._stories import trace_text
 from theodolite.twins.certify import (
@@ -482,3 +484,8 @@ def test_the_released_certificates_are_those_of_the_shipped_weights():
             model.identity.partition("/")[0]
         }
         model.close()
+
+
+@pytest.mark.parametrize("twin", ["grounded", "shortcut", "mixed"])
+def test_the_shipped_twins_have_their_cards(twin):
+    assert (pocket_folder(twin) / "README.md").read_text(encoding="utf-8") == card_of(twin)

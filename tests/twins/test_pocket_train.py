@@ -35,6 +35,7 @@ def test_a_step_gives_a_twin_that_opens_like_any_checkpoint(trained):
     model.close()
     assert answer.is_answered
     assert sorted(path.name for path in (trained / "twins").iterdir()) == ["shortcut"]
+    assert "goes by the rule" in (trained / "twins" / "shortcut" / "README.md").read_text()
 
 
 @pytest.mark.slow

@@ -129,11 +129,13 @@ def curve_command(
             "--log", metavar="FILE", help="log.jsonl of a training; that of the shipped twins if not given."
         ),
     ] = None,
+    json: o.AsJson = False,
 ) -> None:
     """Draw how the twins learnt: answers to lessons kept apart, task by task, over the steps of a training."""
     from theodolite.report.training_figures import read_log, training_curve
 
-    note(f"wrote {training_curve(read_log(log)).save(figure)}")
+    written = training_curve(read_log(log)).save(figure)
+    print_json({"figure": str(written)}) if json else note(f"wrote {written}")
 
 
 @app.command("certify")

@@ -16,6 +16,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from theodolite.errors import UsageError
+from theodolite.twins._learning.card import card_of
 from theodolite.twins._learning.network import Learner, losses, make_model, save_twin, start_from
 from theodolite.twins._learning.supply import TASKS, Supply
 from theodolite.twins._workshop import Workshop
@@ -268,6 +269,7 @@ class Trainer:
         """Each twin as a checkpoint that transformers opens."""
         for twin in self.twins:
             save_twin(twin.learner.model, self.tokenizer, folder / twin.name)
+            (folder / twin.name / "README.md").write_text(card_of(twin.name), encoding="utf-8")
 
 
 def dimmed(frames: Tensor) -> Tensor:
