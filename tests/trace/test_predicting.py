@@ -17,6 +17,8 @@ from theodolite.trace.predicting import (
     predict_robustness,
     read_model_rows,
     robustness_table,
+    rows_from_scores,
+    with_relevance,
 )
 
 
@@ -233,3 +235,95 @@ def test_a_perfect_order_of_few_models_is_shown_without_an_interval(tmp_path, ca
     shown = " ".join(capsys.readouterr().out.split())
     assert "1.00 (no interval)" in shown
     assert "1.00 [1.00, 1.00]" not in shown
+
+
+def score_of(model, sgr, *, vrs=None):
+    """What ``trace score`` writes, as far as predicting reads it."""
+
+    def group(split, accuracy):
+        told = {"sgr": {"value": sgr}, "accuracy": {"value": accuracy}, "hr": None}
+        return {"style": "structured", "split": split, "grounding": told, "consistency": None, "seconds": 1.0}
+
+    edits = vrs and {"vrs_paper": {"value": vrs}, "vrs_sound": None}
+    cell = {"reading": "paper", "family": "position", "delta_accuracy": {"value": -0.25}}
+    return {
+        "model": model,
+        "groups": [group("in-distribution", 0.8), group("ood", 0.6)],
+        "conditions": [{"name": "at most 2 steps", "sgr": {"value": sgr}, "seconds": 1.0}],
+        "reliance": edits,
+        "sensitivity": [cell] if vrs else [],
+    }
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_run_and_a_run_on_edits_give_one_row(order):
+    runs = [(score_of("m", 0.7), "runs/trace"), (score_of("m", 0.3, vrs=4.0), "runs/edited")][::order]
+    rows, conditions, why = rows_from_scores(
+        [score for score, _ in runs], ["video"] * 2, folders=[place for _, place in runs]
+    )
+    assert [row.predictors for row in rows] == [{"sgr": 0.7, "vrs": 4.0, "perturbation": 0.25}]
+    assert [dict(c.sgr) for c in conditions.values()] == [{"m": 0.7}, {"m": 0.7}]  # not the mean of both
+    assert len(why) == 1
+    assert "accuracy are those of runs/trace, VRS and falls those of runs/edited" in why[0]
+
+
+@pytest.mark.parametrize("vrs", [None, 2.0])
+def test_two_runs_of_a_kind_are_refused_by_name(vrs):
+    scores = [score_of("m", 0.7, vrs=vrs), score_of("m", 0.3, vrs=vrs)]
+    with pytest.raises(UsageError, match="m on video is there twice, in runs/a and runs/b"):
+        rows_from_scores(scores, ["video"] * 2, folders=["runs/a", "runs/b"])
+    assert len(rows_from_scores(scores, ["video", "navigation"])[0]) == 2
+
+
+def test_rows_and_baselines_that_stand_twice_are_refused(tmp_path):
+    rows = [ModelRow("m", "x", 0.8, 0.4, {"sgr": 0.1}), ModelRow("m", "x", 0.8, 0.5, {"sgr": 0.9})]
+    file = tmp_path / "baselines.csv"
+    file.write_text("model,benchmark,attention\nm,x,0.3\n")
+    for join in (lambda: with_relevance(rows, []), lambda: add_predictors(rows, file)):
+        with pytest.raises(UsageError, match="m on x is there twice"):
+            join()
+    twice = [{"model": "m", "benchmark": "x", "shares": {"attention": {"value": v}}} for v in (0.1, 0.2)]
+    with pytest.raises(UsageError, match="relevance of m on x was measured twice"):
+        with_relevance(rows[:1], twice)
+
+
+def test_models_on_as_many_but_other_benchmarks_are_not_permuted():
+    """Two rows each, and yet no block of one model stands for the block of another."""
+    on = {"m0": "ab", "m1": "ab", "m2": "bc", "m3": "ac"}
+    rows = [
+        ModelRow(model, b, 0.8, 0.3 + 0.1 * i + 0.02 * j, {"sgr": 0.2 * i + 0.05 * j})
+        for i, (model, benchmarks) in enumerate(on.items())
+        for j, b in enumerate(benchmarks)
+    ]
+    found = r(predict_robustness(rows), "ratio", "pooled")
+    assert found.p_exact is None
+    assert "different benchmarks" in found.note
+    same = [row for row in rows if row.model in {"m0", "m1"}]
+    same += [ModelRow("m4", b, 0.8, 0.35 + 0.1 * j, {"sgr": 0.3}) for j, b in enumerate("ab")]
+    assert r(predict_robustness(same), "ratio", "pooled").p_exact is not None
+
+
+@pytest.mark.parametrize(
+    ("line", "told"),
+    [
+        ("a,x,0.6,0.5,0.4,7,more", "line 2: has more cells than the 6 columns"),
+        ("a,x,0.6,0.5,0.4,0", "line 2: parameters_b is 0; "),
+        ("a,x,0.6,0.5,0.4,-7", "line 2: parameters_b is -7; "),
+        ("a,x,0.6,0.5,62.3,7", "line 2: sgr is 62.3; it is a share"),
+        ("a,x,0.6,0.5,-0.1,7", "line 2: sgr is -0.1; it is a share"),
+        (",x,0.6,0.5,0.4,7", "line 2: model is empty"),
+    ],
+)
+def test_a_bad_table_is_refused_in_a_sentence(line, told, tmp_path, capsys):
+    file = tmp_path / "rows.csv"
+    file.write_text(f"model,benchmark,accuracy,ood_accuracy,sgr,parameters_b\n{line}\n")
+    assert main(["trace", "predict", "--table", str(file)]) == 2
+    assert told in " ".join(capsys.readouterr().err.split())
+    with pytest.raises(UsageError, match="above zero"):
+        ModelRow("m", "b", 0.5, 0.5, {}, parameters_b=0)
+
+
+def test_a_table_with_a_byte_order_mark(tmp_path):
+    file = tmp_path / "rows.csv"
+    file.write_text("model,benchmark,accuracy,ood_accuracy,sgr\na,x,0.6,0.5,0.4\n", encoding="utf-8-sig")
+    assert read_model_rows(file)[0].model == "a"

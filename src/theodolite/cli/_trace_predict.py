@@ -118,7 +118,9 @@ def _show_conditions(conditions: list[object]) -> None:
 
 
 def _from_runs(folders: list[Path]) -> tuple[list[ModelRow], list[object]]:
-    scores, worlds, baselines = [], [], []
+    scores, worlds, places, baselines = [], [], [], []
+    if len({folder.resolve() for folder in folders}) < len(folders):
+        raise UsageError("a run is named twice; give each once")
     for folder in folders:
         with Run.open(folder) as run:
             score = run.scores()
@@ -133,7 +135,10 @@ def _from_runs(folders: list[Path]) -> tuple[list[ModelRow], list[object]]:
             world = read_episodes(data).episodes[0].world if data.exists() else ""
         scores.append(score)
         worlds.append(world or data.name)
-    rows, conditions, why = rows_from_scores(scores, worlds)
+        places.append(folder)
+        if not data.exists():
+            note(f"{folder}: its data are no longer at {data}, so the benchmark is called {data.name}")
+    rows, conditions, why = rows_from_scores(scores, worlds, folders=places)
     rows, lonely = with_relevance(rows, baselines)
     for reason in (*why, *lonely):
         note(reason)

@@ -226,7 +226,7 @@ def read_lines(file: Path, read: Callable[[str], _T]) -> tuple[list[tuple[str, _
 
 def _lines(file: Path) -> Iterator[tuple[int, str]]:
     try:
-        with file.open(encoding="utf-8") as opened:
+        with file.open(encoding="utf-8-sig") as opened:  # some editors write a byte order mark
             for number, line in enumerate(opened, 1):
                 if line.strip():
                     yield number, line
@@ -236,7 +236,7 @@ def _lines(file: Path) -> Iterator[tuple[int, str]]:
 
 def _read_manifest(path: Path) -> Manifest | None:
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:

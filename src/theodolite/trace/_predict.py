@@ -41,6 +41,10 @@ class ModelRow:
     """The capacity cluster, such as ``7B``; empty for none."""
 
     def __post_init__(self) -> None:
+        if self.parameters_b is not None and self.parameters_b <= 0:
+            raise UsageError(
+                f"{self.model} on {self.benchmark}: billions of parameters are above zero, got {self.parameters_b}"
+            )
         if not (0 < self.accuracy <= 1 and 0 <= self.ood_accuracy <= 1):
             raise UsageError(
                 f"{self.model} on {self.benchmark}: accuracies are shares with the in-distribution one above zero, "
@@ -170,7 +174,7 @@ def associate(
     clusters = None if is_single else models
     r = stats.pearson(x, y, clusters=clusters, seed=seed)
     rho = _rank_correlation(models, x, y)
-    whole = len({models.count(model) for model in set(models)}) == 1
+    whole = _is_whole([row for row, _ in known])
     p = _exact_p(known, kind, seed=seed) if whole else None
     return Association(
         predictor,
@@ -183,6 +187,14 @@ def associate(
         len(known),
         "" if whole else "models on different benchmarks: no test",
     )
+
+
+def _is_whole(rows: Sequence[ModelRow]) -> bool:
+    """Whether every model is on the same benchmarks, so that blocks can change places."""
+    on: dict[str, set[str]] = {}
+    for row in rows:
+        on.setdefault(row.model, set()).add(row.benchmark)
+    return len({frozenset(benchmarks) for benchmarks in on.values()}) == 1
 
 
 def _rank_correlation(

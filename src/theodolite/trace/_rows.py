@@ -13,6 +13,7 @@ from theodolite.errors import UsageError
 from theodolite.trace._predict import ModelRow
 from theodolite.trace._robustness import Condition
 
+_SHARES = ("sgr", "hr", "accuracy", "ood_accuracy")
 _FIXED = ("model", "benchmark", "accuracy", "ood_accuracy", "parameters_b", "cluster")
 
 
@@ -36,7 +37,7 @@ def add_predictors(rows: Sequence[ModelRow], path: str | Path) -> list[ModelRow]
             ``parameters_b`` and ``cluster`` may be among them. Every line must be about one of the rows.
     """
     path = Path(path)
-    known = {(row.model, row.benchmark): row for row in rows}
+    known = _by_name(rows)
     for number, line in enumerate(_table(path, ("model", "benchmark")), 2):
         where, key = f"{path.name}, line {number}", (line["model"] or "", line["benchmark"] or "")
         if key not in known:
@@ -66,10 +67,16 @@ def with_relevance(
     Returns:
         The rows, and why a baseline fits none of them.
     """
-    known = {(row.model, row.benchmark): row for row in rows}
+    known = _by_name(rows)
     why = []
+    measured: set[tuple[str, str]] = set()
     for score in relevance:
         key = (str(score["model"]), str(score["benchmark"]))
+        if key in measured:
+            raise UsageError(
+                f"the relevance of {key[0]} on {key[1]} was measured twice; give one of the two runs"
+            )
+        measured.add(key)
         if key not in known:
             why.append(f"{key[0]} on {key[1]}: relevance was measured, but there is no run to set it beside")
             continue
@@ -78,15 +85,32 @@ def with_relevance(
     return list(known.values()), why
 
 
+def _by_name(rows: Sequence[ModelRow]) -> dict[tuple[str, str], ModelRow]:
+    known: dict[tuple[str, str], ModelRow] = {}
+    for row in rows:
+        key = (row.model, row.benchmark)
+        if key in known:
+            raise UsageError(f"{key[0]} on {key[1]} is there twice; a model counts once per benchmark")
+        known[key] = row
+    return known
+
+
 def _table(path: Path, needed: Sequence[str]) -> list[dict[str, str | None]]:
     try:
-        with path.open(encoding="utf-8", newline="") as file:
+        with path.open(encoding="utf-8-sig", newline="") as file:  # spreadsheets write a byte order mark
             table = list(csv.DictReader(file))
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UsageError(f"cannot read {path}: {error}") from error
     missing = [name for name in needed if not table or name not in table[0]]
     if missing:
         raise UsageError(f"{path} has no column {missing[0]!r}, or no row")
+    for number, line in enumerate(table, 2):
+        where = f"{path.name}, line {number}"
+        if None in line:
+            raise UsageError(f"{where}: has more cells than the {len(line) - 1} columns that line 1 names")
+        empty = [name for name in ("model", "benchmark") if not (line[name] or "").strip()]
+        if empty:
+            raise UsageError(f"{where}: {empty[0]} is empty")
     return list(table)
 
 
@@ -113,23 +137,38 @@ def _number(line: Mapping[str, str | None], name: str, where: str) -> float:
         value = math.nan
     if not math.isfinite(value):
         raise UsageError(f"{where}: {name} is {line[name]!r}, not a number")
+    if name in _SHARES and not 0 <= value <= 1:
+        raise UsageError(f"{where}: {name} is {value:g}; it is a share between 0 and 1, not a percentage")
+    if name == "parameters_b" and value <= 0:
+        raise UsageError(
+            f"{where}: parameters_b is {value:g}; it is billions of parameters, above zero, or empty"
+        )
     return value
 
 
 def rows_from_scores(
-    scores: Sequence[Mapping[str, Any]], benchmarks: Sequence[str]
+    scores: Sequence[Mapping[str, Any]], benchmarks: Sequence[str], *, folders: Sequence[str | Path] = ()
 ) -> tuple[list[ModelRow], dict[str, Condition], list[str]]:
-    """Rows out of scored runs, one per run: in-distribution SGR and accuracy, OOD accuracy.
+    """Rows out of scored runs, one per model and benchmark: in-distribution SGR and accuracy, OOD accuracy.
+
+    Of two runs of a model on a benchmark, one on plain episodes and one on edits, the first gives SGR, consistency and
+    accuracy, and the second what edits do: VRS and the falls.
 
     Args:
         scores: what ``trace score`` wrote.
         benchmarks: the world of each run.
+        folders: where the runs lie, to name them by.
 
     Returns:
         The rows; for every prompt style and every other way of measuring its SGR by model, for the robustness table, the
-        reference first; and why a run gave no row.
+        reference first; and why a run gave no row, or only part of one.
+
+    Raises:
+        UsageError: two runs of one model on one benchmark cannot be put together so.
     """
-    rows, why = [], []
+    places = [str(folder) for folder in folders] or [f"run {i}" for i in range(1, len(scores) + 1)]
+    scores, benchmarks, why = _put_together(scores, benchmarks, places)
+    rows = []
     styles: dict[str, dict[str, list[float]]] = {}
     times: dict[str, list[float]] = {}
     for score, benchmark in zip(scores, benchmarks, strict=True):
@@ -155,6 +194,32 @@ def rows_from_scores(
         for style, by in styles.items()
     }
     return rows, conditions, why
+
+
+def _put_together(
+    scores: Sequence[Mapping[str, Any]], benchmarks: Sequence[str], places: Sequence[str]
+) -> tuple[list[Mapping[str, Any]], list[str], list[str]]:
+    """One score per model and benchmark, and which of them are made of two runs."""
+    found: dict[tuple[str, str], list[tuple[Mapping[str, Any], str]]] = {}
+    for score, benchmark, place in zip(scores, benchmarks, places, strict=True):
+        found.setdefault((str(score["model"]), benchmark), []).append((score, place))
+    whole, told = [], []
+    for (model, benchmark), runs in found.items():
+        edited = [run for run in runs if run[0].get("reliance")]
+        plain = [run for run in runs if not run[0].get("reliance")]
+        if len(plain) > 1 or len(edited) > 1:
+            named = " and ".join(place for _, place in (plain if len(plain) > 1 else edited))
+            raise UsageError(
+                f"{model} on {benchmark} is there twice, in {named}; a model counts once per benchmark, so give one of them"
+            )
+        score = dict((plain or edited)[0][0])
+        if plain and edited:
+            score |= {key: edited[0][0].get(key) for key in ("reliance", "sensitivity")}
+            told.append(
+                f"{model} on {benchmark}: SGR, TCS and accuracy are those of {plain[0][1]}, VRS and falls those of {edited[0][1]}"
+            )
+        whole.append(score)
+    return whole, [benchmark for _, benchmark in found], told
 
 
 def _from_score(
