@@ -1,12 +1,14 @@
 """Prompts, steps and frames."""
 
 import json
+import time
 
 import pytest
 
 from theodolite import trace
 from theodolite.errors import UsageError
-from theodolite.trace._align import align, align_steps
+from theodolite.trace._align import MOST_CHARACTERS, align, align_steps
+from theodolite.trace._language import open_parser
 from theodolite.trace._prompts import STYLES, trace_prompt
 from theodolite.trace._steps import MOST_STEPS, heading_end, read_steps
 from theodolite.trace.metrics import alignment_accuracy
@@ -195,3 +197,55 @@ def test_rounded_times_find_their_frames():
     episode = frames(6, 1 / 3)
     texts = ["At 0.33 s it falls.", "At 0.67 s it rolls.", "At 1.6 s it stops."]
     assert [a.frames for a in align(texts, episode)] == [(1,), (2,), (4,)]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["x" * 30_000, "a-b" * 10_000, "." * 30_000 + "x", "so" + "\n " * 20_000 + "x", "{" * 30_000 + "steps"],
+)
+def test_no_text_takes_long(text):
+    episode = frames(2)
+    trace.with_claims([trace.read_trace("A cup.", episode)])  # loads the parser
+    begun = time.process_time()
+    read = trace.with_claims([trace.read_trace(text, episode)])[0]
+    assert time.process_time() - begun < 2.0
+    assert all(len(step.text) <= MOST_CHARACTERS for step in read.steps)
+    if not text.startswith("so"):
+        assert (
+            read.problems[0] == f"step 1: {len(text)} characters; only the first {MOST_CHARACTERS} are read"
+        )
+
+
+def test_alternatives_stay_one_word():
+    sentence = next(iter(open_parser().parse(["The cup/glass/bottle falls on the table."])))
+    assert sentence.tokens[1].text == "cup/glass/bottle"
+
+
+def test_a_frame_number_of_any_length_is_told():
+    read = trace.read_trace("Frame 1" + "0" * 5000 + ": It falls. Frame 2: It stops.", frames(3))
+    assert any("speaks of frame 1000000000, and there are 3" in problem for problem in read.problems)
+
+
+def test_json_that_is_nested_or_says_nothing():
+    deep = '{"steps": ' + "[" * 100_000 + "]" * 100_000 + "}"
+    assert len(read_steps(deep).steps) == 1
+    read = read_steps(
+        '{"steps": ["A cup.", {"frame": null, "text": null, "claim": "It falls."}], "answer": null}'
+    )
+    assert (read.steps, read.answer) == (("A cup.", "It falls."), "")
+    assert read_steps('{"steps": ["A cup."], "answer": null, "final_answer": 3}').answer == "3"
+
+
+def test_odd_lines_of_a_trace_file_are_told_in_plain_words(tmp_path):
+    file = tmp_path / "t.jsonl"
+    lines = [
+        json.dumps({"episode": "e", "text": "A cup."}),
+        '{"episode": "e", "steps": ' + "[" * 100_000 + "]" * 100_000 + "}",
+        json.dumps({"episode": "e", "steps": [{"text": ""}]}),
+    ]
+    file.write_text("\n".join(lines), encoding="utf-8-sig")  # the mark must not cost the first line
+    found, problems = trace.read_traces(file, {"e": frames(3)})
+    assert len(found) == 1
+    reasons = {problem.where: problem.reason for problem in problems}
+    assert reasons["t.jsonl, line 2"] == "is nested too deeply to be read"
+    assert reasons["t.jsonl, line 3"].startswith("steps.0.text: ")

@@ -47,6 +47,12 @@ _NEXT = re.compile(
 )
 
 
+MOST_CHARACTERS = 4000
+"""Of a step that are read, some 650 words; what is longer is cut, and said to be: time grows with the square of it."""
+_MOST_DIGITS = 10
+"""Of a frame's number; no episode has so many."""
+
+
 @dataclass(frozen=True, slots=True)
 class Aligned:
     """The frames of one step, and how they were found."""
@@ -75,10 +81,25 @@ def align(texts: Sequence[str], episode: Episode) -> list[Aligned]:
 
 
 def align_steps(texts: Sequence[str], episode: Episode) -> tuple[tuple[Step, ...], tuple[str, ...]]:
-    """Steps with their frames, and what was wrong with any of them."""
-    aligned = align(texts, episode)
-    steps = tuple(Step(text, a.frames, a.how) for text, a in zip(texts, aligned, strict=True))
-    return steps, tuple(f"step {i + 1}: {a.problem}" for i, a in enumerate(aligned) if a.problem)
+    """Steps with their frames, and what was wrong with any of them.
+
+    >>> from theodolite.trace import Episode, Frame
+    >>> steps, problems = align_steps(["A cup. " * 1000], Episode("e", "?", (Frame(0.0),)))
+    >>> len(steps[0].text), problems
+    (4000, ('step 1: 7000 characters; only the first 4000 are read',))
+    """
+    kept = [text[:MOST_CHARACTERS] for text in texts]
+    aligned = align(kept, episode)
+    steps = tuple(Step(text, a.frames, a.how) for text, a in zip(kept, aligned, strict=True))
+    problems = []
+    for number, (text, found) in enumerate(zip(texts, aligned, strict=True), 1):
+        if len(text) > MOST_CHARACTERS:
+            problems.append(
+                f"step {number}: {len(text)} characters; only the first {MOST_CHARACTERS} are read"
+            )
+        if found.problem:
+            problems.append(f"step {number}: {found.problem}")
+    return steps, tuple(problems)
 
 
 def _align(text: str, episode: Episode, *, place: int, of: int, before: tuple[int, ...]) -> Aligned:
@@ -110,7 +131,7 @@ def _by_number(text: str, episode: Episode) -> tuple[tuple[int, ...], str]:
     wrong = ""
     for match in _FRAMES.finditer(text):
         first, joint, last = match.groups()
-        ends = [int(end) for end in (first, last) if end]
+        ends = [int(end[:_MOST_DIGITS]) for end in (first, last) if end]
         is_range = joint not in {"and", "&"}
         if all(1 <= end <= n for end in ends):
             found.update(range(min(ends) - 1, max(ends)) if is_range else (end - 1 for end in ends))

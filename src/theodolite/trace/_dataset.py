@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -217,11 +217,22 @@ def read_lines(file: Path, read: Callable[[str], _T]) -> tuple[list[tuple[str, _
             found.append((where, read(line)))
         except ValidationError as error:
             first = error.errors()[0]
-            place = ".".join(map(str, first["loc"]))
+            place = _place(first["loc"])
             problems.append(Problem(where, f"{place}: {first['msg']}" if place else first["msg"]))
         except (UsageError, ValueError) as error:
             problems.append(Problem(where, str(error)))
+        except RecursionError:
+            problems.append(Problem(where, "is nested too deeply to be read"))
     return found, problems
+
+
+def _place(parts: Sequence[str | int]) -> str:
+    """Where in a line something is wrong, without the names of our own classes.
+
+    >>> _place(("steps", 0, "_StepForm", "text")), _place(("steps", 1, "str"))
+    ('steps.0.text', 'steps.1')
+    """
+    return ".".join(str(part) for part in parts if part != "str" and not str(part).startswith("_"))
 
 
 def _lines(file: Path) -> Iterator[tuple[int, str]]:

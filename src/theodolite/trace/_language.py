@@ -29,7 +29,9 @@ SHIPPED = Path(__file__).parent / "_parser"
 PREFERRED = ("en_core_web_trf", "en_core_web_lg", "en_core_web_md", "en_core_web_sm")
 
 _ABBREVIATIONS = r"(?<!\b[A-Z])(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)(?<!\bMr)(?<!\bMs)(?<!\bDr)(?<!\bMrs)(?<!\bNo)(?<!\bfig)"
-_END = re.compile(rf"{_ABBREVIATIONS}[.!?]+[\"”’')\]]*(?=\s+[\"“(\[]?[A-Z0-9*#-]|\s*$)|\n+|;\s")
+_END = re.compile(rf"{_ABBREVIATIONS}[.!?]++[\"”’')\]]*+(?=\s+[\"“(\[]?[A-Z0-9*#-]|\s*$)|\n+|;\s")
+_ALTERNATIVES = re.compile(r"(?<![A-Za-z])[A-Za-z]++(?:/[A-Za-z]++)+")
+"""Tried once per run of letters: without the look behind, a long run would be tried from each of its letters."""
 _BULLET = re.compile(r"^\s*(?:[-*•‣·#>]+|\d{1,3}[.)](?=\s)|\(?[a-zA-Z]\)(?=\s))\s*")
 
 
@@ -69,6 +71,10 @@ class Sentence:
 
     tokens: tuple[Token, ...]
     _children: dict[int, tuple[Token, ...]] = field(default_factory=dict, compare=False, repr=False)
+    _asked: dict[tuple[int, tuple[str, ...]], tuple[Token, ...]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+    """What `children` has found: each of many siblings asks for the same."""
 
     def __post_init__(self) -> None:
         grouped: dict[int, list[Token]] = {}
@@ -80,7 +86,12 @@ class Sentence:
     def children(self, token: Token, *deps: str) -> tuple[Token, ...]:
         """The dependents of a token, in order; of some relations only, if they are named (``obl`` takes ``obl:tmod``)."""
         found = self._children.get(token.index, ())
-        return tuple(t for t in found if t.dep in deps or t.dep.partition(":")[0] in deps) if deps else found
+        if not deps or not found:
+            return found
+        key = (token.index, deps)
+        if key not in self._asked:
+            self._asked[key] = tuple(t for t in found if t.dep in deps or t.dep.partition(":")[0] in deps)
+        return self._asked[key]
 
     def head(self, token: Token) -> Token | None:
         """What it depends on; None for the root."""
@@ -127,7 +138,7 @@ class Parser:
     def _words(self, text: str) -> Doc:
         """Tokens, with alternatives such as ``cup/glass/bottle`` kept as one word."""
         doc = self._nlp.make_doc(text)
-        spans = [doc.char_span(*m.span()) for m in re.finditer(r"[A-Za-z]+(?:/[A-Za-z]+)+", text)]
+        spans = [doc.char_span(*m.span()) for m in _ALTERNATIVES.finditer(text)]
         with doc.retokenize() as retokenizer:
             for span in spans:
                 if span is not None and len(span) > 1:

@@ -24,7 +24,7 @@ _ANSWER_LINE = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 _ANSWER_PHRASE = re.compile(
-    r"(?:so|thus|therefore|hence)?,?\s*the\s+(?:final\s+|correct\s+|right\s+)?answer\s+is:?\s+(.+?)(?:[.\n]|\Z)",
+    r"the\s+(?:final\s+|correct\s+|right\s+)?answer\s+is:?\s+(.+?)(?:[.\n]|\Z)",
     re.IGNORECASE,
 )
 _MARK = re.compile(
@@ -189,18 +189,18 @@ def _says_something(text: str) -> bool:
 
 def _read_json(text: str) -> ReadText | None:
     """``{"steps": […], "answer": …}``, alone or in a code fence."""
-    match = re.search(r"\{.*\}", text, re.DOTALL)
-    if match is None or "steps" not in match.group(0):
+    inside = text[text.find("{") : text.rfind("}") + 1] if "{" in text else ""
+    if "steps" not in inside:
         return None
     try:
-        data = json.loads(match.group(0))
-    except ValueError:
+        data = json.loads(inside)
+    except (ValueError, RecursionError):  # no JSON, or nested beyond all reason
         return None
     if not isinstance(data, dict) or not isinstance(data.get("steps"), list):
         return None
     steps = [_json_step(step) for step in data["steps"]]
-    answer = data.get("answer", data.get("final_answer", ""))
-    return ReadText(tuple(s for s in steps if s), str(answer), has_steps=any(steps))
+    answers = [data[key] for key in ("answer", "final_answer") if data.get(key) is not None]
+    return ReadText(tuple(s for s in steps if s), str(answers[0]) if answers else "", has_steps=any(steps))
 
 
 def _json_step(step: object) -> str:
@@ -211,10 +211,10 @@ def _json_step(step: object) -> str:
             (
                 str(step[key])
                 for key in ("text", "observation", "claim", "description", "thought")
-                if key in step
+                if step.get(key) is not None
             ),
             "",
         )
-        frame = f"Frame {step['frame']}: " if "frame" in step else ""
+        frame = f"Frame {step['frame']}: " if step.get("frame") is not None else ""
         return frame + _clean(said) if said else ""
     return ""
