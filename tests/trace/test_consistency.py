@@ -80,6 +80,23 @@ def test_the_papers_navigation_example():
     assert consistency_of([right], {"nav": episode}, VERIFIER).tcs_aware.value == 1.0
 
 
+def test_a_change_that_is_right_beside_a_belief_that_stays_wrong_contradicts_nothing():
+    table = trace.SceneObject("t", "table", attributes={"colour": "blue"}, position_m=(4.0, 2.5, 0.0))
+    here = navigation()
+    frames = tuple(replace(frame, objects=(*frame.objects, table)) for frame in here.frames)
+    episode = replace(here, frames=frames)
+    said = (
+        "Step 1 (frame 1): The red chair is on my right. The blue table is on my {}.\n"
+        "Step 2 (frame 2): The red chair is on my left. The blue table is on my left."
+    )
+    for before, kept, wrongly in (("left", 1, 0), ("right", 0, 1)):
+        told = claimed(said.format(before), episode)
+        move = transitions(told, episode, VERIFIER)[0]
+        assert (move.n_kept, move.n_changed, move.n_justified) == (kept, 2 - kept, 1)
+        assert move.n_changed_wrongly == wrongly
+        assert consistency_of([told], {"nav": episode}, VERIFIER).contradictions.value == wrongly
+
+
 @pytest.mark.parametrize(
     ("first", "second", "expected"),
     [

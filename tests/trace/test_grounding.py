@@ -151,6 +151,16 @@ def test_the_profile_over_a_trace():
     assert grounding([judged(step(S), unit=f"u{i}") for i in range(3)]).decline is None
 
 
+@pytest.mark.parametrize("n", range(2, 13))
+def test_first_and_last_quarter_are_mirror_images(n):
+    """A trace told backwards has early and late exchanged."""
+    for place in range(n):
+        said = [step(S if i == place else U) for i in range(n)]
+        one, other = (grounding([judged(*steps)]).profile for steps in (said, said[::-1]))
+        assert [e and e.value for e in one.values()] == [e and e.value for e in reversed(other.values())]
+    assert one["early"] is not None
+
+
 def test_guesses_are_no_observations():
     ball = thing("a", "red", "ball", 10)
     claims = [Claim("entity", Mention("ball"), hedge="might"), Claim("entity", Mention("ball"))]

@@ -39,6 +39,8 @@ class Transition:
     """How many of both the evidence at the next step bears out."""
     n_unverifiable: int
     """How many of both the evidence cannot judge; they count for nothing."""
+    n_changed_wrongly: int
+    """How many of the changed ones the evidence at the next step refutes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +52,7 @@ class Consistency:
     tcs_aware: stats.Estimate | None
     """Contradiction-aware: share of the slots carried over that the evidence bears out, mean over traces."""
     contradictions: stats.Estimate | None
-    """Share of transitions that change a slot against the evidence."""
+    """Share of transitions that change a slot against the evidence, among those that carry one over; mean over traces."""
     tau: float
     n_transitions: int
     n_unverifiable: int
@@ -107,11 +109,7 @@ def consistency(
     for moves, unit in per_trace:
         judged = [m.similarity * m.is_justified for m in moves if m.is_justified is not None]
         slots = [m.n_justified / n for m in moves if (n := m.n_kept + m.n_changed - m.n_unverifiable)]
-        bad = [
-            float(m.n_changed > 0 and m.n_justified + m.n_unverifiable < m.n_kept + m.n_changed)
-            for m in moves
-            if m.n_kept + m.n_changed
-        ]
+        bad = [float(m.n_changed_wrongly > 0) for m in moves if m.n_kept + m.n_changed]
         for values, into in ((judged, literal), (slots, aware), (bad, wrong)):
             if values:
                 into.append((sum(values) / len(values), unit))
@@ -191,6 +189,9 @@ def _transition(
         n_changed=sum(changed),
         n_justified=sum(v.label == "supported" for v in slots),
         n_unverifiable=sum(v.label == "unverifiable" for v in slots),
+        n_changed_wrongly=sum(
+            is_new and v.label == "unsupported" for is_new, v in zip(changed, slots, strict=True)
+        ),
     )
 
 

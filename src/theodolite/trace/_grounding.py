@@ -245,12 +245,12 @@ def _correlation(first: np.ndarray, second: np.ndarray) -> float:
 
 
 def _stages(trace: JudgedTrace, handling: Handling, granularity: Granularity) -> dict[Stage, float | None]:
-    """SGR by stage; step i of n stands at (i + ½)/n of the way."""
+    """SGR by stage; step i of n stands at (i + ½)/n of the way, and one that stands on an edge counts to the outer stage."""
     n = len(trace.steps)
     parts: dict[Stage, list[float | None]] = {stage: [] for stage in STAGES}
     for i, step in enumerate(trace.steps):
         progress = (i + 0.5) / n
-        stage: Stage = "early" if progress < 0.25 else "late" if progress >= 0.75 else "middle"
+        stage: Stage = "early" if progress <= 0.25 else "late" if progress >= 0.75 else "middle"
         parts[stage].append(step_grounding(step, handling=handling, granularity=granularity))
     return {stage: _mean(values) for stage, values in parts.items()}
 
