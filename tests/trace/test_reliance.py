@@ -8,7 +8,8 @@ from trace_world import KNOWN, SIZE, thing
 
 from theodolite import trace
 from theodolite.errors import UsageError
-from theodolite.trace import Edit
+from theodolite.trace import Claim, Edit, JudgedStep, JudgedTrace, Mention, Step, Trace, Verdict
+from theodolite.trace._reliance import EditedPair
 from theodolite.trace.metrics import (
     counter_causal,
     edited_pair,
@@ -17,6 +18,7 @@ from theodolite.trace.metrics import (
     reliance,
     sensitivity,
     sound_reliance,
+    verbosity,
 )
 
 VERIFIER = trace.open_verifier("annotation")
@@ -206,3 +208,57 @@ def test_the_two_way_control():
     assert found.p_visual_falls_more < 0.01
     assert counter_causal(language, visual).p_visual_falls_more > 0.9
     assert grounding([before for before, _ in visual]).sgr.value == 1.0
+
+
+def scored_pair(i, family, sgr, right):
+    """A pair of which only SGR (before, after) and right answers are told."""
+
+    def judged(rate, is_correct):
+        marks = [Verdict("supported" if k < round(10 * rate) else "unsupported") for k in range(10)]
+        claims = tuple(Claim("entity", Mention(f"thing{k}")) for k in range(10))
+        step = Step("…", (0,), claims=claims)
+        return JudgedTrace(
+            Trace(f"e{i}", (step,)), (JudgedStep(step, tuple(marks)),), f"e{i}", "test", is_correct
+        )
+
+    before, after = (judged(g, a) for g, a in zip(sgr, right, strict=True))
+    return EditedPair(before, after, after, Edit(f"e{i}", family, 0.5, ()), 0, 0, 0, 0, 0)
+
+
+def test_answers_that_change_to_and_fro_are_no_fall():
+    """SGR falls by .3 everywhere; accuracy goes up as often as down."""
+    made = [scored_pair(i, "position", (0.9, 0.6), (i % 2 == 0, i % 2 == 1)) for i in range(80)]
+    made += [scored_pair(90 + i, "position", (0.9, 0.6), (None, None)) for i in range(5)]
+    cell = sensitivity(made)[0]
+    assert (cell.delta_sgr.value, cell.delta_accuracy.value) == (pytest.approx(-0.3), 0.0)
+    assert cell.p_sgr_falls_more < 0.05
+    assert (cell.n, cell.n_sgr, cell.n_accuracy) == (85, 85, 80)
+    falls = [scored_pair(i, "position", (0.9, 0.8), (True, i % 2 == 0)) for i in range(40)]
+    assert sensitivity(falls)[0].p_sgr_falls_more > 0.9
+
+
+def test_guesses_and_claims_reach_what_edits_do():
+    old = episode("s", ["left"] * 4, COLOURS)
+    new = episode("t", ["right"] * 4, COLOURS, edit=Edit("s", "position", 0.5, ("o0",)))
+    said = [
+        claimed("Step 1 (frame 1): The red ball might be left of the box.", old),
+        claimed("Step 1 (frame 1): The red ball might be right of the box.", new),
+    ]
+    guess, stated = (edited_pair(*said, (old, new), VERIFIER, hedges=h) for h in ("abstract", "as stated"))
+    assert all(step.step.claims for step in stated.before.steps)
+    assert {v.label for s in guess.before.steps for _, v in s.counted()} == {"unverifiable"}
+    assert "unverifiable" not in {v.label for s in stated.before.steps for _, v in s.counted()}
+    assert (guess.n_edited, stated.n_edited, stated.n_updated) == (0, 1, 1)
+
+
+def test_every_small_claim_counts_where_it_is_asked_for():
+    made = pairs(looker, n=12)
+    whole, every = (reliance(made, granularity=g).sweep for g in ("whole", "every"))
+    assert whole != every
+    cells = [sensitivity(made, granularity=g)[0].delta_sgr.value for g in ("whole", "every")]
+    assert abs(cells[1]) < abs(cells[0])  # the things themselves are still there
+    visual = [(p.before, p.after_old) for p in made if p.edit.is_relevant]
+    falls = [counter_causal(visual, visual, granularity=g).visual_sgr.value for g in ("whole", "every")]
+    assert falls == cells
+    short = [verbosity([p.before for p in made], granularity=g).claims_per_step for g in ("whole", "every")]
+    assert short[0].value < short[1].value

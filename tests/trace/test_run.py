@@ -475,3 +475,55 @@ def test_frames_that_are_left_out_keep_their_numbers():
         if isinstance(part, str) and part.startswith("Frame")
     ]
     assert labels == ["Frame 1 (0 s):", "Frame 5 (4 s):", "Frame 9 (8 s):"]
+
+
+def test_the_two_way_control_keeps_to_one_style(data, tmp_path, capsys):
+    words = ("trace", "run", "--model", "scripted:oracle", "--data", data, "--paraphrase", "--styles")
+    one = run_json(capsys, *words, "structured", "--out", tmp_path / "one")
+    two = run_json(capsys, *words, "structured,lite", "--out", tmp_path / "two")
+    assert one["counter_causal"]["n_language"] == two["counter_causal"]["n_language"] == 14
+
+
+def test_edits_without_their_original_are_counted(data, tmp_path, capsys):
+    """One base episode is in the data, but was not answered; its edits have nothing to stand beside."""
+    run_json(capsys, "trace", "run", "--model", "scripted:oracle", "--data", data, "--out", tmp_path / "r")
+    episodes = trace.read_episodes(data).episodes
+    fewer = trace.write_episodes([e for e in episodes if e.id != "e0"], tmp_path / "fewer")
+    found = run_json(capsys, "trace", "score", tmp_path / "r", "--data", fewer)
+    assert (found["reliance"]["n_pairs"], found["reliance"]["n_without_base"]) == (14, 2)
+    told = {
+        p["where"] for p in found["problems"] if "an edit of e0, of which there is no answer" in p["reason"]
+    }
+    assert told == {"e0-position", "e0-irrelevant"}
+    assert main(["trace", "score", str(tmp_path / "r"), "--data", str(fewer)]) == 0
+    assert "2 without original" in " ".join(capsys.readouterr().out.split())
+
+
+def test_episodes_without_pictures_are_told(tmp_path, capsys):
+    whole = make_episode(0)
+    bare = replace(whole, id="bare", frames=tuple(replace(f, picture=None) for f in whole.frames))
+    folder = trace.write_episodes([whole, bare], tmp_path / "data")
+    words = [
+        "trace",
+        "run",
+        "--model",
+        "scripted:oracle",
+        "--data",
+        str(folder),
+        "--out",
+        str(tmp_path / "r"),
+    ]
+    assert main([*words, "--json"]) == 0
+    shown = capsys.readouterr()
+    assert "1 of 2 episodes have no picture and are not asked about: bare" in shown.err
+    assert [p["where"] for p in json.loads(shown.out)["problems"] if "no picture" in p["reason"]] == ["bare"]
+
+
+def test_tau_can_be_given(data, traces, tmp_path, capsys):
+    run_json(capsys, "trace", "run", "--model", "scripted:oracle", "--data", data, "--out", tmp_path / "r")
+    words = (("score", tmp_path / "r"), ("verify", "--data", data, "--traces", traces))
+    for word in words:
+        low, high = (run_json(capsys, "trace", *word, "--tau", tau) for tau in ("0.1", "1"))
+        beliefs = [(f.get("groups") or [f])[0]["consistency"] for f in (low, high)]
+        assert [b["tau"] for b in beliefs] == [0.1, 1.0]
+        assert beliefs[0]["tcs"]["value"] != beliefs[1]["tcs"]["value"]

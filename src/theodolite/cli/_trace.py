@@ -26,6 +26,7 @@ from theodolite.cli._trace_loading import (
     Granularity,
     HandlingName,
     Hedges,
+    Tau,
     Traces,
     VerifierName,
     load_judged,
@@ -51,9 +52,10 @@ from theodolite.trace import (
     read_episodes,
     read_traces,
     score_traces,
+    without_pictures,
 )
 from theodolite.trace.claims import extract_many, open_parser, sentence_spans
-from theodolite.trace.metrics import consistency_of, grounding
+from theodolite.trace.metrics import TAU, consistency_of, grounding
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -81,7 +83,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         ),
     ] = "structured",
     paraphrase: Annotated[
-        bool, typer.Option("--paraphrase", help="Also ask every task in other words.")
+        bool, typer.Option("--paraphrase", help="Also ask every question, unchanged, after another lead-in.")
     ] = False,
     max_frames: Annotated[
         int | None, typer.Option("--max-frames", min=1, help="Show at most so many frames.")
@@ -100,6 +102,12 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     chosen = _styles(styles)
     open_verifier(verifier)
     episode_set = read_episodes(data)
+    bare = without_pictures(episode_set.episodes)
+    if bare:
+        named = ", ".join(episode.id for episode in bare[:3]) + (", …" if len(bare) > 3 else "")
+        note(
+            f"{len(bare)} of {len(episode_set.episodes)} episodes have no picture and are not asked about: {named}"
+        )
     wordings: list[Wording] = ["original", "paraphrased"] if paraphrase else ["original"]
     items = plan_traces(
         episode_set.episodes, styles=chosen, wordings=wordings, max_frames=max_frames, max_tokens=max_tokens
@@ -132,6 +140,7 @@ def score(  # noqa: PLR0913, PLR0917 - one parameter per option
     handling: HandlingName = "exclude",
     claims: Granularity = "whole",
     guesses: Hedges = "abstract",
+    tau: Tau = TAU,
     also_by: Annotated[
         str, typer.Option("--also-by", metavar="LIST", help="Further verifiers, to compare with.")
     ] = "",
@@ -149,7 +158,7 @@ def score(  # noqa: PLR0913, PLR0917 - one parameter per option
     if beside and figures is None:
         raise UsageError("--beside draws other runs into the figures: name a folder for them with --figures")
     names = tuple(name.strip() for name in also_by.split(",") if name.strip())
-    options = replace(options_of(verifier, handling, claims, guesses, seed), also_by=names)
+    options = replace(options_of(verifier, handling, claims, guesses, seed), also_by=names, tau=tau)
     with Run.open(run, writable=True) as opened:
         result = score_traces(opened, data=data, options=options)
         rows = draw_rows(opened, options, figures, data=data) if figures is not None else []
@@ -171,6 +180,7 @@ def verify(  # noqa: PLR0913, PLR0917 - one parameter per option
     handling: HandlingName = "exclude",
     claims: Granularity = "whole",
     guesses: Hedges = "abstract",
+    tau: Tau = TAU,
     noise: Annotated[
         float, typer.Option("--noise", min=0, max=1, help="Turn this share of verdicts round.")
     ] = 0.0,
@@ -179,7 +189,7 @@ def verify(  # noqa: PLR0913, PLR0917 - one parameter per option
     json: o.AsJson = False,
 ) -> None:
     """Judge traces that exist already; no model is called."""
-    options = options_of(verifier, handling, claims, guesses, seed)
+    options = replace(options_of(verifier, handling, claims, guesses, seed), tau=tau)
     loaded = load_judged(data, traces, options, noise)
     judged, judge_by = loaded.judged, loaded.verifier
     result = grounding(judged, handling=options.handling, granularity=options.granularity, seed=seed)

@@ -51,6 +51,15 @@ Hedges = Annotated[
         "--guesses", metavar="abstract|stated", help="Guesses cannot be judged, or are judged as if stated."
     ),
 ]
+Tau = Annotated[
+    float,
+    typer.Option(
+        "--tau",
+        min=-1,
+        max=1,
+        help="Above this likeness two beliefs are the same (TCS, equation 2); `trace calibrate` finds it.",
+    ),
+]
 
 
 def options_of(verifier: str, handling: str, granularity: str, hedges: str, seed: int) -> ScoreOptions:

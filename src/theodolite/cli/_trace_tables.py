@@ -200,14 +200,16 @@ def show_reliance(reliance: Reliance, cells: Sequence[SensitivityCell]) -> None:
                 percent(reliance.updated),
                 percent(reliance.correctly_updated),
                 percent(reliance.changed),
-                str(reliance.n_pairs) + (f", {reliance.n_failed} failed" if reliance.n_failed else ""),
+                str(reliance.n_pairs)
+                + (f", {reliance.n_failed} failed" if reliance.n_failed else "")
+                + (f", {reliance.n_without_base} without original" if reliance.n_without_base else ""),
             ]
         ],
         title="visual reliance",
     )
     out.print()
     print_table(
-        ["edit", "judged against", "ΔSGR", "p", "ΔAcc", "p", "|ΔSGR| > |ΔAcc|, p", "n"],
+        ["edit", "judged against", "ΔSGR", "p", "ΔAcc", "p", "SGR falls by more, p", "n of ΔSGR, ΔAcc"],
         [
             [
                 c.family,
@@ -217,7 +219,7 @@ def show_reliance(reliance: Reliance, cells: Sequence[SensitivityCell]) -> None:
                 "–" if c.delta_accuracy is None else points(c.delta_accuracy),
                 _p(c.p_accuracy),
                 _p(c.p_sgr_falls_more),
-                str(c.n),
+                f"{c.n_sgr}, {c.n_accuracy}",
             ]
             for c in cells
         ],

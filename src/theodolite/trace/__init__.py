@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from theodolite.trace._dataset import EpisodeSet, Manifest, Problem, read_episodes, write_episodes
     from theodolite.trace._episode import EGO, Action, Edit, Episode, Frame, Pose, Relation, SceneObject
     from theodolite.trace._judging import JudgedStep, JudgedTrace, judge, open_verifier
-    from theodolite.trace._plan import Wording, paraphrase, plan_traces
+    from theodolite.trace._plan import Wording, paraphrase, plan_traces, without_pictures
     from theodolite.trace._prompts import STYLES, Style, frame_label, trace_prompt
     from theodolite.trace._reading import read_trace, with_claims
     from theodolite.trace._score import ScoreOptions, TraceScore, score_traces
@@ -61,6 +61,7 @@ __all__ = [
     "score_traces",
     "trace_prompt",
     "with_claims",
+    "without_pictures",
     "write_episodes",
 ]
 
@@ -69,7 +70,7 @@ _MODULES = {
     "_claims": ("Claim", "Mention", "Step", "Trace", "Verdict", "Verifier"),
     "_dataset": ("EpisodeSet", "Manifest", "Problem", "read_episodes", "write_episodes"),
     "_judging": ("JudgedStep", "JudgedTrace", "judge", "open_verifier"),
-    "_plan": ("Wording", "paraphrase", "plan_traces"),
+    "_plan": ("Wording", "paraphrase", "plan_traces", "without_pictures"),
     "_prompts": ("STYLES", "Style", "frame_label", "trace_prompt"),
     "_reading": ("read_trace", "with_claims"),
     "_score": ("ScoreOptions", "TraceScore", "score_traces"),

@@ -12,9 +12,9 @@ from theodolite.trace._prompts import Style, frame_label, trace_prompt
 from theodolite.types import Item, Message, Picture, Recall, Request
 
 Wording: TypeAlias = Literal["original", "paraphrased"]
-"""Whether the task is put as it stands, or in other words: the language side of the counter-causal control."""
+"""Whether the task is put as it stands, or after another lead-in: the language side of the counter-causal control."""
 
-_OTHER_WORDS = (
+_LEAD_INS = (
     "Looking at the frames above, I would like to know this: {}",
     "Please settle the following from what you can see. {}",
     "Here is what has to be found out. {}",
@@ -32,13 +32,14 @@ def plan_traces(
     """The items of a run, episode by episode.
 
     Args:
-        episodes: those without pictures cannot be asked about, and are left out.
+        episodes: those without pictures cannot be asked about, and are left out; `without_pictures` names them.
         styles: of the prompt.
         wordings: of the task.
         max_frames: show at most so many, evenly spaced; they keep their numbers.
         max_tokens: the longest answer.
     """
-    shown = [episode for episode in episodes if any(frame.picture is not None for frame in episode.frames)]
+    bare = {episode.id for episode in without_pictures(episodes)}
+    shown = [episode for episode in episodes if episode.id not in bare]
     if not shown:
         raise UsageError(
             "none of the episodes has pictures to show; `theodolite trace verify` judges existing traces"
@@ -50,6 +51,11 @@ def plan_traces(
         for style in styles:
             for wording in wordings:
                 yield _item(episode, style, wording, frames, recall=recall, max_tokens=max_tokens)
+
+
+def without_pictures(episodes: Sequence[Episode]) -> list[Episode]:
+    """The episodes that no model can be asked about."""
+    return [episode for episode in episodes if all(frame.picture is None for frame in episode.frames)]
 
 
 def _recall(episode: Episode, frames: Sequence[int], *, is_only: bool) -> Recall:
@@ -122,9 +128,9 @@ def _chosen(episode: Episode, most: int | None) -> list[int]:
 
 
 def paraphrase(task: str, key: str) -> str:
-    """The same task in other words; which, depends on `key` alone.
+    """The same question, unchanged, after another lead-in; which, depends on `key` alone.
 
     >>> paraphrase("Which ball is red?", "e1").endswith("Which ball is red?")
     True
     """
-    return _OTHER_WORDS[sum(key.encode()) % len(_OTHER_WORDS)].format(task)
+    return _LEAD_INS[sum(key.encode()) % len(_LEAD_INS)].format(task)

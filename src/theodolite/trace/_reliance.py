@@ -7,7 +7,7 @@ the trace change, and of those that were not, how many?
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -20,7 +20,7 @@ from theodolite.trace._beliefs import Slot, facts_of
 from theodolite.trace._claims import Claim, Trace, Verifier
 from theodolite.trace._episode import Edit, Episode
 from theodolite.trace._grounding import Handling, difference_estimate, trace_sgr
-from theodolite.trace._judging import JudgedTrace, judge
+from theodolite.trace._judging import Granularity, Hedges, JudgedTrace, judge
 
 EPSILONS, CLIPS = (0.001, 0.01, 0.1), (5.0, 10.0, 20.0)
 """The paper's sweep; its choice is ε = 0.01 and a clip at 10. ε only makes sense with Δ as fractions, not as points."""
@@ -28,6 +28,7 @@ EPSILONS, CLIPS = (0.001, 0.01, 0.1), (5.0, 10.0, 20.0)
 Reading: TypeAlias = Literal["paper", "sound"]
 """``paper``: the new trace against the old truth. ``sound``: against the truth of the edited episode."""
 
+_Fact: TypeAlias = tuple[Claim, Slot, str]
 _COUNTS = ("n_edited", "n_updated", "n_correctly_updated", "n_unedited", "n_changed")
 
 
@@ -57,7 +58,12 @@ class EditedPair:
 
 
 def edited_pair(
-    before: Trace, after: Trace, episodes: tuple[Episode, Episode], verifier: Verifier
+    before: Trace,
+    after: Trace,
+    episodes: tuple[Episode, Episode],
+    verifier: Verifier,
+    *,
+    hedges: Hedges = "abstract",
 ) -> EditedPair:
     """Compares two traces, with their claims, across an edit.
 
@@ -68,38 +74,38 @@ def edited_pair(
         after: of the edited episode.
         episodes: the episode, and its edit.
         verifier: who judges.
+        hedges: what becomes of guesses; as if stated, they are facts too.
     """
     old, new = episodes
     if new.edit is None:
         raise UsageError(f"the episode {new.id!r} is no edit of another")
-    judged = judge([before], {before.episode: old}, verifier)[0]
-    against_old = judge([after], {after.episode: old}, verifier)[0]
-    against_new = judge([after], {after.episode: new}, verifier)[0]
+    judged = judge([before], {before.episode: old}, verifier, hedges=hedges)[0]
+    against_old = judge([after], {after.episode: old}, verifier, hedges=hedges)[0]
+    against_new = judge([after], {after.episode: new}, verifier, hedges=hedges)[0]
     failure = next((t.failure for t in (judged, against_old, against_new) if t.failure), "")
     counts = dict.fromkeys(_COUNTS, 0)
     if not failure:
         try:
-            counts = _fact_counts(before, after, episodes, verifier)
+            counts = _fact_counts(_facts(before, hedges), _facts(after, hedges), episodes, verifier)
         except UsageError as error:  # a broken picture that only these claims need
             failure = str(error)
     return EditedPair(judged, against_old, against_new, new.edit, **counts, failure=failure)
 
 
 def _fact_counts(
-    before: Trace, after: Trace, episodes: tuple[Episode, Episode], verifier: Verifier
+    facts: Sequence[_Fact], later: Sequence[_Fact], episodes: tuple[Episode, Episode], verifier: Verifier
 ) -> dict[str, int]:
     """How many facts of the first trace the edit changed and left, and what became of them in the second."""
-    facts = list(_facts(before))
     claims = [claim for claim, *_ in facts]
     truths = [[v.truth for v in verifier.verify(claims, episode)] for episode in episodes]
     said_now: dict[tuple[Slot, int], set[str]] = {}
-    for claim, slot, value in _facts(after):
+    for claim, slot, value in later:
         for frame in claim.frames or (-1,):
             said_now.setdefault((slot, frame), set()).add(value)
     supported = {
         (slot, frame)
         for (claim, slot, _), verdict in zip(
-            _facts(after), verifier.verify([c for c, *_ in _facts(after)], episodes[1]), strict=True
+            later, verifier.verify([c for c, *_ in later], episodes[1]), strict=True
         )
         if verdict.label == "supported"
         for frame in claim.frames or (-1,)
@@ -120,13 +126,13 @@ def _fact_counts(
     return counts
 
 
-def _facts(trace: Trace) -> Iterable[tuple[Claim, Slot, str]]:
+def _facts(trace: Trace, hedges: Hedges) -> list[_Fact]:
     """What a trace states, whole claims only: *the red ball* in *the red ball is left of the box* is how the fact is named."""
     return [
         (claim, belief.slot, belief.value)
         for step in trace.steps
         for claim in step.claims
-        if not claim.hedge and not claim.is_part
+        if not claim.is_part and (hedges == "as stated" or not claim.hedge)
         for belief in facts_of(claim)
     ]
 
@@ -149,9 +155,18 @@ class Reliance:
     n_irrelevant: int
     n_failed: int = 0
     """Pairs that the verifier could not judge; they are in none of the other counts."""
+    n_without_base: int = 0
+    """Answered edits of episodes that were not answered themselves, so that there is nothing to compare with."""
 
 
-def reliance(pairs: Sequence[EditedPair], *, handling: Handling = "exclude", seed: int = 0) -> Reliance:
+def reliance(
+    pairs: Sequence[EditedPair],
+    *,
+    handling: Handling = "exclude",
+    granularity: Granularity = "whole",
+    n_without_base: int = 0,
+    seed: int = 0,
+) -> Reliance:
     """Sums up the edited pairs of one model; intervals are clustered by unit.
 
     A denominator of equation 4 below zero (irrelevant edits that happen to help) counts as zero, so that ε is what is
@@ -159,7 +174,7 @@ def reliance(pairs: Sequence[EditedPair], *, handling: Handling = "exclude", see
     """
     n_failed = sum(bool(pair.failure) for pair in pairs)
     pairs = [pair for pair in pairs if not pair.failure]
-    drops = [_drop(pair, handling) for pair in pairs]
+    drops = [_drop(pair, handling, granularity) for pair in pairs]
     known = [(pair, drop) for pair, drop in zip(pairs, drops, strict=True) if drop is not None]
     relevant = np.array([pair.edit.is_relevant for pair, _ in known], bool)
     data = (
@@ -186,6 +201,7 @@ def reliance(pairs: Sequence[EditedPair], *, handling: Handling = "exclude", see
         n_relevant=sum(pair.edit.is_relevant for pair in pairs),
         n_irrelevant=sum(not pair.edit.is_relevant for pair in pairs),
         n_failed=n_failed,
+        n_without_base=n_without_base,
     )
 
 
@@ -217,8 +233,10 @@ def _equation_4(
     return equation_4(drop, magnitude, is_relevant)
 
 
-def _drop(pair: EditedPair, handling: Handling) -> float | None:
-    before, after = (trace_sgr(t, handling=handling) for t in (pair.before, pair.after_old))
+def _drop(pair: EditedPair, handling: Handling, granularity: Granularity) -> float | None:
+    before, after = (
+        trace_sgr(t, handling=handling, granularity=granularity) for t in (pair.before, pair.after_old)
+    )
     return None if before is None or after is None else before - after
 
 
@@ -288,17 +306,31 @@ class SensitivityCell:
     """Sign-flip test over units, corrected by Holm over all cells."""
     p_accuracy: float | None
     p_sgr_falls_more: float | None
-    """One-sided sign-flip test that |ΔSGR| > |ΔAcc|, Finding 7, corrected likewise."""
+    """One-sided sign-flip test over units that ΔSGR < ΔAcc, of the pairs that have both: SGR falls by more, Finding 7;
+    corrected likewise. Signed, since chance changes answers to and fro, and a mean of |ΔAcc| would count that as an effect."""
     n: int
+    """Edited pairs of the family."""
+    n_sgr: int
+    """Those on which ΔSGR rests."""
+    n_accuracy: int
+    """Those on which ΔAcc rests."""
 
 
 def sensitivity(
-    pairs: Sequence[EditedPair], *, handling: Handling = "exclude", seed: int = 0
+    pairs: Sequence[EditedPair],
+    *,
+    handling: Handling = "exclude",
+    granularity: Granularity = "whole",
+    seed: int = 0,
 ) -> list[SensitivityCell]:
     """Table 3: what each family of edits does to SGR and accuracy, by both readings, with a test per cell."""
     pairs = [pair for pair in pairs if not pair.failure]
     rows = [
-        (family, reading, *_changes([p for p in pairs if p.edit.family == family], reading, handling, seed))
+        (
+            family,
+            reading,
+            *_changes([p for p in pairs if p.edit.family == family], reading, (handling, granularity), seed),
+        )
         for family in ("position", "temporal", "visibility", "irrelevant")
         for reading in ("paper", "sound")
     ]
@@ -307,29 +339,34 @@ def sensitivity(
         stats.holm([p for p in raw if p is not None]).tolist() if any(p is not None for p in raw) else []
     )
     cells = []
-    for family, reading, sgr, accuracy, ps in rows:
+    for family, reading, sgr, accuracy, ps, numbers in rows:
         n = sum(pair.edit.family == family for pair in pairs)
         p_sgr, p_accuracy, p_more = (None if p is None else float(next(adjusted)) for p in ps)
-        cells.append(SensitivityCell(family, reading, sgr, accuracy, p_sgr, p_accuracy, p_more, n))  # type: ignore[arg-type]  # one of the two readings
+        cells.append(SensitivityCell(family, reading, sgr, accuracy, p_sgr, p_accuracy, p_more, n, *numbers))  # type: ignore[arg-type]  # one of the two readings
     return cells
 
 
 def _changes(
-    pairs: Sequence[EditedPair], reading: str, handling: Handling, seed: int
-) -> tuple[stats.Estimate | None, stats.Estimate | None, tuple[float | None, float | None, float | None]]:
+    pairs: Sequence[EditedPair], reading: str, how: tuple[Handling, Granularity], seed: int
+) -> tuple[
+    stats.Estimate | None,
+    stats.Estimate | None,
+    tuple[float | None, float | None, float | None],
+    tuple[int, int],
+]:
     falls, right, both = [], [], []
     for pair in pairs:
         after = pair.after_old if reading == "paper" else pair.after_new
-        g0, g1 = trace_sgr(pair.before, handling=handling), trace_sgr(after, handling=handling)
+        g0, g1 = (trace_sgr(t, handling=how[0], granularity=how[1]) for t in (pair.before, after))
         a0, a1 = pair.before.is_correct, after.is_correct
         if g0 is not None and g1 is not None:
             falls.append((g1 - g0, pair.before.unit))
         if a0 is not None and a1 is not None:
             right.append((float(a1) - float(a0), pair.before.unit))
         if None not in {g0, g1, a0, a1}:
-            both.append((abs(g1 - g0) - abs(float(a1) - float(a0)), pair.before.unit))  # type: ignore[operator, arg-type]  # none is None
+            both.append((float(a1) - float(a0) - (g1 - g0), pair.before.unit))  # type: ignore[operator, arg-type]  # none is None
     ps = (_p(falls, seed), _p(right, seed), _p(both, seed, one_sided=True))
-    return _difference(falls, seed), _difference(right, seed), ps
+    return _difference(falls, seed), _difference(right, seed), ps, (len(falls), len(right))
 
 
 def _difference(values: Sequence[tuple[float, str]], seed: int) -> stats.Estimate | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from theodolite import stats
 from theodolite.trace._estimates import mean_estimate
 from theodolite.trace._grounding import Handling, paired, trace_sgr
-from theodolite.trace._judging import JudgedTrace
+from theodolite.trace._judging import Granularity, JudgedTrace
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,23 +93,27 @@ class Verbosity:
     n_steps_of_short: int
 
 
-def verbosity(traces: Sequence[JudgedTrace], *, handling: Handling = "exclude", seed: int = 0) -> Verbosity:
+def verbosity(
+    traces: Sequence[JudgedTrace],
+    *,
+    handling: Handling = "exclude",
+    granularity: Granularity = "whole",
+    seed: int = 0,
+) -> Verbosity:
     """Measures it."""
+
+    def rate(trace: JudgedTrace) -> float | None:
+        return trace_sgr(trace, handling=handling, granularity=granularity)
+
     judged = [trace for trace in traces if trace.steps]
     lengths = [float(sum(len(step.step.text.split()) for step in trace.steps)) for trace in judged]
     units = [trace.unit for trace in judged]
-    scored = [
-        (g, w, u)
-        for t, w, u in zip(judged, lengths, units, strict=True)
-        if (g := trace_sgr(t, handling=handling)) is not None
-    ]
+    scored = [(g, w, u) for t, w, u in zip(judged, lengths, units, strict=True) if (g := rate(t)) is not None]
     short = int(np.quantile([len(trace.steps) for trace in judged], 0.25)) if judged else 0
-    cut = [
-        (g, t.unit)
-        for t in judged
-        if (g := trace_sgr(limit_steps(t, max(1, short)), handling=handling)) is not None
+    cut = [(g, t.unit) for t in judged if (g := rate(limit_steps(t, max(1, short)))) is not None]
+    per_step = [
+        (float(len(step.counted(granularity))), trace.unit) for trace in judged for step in trace.steps
     ]
-    per_step = [(float(len(step.counted())), trace.unit) for trace in judged for step in trace.steps]
     return Verbosity(
         words=mean_estimate(lengths, units, is_share=False, seed=seed),
         claims_per_step=mean_estimate(
@@ -141,7 +145,7 @@ class CounterCausal:
     """Change of the SGR against the old truth, pictures changed."""
     visual_accuracy: stats.Estimate | None
     language_sgr: stats.Estimate | None
-    """The same, task paraphrased."""
+    """The same, with another lead-in before the task."""
     language_accuracy: stats.Estimate | None
     p_visual_falls_more: float | None
     """Permutation test that SGR falls more for the pictures than for the words, over units."""
@@ -153,22 +157,26 @@ def counter_causal(
     visual: Sequence[tuple[JudgedTrace, JudgedTrace]],
     language: Sequence[tuple[JudgedTrace, JudgedTrace]],
     *,
+    handling: Handling = "exclude",
+    granularity: Granularity = "whole",
     seed: int = 0,
 ) -> CounterCausal:
     """Compares traces before and after.
 
     Args:
         visual: a trace, and one on edited pictures judged against the old truth.
-        language: a trace, and one on the same pictures with the task in other words.
+        language: a trace, and one on the same pictures with the task after another lead-in.
+        handling: of claims that cannot be judged.
+        granularity: which claims count.
         seed: of bootstrap and permutation.
     """
-    sides = [_change(pairs, seed) for pairs in (visual, language)]
+
+    def rate(trace: JudgedTrace) -> float | None:
+        return trace_sgr(trace, handling=handling, granularity=granularity)
+
+    sides = [_change(pairs, rate, seed) for pairs in (visual, language)]
     falls = [
-        [
-            (g1 - g0, a.unit)
-            for a, b in pairs
-            if (g0 := trace_sgr(a)) is not None and (g1 := trace_sgr(b)) is not None
-        ]
+        [(g1 - g0, a.unit) for a, b in pairs if (g0 := rate(a)) is not None and (g1 := rate(b)) is not None]
         for pairs in (visual, language)
     ]
     return CounterCausal(
@@ -194,10 +202,12 @@ def _falls_more(
 
 
 def _change(
-    pairs: Sequence[tuple[JudgedTrace, JudgedTrace]], seed: int
+    pairs: Sequence[tuple[JudgedTrace, JudgedTrace]],
+    rate: Callable[[JudgedTrace], float | None],
+    seed: int,
 ) -> tuple[stats.Estimate | None, stats.Estimate | None]:
     before = [a for a, _ in pairs]
-    sgr = paired(before, [trace_sgr(b) for _, b in pairs], [trace_sgr(a) for a in before], seed=seed)
+    sgr = paired(before, [rate(b) for _, b in pairs], [rate(a) for a in before], seed=seed)
     correct = [
         [None if t.is_correct is None else float(t.is_correct) for t in side]
         for side in ([b for _, b in pairs], before)

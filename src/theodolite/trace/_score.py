@@ -19,8 +19,16 @@ from theodolite.trace._episode import Episode
 from theodolite.trace._extract import EXTRACTOR
 from theodolite.trace._grounding import Grounding, Handling, grounding, paired, trace_sgr
 from theodolite.trace._judging import Granularity, Hedges, JudgedTrace, judge, open_verifier
+from theodolite.trace._plan import without_pictures
 from theodolite.trace._reading import read_trace, with_claims
-from theodolite.trace._reliance import Reliance, SensitivityCell, edited_pair, reliance, sensitivity
+from theodolite.trace._reliance import (
+    EditedPair,
+    Reliance,
+    SensitivityCell,
+    edited_pair,
+    reliance,
+    sensitivity,
+)
 from theodolite.trace._robustness import CounterCausal, Verbosity, counter_causal, verbosity
 from theodolite.trace._steps import STEP_READER
 
@@ -75,7 +83,7 @@ class TraceScore:
     """None where the data hold no edited episodes."""
     sensitivity: tuple[SensitivityCell, ...]
     counter_causal: CounterCausal | None
-    """None without paraphrased tasks."""
+    """None without tasks after another lead-in."""
     verbosity: Verbosity
     conditions: tuple[ConditionScore, ...]
     """SGR of the first style, in distribution, measured in other ways."""
@@ -117,6 +125,12 @@ def score_traces(
         for result, trace in asked
     )
     score, failures = _score(run.info.model, asked, episodes, verifier, options)
+    asked_about = {str(result.item.meta["episode"]) for result in results}
+    problems += [
+        Problem(episode.id, "has no picture, so no model was asked about it")
+        for episode in without_pictures(episode_set.episodes)
+        if episode.id not in asked_about
+    ]
     statuses = [result.record.response.status if result.record else "pending" for result in results]
     final = TraceScore(
         **score,
@@ -192,8 +206,13 @@ def _score(
     ]
     first = [t for _, t in own if styles and t.style == styles[0]]
     judged = judge(first, episodes, verifier, hedges=options.hedges)
-    pairs = _edited(plain, styles[0] if styles else "", episodes, verifier)
-    failures = [problem for _, failed in grouped for problem in failed]
+    pairs, lonely = _edited(plain, (styles or [""])[0], episodes, verifier, options.hedges)
+    how: dict[str, Any] = {
+        "handling": options.handling,
+        "granularity": options.granularity,
+        "seed": options.seed,
+    }
+    failures = [*lonely, *(problem for _, failed in grouped for problem in failed)]
     failures += [Problem(pair.after_new.trace.episode, pair.failure) for pair in pairs if pair.failure]
     figures = {
         "model": model,
@@ -201,12 +220,10 @@ def _score(
         "parser": open_parser().name,
         "groups": tuple(group for group, _ in grouped),
         "controls": tuple(controls(judged, episodes, verifier, options)),
-        "reliance": reliance(pairs, handling=options.handling, seed=options.seed) if pairs else None,
-        "sensitivity": tuple(sensitivity(pairs, handling=options.handling, seed=options.seed))
-        if pairs
-        else (),
+        "reliance": reliance(pairs, n_without_base=len(lonely), **how) if pairs or lonely else None,
+        "sensitivity": tuple(sensitivity(pairs, **how)) if pairs else (),
         "counter_causal": _two_way(asked, judged, pairs, episodes, verifier, options),
-        "verbosity": verbosity(judged, handling=options.handling, seed=options.seed),
+        "verbosity": verbosity(judged, **how),
         "conditions": tuple(_conditions(own, styles[:1], episodes, verifier, options)),
     }
     return figures, failures
@@ -292,32 +309,52 @@ def controls(
 
 
 def _edited(
-    rows: Sequence[tuple[Result, Trace]], style: str, episodes: Mapping[str, Episode], verifier: Verifier
-) -> list[Any]:
-    """Each edited episode's trace beside that of the episode it was made from."""
+    rows: Sequence[tuple[Result, Trace]],
+    style: str,
+    episodes: Mapping[str, Episode],
+    verifier: Verifier,
+    hedges: Hedges,
+) -> tuple[list[EditedPair], list[Problem]]:
+    """Each edited episode's trace beside that of the episode it was made from; and those that lack it."""
     by_episode = {trace.episode: trace for _, trace in rows if trace.style == style}
-    pairs = []
+    pairs, lonely = [], []
     for name, trace in by_episode.items():
         edit = episodes[name].edit
-        if edit is not None and edit.base in by_episode and edit.base in episodes:
-            pairs.append(
-                edited_pair(by_episode[edit.base], trace, (episodes[edit.base], episodes[name]), verifier)
-            )
-    return pairs
+        if edit is None:
+            continue
+        if edit.base in by_episode:
+            both = (episodes[edit.base], episodes[name])
+            pairs.append(edited_pair(by_episode[edit.base], trace, both, verifier, hedges=hedges))
+        else:
+            why = f"is an edit of {edit.base}, of which there is no answer; it is in no figure of edits"
+            lonely.append(Problem(name, why))
+    return pairs, lonely
 
 
 def _two_way(
     asked: Sequence[tuple[Result, Trace]],
     judged: Sequence[JudgedTrace],
-    pairs: Sequence[Any],
+    pairs: Sequence[EditedPair],
     episodes: Mapping[str, Episode],
     verifier: Verifier,
     options: ScoreOptions,
 ) -> CounterCausal | None:
     before = {trace.trace.episode: trace for trace in judged}
-    other = [t for r, t in asked if r.item.meta.get("wording") == "paraphrased" and t.episode in before]
+    other = [
+        t
+        for r, t in asked
+        if r.item.meta.get("wording") == "paraphrased"
+        and t.episode in before
+        and t.style == before[t.episode].trace.style
+    ]
     if not other:
         return None
     after = judge(other, episodes, verifier, hedges=options.hedges)
     visual = [(pair.before, pair.after_old) for pair in pairs if pair.edit.is_relevant and not pair.failure]
-    return counter_causal(visual, [(before[t.trace.episode], t) for t in after], seed=options.seed)
+    return counter_causal(
+        visual,
+        [(before[t.trace.episode], t) for t in after],
+        handling=options.handling,
+        granularity=options.granularity,
+        seed=options.seed,
+    )
