@@ -14,6 +14,7 @@ from theodolite.errors import UsageError
 from theodolite.runs import Run
 from theodolite.trace import Edit
 from theodolite.trace._plan import plan_traces
+from theodolite.trace._steps import read_steps
 
 
 def edited(base, family):
@@ -360,6 +361,73 @@ def test_labels_by_two_people(data, traces, tmp_path, capsys):
     people[0][0].write_text(json.dumps(rows[0] | {"label": "perhaps"}))
     with pytest.raises(UsageError, match="no label"):
         trace.score_labels([people[0][0]])
+
+
+def test_labels_of_two_models_on_one_episode_stay_apart(data, traces, tmp_path, capsys):
+    rows = [json.loads(line) for line in traces.read_text().splitlines()]
+    wrong = [row | {"model": "mirror", "text": swapped(row["text"])} for row in rows]
+    both = tmp_path / "both.jsonl"
+    both.write_text("\n".join(map(json.dumps, [*rows, *wrong])))
+    words = ["trace", "annotate", "export", "--data", str(data), "--traces", str(both), "--n", "500"]
+    file = tmp_path / "labels.jsonl"
+    assert main([*words, "--out", str(file)]) == 0
+    asked = [json.loads(line) for line in file.read_text().splitlines()]
+    assert len({row["id"] for row in asked}) == len(asked) == 2 * 14 * 4  # two models, a claim for each frame
+    assert not any("mirror" in json.dumps(row) for row in asked)  # who labels does not know whom
+    told = {(row["episode"], s) for row in rows for s in read_steps(row["text"]).steps}
+    filled = [
+        row | {"label": "supported" if (row["episode"], row["sentence"]) in told else "unsupported"}
+        for row in asked
+    ]
+    person = tmp_path / "anna.jsonl"
+    person.write_text("\n".join(map(json.dumps, filled)))
+    found = run_json(capsys, "trace", "annotate", "score", person, "--data", data, "--traces", both)
+    assert found["people"][0]["n_labels"] == len(asked)
+    assert found["people"][0]["agreement"]["value"] == 1.0
+    assert found["people"][0]["sgr"]["value"] == pytest.approx(0.5)
+    assert found["people"][0]["hr"]["value"] == pytest.approx(0.5)
+    assert main([*words, "--out", str(person)]) == 2  # it would be written over
+    assert "exists already" in capsys.readouterr().err
+    assert json.loads(person.read_text().splitlines()[0])["label"]
+    old = [row | {"id": f"{row['episode']}/{row['step']}/1"} for row in filled]  # as ids were before
+    person.write_text("\n".join(map(json.dumps, [*old, filled[0] | {"id": "alone/1/1"}])))
+    scored = trace.score_labels([person])
+    assert scored.people[0].n_labels == 1
+    assert "stands 2 times" in scored.problems[0].reason
+
+
+def swapped(text):
+    return text.replace(" left ", " LEFT ").replace(" right ", " left ").replace(" LEFT ", " right ")
+
+
+def test_scoring_labels_against_a_verifier_needs_both_and_tells_problems(data, traces, tmp_path, capsys):
+    file, broken = tmp_path / "labels.jsonl", tmp_path / "broken.jsonl"
+    words = ["trace", "annotate", "export", "--data", str(data), "--traces", str(traces), "--n", "4"]
+    assert main([*words, "--out", str(file)]) == 0
+    rows = [json.loads(line) | {"label": "supported"} for line in file.read_text().splitlines()]
+    file.write_text("\n".join(map(json.dumps, [*rows, rows[0] | {"id": "gone/1/1"}])))
+    for half in (["--data", str(data)], ["--traces", str(traces)]):
+        assert main(["trace", "annotate", "score", str(file), *half]) == 2
+        assert "go together" in capsys.readouterr().err
+    broken.write_text(traces.read_text() + "\n{broken")
+    found = run_json(capsys, "trace", "annotate", "score", file, "--data", data, "--traces", broken)
+    reasons = " ".join(f"{p['where']}: {p['reason']}" for p in found["problems"])
+    assert "broken.jsonl, line 15" in reasons
+    assert "1 of 5 labels are of claims that are not among these traces" in reasons
+
+
+def test_audit_and_perturb_tell_what_was_wrong_with_the_data(tmp_path, capsys):
+    assert main(["trace", "make", "--n", "2", "--out", str(tmp_path / "w")]) == 0
+    assert "too few episodes to say that one must look" in " ".join(capsys.readouterr().out.split())
+    file = tmp_path / "w" / "episodes.jsonl"
+    file.write_text(file.read_text() + "{broken\n")
+    found = run_json(capsys, "trace", "audit", "--data", tmp_path / "w")
+    assert [p["where"] for p in found["problems"]] == ["episodes.jsonl, line 5"]
+    words = ("--families", "irrelevant", "--magnitudes", "0.5,0.5", "--limit", "1")
+    found = run_json(capsys, "trace", "perturb", "--data", tmp_path / "w", "--out", tmp_path / "e", *words)
+    assert "episodes.jsonl, line 5" in [p["where"] for p in found["problems"]]
+    assert found["edits"]["irrelevant"]["made"] == 1
+    assert trace.read_episodes(tmp_path / "e").problems == ()
 
 
 def test_tau_noise_and_agreement_are_commands(data, traces, tmp_path, capsys):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json as json_text
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -74,10 +74,15 @@ def annotate_score(
     json: o.AsJson = False,
 ) -> None:
     """Compare the labels of two people with each other, and with the verifier: κ, SGR and HR."""
+    if (data is None) != (traces is None):
+        raise UsageError("--data and --traces go together: the verifier judges the traces by the episodes")
     judged: list[JudgedTrace] = []
+    problems: list[Problem] = []
     if data is not None and traces is not None:
-        judged = load_judged(data, traces, options_of(verifier, "exclude", "whole", "abstract", seed)).judged
+        loaded = load_judged(data, traces, options_of(verifier, "exclude", "whole", "abstract", seed))
+        judged, problems = loaded.judged, loaded.problems
     result = score_labels(files, judged=judged, seed=seed)
+    result = replace(result, problems=(*problems, *result.problems))
     if json:
         print_json(asdict(result))
         return
@@ -133,7 +138,7 @@ def calibrate(
 
 def _read_pairs(file: Path) -> list[tuple[str, str, bool]]:
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
+        lines = file.read_text(encoding="utf-8-sig").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {file}: {error}") from error
     rows = []

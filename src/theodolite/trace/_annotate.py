@@ -7,8 +7,10 @@ the person, who does not see what the verifier said.
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import blake2s
 from pathlib import Path
 
 import numpy as np
@@ -71,14 +73,24 @@ def export_labels(
 
     Returns:
         How many claims were written.
+
+    Raises:
+        UsageError: there is nothing to label, or the file exists: it may hold labels.
     """
-    steps = [(trace, i) for trace in judged for i, step in enumerate(trace.steps) if step.counted()]
+    if Path(path).exists():
+        raise UsageError(f"{path} exists already and may hold labels; give another file, or remove it")
+    steps = [
+        (trace, name, i)
+        for trace, name in zip(judged, _names(judged), strict=True)
+        for i, step in enumerate(trace.steps)
+        if step.counted()
+    ]
     if not steps:
         raise UsageError("none of the traces makes a claim, so there is nothing to label")
     chosen = sorted(np.random.default_rng(seed).permutation(len(steps))[:n_steps].tolist())
     rows = []
     for place in chosen:
-        trace, i = steps[place]
+        trace, name, i = steps[place]
         episode = episodes[trace.trace.episode]
         said = trace.steps[i].step
         pictures = [
@@ -89,7 +101,7 @@ def export_labels(
         for k, (claim, _) in enumerate(trace.steps[i].counted()):
             rows.append(
                 {
-                    "id": f"{episode.id}/{i + 1}/{k + 1}",
+                    "id": f"{name}/{i + 1}/{k + 1}",
                     "episode": episode.id,
                     "step": i + 1,
                     "sentence": said.text,
@@ -108,6 +120,24 @@ def export_labels(
     return len(rows)
 
 
+def _names(judged: Sequence[JudgedTrace]) -> list[str]:
+    """A name for each trace: its episode; with several of an episode also who wrote it and how, and the place among equals.
+
+    Model and style go in as a digest: who labels should not know whom.
+    """
+    of_episode = Counter(t.trace.episode for t in judged)
+    found: Counter[str] = Counter()
+    names = []
+    for t in judged:
+        name = t.trace.episode
+        if of_episode[name] > 1:
+            who = f"{t.trace.model}\n{t.trace.style}".encode()
+            name += f"@{blake2s(who, digest_size=3).hexdigest()}"
+        found[name] += 1
+        names.append(name if found[name] == 1 else f"{name}#{found[name]}")
+    return names
+
+
 def score_labels(
     paths: Sequence[str | Path], *, judged: Sequence[JudgedTrace] = (), seed: int = 0
 ) -> AnnotationScore:
@@ -123,11 +153,19 @@ def score_labels(
     read = [_read_labels(Path(path)) for path in paths]
     problems = [problem for _, found in read for problem in found]
     automatic = {
-        f"{t.trace.episode}/{i + 1}/{k + 1}": verdict.label
-        for t in judged
+        f"{name}/{i + 1}/{k + 1}": verdict.label
+        for t, name in zip(judged, _names(judged), strict=True)
         for i, step in enumerate(t.steps)
         for k, (_, verdict) in enumerate(step.counted())
     }
+    if judged:
+        problems += [
+            Problem(
+                Path(path).name, f"{n} of {len(labels)} labels are of claims that are not among these traces"
+            )
+            for path, (labels, _) in zip(paths, read, strict=True)
+            if (n := len(set(labels) - set(automatic)))
+        ]
     people = tuple(
         _person(Path(path).stem, labels, automatic, seed)
         for path, (labels, _) in zip(paths, read, strict=True)
@@ -148,21 +186,31 @@ def score_labels(
 def _read_labels(path: Path) -> tuple[dict[str, _Row], list[Problem]]:
     found, problems = read_lines(path, _Row.model_validate_json)
     labels = {}
+    times = Counter(row.id for _, row in found)
+    for name, n in times.items():
+        if n > 1:
+            why = f"the id {name!r} stands {n} times, so that it says nothing of any one claim; none of them counts"
+            problems.append(Problem(path.name, why))
     for where, row in found:
+        if times[row.id] > 1:
+            continue
         label = row.label.strip().casefold()
         if label in LABELS:
             labels[row.id] = row.model_copy(update={"label": label})
         else:
             problems.append(Problem(where, f"the label {row.label!r} is none of {', '.join(LABELS)}"))
     if not labels:
+        if max(times.values(), default=0) > 1:
+            raise UsageError(f"{path} holds no label that counts: {problems[0].reason}")
         raise UsageError(f"{path} holds no label; fill in the field 'label' with one of {', '.join(LABELS)}")
     return labels, problems
 
 
 def _person(name: str, labels: Mapping[str, _Row], automatic: Mapping[str, Label], seed: int) -> PersonScore:
-    steps: dict[tuple[str, int], list[str]] = {}
+    steps: dict[tuple[str, str], list[str]] = {}
     for row in labels.values():
-        steps.setdefault((row.episode, row.step), []).append(row.label)
+        step = row.id.rpartition("/")[0] or str(row.step)
+        steps.setdefault((row.episode, step), []).append(row.label)
     rates, wrong = [], []
     for (episode, _), said in steps.items():
         known = [label for label in said if label != "unverifiable"]
