@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from made_worlds import edits, made, read, scored
 
+from theodolite import trace
 from theodolite.errors import UsageError
 from theodolite.trace import EGO, Pose
 from theodolite.trace._worlds._facts import sentences_of
@@ -18,7 +19,7 @@ from theodolite.trace._worlds._palette import COLOURS, PAINTS
 from theodolite.trace._worlds._physics import FRICTION_M_S2, Body, simulate
 from theodolite.trace._worlds._raycast import FOCAL_PX, Furniture, House, view
 from theodolite.trace.metrics import INVERSIONS, RandomLabels, counterfactual, random_trace
-from theodolite.trace.worlds import WORLDS, audit_world, falsified, make_world, perturbed
+from theodolite.trace.worlds import BLIND_CHECK, WORLDS, audit_world, falsified, make_world, perturbed
 
 WORLD_NAMES = tuple(WORLDS)
 
@@ -138,6 +139,27 @@ def test_the_audit_passes_what_was_made_and_catches_what_was_spoilt(world):
     assert [c.outcome for c in audit_world(even).checks if c.name == "difficulty: moves"] != ["failed"]
     with pytest.raises(UsageError, match="two splits"):
         audit_world([e for e in episodes if e.split == "ood"])
+
+
+def test_the_audit_holds_blind_answers_against_chance():
+    """Four options, the answer at random places, or always at the first one."""
+
+    def outcome(n, place):
+        rng = np.random.default_rng(5)
+        episodes = []
+        for i, split in enumerate(("in-distribution", "ood") * n):
+            answer = "abcd"[int(rng.integers(4)) if place is None else place]
+            frame = trace.Frame(0.0)
+            episodes.append(
+                trace.Episode(f"e{i}", "?", (frame,), answer=answer, options=tuple("abcd"), split=split)
+            )
+        return next(c for c in audit_world(episodes).checks if c.name == BLIND_CHECK)
+
+    assert outcome(200, None).outcome == "passed"
+    assert outcome(200, 0).outcome == "failed"
+    assert "100% and 100% by always the same option; chance 25% and 25%" in outcome(200, 0).detail
+    assert outcome(2, 0).outcome == "undecided"
+    assert "make more" in outcome(2, 0).detail
 
 
 @pytest.mark.parametrize("world", WORLD_NAMES)

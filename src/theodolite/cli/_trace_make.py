@@ -18,6 +18,7 @@ from theodolite.errors import UsageError
 from theodolite.trace import Episode, EpisodeSet, Manifest, Problem, read_episodes, write_episodes
 from theodolite.trace.sources import N_FRAMES, read_r2r, read_star, read_teach, read_videos
 from theodolite.trace.worlds import (
+    BLIND_CHECK,
     EXTRA_WORLD,
     FAMILIES,
     WORLDS,
@@ -70,8 +71,8 @@ def make(
 @app.command("audit")
 def audit(data: o.Data, seed: o.Seed = 0, json: o.AsJson = False) -> None:
     """Check that the splits share nothing and are equally hard; fails if they do, or are not."""
-    result = audit_world(read_episodes(data).episodes, seed=seed)
-    _show_audit(result, data, json=json)
+    found = read_episodes(data)
+    _show_audit(audit_world(found.episodes, seed=seed), data, found.problems, json=json)
 
 
 @app.command("perturb")
@@ -90,12 +91,13 @@ def perturb(
 ) -> None:
     """Edit episodes at the source; each edit has its new truth, and names the episode whose truth is the old one."""
     chosen, strengths = _families(families), _magnitudes(magnitudes)
-    base = [e for e in read_episodes(data).episodes if e.edit is None][:limit]
+    found = read_episodes(data)
+    base = [e for e in found.episodes if e.edit is None][:limit]
     if not base:
         raise UsageError(f"{data} holds no episode that is not itself an edit")
     _check_empty(folder)
     done: Counter[tuple[str, str]] = Counter()
-    problems: list[Problem] = []
+    problems: list[Problem] = list(found.problems)
     jobs = [(e, f, m) for e in base for f in chosen for m in strengths]
     with counter("editing episodes") as count:
 
@@ -212,7 +214,7 @@ def _magnitudes(text: str) -> list[float]:
         values = []
     if not values or not all(0 < value <= 1 for value in values):
         raise UsageError(f"--magnitudes takes numbers in (0, 1] with commas between, not {text!r}")
-    return values
+    return list(dict.fromkeys(values))
 
 
 def _check_empty(folder: Path) -> None:
@@ -220,25 +222,32 @@ def _check_empty(folder: Path) -> None:
         raise UsageError(f"{folder} holds episodes already; give another folder, or remove it")
 
 
-def _show_audit(result: WorldAudit, folder: Path, *, json: bool) -> None:
+def _show_audit(result: WorldAudit, folder: Path, problems: Sequence[Problem] = (), *, json: bool) -> None:
     if json:
-        print_json({"folder": str(folder), "is_sound": result.is_sound, **asdict(result)})
+        told = {"problems": [asdict(p) for p in problems]}
+        print_json({"folder": str(folder), "is_sound": result.is_sound, **asdict(result), **told})
     else:
         rows = [[check.name, check.outcome, check.detail] for check in result.checks]
         title = f"{result.world}: {result.n_in_distribution} episodes in-distribution, {result.n_ood} out of it, in {folder}"
         print_table(["check", "outcome", "in-distribution and ood"], rows, title=title)
         out.print(_verdict(result))
+        _show_problems(problems)
     if not result.is_sound:
         raise typer.Exit(1)
 
 
 def _verdict(result: WorldAudit) -> str:
     """What the checks come to, in a sentence."""
-    undecided = [
-        check.name.removeprefix("difficulty: ") for check in result.checks if check.outcome == "undecided"
-    ]
+    open_ = [check.name for check in result.checks if check.outcome == "undecided"]
+    undecided = [name.removeprefix("difficulty: ") for name in open_ if name != BLIND_CHECK]
     if not result.is_sound:
         return "The splits cannot be compared."
+    if BLIND_CHECK in open_:
+        rest = f", and to compare {', '.join(undecided)}" if undecided else ""
+        return (
+            "The splits share nothing; too few episodes to say that one must look, since always the same option "
+            f"would be right too often{rest}: make more."
+        )
     if undecided:
         return (
             "The splits share nothing; too few episodes to show that they are equally hard in "
@@ -247,7 +256,7 @@ def _verdict(result: WorldAudit) -> str:
     return "The splits share nothing and are equally hard."
 
 
-def _show_problems(problems: list[Problem] | tuple[Problem, ...]) -> None:
+def _show_problems(problems: Sequence[Problem]) -> None:
     for problem in problems[:20]:
         note(f"{problem.where}: {problem.reason}")
     if len(problems) > 20:

@@ -23,6 +23,9 @@ MARGIN_SD = 0.5
 """Difficulties are equal if their means are shown to differ by less than this many standard deviations."""
 SMALL_SD = 0.2
 """A difference below this is never called one."""
+BLIND_CHECK = "blind answers"
+BLIND_MARGIN = 0.15
+"""How far above chance always the same option may get one."""
 _SHARED = frozenset({"room", "table", "screen", "door"})
 """Kinds of things that belong to the world itself: every split has them, in its own colours."""
 
@@ -73,7 +76,7 @@ def audit_world(episodes: Sequence[Episode], *, seed: int = 0) -> WorldAudit:
         *_overlaps(inside, outside),
         *_repeats(base),
         *_difficulties(inside, outside, seed),
-        *_answers(inside, outside),
+        *_answers(inside, outside, seed),
     ]
     return WorldAudit(worlds, len(inside), len(outside), tuple(checks))
 
@@ -185,26 +188,57 @@ def _difficulty(name: str, sides: Sequence[np.ndarray], p: float) -> AuditCheck:
     )
 
 
-def _answers(inside: Sequence[Episode], outside: Sequence[Episode]) -> Iterator[AuditCheck]:
-    """How far the most frequent answer to a kind of question gets one, and that it gets as far in both splits.
+def _answers(inside: Sequence[Episode], outside: Sequence[Episode], seed: int) -> Iterator[AuditCheck]:
+    """How far the most frequent answer to a kind of question gets one: as far in both splits, and hardly beyond chance.
 
     The rate is that of always giving the option at the same place of the list, the best place for each kind: what a
-    model can have without looking.
+    model can have without looking. Chance is one option in so many. Up to `BLIND_MARGIN` above it a split passes. Beyond, it
+    fails if answers put at random places would come so far in less than one draw in 20 (Holm over both splits), and
+    would themselves stay within the margin on average; else the episodes are too few.
     """
-    rates = [_blind(side) for side in (inside, outside)]
-    told = f"{rates[0].value:.0%} and {rates[1].value:.0%} by always the same option"
+    found = [_blind(side, seed) for side in (inside, outside)]
+    rates = [stats.wilson_interval(b.n_hits, b.n) for b in found]
+    told = f"{rates[0].value:.0%} and {rates[1].value:.0%} by always the same option; chance {found[0].chance:.0%} and {found[1].chance:.0%}"
     is_apart = rates[0].low > rates[1].high or rates[1].low > rates[0].high
-    yield AuditCheck("blind answers", "failed" if is_apart else "passed", told)
+    far = [rate.value > b.chance + BLIND_MARGIN for rate, b in zip(rates, found, strict=True)]
+    sure = [p < 0.05 for p in stats.holm([b.p for b in found]).tolist()]
+    enough = [b.expected <= b.chance + BLIND_MARGIN for b in found]
+    if is_apart or any(all(one) for one in zip(far, sure, enough, strict=True)):
+        yield AuditCheck(BLIND_CHECK, "failed", told)
+    elif any(far):
+        yield AuditCheck(BLIND_CHECK, "undecided", f"{told}; too few episodes: make more")
+    else:
+        yield AuditCheck(BLIND_CHECK, "passed", told)
 
 
-def _blind(episodes: Sequence[Episode]) -> stats.Estimate:
-    hits = 0
-    kinds = sorted({str(e.meta.get("kind", "")) for e in episodes})
-    for kind in kinds:
-        places = [
-            e.options.index(e.answer)
-            for e in episodes
-            if str(e.meta.get("kind", "")) == kind and e.answer in e.options
-        ]
-        hits += max((places.count(place) for place in set(places)), default=0)
-    return stats.wilson_interval(hits, len(episodes))
+@dataclass(frozen=True, slots=True)
+class _Blind:
+    """How far always the same option gets one in a split."""
+
+    n_hits: int
+    n: int
+    chance: float
+    expected: float
+    """The mean rate were the answers at random places."""
+    p: float
+    """How often random places get as far."""
+
+
+_DRAWS = 2000
+
+
+def _blind(episodes: Sequence[Episode], seed: int) -> _Blind:
+    rng = np.random.default_rng([seed, 11])
+    hits, drawn, chance = 0, np.zeros(_DRAWS), 0.0
+    for kind in sorted({str(e.meta.get("kind", "")) for e in episodes}):
+        asked = [e for e in episodes if str(e.meta.get("kind", "")) == kind and e.answer in e.options]
+        if not asked:
+            continue
+        sizes = np.array([len(e.options) for e in asked])
+        chance += float((1 / sizes).sum())
+        hits += int(np.bincount([e.options.index(e.answer) for e in asked]).max())
+        places = rng.integers(0, sizes, (_DRAWS, len(asked)))
+        drawn += np.max([(places == place).sum(1) for place in range(sizes.max())], axis=0)
+    n = len(episodes)
+    p = float((1 + (drawn >= hits).sum()) / (1 + _DRAWS))
+    return _Blind(hits, n, chance / n, float(drawn.mean()) / n, p)

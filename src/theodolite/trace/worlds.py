@@ -11,9 +11,10 @@ from theodolite.trace._worlds._facts import CLEAR_DEG, SIDE_SHARE, facts_at, fal
 from theodolite.trace._worlds._make import EXTRA_WORLD, WORLDS, World, make_world
 
 if TYPE_CHECKING:
-    from theodolite.trace._audit import AuditCheck, WorldAudit, audit_world
+    from theodolite.trace._audit import BLIND_CHECK, AuditCheck, WorldAudit, audit_world
 
 __all__ = [
+    "BLIND_CHECK",
     "CLEAR_DEG",
     "EGO",
     "EXTRA_WORLD",
@@ -35,7 +36,7 @@ __all__ = [
     "perturbed",
 ]
 
-_AUDIT = frozenset({"AuditCheck", "WorldAudit", "audit_world"})
+_AUDIT = frozenset({"BLIND_CHECK", "AuditCheck", "WorldAudit", "audit_world"})
 """They load when they are first used: worlds are made, for training too, where statistics are not installed."""
 
 
