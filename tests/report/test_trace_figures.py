@@ -100,12 +100,13 @@ def test_reliance_and_sensitivity():
     )
     assert [p.get_width() for p in bars.figure.axes[0].patches] == [6.5]
     assert "no value" in texts(bars)
+    assert all("dashed: 1" in axes.get_xlabel() for axes in bars.figure.axes)
     cells = [
-        SensitivityCell("position", r, estimate(-v), estimate(-v / 2), 0.01, 0.02, 0.03, 8)
+        SensitivityCell("position", r, estimate(-v), estimate(-v / 2), 0.01, 0.02, 0.03, 8, 8, 7)
         for r, v in (("paper", 0.5), ("sound", 0.1))
     ]
     chart = sensitivity_chart(cells)
     first = [line.get_xdata()[0] for line in chart.figure.axes[0].lines if line.get_marker() == "o"]
     assert first == [-50.0, -25.0]
     with pytest.raises(UsageError, match="no family"):
-        sensitivity_chart([SensitivityCell("position", "paper", None, None, None, None, None, 0)])
+        sensitivity_chart([SensitivityCell("position", "paper", None, None, None, None, None, 0, 0, 0)])

@@ -24,6 +24,8 @@ _VERDICTS = {"supported": "#007a5a", "unsupported": "#c8102e", "unverifiable": "
 _MARKS = {"supported": "✓", "unsupported": "✗", "unverifiable": "?"}
 _LINES, _CLAIMS = 5, 6
 """How much of a step there is room for."""
+_PAPER = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
+"""Behind words that a line would cross."""
 _MARGIN_PX = 1.5
 """Between a thing and its frame, so that small things stay visible."""
 
@@ -232,7 +234,7 @@ def reliance_bars(models: Mapping[str, Reliance], *, title: str = "Visual relian
     if not models:
         raise UsageError("there is nothing to draw")
     with styled():
-        figure = new_figure(7.4, 0.62 * len(models) + 1.5)
+        figure = new_figure(7.4, 0.62 * len(models) + 1.8)
         left, right = figure.subplots(1, 2, sharey=True)
         for axes, which, name, colour in (
             (left, "vrs_paper", "equation 4 (paper)", LAYOUT),
@@ -241,7 +243,7 @@ def reliance_bars(models: Mapping[str, Reliance], *, title: str = "Visual relian
             for place, reliance in enumerate(models.values()):
                 found: Estimate | None = getattr(reliance, which)
                 if found is None:
-                    axes.text(0, place, " no value", va="center", color=QUIET, fontsize=8.5)
+                    axes.text(0, place, " no value", va="center", color=QUIET, fontsize=8.5, bbox=_PAPER)
                     continue
                 axes.barh(place, found.value, color=colour, height=0.55, zorder=2)
                 axes.hlines(place, found.low, found.high, color=INK, linewidth=1.4, zorder=3)
@@ -250,10 +252,11 @@ def reliance_bars(models: Mapping[str, Reliance], *, title: str = "Visual relian
                 )
             axes.axvline(1, color=QUIET, linewidth=1, linestyle=(0, (3, 2)))
             axes.set_title(name, fontsize=9.5)
+            axes.set_xlabel("VRS (dashed: 1, what noise gets)")
             axes.margins(x=0.18)
             axes.set_xlim(left=0)
         left.set_yticks(range(len(models)), list(models))
-        left.invert_yaxis()
+        left.set_ylim(len(models) - 0.5, -0.5)
         figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, color=INK)
     return Drawing(figure)
 
