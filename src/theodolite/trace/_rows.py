@@ -203,7 +203,8 @@ def _put_together(
     found: dict[tuple[str, str], list[tuple[Mapping[str, Any], str]]] = {}
     for score, benchmark, place in zip(scores, benchmarks, places, strict=True):
         found.setdefault((str(score["model"]), benchmark), []).append((score, place))
-    whole, told = [], []
+    whole: list[Mapping[str, Any]] = []
+    told: list[str] = []
     for (model, benchmark), runs in found.items():
         edited = [run for run in runs if run[0].get("reliance")]
         plain = [run for run in runs if not run[0].get("reliance")]
