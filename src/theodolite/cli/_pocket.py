@@ -87,12 +87,7 @@ def train_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         ),
     ] = None,
     rate: Annotated[float, typer.Option("--rate", min=0, help="The highest learning rate.")] = 1e-3,
-    scale: Annotated[
-        float,
-        typer.Option(
-            "--scale", min=0.001, max=1, help="Of batches and of lessons at hand; small for a trial."
-        ),
-    ] = 1.0,
+    scale: Annotated[float, typer.Option("--scale", min=0.001, max=1, help="Small for a trial.")] = 1.0,
     seed: o.Seed = 1,
     json: o.AsJson = False,
 ) -> None:
@@ -277,9 +272,7 @@ def separate_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     mixed: Annotated[
         str | None,
         typer.Option(
-            "--mixed",
-            metavar="MODEL",
-            help="One that heeds the picture on half of the questions; must come out between.",
+            "--mixed", metavar="MODEL", help="One that looks half of the time; must come out between."
         ),
     ] = None,
     instruments: Annotated[
