@@ -271,9 +271,7 @@ def separate_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     ] = TWINS[1],
     mixed: Annotated[
         str | None,
-        typer.Option(
-            "--mixed", metavar="MODEL", help="One that looks half of the time; must come out between."
-        ),
+        typer.Option("--mixed", metavar="MODEL", help="One that looks half of the time: must be between."),
     ] = None,
     instruments: Annotated[
         str, typer.Option("--instruments", metavar="LIST", help=f"Some of {', '.join(INSTRUMENTS)}.")
