@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from theodolite.stats import Estimate
 
-_KEEP = "&nbsp;"
+KEEP = "&nbsp;"
 """A space at which no line breaks."""
 
 
@@ -24,11 +24,11 @@ def percent(estimate: Estimate | None) -> str:
     """A share with its interval."""
     if estimate is None:
         return "–"
-    return f"{100 * estimate.value:.1f}{_KEEP}% [{100 * estimate.low:.1f},{_KEEP}{100 * estimate.high:.1f}]"
+    return f"{100 * estimate.value:.1f}{KEEP}% [{100 * estimate.low:.1f},{KEEP}{100 * estimate.high:.1f}]"
 
 
 def number(estimate: Estimate | None, digits: int = 2) -> str:
     """A figure with its interval."""
     if estimate is None:
         return "–"
-    return f"{estimate.value:.{digits}f} [{estimate.low:.{digits}f},{_KEEP}{estimate.high:.{digits}f}]"
+    return f"{estimate.value:.{digits}f} [{estimate.low:.{digits}f},{KEEP}{estimate.high:.{digits}f}]"

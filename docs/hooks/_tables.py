@@ -25,8 +25,9 @@ from _paper_tables import (
     step_retention,
     step_vrs,
 )
-from _rows import table
+from _rows import KEEP, table
 
+from theodolite import stats
 from theodolite.attribution import find_methods
 from theodolite.compass.controls import FIGURES
 from theodolite.diagnose import SIZES
@@ -126,38 +127,61 @@ def diagnose_sizes() -> str:
     return table(["size", *heads], rows)
 
 
+def _with_interval(figure: stats.Estimate) -> str:
+    """In per cent, on one line."""
+    low, value, high = (f"{100 * x:.1f}" for x in (figure.low, figure.value, figure.high))
+    return f"{value} [{low}, {high}]".replace(" ", KEEP).replace("-", "−")
+
+
 def twin_bars() -> str:
     """What the twins must reach, and what the shipped ones do reach by their certificates."""
     rows = []
     for twin in TWINS:
         for verdict in verdicts(released_certificate(f"pocket:{twin}"), twin):
             bar, found = verdict.bar, verdict.estimate
-            reached = (
-                ""
-                if found is None
-                else f"{100 * found.value:.1f} [{100 * found.low:.1f}, {100 * found.high:.1f}]"
-            )
+            reached = "" if found is None else _with_interval(found)
             state = {True: "met", False: "missed", None: "open"}[verdict.is_met]
             rows.append(
-                [f"`pocket:{twin}`", bar.task, bar.name or bar.what, bar.split, bar.wanted, reached, state]
+                [
+                    twin,
+                    bar.task,
+                    bar.name or bar.what,
+                    bar.split,
+                    bar.wanted,
+                    reached,
+                    state,
+                ]
             )
     return table(["twin", "task", "figure", "split", "must be", "is, in per cent", ""], rows)
 
 
+_EDITS = {
+    "flip": "picture turned over",
+    "mirror": "things mirrored",
+    "move": "target moved",
+    "swap": "things exchanged",
+    "roles": "question turned round",
+    "ground": "other background",
+    "clutter": "other things gone",
+    "brighter": "brighter picture",
+    "blank": "blank picture",
+}
+"""Of the relation task, in words."""
+
+
 def twin_edits() -> str:
-    """What edits do to the answers of both shipped twins, by their certificates."""
+    """What edits do to the answers of both shipped twins, by their certificates; of an edit that is to be followed, that alone."""
     released = [released_certificate(f"pocket:{twin}") for twin in TWINS]
     rows = []
     for line in released[0].lines:
         verb, _, edit = line.what.partition(": ")
-        if verb.split()[-1] in {"follows", "changes", "keeps"}:
+        followed = released[0].find(line.task, line.what.replace("changes", "follows"), line.split)
+        if verb.endswith(("follows", "keeps")) or (verb.endswith("changes") and followed is None):
             found = [each.find(line.task, line.what, line.split) for each in released]
             shown = [each.estimate if each is not None else None for each in found]
-            cells = [
-                f"{100 * x.value:.1f} [{100 * x.low:.1f}, {100 * x.high:.1f}]" if x else "–" for x in shown
-            ]
-            rows.append([line.task, edit, verb, *cells, str(line.estimate.n_items)])
-    return table(["task", "edit", "%", *(f"`pocket:{twin}`" for twin in TWINS), "items"], rows)
+            cells = [_with_interval(each) if each is not None else "–" for each in shown]
+            rows.append([line.task, _EDITS.get(edit, edit), verb, *cells, str(line.estimate.n_items)])
+    return table(["task", "edit", "%", *TWINS, "items"], rows)
 
 
 def twin_separation() -> str:

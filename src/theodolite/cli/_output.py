@@ -57,9 +57,15 @@ def p_value(value: float) -> str:
 
 
 def percent(estimate: Estimate | None) -> str:
-    """A share with its interval, in per cent."""
+    """A share with its interval, in per cent.
+
+    >>> percent(Estimate(0.5, 0.4, 0.6, 90, 0.95, "Wilson")), percent(Estimate(0.5, 0.5, 0.5, 1, 0.95, "one value"))
+    ('50.0 % [40.0, 60.0]', '50.0 % (no interval)')
+    """
     if estimate is None:
         return "–"
+    if estimate.low == estimate.high:
+        return f"{100 * estimate.value:.1f} % (no interval)"
     return f"{100 * estimate.value:.1f} % [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
 
 
