@@ -252,7 +252,7 @@ def reliance_bars(models: Mapping[str, Reliance], *, title: str = "Visual relian
                 )
             axes.axvline(1, color=QUIET, linewidth=1, linestyle=(0, (3, 2)))
             axes.set_title(name, fontsize=9.5)
-            axes.set_xlabel("VRS (dashed: 1, what noise gets)")
+            axes.set_xlabel("VRS (dashed: 1, all edits alike)")
             axes.margins(x=0.18)
             axes.set_xlim(left=0)
         left.set_yticks(range(len(models)), list(models))
