@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from theodolite.attribution._attribute import attribute, checkpoint_of
+from theodolite.attribution._attribute import attribute, checkpoint_of, is_white_box
 from theodolite.attribution._captum import captum_method
 from theodolite.attribution._evidence import LAYERS, Evidence
 from theodolite.attribution._maps import Attribution, RelevanceMap
 from theodolite.attribution._method import Method, find_methods
 from theodolite.attribution._needs import Need
+from theodolite.attribution._second_order import SecondOrder, second_order
 from theodolite.attribution._targets import check_targets
 
 __all__ = [
@@ -17,9 +18,12 @@ __all__ = [
     "Method",
     "Need",
     "RelevanceMap",
+    "SecondOrder",
     "attribute",
     "captum_method",
     "check_targets",
     "checkpoint_of",
     "find_methods",
+    "is_white_box",
+    "second_order",
 ]

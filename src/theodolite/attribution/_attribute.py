@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     import torch
 
 
+def is_white_box(model: VisionLanguageModel) -> bool:
+    """Whether a model shows its gradients."""
+    return isinstance(getattr(model, "checkpoint", None), Checkpoint)
+
+
 def checkpoint_of(model: VisionLanguageModel) -> Checkpoint:
     """The white box inside a model.
 

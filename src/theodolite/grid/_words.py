@@ -175,17 +175,25 @@ def words_of(text: str) -> NDArray[np.uint8]:
     return np.array([WORD[word] for word in said] + [PAD] * (MAX_WORDS - len(said)), np.uint8)
 
 
+def word_spans(words: NDArray[np.uint8]) -> list[tuple[int, int]]:
+    """Where each word of one question stands in its sentence, in characters, end exclusive.
+
+    >>> word_spans(words_of("Is there any red circle?"))
+    [(0, 2), (3, 8), (9, 12), (13, 16), (17, 23), (23, 24)]
+    """
+    found: list[tuple[int, int]] = []
+    for word in (VOCABULARY[w] for w in words if w != PAD):
+        end = found[-1][1] if found else 0
+        start = end + (bool(found) and word not in {"?", ","})
+        found.append((start, start + len(word)))
+    return found
+
+
 def character_spans(words: NDArray[np.uint8], spans: NDArray[np.uint8]) -> dict[str, tuple[int, int]]:
     """Where each phrase of one question stands in its sentence, in characters, end exclusive."""
-    said = [VOCABULARY[w] for w in words if w != PAD]
-    starts, stops, length = [], [], 0
-    for word in said:
-        length += bool(length) and word not in {"?", ","}
-        starts.append(length)
-        length += len(word)
-        stops.append(length)
+    places = word_spans(words)
     return {
-        phrase: (starts[int(first)], stops[int(last) - 1])
+        phrase: (places[int(first)][0], places[int(last) - 1][1])
         for phrase, (first, last) in zip(PHRASES, spans, strict=True)
         if last > first
     }

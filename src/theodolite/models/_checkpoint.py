@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 from urllib.request import getproxies
 
-from theodolite.errors import MissingExtraError, ModelError, UsageError
+from theodolite.errors import MissingExtraError, ModelError, UnsupportedError, UsageError
 from theodolite.models._fingerprint import fingerprint
 from theodolite.registry import registry
 from theodolite.types import Request
@@ -62,6 +62,20 @@ class Checkpoint:
     def token_ids(self, text: str) -> list[int]:
         """The tokens of a templated text, each picture still one placeholder."""
         return list(self.tokenizer(text, add_special_tokens=self._adds_special_tokens(text))["input_ids"])
+
+    def token_spans(self, text: str) -> list[tuple[int, int]]:
+        """Where each of these tokens stands in the text, in characters, end exclusive.
+
+        Raises:
+            UnsupportedError: the tokenizer does not tell.
+        """
+        if not self.tokenizer.is_fast:
+            raise UnsupportedError(
+                "this checkpoint's tokenizer does not tell where its tokens stand in the text"
+            )
+        special = self._adds_special_tokens(text)
+        told = self.tokenizer(text, add_special_tokens=special, return_offsets_mapping=True)
+        return [(int(low), int(high)) for low, high in told["offset_mapping"]]
 
     def encode(
         self, texts: Sequence[str], requests: Sequence[Request], *, padding_side: Literal["left", "right"]

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 
 import numpy as np
 
-from theodolite.attribution import checkpoint_of
-from theodolite.errors import UnsupportedError, UsageError
+from theodolite.attribution import is_white_box
+from theodolite.errors import UsageError
 from theodolite.models import Answering, VisionLanguageModel, ask_factory, ask_measurer, is_choosing
 from theodolite.readings import Need, can
 from theodolite.runs import Measurer, MeasurerFactory, Run
@@ -72,11 +72,9 @@ class Part:
 
 def gives_of_model(model: VisionLanguageModel) -> Need:
     """Whether a model gives text alone, the log-probabilities of options, or gradients."""
-    try:
-        checkpoint_of(model)
-    except UnsupportedError:
-        return "choices" if is_choosing(model) else "text"
-    return "gradients"
+    if is_white_box(model):
+        return "gradients"
+    return "choices" if is_choosing(model) else "text"
 
 
 def compass_part(

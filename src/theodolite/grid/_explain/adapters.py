@@ -9,9 +9,13 @@ from numpy.typing import ArrayLike
 
 from theodolite.errors import UnsupportedError, UsageError
 from theodolite.geometry import TokenGrid
+from theodolite.grid._batch import SceneBatch
 from theodolite.grid._explain.contract import Case, Explainer, Explanation
 from theodolite.grid._explain.game import Floats
-from theodolite.grid._world import World
+from theodolite.grid._render import render
+from theodolite.grid._world import BUCKETS, World
+from theodolite.grid.accuracy import prompt_of
+from theodolite.types import Picture, Request
 
 
 def as_cells(values: ArrayLike, world: World) -> Floats:
@@ -105,30 +109,34 @@ def relevance_explainer(method: str) -> Explainer:
     )
 
 
+def asked_of(batch: SceneBatch, row: int, answer: int) -> tuple[Request, tuple[str, ...]]:
+    """A scene as it is put to a white box, and what may be answered: first tokens must differ, so that no number is above 9.
+
+    Raises:
+        UsageError: the explained answer is not among them.
+    """
+    world, is_count = batch.world, BUCKETS[int(batch.bucket[row])].is_count
+    options = world.answers[:10] if is_count else world.answers[-2:]
+    if world.answers[answer] not in options:
+        raise UsageError(
+            f"gradients tell answers by their first token: {world.answers[answer]!r} is not among them"
+        )
+    picture = Picture.from_array(render(world, batch.cells[row][None])[0])
+    prompt = prompt_of(batch.text(row), is_count=is_count)
+    return Request.ask(picture, prompt, max_tokens=4), tuple(options)
+
+
 def _attributed(case: Case, method: str) -> Explanation:
     from theodolite.attribution import attribute
     from theodolite.grid._explain.readers import CoreReader
-    from theodolite.grid._render import render
-    from theodolite.grid._world import BUCKETS
-    from theodolite.grid.accuracy import prompt_of
-    from theodolite.types import Picture, Request
 
     if not isinstance(case.reader, CoreReader):
         name = case.reader.name if case.reader is not None else "this game"
         raise UnsupportedError(
             f"relevance methods read a Hugging Face checkpoint, such as hf:PATH; {name} is none"
         )
-    world, batch = case.batch.world, case.batch
-    is_count = BUCKETS[int(batch.bucket[case.row])].is_count
-    options = (
-        world.answers[:10] if is_count else world.answers[-2:]
-    )  # first tokens must differ: no number above 9
-    picture = Picture.from_array(render(world, batch.cells[case.row][None])[0])
-    request = Request.ask(picture, prompt_of(batch.text(case.row), is_count=is_count), max_tokens=4)
-    if world.answers[case.answer] not in options:
-        raise UsageError(
-            f"relevance methods tell answers by their first token: {world.answers[case.answer]!r} is not among them"
-        )
+    world = case.batch.world
+    request, options = asked_of(case.batch, case.row, case.answer)
     gold = options.index(world.answers[case.answer])
     (found,) = attribute(
         case.reader.model, [request], [options], methods=[method], targets=["gt"], gold=[gold]

@@ -1,11 +1,12 @@
-r"""MultiViz's second-order gradients: how the words' relevance changes with each pixel; the formulas stand in `slopes`."""
+r"""MultiViz's second-order gradients: how the words' relevance changes with each pixel, or, of a checkpoint, each image token.
+
+The formulas stand in `slopes`.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import Protocol, runtime_checkable
-
-import numpy as np
 
 from theodolite.errors import UnsupportedError
 from theodolite.grid._explain.contract import Case, Explainer, Explanation
@@ -16,7 +17,9 @@ _PAPER = "Liang et al. 2023, MultiViz"
 
 @runtime_checkable
 class Differentiable(Protocol):
-    """A reader of a network that can be differentiated twice."""
+    """A reader of something that can be differentiated twice."""
+
+    can_differentiate: bool
 
     def slopes(self, requests: Sequence[SlopeRequest]) -> list[Slope]:
         """One slope for each request."""
@@ -28,23 +31,22 @@ def _request(case: Case, form: SlopeForm) -> SlopeRequest:
 
 
 def second_order(case: Case, form: SlopeForm) -> Explanation:
-    """Gradients of the words' relevance by pixel; the case's reader must be a paired network."""
-    if not isinstance(case.reader, Differentiable):
+    """Gradients of the words' relevance by pixel or image token; the case's reader must be a white box."""
+    if not isinstance(case.reader, Differentiable) or not case.reader.can_differentiate:
         name = case.reader.name if case.reader is not None else "this game"
         raise UnsupportedError(
-            f"second-order gradients need a paired network such as grid:pure; {name} has none"
+            f"second-order gradients need a paired network such as grid:pure, or a checkpoint such as hf:PATH; {name} is neither"
         )
-    request, world = _request(case, form), case.batch.world
+    request = _request(case, form)
     (found,) = case.reader.slopes([request])
-    px = world.cell_px
-    cells = found.heat.astype(np.float64).reshape(world.rows, px, world.columns, px).sum(axis=(1, 3))
     return Explanation(
-        cells.reshape(-1),
+        found.cells,
         found.relevance,
         found.heat,
         is_exact=True,
         calls=request.passes,
-        method=f"one forward, {request.passes - 1} backward passes; a call is a pass",
+        method=f"one forward, {request.passes - 1} backward passes; a call is a pass"
+        + ("" if found.heat is not None else "; by image token"),
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from theodolite.attribution import is_white_box
 from theodolite.errors import ModelError, UnsupportedError, UsageError
 from theodolite.grid._batch import SceneBatch
 from theodolite.grid._explain.game import Floats
@@ -163,11 +164,10 @@ class NetworkReader:
 class CoreReader:
     """Any model of the core that can choose: asked with the picture redrawn and the question rewritten."""
 
-    can_differentiate = False
-
     def __init__(self, model: ChoosingModel) -> None:
         require(model, "choose")
         self.name, self.identity, self.model = model.name, model.identity, model
+        self.can_differentiate = is_white_box(model)
 
     def logits(self, shown: Shown) -> Floats:
         """Log-probabilities of the answers that fit the question; others get what the symbolic twins give them."""
@@ -191,6 +191,12 @@ class CoreReader:
                 choice.log_probabilities, _NEVER
             )
         return logits
+
+    def slopes(self, requests: Sequence[SlopeRequest]) -> list[Slope]:
+        """Second-order gradients of a white box."""
+        from theodolite.grid._explain.slopes import checkpoint_slope
+
+        return [checkpoint_slope(self.model, request) for request in requests]
 
 
 def draw(shown: Shown, m: int) -> NDArray[np.uint8]:

@@ -1,15 +1,16 @@
-r"""Second-order gradients of paired networks, many scenes in one batch.
+r"""Second-order gradients of paired networks, many scenes in one batch, and of checkpoints.
 
 With z the explained output, e_w the embedding of word w and x the pixels,
 
     r_w = Σ_d e_{w,d} ∂z/∂e_{w,d},    a = Σ_w |r_w|,    G = ∂a/∂x,    heat = Σ_channels |G|,
 
 and for the mixed form heat = Σ_w Σ_channels |∂r_w/∂x|. Scenes do not touch one another inside a batch, so that the gradient of a
-sum over scenes holds each scene's own.
+sum over scenes holds each scene's own. A checkpoint has image tokens in the place of pixels (`theodolite.attribution.second_order`).
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
@@ -18,15 +19,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.grid._batch import SceneBatch
+from theodolite.grid._explain.adapters import as_cells, asked_of, token_map_as_cells
 from theodolite.grid._explain.game import Floats
 from theodolite.grid._render import render
-from theodolite.grid._words import PAD
+from theodolite.grid._words import PAD, word_spans
 from theodolite.grid._world import BUCKETS
 
 if TYPE_CHECKING:
     from torch import Tensor
 
     from theodolite.grid._paired.network import PairedNetwork
+    from theodolite.models import VisionLanguageModel
 
 SlopeForm: TypeAlias = Literal["explained", "sum of logits", "mixed"]
 """``explained``: of Σ|r_w| of the explained output. ``sum of logits``: the same of the sum of all logits, as the public code has
@@ -55,10 +58,12 @@ class SlopeRequest:
 class Slope:
     """What came of it."""
 
-    heat: NDArray[np.float32]
-    """(height, width)."""
+    cells: Floats
+    """The heat of each cell, (cells,)."""
     relevance: Floats
     """r_w, (words,)."""
+    heat: NDArray[np.float32] | None = None
+    """(height, width), where pixels were differentiated."""
 
 
 def find_slopes(network: PairedNetwork, requests: Sequence[SlopeRequest], *, device: str) -> list[Slope]:
@@ -99,7 +104,31 @@ def _batch(network: PairedNetwork, requests: list[SlopeRequest], device: str) ->
             heat = heat + found.abs().sum(1)
     maps = heat.cpu().numpy().astype(np.float32)
     told = relevance.detach().cpu().numpy().astype(np.float64)
-    return [Slope(*each) for each in zip(maps, told, strict=True)]
+    return [Slope(as_cells(each, batch.world), words, each) for each, words in zip(maps, told, strict=True)]
+
+
+def checkpoint_slope(model: VisionLanguageModel, request: SlopeRequest) -> Slope:
+    """The slope of one scene, by image token; answers are told by their first token, so that numbers end with 9.
+
+    Raises:
+        UnsupportedError: the model is a black box.
+        UsageError: the explained answer is not among those.
+    """
+    from theodolite.attribution import second_order
+
+    batch, row = request.batch, request.row
+    asked, options = asked_of(batch, row, request.answer)
+    places = [batch.world.answers.index(option) for option in options]
+
+    def output(found: Tensor) -> Tensor:
+        logits = found.new_full((len(batch.world.answers),), -math.inf)
+        return _output(request, logits.index_put((found.new_tensor(places).long(),), found))
+
+    spans = word_spans(batch.words[row])
+    told = second_order(model, asked, options, spans, output, one_by_one=request.form == "mixed")
+    relevance = np.zeros(batch.words.shape[1])
+    relevance[: len(spans)] = told.words
+    return Slope(token_map_as_cells(told.values, told.grid, batch.world), relevance)
 
 
 def _output(request: SlopeRequest, logits: Tensor) -> Tensor:
@@ -108,7 +137,7 @@ def _output(request: SlopeRequest, logits: Tensor) -> Tensor:
 
     world, answer = request.batch.world, request.answer
     if request.form == "sum of logits":
-        return logits.sum()
+        return logits[torch.isfinite(logits)].sum()
     if request.explained == "answer":
         return logits[answer]
     if request.explained == "log-odds":

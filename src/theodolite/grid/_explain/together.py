@@ -84,7 +84,7 @@ class _Meeting:
     def _slopes(self, requests: list[SlopeRequest]) -> list[Slope]:
         if not requests:
             return []
-        assert isinstance(self._reader, NetworkReader)  # noqa: S101 - only its seat asks for slopes
+        assert isinstance(self._reader, NetworkReader)  # noqa: S101 - only networks are asked together
         return self._reader.slopes(requests)
 
 
