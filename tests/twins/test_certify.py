@@ -188,6 +188,9 @@ def test_scenes_tell_who_sees_from_who_never_looks(tmp_path):
     )
     assert blind["changes: marks exchanged", "aligned", ""] == 0
     assert blind["follows: marks exchanged", "aligned", ""] < 0.6
+    for what in ("changes: blank picture", "graph changes: blank picture"):
+        assert blind[what, "aligned", ""] == 0, what
+        assert oracle[what, "aligned", ""] > 0.2, what
     for name in ("oracle", "blind_prior"):
         assert found[name]["keeps: other walls and floor", "aligned", ""] == 1
         assert found[name]["graph keeps: other walls and floor", "aligned", ""] > 0.99

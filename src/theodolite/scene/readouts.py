@@ -45,6 +45,7 @@ __all__ = [
     "changed_questions",
     "plan_pictures",
     "readings",
+    "with_picture",
 ]
 
 INSTRUMENT = "scene"
@@ -97,7 +98,7 @@ def plan_pictures(data: SceneData, settings: Settings | None = None, *, seed: in
         yield item
         other = others.get(str(item.meta["scene"]))
         if other is not None:
-            yield _exchanged(item, other)
+            yield with_picture(item, other)
 
 
 def _others(data: SceneData, seed: int) -> dict[str, Picture]:
@@ -116,16 +117,17 @@ def _others(data: SceneData, seed: int) -> dict[str, Picture]:
     return found
 
 
-def _exchanged(item: Item, picture: Picture) -> Item:
+def with_picture(item: Item, picture: Picture, *, setting: str = OTHER_PICTURE) -> Item:
+    """The same question or graph asked with another picture, as an item of its own."""
     words = [part for part in item.request.messages[0].content if isinstance(part, str)]
-    name = f"{item.name}/{OTHER_PICTURE}"
+    name = f"{item.name}/{setting}"
     hint = {**item.request.hint, "setting": "blind"}  # of this scene the other picture tells a script nothing
     request = replace(item.request, messages=(Message.user(picture, *words),), recall="content", hint=hint)
     return Item(
         name,
         replace(request, ref=f"{name}#{request.digest[:12]}"),
         item.options,
-        {**item.meta, "setting": OTHER_PICTURE},
+        {**item.meta, "setting": setting},
     )
 
 

@@ -1,4 +1,4 @@
-"""The scene task: spatial questions and scene graphs on marked rooms, with the picture, without it, and with another one's."""
+"""The scene task: spatial questions and scene graphs on marked rooms, with the picture, without it, with another one's, and edited."""
 
 from __future__ import annotations
 
@@ -14,18 +14,25 @@ import numpy as np
 
 from theodolite.runs import Result
 from theodolite.scene import GROUPS, Question, SceneData, Settings, plan_scenes, read_data
-from theodolite.scene.readouts import OTHER_PICTURE, changed_graphs, changed_questions, plan_pictures
+from theodolite.scene.readouts import (
+    OTHER_PICTURE,
+    changed_graphs,
+    changed_questions,
+    plan_pictures,
+    with_picture,
+)
 from theodolite.scene.scoring import SceneRows, mean_relative_accuracy, read_results, score_answer
 from theodolite.twins._desk import Line, Probe, Row, difference, macro, mean, spread
 from theodolite.twins.data import RoomEdit, Split, edited_scenes, scene_data, scene_shortcut
 from theodolite.twins.parts import made
-from theodolite.types import Item, Record, Request, Response
+from theodolite.types import Item, Picture, Record, Request, Response
 
 _SPLITS: tuple[Split, ...] = ("aligned", "crossed")
 _PORTION = 50
 """Rooms that are made at once."""
 EDITS: dict[RoomEdit, str] = {"marks": "marks exchanged", "walls": "other walls and floor"}
 """The first changes what is right of a question's numbers, the second nothing."""
+_BLANK = "blank"
 _SAME = 0.8
 """A number says what the rule says if its mean relative accuracy against the rule's is at least this."""
 
@@ -44,7 +51,9 @@ def scene_probes(n: int, seed: int, folder: Path, workers: int = 1) -> Iterator[
 
 
 def scene_edits(n: int, seed: int, folder: Path, workers: int = 1) -> Iterator[Probe]:
-    """Aligned questions, where the rule is right, and graphs, after every edit of the room; those not asked yet also before.
+    """Aligned questions, where the rule is right, and graphs, after every edit of the room and with a grey picture.
+
+    Questions that are not asked as they are yet are asked before the edit too.
 
     Args:
         n: rooms, and questions after each edit, as far as there are so many.
@@ -82,8 +91,10 @@ def _portion(task: tuple[Split, int, int], *, per_group: int, folder: Path) -> l
 def _edits(task: tuple[Split, int, int], *, n: int, folder: Path) -> list[Probe]:
     split, seed, n_rooms = task
     before = _rooms(task, folder)
-    known = {question.id for question in _drawn(before.questions, _per_group(n), seed)}
-    found = []
+    plain = _drawn(before.questions, _per_group(n), seed)
+    known = {question.id for question in plain}
+    items = plan_scenes(replace(before, questions=plain), Settings(qa=("base",), graph=("base",)))
+    found = [_probe(_blanked(item), split, _BLANK) for item in items]
     for edit in EDITS:
         place = folder / f"scene-{split}-{n_rooms}-{seed}-{edit}"
         make = partial(edited_scenes, n=n_rooms, edit=edit, seed=seed, split=split)
@@ -96,6 +107,11 @@ def _edits(task: tuple[Split, int, int], *, n: int, folder: Path) -> list[Probe]
         items = plan_scenes(replace(before, questions=same), Settings(qa=("base",), graph=()))
         found += [_probe(item, split, "before") for item in items]
     return found
+
+
+def _blanked(item: Item) -> Item:
+    (picture,) = item.request.pictures
+    return with_picture(item, Picture.from_array(np.full_like(picture.pixels(), 128)), setting=_BLANK)
 
 
 def _rooms(task: tuple[Split, int, int], folder: Path) -> SceneData:
@@ -152,6 +168,8 @@ def scene_lines(rows: Sequence[Row], seed: int) -> Iterator[Line]:
             yield from _follows(_read(edited), edit, name, seed)
         both = _read([*before, *edited])
         yield from _changes(both, edit, name, seed, split="aligned", is_kept=edit != "marks")
+    both = _read([*before, *(row for row in rows if row["kind"] == _BLANK)])
+    yield from _changes(both, _BLANK, "blank picture", seed, split="aligned")
 
 
 def _is_base(row: Row) -> bool:
