@@ -109,6 +109,9 @@ def test_every_row_can_be_shown(made):
     assert len({(row.model, row.instrument, row.id, row.split) for row in rows}) == len(rows)
     plain = [row for row in rows if row.model == LOOKS and row.condition == "plain"]
     assert all(row.correct is not False for row in plain)
+    blank = [row for row in rows if row.instrument == "compass" and row.condition == "blank"]
+    assert blank
+    assert all(row.read_as and row.correct is None for row in blank), "there is nothing to be right about"
     trace = next(row for row in plain if row.instrument == "trace")
     assert all(claim.verdict == "supported" for step in trace.trace.steps for claim in step.claims)
     grid = next(row for row in plain if row.instrument == "grid")

@@ -17,6 +17,9 @@ from theodolite.errors import StorageError, UsageError
 
 ITEMS_FILE = "items.jsonl"
 
+UNSEEN = frozenset({"blank", "blind", "emptied", "other picture", "reference hidden", "target hidden"})
+"""Conditions in which the picture does not show what is asked for: an answer is neither right nor wrong by it."""
+
 BoxPx: TypeAlias = tuple[float, float, float, float]
 """Left, top, right, bottom, in pixels of the picture."""
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from theodolite.diagnose.items import ItemRow
+from theodolite.diagnose.items import UNSEEN, ItemRow
 from theodolite.report._html_definitions import Glossary
 from theodolite.report._html_page import DataBlock
 from theodolite.report._html_series import Series
@@ -16,8 +16,6 @@ _LONGEST = 400
 """Characters of an answer in the list; the item shows all of it."""
 _IN_ROW = {"id", "instrument", "model", "split", "condition", "kind", "question", "answer", "gold", "correct", "status", "values", "pictures", "read_as"}  # fmt: skip
 
-_UNSEEN = frozenset({"blank", "blind", "emptied", "other picture", "reference hidden", "target hidden"})
-"""Conditions in which the picture does not show what is asked for: an answer is neither right nor wrong."""
 _MODEL, _SPLIT, _VALUES = 2, 3, 11
 """Places in a row."""
 
@@ -62,7 +60,7 @@ class ItemTable:
             item.question,
             item.answer[:_LONGEST],
             item.gold,
-            None if item.correct is None or item.condition in _UNSEEN else int(item.correct),
+            None if item.correct is None or item.condition in UNSEEN else int(item.correct),
             item.status,
             [
                 part
