@@ -50,13 +50,14 @@ class Forward:
             handle.remove()
 
     def shares(self, word):
-        """How much of each token's characters a word has, found by decoding one token after the other."""
+        """How much of each token's letters a word has, letter by letter."""
         start, spans = self.prompt.rfind(TEXT), self.checkpoint.token_spans(self.prompt)
         place = torch.zeros(1, len(self.ids), 1, dtype=torch.float64)
         for k, (low, high) in enumerate(reversed(spans), 1):
-            inside = sum(start + word[0] <= c < start + word[1] for c in range(low, high))
+            letters = [c for c in range(low, high) if self.prompt[c] != " "]
+            inside = [c for c in letters if start + word[0] <= c < start + word[1]]
             if inside:
-                place[0, -k] = inside / (high - low)
+                place[0, -k] = len(inside) / len(letters)
         return place
 
     def differenced(self, word):
@@ -114,5 +115,24 @@ def test_nothing_stays_behind(model):
 def test_what_cannot_be_differentiated_is_told(model):
     with pytest.raises(UsageError, match="need a picture"):
         second_order(model, Request.ask(TEXT, max_tokens=4), OPTIONS, WORDS, output)
+    with pytest.raises(UsageError, match="no word from 60 to 90"):
+        second_order(model, REQUEST, OPTIONS, ((0, 3), (60, 90)), output)
+    with pytest.raises(UsageError, match="one number, not 3"):
+        second_order(model, REQUEST, OPTIONS, WORDS, lambda logits: logits)
     with pytest.raises(UnsupportedError, match="scripted:"):
         second_order(open_model("scripted:constant"), REQUEST, OPTIONS, WORDS, output)
+
+
+ENDS = "{% endif %}{% endfor %}{% endfor %}"
+LOWER = "{% for m in messages %}{% for p in m['content'] %}{% if p['type'] == 'image' %}<image>{% else %}{{ p['text'] | lower }}"
+TEXT_FIRST = "{% for m in messages %}{% for p in m['content'] | reverse %}{% if p['type'] == 'image' %}<image>{% else %}{{ p['text'] }}"
+
+
+@pytest.mark.parametrize(
+    ("template", "told"), [(LOWER, "chat template changes"), (TEXT_FIRST, "must stand after the picture")]
+)
+def test_words_that_cannot_be_found_are_told(tiny_llava, template, told):
+    model = open_model(f"hf:{tiny_llava}")
+    model.checkpoint.processor.chat_template = template + ENDS
+    with pytest.raises(UnsupportedError, match=told):
+        second_order(model, REQUEST, OPTIONS, WORDS, output)

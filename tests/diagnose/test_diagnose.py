@@ -13,7 +13,7 @@ from theodolite.diagnose import _study as study_module
 from theodolite.diagnose._measure import How, opened
 from theodolite.diagnose._reading import chance_of
 from theodolite.diagnose._study import INSTRUMENTS, Size
-from theodolite.diagnose.items import read_items
+from theodolite.diagnose.items import UNSEEN, read_items
 from theodolite.diagnose.record import read_diagnosis
 from theodolite.errors import ModelError, StorageError, UsageError
 from theodolite.models import _scripted
@@ -109,10 +109,12 @@ def test_every_row_can_be_shown(made):
     assert len({(row.model, row.instrument, row.id, row.split) for row in rows}) == len(rows)
     plain = [row for row in rows if row.model == LOOKS and row.condition == "plain"]
     assert all(row.correct is not False for row in plain)
-    blank = [row for row in rows if row.instrument == "compass" and row.condition == "blank"]
-    assert blank
-    assert all(row.read_as and row.correct is None for row in blank), "there is nothing to be right about"
+    unseen = [row for row in rows if row.condition in UNSEEN]
+    assert {row.instrument for row in unseen} == {"compass", "grid", "scene", "trace"}
+    assert all(row.correct is None for row in unseen), "there is nothing to be right about"
     trace = next(row for row in plain if row.instrument == "trace")
+    stories = {(row.split, row.cluster) for row in rows if row.instrument == "trace"}
+    assert len({cluster for _, cluster in stories}) == len(stories), "stories of two splits are other stories"
     assert all(claim.verdict == "supported" for step in trace.trace.steps for claim in step.claims)
     grid = next(row for row in plain if row.instrument == "grid")
     assert {cell.role for cell in grid.grid.cells} & {"target_1", "anchor_1"}

@@ -59,7 +59,7 @@ def recording(model: Any) -> Iterator[Recorder]:
     text_config = model.config.get_text_config()
     recorder = Recorder()
     with ExitStack() as stack:
-        stack.enter_context(_attention_of(text_config, _NAME))
+        stack.enter_context(attention_of(text_config, _NAME))
         token = _RECORDER.set(recorder)
         stack.callback(_RECORDER.reset, token)
         stack.callback(recorder.close)
@@ -118,7 +118,8 @@ def check_seen(recorder: Recorder, n_layers: int) -> None:
 
 
 @contextmanager
-def _attention_of(config: Any, name: str) -> Iterator[None]:
+def attention_of(config: Any, name: str) -> Iterator[None]:
+    """Another attention function of transformers while the block runs."""
     before = config._attn_implementation  # noqa: SLF001 - the only place where it stands
     config._attn_implementation = name  # noqa: SLF001
     try:

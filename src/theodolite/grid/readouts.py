@@ -46,6 +46,7 @@ __all__ = [
     "READOUTS",
     "Changed",
     "changed_scenes",
+    "needs_gradients",
     "plan_readings",
     "readings",
     "words_answer",
@@ -67,6 +68,16 @@ EXPLAINERS = (
 )
 """The explainers that are read: the four published families, and ours."""
 _PUBLISHED = {"dime", "multishap", "multiviz", "pixelshap-shapley"}
+
+
+def needs_gradients(explainer: str) -> bool:
+    """Whether one of `EXPLAINERS` differentiates the model.
+
+    >>> [name for name in EXPLAINERS if needs_gradients(name)]
+    ['multiviz', 'relevance:chefer', 'relevance:contrastive-grad-act']
+    """
+    return explainer == "multiviz" or explainer.startswith("relevance:")
+
 
 _OF_ANSWERS: tuple[tuple[str, str, Need], ...] = (
     ("right", "answer is right", "text"),
@@ -102,7 +113,7 @@ READOUTS: tuple[Readout, ...] = (
             f"{key}:{explainer}",
             f"{name} ({explainer})",
             "paper" if explainer in _PUBLISHED else "ours",
-            "gradients" if explainer.startswith("relevance:") else "choices",
+            "gradients" if needs_gradients(explainer) else "choices",
         )
         for explainer in EXPLAINERS
         for key, name in _OF_MAPS

@@ -151,9 +151,9 @@ def explained_part(name: str, folder: Path, *, gives: Need, budget: int, seed: i
     from theodolite.grid.explainers import CoreReader
     from theodolite.grid.explaining import INSTRUMENT, ExplainMeasurer, ExplainPlan, explain_factory
     from theodolite.grid.explaining import plan_explanations as explanations
-    from theodolite.grid.readouts import EXPLAINERS
+    from theodolite.grid.readouts import EXPLAINERS, needs_gradients
 
-    wanted = tuple(name for name in EXPLAINERS if gives == "gradients" or not name.startswith("relevance:"))
+    wanted = tuple(name for name in EXPLAINERS if gives == "gradients" or not needs_gradients(name))
     plan = ExplainPlan(str(folder.absolute()), wanted, budget, pool=_POOL, seed=seed)
     return Part(
         name,

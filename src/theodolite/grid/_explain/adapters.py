@@ -116,7 +116,7 @@ def asked_of(batch: SceneBatch, row: int, answer: int) -> tuple[Request, tuple[s
         UsageError: the explained answer is not among them.
     """
     world, is_count = batch.world, BUCKETS[int(batch.bucket[row])].is_count
-    options = world.answers[:10] if is_count else world.answers[-2:]
+    options = world.answers[: min(world.max_count, 9) + 1] if is_count else world.answers[-2:]
     if world.answers[answer] not in options:
         raise UsageError(
             f"gradients tell answers by their first token: {world.answers[answer]!r} is not among them"

@@ -137,7 +137,7 @@ def _output(request: SlopeRequest, logits: Tensor) -> Tensor:
 
     world, answer = request.batch.world, request.answer
     if request.form == "sum of logits":
-        return logits[torch.isfinite(logits)].sum()
+        return logits[logits > -math.inf].sum()
     if request.explained == "answer":
         return logits[answer]
     if request.explained == "log-odds":
