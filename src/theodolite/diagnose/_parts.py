@@ -141,9 +141,14 @@ def _trace(study: Study, _: Need) -> Iterator[Part]:
 
 
 def story_sets(study: Study) -> list[tuple[Path, str, int, int]]:
-    """Folder, split, episodes of each world and seed of every set of stories."""
-    size = study.size
-    return [(study.folder(f"trace-{split}"), split, size.episodes, study.seed) for split in SPLITS]
+    """Folder, split, episodes of each world and seed of every set of stories.
+
+    Stories are named by their seed, and those of one name count as one where intervals are found: each split has its own.
+    """
+    return [
+        (study.folder(f"trace-{split}"), split, study.size.episodes, len(SPLITS) * study.seed + place)
+        for place, split in enumerate(SPLITS)
+    ]
 
 
 def _made(folder: Path, make: Callable[[Path], Any]) -> Path:
