@@ -1,6 +1,7 @@
 """Relevance methods of a real checkpoint, through the adapter, from the command line to the tables."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,9 +10,11 @@ from typer.testing import CliRunner
 from theodolite.attribution import attribute
 from theodolite.cli import app
 from theodolite.errors import UnsupportedError, UsageError
-from theodolite.grid import generate
+from theodolite.geometry import TokenGrid
+from theodolite.grid import World, generate
+from theodolite.grid._explain.adapters import asked_of
 from theodolite.grid.data import DatasetPlan, make_dataset, write_dataset
-from theodolite.grid.explainers import find_explainers, make_case, open_reader
+from theodolite.grid.explainers import find_explainers, make_case, open_reader, token_map_as_cells
 from theodolite.grid.truth import render
 from theodolite.runs import Run
 from theodolite.types import Picture, Request
@@ -101,3 +104,17 @@ def test_from_the_command_line_to_the_tables(tiny, tmp_path):
     assert costs["relevance:chefer"]["measured"] == 4
     assert costs["multiviz"]["measured"] == 4
     assert all(record.arrays["words@multiviz"].any() for record in records)
+
+
+def test_a_map_that_overflowed_is_refused():
+    grid, world = TokenGrid.regular((320, 320), (2, 2)), World()
+    assert token_map_as_cells([1, 2, 3, 4], grid, world).sum() == pytest.approx(10)
+    with pytest.raises(UsageError, match="finite everywhere"):
+        token_map_as_cells([1, np.inf, 3, 4], grid, world)
+
+
+def test_counts_of_a_small_grid_are_numbers_alone():
+    small = replace(generate("M-F0-D1", 1, density=5, seed=0), world=World(3, 3))
+    batch = replace(small, cells=small.cells[:, :9])
+    _, options = asked_of(batch, 0, 1)
+    assert options == tuple(str(number) for number in range(batch.world.max_count + 1))

@@ -47,6 +47,8 @@ def as_cells(values: ArrayLike, world: World) -> Floats:
 def token_map_as_cells(values: ArrayLike, grid: TokenGrid, world: World) -> Floats:
     """Relevance on image tokens as relevance of cells: each token's is shared among cells by the area it covers of them."""
     tokens = np.asarray(values, np.float64).reshape(-1)
+    if not np.isfinite(tokens).all():
+        raise UsageError("a map must be finite everywhere; in half precision, try ?dtype=float32")
     rects = np.nan_to_num(
         np.asarray(grid.rects_px, np.float64).reshape(-1, 4)
     )  # a token without a place covers nothing
