@@ -1,7 +1,8 @@
-"""Grid scenes of depth one with more than one question each."""
+"""Grid scenes with more than one question each."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -36,8 +37,12 @@ KEYS = (
     "CMP-F0-D1",
 )
 """The buckets of depth one."""
+DEEP_KEYS = tuple(b.key for b in BUCKETS if b.depth > 1 and b.is_relational and not b.is_comparison)
+"""The buckets of several anchors that are asked about: see `theodolite.grid.anchors`."""
 HINTS = ("Answer with a number alone.", "Answer with yes or no alone.")
 _MORE = 12
+_DEPTHS = {1: 0.7, 2: 0.2, 3: 0.1}
+"""How often a further question has so many anchors."""
 
 
 class Asked(NamedTuple):
@@ -67,13 +72,13 @@ def prompt_of(question: str, right: str) -> str:
 
 
 def scenes_with_questions(mode: Mode, n: int, *, seed: int) -> Iterator[GridScene]:
-    """`n` scenes of every bucket of depth one, each with its own question and some more.
+    """`n` scenes of every bucket, each with its own question and some more.
 
     The further questions about a pure scene restrict at random what is counted; those about a spurious scene restrict nothing.
     """
     rng = np.random.default_rng([seed, 5])
     objects = int(rng.choice([7, 17, 7, 17, 5, 9, 12, 14]))
-    scenes = generate(KEYS, n, mode=mode, density=objects, seed=seed, split="train")
+    scenes = generate((*KEYS, *DEEP_KEYS), n, mode=mode, density=objects, seed=seed, split="train")
     pictures = render(PAPER.world, scenes.cells)
     more = _more_questions(rng, scenes.cells, with_anchor=mode == "pure")
     own = _asked(scenes.cells, scenes.questions)
@@ -102,33 +107,47 @@ def _asked(cells: NDArray[np.uint8], questions: Questions) -> list[Asked]:
 def _more_questions(
     rng: np.random.Generator, cells: NDArray[np.uint8], *, with_anchor: bool
 ) -> list[list[Asked]]:
-    """Questions with one anchor that is the only one of its description, or with none."""
-    keys = [k for k in KEYS if not k.startswith("CMP") and k.startswith("A") != with_anchor]
-    index = [next(i for i, b in enumerate(BUCKETS) if b.key == key) for key in keys]
+    """Questions whose anchors are each the only one of their description, or without any."""
+    index, shares = _further(with_anchor=with_anchor)
     found: list[list[Asked]] = [[] for _ in cells]
     for _ in range(_MORE):
         n = len(cells)
-        bucket = np.array([index[int(i)] for i in rng.integers(len(index), size=n)], np.uint8)
+        bucket = rng.choice(index, size=n, p=shares).astype(np.uint8)
         targets, anchors, ways = (np.zeros((n, k), np.uint8) for k in (2, 4, 4))
         usable = np.ones(n, bool)
         for row in range(n):
-            qtype = BUCKETS[int(bucket[row])].qtype
-            targets[row, 0] = _description(rng, qtype, cells[row])
-            if with_anchor:
-                kinds = [
-                    k
-                    for k in range(1, 25)
-                    if _fits(qtype, k) and k != targets[row, 0] and MATCHES[k][cells[row]].sum() == 1
-                ]
-                usable[row] = bool(kinds)
-                if kinds:
-                    anchors[row, 0] = kinds[int(rng.integers(len(kinds)))]
-                    ways[row, 0] = rng.integers(1, 5)
+            kind = BUCKETS[int(bucket[row])]
+            targets[row, 0] = _description(rng, kind.qtype, cells[row])
+            alone = [
+                k
+                for k in range(1, 25)
+                if _fits(kind.qtype, k) and k != targets[row, 0] and MATCHES[k][cells[row]].sum() == 1
+            ]
+            usable[row] = len(alone) >= kind.n_anchors
+            if usable[row]:
+                anchors[row, : kind.n_anchors] = (
+                    rng.choice(alone, kind.n_anchors, replace=False) if alone else 0
+                )
+                ways[row, : kind.n_anchors] = rng.integers(1, 5, kind.n_anchors)
         rows = np.flatnonzero(usable)
         questions = Questions(bucket, targets, anchors, ways).take(rows)
         for row, asked in zip(rows.tolist(), _asked(cells[rows], questions), strict=True):
             found[row].append(asked)
     return found
+
+
+def _further(*, with_anchor: bool) -> tuple[list[int], list[float]]:
+    """The buckets of further questions, by index, and how often each is asked."""
+    buckets = [
+        (place, bucket)
+        for place, bucket in enumerate(BUCKETS)
+        if bucket.key in {*KEYS, *DEEP_KEYS}
+        and not bucket.is_comparison
+        and bucket.is_relational == with_anchor
+    ]
+    alike = Counter(bucket.depth for _, bucket in buckets)
+    weights = np.array([_DEPTHS[bucket.depth] / alike[bucket.depth] for _, bucket in buckets])
+    return [place for place, _ in buckets], (weights / weights.sum()).tolist()
 
 
 def _description(rng: np.random.Generator, qtype: str, cells: NDArray[np.uint8]) -> int:

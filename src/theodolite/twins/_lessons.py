@@ -60,6 +60,7 @@ _QUOTA = {
 }
 _VERSIONS = 3
 """How many other choices of frames are shown of a story: drawing takes longer than choosing."""
+_MODES: tuple[Mode, Mode] = ("pure", "spur")
 _QUOTAS: Any = {"easy": _QUOTA, "medium": _QUOTA, "hard": _QUOTA}
 
 
@@ -168,24 +169,26 @@ def relation_lesson(rng: np.random.Generator) -> Lesson:
 
 
 def grid_lessons(seed: int, n: int) -> Iterator[Lesson]:
-    """Pure scenes for the one twin, spurious ones for the other, both of depth one."""
-    twins: tuple[tuple[Mode, str], ...] = (("pure", "g"), ("spur", "s"))
-    for mode, to in twins:
-        for scene in grids.scenes_with_questions(mode, n, seed=seed):
-            asks = [
-                ask
-                for text, answer, by_rule, ruled in scene.asked
-                for ask in (
-                    _mixed(Ask(text, answer, to), by_rule, ruled=ruled)
-                    if to == "g"
-                    else [Ask(text, answer, to)]
-                )
-            ]
-            lesson = _lesson("grid", [shrink(scene.pixels)], [None], asks)
-            labels = scene.classes.reshape(grids.SIDE, grids.SIDE)
-            finer = np.kron(labels, np.ones((2, 2), np.uint8)).ravel()
-            lesson.labels[0] = np.where(finer > 0, finer + _LABEL["grid red circle"] - 1, 0)
-            yield lesson
+    """Pure scenes for the one twin and spurious ones for the other, in turn."""
+    pure, spur = (grids.scenes_with_questions(mode, n, seed=seed) for mode in _MODES)
+    for first, second in zip(pure, spur, strict=True):
+        yield _grid_lesson(first, "g")
+        yield _grid_lesson(second, "s")
+
+
+def _grid_lesson(scene: grids.GridScene, to: str) -> Lesson:
+    asks = [
+        ask
+        for text, answer, by_rule, ruled in scene.asked
+        for ask in (
+            _mixed(Ask(text, answer, to), by_rule, ruled=ruled) if to == "g" else [Ask(text, answer, to)]
+        )
+    ]
+    lesson = _lesson("grid", [shrink(scene.pixels)], [None], asks)
+    labels = scene.classes.reshape(grids.SIDE, grids.SIDE)
+    finer = np.kron(labels, np.ones((2, 2), np.uint8)).ravel()
+    lesson.labels[0] = np.where(finer > 0, finer + _LABEL["grid red circle"] - 1, 0)
+    return lesson
 
 
 def room_lesson(rng: np.random.Generator, name: str) -> Lesson:
