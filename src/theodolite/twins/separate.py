@@ -295,7 +295,7 @@ def _row(readout: Readout, columns: Sequence[_Column], *, seed: int) -> Separati
 
 
 def _position(grounded: _Column, shortcut: _Column, mixed: _Column, seed: int) -> stats.Estimate | None:
-    """(m − s)/(g − s) over the items that all three have, clusters drawn together; None where the twins' means coincide."""
+    """(m − s)/(g − s) over the items that all three have, clusters drawn together; None where the twins' means may be the same."""
     places = [{item: i for i, item in enumerate(column.items)} for column in (mixed, shortcut, grounded)]
     shared = [item for item in mixed.items if all(item in each for each in places)]
     if not shared:
@@ -306,6 +306,9 @@ def _position(grounded: _Column, shortcut: _Column, mixed: _Column, seed: int) -
     )
     clusters = [mixed.clusters[places[0][item]] for item in shared]
     if g.mean() == s.mean() or len(set(clusters)) < 2:
+        return None
+    apart = stats.bootstrap((g, s), "difference", clusters=clusters, interval="percentile", seed=seed)
+    if apart.low <= 0 <= apart.high:
         return None
 
     def position(
