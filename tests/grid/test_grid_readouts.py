@@ -6,9 +6,18 @@ import pytest
 from theodolite.errors import UsageError
 from theodolite.grid import BUCKETS, generate
 from theodolite.grid.data import DatasetPlan, make_dataset, write_dataset
+from theodolite.grid.explainers import find_explainers
 from theodolite.grid.explaining import INSTRUMENT as EXPLAIN
 from theodolite.grid.explaining import ExplainPlan, explain_factory, plan_explanations
-from theodolite.grid.readouts import INSTRUMENT, READOUTS, changed_scenes, plan_readings, readings
+from theodolite.grid.readouts import (
+    EXPLAINERS,
+    INSTRUMENT,
+    READOUTS,
+    changed_scenes,
+    needs_gradients,
+    plan_readings,
+    readings,
+)
 from theodolite.models import ask_factory
 from theodolite.readings import by_readout
 from theodolite.runs import LocalEngine, MeasureOptions, Run, RunInfo, measure
@@ -154,6 +163,11 @@ def test_keys_stand_once_and_say_which_way_looking_lies():
     assert not keys["grid.adversarial_mass:dime"].higher_is_grounded
     assert keys["grid.swap_shift"].higher_is_grounded
     assert keys["grid.direction_words:dime"].origin == "paper"
+
+
+def test_which_explainers_differentiate_is_what_they_say_themselves():
+    for explainer in find_explainers(EXPLAINERS):
+        assert needs_gradients(explainer.name) == explainer.needs_gradients, explainer.name
 
 
 def test_another_instruments_run_is_refused(tmp_path):

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+from theodolite.diagnose.items import UNSEEN
 from theodolite.runs import Result, write_atomically
 from theodolite.types import Picture
 
@@ -58,3 +59,12 @@ def common(result: Result, home: Home, *, is_read: bool) -> dict[str, Any]:
 def rounded(values: Mapping[str, float]) -> dict[str, float]:
     """Values to six digits: rows are for people."""
     return {key: float(f"{value:.6g}") for key, value in values.items()}
+
+
+def verdict(is_right: bool | None, condition: str) -> bool | None:  # noqa: FBT001 - what is judged
+    """Whether an answer is right; None where it could not be read, or where the picture does not show what is asked for.
+
+    >>> verdict(True, "plain"), verdict(False, "blank")
+    (True, None)
+    """
+    return None if condition in UNSEEN else is_right

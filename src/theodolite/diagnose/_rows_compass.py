@@ -11,8 +11,8 @@ import numpy as np
 from theodolite.attribution import RelevanceMap
 from theodolite.compass import SOUND, DegenerateError, Sample, project, read_samples
 from theodolite.compass.readouts import read_option, shown_item
-from theodolite.diagnose._rows import Home, Values, common, rounded
-from theodolite.diagnose.items import UNSEEN, CompassOverlay, HeatMap, ItemRow
+from theodolite.diagnose._rows import Home, Values, common, rounded, verdict
+from theodolite.diagnose.items import CompassOverlay, HeatMap, ItemRow
 from theodolite.runs import Result, Run
 
 SHOWN = ("chefer", "contrastive-grad-act-sound", "grad-act-absolute")
@@ -45,7 +45,7 @@ def compass_rows(run: Run, home: Home, values: Values) -> Iterator[ItemRow]:
             question=result.item.request.text,
             read_as=said or "",
             gold=gold,
-            correct=None if said is None or meta["condition"] in UNSEEN else said == gold,
+            correct=verdict(None if said is None else said == gold, str(meta["condition"])),
             values=rounded(values.get(key, {})) if is_plain else {},
             compass=overlays.get(result.item.id) or _boxes(meta),
             **common(replace(result, item=shown_item(result.item)), home, is_read=said is not None),

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from theodolite.diagnose._rows import Home, Values, common, rounded
+from theodolite.diagnose._rows import Home, Values, common, rounded, verdict
 from theodolite.diagnose.items import Cell, GridView, ItemRow
 from theodolite.grid.accuracy import said_of
 from theodolite.grid.data import read_dataset
@@ -33,7 +33,7 @@ def grid_rows(run: Run, home: Home, values: Values) -> Iterator[ItemRow]:
             question=result.item.request.text,
             read_as=said or "",
             gold=str(meta["gold"]) if meta["condition"] != "emptied" else "",
-            correct=said == meta["gold"] if said is not None and meta["condition"] != "emptied" else None,
+            correct=verdict(None if said is None else said == meta["gold"], str(meta["condition"])),
             values=rounded(values.get((scene, split), {})) if is_plain else {},
             grid=views.get(scene) if is_plain else None,
             **common(result, home, is_read=said is not None),

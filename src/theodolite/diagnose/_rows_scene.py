@@ -9,8 +9,8 @@ from typing import Any, cast
 
 import numpy as np
 
-from theodolite.diagnose._rows import Home, Values, common, rounded
-from theodolite.diagnose.items import UNSEEN, ItemRow, SceneView, SeenObject
+from theodolite.diagnose._rows import Home, Values, common, rounded, verdict
+from theodolite.diagnose.items import ItemRow, SceneView, SeenObject
 from theodolite.geometry import SE3
 from theodolite.runs import Result, Run
 from theodolite.scene import SceneGraph, SceneObject, StarGraph, question_from_json, read_data
@@ -70,7 +70,7 @@ def _question(result: Result) -> dict[str, Any]:
         "kind": str(question.kind),
         "gold": str(question.gold),
         "read_as": str(answer.value) if answer is not None and is_read else "",
-        "correct": None if score is None or result.item.meta["setting"] in UNSEEN else score >= RIGHT_FROM,
+        "correct": verdict(None if score is None else score >= RIGHT_FROM, str(result.item.meta["setting"])),
         "is_read": is_read,
     }
 

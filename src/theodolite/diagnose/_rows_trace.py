@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias, cast
 
-from theodolite.diagnose._rows import Home, Values, common, rounded
+from theodolite.diagnose._rows import Home, Values, common, rounded, verdict
 from theodolite.diagnose.items import ClaimView, ItemRow, StepView, TraceView
 from theodolite.runs import Result, Run
 from theodolite.trace import (
@@ -71,7 +71,7 @@ def trace_rows(run: Run, home: Home, values: Values) -> Iterator[ItemRow]:
             question=episode.task,
             read_as=answer,
             gold=episode.answer,
-            correct=judged.is_correct if judged is not None and condition != "blind" else None,
+            correct=verdict(None if judged is None else judged.is_correct, condition),
             values=rounded(values.get((episode.id, split), {})) if condition == "plain" else {},
             trace=_view(judged, episode),
             **common(result, home, is_read=judged is not None and bool(answer)),
