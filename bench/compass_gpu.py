@@ -18,8 +18,8 @@ from PIL import Image
 from bench.figure import Figure
 from bench.qwen_shape import random_qwen2_vl
 from theodolite.attribution import attribute, find_methods
+from theodolite.core.types import Picture, Request
 from theodolite.models import Checkpoint, find_family
-from theodolite.types import Picture, Request
 
 OPTIONS = ("1", "2", "3", "4")
 BATCH = 8

@@ -6,8 +6,11 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from bench.figure import Figure
-from theodolite.compass import PAPER, SOUND, Compass, ProjectionOptions, TokenMap, project_batch
 from theodolite.geometry import Box, TokenGrid
+from theodolite.instruments.compass.formulas.distribution import Compass
+from theodolite.instruments.compass.formulas.projection import project_batch
+from theodolite.instruments.compass.formulas.projection_options import PAPER, SOUND, ProjectionOptions
+from theodolite.instruments.compass.formulas.token_map import TokenMap
 
 SAMPLES, CONDITIONS, CENTRES = 300, 4, 100
 SIZE_PX, SHAPE = (644, 476), (17, 23)

@@ -16,25 +16,23 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from theodolite import __version__
-from theodolite.grid import BUCKET_KEYS
-from theodolite.grid.data import DatasetPlan, make_dataset, write_dataset
-from theodolite.grid.explainers import Reader, find_explainers, open_reader
-from theodolite.grid.explaining import (
-    INSTRUMENT,
+from theodolite.instruments.grid.data.dataset import DatasetPlan, make_dataset
+from theodolite.instruments.grid.data.files import write_dataset
+from theodolite.instruments.grid.data.world import BUCKET_KEYS
+from theodolite.instruments.grid.experiments.separation import Separation
+from theodolite.instruments.grid.explainers.contract import find_explainers
+from theodolite.instruments.grid.explainers.readers import Reader, open_reader
+from theodolite.instruments.grid.measure import ExplainMeasurer
+from theodolite.instruments.grid.questions import ExplainPlan, plan_explanations, prepare
+from theodolite.instruments.grid.score import (
     BucketScore,
-    ExplainedRun,
-    ExplainMeasurer,
-    ExplainPlan,
     ExplainScore,
-    Separation,
     join_scores,
-    plan_explanations,
-    prepare,
-    read_explained,
     score_buckets,
     score_run,
     separate_all,
 )
+from theodolite.instruments.grid.stored import INSTRUMENT, ExplainedRun, read_explained
 from theodolite.runs import LocalEngine, MeasureOptions, Run, RunInfo, measure
 
 SCENARIOS = {"pure": ("grid:pure", "pure"), "cross": ("grid:spur", "pure"), "spurious": ("grid:spur", "spur")}

@@ -16,14 +16,11 @@ import numpy as np
 
 from bench.figure import Figure
 from bench.grid_evaluation import Size, budget_lines, evaluate, hands
-from theodolite.grid import generate
-from theodolite.grid.explainers import (
-    Game,
-    cross_interactions,
-    make_case,
-    open_reader,
-    sampled_interactions,
-)
+from theodolite.instruments.grid.data.generate import generate
+from theodolite.instruments.grid.explainers.contract import make_case
+from theodolite.instruments.grid.explainers.game import Game
+from theodolite.instruments.grid.explainers.indices import cross_interactions, sampled_interactions
+from theodolite.instruments.grid.explainers.readers import open_reader
 
 BUDGETS = tuple(round(40 * 1.25**step) for step in range(28))
 CALLS, SAMPLES, MINUTES = 200, 5, 10

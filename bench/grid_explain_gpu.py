@@ -18,9 +18,9 @@ from pathlib import Path
 
 from bench.figure import Figure
 from bench.grid_evaluation import SCENARIOS, Hands, Size, Spent, budget_lines, evaluate, hands, name_device
-from theodolite.grid import BUCKET_KEYS
-from theodolite.grid.explainers import find_explainers
-from theodolite.grid.explaining import ExplainScore
+from theodolite.instruments.grid.data.world import BUCKET_KEYS
+from theodolite.instruments.grid.explainers.contract import find_explainers
+from theodolite.instruments.grid.score import ExplainScore
 
 MINUTES = 10
 DEPTH_BUCKETS = ("M-F0-D1", "M-F0-D2", "M-F0-D3")
@@ -76,7 +76,7 @@ def run(asked: Asked) -> Iterator[Figure]:
         if asked.depth_samples:
             yield from _depth(asked, Path(folder) / "depth", help_, started)
     if asked.out is not None:
-        from theodolite.report.grid_explainers import explainer_figures
+        from theodolite.instruments.grid.figures.explained import explainer_figures
 
         for name, drawing in explainer_figures([], score).items():
             drawing.save(asked.out / f"{name}.png")

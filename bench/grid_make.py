@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from bench.figure import Figure
-from theodolite.grid import BUCKET_KEYS, generate
-from theodolite.grid.truth import render
+from theodolite.instruments.grid.data.generate import generate
+from theodolite.instruments.grid.data.render import render
+from theodolite.instruments.grid.data.world import BUCKET_KEYS
 
 PUBLIC_UNRENDERED, PUBLIC_RENDERED = 2078, 486
 TIMES = 10

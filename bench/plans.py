@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator, Sequence
 
+from theodolite.core.types import Item, Record, Request, Response
 from theodolite.runs import Reuse, RunInfo
-from theodolite.types import Item, Record, Request, Response
 
 ANSWER = "The red square is to the left of the blue square. " * 4
 

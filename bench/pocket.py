@@ -10,7 +10,8 @@ import torch
 
 from bench.figure import Figure
 from theodolite.attribution import attribute
-from theodolite.compass import PROMPTS, pair_item
+from theodolite.instruments.compass.prompts import PROMPTS
+from theodolite.instruments.compass.questions import pair_item
 from theodolite.models import is_choosing, open_model
 from theodolite.twins.data import relation_pairs
 

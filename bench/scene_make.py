@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bench.figure import Figure
-from theodolite.scene import MakeOptions, make_data
-from theodolite.scene.making import make_scenes, render_made
+from theodolite.instruments.scene.data.make import make_scenes, render_made
+from theodolite.instruments.scene.data.make_data import MakeOptions, make_data
 
 SCENES, QUESTIONS, WORKERS = 1162, 9839, 2
 SECONDS, GIGABYTES = 180.0, 2.0

@@ -12,19 +12,13 @@ from PIL import Image
 
 from bench.figure import Figure
 from theodolite.geometry import Box, PinholeCamera
+from theodolite.instruments.scene.data.engine import make_questions, thin_questions
+from theodolite.instruments.scene.data.files import SceneData
+from theodolite.instruments.scene.data.graph import SceneGraph, SceneObject
+from theodolite.instruments.scene.questions import Settings, plan_scenes, plan_with_graphs
+from theodolite.instruments.scene.results import read_rows
 from theodolite.models import ask_measurer, open_model
 from theodolite.runs import LocalEngine, Run, RunInfo, measure
-from theodolite.scene import (
-    SceneData,
-    SceneGraph,
-    SceneObject,
-    Settings,
-    make_questions,
-    plan_scenes,
-    plan_with_graphs,
-    thin_questions,
-)
-from theodolite.scene.scoring import read_rows
 
 SCENES, QUESTIONS = 1_162, 9_839
 MODEL = "scripted:scene-trusting"
@@ -32,7 +26,7 @@ MODEL = "scripted:scene-trusting"
 _MEASURED = """
 import sys, time
 from theodolite.runs import Run
-from theodolite.scene.scoring import score_scenes
+from theodolite.instruments.scene.score import score_scenes
 started = time.perf_counter(), time.process_time()
 with Run.open(sys.argv[1], writable=True) as run:
     score = score_scenes(run)

@@ -5,9 +5,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from bench.figure import Figure
-from theodolite import trace
-from theodolite.trace.claims import extract_many, sentence_spans
-from theodolite.trace.worlds import WORLDS, make_world
+from theodolite.instruments.trace.claims.extract import extract_many
+from theodolite.instruments.trace.claims.language import sentence_spans
+from theodolite.instruments.trace.claims.reading import read_trace, with_claims
+from theodolite.instruments.trace.data.traces import read_traces
+from theodolite.instruments.trace.data.worlds.make import WORLDS, make_world
+from theodolite.instruments.trace.verifiers.judging import judge, open_verifier
 
 N_EPISODES = 12
 RECORDS = Path(__file__).resolve().parents[2] / "shared" / "data" / "star" / "video_llava_traces.jsonl"
@@ -15,15 +18,15 @@ RECORDS = Path(__file__).resolve().parents[2] / "shared" / "data" / "star" / "vi
 
 def run() -> Iterator[Figure]:
     """True traces of every embedded world from text to verdicts; then the real records, text to claims."""
-    verifier = trace.open_verifier("annotation")
+    verifier = open_verifier("annotation")
     extract_many(["The red ball is left of the blue cube."])  # loads the parser
     n_all, seconds_all = 0, 0.0
     for world in WORLDS:
         episodes = {e.id: e for e in make_world(world, N_EPISODES, seed=5)}
         texts = {name: str(episode.meta["oracle"]) for name, episode in episodes.items()}
         started = time.perf_counter()
-        read = trace.with_claims([trace.read_trace(text, episodes[name]) for name, text in texts.items()])
-        judged = trace.judge(read, episodes, verifier)
+        read = with_claims([read_trace(text, episodes[name]) for name, text in texts.items()])
+        judged = judge(read, episodes, verifier)
         seconds = time.perf_counter() - started
         assert all(not each.failure for each in judged)
         n = _n_sentences([step.text for each in read for step in each.steps])
@@ -31,7 +34,7 @@ def run() -> Iterator[Figure]:
         yield Figure(f"parsed and judged by geometry, {world}", n / seconds, "sent./s")
     yield Figure("parsed and judged by geometry, all worlds", n_all / seconds_all, "sent./s", at_least=150)
     if RECORDS.is_file():
-        texts = [step.text for each in trace.read_traces(RECORDS)[0] for step in each.steps]
+        texts = [step.text for each in read_traces(RECORDS)[0] for step in each.steps]
         started = time.perf_counter()
         extract_many(texts)
         rate = _n_sentences(texts) / (time.perf_counter() - started)

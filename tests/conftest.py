@@ -58,7 +58,7 @@ def tiny_qwen2_vl(tiny):
 @pytest.fixture
 def picture():
     """A small picture that is the same every time."""
-    from theodolite.types import Picture
+    from theodolite.core.types import Picture
 
     return Picture.from_array(np.random.default_rng(0).integers(0, 256, (40, 60, 3), dtype=np.uint8))
 

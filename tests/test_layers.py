@@ -15,14 +15,12 @@ LAYERS = [
     {"report"},
     {"diagnose"},
     {"twins"},
-    {"ask", "compass", "grid", "scene", "trace"},
+    {"instruments"},
     {"attribution"},
     {"models"},
     {"runs"},
-    {"stats", "geometry"},
-    {"registry"},
-    {"readings", "types", "wording"},
-    {"errors"},
+    {"answers", "stats", "geometry"},
+    {"core"},
 ]
 LEVEL = {name: len(LAYERS) - i for i, row in enumerate(LAYERS) for name in row}
 MODULES = sorted(SOURCE.rglob("*.py"))
@@ -42,8 +40,8 @@ HEAVY = {
 }
 
 
-ALL_TORCH = {"grid/_paired", "twins/_learning"}
-"""Packages that are torch through and through. They may import it at their top, and are themselves loaded late."""
+ALL_TORCH = {"instruments/grid/models/paired"}
+"""Packages that are torch throughout. They may import it at their top, and are themselves loaded late."""
 
 
 def is_all_torch(path):
@@ -52,12 +50,7 @@ def is_all_torch(path):
 
 def part_of(path):
     """The layer that a file belongs to: the folder or module directly below the package."""
-    return own_name(path.relative_to(SOURCE).parts[0].removesuffix(".py"))
-
-
-def own_name(name):
-    """The built-in table is a part of the registry, in a file of its own."""
-    return "registry" if name == "_builtin" else name
+    return path.relative_to(SOURCE).parts[0].removesuffix(".py")
 
 
 def imports_of(tree):
@@ -69,8 +62,8 @@ def imports_of(tree):
                 yield node.lineno, alias.name, id(node) in top
         elif isinstance(node, ast.ImportFrom) and node.module:
             names = [node.module]
-            if node.module == "theodolite":
-                names = [f"theodolite.{alias.name}" for alias in node.names]
+            if node.module in {"theodolite", "theodolite.instruments"}:
+                names = [f"{node.module}.{alias.name}" for alias in node.names]
             for name in names:
                 yield node.lineno, name, id(node) in top
 
@@ -80,13 +73,19 @@ def faults(path, source):
     here = part_of(path)
     if here == "__init__":
         return
+    own = path.relative_to(SOURCE).parts[1:2]
     for line, name, _ in imports_of(ast.parse(source)):
         parts = name.split(".")
+        where = f"{path.relative_to(SOURCE)}:{line} imports {name}"
+        if parts[0] == "train":
+            yield f"{where}: the package may not import what made its weights"
         if parts[0] != "theodolite" or len(parts) < 2 or parts[1].startswith("__"):
             continue
-        there = own_name(parts[1])
+        there = parts[1]
         if there != here and LEVEL.get(there, 99) >= LEVEL[here]:
-            yield f"{path.relative_to(SOURCE)}:{line} imports {name}: {here} may not import {there}"
+            yield f"{where}: {here} may not import {there}"
+        if here == there == "instruments" and len(parts) > 2 and tuple(parts[2:3]) != own:
+            yield f"{where}: instruments do not import one another"
 
 
 def test_every_part_has_a_layer():
@@ -104,8 +103,8 @@ def test_imports_point_downward():
     [
         ("runs/_x.py", "from theodolite.models import open_model"),
         ("models/_x.py", "def f():\n    import theodolite.attribution"),
-        ("compass/_x.py", "from theodolite.grid import make"),
-        ("types.py", "from theodolite import registry"),
+        ("instruments/compass/x.py", "from theodolite.instruments.grid import make"),
+        ("core/types.py", "from theodolite import stats"),
     ],
 )
 def test_a_wrong_import_is_found(path, source):
@@ -131,21 +130,6 @@ def test_what_is_all_torch_loads_where_it_is_used():
         for line, name, is_top in imports_of(ast.parse(path.read_text()))
         if is_top and name.startswith(homes)
     ]
-    assert not found, "\n".join(found)
-
-
-def test_private_modules_stay_private():
-    found = []
-    for path in MODULES:
-        for line, name, _ in imports_of(ast.parse(path.read_text())):
-            parts = name.split(".")
-            if (
-                parts[0] == "theodolite"
-                and len(parts) > 2
-                and parts[2].startswith("_")
-                and parts[1] != part_of(path)
-            ):
-                found.append(f"{path.relative_to(SOURCE)}:{line} reaches into {name}")
     assert not found, "\n".join(found)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import typer.main
 
-from theodolite.cli._main import app
+from theodolite.cli.main import app
 
 _KINDS = {int: "integer", float: "number", Path: "path", str: "text"}
 

@@ -9,24 +9,29 @@ import numpy as np
 from _rows import number, percent, table
 
 from theodolite import stats
-from theodolite.compass._controls import published as creg
-from theodolite.compass._published_tables import _TABLES
-from theodolite.compass.scores import published_figures
-from theodolite.compass.utility import composite_scores
-from theodolite.grid import BUCKETS, generate
-from theodolite.grid._evaluate import bag_of_words, dropped_anchor
-from theodolite.grid._heuristics import heuristics
-from theodolite.grid._published import PUBLISHED
-from theodolite.grid.explainers import Convention, Pool, find_explainers, make_case, open_reader
-from theodolite.grid.explaining import DEPTH, RMA, score_map
-from theodolite.grid.explaining import paper_tables as paper_tables_of_the_grid
-from theodolite.grid.paired import ACCURACY, AGREES, released_certificate
-from theodolite.grid.truth import cell_mask
-from theodolite.registry import registry
-from theodolite.scene.making import make_scenes
-from theodolite.scene.scoring import solver_ceilings
-from theodolite.trace._predict import associate, matched_pairs
-from theodolite.trace.predicting import RETENTIONS, paper_rows, paper_tables, paper_vrs
+from theodolite.core.registry import registry
+from theodolite.instruments.compass.experiments.composites import composite_scores
+from theodolite.instruments.compass.experiments.controls import published as creg
+from theodolite.instruments.compass.published import published_figures
+from theodolite.instruments.compass.published_tables import _TABLES
+from theodolite.instruments.grid.data.evaluate import bag_of_words, dropped_anchor
+from theodolite.instruments.grid.data.generate import generate
+from theodolite.instruments.grid.data.heuristics import heuristics
+from theodolite.instruments.grid.data.masks import cell_mask
+from theodolite.instruments.grid.data.world import BUCKETS
+from theodolite.instruments.grid.explainers.contract import find_explainers, make_case
+from theodolite.instruments.grid.explainers.pool import Convention, Pool
+from theodolite.instruments.grid.explainers.readers import open_reader
+from theodolite.instruments.grid.formulas.maps import score_map
+from theodolite.instruments.grid.models.certify import ACCURACY, AGREES
+from theodolite.instruments.grid.models.released import released_certificate
+from theodolite.instruments.grid.published import PUBLISHED
+from theodolite.instruments.grid.published_explanations import DEPTH, RMA
+from theodolite.instruments.grid.published_explanations import paper_tables as paper_tables_of_the_grid
+from theodolite.instruments.scene.data.make import make_scenes
+from theodolite.instruments.scene.experiments.ceiling import solver_ceilings
+from theodolite.instruments.trace.experiments.paper import paper_rows, paper_tables, paper_vrs
+from theodolite.instruments.trace.experiments.predict import RETENTIONS, associate, matched_pairs
 
 _SOURCES = {"coco-pairs": "COCO-Pairs", "gqa": "VG-Spatial", "vsr": "VSR"}
 _MODELS = ("Qwen2-VL-7B", "LLaVA-1.5-7B", "Qwen2-VL-2B")
@@ -103,7 +108,7 @@ def creg_composites() -> str:
         mdf=[creg_mdf()[name] for name in auc],
         auc=list(auc.values()),
     )
-    from theodolite.compass.faithfulness import published_correlations
+    from theodolite.instruments.compass.experiments.faithfulness.estimates import published_correlations
 
     printed = published_correlations(f"hf:{_MODELS[0]}")
     rows = [
@@ -294,7 +299,7 @@ def _maps(name: str, model: str, batches: list) -> list[tuple[float, float, str]
 
 def scene_ceilings(n: int = 12) -> str:
     """Both solvers on the true graphs of made scenes."""
-    from theodolite.scene import make_questions
+    from theodolite.instruments.scene.data.engine import make_questions
 
     scenes = {made.graph.id: made.graph for made in make_scenes(n, n, seed=0).scenes}
     questions = make_questions(scenes.values(), seed=0).questions

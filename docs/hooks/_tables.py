@@ -29,12 +29,12 @@ from _rows import KEEP, table
 
 from theodolite import stats
 from theodolite.attribution import find_methods
-from theodolite.compass.controls import FIGURES
-from theodolite.diagnose import SIZES
-from theodolite.diagnose._catalogue import CATALOGUE
-from theodolite.grid import generate
-from theodolite.grid.explainers import find_explainers
-from theodolite.registry import Kind, registry
+from theodolite.core.registry import Kind, registry
+from theodolite.diagnose.catalogue import CATALOGUE
+from theodolite.diagnose.study import SIZES
+from theodolite.instruments.compass.experiments.controls.results import FIGURES
+from theodolite.instruments.grid.data.generate import generate
+from theodolite.instruments.grid.explainers.contract import find_explainers
 from theodolite.twins.certify import TWINS, released_certificate, verdicts
 from theodolite.twins.separate import released_table
 

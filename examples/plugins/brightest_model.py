@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from theodolite.core.types import Request, Response
 from theodolite.models import ModelName
 from theodolite.runs import isolate
-from theodolite.types import Request, Response
 
 
 class Brightest:

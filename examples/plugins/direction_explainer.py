@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from theodolite.grid.explainers import Case, Explainer, Explanation
-from theodolite.grid.truth import word_roles
+from theodolite.instruments.grid.data.masks import word_roles
+from theodolite.instruments.grid.explainers.contract import Case, Explainer, Explanation
 
 
 def direction_interaction(case: Case) -> Explanation:

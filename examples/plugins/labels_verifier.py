@@ -10,8 +10,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from theodolite.errors import UsageError
-from theodolite.trace import Claim, Episode, Verdict
+from theodolite.core.errors import UsageError
+from theodolite.instruments.trace.claims.types import Claim, Verdict
+from theodolite.instruments.trace.data.episode import Episode
 
 
 class Labels:

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from theodolite.errors import UsageError
+from theodolite.core.errors import UsageError
 from theodolite.geometry import SE3, Cuboid, PinholeCamera
-from theodolite.scene.sources import Candidate, SourceView, View
+from theodolite.instruments.scene.data.pipeline import Candidate, View
+from theodolite.instruments.scene.data.sources.views import SourceView
 
 
 def level_camera_views(root: Path) -> Iterator[SourceView]:

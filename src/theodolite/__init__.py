@@ -9,11 +9,11 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from theodolite.diagnose import diagnose
-    from theodolite.errors import TheodoliteError
+    from theodolite.core.errors import TheodoliteError
+    from theodolite.core.types import Choice, Item, Message, Picture, Record, Request, Response
+    from theodolite.diagnose.api import diagnose
     from theodolite.models import open_model
     from theodolite.runs import Run
-    from theodolite.types import Choice, Item, Message, Picture, Record, Request, Response
 
 __version__ = "0.1.0"
 
@@ -32,7 +32,11 @@ __all__ = [
     "open_model",
 ]
 
-_HOMES = {"open_model": "theodolite.models", "Run": "theodolite.runs", "TheodoliteError": "theodolite.errors"}
+_HOMES = {
+    "open_model": "theodolite.models",
+    "Run": "theodolite.runs",
+    "TheodoliteError": "theodolite.core.errors",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -40,7 +44,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'theodolite' has no attribute {name!r}")
     if name == "diagnose":  # a package that can be called
         return import_module("theodolite.diagnose")
-    return getattr(import_module(_HOMES.get(name, "theodolite.types")), name)
+    return getattr(import_module(_HOMES.get(name, "theodolite.core.types")), name)
 
 
 def __dir__() -> list[str]:

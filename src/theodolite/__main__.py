@@ -10,7 +10,7 @@ _INTERRUPTED = 130
 def run() -> int:
     """Runs the program. Ctrl-C while it is still loading ends it as quietly as later on."""
     try:
-        from theodolite.cli import main
+        from theodolite.cli.main import main
     except KeyboardInterrupt:
         return _INTERRUPTED
     return main()

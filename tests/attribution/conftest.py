@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from theodolite.core.types import Picture, Request
 from theodolite.models import open_model
-from theodolite.types import Picture, Request
 
 
 @pytest.fixture(scope="session", params=["llava", "qwen2_vl"])

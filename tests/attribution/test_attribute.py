@@ -8,11 +8,11 @@ import torch
 from textbook import OPTIONS
 
 from theodolite.attribution import Method, Need, RelevanceMap, attribute, find_methods
-from theodolite.attribution._flow import AttentionCall, GradientFlow, roll_out
-from theodolite.attribution._pass import option_tokens
-from theodolite.errors import ContractError, UnsupportedError, UsageError
+from theodolite.attribution.flow import AttentionCall, GradientFlow, roll_out
+from theodolite.attribution.shared_pass import option_tokens
+from theodolite.core.errors import ContractError, UnsupportedError, UsageError
+from theodolite.core.types import Request
 from theodolite.models import open_model
-from theodolite.types import Request
 
 
 def hooks(model):
@@ -62,7 +62,7 @@ def test_answers_are_the_same_before_and_after(model, requests):
 
 def test_no_backward_goes_deeper_than_its_method_needs(model, requests, monkeypatch):
     """Counts the attention outputs that a gradient could pass: the graph itself."""
-    from theodolite.attribution import _recorder
+    from theodolite.attribution import recorder as _recorder
 
     seen = []
     original = _recorder.Recorder.see
@@ -156,7 +156,7 @@ def test_a_black_box_is_told_so(requests):
 
 
 def test_an_architecture_that_hides_its_attention_is_told(model, requests, monkeypatch):
-    from theodolite.attribution import _recorder
+    from theodolite.attribution import recorder as _recorder
 
     monkeypatch.setattr(_recorder.Recorder, "see", lambda *_: None)
     with pytest.raises(ContractError, match=r"0 of \d language layers showed their attention"):
@@ -187,7 +187,7 @@ def test_option_tokens_are_those_that_follow_the_prompt(model, requests):
 
 def test_blocks_of_rows_make_no_difference(monkeypatch):
     """Streaming a few rows at a time, with grouped heads and a padding mask, gives what all rows at once give."""
-    from theodolite.attribution import _flow
+    from theodolite.attribution import flow as _flow
 
     generator = torch.Generator().manual_seed(0)
     query, gradient = (

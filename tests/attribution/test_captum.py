@@ -4,7 +4,7 @@ import torch
 from textbook import OPTIONS
 
 from theodolite.attribution import attribute, captum_method
-from theodolite.errors import UsageError
+from theodolite.core.errors import UsageError
 
 attr = pytest.importorskip("captum.attr")
 
@@ -29,8 +29,8 @@ def test_captum_methods_agree_with_ours(model, requests):
 
 def test_integrated_gradients_of_captum_agree_with_ours(model, requests):
     """Captum's middle-point rule from a given baseline, and our sound variant from the mean token."""
-    from theodolite.attribution._evidence import LAYERS
-    from theodolite.attribution._methods import integrated_gradients as ours
+    from theodolite.attribution.evidence import LAYERS
+    from theodolite.attribution.methods import integrated_gradients as ours
 
     class FromMean(attr.IntegratedGradients):
         def attribute(self, inputs, target):
@@ -51,9 +51,9 @@ def test_integrated_gradients_of_captum_agree_with_ours(model, requests):
 
 def test_the_sound_integral_is_complete(model, requests):
     """Attributions from the mean token sum to the change of the logit; those from zero do not have to."""
-    from theodolite.attribution._method import Method
-    from theodolite.attribution._methods import integrated_gradients as ours
-    from theodolite.attribution._needs import Need
+    from theodolite.attribution.method import Method
+    from theodolite.attribution.methods import integrated_gradients as ours
+    from theodolite.attribution.needs import Need
 
     gaps = {}
 

@@ -5,9 +5,9 @@ import pytest
 from textbook import OPTIONS, Textbook
 
 from theodolite.attribution import attribute
-from theodolite.attribution._pass import option_tokens
+from theodolite.attribution.shared_pass import option_tokens
+from theodolite.core.registry import registry
 from theodolite.models import find_family, open_model
-from theodolite.registry import registry
 
 FAMILIES = [entry.name for entry in registry().entries("family")]
 

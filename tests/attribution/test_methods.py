@@ -6,7 +6,7 @@ import torch
 from textbook import OPTIONS, Textbook
 
 from theodolite.attribution import attribute, find_methods
-from theodolite.attribution._pass import option_tokens
+from theodolite.attribution.shared_pass import option_tokens
 
 GOLD = [1, 3, 0]
 ROUNDING = {"grad-act", "contrastive-grad-act-single"}

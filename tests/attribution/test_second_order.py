@@ -5,9 +5,9 @@ import pytest
 import torch
 
 from theodolite.attribution import second_order
-from theodolite.errors import UnsupportedError, UsageError
+from theodolite.core.errors import UnsupportedError, UsageError
+from theodolite.core.types import Picture, Request
 from theodolite.models import find_family, open_model
-from theodolite.types import Picture, Request
 
 TEXT = "How many red circles are left of blue square? Answer with a number alone."
 WORDS = ((0, 3), (9, 12), (25, 29))

@@ -10,7 +10,7 @@ from types import ModuleType
 import pytest
 
 from theodolite.__main__ import run
-from theodolite.cli import main
+from theodolite.cli.main import main
 from theodolite.runs import Run
 
 KEY = "sk-theodolite-secret-0123456789"
@@ -186,7 +186,7 @@ def test_wrong_words_are_refused(words, capsys):
 
 
 def test_a_bug_is_told_as_one(monkeypatch, capsys):
-    from theodolite.cli import _runs
+    from theodolite.cli import runs as _runs
 
     def broken(_):
         raise ZeroDivisionError("oh")
@@ -354,5 +354,5 @@ def test_ctrl_c_while_loading_is_quiet(monkeypatch):
         def __getattr__(self, name):
             raise KeyboardInterrupt
 
-    monkeypatch.setitem(sys.modules, "theodolite.cli", Loading("theodolite.cli"))
+    monkeypatch.setitem(sys.modules, "theodolite.cli.main", Loading("theodolite.cli.main"))
     assert run() == 130

@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from theodolite.cli import main
-from theodolite.compass import read_samples, write_pairs
-from theodolite.compass.faithfulness import shown_request
-from theodolite.compass.sources import coco_pairs, coloured_squares
+from theodolite.cli.main import main
+from theodolite.instruments.compass.data.coco import coco_pairs
+from theodolite.instruments.compass.data.pair_files import write_pairs
+from theodolite.instruments.compass.data.squares import coloured_squares
+from theodolite.instruments.compass.experiments.faithfulness.measure import shown_request
+from theodolite.instruments.compass.samples import read_samples
 from theodolite.models import open_model
 from theodolite.runs import Run
 

@@ -5,11 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from theodolite.cli import main
-from theodolite.cli._compass_faithfulness_tables import _show_composites
-from theodolite.compass import write_pairs
-from theodolite.compass.sources import coloured_squares
-from theodolite.compass.utility import composite_scores
+from theodolite.cli.compass_faithfulness_tables import _show_composites
+from theodolite.cli.main import main
+from theodolite.instruments.compass.data.pair_files import write_pairs
+from theodolite.instruments.compass.data.squares import coloured_squares
+from theodolite.instruments.compass.experiments.composites import composite_scores
 from theodolite.runs import Run
 
 

@@ -5,10 +5,10 @@ import json
 import pytest
 
 from theodolite.attribution import find_methods
-from theodolite.cli import main
-from theodolite.compass import write_pairs
-from theodolite.compass.scores import CONTROLS
-from theodolite.compass.sources import coloured_squares
+from theodolite.cli.main import main
+from theodolite.instruments.compass.data.pair_files import write_pairs
+from theodolite.instruments.compass.data.squares import coloured_squares
+from theodolite.instruments.compass.formulas.projected import CONTROLS
 from theodolite.runs import Run
 
 METHODS = "chefer,gradcam,contrastive-grad-act,attention-rollout"

@@ -2,9 +2,9 @@ import json
 
 import pytest
 
-from theodolite.cli import main
-from theodolite.compass import read_pairs
-from theodolite.compass.sources import coloured_squares
+from theodolite.cli.main import main
+from theodolite.instruments.compass.data.pair_files import read_pairs
+from theodolite.instruments.compass.data.squares import coloured_squares
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import shutil
 import pytest
 from scene_worlds import ask, box_world
 
-from theodolite.cli import main
-from theodolite.scene import Manifest, write_data
+from theodolite.cli.main import main
+from theodolite.instruments.scene.data.files import Manifest, write_data
 
 
 @pytest.fixture(scope="module")

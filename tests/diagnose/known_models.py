@@ -10,8 +10,8 @@ import re
 
 import numpy as np
 
-from theodolite.models import _scripted
-from theodolite.types import Request
+from theodolite.core.types import Request
+from theodolite.models import scripted as _scripted
 
 OPTIONS = (
     re.compile(r"Answer with one of: ([^\n]+?)\.(?:\n|$)"),

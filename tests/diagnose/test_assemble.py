@@ -8,17 +8,17 @@ import pytest
 from typer.main import get_command
 
 from theodolite import stats
-from theodolite.diagnose import _signatures as signatures
-from theodolite.diagnose._assemble import Instrument, Measured, Question, Subject, assemble
-from theodolite.diagnose._catalogue import CATALOGUE
-from theodolite.diagnose._mixture import mix_readings
-from theodolite.diagnose._position import LEAST_UNITS, Twins
-from theodolite.diagnose._settling import units_needed
-from theodolite.diagnose._table import ReadingTable
-from theodolite.diagnose._verdict import model_verdict, standing_of
+from theodolite.core.errors import UsageError
+from theodolite.core.scores import Reading, Readout
+from theodolite.diagnose import signatures
+from theodolite.diagnose.assemble import Instrument, Measured, Question, Subject, assemble
+from theodolite.diagnose.catalogue import CATALOGUE
+from theodolite.diagnose.mixture import mix_readings
+from theodolite.diagnose.position import LEAST_UNITS, Twins
 from theodolite.diagnose.record import Counts, LeftOut
-from theodolite.errors import UsageError
-from theodolite.readings import Reading, Readout
+from theodolite.diagnose.sample_size import units_needed
+from theodolite.diagnose.table import ReadingTable
+from theodolite.diagnose.verdict import model_verdict, standing_of
 
 TWINS = Twins("twin:g", "twin:s")
 READOUTS = (
@@ -336,7 +336,7 @@ def test_drift_is_a_fall_of_more_than_five_points():
 
 
 def test_every_command_that_a_confirming_test_names_is_there():
-    from theodolite.cli._main import app
+    from theodolite.cli.main import app
 
     commands = get_command(app).commands
     named = {
@@ -351,8 +351,8 @@ def test_every_command_that_a_confirming_test_names_is_there():
 
 
 def test_numbers_of_the_papers_stand_under_readouts_that_exist():
-    from theodolite.diagnose._reading import readouts_of
-    from theodolite.diagnose._references import references_of
+    from theodolite.diagnose.reading import readouts_of
+    from theodolite.diagnose.references import references_of
 
     found = references_of(("compass", "grid", "scene", "trace"))
     known = {readout.key for name in ("compass", "trace") for readout in readouts_of(name)}

@@ -7,7 +7,8 @@ import pytest
 from rich.console import Console
 from rich.progress import Progress
 
-from theodolite.cli import _diagnose, _output
+from theodolite.cli import diagnose as _diagnose
+from theodolite.cli import output as _output
 from theodolite.runs import Tally
 
 

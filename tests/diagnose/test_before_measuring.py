@@ -2,9 +2,9 @@
 
 import pytest
 
-from theodolite.diagnose import _run as running
-from theodolite.diagnose import diagnose
-from theodolite.errors import ModelError, UsageError
+from theodolite.core.errors import ModelError, UsageError
+from theodolite.diagnose import running
+from theodolite.diagnose.api import diagnose
 
 
 @pytest.fixture

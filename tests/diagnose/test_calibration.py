@@ -5,12 +5,15 @@ import gzip
 import known_models
 import pytest
 
-from theodolite.diagnose import Order, Study, Twins, _calibration, run_diagnosis
-from theodolite.diagnose._calibrate import ship_calibration
-from theodolite.diagnose._calibration import read_calibration, write_calibration
-from theodolite.diagnose._study import Size
-from theodolite.errors import StorageError
-from theodolite.readings import Reading
+from theodolite.core.errors import StorageError
+from theodolite.core.scores import Reading
+from theodolite.diagnose import calibration as _calibration
+from theodolite.diagnose.calibration import read_calibration, write_calibration
+from theodolite.diagnose.position import Twins
+from theodolite.diagnose.request import Order
+from theodolite.diagnose.running import run_diagnosis
+from theodolite.diagnose.study import Size, Study
+from train.twins.calibrate import ship_calibration
 
 TINY = Size("quick", pairs=6, grids=1, rooms=4, per_group=4, episodes=1)
 LOOKS, READS = "scripted:looks", "scripted:reads"
@@ -37,9 +40,9 @@ def known(monkeypatch, tmp_path):
     known_models.put_in(monkeypatch)
     place = lambda study, instrument: tmp_path / f"{instrument}-{study.seed}.json.gz"  # noqa: E731
     monkeypatch.setattr(_calibration, "shipped_path", place)
-    monkeypatch.setattr("theodolite.diagnose._run.shipped_path", place)
-    monkeypatch.setattr("theodolite.diagnose._calibrate.shipped_path", place)
-    monkeypatch.setattr("theodolite.diagnose._calibrate.find_size", lambda _: TINY)
+    monkeypatch.setattr("theodolite.diagnose.running.shipped_path", place)
+    monkeypatch.setattr("train.twins.calibrate.shipped_path", place)
+    monkeypatch.setattr("train.twins.calibrate.find_size", lambda _: TINY)
 
 
 def order(folder, *models, seed=0, tell=lambda *_: None):

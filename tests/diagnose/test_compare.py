@@ -5,13 +5,15 @@ import json
 import known_models
 import pytest
 
-from theodolite.cli._main import main
-from theodolite.diagnose import Order, Study, Twins, run_diagnosis
-from theodolite.diagnose._study import Size
+from theodolite.cli.main import main
+from theodolite.core.errors import UsageError
 from theodolite.diagnose.compare import Positions, compare
 from theodolite.diagnose.items import read_items
+from theodolite.diagnose.position import Twins
 from theodolite.diagnose.record import read_diagnosis
-from theodolite.errors import UsageError
+from theodolite.diagnose.request import Order
+from theodolite.diagnose.running import run_diagnosis
+from theodolite.diagnose.study import Size, Study
 
 TINY = Size("quick", pairs=6, grids=1, rooms=4, per_group=4, episodes=1)
 LOOKS, READS = "scripted:looks", "scripted:reads"

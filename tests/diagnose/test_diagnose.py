@@ -5,18 +5,23 @@ import json
 import known_models
 import pytest
 
-import theodolite.diagnose._run as running
-from theodolite.cli import _diagnose
-from theodolite.cli._main import main
-from theodolite.diagnose import Diagnosed, Order, OwnData, Study, Twins, diagnose, run_diagnosis
-from theodolite.diagnose import _study as study_module
-from theodolite.diagnose._measure import How, opened
-from theodolite.diagnose._reading import chance_of
-from theodolite.diagnose._study import INSTRUMENTS, Size
+from theodolite.cli import diagnose as _diagnose
+from theodolite.cli.main import main
+from theodolite.core.errors import ModelError, StorageError, UsageError
+from theodolite.diagnose import running
+from theodolite.diagnose import study as study_module
+from theodolite.diagnose.api import diagnose
 from theodolite.diagnose.items import UNSEEN, read_items
+from theodolite.diagnose.measuring import How, opened
+from theodolite.diagnose.position import Twins
+from theodolite.diagnose.reading import chance_of
 from theodolite.diagnose.record import read_diagnosis
-from theodolite.errors import ModelError, StorageError, UsageError
-from theodolite.models import _scripted
+from theodolite.diagnose.request import Order
+from theodolite.diagnose.result import Diagnosed
+from theodolite.diagnose.running import run_diagnosis
+from theodolite.diagnose.study import INSTRUMENTS, Size, Study
+from theodolite.diagnose.user_data import OwnData
+from theodolite.models import scripted as _scripted
 from theodolite.runs import Run, find_runs
 from theodolite.twins.parts import gives_of_model
 
@@ -241,7 +246,7 @@ def short(monkeypatch):
     monkeypatch.setattr(study_module, "SIZES", {"quick": TINY, "standard": TINY})
     monkeypatch.setattr(_diagnose, "DEFAULT_MODELS", (LOOKS, READS))
     real = running.Order
-    monkeypatch.setattr("theodolite.diagnose._api.Order", lambda **given: real(**given, twins=TWINS))
+    monkeypatch.setattr("theodolite.diagnose.api.Order", lambda **given: real(**given, twins=TWINS))
 
 
 def test_the_command_prints_a_verdict_and_writes_a_report(tmp_path, short, capsys):

@@ -9,15 +9,17 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from theodolite.cli._main import main
-from theodolite.diagnose import Order, Study, Twins, run_diagnosis
-from theodolite.diagnose._study import Size
+from theodolite.cli.main import main
+from theodolite.core.errors import UsageError
+from theodolite.core.types import Message, Picture, Request
 from theodolite.diagnose.export import FORMATS, export
 from theodolite.diagnose.items import read_items
-from theodolite.errors import UsageError
+from theodolite.diagnose.position import Twins
+from theodolite.diagnose.request import Order
+from theodolite.diagnose.running import run_diagnosis
+from theodolite.diagnose.study import Size, Study
 from theodolite.models import open_model
 from theodolite.runs import Run
-from theodolite.types import Message, Picture, Request
 
 TINY = Size("quick", pairs=6, grids=1, rooms=4, per_group=4, episodes=1)
 LOOKS, READS = "scripted:looks", "scripted:reads"

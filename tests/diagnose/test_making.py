@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from theodolite.diagnose._making import Makers, making
-from theodolite.trace import read_episodes
+from theodolite.diagnose.background_data import Makers, making
+from theodolite.instruments.trace.data.dataset import read_episodes
 from theodolite.twins.parts import write_stories
 
 
@@ -44,7 +44,7 @@ def test_a_killed_parent_takes_it_along(tmp_path):
     words = f"""
 import os, sys, time
 from pathlib import Path
-from theodolite.diagnose._making import Makers
+from theodolite.diagnose.background_data import Makers
 makers = Makers()
 makers.start(Path({str(tmp_path)!r}) / "x", "aligned", 500, 0)
 print(makers._at_work[Path({str(tmp_path)!r}) / "x"].pid, flush=True)

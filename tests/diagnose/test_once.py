@@ -4,10 +4,10 @@ from pathlib import Path
 
 import pytest
 
-from theodolite.diagnose import _once
-from theodolite.diagnose._once import keep_once, link_or_copy
-from theodolite.report._html_pictures import Pictures, into_folder
-from theodolite.types import Picture
+from theodolite.core.types import Picture
+from theodolite.diagnose import dedupe_images as _once
+from theodolite.diagnose.dedupe_images import keep_once, link_or_copy
+from theodolite.report.html.pictures import Pictures, into_folder
 
 
 def write(path, content):

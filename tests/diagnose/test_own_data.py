@@ -7,16 +7,18 @@ from collections import Counter
 import known_models
 import pytest
 
-from theodolite.cli._main import main
-from theodolite.diagnose import Order, OwnData, Study, Twins, find_own_data, run_diagnosis
-from theodolite.diagnose._own import write_questions
-from theodolite.diagnose._study import OWN_SPLIT, Size
+from theodolite.cli.main import main
+from theodolite.core.errors import UsageError
+from theodolite.core.types import Picture
 from theodolite.diagnose.items import read_items
-from theodolite.errors import UsageError
+from theodolite.diagnose.position import Twins
+from theodolite.diagnose.request import Order
+from theodolite.diagnose.running import run_diagnosis
+from theodolite.diagnose.study import OWN_SPLIT, Size, Study
+from theodolite.diagnose.user_data import OwnData, find_own_data, write_questions
+from theodolite.instruments.scene.data.files import read_data
+from theodolite.instruments.trace.data.dataset import read_episodes
 from theodolite.runs import find_runs
-from theodolite.scene import read_data
-from theodolite.trace import read_episodes
-from theodolite.types import Picture
 
 TINY = Size("quick", pairs=3, grids=1, rooms=3, per_group=2, episodes=1, deep=1)
 LOOKS, READS = "scripted:looks", "scripted:reads"

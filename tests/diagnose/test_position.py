@@ -3,17 +3,11 @@
 import numpy as np
 import pytest
 
-from theodolite.diagnose._mixture import mix_readings
-from theodolite.diagnose._position import (
-    LEAST_UNITS,
-    Twins,
-    calibrate,
-    median_position,
-    position,
-)
-from theodolite.diagnose._table import ReadingTable, mean_of
-from theodolite.errors import UsageError
-from theodolite.readings import Reading, Readout
+from theodolite.core.errors import UsageError
+from theodolite.core.scores import Reading, Readout
+from theodolite.diagnose.mixture import mix_readings
+from theodolite.diagnose.position import LEAST_UNITS, Twins, calibrate, median_position, position
+from theodolite.diagnose.table import ReadingTable, mean_of
 
 TWINS = Twins("g", "s")
 SHARE = Readout(

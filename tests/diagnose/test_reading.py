@@ -3,10 +3,12 @@
 import known_models
 import pytest
 
-from theodolite.diagnose import Order, Study, Twins, run_diagnosis
-from theodolite.diagnose._reading import readings_of
-from theodolite.diagnose._study import Size
-from theodolite.scene.readouts import GRAPH_READOUTS, READOUTS
+from theodolite.diagnose.position import Twins
+from theodolite.diagnose.reading import readings_of
+from theodolite.diagnose.request import Order
+from theodolite.diagnose.running import run_diagnosis
+from theodolite.diagnose.study import Size, Study
+from theodolite.instruments.scene.readouts import GRAPH_READOUTS, READOUTS
 
 TINY = Size("quick", pairs=6, grids=1, rooms=4, per_group=4, episodes=1)
 LOOKS, READS = "scripted:looks", "scripted:reads"

@@ -5,9 +5,9 @@ import json
 import pytest
 from diagnosis_sample import HOSTILE, sample_diagnosis, write_sample
 
+from theodolite.core.errors import StorageError, UsageError
 from theodolite.diagnose.items import read_items, write_items
 from theodolite.diagnose.record import Diagnosis, Figure, read_diagnosis, schema, write_diagnosis
-from theodolite.errors import StorageError, UsageError
 from theodolite.stats import bootstrap
 
 

@@ -3,8 +3,9 @@
 import pytest
 from diagnosis_sample import GROUNDED, HOSTILE, SERVER, sample_diagnosis, write_sample
 
-from theodolite.diagnose import Diagnosed, open_diagnosis, position_words
-from theodolite.errors import UsageError
+from theodolite.core.errors import UsageError
+from theodolite.diagnose.api import open_diagnosis
+from theodolite.diagnose.result import Diagnosed, position_words
 
 
 @pytest.fixture
@@ -54,7 +55,7 @@ def test_positions_outside_are_marked_and_missing_ones_named(shown):
 
 def test_the_package_can_be_called():
     import theodolite
-    from theodolite.diagnose import _api
+    from theodolite.diagnose import api as _api
 
     assert callable(theodolite.diagnose)
     with pytest.raises(UsageError, match="no size 'tiny'"):
@@ -63,4 +64,4 @@ def test_the_package_can_be_called():
         theodolite.diagnose("scripted:echo", instruments=["sextant"])
     with pytest.raises(UsageError, match="named twice"):
         theodolite.diagnose("scripted:echo", "scripted:echo")
-    assert theodolite.diagnose.diagnose is _api.diagnose
+    assert theodolite.diagnose.api.diagnose is _api.diagnose

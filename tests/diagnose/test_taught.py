@@ -9,12 +9,12 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from theodolite.diagnose._parts import PARTS
-from theodolite.diagnose._study import Size, Study
+from theodolite.core.types import Record, Response
+from theodolite.diagnose.parts import PARTS
+from theodolite.diagnose.study import Size, Study
 from theodolite.runs import Result
-from theodolite.twins import _lessons as lessons
-from theodolite.twins._tokens import WORDS
-from theodolite.types import Record, Response
+from train.twins import lessons
+from train.twins.tokens import WORDS
 
 SMALL = Size("quick", pairs=4, grids=1, rooms=6, per_group=4, episodes=1)
 _VARYING = re.compile(rf"\b(?:{'|'.join(map(re.escape, WORDS))})\b|\d+(?:\.\d+)?")

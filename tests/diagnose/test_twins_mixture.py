@@ -2,11 +2,13 @@
 
 import pytest
 
-from theodolite.diagnose import Order, Study, Twins, mix_readings, run_diagnosis
-from theodolite.diagnose._position import calibrate, median_position, position
-from theodolite.diagnose._reading import readings_of, readouts_of
-from theodolite.diagnose._study import INSTRUMENTS, SIZES
-from theodolite.diagnose._table import ReadingTable
+from theodolite.diagnose.mixture import mix_readings
+from theodolite.diagnose.position import Twins, calibrate, median_position, position
+from theodolite.diagnose.reading import readings_of, readouts_of
+from theodolite.diagnose.request import Order
+from theodolite.diagnose.running import run_diagnosis
+from theodolite.diagnose.study import INSTRUMENTS, SIZES, Study
+from theodolite.diagnose.table import ReadingTable
 
 TWINS = Twins()
 SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)

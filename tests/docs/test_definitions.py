@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import theodolite
-from theodolite.errors import UsageError
+from theodolite.core.errors import UsageError
 from theodolite.report.definitions import definition, definition_of, definitions, read_definitions
 
 PACKAGE = Path(theodolite.__file__).parent
@@ -18,13 +18,16 @@ COVERED = ("ask", "compass", "grid", "scene", "trace", "twins", "diagnose")
 FIGURE = re.compile(r"\b(Estimate|Figure|Ratio)\b")
 BY_NAME = {
     ("compass", "ControlRow.figures"),  # by the names of FIGURES
+    *(("compass", f"DirectionFigures.{name}") for name in ("accuracy", "dae", "uniform_dae")),  # of a figure
 }
 
 
 def figure_fields(package: str) -> set[tuple[str, str]]:
     """``Class.field`` of every public dataclass field that holds an estimate."""
     found = set()
-    for path in sorted((PACKAGE / package).rglob("*.py")):
+    for path in sorted(
+        (PACKAGE / ("" if package in {"twins", "diagnose"} else "instruments") / package).rglob("*.py")
+    ):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 found |= {
@@ -56,14 +59,14 @@ def called(instrument: str) -> list[str]:
 
 
 def test_every_named_figure_of_the_compass_controls_is_defined():
-    from theodolite.compass.controls import FIGURES
+    from theodolite.instruments.compass.experiments.controls.results import FIGURES
 
     assert sorted(called("compass")) == sorted(FIGURES)
 
 
 def test_every_named_figure_of_the_grid_is_defined():
-    from theodolite.grid import _certify as certificate
-    from theodolite.grid.explaining import MEASURES, TEXT_MEASURES
+    from theodolite.instruments.grid.estimates import MEASURES, TEXT_MEASURES
+    from theodolite.instruments.grid.models import certify as certificate
 
     lines = {
         certificate.ACCURACY,
@@ -76,12 +79,14 @@ def test_every_named_figure_of_the_grid_is_defined():
     assert len(called("grid")) == len(set(called("grid")))
 
 
-INSTRUMENTS_WITH_READOUTS = [name for name in COVERED if (PACKAGE / name / "readouts.py").is_file()]
+INSTRUMENTS_WITH_READOUTS = [
+    name for name in COVERED if (PACKAGE / "instruments" / name / "readouts.py").is_file()
+]
 
 
 @pytest.mark.parametrize("instrument", INSTRUMENTS_WITH_READOUTS)
 def test_every_readout_of_single_items_has_a_definition_that_points_the_same_way(instrument):
-    readouts = import_module(f"theodolite.{instrument}.readouts").READOUTS
+    readouts = import_module(f"theodolite.instruments.{instrument}.readouts").READOUTS
     assert readouts
     for readout in readouts:
         found = definition_of(readout.key)

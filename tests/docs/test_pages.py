@@ -12,8 +12,7 @@ import pytest
 import typer.main
 from PIL import Image
 
-from theodolite.cli import main
-from theodolite.cli._main import app
+from theodolite.cli.main import app, main
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGES = [*sorted(DOCS.rglob("*.md")), DOCS.parent / "README.md"]
@@ -100,6 +99,6 @@ def test_snippets_of_python_run(page, tmp_path, monkeypatch, capsys):
     if page == "numbers.md":
         assert "1.000 [0.940, 1.000] (n=60)" in capsys.readouterr().out
     else:
-        from theodolite.compass import read_pairs
+        from theodolite.instruments.compass.data.pair_files import read_pairs
 
         assert [pair.direction for pair in read_pairs(tmp_path / "pairs")] == ["left"]

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from theodolite.cli import main
-from theodolite.registry import registry
+from theodolite.cli.main import main
+from theodolite.core.registry import registry
 from theodolite.testing import check_explainer, check_model, check_verifier
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "plugins"
@@ -96,8 +96,9 @@ def test_the_method_runs_through_the_compass_and_bounds_grad_act(tmp_path, tiny_
 def test_the_method_is_at_least_as_large_as_the_inner_product(tiny_llava):
     """Cauchy and Schwarz: ‖g‖·‖h‖ ≥ |Σ g·h|, token by token, and strictly somewhere."""
     from theodolite.attribution import Method, Need, attribute
-    from theodolite.compass import PROMPTS, plan_pairs
-    from theodolite.compass.sources import coloured_squares
+    from theodolite.instruments.compass.data.squares import coloured_squares
+    from theodolite.instruments.compass.prompts import PROMPTS
+    from theodolite.instruments.compass.questions import plan_pairs
     from theodolite.models import open_model
 
     def inner(evidence, target):
@@ -120,8 +121,9 @@ def test_the_method_is_at_least_as_large_as_the_inner_product(tiny_llava):
 
 
 def test_the_explainer_keeps_the_contract_and_tells_the_two_logics_apart():
-    from theodolite.grid import generate
-    from theodolite.grid.explainers import find_explainers, make_case, open_reader
+    from theodolite.instruments.grid.data.generate import generate
+    from theodolite.instruments.grid.explainers.contract import find_explainers, make_case
+    from theodolite.instruments.grid.explainers.readers import open_reader
 
     check_explainer("direction-interaction")
     (explainer,) = find_explainers(["direction-interaction"])
@@ -138,7 +140,9 @@ def test_the_explainer_keeps_the_contract_and_tells_the_two_logics_apart():
 
 
 def test_the_verifier_keeps_the_contract_and_judges_by_its_file(tmp_path, capsys):
-    from theodolite.trace import Claim, Episode, Frame, Mention, open_verifier
+    from theodolite.instruments.trace.claims.types import Claim, Mention
+    from theodolite.instruments.trace.data.episode import Episode, Frame
+    from theodolite.instruments.trace.verifiers.judging import open_verifier
 
     file = tmp_path / "labels.json"
     file.write_text(json.dumps({"scene": [["ball", "cup"], ["cup"]]}))
@@ -159,7 +163,7 @@ def test_the_verifier_keeps_the_contract_and_judges_by_its_file(tmp_path, capsys
 
 
 def test_the_source_builds_a_data_set_with_the_right_geometry(tmp_path):
-    from theodolite.scene import read_data
+    from theodolite.instruments.scene.data.files import read_data
 
     root = tmp_path / "room"
     root.mkdir()

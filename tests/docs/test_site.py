@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 import typer.main
 
-from theodolite.cli._main import app
+from theodolite.cli.main import app
 from theodolite.report.definitions import definitions
 
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from theodolite.cli import main
+from theodolite.cli.main import main
 
 PAGE = Path(__file__).parents[2] / "docs" / "tutorial.md"
 _BLOCK = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -13,12 +13,13 @@ import pytest
 import torch
 from transformers import CLIPImageProcessorPil, LlavaImageProcessorPil
 
-from theodolite.errors import ContractError, UnsupportedError
+from theodolite.core.errors import ContractError, UnsupportedError
+from theodolite.core.registry import Registry, registry
+from theodolite.core.types import Picture, Request
 from theodolite.geometry import Box, TokenGrid
-from theodolite.models import Family, _family, find_family, open_model, place_pictures
-from theodolite.models._families.qwen2_vl import Qwen2VL
-from theodolite.registry import Registry, registry
-from theodolite.types import Picture, Request
+from theodolite.models import Family, find_family, open_model, place_pictures
+from theodolite.models import family as _family
+from theodolite.models.families.qwen2_vl import Qwen2VL
 
 FAMILIES = [entry.name for entry in registry().entries("family")]
 SIZES = [(37, 91), (640, 480), (333, 500), (1000, 300), (64, 64), (29, 640)]

@@ -5,7 +5,7 @@ import shutil
 import pytest
 
 from theodolite.models import open_model
-from theodolite.models._fingerprint import fingerprint
+from theodolite.models.fingerprint import fingerprint
 
 LARGE = 12 << 20
 

@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from theodolite.errors import ModelError, UsageError
+from theodolite.core.errors import ModelError, UsageError
+from theodolite.core.types import Item, Message, Picture, Request
 from theodolite.models import ask_measurer, open_model
-from theodolite.runs._batch import measure_batch
+from theodolite.runs.batch import measure_batch
 from theodolite.testing import Family, check_model, tiny_checkpoint
-from theodolite.types import Item, Message, Picture, Request
 
 
 @pytest.fixture(scope="module", params=get_args(Family))

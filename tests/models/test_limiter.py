@@ -4,9 +4,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from theodolite.models import _limiter
-from theodolite.models._limiter import AdaptiveLimiter
-from theodolite.models._retry import RetryPolicy, retry_after
+from theodolite.models import limiter as _limiter
+from theodolite.models.limiter import AdaptiveLimiter
+from theodolite.models.retry import RetryPolicy, retry_after
 
 
 class Clock(selectors.DefaultSelector):
@@ -122,7 +122,7 @@ def test_a_cancelled_waiter_gives_its_place_back(clock):
 
 
 def test_delays_grow_to_a_cap_and_honour_the_server(monkeypatch):
-    from theodolite.models import _retry
+    from theodolite.models import retry as _retry
 
     monkeypatch.setattr(_retry.random, "uniform", lambda _, high: high)
     policy = RetryPolicy(base_seconds=1, cap_seconds=8, patience_seconds=60)

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from theodolite.errors import ModelError, UnsupportedError, UsageError
+from theodolite.core.errors import ModelError, UnsupportedError, UsageError
+from theodolite.core.types import Message, Picture, Request
 from theodolite.models import ServedModel, open_model, require
-from theodolite.types import Message, Picture, Request
 
 TRANSFORMERS = (sys.executable, "-m", "transformers.cli.transformers")
 KEY = "sk-theodolite-secret-0123456789"

@@ -10,15 +10,15 @@ import torch
 from transformers import AutoConfig
 
 from theodolite.attribution import attribute
-from theodolite.cli import main
-from theodolite.compass import write_pairs
-from theodolite.compass.sources import coloured_squares
-from theodolite.errors import ContractError, UnsupportedError
+from theodolite.cli.main import main
+from theodolite.core.errors import ContractError, UnsupportedError
+from theodolite.core.registry import registry
+from theodolite.core.types import Picture, Request
+from theodolite.instruments.compass.data.pair_files import write_pairs
+from theodolite.instruments.compass.data.squares import coloured_squares
 from theodolite.models import find_family, open_model, place_pictures
-from theodolite.registry import registry
 from theodolite.testing import check_model
-from theodolite.testing._tiny._parts import make_tokenizer
-from theodolite.types import Picture, Request
+from theodolite.testing.tiny.parts import make_tokenizer
 
 HERE = Path(__file__).parent
 EXAMPLE = HERE.parents[1] / "examples" / "phi_family.py"

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import zstandard
 
-from theodolite.errors import UsageError
-from theodolite.models import _logs, ask_measurer, open_model
+from theodolite.core.errors import UsageError
+from theodolite.core.types import Item, Picture, Request
+from theodolite.models import ask_measurer, open_model
+from theodolite.models import logs as _logs
 from theodolite.runs import LocalEngine, Run, RunInfo, measure
-from theodolite.types import Item, Picture, Request
 
 
 def picture(seed):

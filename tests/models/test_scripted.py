@@ -5,13 +5,13 @@ from typing import ClassVar
 import numpy as np
 import pytest
 
-from theodolite.ask import make_squares
-from theodolite.errors import UsageError
+from theodolite.core.errors import UsageError
+from theodolite.core.types import Item, Picture, Request
+from theodolite.instruments.ask.data.squares import make_squares
 from theodolite.models import HintedModel, ask_measurer, open_model
-from theodolite.models._scripted import BEHAVIOURS
-from theodolite.runs._batch import measure_batch
+from theodolite.models.scripted import BEHAVIOURS
+from theodolite.runs.batch import measure_batch
 from theodolite.testing import check_model
-from theodolite.types import Item, Picture, Request
 
 
 @pytest.mark.parametrize("behaviour", BEHAVIOURS)

@@ -5,12 +5,21 @@ import pytest
 from matplotlib.patches import FancyArrowPatch, Rectangle, Wedge
 from PIL import Image
 
-from theodolite.compass import Compass, Region, TokenMap, project
-from theodolite.compass.baselines import uniform_map
-from theodolite.errors import StorageError, UsageError
+from theodolite.core.drawing import PEAK, REFERENCE, TARGET, TRUE
+from theodolite.core.errors import StorageError, UsageError
 from theodolite.geometry import Box, TokenGrid
-from theodolite.report import CompassView, compass_overlay, compass_rows, heat_map, polar_plot
-from theodolite.report._style import PEAK, REFERENCE, TARGET, TRUE
+from theodolite.instruments.compass.data.pairs import Region
+from theodolite.instruments.compass.figures.overlay import (
+    CompassView,
+    compass_overlay,
+    compass_rows,
+    heat_map,
+    polar_plot,
+)
+from theodolite.instruments.compass.formulas.baselines import uniform_map
+from theodolite.instruments.compass.formulas.distribution import Compass
+from theodolite.instruments.compass.formulas.projection import project
+from theodolite.instruments.compass.formulas.token_map import TokenMap
 
 WIDTH, HEIGHT = 200, 120
 A = Region("cup", Box(80, 50, 100, 70))
@@ -184,7 +193,7 @@ def test_views_that_make_no_sense_are_refused():
 
 
 def _free():
-    from theodolite.compass import ProjectionOptions
+    from theodolite.instruments.compass.formulas.projection_options import ProjectionOptions
 
     return ProjectionOptions(weight="none")
 

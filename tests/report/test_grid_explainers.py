@@ -2,8 +2,9 @@
 
 import pytest
 
-from theodolite.cli import main
-from theodolite.grid.data import DatasetPlan, make_dataset, write_dataset
+from theodolite.cli.main import main
+from theodolite.instruments.grid.data.dataset import DatasetPlan, make_dataset
+from theodolite.instruments.grid.data.files import write_dataset
 
 EXPLAINERS = "alike-removal,pixelshap-shapley,interacting-words,uniform,emap"
 

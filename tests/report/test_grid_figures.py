@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
-from theodolite.cli import main
-from theodolite.errors import UsageError
-from theodolite.grid import BUCKET_KEYS, generate
-from theodolite.report._grid_scenes import COLOURS, LINE_LETTERS, _lines
-from theodolite.report.grid_figures import answer_distributions, generation_steps, scene_sheet
+from theodolite.cli.main import main
+from theodolite.core.errors import UsageError
+from theodolite.instruments.grid.data.generate import generate
+from theodolite.instruments.grid.data.world import BUCKET_KEYS
+from theodolite.instruments.grid.figures.answers import answer_distributions
+from theodolite.instruments.grid.figures.data import generation_steps, scene_sheet
+from theodolite.instruments.grid.figures.scenes import COLOURS, LINE_LETTERS, _lines
 
 
 def frames(axes):

@@ -8,11 +8,13 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.text import Text
 from scene_worlds import asked, box_world
 
-from theodolite.errors import UsageError
-from theodolite.report.scene_maps import GraphView, graphs_from_above
-from theodolite.report.scene_scores import intervention_bars, qa_against, radar, threshold_curve
-from theodolite.scene import StarGraph, scripts
-from theodolite.scene.scoring import ScoreOptions, noisy_graph, score_rows
+from theodolite.core.errors import UsageError
+from theodolite.instruments.scene import scripts
+from theodolite.instruments.scene.data.graph import StarGraph
+from theodolite.instruments.scene.experiments.noise import noisy_graph
+from theodolite.instruments.scene.figures.maps import GraphView, graphs_from_above
+from theodolite.instruments.scene.figures.scores import intervention_bars, qa_against, radar, threshold_curve
+from theodolite.instruments.scene.score import ScoreOptions, score_rows
 
 
 @pytest.fixture(scope="module")

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 
 from theodolite import stats
-from theodolite.errors import UsageError
-from theodolite.report import (
+from theodolite.core.errors import UsageError
+from theodolite.instruments.compass.figures.plots import (
+    DirectionFigures,
     class_accuracy_and_error,
     deletion_curves,
     method_comparison,
     risk_coverage_curves,
 )
-from theodolite.report.score_figures import DirectionFigures
 
 
 def estimate(value, width=0.1, n=12):

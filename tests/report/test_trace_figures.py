@@ -4,20 +4,22 @@ import numpy as np
 import pytest
 from trace_world import make_episode
 
-from theodolite import trace
-from theodolite.errors import UsageError
-from theodolite.report.trace_figures import (
+from theodolite.core.errors import UsageError
+from theodolite.instruments.trace.claims.reading import read_trace, with_claims
+from theodolite.instruments.trace.experiments.predict import Association, ModelRow
+from theodolite.instruments.trace.figures import (
     grounding_against_retention,
     progress_profile,
     reliance_bars,
     sensitivity_chart,
     trace_row,
 )
+from theodolite.instruments.trace.formulas.sgr import grounding
+from theodolite.instruments.trace.formulas.vrs import Reliance, SensitivityCell
+from theodolite.instruments.trace.verifiers.judging import judge, open_verifier
 from theodolite.stats import Estimate
-from theodolite.trace.metrics import Reliance, SensitivityCell, grounding
-from theodolite.trace.predicting import Association, ModelRow
 
-VERIFIER = trace.open_verifier("annotation")
+VERIFIER = open_verifier("annotation")
 
 
 def texts(drawing):
@@ -36,8 +38,8 @@ def judged():
         .replace(" RIGHT ", " right ")
     )
     said = [wrong, *(str(e.meta["oracle"]) for e in episodes[1:])]
-    traces = trace.with_claims([trace.read_trace(text, e) for text, e in zip(said, episodes, strict=True)])
-    return trace.judge(traces, {e.id: e for e in episodes}, VERIFIER), episodes
+    traces = with_claims([read_trace(text, e) for text, e in zip(said, episodes, strict=True)])
+    return judge(traces, {e.id: e for e in episodes}, VERIFIER), episodes
 
 
 def estimate(value, reach=0.1):
@@ -64,8 +66,8 @@ def test_what_there_is_no_room_for_is_told(judged):
     things = ("dog", "cat", "cup", "car", "chair", "table", "bed", "book", "door")
     text = "Step 1 (frame 1): " + " ".join(f"There is a {thing} here." for thing in things)
     text += "\nStep 2 (frame 2): There is a dog.\nFinal answer: left"
-    traces = trace.with_claims([trace.read_trace(text, episodes[0])])
-    found = trace.judge(traces, {episodes[0].id: episodes[0]}, VERIFIER)[0]
+    traces = with_claims([read_trace(text, episodes[0])])
+    found = judge(traces, {episodes[0].id: episodes[0]}, VERIFIER)[0]
     n = len(found.steps[0].counted())
     assert n > 6
     shown = texts(trace_row(found, episodes[0]))

@@ -5,7 +5,7 @@ import shutil
 import pytest
 from diagnosis_sample import write_sample
 
-from theodolite.report.html import write_report
+from theodolite.report.html.write import write_report
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 

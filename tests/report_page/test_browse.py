@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from theodolite.cli import main
+from theodolite.cli.main import main
 from theodolite.diagnose.browse import browse, data_of
-from theodolite.report.html import write_run_report
+from theodolite.report.html.write import write_run_report
 from theodolite.runs import Run
 
 

@@ -7,7 +7,7 @@ from diagnosis_sample import HOSTILE, write_sample
 from page_checks import axe, until
 
 from theodolite.diagnose.items import read_items, write_items
-from theodolite.report.html import write_report
+from theodolite.report.html.write import write_report
 
 
 def found(page):

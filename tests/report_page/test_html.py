@@ -13,17 +13,17 @@ from diagnosis_sample import HOSTILE, sample_diagnosis, write_sample
 from hypothesis import given
 from hypothesis import strategies as st
 
+from theodolite.core.errors import UsageError
 from theodolite.diagnose.items import read_items
-from theodolite.errors import UsageError
-from theodolite.report._html_definitions import Glossary
-from theodolite.report._html_diagnosis import command_of
-from theodolite.report._html_dials import RADIUS, angle_deg, hand, point, strip
-from theodolite.report._html_helpers import Helpers
-from theodolite.report._html_numbers import prose
-from theodolite.report._html_page import safe_json
-from theodolite.report._html_series import Series
-from theodolite.report._html_spread import spread
-from theodolite.report.html import write_report
+from theodolite.report.html.definitions import Glossary
+from theodolite.report.html.diagnosis import command_of
+from theodolite.report.html.dials import RADIUS, angle_deg, hand, point, strip
+from theodolite.report.html.helpers import Helpers
+from theodolite.report.html.numbers import prose
+from theodolite.report.html.page import safe_json
+from theodolite.report.html.series import Series
+from theodolite.report.html.spread import spread
+from theodolite.report.html.write import write_report
 from theodolite.stats import Estimate
 
 

@@ -15,13 +15,16 @@ import pytest
 from diagnosis_sample import sample_diagnosis, write_sample
 
 from theodolite import stats
-from theodolite.cli import _compare, _diagnose, _output, main
-from theodolite.diagnose import Diagnosed
+from theodolite.cli import compare as _compare
+from theodolite.cli import diagnose as _diagnose
+from theodolite.cli import output as _output
+from theodolite.cli.main import main
+from theodolite.core.errors import StorageError
 from theodolite.diagnose.browse import browse
 from theodolite.diagnose.compare import Compared, Positions
-from theodolite.errors import StorageError
-from theodolite.report._html_runs import scored_figures
-from theodolite.report.html import write_comparison, write_run_report
+from theodolite.diagnose.result import Diagnosed
+from theodolite.report.html.runs import scored_figures
+from theodolite.report.html.write import write_comparison, write_run_report
 from theodolite.runs import Run, RunInfo
 
 

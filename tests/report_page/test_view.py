@@ -11,11 +11,12 @@ import pytest
 from diagnosis_sample import HOSTILE, write_sample
 from page_checks import axe, until
 
-from theodolite.ask import Question, plan_questions
-from theodolite.errors import UsageError
-from theodolite.report.view import Viewer
+from theodolite.core.errors import UsageError
+from theodolite.core.types import Picture, Record, Response
+from theodolite.instruments.ask.data.questions import Question
+from theodolite.instruments.ask.questions import plan_questions
+from theodolite.report.viewer.view import Viewer
 from theodolite.runs import Run, RunInfo
-from theodolite.types import Picture, Record, Response
 
 
 @contextmanager

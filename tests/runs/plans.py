@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from theodolite.types import Item, Picture, Record, Request, Response
+from theodolite.core.types import Item, Picture, Record, Request, Response
 
 
 class Counting:

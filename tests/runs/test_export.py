@@ -5,9 +5,19 @@ import pyarrow.parquet as pq
 import pytest
 
 from plans import Counting, items
-from theodolite.errors import StorageError, UsageError
-from theodolite.runs import LocalEngine, MeasureOptions, Parsed, Run, _export, export_run, measure
-from theodolite.types import Choice, Item, Record, Request, Response
+from theodolite.core.errors import StorageError, UsageError
+from theodolite.core.types import Choice, Item, Record, Request, Response
+from theodolite.runs import (
+    LocalEngine,
+    MeasureOptions,
+    Parsed,
+    Run,
+    export_run,
+    measure,
+)
+from theodolite.runs import (
+    tables as _export,
+)
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ from dataclasses import replace
 import pytest
 
 from plans import Counting, items
-from theodolite.cli import main
-from theodolite.errors import StorageError
+from theodolite.cli.main import main
+from theodolite.core.errors import StorageError
+from theodolite.core.types import Choice, Record, Response
 from theodolite.runs import AnswerCache, LocalEngine, MeasureOptions, Parsed, Run, measure
-from theodolite.types import Choice, Record, Response
 
 ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n"
 

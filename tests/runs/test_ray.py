@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from plans import Counting, items, pictured
-from theodolite.cli import main
-from theodolite.errors import ModelError, UsageError
+from theodolite.cli.main import main
+from theodolite.core.errors import ModelError, UsageError
+from theodolite.core.types import Record, Response
 from theodolite.models import ask_factory
 from theodolite.runs import LocalEngine, Run, measure
-from theodolite.types import Record, Response
 
 ray = pytest.importorskip("ray")
 from theodolite.runs import RayEngine  # noqa: E402
@@ -120,7 +120,7 @@ def test_a_worker_without_a_place_gets_no_work(tmp_path, info):
         address = ray.get_runtime_context().gcs_address
         holder = ray.remote(num_cpus=1)(Counting).remote()
         ray.get(holder.__ray_ready__.remote())
-        script = "import sys\nfrom theodolite.cli import main\nsys.exit(main(sys.argv[1:]))"
+        script = "import sys\nfrom theodolite.cli.main import main\nsys.exit(main(sys.argv[1:]))"
         questions = tmp_path / "squares"
         assert main(["ask", "make", "--n", "4", "--out", str(questions)]) == 0
         words = ["ask", "run", "--data", str(questions), "--model", "scripted:looker", "--engine", "ray"]

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from plans import Counting, items, pictured
-from theodolite.errors import ModelError, UsageError
+from theodolite.core.errors import ModelError, UsageError
+from theodolite.core.types import Choice, Item, Message, Record, Request, Response
 from theodolite.models import ask_measurer
 from theodolite.runs import AnswerCache, LocalEngine, MeasureOptions, Parsed, Run, find_runs, measure
-from theodolite.types import Choice, Item, Message, Record, Request, Response
 
 
 def names(run):

@@ -11,7 +11,7 @@ import zlib
 import pytest
 
 from plans import Counting, items
-from theodolite.errors import StorageError, UsageError
+from theodolite.core.errors import StorageError, UsageError
 from theodolite.runs import LocalEngine, Run, measure
 
 

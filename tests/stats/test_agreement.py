@@ -4,9 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.inter_rater import cohens_kappa
 
-from theodolite.errors import UsageError
+from theodolite.core.errors import UsageError
 from theodolite.stats import cohen_kappa
-from theodolite.stats._proportion import wilson_bounds
+from theodolite.stats.proportion import wilson_bounds
 
 cohen_kappa_score = pytest.importorskip("sklearn.metrics").cohen_kappa_score  # loads late, as in the package
 

@@ -4,9 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as reference
 
-from theodolite.errors import UsageError
+from theodolite.core.errors import UsageError
 from theodolite.stats import roc_auc
-from theodolite.stats._auc import _weighted_auc, hanley_mcneil_variance, newcombe_interval
+from theodolite.stats.auc import _weighted_auc, hanley_mcneil_variance, newcombe_interval
 
 roc_auc_score = pytest.importorskip("sklearn.metrics").roc_auc_score  # loads late, as in the package
 

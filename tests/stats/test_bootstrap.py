@@ -5,9 +5,9 @@ import numpy as np
 import pytest
 from scipy import stats as reference
 
-from theodolite.errors import UsageError
+from theodolite.core.errors import UsageError
 from theodolite.stats import BatchStatistic, BootstrapDistribution, bootstrap, bootstrap_distribution
-from theodolite.stats import _resample as engine
+from theodolite.stats import resample as engine
 
 GENERATOR = np.random.default_rng(11)
 SKEWED = GENERATOR.exponential(size=40)

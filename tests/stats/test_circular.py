@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as reference
 
-from theodolite.errors import UsageError
+from theodolite.core.errors import UsageError
 from theodolite.stats import circular_distance, circular_mean, circular_mean_interval, resultant_length
 
 angles = st.floats(-720, 720, allow_nan=False)

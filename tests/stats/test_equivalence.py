@@ -8,9 +8,9 @@ from scipy.special import xlogy
 from statsmodels.stats import proportion as proportions
 from statsmodels.stats.weightstats import CompareMeans, DescrStatsW, ttost_ind, ttost_paired
 
-from theodolite.errors import UsageError
+from theodolite.core.errors import UsageError
 from theodolite.stats import equivalence_of_proportions, equivalence_test
-from theodolite.stats._equivalence import _score
+from theodolite.stats.equivalence import _score
 
 GENERATOR = np.random.default_rng(9)
 FIRST = GENERATOR.normal(0.1, 1, 30)

@@ -3,7 +3,7 @@ import pickle
 
 import pytest
 
-from theodolite.errors import UsageError
+from theodolite.core.errors import UsageError
 from theodolite.stats import Estimate, HypothesisTest
 
 

@@ -2,9 +2,9 @@ import numpy as np
 import pytest
 from scipy import stats as reference
 
-from theodolite.errors import UsageError
+from theodolite.core.errors import UsageError
 from theodolite.stats import eta_squared
-from theodolite.stats._explained import _shares
+from theodolite.stats.explained import _shares
 
 GENERATOR = np.random.default_rng(6)
 GROUPS = GENERATOR.integers(0, 3, 45)

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy.spatial.distance import jensenshannon
 
-from theodolite.errors import UsageError
+from theodolite.core.errors import UsageError
 from theodolite.stats import jensen_shannon_divergence, mutual_information
 
 mutual_info_score = pytest.importorskip("sklearn.metrics").mutual_info_score  # loads late, as in the package
@@ -95,7 +95,7 @@ def test_single_label_and_single_item():
 def test_blocks_do_not_matter(monkeypatch):
     arguments = (list("aabbccab"), list("xyxyxyxx"))
     whole = mutual_information(*arguments, n_permutations=100, seed=3)
-    monkeypatch.setattr("theodolite.stats._information.BLOCK_CELLS", 50)
+    monkeypatch.setattr("theodolite.stats.arrangements.BLOCK_CELLS", 50)
     assert mutual_information(*arguments, n_permutations=100, seed=3) == whole
 
 

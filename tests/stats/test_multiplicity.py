@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.multitest import multipletests
 
-from theodolite.errors import UsageError
+from theodolite.core.errors import UsageError
 from theodolite.stats import holm
 
 

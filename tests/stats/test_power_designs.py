@@ -4,8 +4,8 @@ from scipy import stats as reference
 from statsmodels.stats.power import TTestIndPower, TTestPower
 from statsmodels.stats.proportion import power_proportions_2indep
 
-from theodolite.errors import UsageError
-from theodolite.stats import _auc
+from theodolite.core.errors import UsageError
+from theodolite.stats import auc as _auc
 from theodolite.stats.power import (
     AucDesign,
     CorrelationDesign,

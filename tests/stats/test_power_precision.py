@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy import stats as reference
 
-from theodolite.errors import UsageError
+from theodolite.core.errors import UsageError
 from theodolite.stats import roc_auc, wilson_interval
 from theodolite.stats.power import auc_sample_size, wilson_sample_size
 

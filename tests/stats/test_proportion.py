@@ -6,7 +6,7 @@ from scipy import stats as reference
 from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
 from statsmodels.stats.proportion import proportion_confint
 
-from theodolite.errors import UsageError
+from theodolite.core.errors import UsageError
 from theodolite.stats import binomial_test, mcnemar, wilson_interval
 
 ALTERNATIVES = ["two-sided", "greater", "less"]

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from theodolite.errors import UsageError
-from theodolite.stats._samples import (
+from theodolite.core.errors import UsageError
+from theodolite.stats.samples import (
     check_alpha,
     check_count,
     check_seed,

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from theodolite import stats
-from theodolite.errors import UsageError
+from theodolite.core.errors import UsageError
 
 odd = st.sampled_from(
     [0.0, -0.0, 1.0, -1.0, 0.1, 0.3, 1 / 3, 5e-324, 1e-200, 1e-9, 1e99, -1e99, 1e308, np.nan, np.inf]

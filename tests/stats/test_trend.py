@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as reference
 
-from theodolite.errors import UsageError
+from theodolite.core.errors import UsageError
 from theodolite.stats import jonckheere_terpstra
 
 ALTERNATIVES = ["increasing", "decreasing", "two-sided"]

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from theodolite.errors import ContractError
-from theodolite.grid.explainers import Explainer, Explanation
+from theodolite.core.errors import ContractError
+from theodolite.instruments.grid.explainers.contract import Explainer, Explanation
 from theodolite.testing import check_explainer
 
 

@@ -7,11 +7,11 @@ from typing import ClassVar
 
 import pytest
 
-from theodolite.cli import main
-from theodolite.errors import ContractError, UsageError
+from theodolite.cli.main import main
+from theodolite.core.errors import ContractError, UsageError
+from theodolite.core.types import Choice, Response
 from theodolite.models import ModelName, open_model
 from theodolite.testing import check_model, tiny_checkpoint
-from theodolite.types import Choice, Response
 
 
 class Sound:

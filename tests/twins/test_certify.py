@@ -8,29 +8,18 @@ from dataclasses import replace
 
 import pytest
 
-from theodolite.cli import main
-from theodolite.errors import StorageError, UsageError
+from theodolite.cli.main import main
+from theodolite.core.errors import StorageError, UsageError
+from theodolite.core.types import Request, Response
+from theodolite.instruments.scene import scripts
+from theodolite.instruments.scene.data.files import question_from_json
+from theodolite.instruments.trace.claims.reading import read_trace
+from theodolite.instruments.trace.formulas.sgr import trace_sgr
 from theodolite.models import open_model
-from theodolite.models._pocket import pocket_folder
-from theodolite.scene import question_from_json, scripts
+from theodolite.models.pocket import pocket_folder
 from theodolite.stats import Estimate
-from theodolite.trace import read_trace
-from theodolite.trace.metrics import trace_sgr
-from theodolite.twins import _certify_trace
-from theodolite.twins._certify_grid import grid_edits, grid_lines, grid_probes
-from theodolite.twins._certify_relation import (
-    FOLLOWED,
-    KEPT,
-    relation_edits,
-    relation_lines,
-    relation_probes,
-)
-from theodolite.twins._certify_scene import says_rule, scene_edits, scene_lines, scene_probes
-from theodolite.twins._certify_trace import trace_edits, trace_lines, trace_probes
-from theodolite.twins._desk import Line, Probe, difference, mean, put
-from theodolite.twins._learning.card import card_of
-from theodolite.twins._relation import SHORTCUT
-from theodolite.twins._stories import trace_text
+from theodolite.twins import certify_trace as _certify_trace
+from theodolite.twins.certificate_stats import Line, Probe, difference, mean, put
 from theodolite.twins.certify import (
     BARS,
     Certificate,
@@ -45,8 +34,15 @@ from theodolite.twins.certify import (
     verdicts,
     write_certificate,
 )
-from theodolite.twins.data import edited_scenes, episodes, scene_data, scene_shortcut
-from theodolite.types import Request, Response
+from theodolite.twins.certify_grid import grid_edits, grid_lines, grid_probes
+from theodolite.twins.certify_relation import FOLLOWED, KEPT, relation_edits, relation_lines, relation_probes
+from theodolite.twins.certify_scene import says_rule, scene_edits, scene_lines, scene_probes
+from theodolite.twins.certify_trace import trace_edits, trace_lines, trace_probes
+from theodolite.twins.data import edited_scenes, episodes, scene_data
+from theodolite.twins.relation import SHORTCUT
+from theodolite.twins.rules import scene_shortcut
+from theodolite.twins.stories import trace_text
+from train.twins.card import card_of
 
 
 class Scripted:

@@ -4,10 +4,10 @@ from itertools import islice
 
 import pytest
 
-from theodolite.diagnose._parts import PARTS
-from theodolite.diagnose._study import Size, Study
-from theodolite.errors import UsageError
-from theodolite.readings import can
+from theodolite.core.errors import UsageError
+from theodolite.core.scores import can
+from theodolite.diagnose.parts import PARTS
+from theodolite.diagnose.study import Size, Study
 from theodolite.runs import Run, RunInfo
 from theodolite.twins.measuring import Lab, Sizes, parts_of, reader_of, readouts_of
 from theodolite.twins.parts import INSTRUMENTS, made
@@ -49,7 +49,7 @@ def test_a_diagnosis_asks_what_the_twins_are_asked(tmp_path, run, instrument, gi
 def test_every_instrument_has_readouts_and_a_reader():
     for name in INSTRUMENTS:
         assert all(readout.key.startswith(f"{name}.") for readout in readouts_of(name))
-        assert reader_of(name).__module__ == f"theodolite.{name}.readouts"
+        assert reader_of(name).__module__ == f"theodolite.instruments.{name}.readouts"
     with pytest.raises(UsageError, match="there are compass, grid, scene, trace"):
         readouts_of("sextant")
 

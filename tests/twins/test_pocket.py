@@ -2,8 +2,9 @@
 
 import pytest
 
-from theodolite.compass import PROMPTS, plan_pairs
-from theodolite.errors import UsageError
+from theodolite.core.errors import UsageError
+from theodolite.instruments.compass.prompts import PROMPTS
+from theodolite.instruments.compass.questions import plan_pairs
 from theodolite.models import open_model
 from theodolite.twins.data import edited_pair, relation_pairs
 

@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from theodolite.cli import main
-from theodolite.errors import StorageError, UsageError
-from theodolite.readings import Reading, Readout
+from theodolite.cli.main import main
+from theodolite.core.errors import StorageError, UsageError
+from theodolite.core.scores import Reading, Readout
 from theodolite.report.twin_figures import separation_figure
-from theodolite.twins.measuring import INSTRUMENTS, Lab, Sizes, gives_of, readouts_of
+from theodolite.twins.measuring import Lab, Sizes, gives_of, readouts_of
+from theodolite.twins.parts import INSTRUMENTS
 from theodolite.twins.separate import (
     PASSES,
     Sides,

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from theodolite.attribution._attribute import attribute, checkpoint_of, is_white_box
-from theodolite.attribution._captum import captum_method
-from theodolite.attribution._evidence import LAYERS, Evidence
-from theodolite.attribution._maps import Attribution, RelevanceMap
-from theodolite.attribution._method import Method, find_methods
-from theodolite.attribution._needs import Need
-from theodolite.attribution._second_order import SecondOrder, second_order
-from theodolite.attribution._targets import check_targets
+from theodolite.attribution.attribute import attribute, checkpoint_of, is_white_box
+from theodolite.attribution.captum import captum_method
+from theodolite.attribution.evidence import LAYERS, Evidence
+from theodolite.attribution.maps import Attribution, RelevanceMap
+from theodolite.attribution.method import Method, find_methods
+from theodolite.attribution.needs import Need
+from theodolite.attribution.second_order import SecondOrder, second_order
+from theodolite.attribution.targets import check_targets
 
 __all__ = [
     "LAYERS",

@@ -1,7 +1,1 @@
-"""The command line: one file per noun."""
-
-from __future__ import annotations
-
-from theodolite.cli._main import app, main
-
-__all__ = ["app", "main"]
+"""The command line: one module per noun, loaded when its noun is called."""

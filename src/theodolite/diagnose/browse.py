@@ -13,15 +13,15 @@ from typing import Any, cast
 
 import numpy as np
 
-from theodolite.diagnose._reading import _by_item, _rows, readings_of, readouts_of
-from theodolite.diagnose._rows import Home, common
-from theodolite.diagnose._table import mean_of
+from theodolite.core.errors import TheodoliteError
+from theodolite.core.scores import Reading
+from theodolite.core.types import Picture
 from theodolite.diagnose.items import Cell, GridView, HeatMap, ItemRow
+from theodolite.diagnose.reading import _by_item, _rows, readings_of, readouts_of
 from theodolite.diagnose.record import Figure, InstrumentName
-from theodolite.errors import TheodoliteError
-from theodolite.readings import Reading
+from theodolite.diagnose.rows import Home, common
+from theodolite.diagnose.table import mean_of
 from theodolite.runs import Result, Run
-from theodolite.types import Picture
 
 __all__ = ["INSTRUMENTS", "Browsed", "RunFigure", "browse", "data_of"]
 
@@ -189,11 +189,11 @@ def _said(result: Result, kind: str) -> str | None:
     if record is None or not record.response.is_answered:
         return None
     if kind in {"grid", "grid-explain"}:
-        from theodolite.grid.accuracy import said_of
+        from theodolite.instruments.grid.experiments.accuracy import said_of
 
         return said_of(record)
     if kind == "ask":
-        from theodolite.ask import parse_answer
+        from theodolite.instruments.ask.parse import parse_answer
 
         options = result.item.meta.get("options") or []
         answer = parse_answer(record.response.text, cast("list[str]", options))
@@ -203,7 +203,7 @@ def _said(result: Result, kind: str) -> str | None:
 
 def _explained_views(run: Run) -> dict[str, GridView]:
     """The grid of every explained scene with the maps of its explainers."""
-    from theodolite.grid.data import read_dataset
+    from theodolite.instruments.grid.data.files import read_dataset
 
     folder = next(iter(data_of(run)), None)
     if folder is None or not folder.is_dir():

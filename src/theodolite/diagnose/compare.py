@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from theodolite.diagnose._comparing import compare_models
-from theodolite.diagnose._reading import readings_of, readouts_of
-from theodolite.diagnose._table import ReadingTable
+from theodolite.core.errors import UsageError
+from theodolite.core.scores import Reading
 from theodolite.diagnose.browse import INSTRUMENTS, browse
+from theodolite.diagnose.comparing import compare_models
+from theodolite.diagnose.reading import readings_of, readouts_of
 from theodolite.diagnose.record import (
     DIAGNOSIS_FILE,
     Comparison,
@@ -18,8 +19,7 @@ from theodolite.diagnose.record import (
     ReadoutForm,
     read_diagnosis,
 )
-from theodolite.errors import UsageError
-from theodolite.readings import Reading
+from theodolite.diagnose.table import ReadingTable
 from theodolite.runs import Run, find_runs, read_info
 
 __all__ = ["Compared", "Positions", "Side", "compare", "open_side"]

@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
-from theodolite.diagnose._export_lmms import write_tasks
-from theodolite.diagnose._export_tables import write_dataset, write_item_table
+from theodolite.core.errors import UsageError
+from theodolite.core.types import Item, Picture
 from theodolite.diagnose.browse import browse
+from theodolite.diagnose.export_lmms import write_tasks
+from theodolite.diagnose.export_tables import write_dataset, write_item_table
 from theodolite.diagnose.items import ItemRow, read_items
 from theodolite.diagnose.record import DIAGNOSIS_FILE
-from theodolite.errors import UsageError
 from theodolite.runs import (
     InspectSample,
     InspectScore,
@@ -27,7 +28,6 @@ from theodolite.runs import (
     write_inspect_log,
 )
 from theodolite.twins.measuring import slug
-from theodolite.types import Item, Picture
 
 __all__ = ["FORMATS", "Format", "export"]
 
@@ -107,7 +107,7 @@ def _inspect(source: Path, runs: list[Path], target: Path) -> dict[str, int]:
     for folder in runs:
         with Run.open(folder) as run:
             if run.info.instrument == "scene":
-                from theodolite.scene.interop import write_inspect
+                from theodolite.instruments.scene.interop.inspect_log import write_inspect
 
                 logs = write_inspect(run, target / _name(source, folder))
                 written |= {path.relative_to(target).as_posix(): n for path, n in logs.items()}
@@ -158,7 +158,7 @@ def _lmms_eval(_: Path, runs: list[Path], target: Path) -> dict[str, int]:
                         others.append((folder.name, *document))
     written: dict[str, int] = {}
     if scenes:
-        from theodolite.scene.interop import write_lmms_eval
+        from theodolite.instruments.scene.interop.lmms_eval import write_lmms_eval
 
         names = write_lmms_eval(list({item.name: item for item in scenes}.values()), target)
         data = target / "data"
@@ -170,7 +170,7 @@ def _document(kind: str, result: Result) -> tuple[Item, dict[str, Any]] | None:
     """An item as it is shown, with what scoring its answer needs; None for what only a white box can do."""
     meta = result.item.meta
     if kind == "compass":
-        from theodolite.compass.readouts import shown_item
+        from theodolite.instruments.compass.readouts import shown_item
 
         options = dict(zip(result.item.options, meta["directions"], strict=True))  # type: ignore[arg-type]
         gold = result.item.options[int(str(meta["gold"]))]

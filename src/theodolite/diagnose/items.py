@@ -12,8 +12,8 @@ from typing import Literal, TypeAlias
 
 from pydantic import Field, ValidationError
 
+from theodolite.core.errors import StorageError, UsageError
 from theodolite.diagnose.record import Form, InstrumentName
-from theodolite.errors import StorageError, UsageError
 
 ITEMS_FILE = "items.jsonl"
 

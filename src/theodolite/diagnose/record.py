@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from theodolite.errors import StorageError, UsageError
+from theodolite.core.errors import StorageError, UsageError
 from theodolite.stats import Estimate
 
 SCHEMA_VERSION = 1

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from theodolite.geometry._angles import direction_deg
-from theodolite.geometry._boxes import Box
-from theodolite.geometry._camera import NEAR_M, PinholeCamera
-from theodolite.geometry._cuboid import EDGES, Cuboid, clipped_points_cam, inside_box_px, projected_box_px
-from theodolite.geometry._se3 import SE3
-from theodolite.geometry._token_grid import TokenGrid, lattice
+from theodolite.geometry.angles import direction_deg
+from theodolite.geometry.boxes import Box
+from theodolite.geometry.camera import NEAR_M, PinholeCamera
+from theodolite.geometry.cuboid import EDGES, Cuboid, clipped_points_cam, inside_box_px, projected_box_px
+from theodolite.geometry.se3 import SE3
+from theodolite.geometry.token_grid import TokenGrid, lattice
 
 __all__ = [
     "EDGES",

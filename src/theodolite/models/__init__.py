@@ -5,9 +5,10 @@ Backends are named in the registry and loaded when opened; nothing here imports 
 
 from __future__ import annotations
 
-from theodolite.models._asking import Answering, ask_factory, ask_measurer
-from theodolite.models._checkpoint import Checkpoint, check_source, quiet_transformers
-from theodolite.models._contract import (
+from theodolite.models.asking import Answering, ask_factory, ask_measurer
+from theodolite.models.checkpoint import Checkpoint, check_source, quiet_transformers
+from theodolite.models.colours import PAINTS
+from theodolite.models.contract import (
     Capability,
     ChoosingModel,
     HintedModel,
@@ -17,10 +18,9 @@ from theodolite.models._contract import (
     is_choosing,
     require,
 )
-from theodolite.models._family import Decoder, Family, PlacedPicture, find_family, place_pictures
-from theodolite.models._open import ModelName, ModelOptions, open_model, read_options
-from theodolite.models._paints import PAINTS
-from theodolite.models._scripted import behaviours
+from theodolite.models.family import Decoder, Family, PlacedPicture, find_family, place_pictures
+from theodolite.models.opening import ModelName, ModelOptions, open_model, read_options
+from theodolite.models.scripted import behaviours
 
 __all__ = [
     "PAINTS",

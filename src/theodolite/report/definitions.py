@@ -21,7 +21,7 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, get_args
 
-from theodolite.errors import UsageError
+from theodolite.core.errors import UsageError
 
 __all__ = [
     "Definition",

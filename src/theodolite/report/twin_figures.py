@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from theodolite.errors import UsageError
-from theodolite.report._style import FAINT, INK, QUIET, SERIES, Drawing, new_figure, styled
+from theodolite.core.drawing import FAINT, INK, QUIET, SERIES, Drawing, new_figure, styled
+from theodolite.core.errors import UsageError
 from theodolite.twins.separate import PASSES, Separation, SeparationTable
 
 if TYPE_CHECKING:

@@ -6,18 +6,18 @@ results and never calls a model. Nothing here knows what a model is: an engine d
 
 from __future__ import annotations
 
-from theodolite.runs._cache import AnswerCache
-from theodolite.runs._engine import Engine, EngineName, MeasureOptions, measure
-from theodolite.runs._event_loop import all_of, run_async
-from theodolite.runs._export import ExportFormat, export_run
-from theodolite.runs._forms import RunInfo
-from theodolite.runs._inspect_log import InspectSample, InspectScore, InspectTask, write_inspect_log
-from theodolite.runs._isolate import describe, isolate
-from theodolite.runs._local import LocalEngine
-from theodolite.runs._measurer import AsyncMeasurer, Measurer, MeasurerFactory, Reuse
-from theodolite.runs._ray import RayEngine
-from theodolite.runs._run import Run, find_runs, read_info, write_atomically
-from theodolite.runs._store import Parsed, Result, Tally
+from theodolite.runs.bisect_failures import describe, isolate
+from theodolite.runs.cache import AnswerCache
+from theodolite.runs.engine import Engine, EngineName, MeasureOptions, measure
+from theodolite.runs.event_loop import all_of, run_async
+from theodolite.runs.inspect_log import InspectSample, InspectScore, InspectTask, write_inspect_log
+from theodolite.runs.local import LocalEngine
+from theodolite.runs.measurer import AsyncMeasurer, Measurer, MeasurerFactory, Reuse
+from theodolite.runs.ray import RayEngine
+from theodolite.runs.run import Run, find_runs, read_info, write_atomically
+from theodolite.runs.serialize import RunInfo
+from theodolite.runs.store import Parsed, Result, Tally
+from theodolite.runs.tables import ExportFormat, export_run
 
 __all__ = [
     "AnswerCache",

@@ -20,36 +20,32 @@ answer is refused with a `UsageError`; no function returns NaN.
 0.625 [0.125, 1.000] (n=4, 8 items)
 """
 
-from theodolite.stats._agreement import cohen_kappa
-from theodolite.stats._auc import roc_auc
-from theodolite.stats._bootstrap import BootstrapDistribution, bootstrap, bootstrap_distribution
-from theodolite.stats._circular import (
+from theodolite.core.estimates import Estimate, HypothesisTest
+from theodolite.stats.agreement import cohen_kappa
+from theodolite.stats.auc import roc_auc
+from theodolite.stats.bootstrap import BootstrapDistribution, bootstrap, bootstrap_distribution
+from theodolite.stats.circular import (
     circular_distance,
     circular_mean,
     circular_mean_interval,
     resultant_length,
 )
-from theodolite.stats._correlation import partial_correlation, pearson, spearman
-from theodolite.stats._equivalence import EquivalenceTest, equivalence_of_proportions, equivalence_test
-from theodolite.stats._estimate import Estimate, HypothesisTest
-from theodolite.stats._explained import eta_squared
-from theodolite.stats._information import (
-    MutualInformation,
-    jensen_shannon_divergence,
-    mutual_information,
-)
-from theodolite.stats._multiplicity import holm
-from theodolite.stats._permutation import correlation_permutation_test, permutation_test, sign_flip_test
-from theodolite.stats._proportion import binomial_test, mcnemar, wilson_interval
-from theodolite.stats._resample import BatchStatistic
-from theodolite.stats._risk_coverage import (
+from theodolite.stats.correlation import partial_correlation, pearson, spearman
+from theodolite.stats.equivalence import EquivalenceTest, equivalence_of_proportions, equivalence_test
+from theodolite.stats.explained import eta_squared
+from theodolite.stats.information import MutualInformation, jensen_shannon_divergence, mutual_information
+from theodolite.stats.multiplicity import holm
+from theodolite.stats.permutation import correlation_permutation_test, permutation_test, sign_flip_test
+from theodolite.stats.proportion import binomial_test, mcnemar, wilson_interval
+from theodolite.stats.resample import BatchStatistic
+from theodolite.stats.risk_coverage import (
     RiskCoverage,
     accuracy_at_coverage,
     aurc,
     excess_aurc,
     risk_coverage,
 )
-from theodolite.stats._trend import jonckheere_terpstra
+from theodolite.stats.trend import jonckheere_terpstra
 
 __all__ = [
     "BatchStatistic",

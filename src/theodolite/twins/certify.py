@@ -21,10 +21,10 @@ from pathlib import Path, PurePath
 from typing import Any, Literal, TypeAlias, get_args
 
 from theodolite import __version__, stats
-from theodolite.errors import StorageError, UsageError
+from theodolite.core.errors import StorageError, UsageError
 from theodolite.models import open_model
 from theodolite.runs import write_atomically
-from theodolite.twins._desk import BOUND, Line, Probe, Row, line_from_json, put
+from theodolite.twins.certificate_stats import BOUND, Line, Probe, Row, line_from_json, put
 from theodolite.twins.measuring import slug
 
 __all__ = [
@@ -347,18 +347,18 @@ def _probes(task: Task, half: Half, making: Making, folder: Path) -> Iterator[Pr
     n, seed, workers = making.n, making.seed, making.workers
     is_plain = half == "plain"
     if task == "relation":
-        from theodolite.twins._certify_relation import relation_edits, relation_probes
+        from theodolite.twins.certify_relation import relation_edits, relation_probes
 
         return (relation_probes if is_plain else relation_edits)(n, seed, workers)
     if task == "grid":
-        from theodolite.twins._certify_grid import grid_edits, grid_probes
+        from theodolite.twins.certify_grid import grid_edits, grid_probes
 
         return (grid_probes if is_plain else grid_edits)(n, seed)
     if task == "scene":
-        from theodolite.twins._certify_scene import scene_edits, scene_probes
+        from theodolite.twins.certify_scene import scene_edits, scene_probes
 
         return (scene_probes if is_plain else scene_edits)(n, seed, folder / "data", workers)
-    from theodolite.twins._certify_trace import trace_edits, trace_probes
+    from theodolite.twins.certify_trace import trace_edits, trace_probes
 
     return (trace_probes if is_plain else trace_edits)(n, seed, making.episodes(folder, half), workers)
 
@@ -401,18 +401,18 @@ def score(model: str, folder: str | Path, making: Making) -> Certificate:
 
 def _lines(task: Task, rows: Sequence[Row], making: Making, folder: Path) -> Iterator[Line]:
     if task == "relation":
-        from theodolite.twins._certify_relation import relation_lines
+        from theodolite.twins.certify_relation import relation_lines
 
         return relation_lines(rows, making.seed)
     if task == "grid":
-        from theodolite.twins._certify_grid import grid_lines
+        from theodolite.twins.certify_grid import grid_lines
 
         return grid_lines(rows, making.seed)
     if task == "scene":
-        from theodolite.twins._certify_scene import scene_lines
+        from theodolite.twins.certify_scene import scene_lines
 
         return scene_lines(rows, making.seed)
-    from theodolite.twins._certify_trace import trace_lines
+    from theodolite.twins.certify_trace import trace_lines
 
     return trace_lines(rows, making.seed, [making.episodes(folder, half) for half in HALVES])
 

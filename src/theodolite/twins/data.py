@@ -14,19 +14,19 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 
-from theodolite.compass import Pair, Region
-from theodolite.errors import UsageError
-from theodolite.trace import Episode
-from theodolite.twins import _relation as relation
-from theodolite.twins import _rooms as rooms
-from theodolite.twins import _stories as stories
-from theodolite.twins._grids import KEYS
-from theodolite.twins._rules import graph_shortcut, is_aligned, scene_shortcut
-from theodolite.types import Json, Picture
+from theodolite.core.errors import UsageError
+from theodolite.core.types import Json, Picture
+from theodolite.instruments.compass.data.pairs import Pair, Region
+from theodolite.instruments.trace.data.episode import Episode
+from theodolite.twins import relation, rooms, stories
+from theodolite.twins.grids import KEYS
+from theodolite.twins.rules import graph_shortcut, is_aligned, scene_shortcut
 
 if TYPE_CHECKING:
-    from theodolite.grid.data import StoredDataset
-    from theodolite.scene import Question, SceneData, SceneGraph
+    from theodolite.instruments.grid.data.files import StoredDataset
+    from theodolite.instruments.scene.data.files import SceneData
+    from theodolite.instruments.scene.data.graph import SceneGraph
+    from theodolite.instruments.scene.data.questions import Question
 
 __all__ = [
     "EDITS",
@@ -180,7 +180,8 @@ def grid_data(folder: str | Path, n: int, *, seed: int = 0, split: Split = "cros
         seed: of the draw.
         split: aligned or crossed.
     """
-    from theodolite.grid.data import DatasetPlan, make_dataset, read_dataset, write_dataset
+    from theodolite.instruments.grid.data.dataset import DatasetPlan, make_dataset
+    from theodolite.instruments.grid.data.files import read_dataset, write_dataset
 
     if split == "free":
         raise UsageError("grid scenes are aligned or crossed: bag of words decides")
@@ -200,7 +201,8 @@ def scene_data(
         split: of the questions: those that the rule of marks and wording answers rightly, those that it does not, or all.
         per_group: at most so many questions of each of the nine groups, spread over the rooms; all if not given.
     """
-    from theodolite.scene import Manifest, make_questions, read_data, write_data
+    from theodolite.instruments.scene.data.engine import make_questions
+    from theodolite.instruments.scene.data.files import Manifest, read_data, write_data
 
     _check(split)
     graphs = [graph for _, graph in _pictured(folder, _rooms(n, seed))]
@@ -231,7 +233,8 @@ def edited_scenes(
         seed: of the draw.
         split: of the questions before the edit. On the aligned one, the rule is wrong wherever the answer is another.
     """
-    from theodolite.scene import Manifest, answer_anew, make_questions, read_data, write_data
+    from theodolite.instruments.scene.data.engine import answer_anew, make_questions
+    from theodolite.instruments.scene.data.files import Manifest, read_data, write_data
 
     _check(split)
     drawn = list(_rooms(n, seed))
@@ -283,7 +286,7 @@ def _moved_on(graph: SceneGraph) -> SceneGraph:
 
 def _is_other(question: Question, old: Question) -> bool:
     """Whether the answer is another: another letter, or a number that the old one would score less than half for."""
-    from theodolite.scene.scoring import mean_relative_accuracy
+    from theodolite.instruments.scene.formulas.sgc import mean_relative_accuracy
 
     if question.form == "choice":
         return question.gold != old.gold

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from theodolite.trace import Episode
-from theodolite.trace.worlds import FAMILIES, Family, World, perturbed
-from theodolite.trace.worlds import WORLDS as WHOLE
-from theodolite.twins import _stories as stories
+from theodolite.instruments.trace.data.episode import Episode
+from theodolite.instruments.trace.data.worlds.edits import FAMILIES, Family, perturbed
+from theodolite.instruments.trace.data.worlds.make import WORLDS as WHOLE
+from theodolite.instruments.trace.data.worlds.make import World
+from theodolite.twins import stories
 
 __all__ = ["STRENGTHS", "edited_episode", "with_edits"]
 

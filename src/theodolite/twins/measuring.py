@@ -15,9 +15,9 @@ from importlib import import_module
 from pathlib import Path
 
 from theodolite import __version__
-from theodolite.errors import UsageError
+from theodolite.core.errors import UsageError
+from theodolite.core.scores import Need, Reading, Readout, can
 from theodolite.models import open_model
-from theodolite.readings import Need, Reading, Readout, can
 from theodolite.runs import AnswerCache, LocalEngine, MeasureOptions, Run, RunInfo, Tally, measure
 from theodolite.twins.data import Split
 from theodolite.twins.parts import (
@@ -119,7 +119,7 @@ def readouts_of(instrument: Instrument) -> tuple[Readout, ...]:
     """Every readout of an instrument."""
     if instrument not in INSTRUMENTS:
         raise UsageError(f"there is no instrument {instrument!r}; there are {', '.join(INSTRUMENTS)}")
-    readouts: tuple[Readout, ...] = import_module(f"theodolite.{instrument}.readouts").READOUTS
+    readouts: tuple[Readout, ...] = import_module(f"theodolite.instruments.{instrument}.readouts").READOUTS
     return readouts
 
 
@@ -159,7 +159,7 @@ def kept_readings(model: str, instrument: Instrument, lab: Lab) -> list[Reading]
 
 def reader_of(instrument: Instrument) -> Callable[[Run], list[Reading]]:
     """What reads the runs of an instrument."""
-    reader: Callable[[Run], list[Reading]] = import_module(f"theodolite.{instrument}.readouts").readings
+    reader: Callable[[Run], list[Reading]] = import_module(f"theodolite.instruments.{instrument}.readouts").readings
     return reader
 
 

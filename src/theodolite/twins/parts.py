@@ -16,15 +16,16 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, cast, get_args
 import numpy as np
 
 from theodolite.attribution import is_white_box
-from theodolite.errors import UsageError
+from theodolite.core.errors import UsageError
+from theodolite.core.scores import Need, can
+from theodolite.core.types import Item
 from theodolite.models import Answering, VisionLanguageModel, ask_factory, ask_measurer, is_choosing
-from theodolite.readings import Need, can
 from theodolite.runs import Measurer, MeasurerFactory, Run
-from theodolite.types import Item
 
 if TYPE_CHECKING:
-    from theodolite.compass import Pair
-    from theodolite.scene import SceneData, Settings
+    from theodolite.instruments.compass.data.pairs import Pair
+    from theodolite.instruments.scene.data.files import SceneData
+    from theodolite.instruments.scene.questions import Settings
 
 __all__ = [
     "INSTRUMENTS",
@@ -94,7 +95,7 @@ def compass_part(
         settings: what the run says of itself.
         whole: the splits in which parts are hidden too, which costs eighteen answers a pair; all if not given.
     """
-    from theodolite.compass.readouts import ReadingMeasurer, plan_readings, readings_factory
+    from theodolite.instruments.compass.readouts import ReadingMeasurer, plan_readings, readings_factory
 
     shown = set(pairs) if whole is None else set(whole)
 
@@ -115,7 +116,7 @@ def compass_part(
 
 def grid_part(name: str, folders: Mapping[str, Path], *, gives: Need, seed: int) -> Part:
     """The relational scenes of grids, as they are and changed, by split."""
-    from theodolite.grid.readouts import INSTRUMENT
+    from theodolite.instruments.grid.readouts import INSTRUMENT
 
     def plan(_: Run) -> Iterator[Item]:
         for split, folder in folders.items():
@@ -134,9 +135,9 @@ def grid_part(name: str, folders: Mapping[str, Path], *, gives: Need, seed: int)
 
 
 def _grid_items(folder: Path, split: str, seed: int) -> Iterator[Item]:
-    from theodolite.grid import BUCKETS
-    from theodolite.grid.explaining import ExplainPlan, prepare
-    from theodolite.grid.readouts import plan_readings
+    from theodolite.instruments.grid.data.world import BUCKETS
+    from theodolite.instruments.grid.questions import ExplainPlan, prepare
+    from theodolite.instruments.grid.readouts import plan_readings
 
     data = prepare(ExplainPlan(str(folder), ()))
     rows = [row for row in data.chosen.tolist() if BUCKETS[int(data.batch.bucket[row])].is_relational]
@@ -148,10 +149,12 @@ def _grid_items(folder: Path, split: str, seed: int) -> Iterator[Item]:
 
 def explained_part(name: str, folder: Path, *, gives: Need, budget: int, seed: int) -> Part:
     """Grids with every explainer that the model allows; `budget` is of model calls for each, all explainers together."""
-    from theodolite.grid.explainers import CoreReader
-    from theodolite.grid.explaining import INSTRUMENT, ExplainMeasurer, ExplainPlan, explain_factory
-    from theodolite.grid.explaining import plan_explanations as explanations
-    from theodolite.grid.readouts import EXPLAINERS, needs_gradients
+    from theodolite.instruments.grid.explainers.readers import CoreReader
+    from theodolite.instruments.grid.measure import ExplainMeasurer, explain_factory
+    from theodolite.instruments.grid.questions import ExplainPlan
+    from theodolite.instruments.grid.questions import plan_explanations as explanations
+    from theodolite.instruments.grid.readouts import EXPLAINERS, needs_gradients
+    from theodolite.instruments.grid.stored import INSTRUMENT
 
     wanted = tuple(name for name in EXPLAINERS if gives == "gradients" or not needs_gradients(name))
     plan = ExplainPlan(str(folder.absolute()), wanted, budget, pool=_POOL, seed=seed)
@@ -178,8 +181,9 @@ def scene_parts(
         settings: in which questions are asked; graphs are asked for with the picture and without.
         seed: of which other scene.
     """
-    from theodolite.scene import Settings, read_data
-    from theodolite.scene.readouts import PICTURES, plan_pictures
+    from theodolite.instruments.scene.data.files import read_data
+    from theodolite.instruments.scene.questions import Settings
+    from theodolite.instruments.scene.readouts import PICTURES, plan_pictures
 
     data = read_data(folder)
     asked = Settings(qa=cast("Any", tuple(settings)))
@@ -206,15 +210,15 @@ def scene_parts(
 
 def _scene_items(data: SceneData, settings: Settings, run: Run) -> Iterator[Item]:
     """The plan of a scene run: it grows when the model has given its graphs."""
-    from theodolite.scene import run_items
+    from theodolite.instruments.scene.plan_rounds import run_items
 
     return run_items(data, settings, ((result.item, result.record) for result in run.results()))
 
 
 def trace_part(name: str, folder: Path, *, split: str) -> Part:
     """Episodes, their edits among them, and each once more without its frames."""
-    from theodolite.trace import read_episodes
-    from theodolite.trace.readouts import plan_readings
+    from theodolite.instruments.trace.data.dataset import read_episodes
+    from theodolite.instruments.trace.readouts import plan_readings
 
     episodes = read_episodes(folder).episodes
     return Part(
@@ -230,7 +234,7 @@ def trace_part(name: str, folder: Path, *, split: str) -> Part:
 
 def write_explained(folder: Path, n: int, *, seed: int, split: str = "aligned") -> None:
     """Sparse scenes to be explained: the relational buckets of depth one, where the shortcut is right or where it is not."""
-    from theodolite.grid import BUCKETS
+    from theodolite.instruments.grid.data.world import BUCKETS
 
     keys = tuple(bucket.key for bucket in BUCKETS if bucket.depth == 1 and bucket.is_relational)
     write_grids(folder, n, seed=seed, buckets=keys, mode="spur" if split == "aligned" else "pure")
@@ -240,7 +244,8 @@ def write_grids(
     folder: Path, n: int, *, seed: int, buckets: tuple[str, ...], mode: Literal["pure", "spur"] = "pure"
 ) -> None:
     """Sparse scenes of some buckets, `n` of each, from the test split, apart from those of the main run."""
-    from theodolite.grid.data import DatasetPlan, make_dataset, write_dataset
+    from theodolite.instruments.grid.data.dataset import DatasetPlan, make_dataset
+    from theodolite.instruments.grid.data.files import write_dataset
 
     plan = DatasetPlan(mode, n, seed + 1, densities=("sparse",), buckets=buckets, split="test")
     write_dataset(make_dataset(plan), folder)
@@ -248,7 +253,7 @@ def write_grids(
 
 def write_stories(folder: Path, split: str, n: int, seed: int) -> None:
     """Episodes of all worlds, `n` of each, with every edit that is to be had of them."""
-    from theodolite.trace import write_episodes
+    from theodolite.instruments.trace.data.dataset import write_episodes
     from theodolite.twins.data import episodes
     from theodolite.twins.edits import with_edits
 

@@ -20,18 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theodolite import stats
-from theodolite.errors import StorageError, UsageError
-from theodolite.readings import Need, Reading, Readout, by_readout, can
+from theodolite.core.errors import StorageError, UsageError
+from theodolite.core.scores import Need, Reading, Readout, by_readout, can
 from theodolite.runs import write_atomically
-from theodolite.twins.measuring import (
-    INSTRUMENTS,
-    Instrument,
-    Lab,
-    gives_of,
-    kept_readings,
-    readings_of,
-    readouts_of,
-)
+from theodolite.twins.measuring import Lab, gives_of, kept_readings, readings_of, readouts_of
+from theodolite.twins.parts import INSTRUMENTS, Instrument
 
 __all__ = [
     "PASSES",

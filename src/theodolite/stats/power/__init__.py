@@ -8,14 +8,14 @@ interval that is wanted in the place of a test.
 155
 """
 
-from theodolite.stats.power._designs import (
+from theodolite.stats.power.designs import (
     AucDesign,
     CorrelationDesign,
     MeanDesign,
     PairedProportionsDesign,
     TwoProportionsDesign,
 )
-from theodolite.stats.power._precision import auc_sample_size, wilson_sample_size
+from theodolite.stats.power.precision import auc_sample_size, wilson_sample_size
 
 __all__ = [
     "AucDesign",

@@ -1,0 +1,154 @@
+"""From requests to relevance maps: all methods and targets out of one shared pass."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import reduce
+from operator import or_
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+
+from theodolite.attribution.evidence import Evidence
+from theodolite.attribution.maps import Attribution, RelevanceMap
+from theodolite.attribution.method import FeatureScores, Method, find_methods
+from theodolite.attribution.shared_pass import SharedPass, prepare
+from theodolite.attribution.targets import check_targets
+from theodolite.core.errors import UnsupportedError, UsageError
+from theodolite.core.types import Request
+from theodolite.models import Checkpoint, VisionLanguageModel
+
+if TYPE_CHECKING:
+    import torch
+
+
+def is_white_box(model: VisionLanguageModel) -> bool:
+    """Whether a model shows its gradients."""
+    return isinstance(getattr(model, "checkpoint", None), Checkpoint)
+
+
+def checkpoint_of(model: VisionLanguageModel) -> Checkpoint:
+    """The white box inside a model.
+
+    Raises:
+        UnsupportedError: the model is a black box.
+    """
+    checkpoint = getattr(model, "checkpoint", None)
+    if not isinstance(checkpoint, Checkpoint):
+        raise UnsupportedError(
+            f"{model.name} shows no gradients and no attention; attribution needs a checkpoint (hf:…)"
+        )
+    return checkpoint
+
+
+def attribute(
+    model: VisionLanguageModel,
+    requests: Sequence[Request],
+    options: Sequence[Sequence[str]],
+    *,
+    methods: Sequence[str | Method] = ("all",),
+    targets: Sequence[str] = ("pred",),
+    gold: Sequence[int] | None = None,
+    batch_size: int | None = None,
+) -> list[Attribution]:
+    """Relevance maps of requests.
+
+    One forward pass serves all methods and targets, and each target costs one backward pass, no deeper than the methods
+    need. While the model works on a batch, the next one is made ready.
+
+    Args:
+        model: a Hugging Face checkpoint, opened with ``hf:…``.
+        requests: each with at least one picture.
+        options: what may be answered, per request; the same number for all. Their first tokens must differ.
+        methods: names (``all`` for every one) or methods of one's own.
+        targets: whose logit to explain: ``pred``, ``gt`` (needs `gold`), ``option:0`` and so on.
+        gold: the index of each request's true option.
+        batch_size: requests at once; the model's own wish if not given.
+
+    Returns:
+        One attribution per request, each with every method's and target's map.
+    """
+    checkpoint = checkpoint_of(model)
+    chosen = _methods(methods)
+    wanted = check_targets(targets)
+    _check(requests, options, gold)
+    needs = reduce(or_, (method.needs for method in chosen))
+    contrastive = any(method.is_contrastive for method in chosen)
+    size = batch_size or model.batch_size
+    parts = [slice(start, start + size) for start in range(0, len(requests), size)]
+    found: list[Attribution] = []
+    with (
+        SharedPass(checkpoint, needs, contrastive=contrastive) as shared,
+        ThreadPoolExecutor(max_workers=1) as pool,
+    ):
+        ready = pool.submit(prepare, checkpoint, requests[parts[0]], options[parts[0]])
+        for part, following in zip(parts, [*parts[1:], None], strict=True):
+            batch = ready.result()
+            if following is not None:
+                ready = pool.submit(prepare, checkpoint, requests[following], options[following])
+            evidence = shared.run(batch, wanted, list(gold[part]) if gold is not None else None)
+            found.extend(_attributions(evidence, chosen, wanted, options[part]))
+            del evidence  # its tensors make room for the next batch's
+    return found
+
+
+def _attributions(
+    evidence: Evidence, methods: Sequence[Method], wanted: tuple[str, ...], options: Sequence[Sequence[str]]
+) -> list[Attribution]:
+    maps: list[list[RelevanceMap]] = [[] for _ in options]
+    for method in methods:
+        for target in wanted if method.has_target else ("",):
+            for row, found in zip(maps, _maps(evidence, method, target), strict=True):
+                row.extend(found)
+    logits = evidence.logits.double().cpu().numpy()
+    normal = evidence.log_normaliser.double().cpu().numpy()
+    return [
+        Attribution(tuple(each), row, row - total, tuple(own))
+        for each, row, total, own in zip(options, logits, normal, maps, strict=True)
+    ]
+
+
+def _methods(methods: Sequence[str | Method]) -> tuple[Method, ...]:
+    names = [method for method in methods if isinstance(method, str)]
+    return (
+        *(find_methods(names) if names else ()),
+        *(method for method in methods if isinstance(method, Method)),
+    )
+
+
+def _check(
+    requests: Sequence[Request],
+    options: Sequence[Sequence[str]],
+    gold: Sequence[int] | None,
+) -> None:
+    if not requests:
+        raise UsageError("there is no request to attribute")
+    if any(not request.pictures for request in requests):
+        raise UsageError("attribution needs a picture in every request")
+    if len(options) != len(requests) or (gold is not None and len(gold) != len(requests)):
+        raise UsageError(f"{len(requests)} requests need as many lists of options and gold answers")
+    if len({len(each) for each in options}) != 1 or len(options[0]) < 2:
+        raise UsageError("every request of a batch needs the same number of options, at least two")
+
+
+def _maps(evidence: Evidence, method: Method, target: str) -> list[list[RelevanceMap]]:
+    """One method's maps of one target: per request, per picture."""
+    scores = method.score(evidence, target)
+    if method.scores_on == "features":
+        per_feature = cast("FeatureScores", scores)
+        return [
+            [
+                RelevanceMap(method.name, target, grid, np.asarray(values, np.float32), picture=i)
+                for i, (grid, values) in enumerate(zip(grids, row, strict=True))
+            ]
+            for grids, row in zip(evidence.feature_grids, per_feature, strict=True)
+        ]
+    pictures, text = evidence.on_pictures(cast("torch.Tensor", scores))
+    return [
+        [
+            RelevanceMap(method.name, target, placed.grid, np.asarray(values, np.float32), mass, picture=i)
+            for i, (placed, values) in enumerate(zip(row, found, strict=True))
+        ]
+        for row, found, mass in zip(evidence.placed, pictures, text, strict=True)
+    ]

@@ -1,0 +1,158 @@
+"""What one shared pass brings to light: every method reads from here and runs nothing of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from theodolite.attribution.flow import AttentionCall, roll_out
+from theodolite.attribution.precision import wide
+from theodolite.attribution.recorder import paused
+from theodolite.attribution.targets import Targets
+from theodolite.core.errors import ContractError
+from theodolite.geometry import TokenGrid
+from theodolite.models import Decoder, PlacedPicture
+
+if TYPE_CHECKING:
+    import torch
+
+LAYERS = (-2, -3, -4, -5)
+"""The hidden states that are kept, as transformers counts them: -2 is what the last block is given."""
+
+
+@dataclass(slots=True)
+class Evidence:
+    """One batch: hidden states, gradients and flows. Tensors live as long as the batch is worked on."""
+
+    logits: torch.Tensor
+    """Of the options' first tokens at the last position, (batch, options), float32."""
+    log_normaliser: torch.Tensor
+    """Of the whole vocabulary at the last position, (batch,): log-probabilities are logits minus this."""
+    targets: Targets
+    is_token: torch.Tensor
+    """Where the prompt has real tokens, (batch, tokens)."""
+    placed: list[list[PlacedPicture]]
+    """Per request its pictures' grids and the positions of their tokens."""
+    decoder: Decoder
+    option_ids: torch.Tensor
+    """The first token of each option, (batch, options)."""
+    calls: list[AttentionCall] = field(default_factory=list)
+    hidden: dict[int, torch.Tensor] = field(default_factory=dict)
+    """Hidden states by layer (see `LAYERS`), (batch, tokens, width)."""
+    hidden_gradients: dict[str, dict[int, torch.Tensor]] = field(default_factory=dict)
+    """By role and layer; float32."""
+    flows: dict[str, torch.Tensor] = field(default_factory=dict)
+    """Chefer's relevance by role, (batch, tokens), without the seed at the last token."""
+    normalised_flows: dict[str, torch.Tensor] = field(default_factory=dict)
+    rolled: torch.Tensor | None = None
+    features: torch.Tensor | None = None
+    """Vision features at the projector, all pictures of the batch one after the other, (features, width)."""
+    feature_grids: list[list[TokenGrid]] = field(default_factory=list)
+    feature_gradients: dict[str, torch.Tensor] = field(default_factory=dict)
+    layer_calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = field(default_factory=list)
+    """What each language layer was called with besides hidden states, bottom to top."""
+
+    def gradient(self, target: str, layer: int, *, contrastive: bool) -> torch.Tensor:
+        """∂z_tgt/∂h or, contrastive, ∂(z_tgt − z_neg)/∂h of one layer, (batch, tokens, width), float32.
+
+        The gradient is linear in the logits, so the rival's is subtracted and nothing is propagated twice.
+        """
+        import torch
+
+        own = self.hidden_gradients[target][layer]
+        if not contrastive:
+            return own
+        rival, second = self.hidden_gradients["pred"][layer], self.hidden_gradients["second"][layer]
+        return own - torch.where(self.targets.is_predicted(target)[:, None, None], second, rival)
+
+    def share(self, role: str, other: str) -> None:
+        """Lets a role have what was found for another that stands for the same options."""
+        for found in (self.hidden_gradients, self.flows, self.normalised_flows, self.feature_gradients):
+            by_role = cast("dict[str, Any]", found)
+            if other in by_role:
+                by_role[role] = by_role[other]
+
+    def rollout(self) -> torch.Tensor:
+        """Attention rollout, (batch, tokens); computed on the way of a gradient if there was one, else now."""
+        if self.rolled is None:
+            self.rolled = roll_out(self.calls)
+        return self.rolled
+
+    def tail(self, hidden: torch.Tensor, layer: int) -> torch.Tensor:
+        """The options' logits if a layer's hidden states were these, (batch, options), float32.
+
+        Args:
+            hidden: (batch, tokens, width), in place of the layer's own.
+            layer: which, as in `LAYERS`.
+        """
+        with paused():
+            first = len(self.decoder.layers) + layer + 1
+            for block, (positional, named) in zip(
+                self.decoder.layers[first:], self.layer_calls[first:], strict=True
+            ):
+                output = block(hidden, *positional, **named)
+                hidden = output[0] if isinstance(output, tuple) else output
+            scores = wide(self.decoder.head(self.decoder.norm(hidden[:, -1:]))[:, 0])
+        return scores.gather(1, self.option_ids.to(scores.device))
+
+    def check_tail(self, layer: int) -> None:
+        """Makes sure that the tail, given the layer's own hidden states, gives the model's own logits.
+
+        Raises:
+            ContractError: the model does something between its layers that the tail does not.
+        """
+        import torch
+
+        with torch.no_grad():
+            again = self.tail(self.hidden[layer].detach(), layer).to(self.logits.device)
+        gap = float((again - self.logits).abs().max())
+        scale = float(self.logits.abs().max().clamp(min=1.0))
+        loose = 0.05 if self.hidden[layer].dtype != torch.float32 else 1e-3
+        if gap > loose * scale:
+            raise ContractError(
+                f"running this architecture again from layer {layer} gives other logits (by {gap:.3g}): it does more between "
+                "its layers than pass hidden states on"
+            )
+
+    def on_pictures(self, relevance: torch.Tensor) -> tuple[list[list[np.ndarray]], list[float]]:
+        """Splits token relevance (batch, tokens) into each picture's values and the text's sum, per request."""
+        values = relevance.detach().cpu().numpy()
+        is_token = self.is_token.cpu().numpy()
+        pictures: list[list[np.ndarray]] = []
+        text: list[float] = []
+        for row, real, placed in zip(values, is_token, self.placed, strict=True):
+            pictures.append([row[each.positions] for each in placed])
+            rest = real.copy()
+            for each in placed:
+                rest[each.positions] = False
+            text.append(float(row[rest].sum(dtype=np.float64)))
+        return pictures, text
+
+
+FeatureScore = Callable[["torch.Tensor", "torch.Tensor"], "torch.Tensor"]
+"""From a picture's features (features, width) and their gradients to a relevance per feature."""
+
+
+def on_features(evidence: Evidence, target: str, score: FeatureScore) -> list[list[np.ndarray]]:
+    """Applies a score to the vision features of every picture, per request."""
+    if evidence.features is None:
+        raise ContractError("the pass kept no vision features")
+    gradients = evidence.feature_gradients[target]
+    found: list[list[np.ndarray]] = []
+    start = 0
+    for grids in evidence.feature_grids:
+        row: list[np.ndarray] = []
+        for grid in grids:
+            part = slice(start, start + grid.n_tokens)
+            row.append(score(wide(evidence.features[part]), wide(gradients[part])).cpu().numpy())
+            start += grid.n_tokens
+        found.append(row)
+    return found
+
+
+def count_features(grids: Sequence[Sequence[TokenGrid]]) -> int:
+    """How many features the grids of a batch speak of."""
+    return sum(grid.n_tokens for row in grids for grid in row)

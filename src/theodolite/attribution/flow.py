@@ -1,0 +1,145 @@
+"""Relevance that flows down through attention, layer by layer, without keeping any attention matrix.
+
+With A (heads, queries, keys) a layer's attention, G = ∂z/∂A its gradient and C = mean over heads of (A ∘ G)⁺:
+
+    Chefer et al. 2021 (rules 5 and 6):  R ← R + C R,             read at the last row
+    row-normalised form:                 R ← D⁻¹(C + I) R,        D = 1 + row sums of C
+    rollout (Abnar and Zuidema 2020):    R ← (mean A + I)/2 · R
+
+Only the last row is read, so r = e_lastᵀ R is carried from the top layer down: r ← r + r C. That is the order in which
+back-propagation visits the layers, and G = dO Vᵀ is at hand when the gradient dO of a layer's output arrives. The
+attention is computed again there, a block of query rows at a time, and summed in float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from theodolite.attribution.precision import product, wide
+
+if TYPE_CHECKING:
+    import torch
+
+_BLOCK_ELEMENTS = 1 << 26
+"""Attention weights held at a time: 256 MiB in float32."""
+
+
+@dataclass(frozen=True, slots=True)
+class AttentionCall:
+    """What one layer's attention was called with. Key and value heads are not repeated."""
+
+    query: torch.Tensor
+    """(batch, heads, tokens, width)"""
+    key: torch.Tensor
+    """(batch, key heads, tokens, width)"""
+    value: torch.Tensor
+    mask: torch.Tensor | None
+    """Boolean (True: may attend) or additive, broadcastable to (batch, heads, tokens, tokens); None: plainly causal."""
+    scaling: float
+
+    def weights(self, rows: slice) -> torch.Tensor:
+        """Attention of some query rows, (batch, heads, rows, tokens), float32; rows that may attend to nothing are 0."""
+        import torch
+
+        scores = self._against(self.query[:, :, rows], self.key).mul_(self.scaling)
+        if self.mask is None:
+            places = torch.arange(scores.shape[-1], device=scores.device)
+            future = places > places[rows, None]
+            return torch.softmax(scores.masked_fill_(future, float("-inf")), dim=-1)
+        mask = self.mask[:, :, rows, : scores.shape[-1]]
+        if mask.dtype == torch.bool:
+            scores.masked_fill_(~mask, float("-inf"))
+        else:
+            scores.add_(mask)
+        return torch.softmax(scores, dim=-1).nan_to_num_(nan=0.0)
+
+    def gradients(self, output_gradient: torch.Tensor, rows: slice) -> torch.Tensor:
+        """G = dO Vᵀ of some query rows, (batch, heads, rows, tokens), float32.
+
+        Args:
+            output_gradient: (batch, tokens, heads, width).
+            rows: of the queries.
+        """
+        return self._against(output_gradient[:, rows].transpose(1, 2), self.value)
+
+    def blocks(self, first_row: int) -> Iterator[slice]:
+        """Slices of query rows, from `first_row` on, that fit into memory together."""
+        batch, heads, tokens, _ = self.query.shape
+        step = max(1, _BLOCK_ELEMENTS // (batch * heads * tokens))
+        for start in range(first_row, tokens, step):
+            yield slice(start, min(start + step, tokens))
+
+    def _against(self, rows: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
+        """Every row against every key of its head's group: (batch, heads, rows, tokens)."""
+        batch, heads, n_rows, width = rows.shape
+        grouped = rows.reshape(batch * keys.shape[1], -1, width)
+        return product(grouped, keys.flatten(0, 1).transpose(1, 2)).view(batch, heads, n_rows, -1)
+
+
+@dataclass(slots=True)
+class GradientFlow:
+    """Chefer's relevance on its way down, in both forms, and perhaps rollout's; each (batch, tokens), float32."""
+
+    reference: torch.Tensor
+    normalised: torch.Tensor
+    rollout: torch.Tensor | None
+    is_seed: bool = True
+    """Whether all relevance still lies on the last token, so that one row of attention suffices."""
+
+    @classmethod
+    def at_last_token(cls, top: AttentionCall, *, rollout: bool = False) -> GradientFlow:
+        """All relevance on the last token, ready to pass the top layer."""
+        return cls(_seed(top), _seed(top), _seed(top) if rollout else None)
+
+    def pass_layer(self, call: AttentionCall, output_gradient: torch.Tensor) -> None:
+        """Moves the relevance through one layer."""
+        self._follow(output_gradient.device)
+        added, kept = self.reference.clone(), self.normalised.new_zeros(self.normalised.shape)
+        rolled = self.rollout.clone() if self.rollout is not None else None
+        for rows in call.blocks(self.reference.shape[1] - 1 if self.is_seed else 0):
+            flow = call.weights(rows)
+            if rolled is not None and self.rollout is not None:
+                rolled += _through(self.rollout[:, rows], flow.mean(dim=1))
+            flow = flow.mul_(call.gradients(output_gradient, rows)).relu_().mean(dim=1)
+            added += _through(self.reference[:, rows], flow)
+            share = self.normalised[:, rows] / (1 + flow.sum(dim=-1))
+            kept += _through(share, flow)
+            kept[:, rows] += share
+        self.reference, self.normalised, self.is_seed = added, kept, False
+        self.rollout = rolled / 2 if rolled is not None else None
+
+    def _follow(self, device: torch.device) -> None:
+        """To where the next layer is, if the model is spread over devices."""
+        self.reference, self.normalised = self.reference.to(device), self.normalised.to(device)
+        if self.rollout is not None:
+            self.rollout = self.rollout.to(device)
+
+
+def roll_out(calls: list[AttentionCall]) -> torch.Tensor:
+    """Attention rollout from the last token, over layers given from bottom to top.
+
+    Returns:
+        Relevance (batch, tokens), float32; it sums to one.
+    """
+    tokens = calls[-1].query.shape[2]
+    flow = _seed(calls[-1])
+    for i, call in enumerate(reversed(calls)):
+        flow = flow.to(call.query.device)
+        passed = flow.clone()
+        for rows in call.blocks(tokens - 1 if i == 0 else 0):
+            passed += _through(flow[:, rows], call.weights(rows).mean(dim=1))
+        flow = passed / 2
+    return flow
+
+
+def _through(relevance: torch.Tensor, matrix: torch.Tensor) -> torch.Tensor:
+    """Row vectors (batch, rows) times matrices (batch, rows, tokens)."""
+    return (relevance[:, None] @ matrix)[:, 0]
+
+
+def _seed(top: AttentionCall) -> torch.Tensor:
+    seed = wide(top.query.new_zeros(top.query.shape[0], top.query.shape[2]))
+    seed[:, -1] = 1
+    return seed

@@ -1,0 +1,120 @@
+"""Gradient times activation at hidden states, of one layer or of several (CREG, equations 3 to 5).
+
+    r_j^(l) = | Σ_d g_{j,d} h_{j,d} |,   g = ∇_h τ,   τ = z_tgt − z_neg
+    w_l = softmax over layers of max_j r_j^(l),   r_j = Σ_l w_l r_j^(l)
+
+At layer −2, the last block's input, the sum is zero by Euler's theorem wherever that block begins with an RMSNorm or a
+LayerNorm: both are unchanged when h is scaled, so h ⟂ g for every token but the last. What is left is rounding. And the
+softmax weights depend on the scale of the relevance: all layers alike where it is small, one layer alone where it is
+large. Both are computed as published; the sound variants leave layer −2 out, scale each layer by its maximum and weigh
+all alike, or sum |g h| instead.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from theodolite.attribution.evidence import LAYERS, Evidence
+from theodolite.attribution.method import Method
+from theodolite.attribution.needs import Need
+from theodolite.attribution.precision import wide
+from theodolite.core.errors import UnsupportedError
+
+if TYPE_CHECKING:
+    import torch
+
+_EULER = "at layer −2 the sum is zero but for rounding, wherever the last block begins with a norm"
+_EULER_AND_SCALE = f"{_EULER}; and the weights of the layers depend on the scale of the relevance"
+
+
+def layer_relevance(evidence: Evidence, target: str, layer: int, *, contrastive: bool) -> torch.Tensor:
+    """Equation 3 at one layer, (batch, tokens), float32."""
+    if layer not in evidence.hidden:
+        raise UnsupportedError(f"the model has too few layers for gradient times activation at layer {layer}")
+    gradient = evidence.gradient(target, layer, contrastive=contrastive)
+    return (gradient * wide(evidence.hidden[layer].detach())).sum(dim=-1).abs()
+
+
+def _layers(evidence: Evidence, target: str, *, contrastive: bool) -> torch.Tensor:
+    """Equations 3 and 4 over layers −2 to −5; of the target's logit, or against its rival's (equation 5)."""
+    import torch
+
+    layers = torch.stack(
+        [layer_relevance(evidence, target, layer, contrastive=contrastive) for layer in LAYERS]
+    )
+    weights = torch.softmax(layers.amax(dim=-1), dim=0)  # (layers, batch)
+    return (weights[..., None] * layers).sum(dim=0)
+
+
+def _contrastive_sound(evidence: Evidence, target: str) -> torch.Tensor:
+    """Layers −3 to −5, each scaled to a maximum of one, weighed alike."""
+    import torch
+
+    layers = torch.stack([layer_relevance(evidence, target, layer, contrastive=True) for layer in LAYERS[1:]])
+    return (layers / layers.amax(dim=-1, keepdim=True).clamp(min=1e-30)).mean(dim=0)
+
+
+def _absolute(evidence: Evidence, target: str) -> torch.Tensor:
+    """Σ_d |g h| at layer −2, which no invariance makes zero."""
+    gradient = evidence.gradient(target, LAYERS[0], contrastive=False)
+    return (gradient * wide(evidence.hidden[LAYERS[0]].detach())).abs().sum(dim=-1)
+
+
+CONTRASTIVE = Method(
+    name="contrastive-grad-act",
+    summary="gradient × activation over the last four layers, against the rival answer",
+    paper="CREG, equations 3 to 5",
+    needs=Need.HIDDEN_GRADIENT,
+    score=lambda evidence, target: _layers(evidence, target, contrastive=True),
+    is_contrastive=True,
+    caveat=_EULER_AND_SCALE,
+    sound_variant="contrastive-grad-act-sound",
+)
+
+CONTRASTIVE_SOUND = Method(
+    name="contrastive-grad-act-sound",
+    summary="the same without layer −2, layers scaled and weighed alike",
+    paper="",
+    needs=Need.HIDDEN_GRADIENT,
+    score=_contrastive_sound,
+    is_contrastive=True,
+)
+
+SINGLE = Method(
+    name="grad-act",
+    summary="gradient × activation at layer −2",
+    paper="CREG, A.11",
+    needs=Need.HIDDEN_GRADIENT,
+    score=lambda evidence, target: layer_relevance(evidence, target, LAYERS[0], contrastive=False),
+    caveat=_EULER,
+    sound_variant="grad-act-absolute",
+)
+
+ABSOLUTE = Method(
+    name="grad-act-absolute",
+    summary="sum of |gradient × activation| at layer −2",
+    paper="",
+    needs=Need.HIDDEN_GRADIENT,
+    score=_absolute,
+)
+
+CONTRASTIVE_SINGLE = Method(
+    name="contrastive-grad-act-single",
+    summary="gradient × activation at layer −2 alone, against the rival answer",
+    paper="CREG, Table 6",
+    needs=Need.HIDDEN_GRADIENT,
+    score=lambda evidence, target: layer_relevance(evidence, target, LAYERS[0], contrastive=True),
+    is_contrastive=True,
+    caveat=_EULER,
+    sound_variant="contrastive-grad-act-sound",
+)
+
+LAYERED = Method(
+    name="grad-act-layers",
+    summary="gradient × activation over the last four layers, without a rival",
+    paper="CREG, Table 6",
+    needs=Need.HIDDEN_GRADIENT,
+    score=lambda evidence, target: _layers(evidence, target, contrastive=False),
+    caveat=_EULER_AND_SCALE,
+    sound_variant="contrastive-grad-act-sound",
+)

@@ -1,0 +1,37 @@
+"""GradCAM at the vision features that enter the projector (Selvaraju et al., ICCV 2017).
+
+    α_c = mean over features of ∂z/∂a_c,   cam = (Σ_c α_c a_c)⁺
+
+The features are the last that the vision tower hands on, in their own grid, which may be finer than the tokens'. (In
+LLaVA-1.5 the tower's very last layer is not used and has no gradient at all.)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from theodolite.attribution.evidence import Evidence, on_features
+from theodolite.attribution.method import FeatureScores, Method
+from theodolite.attribution.needs import Need
+
+if TYPE_CHECKING:
+    import torch
+
+
+def cam(features: torch.Tensor, gradients: torch.Tensor) -> torch.Tensor:
+    """The class activation of one picture's features, (features,)."""
+    return (features @ gradients.mean(dim=0)).clamp(min=0)
+
+
+def _gradcam(evidence: Evidence, target: str) -> FeatureScores:
+    return on_features(evidence, target, cam)
+
+
+GRADCAM = Method(
+    name="gradcam",
+    summary="gradient-weighted activation of the vision features",
+    paper="Selvaraju et al., ICCV 2017",
+    needs=Need.FEATURE_GRADIENT,
+    score=_gradcam,
+    scores_on="features",
+)

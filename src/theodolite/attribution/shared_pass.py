@@ -1,0 +1,262 @@
+"""The shared pass: one forward, and as few backwards as the targets need.
+
+Gradients begin where the deepest method needs them: at the vision features, at the first language layer, or four
+layers below the top; everything before runs without a graph. A backward that goes all the way serves every method
+for its target; the rival of a contrastive target is only propagated through the last four layers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from theodolite.attribution.evidence import LAYERS, Evidence, count_features
+from theodolite.attribution.flow import GradientFlow
+from theodolite.attribution.needs import Need
+from theodolite.attribution.precision import wide
+from theodolite.attribution.recorder import Recorder, check_seen, frozen, is_recording, pre_hook, recording
+from theodolite.attribution.targets import Targets
+from theodolite.core.errors import ContractError, UnsupportedError, UsageError
+from theodolite.core.types import Request
+from theodolite.geometry import TokenGrid
+from theodolite.models import Checkpoint, Family, PlacedPicture, find_family, place_pictures
+
+if TYPE_CHECKING:
+    import torch
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Requests made ready for the model: the work of the processor, which needs no GPU."""
+
+    inputs: Any
+    option_ids: list[list[int]]
+    """The first token of each request's options."""
+    placed: list[list[PlacedPicture]]
+    feature_grids: list[list[TokenGrid]]
+
+
+def prepare(checkpoint: Checkpoint, requests: Sequence[Request], options: Sequence[Sequence[str]]) -> Batch:
+    """Tokens, pixels, and where in the pictures they lie.
+
+    Args:
+        checkpoint: the model and its processor.
+        requests: each with at least one picture.
+        options: per request, as many for all.
+    """
+    family = find_family(checkpoint.model)
+    texts = [checkpoint.prompt(request) for request in requests]
+    inputs = checkpoint.encode(texts, requests, padding_side="left")
+    sizes = [picture.size for request in requests for picture in request.pictures]
+    grids = iter(family.feature_grids(checkpoint.processor, sizes, inputs))
+    return Batch(
+        inputs=inputs,
+        option_ids=[option_tokens(checkpoint, r, each) for r, each in zip(requests, options, strict=True)],
+        placed=place_pictures(checkpoint, requests, inputs, family),
+        feature_grids=[[next(grids) for _ in request.pictures] for request in requests],
+    )
+
+
+class SharedPass:
+    """Batches on their way through the model. Use as a context manager, so that nothing stays behind."""
+
+    def __init__(self, checkpoint: Checkpoint, needs: Need, *, contrastive: bool) -> None:
+        """Prepares the pass.
+
+        Args:
+            checkpoint: the model and its processor.
+            needs: all that the methods need together.
+            contrastive: whether any method needs the rival's gradient.
+        """
+        self.checkpoint = checkpoint
+        self.needs = needs
+        self.contrastive = contrastive
+        self.family: Family = find_family(checkpoint.model)
+        self.decoder = self.family.decoder(checkpoint.model)
+        self._stack = ExitStack()
+        self._leaf: torch.Tensor | None = None
+        self._hidden: dict[int, torch.Tensor] = {}
+        self._layer_calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+        self._recorder = Recorder()
+
+    def __enter__(self) -> Self:
+        model = self.checkpoint.model
+        try:
+            self._stack.enter_context(frozen(model))
+            self._recorder = self._stack.enter_context(recording(model))
+            self._place_hooks()
+        except BaseException:
+            self._stack.close()
+            raise
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+        self._leaf = None
+        self._hidden.clear()
+        self._layer_calls.clear()
+
+    def run(self, batch: Batch, wanted: tuple[str, ...], gold: list[int] | None) -> Evidence:
+        """Forward, then the backwards that the wanted targets need.
+
+        Args:
+            batch: from `prepare`.
+            wanted: targets to explain.
+            gold: the index of each request's true option, for the target ``gt``.
+        """
+        import torch
+
+        self._hidden.clear()
+        self._layer_calls.clear()
+        self._recorder.close()
+        ids = torch.tensor(batch.option_ids, device=batch.inputs["input_ids"].device)
+        with torch.no_grad():  # hooks switch gradients on where they are needed
+            last = self.checkpoint.logits(batch.inputs, 1)[:, -1]
+        with torch.enable_grad():
+            logits = wide(last).gather(1, ids.to(last.device))
+        if self.needs & (Need.ATTENTION | Need.ATTENTION_GRADIENT):
+            check_seen(self._recorder, len(self.decoder.layers))
+        evidence = Evidence(
+            logits=logits.detach(),
+            log_normaliser=torch.logsumexp(wide(last.detach()), dim=-1),
+            targets=Targets.choose(logits.detach(), wanted, gold),
+            is_token=batch.inputs["attention_mask"].bool(),
+            placed=batch.placed,
+            decoder=self.decoder,
+            option_ids=ids,
+            calls=list(self._recorder.calls),
+            hidden=dict(self._hidden),
+            layer_calls=list(self._layer_calls),
+        )
+        self._keep_features(evidence, batch)
+        self._backwards(evidence, logits, wanted)
+        return evidence
+
+    def _place_hooks(self) -> None:
+        """Hooks that keep hidden states and calls, and one that begins the graph."""
+        layers = self.decoder.layers
+        first = 0 if self.needs.is_deep else len(layers) + min(LAYERS) + 1
+        if first < 0:
+            raise UnsupportedError(
+                f"the model has {len(layers)} layers; these methods read the last {-min(LAYERS) - 1}"
+            )
+        begins_at_features = bool(self.needs & Need.FEATURE_GRADIENT)
+        if begins_at_features:
+            self._stack.enter_context(pre_hook(self.family.projector(self.checkpoint.model), self._begin))
+        for i, layer in enumerate(layers):
+            begins = i == first and not begins_at_features and self._needs_graph
+            self._stack.enter_context(pre_hook(layer, self._keeper(i - len(layers) - 1, begins=begins)))
+
+    @property
+    def _needs_graph(self) -> bool:
+        return bool(self.needs & (Need.HIDDEN_GRADIENT | Need.ATTENTION_GRADIENT | Need.FEATURE_GRADIENT))
+
+    def _begin(
+        self, _: Any, positional: tuple[Any, ...], named: dict[str, Any]
+    ) -> tuple[Any, dict[str, Any]]:
+        """Makes a module's first input a leaf of the graph, and begins to record."""
+        import torch
+
+        self._leaf = positional[0].detach().requires_grad_()
+        torch.set_grad_enabled(True)
+        return (self._leaf, *positional[1:]), named
+
+    def _keeper(self, layer: int, *, begins: bool) -> Any:
+        def keep(
+            module: Any, positional: tuple[Any, ...], named: dict[str, Any]
+        ) -> tuple[Any, dict[str, Any]]:
+            if not is_recording():
+                return positional, named
+            if begins:
+                positional, named = self._begin(module, positional, named)
+            if layer in LAYERS:
+                self._hidden[layer] = positional[0]
+            self._layer_calls.append((positional[1:], named))
+            return positional, named
+
+        return keep
+
+    def _keep_features(self, evidence: Evidence, batch: Batch) -> None:
+        if not self.needs & Need.FEATURE_GRADIENT:
+            return
+        if self._leaf is None:
+            raise UnsupportedError("a method that reads vision features needs a picture in every request")
+        evidence.feature_grids = batch.feature_grids
+        evidence.features = self._leaf.detach().reshape(-1, self._leaf.shape[-1])
+        if len(evidence.features) != count_features(evidence.feature_grids):
+            raise ContractError(
+                f"the projector was given {len(evidence.features)} vision features, but the family places "
+                f"{count_features(evidence.feature_grids)}"
+            )
+
+    def _backwards(self, evidence: Evidence, logits: torch.Tensor, wanted: tuple[str, ...]) -> None:
+        """One backward per role: deep for the wanted targets if a method needs it, else to the last layers only."""
+        if not self._needs_graph:
+            return
+        roles = list(dict.fromkeys((*wanted, "pred", "second"))) if self.contrastive else list(wanted)
+        same = {
+            role: other
+            for i, role in enumerate(roles)
+            for other in roles[:i]
+            if bool((evidence.targets.roles[role] == evidence.targets.roles[other]).all())
+        }
+        pending = [role for role in roles if role not in same]
+        for i, role in enumerate(pending):
+            deep = self.needs.is_deep and (role in wanted or any(same.get(name) == role for name in wanted))
+            chosen = logits.gather(1, evidence.targets.roles[role][:, None]).sum()
+            self._backward(evidence, chosen, role, deep=deep, retain=i < len(pending) - 1)
+        for role, other in same.items():
+            evidence.share(role, other)
+
+    def _backward(
+        self, evidence: Evidence, chosen: torch.Tensor, role: str, *, deep: bool, retain: bool
+    ) -> None:
+        import torch
+
+        hidden = list(evidence.hidden.values()) if self.needs & Need.HIDDEN_GRADIENT or not deep else []
+        sources = [*hidden, self._leaf] if deep and self._leaf is not None else hidden
+        if deep and self.needs & Need.ATTENTION_GRADIENT:
+            rolls = bool(self.needs & Need.ATTENTION) and evidence.rolled is None
+            self._recorder.flow = GradientFlow.at_last_token(self._recorder.calls[-1], rollout=rolls)
+        try:
+            gradients = torch.autograd.grad(chosen, sources, retain_graph=retain, allow_unused=True)
+        finally:
+            flow, self._recorder.flow = self._recorder.flow, None
+        if any(gradient is None for gradient in gradients):
+            raise ContractError("no gradient reached a layer that it must reach; is the layer used at all?")
+        if hidden:
+            named = zip(evidence.hidden, gradients, strict=False)
+            evidence.hidden_gradients[role] = {layer: wide(gradient) for layer, gradient in named}
+        if flow is not None:
+            flow.reference[:, -1] -= 1  # the seed is where the question was asked, not what answered it
+            evidence.flows[role], evidence.normalised_flows[role] = flow.reference, flow.normalised
+            evidence.rolled = flow.rollout if flow.rollout is not None else evidence.rolled
+        if deep and evidence.features is not None:
+            evidence.feature_gradients[role] = gradients[-1].reshape(evidence.features.shape)
+
+
+def option_tokens(checkpoint: Checkpoint, request: Request, options: Sequence[str]) -> list[int]:
+    """The first token of each option, as it would follow the prompt.
+
+    Raises:
+        UsageError: two options share it, so that their logits cannot be told apart.
+    """
+    prompt = checkpoint.prompt(request)
+    bare = checkpoint.token_ids(prompt)
+    first: dict[int, str] = {}
+    for option in options:
+        tokens = checkpoint.token_ids(prompt + option)
+        if tokens[: len(bare)] != bare or len(tokens) == len(bare):
+            raise UsageError(
+                f"the option {option!r} changes or adds no token of the prompt; begin it otherwise"
+            )
+        token = tokens[len(bare)]
+        if token in first:
+            raise UsageError(
+                f"the options {first[token]!r} and {option!r} begin with the same token, so their logits cannot be told apart; "
+                "use numbers or letters"
+            )
+        first[token] = option
+    return list(first)

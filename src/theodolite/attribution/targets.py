@@ -1,0 +1,73 @@
+"""What is explained: an option's logit z_c at the last position, alone or against its rival.
+
+contrastive target (equation 5 of the paper):  τ = z_tgt − z_neg,  z_neg = z_pred if pred ≠ tgt, else z_2nd
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from theodolite.core.errors import UsageError
+
+if TYPE_CHECKING:
+    import torch
+
+
+_OPTION = re.compile(r"option:\d+")
+
+
+def check_targets(wanted: Sequence[str]) -> tuple[str, ...]:
+    """The targets without repeats.
+
+    Raises:
+        UsageError: one of them is no target, or there is none.
+
+    >>> check_targets(["gt", "option:2", "gt"])
+    ('gt', 'option:2')
+    """
+    unknown = [name for name in wanted if name not in {"gt", "pred"} and not _OPTION.fullmatch(name)]
+    if unknown:
+        raise UsageError(f"there is no target {unknown[0]!r}; there are gt, pred and option:<index>")
+    if not wanted:
+        raise UsageError("there is no target to explain; give gt, pred or both")
+    return tuple(dict.fromkeys(wanted))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Targets:
+    """For each request of a batch, which option each role stands for; every array has shape (batch,)."""
+
+    roles: dict[str, torch.Tensor]
+    """``pred``, ``second``, and those that were asked for: ``gt`` or ``option:<index>``."""
+
+    @classmethod
+    def choose(cls, logits: torch.Tensor, wanted: tuple[str, ...], gold: list[int] | None) -> Targets:
+        """Resolves roles.
+
+        Args:
+            logits: of the options, (batch, options).
+            wanted: the targets to explain.
+            gold: the index of each request's true option; needed for ``gt``.
+        """
+        import torch
+
+        top = logits.topk(2, dim=1).indices
+        roles = {"pred": top[:, 0], "second": top[:, 1]}
+        for name in wanted:
+            if name == "gt":
+                if gold is None:
+                    raise UsageError("the target 'gt' needs the true option of every request")
+                roles["gt"] = torch.tensor(gold, device=logits.device)
+            elif name.startswith("option:"):
+                index = int(name.removeprefix("option:"))
+                if not 0 <= index < logits.shape[1]:
+                    raise UsageError(f"there is no {name}: the options are 0 to {logits.shape[1] - 1}")
+                roles[name] = torch.full_like(top[:, 0], index)
+        return cls(roles)
+
+    def is_predicted(self, name: str) -> torch.Tensor:
+        """Where a target is what the model itself would answer, (batch,)."""
+        return self.roles[name] == self.roles["pred"]

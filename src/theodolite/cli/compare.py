@@ -1,0 +1,125 @@
+"""``theodolite compare``: two models, or one model twice, on the same items."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from theodolite.cli import options as o
+from theodolite.cli.output import note, out, p_value, print_json, print_table
+from theodolite.diagnose.compare import Compared
+from theodolite.diagnose.compare import compare as compare_sides
+from theodolite.diagnose.record import Comparison, InstrumentOfModel
+from theodolite.diagnose.result import position_words
+from theodolite.report.html.write import write_comparison
+
+_MOST = 30
+
+
+def compare(
+    first: Annotated[
+        str,
+        typer.Argument(metavar="A", help="A diagnosis or a run; FOLDER#MODEL picks one of several models."),
+    ],
+    second: Annotated[str, typer.Argument(metavar="B", help="The other one.")],
+    folder: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Write the comparison as a page into this folder."),
+    ] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="Every readout, also those that do not differ.")
+    ] = False,
+    seed: o.Seed = 0,
+    json: o.AsJson = False,
+) -> None:
+    """Compare two diagnoses or two runs, paired by item, with corrected p-values."""
+    found = compare_sides(first, second, seed=seed)
+    page = None
+    if folder is not None:
+        page = write_comparison(
+            found.comparisons,
+            readouts=found.readouts,
+            out=folder,
+            notes=list(found.notes),
+            positions=found.positions,
+        )
+    if json:
+        print_json(
+            {
+                "first": found.first,
+                "second": found.second,
+                "page": str(page) if page else None,
+                "notes": list(found.notes),
+                "positions": [
+                    {"instrument": row.instrument, "first": _stands(row.first), "second": _stands(row.second)}
+                    for row in found.positions
+                ],
+                "comparisons": [each.model_dump(mode="json") for each in found.comparisons],
+            }
+        )
+        return
+    _show(found, every=every)
+    if page is not None:
+        out.print(f"The page: {page}", soft_wrap=True)
+
+
+def _stands(view: InstrumentOfModel | None) -> dict[str, Any] | None:
+    """Where a side stands, for programs."""
+    if view is None:
+        return None
+    position = view.position.model_dump(mode="json") if view.position else None
+    return {"standing": view.verdict.standing, "position": position}
+
+
+def _show_positions(found: Compared) -> None:
+    if not found.positions:
+        return
+
+    def words(view: InstrumentOfModel | None) -> str:
+        if view is None:
+            return "–"
+        place, standing = position_words(view), view.verdict.standing
+        return place if place == standing else f"{place} {standing}"
+
+    print_table(
+        ["instrument", found.first, found.second],
+        [[row.instrument, words(row.first), words(row.second)] for row in found.positions],
+        title="Position: 0 shortcut twin, 1 grounded twin",
+    )
+    out.print()
+
+
+def _show(found: Compared, *, every: bool) -> None:
+    _show_positions(found)
+    names = {readout.key: readout.name for readout in found.readouts}
+    told = [each for each in found.comparisons if each.difference is not None]
+    apart = [each for each in told if each.p_holm is not None and each.p_holm < 0.05]
+    shown = found.comparisons if every else sorted(apart, key=lambda each: each.p_holm or 0.0)[:_MOST]
+    print_table(
+        ["readout", "split", "difference", "p", "p corrected"],
+        [_row(each, names) for each in shown],
+        title=f"{found.first} minus {found.second}",
+    )
+    note(
+        f"{len(apart)} of {len(told)} readouts differ with a corrected p below 0.05"
+        + ("" if every or len(apart) <= _MOST else f"; {_MOST} are shown, --all shows every one")
+    )
+    for line in found.notes:
+        note(line)
+
+
+def _row(each: Comparison, names: dict[str, str]) -> list[str]:
+    name = f"{names[each.readout]} ({each.readout})"
+    if each.difference is None:
+        return [name, each.split, each.why_not, "", ""]
+    d = each.difference
+    n = f"n={d.n}"
+    return [
+        name,
+        each.split,
+        f"{d.value:+.3f} [{d.low:+.3f}, {d.high:+.3f}] ({n})",
+        p_value(each.test.p_value) if each.test else "",
+        p_value(each.p_holm) if each.p_holm is not None else "",
+    ]

@@ -1,0 +1,31 @@
+"""``theodolite export``: runs and diagnoses in other people's formats."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from theodolite.cli import options as o
+from theodolite.cli.output import note, print_json
+from theodolite.diagnose.export import FORMATS
+from theodolite.diagnose.export import export as write
+
+
+def export(
+    source: Annotated[
+        Path, typer.Argument(metavar="RUN_OR_DIAGNOSIS", help="A run, a folder of runs, or a diagnosis.")
+    ],
+    to: Annotated[str, typer.Option("--to", metavar="|".join(FORMATS), help="The format.")],
+    folder: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder to write.")],
+    json: o.AsJson = False,
+) -> None:
+    """Write runs for inspect_ai, lmms-eval, Parquet or Hugging Face datasets."""
+    written = write(source, folder, to=to)
+    if json:
+        print_json({"to": to, "folder": str(folder), "written": written})
+        return
+    for name, n in written.items():
+        note(f"{n:>7} {name}")
+    note(f"wrote {to} into {folder}")

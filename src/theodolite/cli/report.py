@@ -1,0 +1,62 @@
+"""``theodolite report``: the page of a diagnosis, or of runs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from theodolite.cli import options as o
+from theodolite.cli.output import note, out, print_json
+from theodolite.core.errors import UsageError
+from theodolite.diagnose.record import DIAGNOSIS_FILE
+from theodolite.report.html.write import write_report, write_run_report
+from theodolite.runs import find_runs
+
+
+def report(
+    folders: Annotated[
+        list[Path],
+        typer.Argument(metavar="RUN…", help="A diagnosis, runs, or folders that hold runs."),
+    ],
+    target: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="Where the page goes: by default the diagnosis itself, `report` in a run, or `report` here for several.",
+        ),
+    ] = None,
+    one_file: Annotated[
+        bool, typer.Option("--one-file", help="Put the pictures into the page, to send it as one file.")
+    ] = False,
+    json: o.AsJson = False,
+) -> None:
+    """Write a page that opens from disk: verdict, figures with their intervals, and a browser of all items."""
+    diagnoses = [folder for folder in folders if (folder / DIAGNOSIS_FILE).is_file()]
+    if diagnoses and len(folders) > 1:
+        raise UsageError(
+            f"a page shows one diagnosis or several runs; got the diagnosis {diagnoses[0]} and "
+            f"{len(folders) - 1} more; `theodolite view {' '.join(map(str, folders))}` shows all of them"
+        )
+    if diagnoses:
+        page = write_report(diagnoses[0], out=target, one_file=one_file)
+    else:
+        runs = list(dict.fromkeys(run for folder in folders for run in _runs_of(folder)))
+        home = runs[0] if len(runs) == 1 else Path()
+        page = write_run_report(runs, out=target or home / "report", one_file=one_file)
+    if json:
+        print_json({"page": str(page)})
+        return
+    out.print(str(page), soft_wrap=True)
+    note("open it in a browser; it needs no network")
+
+
+def _runs_of(folder: Path) -> list[Path]:
+    runs = find_runs(folder)
+    if not runs:
+        raise UsageError(
+            f"there is neither a diagnosis nor a run in {folder}; `theodolite diagnose --out {folder}` makes one"
+        )
+    return runs

@@ -1,1 +1,0 @@
-"""The controls of the compass, one file each; `theodolite.compass.controls` is the way in."""

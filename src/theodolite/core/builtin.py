@@ -1,0 +1,250 @@
+"""What ships in the package: one line per plug-in. A new method is one file and one line here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from theodolite.core.registry import Registrar
+
+
+def register(add: Registrar) -> None:
+    """Names everything built in."""
+    _models(add)
+    for model_type, place, summary in FAMILIES:
+        add("family", model_type, f"theodolite.models.families.{place}", summary=summary)
+    for method, place in METHODS:
+        add("method", method, f"theodolite.attribution.methods.{place}", summary="")
+
+    for explainer, place in EXPLAINERS:
+        add("explainer", explainer, f"theodolite.instruments.grid.explainers.{place}", summary="")
+    for verifier, place, summary, example in VERIFIERS:
+        add("verifier", verifier, f"theodolite.instruments.trace.{place}", summary=summary, example=example)
+    for source, function, summary in SOURCES:
+        add("source", source, f"theodolite.{function}", summary=summary)
+    for behaviour, function, summary in BEHAVIOURS:
+        add("behaviour", behaviour, f"theodolite.{function}", summary=summary)
+
+
+EXPLAINERS = (
+    ("dime", "dime:DIME"),
+    ("dime-unimodal", "dime:DIME_UNIMODAL"),
+    ("dime-multiviz", "dime:DIME_MULTIVIZ"),
+    ("dime-mdetr", "dime:DIME_MDETR"),
+    ("multishap", "coalition_explainers:MULTISHAP"),
+    ("multishap-mean", "coalition_explainers:MULTISHAP_MEAN"),
+    ("multishap-reference", "coalition_explainers:MULTISHAP_REFERENCE"),
+    ("multiviz", "multiviz:MULTIVIZ"),
+    ("multiviz-sum", "multiviz:MULTIVIZ_SUM"),
+    ("multiviz-mixed", "multiviz:MULTIVIZ_MIXED"),
+    ("pixelshap-shapley", "coalition_explainers:PIXEL_TOKEN_SHAPLEY"),
+    ("pixelshap-banzhaf", "coalition_explainers:PIXEL_TOKEN_BANZHAF"),
+    ("pixelshap-reference", "coalition_explainers:PIXEL_TOKEN_REFERENCE"),
+    ("alike-removal", "ours:ALIKE_REMOVAL"),
+    ("interacting-words", "ours:INTERACTING_WORDS"),
+    ("removal", "coalition_explainers:REMOVAL"),
+    ("uniform", "baselines:UNIFORM"),
+    ("random", "baselines:RANDOM"),
+    ("all-objects", "baselines:ALL_OBJECTS"),
+    ("oracle", "baselines:ORACLE"),
+    ("bow-oracle", "baselines:BOW_ORACLE"),
+    ("emap", "cross:EMAP"),
+    ("intershap", "cross:INTERSHAP"),
+    ("pid-convex", "global_pid:PID_CONVEX"),
+    ("pid-gaussian", "global_pid:PID_GAUSSIAN"),
+    ("pid-batch", "global_pid:PID_BATCH"),
+)
+"""The explainers of the grid; each says itself what it is."""
+
+
+VERIFIERS = (
+    (
+        "annotation",
+        "verifiers.annotation:open_annotation",
+        "the episode's own annotations: boxes, relations, actions, poses",
+        "annotation",
+    ),
+    (
+        "detector",
+        "verifiers.detector:open_detector_verifier",
+        "an object detector, ONNX file or Hugging Face checkpoint: things, numbers, places, colours",
+        "detector:FILE.onnx?recall=RECALL.json",
+    ),
+    (
+        "actions",
+        "verifiers.clips:open_clip_verifier",
+        "any video classifier of transformers: what is done",
+        "actions:FOLDER",
+    ),
+    (
+        "similarity",
+        "verifiers.similarity:open_similarity",
+        "any CLIP of transformers, by default a small one of the embedded worlds: things, colours; sides and states if calibrated",
+        "similarity",
+    ),
+    (
+        "tracks",
+        "verifiers.tracks:open_track_verifier",
+        "boxes followed from frame to frame: what moves, comes, goes and meets",
+        "tracks:annotation",
+    ),
+    (
+        "ego-motion",
+        "verifiers.ego_motion:open_ego_motion",
+        "one's own movements, by poses, else by the flow of the pictures",
+        "ego-motion",
+    ),
+)
+"""Who judges the claims of a trace."""
+
+
+SOURCES = (
+    (
+        "coco-pairs",
+        "instruments.compass.data.coco:coco_pairs",
+        "pairs of objects from COCO instances, or any file in that format",
+    ),
+    ("gqa", "instruments.compass.data.gqa:gqa_pairs", "pairs from GQA scene graphs (VG-Spatial)"),
+    ("vsr", "instruments.compass.data.vsr:vsr_pairs", "true VSR captions matched to COCO boxes"),
+    ("whatsup", "instruments.compass.data.whatsup:whatsup_pairs", "true WhatsUp captions joined with boxes"),
+    (
+        "squares",
+        "instruments.compass.data.squares:coloured_squares",
+        "a blue and a red square at sixteen angles, drawn",
+    ),
+    ("jsonl", "instruments.compass.data.pair_files:read_pairs", "pairs in a plain JSONL file of one's own"),
+    (
+        "scene-nuscenes",
+        "instruments.scene.data.sources.nuscenes:nuscenes_views",
+        "nuScenes or Lyft tables: cameras with 3D boxes",
+    ),
+    (
+        "scene-scannetpp",
+        "instruments.scene.data.sources.scannetpp:scannetpp_views",
+        "ScanNet++ scenes: DSLR pictures with 3D boxes",
+    ),
+    ("scene-kitti", "instruments.scene.data.sources.kitti:kitti_views", "KITTI's object benchmark"),
+    (
+        "scene-sunrgbd",
+        "instruments.scene.data.sources.sunrgbd:sunrgbd_views",
+        "SUN RGB-D in the text form of detectors",
+    ),
+    (
+        "scene-camera-boxes",
+        "instruments.scene.data.sources.nuscenes:camera_box_views",
+        "cameras with 3D boxes in one JSON file",
+    ),
+)
+"""Where pairs for the compass come from, and scenes for ``scene build``."""
+
+
+BEHAVIOURS = (
+    ("scene-oracle", "instruments.scene.scripts:oracle", "right in everything that it can see"),
+    (
+        "scene-blind-prior",
+        "instruments.scene.scripts:blind_prior",
+        "answers from the words of the question alone",
+    ),
+    ("scene-shortcut", "instruments.scene.scripts:shortcut", "right answers with a random graph"),
+    ("scene-disconnected", "instruments.scene.scripts:disconnected", "the right graph with random answers"),
+    (
+        "scene-trusting",
+        "instruments.scene.scripts:trusting",
+        "right from the picture, but follows any graph in the prompt",
+    ),
+    ("scene-refuser", "instruments.scene.scripts:refuser", "declines everything"),
+    ("scene-rambler", "instruments.scene.scripts:rambler", "talks and never answers"),
+    ("trace-looker", "instruments.trace.scripts:looker", "tells what the frames show"),
+    ("trace-noise", "instruments.trace.scripts:noise", "tosses a coin for every statement, anew each time"),
+    ("trace-fixed", "instruments.trace.scripts:fixed", "always the same text, whatever the frames show"),
+    *(
+        (
+            f"trace-dial-{p}",
+            f"instruments.trace.scripts:dial_{p}",
+            f"looks at {p} in 100 of what it tells, else by heart",
+        )
+        for p in (0, 12, 25, 38, 50, 62, 75, 88, 100)
+    ),
+)
+"""Scripted models of known fault: ``scripted:<name>``."""
+
+
+FAMILIES = (
+    ("gemma3", "gemma3:Gemma3", "Gemma 3: one square, pooled patches, perhaps crops"),
+    ("idefics3", "idefics3:Idefics3", "Idefics3: tiles and the whole, shuffled patches"),
+    ("internvl", "internvl:InternVL", "InternVL (hf): tiles and a thumbnail, shuffled patches"),
+    ("llava", "llava:Llava", "LLaVA-1.5: one square crop"),
+    (
+        "llava_onevision",
+        "llava_onevision:LlavaOnevision",
+        "LLaVA-OneVision: the whole and tiles, line breaks",
+    ),
+    ("qwen2_vl", "qwen2_vl:Qwen2VL", "Qwen2-VL: any size, merged patches"),
+    ("qwen2_5_vl", "qwen2_5_vl:Qwen25VL", "Qwen2.5-VL: any size, merged patches, windows"),
+    ("qwen3_vl", "qwen2_vl:Qwen2VL", "Qwen3-VL: any size, merged patches, deepstack"),
+    ("smolvlm", "idefics3:Idefics3", "SmolVLM: tiles and the whole, shuffled patches"),
+)
+"""transformers' model type, where its family is, what it is."""
+
+
+METHODS = (
+    ("chefer", "chefer:CHEFER"),
+    ("chefer-normalised", "chefer:CHEFER_NORMALISED"),
+    ("contrastive-grad-act", "grad_act:CONTRASTIVE"),
+    ("contrastive-grad-act-sound", "grad_act:CONTRASTIVE_SOUND"),
+    ("contrastive-grad-act-single", "grad_act:CONTRASTIVE_SINGLE"),
+    ("grad-act-layers", "grad_act:LAYERED"),
+    ("attention-rollout", "rollout:ROLLOUT"),
+    ("grad-act", "grad_act:SINGLE"),
+    ("grad-act-absolute", "grad_act:ABSOLUTE"),
+    ("gradient-norm", "gradient_norm:GRADIENT_NORM"),
+    ("gradcam", "gradcam:GRADCAM"),
+    ("integrated-gradients", "integrated_gradients:INTEGRATED"),
+    ("integrated-gradients-sound", "integrated_gradients:INTEGRATED_SOUND"),
+)
+"""The relevance methods; each says itself what it is."""
+
+
+def _models(add: Registrar) -> None:
+    add(
+        "model",
+        "hf",
+        "theodolite.models.huggingface:open_model",
+        summary="a Hugging Face image-text-to-text checkpoint, folder or hub id",
+        example="hf:Qwen/Qwen2-VL-7B-Instruct?dtype=bfloat16",
+    )
+    add(
+        "model",
+        "openai",
+        "theodolite.models.openai:open_model",
+        summary="an OpenAI-compatible server: vLLM, Ollama, SGLang, hosted",
+        example="openai:qwen2-vl@http://127.0.0.1:8000/v1",
+    )
+    add(
+        "model",
+        "replay",
+        "theodolite.models.replay:open_model",
+        summary="answers recorded earlier: a run of ours, lmms-eval samples, an inspect_ai log",
+        example="replay:runs/monday",
+    )
+    add(
+        "model",
+        "pocket",
+        "theodolite.models.pocket:open_model",
+        summary="the shipped twins of known reasoning: grounded, shortcut; and mixed, between them",
+        example="pocket:grounded",
+    )
+    add(
+        "model",
+        "scripted",
+        "theodolite.models.scripted:open_model",
+        summary="a deterministic behaviour, for tests and certification",
+        example="scripted:looker",
+    )
+    add(
+        "model",
+        "grid",
+        "theodolite.instruments.grid.models.opening:open_model",
+        summary="a model of the grid whose reasoning is known: it evaluates the question, or counts as a bag of words",
+        example="grid:symbolic-pure",
+    )

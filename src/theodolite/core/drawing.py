@@ -1,0 +1,144 @@
+"""The one look of all figures: light ground, quiet axes, colours that people with any colour vision tell apart."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from theodolite.core.errors import StorageError, UsageError
+from theodolite.core.types import Pixels
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.colors import Colormap
+    from matplotlib.figure import Figure
+
+INK, QUIET, FAINT, GROUND = "#1b1f24", "#5f6770", "#d7dbdf", "#ffffff"
+REFERENCE, TARGET, TRUE, PEAK, LAYOUT = "#0072b2", "#d55e00", "#009e73", "#6a2c91", "#8a8f94"
+"""What each thing is drawn in, everywhere: A, B, the true direction, the compass and its peak, the layout alone."""
+
+SERIES = ("#6a2c91", "#0072b2", "#d55e00", "#009e73", "#e69f00", "#56b4e9", "#cc79a7")
+"""For lines that stand beside one another, in order (Okabe and Ito's, and a violet)."""
+
+DPI = 200
+_STYLE: Any = {
+    "font.family": "sans-serif",
+    "font.sans-serif": ["DejaVu Sans"],
+    "font.size": 9.5,
+    "text.color": INK,
+    "axes.edgecolor": QUIET,
+    "axes.labelcolor": INK,
+    "axes.linewidth": 0.8,
+    "axes.titlesize": 10.5,
+    "axes.titlelocation": "left",
+    "axes.titlepad": 8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.grid": False,
+    "grid.color": FAINT,
+    "grid.linewidth": 0.7,
+    "xtick.color": QUIET,
+    "ytick.color": QUIET,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "legend.frameon": False,
+    "legend.fontsize": 9,
+    "lines.linewidth": 2.0,
+    "lines.solid_capstyle": "round",
+    "figure.facecolor": GROUND,
+    "axes.facecolor": GROUND,
+    "savefig.facecolor": GROUND,
+    "hatch.linewidth": 0.6,
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Drawing:
+    """A finished figure."""
+
+    figure: Figure
+    """matplotlib's, to change or to put elsewhere."""
+
+    def save(self, path: str | Path) -> Path:
+        """Writes it as PNG, SVG or PDF, by the name's ending.
+
+        Raises:
+            UsageError: the ending is none that can be written.
+            StorageError: the place cannot be written to.
+        """
+        path = Path(path)
+        known = self.figure.canvas.get_supported_filetypes()
+        if path.suffix[1:].lower() not in known:
+            raise UsageError(f"a figure is written as {', '.join(sorted(known))}, not as {path.name!r}")
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with styled():
+                self.figure.savefig(path, dpi=DPI, metadata=_metadata(path))
+        except OSError as error:
+            raise StorageError(f"cannot write {path}: {error.strerror}") from error
+        return path
+
+
+def _metadata(path: Path) -> dict[str, Any] | None:
+    """No date in the file, so that the same figure is the same file."""
+    return {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix.lower())
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """The look, for everything drawn inside; matplotlib's own settings come back afterwards."""
+    import matplotlib as mpl
+
+    with mpl.rc_context(_STYLE):
+        yield
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure, in inches; it belongs to no window and to no global state."""
+    from matplotlib.figure import Figure
+
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def compass_colours() -> Colormap:
+    """From almost white to the compass's violet, evenly for the eye."""
+    from matplotlib.colors import LinearSegmentedColormap
+
+    return LinearSegmentedColormap.from_list("compass", ["#f1e8f7", "#c9a9de", "#9a62bd", PEAK])
+
+
+def picture_size(pixels: Pixels, longest: float = 6.6) -> tuple[float, float]:
+    """Width and height in inches at which a picture is shown: its longer side is so long."""
+    height, width = pixels.shape[:2]
+    scale = longest / max(height, width)
+    return width * scale, height * scale
+
+
+def show_picture(axes: Axes, pixels: Pixels, *, veil: float = 0.0, veil_grey: float = 255.0) -> None:
+    """A picture on axes in its own pixels: x to the right, y downward.
+
+    Args:
+        axes: to draw on.
+        pixels: the picture.
+        veil: how much lies over it, 0 to 1, so that marks stand out.
+        veil_grey: what lies over it: white, or 0 for black.
+    """
+    shown = pixels.astype(np.float64) * (1 - veil) + veil_grey * veil
+    height, width = pixels.shape[:2]
+    axes.imshow(shown.round().astype(np.uint8), extent=(0, width, height, 0), interpolation="lanczos")
+    axes.set_xlim(0, width)
+    axes.set_ylim(height, 0)
+    axes.set_axis_off()
+
+
+def outline(width: float = 2.5, colour: str = GROUND) -> list[Any]:
+    """A rim around lines and letters, to be read on any picture."""
+    from matplotlib import patheffects
+
+    return [patheffects.Stroke(linewidth=width, foreground=colour), patheffects.Normal()]

@@ -1,0 +1,137 @@
+"""A table: declared once beside the score it shows, rendered anywhere.
+
+`theodolite.report.tables` renders it for the terminal, as HTML, as Markdown and as JSON. How a number looks is decided
+here, by the unit of its column.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from theodolite.core.errors import UsageError
+from theodolite.core.estimates import Estimate
+
+__all__ = ["NOTHING", "Cell", "Column", "Table", "Unit", "format_cell", "format_number"]
+
+Unit: TypeAlias = Literal[
+    "", "share", "points", "degrees", "bits", "nats", "ratio", "correlation", "number", "count", "p"
+]
+"""``share`` is shown in per cent, ``points`` as a signed difference of shares; the empty unit is text."""
+
+Cell: TypeAlias = str | int | float | Estimate | None
+NOTHING = "–"
+"""Shown where there is no value."""
+
+_SIGNED = frozenset({"points"})
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a table."""
+
+    name: str
+    """Unique in the table: the name in JSON."""
+    title: str
+    """The heading people read."""
+    unit: Unit = ""
+    key: str = ""
+    """The definition that the heading links to, such as ``compass.dae``."""
+    signed: bool = False
+    """Show a plus sign before positive numbers; always so for points."""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows of cells under columns.
+
+    >>> table = Table.of("grid.accuracy", "Accuracy", [Column("bucket", "bucket"), Column("right", "right", "share")], [["A", 0.5]])
+    >>> table.text_rows()
+    [['A', '50.0 %']]
+    """
+
+    name: str
+    """``<instrument>.<table>``, stable: the name in JSON and of exported files."""
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    notes: tuple[str, ...] = ()
+    """Sentences below the table."""
+
+    def __post_init__(self) -> None:
+        names = [column.name for column in self.columns]
+        if len(set(names)) != len(names):
+            raise UsageError(f"two columns of the table {self.name} have one name: {names}")
+        wrong = next((row for row in self.rows if len(row) != len(names)), None)
+        if wrong is not None:
+            raise UsageError(f"a row of the table {self.name} has {len(wrong)} cells for {len(names)} columns")
+
+    @classmethod
+    def of(
+        cls,
+        name: str,
+        title: str,
+        columns: Iterable[Column],
+        rows: Iterable[Sequence[Cell]],
+        notes: Iterable[str] = (),
+    ) -> Table:
+        """A table from any iterables."""
+        return cls(name, title, tuple(columns), tuple(tuple(row) for row in rows), tuple(notes))
+
+    def text_rows(self) -> list[list[str]]:
+        """Every cell as text."""
+        return [
+            [format_cell(cell, column) for cell, column in zip(row, self.columns, strict=True)]
+            for row in self.rows
+        ]
+
+
+def format_cell(cell: Cell, column: Column) -> str:
+    """A cell as people read it.
+
+    >>> estimate = Estimate(0.5, 0.4, 0.6, n=90, level=0.95, method="Wilson")
+    >>> format_cell(estimate, Column("x", "x", "share")), format_cell(estimate, Column("x", "x", "points"))
+    ('50.0 % [40.0, 60.0]', '+50.0 [+40.0, +60.0]')
+    >>> format_cell(None, Column("x", "x", "share")), format_cell(0.0004, Column("p", "p", "p"))
+    ('–', '< .001')
+    """
+    if cell is None:
+        return NOTHING
+    if isinstance(cell, str):
+        return cell
+    signed = column.signed or column.unit in _SIGNED
+    if isinstance(cell, Estimate):
+        value = format_number(cell.value, column.unit, signed=signed)
+        low, high = (
+            format_number(end, column.unit, signed=signed, with_unit=False) for end in (cell.low, cell.high)
+        )
+        return f"{value} [{low}, {high}]"
+    return format_number(cell, column.unit, signed=signed)
+
+
+def format_number(value: float, unit: Unit, *, signed: bool = False, with_unit: bool = True) -> str:
+    """A number in its unit, with a true minus.
+
+    >>> format_number(0.9312, "share"), format_number(-0.105, "points"), format_number(47.31, "degrees")
+    ('93.1 %', '−10.5', '47.3°')
+    >>> format_number(3, "count"), format_number(0.5, "number"), format_number(1234.5, "number")
+    ('3', '0.50', '1234.5')
+    """
+    if unit == "count" or (not unit and isinstance(value, int)):
+        return f"{value:d}" if isinstance(value, int) else f"{value:g}"
+    if unit == "p":
+        return "< .001" if value < 0.001 else f"{value:.3f}".removeprefix("0")
+    if not math.isfinite(value):
+        return NOTHING
+    plus = "+" if signed else ""
+    if unit in {"share", "points"}:
+        text, after = format(100 * value, f"{plus}.1f"), " %" if unit == "share" else ""
+    elif unit == "degrees":
+        text, after = format(value, f"{plus}.1f"), "°"
+    else:
+        text, after = format(value, plus + (".2f" if abs(value) < 100 else ".1f")), ""
+    if float(text) == 0:
+        text = text.replace("-", "").replace("+", "")
+    return text.replace("-", "−") + (after if with_unit else "")

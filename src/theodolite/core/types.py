@@ -1,0 +1,436 @@
+"""The records that every part of Theodolite speaks: pictures, requests, answers, items.
+
+All are frozen. What goes to disk does so through `theodolite.runs`, which owns the file format.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import NDArray
+
+from theodolite.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+__all__ = [
+    "Choice",
+    "Item",
+    "Json",
+    "Message",
+    "Picture",
+    "Pixels",
+    "Recall",
+    "Record",
+    "Request",
+    "Response",
+    "Role",
+    "Status",
+    "canonical_json",
+    "content_hash",
+]
+
+Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
+"""What can be written as JSON. NaN and infinity cannot."""
+
+Pixels: TypeAlias = NDArray[np.uint8]
+"""An RGB picture, shape ``(height, width, 3)``."""
+
+Role: TypeAlias = Literal["system", "user", "assistant"]
+
+Recall: TypeAlias = Literal["words", "id", "content"]
+"""How a recording may find its answer to a request. ``words``: by its content, its id or its text. ``id``: not by its
+text, because the same words are asked of other pictures too. ``content``: only where exactly this request was
+recorded, because its pictures were taken away or exchanged, and a log of the question does not answer that."""
+
+Status: TypeAlias = Literal["answered", "refused", "failed"]
+"""What became of a request. A wrong answer is still *answered*; *refused* is the model's or its server's own
+refusal; *failed* is everything that gave no answer at all, with the reason."""
+
+
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def canonical_json(value: Json) -> str:
+    """JSON with sorted keys and no spaces: equal values give equal text.
+
+    >>> canonical_json({"b": [1, 2.5], "a": "é"})
+    '{"a":"é","b":[1,2.5]}'
+    """
+    return _ENCODER.encode(value)
+
+
+def content_hash(value: Json) -> str:
+    """The first 32 hex digits of the SHA-256 of a value's canonical JSON.
+
+    >>> content_hash({"a": 1, "b": 2}) == content_hash({"b": 2, "a": 1})
+    True
+    """
+    return hashlib.sha256(canonical_json(value).encode()).hexdigest()[:32]
+
+
+@lru_cache(maxsize=65536)
+def _file_digest(path: Path, size: int, mtime_ns: int) -> str:  # noqa: ARG001 - size and time are the cache's key
+    with path.open("rb") as file:
+        return "bytes-" + hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture in a file or in memory, known by a hash of its content.
+
+    A file is hashed by its bytes, an array by its pixels: the same scene drawn on another machine keeps its
+    identity although a PNG encoder may write other bytes. Pixels are read when they are needed, not before, so
+    a plan of 100,000 items stays small.
+    """
+
+    digest: str
+    """``bytes-<sha256>`` of the encoded file, or ``pixels-<sha256>`` of shape and pixels."""
+    path: Path | None = field(default=None, compare=False)
+    """Where the picture lies, if it is a file."""
+    data: bytes | None = field(default=None, repr=False, compare=False)
+    """The encoded picture, if it is in memory."""
+
+    @classmethod
+    def from_path(cls, path: str | Path) -> Picture:
+        """Names a picture file; its bytes are hashed, its pixels are not read."""
+        path = Path(path)
+        try:
+            stat = path.stat()
+            return cls(_file_digest(path.absolute(), stat.st_size, stat.st_mtime_ns), path=path)
+        except OSError as error:
+            raise UsageError(f"cannot read the picture {path}: {error.strerror}") from error
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Picture:
+        """Takes an encoded picture (PNG, JPEG, WebP, GIF) as it is."""
+        return cls("bytes-" + hashlib.sha256(data).hexdigest(), data=data)
+
+    @classmethod
+    def from_array(cls, pixels: Pixels) -> Picture:
+        """Encodes pixels as PNG, without loss.
+
+        >>> Picture.from_array(np.zeros((2, 3, 3), np.uint8)).size
+        (3, 2)
+        """
+        from PIL import Image
+
+        if pixels.ndim != 3 or pixels.shape[2] != 3 or pixels.dtype != np.uint8 or 0 in pixels.shape:
+            raise UsageError(
+                f"a picture is (height, width, 3) of uint8, not {pixels.shape} of {pixels.dtype}"
+            )
+        buffer = io.BytesIO()
+        Image.fromarray(pixels).save(buffer, format="PNG", compress_level=3)
+        return cls(_pixel_digest(pixels), data=buffer.getvalue())
+
+    def read(self) -> bytes:
+        """The encoded bytes, checked against the digest.
+
+        Raises:
+            UsageError: the file is gone, or is no longer the picture that was planned.
+        """
+        if self.data is not None:
+            return self.data
+        try:
+            data = self.path.read_bytes() if self.path is not None else b""
+        except OSError as error:
+            raise UsageError(f"cannot read the picture {self.path}: {error.strerror}") from error
+        kind = self.digest.partition("-")[0]
+        found = (
+            "bytes-" + hashlib.sha256(data).hexdigest()
+            if kind == "bytes"
+            else _pixel_digest(_decode(data, self))
+        )
+        if found != self.digest:
+            raise UsageError(f"the picture {self.path} has changed since it was planned; plan again")
+        return data
+
+    def load(self) -> Image:
+        """The decoded picture as RGB; transparent parts become white, EXIF rotation is applied."""
+        from PIL import Image
+
+        return Image.fromarray(_decode(self.read(), self))
+
+    def pixels(self) -> Pixels:
+        """The decoded picture as an array of shape ``(height, width, 3)``."""
+        return _decode(self.read(), self)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Width and height in pixels, as `load` gives them; only the file's header is read."""
+        from PIL import Image
+
+        try:
+            with Image.open(io.BytesIO(self.read())) as opened:
+                width, height = opened.size
+                is_turned = opened.getexif().get(_ORIENTATION, 1) in {5, 6, 7, 8}
+        except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+            raise UsageError(
+                f"not a picture that can be read: {self.path or self.digest}: {error}"
+            ) from error
+        return (height, width) if is_turned else (width, height)
+
+    @property
+    def media_type(self) -> str:
+        """The MIME type, from the first bytes of the file."""
+        head = self.data[:12] if self.data is not None else self.read()[:12]
+        for magic, name in _MAGIC.items():
+            if head.startswith(magic):
+                return f"image/{name}"
+        return "image/webp" if head[8:12] == b"WEBP" else "application/octet-stream"
+
+
+_ORIENTATION = 0x0112
+"""The EXIF tag that says how a photo is to be turned."""
+
+_MAGIC = {b"\x89PNG": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif", b"BM": "bmp"}
+
+
+def _pixel_digest(pixels: Pixels) -> str:
+    shape = "x".join(map(str, pixels.shape)).encode()
+    return "pixels-" + hashlib.sha256(shape + b":" + np.ascontiguousarray(pixels).tobytes()).hexdigest()
+
+
+def _decode(data: bytes, picture: Picture) -> Pixels:
+    from PIL import Image, ImageOps
+
+    try:
+        with Image.open(io.BytesIO(data)) as opened:
+            image = ImageOps.exif_transpose(opened)
+            if image.mode[:1] in {"I", "F"}:
+                image = _eight_bits(image, opened.format)
+            if image.mode in {"RGBA", "LA", "PA"} or "transparency" in image.info:
+                layer = image.convert("RGBA")
+                image = Image.new("RGBA", layer.size, "white")
+                image.alpha_composite(layer)
+            return np.asarray(image.convert("RGB"))
+    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
+        raise UsageError(
+            f"not a picture that can be read: {picture.path or picture.digest}: {error}"
+        ) from error
+
+
+def _eight_bits(image: Image, kind: str | None) -> Image:
+    """Grey levels of 16 bits as 8: ``round(v * 255 / 65535)``. Pillow itself would cut off all above 255.
+
+    Raises:
+        ValueError: the levels are of 32 bits, whose range no file tells.
+    """
+    from PIL import Image as Images
+
+    if not (image.mode.startswith("I;16") or (image.mode == "I" and kind == "PNG")):
+        raise ValueError(f"its grey levels (mode {image.mode}) have no known range; save it with 8 bits")
+    levels = np.asarray(image).astype(np.int64)
+    grey = ((levels * 255 + 32767) // 65535).astype(np.uint8)
+    hidden = image.info.get("transparency")
+    if isinstance(hidden, int):
+        grey[levels == hidden] = 255
+    return Images.fromarray(grey)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of a conversation: text and pictures in the order the model meets them."""
+
+    role: Role
+    content: tuple[str | Picture, ...]
+
+    @classmethod
+    def user(cls, *content: str | Picture) -> Message:
+        """A user's turn.
+
+        >>> Message.user("Where is the cup?").text
+        'Where is the cup?'
+        """
+        return cls("user", content)
+
+    @property
+    def text(self) -> str:
+        """The text parts, joined by newlines."""
+        return "\n".join(part for part in self.content if isinstance(part, str))
+
+    @property
+    def pictures(self) -> tuple[Picture, ...]:
+        """The picture parts, in order."""
+        return tuple(part for part in self.content if isinstance(part, Picture))
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """One question to a model, with everything that can change its answer."""
+
+    messages: tuple[Message, ...]
+    max_tokens: int = 512
+    temperature: float = 0.0
+    seed: int | None = None
+    """For sampling: without it an answer at a temperature above zero cannot be had again."""
+    stop: tuple[str, ...] = ()
+    ref: str = ""
+    """The caller's name for this request (a question's id). Never sent; lets a replay find its record."""
+    recall: Recall = "words"
+    """How a replay may find its record. Never sent."""
+    hint: Mapping[str, Json] = field(default_factory=dict, compare=False)
+    """What a scripted model may know (the gold answer, say). Never sent to a model that could learn from it."""
+
+    def __post_init__(self) -> None:
+        if not self.messages:
+            raise UsageError("a request needs at least one message")
+        if self.max_tokens < 1:
+            raise UsageError(f"max_tokens must be at least 1, not {self.max_tokens}")
+        if not (math.isfinite(self.temperature) and self.temperature >= 0):
+            raise UsageError(f"temperature must be zero or more, not {self.temperature}")
+
+    @classmethod
+    def ask(cls, *content: str | Picture, max_tokens: int = 512, ref: str = "") -> Request:
+        """A single user turn, answered greedily.
+
+        >>> Request.ask("How many cups?", max_tokens=8).text
+        'How many cups?'
+        """
+        return cls((Message.user(*content),), max_tokens=max_tokens, ref=ref)
+
+    @property
+    def text(self) -> str:
+        """All text of all turns."""
+        return "\n".join(message.text for message in self.messages)
+
+    @property
+    def pictures(self) -> tuple[Picture, ...]:
+        """All pictures of all turns, in order."""
+        return tuple(picture for message in self.messages for picture in message.pictures)
+
+    @property
+    def is_deterministic(self) -> bool:
+        """Whether asking again may be skipped: greedy decoding only."""
+        return self.temperature == 0
+
+    @property
+    def digest(self) -> str:
+        """A hash of all that the model sees and of how it must answer; not of `ref`, `recall` or `hint`."""
+        turns: Json = [
+            [m.role, [part if isinstance(part, str) else {"picture": part.digest} for part in m.content]]
+            for m in self.messages
+        ]
+        return content_hash([turns, self.max_tokens, self.temperature, self.seed, list(self.stop)])
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """What came back for one request."""
+
+    status: Status
+    text: str = ""
+    """The model's raw text, untouched."""
+    reason: str = ""
+    """Why there is no answer; empty when answered."""
+    reasoning: str = ""
+    """Thinking that the server returned apart from the answer."""
+    finish: str = ""
+    """How generation ended: ``stop``, ``length``, or the server's own word."""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    seconds: float = 0.0
+    """Wall-clock time from asking to answer, retries included; a batch's time is shared out evenly."""
+    attempts: int = 1
+    """How often it was asked, retries included; 0 where an earlier answer was reused."""
+
+    def __post_init__(self) -> None:
+        if self.status not in get_args(Status):
+            raise UsageError(f"a response is {', '.join(get_args(Status))}, not {self.status!r:.80}")
+        for name in ("text", "reason", "reasoning", "finish"):
+            if not isinstance(getattr(self, name), str):
+                raise UsageError(f"the {name} of a response is text, not {getattr(self, name)!r:.80}")
+
+    @classmethod
+    def failed(cls, reason: str, *, seconds: float = 0.0, attempts: int = 1) -> Response:
+        """No answer, and why."""
+        return cls("failed", reason=reason, seconds=seconds, attempts=attempts)
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether there is text to parse."""
+        return self.status == "answered"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Log-probabilities of given continuations, ``log p(option | request)``, natural logarithm.
+
+    An option's value is the sum over its tokens, given the prompt and the option's earlier tokens.
+    """
+
+    options: tuple[str, ...]
+    log_probabilities: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.options) != len(self.log_probabilities) or not self.options:
+            raise UsageError(
+                f"{len(self.options)} options with {len(self.log_probabilities)} log-probabilities"
+            )
+        if len(set(self.options)) != len(self.options):
+            raise UsageError(f"options must be distinct, got {list(self.options)}")
+        if any(math.isnan(value) or value == math.inf for value in self.log_probabilities):
+            raise UsageError(
+                f"log-probabilities must be numbers below infinity, got {self.log_probabilities}"
+            )
+        if max(self.log_probabilities) == -math.inf:
+            raise UsageError(f"every option of {list(self.options)} has the probability zero")
+
+    @property
+    def best(self) -> str:
+        """The most probable option; the earlier one on a tie.
+
+        >>> Choice(("left", "right"), (-1.0, -0.5)).best
+        'right'
+        """
+        return self.options[int(np.argmax(self.log_probabilities))]
+
+    @property
+    def probabilities(self) -> tuple[float, ...]:
+        """Softmax over the options: the probability of each, given that one of them is said."""
+        values = np.asarray(self.log_probabilities)
+        weights = np.exp(values - values.max())
+        return tuple(float(p) for p in weights / weights.sum())
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing to measure: a request, and what scoring needs to know about it."""
+
+    name: str
+    """The item's own name in its plan, such as ``pair-17/blind``."""
+    request: Request
+    options: tuple[str, ...] = ()
+    """If given, their log-probabilities are measured too."""
+    meta: Mapping[str, Json] = field(default_factory=dict, compare=False)
+    """Gold answer, group, cluster: read by scoring, never by a model."""
+
+    @property
+    def id(self) -> str:
+        """A stable content id over name, request and options. Mending `meta` does not change it."""
+        return content_hash([self.name, self.request.digest, list(self.options)])
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What was measured of one item."""
+
+    item_id: str
+    response: Response
+    choice: Choice | None = None
+    values: Mapping[str, Json] = field(default_factory=dict)
+    """Further numbers that the measuring gave."""
+    arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict, compare=False)
+    """Whole arrays that the measuring gave, such as relevance maps."""
+    reused: bool = False
+    """Whether the answer came from the cache or from an equal request of the same run."""

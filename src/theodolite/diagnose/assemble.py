@@ -1,0 +1,290 @@
+"""From what was measured to the document. Pure: no model is called, no run is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any
+
+from theodolite.core.scores import Reading, Readout
+from theodolite.diagnose.comparing import compare_all
+from theodolite.diagnose.position import Calibration, Twins
+from theodolite.diagnose.record import (
+    Comparison,
+    Counts,
+    Diagnosis,
+    Figure,
+    InstrumentForm,
+    InstrumentName,
+    InstrumentOfModel,
+    LeftOut,
+    ModelForm,
+    OpenQuestion,
+    ReadoutForm,
+    Reference,
+    SignatureForm,
+    Standing,
+    Status,
+    Verdict,
+)
+from theodolite.diagnose.sample_size import open_comparison, open_position
+from theodolite.diagnose.signatures import compass_signatures, grid_signatures
+from theodolite.diagnose.study import ALIGNED
+from theodolite.diagnose.table import Column, ReadingTable
+from theodolite.diagnose.verdict import (
+    Placed,
+    instrument_verdict,
+    is_outside,
+    model_verdict,
+    place_model,
+    place_of,
+    readout_results,
+    why_guessing,
+    why_lost,
+)
+
+CAVEATS = (
+    "Signatures name behaviour, not its cause: they are syndromes, and no mechanism is proven by them.",
+    "A position is between two small models of known reasoning, on the same drawn pictures, and says nothing of photographs.",
+    "The lines at ¼, ½ and ¾, at five points and at a tenth are conventions of this program.",
+    "A remedy is the papers' hypothesis. None of them has shown that it helps.",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Instrument:
+    """What the document says of an instrument before anything is measured."""
+
+    name: InstrumentName
+    question: str
+    readouts: tuple[Readout, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """What measuring gave of one model with one instrument."""
+
+    model: str
+    instrument: InstrumentName
+    status: Status
+    because: str = ""
+    counts: Counts | None = None
+    runs: tuple[str, ...] = ()
+    seconds: float = 0.0
+    readings: tuple[Reading, ...] = ()
+    signatures: tuple[SignatureForm, ...] = ()
+    """Those that are read off the run itself."""
+    chance: float | None = None
+    """How often a blind choice is right on the aligned split; None where there is nothing to choose from."""
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A model as the document has it."""
+
+    name: str
+    identity: str
+    capabilities: tuple[str, ...]
+    left_out: tuple[LeftOut, ...] = ()
+    is_twin: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What was asked for."""
+
+    seed: int
+    size: str
+    data: Mapping[str, str]
+    version: str
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    references: tuple[Reference, ...] = ()
+    twins: Twins = field(default_factory=Twins)
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """One instrument, assembled."""
+
+    form: InstrumentForm
+    signatures: list[SignatureForm]
+    open_questions: list[OpenQuestion]
+    comparisons: list[Comparison]
+
+
+def assemble(
+    question: Question,
+    subjects: Sequence[Subject],
+    instruments: Sequence[Instrument],
+    measured: Sequence[Measured],
+    calibration: Mapping[InstrumentName, Mapping[str, Sequence[Reading]]],
+) -> Diagnosis:
+    """The document.
+
+    Args:
+        question: what was asked for.
+        subjects: the models, in order.
+        instruments: in order.
+        measured: one for each model and instrument.
+        calibration: by instrument and twin: the readings of the twins on the same items.
+    """
+    seen = [
+        _instrument(
+            instrument,
+            [each for each in measured if each.instrument == instrument.name],
+            calibration.get(instrument.name, {}),
+            question,
+        )
+        for instrument in instruments
+    ]
+    return Diagnosis(
+        theodolite=question.version,
+        created=datetime.now(UTC),
+        seed=question.seed,
+        size=question.size,
+        data=dict(question.data),
+        models=[_model(subject, [each.form for each in seen], measured) for subject in subjects],
+        readouts=[_readout(readout, each.name) for each in instruments for readout in each.readouts],
+        instruments=[each.form for each in seen],
+        signatures=[signature for each in seen for signature in each.signatures],
+        open_questions=[found for each in seen for found in each.open_questions],
+        comparisons=[found for each in seen for found in each.comparisons],
+        references=list(question.references),
+        caveats=[*CAVEATS, *_cautions(measured)],
+        settings=dict(question.settings),
+    )
+
+
+def _instrument(
+    instrument: Instrument,
+    measured: Sequence[Measured],
+    calibration: Mapping[str, Sequence[Reading]],
+    question: Question,
+) -> _Seen:
+    twins, seed = question.twins, question.seed
+    models = [each.model for each in measured]
+    own = {each.model: each.readings for each in measured if each.readings}
+    table = ReadingTable.of({**{twin: calibration.get(twin, ()) for twin in twins}, **own})
+    results, calibrations = readout_results(table, instrument.readouts, models, twins=twins, seed=seed)
+    placed = {each.model: _placed(each, table, calibrations, question) for each in measured}
+    chosen = [c for c in results_columns(table) if calibrations[c].is_calibrated or c[0].endswith(".right")]
+    comparisons = compare_all(table, list(own), columns=chosen, seed=seed)
+    form = InstrumentForm(
+        name=instrument.name,
+        question=instrument.question,
+        models=[_view(each, placed[each.model]) for each in measured],
+        readouts=results,
+    )
+    return _Seen(
+        form, _signatures(measured, table, seed), _open(placed, comparisons, instrument.name), comparisons
+    )
+
+
+def _placed(
+    measured: Measured, table: ReadingTable, calibrations: Mapping[Column, Calibration], question: Question
+) -> Placed:
+    why = why_lost(measured.counts)
+    if why or not measured.readings:
+        return Placed(measured.model, None, (), why)
+    placed = place_model(table, measured.model, calibrations, twins=question.twins, seed=question.seed)
+    right = table.mean(measured.model, (f"{measured.instrument}.right", ALIGNED), seed=question.seed)
+    why = why_guessing(right, measured.chance)
+    return replace(placed, why_not=why) if why and placed.position else placed
+
+
+def results_columns(table: ReadingTable) -> list[Column]:
+    """The columns of a table, by readout and split."""
+    return sorted(table.columns)
+
+
+def _open(
+    placed: Mapping[str, Placed], comparisons: Sequence[Comparison], name: InstrumentName
+) -> list[OpenQuestion]:
+    found = [open_position(each, name) for each in placed.values()]
+    found += [open_comparison(each) for each in comparisons]
+    return [each for each in found if each is not None]
+
+
+def _signatures(measured: Sequence[Measured], table: ReadingTable, seed: int) -> list[SignatureForm]:
+    found: list[SignatureForm] = []
+    for each in measured:
+        if each.readings and each.instrument == "compass":
+            found += compass_signatures(table, each.model, seed=seed)
+        if each.readings and each.instrument == "grid":
+            found += grid_signatures(table, each.model, seed=seed)
+        found += each.signatures
+    return found
+
+
+def _view(measured: Measured, placed: Placed) -> InstrumentOfModel:
+    where = placed.position
+    if measured.readings:
+        verdict = instrument_verdict(placed)
+    else:
+        words = measured.because or "nothing could be read"
+        verdict = Verdict(standing="no verdict", sentence=f"Not measured: {words.rstrip('.')}.")
+    return InstrumentOfModel(
+        model=measured.model,
+        status=measured.status,
+        because=measured.because,
+        counts=measured.counts,
+        position=Figure.of(where) if where else None,
+        place=place_of(where) if where else None,
+        is_outside=is_outside(where) if where else False,
+        verdict=verdict,
+        rests_on=[f"{key}@{split}" for key, split in placed.rests_on],
+        runs=list(measured.runs),
+        seconds=measured.seconds,
+    )
+
+
+def _model(subject: Subject, forms: Sequence[InstrumentForm], measured: Sequence[Measured]) -> ModelForm:
+    standings: dict[str, Standing] = {
+        form.name: view.verdict.standing
+        for form in forms
+        for view in form.models
+        if view.model == subject.name
+    }
+    own = [each for each in measured if each.model == subject.name]
+    return ModelForm(
+        name=subject.name,
+        identity=subject.identity,
+        is_twin=subject.is_twin,
+        capabilities=list(subject.capabilities),
+        left_out=list(subject.left_out),
+        verdict=model_verdict(standings),
+        calls=sum(each.counts.answered + each.counts.refused for each in own if each.counts),
+        seconds=sum(each.seconds for each in own),
+    )
+
+
+def _readout(readout: Readout, instrument: InstrumentName) -> ReadoutForm:
+    return ReadoutForm(
+        key=readout.key,
+        name=readout.name,
+        instrument=instrument,
+        higher_is_grounded=readout.higher_is_grounded,
+        origin=readout.origin,
+        needs=readout.needs,
+    )
+
+
+def _cautions(measured: Sequence[Measured]) -> list[str]:
+    """What of this very diagnosis should not be read as it stands."""
+    found = []
+    for each in measured:
+        if each.counts is None or not each.counts.planned:
+            continue
+        asked = each.counts.planned
+        for count, word in (
+            (each.counts.failed, "failed"),
+            (each.counts.refused, "were refused"),
+            (each.counts.unreadable, "could not be read"),
+            (each.counts.pending, "were not asked"),
+        ):
+            if count > asked / 10:
+                found.append(
+                    f"{each.instrument}, {each.model}: {count} of {asked} answers {word}; its figures rest on the others."
+                )
+    return found

@@ -1,0 +1,91 @@
+"""Two models on the same items: the paired difference of every readout that both have."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import cast
+
+import numpy as np
+
+from theodolite import stats
+from theodolite.diagnose.position import LEAST_UNITS
+from theodolite.diagnose.record import Comparison, Figure, InstrumentName, TestResult
+from theodolite.diagnose.table import Column, ReadingTable, mean_of
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    column: Column
+    difference: stats.Estimate | None
+    test: stats.HypothesisTest | None
+    why_not: str = ""
+
+
+def compare_models(
+    table: ReadingTable, first: str, second: str, *, columns: Sequence[Column], seed: int
+) -> list[Comparison]:
+    """First minus second on some readouts and splits, paired by item.
+
+    The interval resamples whole clusters, the test flips the signs of whole clusters, and p is corrected by Holm over all
+    these readouts and splits.
+    """
+    found = [_compare(table, first, second, column, seed) for column in columns]
+    tested = [(each.column, each.test.p_value) for each in found if each.test is not None]
+    corrected = stats.holm([p for _, p in tested]).tolist() if tested else []
+    p_holm = {column: p for (column, _), p in zip(tested, corrected, strict=True)}
+    return [
+        Comparison(
+            first=first,
+            second=second,
+            instrument=cast("InstrumentName", each.column[0].partition(".")[0]),
+            readout=each.column[0],
+            split=each.column[1],
+            difference=Figure.of(each.difference) if each.difference else None,
+            test=_form(each.test),
+            p_holm=p_holm.get(each.column),
+            why_not=each.why_not,
+        )
+        for each in found
+    ]
+
+
+def compare_all(
+    table: ReadingTable, models: Sequence[str], *, columns: Sequence[Column], seed: int
+) -> list[Comparison]:
+    """Every pair of models, in the order given."""
+    return [
+        comparison
+        for first, second in combinations(models, 2)
+        for comparison in compare_models(table, first, second, columns=columns, seed=seed)
+    ]
+
+
+def _compare(table: ReadingTable, first: str, second: str, column: Column, seed: int) -> _Found:
+    mine, theirs, clusters = table.shared(first, second, column)
+    n_units = len(set(clusters))
+    if not n_units:
+        return _Found(column, None, None, "no item has a reading of both")
+    if n_units < LEAST_UNITS:
+        return _Found(column, None, None, f"too little data: {n_units} units in common")
+    test = stats.sign_flip_test(mine, theirs, clusters=clusters, seed=seed)
+    gaps = mine - theirs
+    if np.ptp(gaps) == 0 and abs(gaps[0]) == 1:  # no resample varies: Wilson's bounds, turned where need be
+        bound = mean_of(np.abs(gaps), clusters, seed=seed)
+        ends = sorted(gaps[0] * end for end in (bound.low, bound.high))
+        return _Found(column, replace(bound, value=float(gaps[0]), low=ends[0], high=ends[1]), test)
+    drawn = stats.bootstrap_distribution((mine, theirs), "difference", clusters=clusters, seed=seed)
+    return _Found(column, drawn.estimate("bca", fallback=True), test)
+
+
+def _form(test: stats.HypothesisTest | None) -> TestResult | None:
+    if test is None:
+        return None
+    return TestResult(
+        name="paired difference is zero",
+        statistic=test.statistic,
+        p_value=test.p_value,
+        n=test.n,
+        method=test.method,
+    )

@@ -1,0 +1,1 @@
+"""Questions about pictures: read, write, make."""

@@ -1,0 +1,99 @@
+"""Each question three times: with its picture, without any, and with another question's picture."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+
+from theodolite.core.errors import UsageError
+from theodolite.core.types import Item, Message, Picture, Recall, Request
+from theodolite.instruments.ask.data.questions import Question
+
+Setting: TypeAlias = Literal["picture", "blind", "swapped"]
+"""``picture``: as it is meant. ``blind``: the words alone. ``swapped``: with the picture of another question."""
+
+SETTINGS: tuple[Setting, ...] = get_args(Setting)
+
+
+def plan_questions(
+    questions: Sequence[Question],
+    *,
+    settings: Sequence[Setting] = SETTINGS,
+    seed: int = 0,
+    max_tokens: int = 512,
+) -> Iterator[Item]:
+    """The items of a run: question by question, so that any first part of the plan holds all settings.
+
+    Args:
+        questions: with distinct ids.
+        settings: which of the three.
+        seed: of the swaps.
+        max_tokens: the longest answer.
+    """
+    others = _swaps(questions, seed) if "swapped" in settings else {}
+    wordings = Counter(question.prompt for question in questions)
+    for question in questions:
+        for setting in settings:
+            other = others.get(question.id)
+            if setting == "swapped" and other is None:
+                continue
+            swapped = other.pictures if other is not None else ()
+            pictures = {"picture": question.pictures, "blind": (), "swapped": swapped}[setting]
+            recall: Recall = "words" if wordings[question.prompt] == 1 else "id"
+            recall = recall if setting == "picture" else "content"
+            item = _item(question, setting, pictures, max_tokens=max_tokens, recall=recall)
+            if setting == "swapped" and other is not None and other.prompt == question.prompt:
+                item = replace(item, meta={**item.meta, "shown": other.answer})
+            yield item
+
+
+def _item(
+    question: Question, setting: Setting, pictures: tuple[Picture, ...], *, max_tokens: int, recall: Recall
+) -> Item:
+    return Item(
+        name=f"{question.id}/{setting}",
+        request=Request(
+            (Message.user(*pictures, question.prompt),),
+            max_tokens=max_tokens,
+            ref=question.id if setting == "picture" else f"{question.id}/{setting}",
+            recall=recall,
+            hint={"gold": question.answer, "setting": setting},
+        ),
+        options=question.options,
+        meta={
+            "question": question.id,
+            "setting": setting,
+            "gold": question.answer,
+            "options": list(question.options),
+            "group": question.group,
+            "cluster": question.pictures[0].digest,
+        },
+    )
+
+
+def _swaps(questions: Sequence[Question], seed: int) -> dict[str, Question]:
+    """For each question one with other pictures and another answer: best with the same words, else with any.
+
+    With the same words, the other picture says what a model that looks must answer now. A question that no
+    other fits (all answers alike) has no swap.
+    """
+    if len(questions) < 2:
+        raise UsageError("swapping pictures needs at least two questions; leave the setting 'swapped' out")
+    order = [questions[i] for i in np.random.default_rng(seed).permutation(len(questions))]
+    by_words: defaultdict[str, list[Question]] = defaultdict(list)
+    for question in order:
+        by_words[question.prompt].append(question)
+    found: dict[str, Question] = {}
+    for circle in (*by_words.values(), order):
+        for place, question in enumerate(circle):
+            if question.id in found:
+                continue
+            others = (circle[(place + step) % len(circle)] for step in range(1, len(circle)))
+            fits = (o for o in others if o.answer != question.answer and o.pictures != question.pictures)
+            if (other := next(fits, None)) is not None:
+                found[question.id] = other
+    return found

@@ -1,0 +1,178 @@
+"""VG-Spatial: pairs from the scene graphs of GQA, whose relations people wrote down."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from pydantic import Field, RootModel
+
+from theodolite.core.errors import UsageError
+from theodolite.geometry import Box
+from theodolite.instruments.compass.data.directions import CARDINAL
+from theodolite.instruments.compass.data.pairs import Pair, Region
+from theodolite.instruments.compass.data.pictures import PictureFolder
+from theodolite.instruments.compass.data.reading import Strict, parse, read_bytes
+from theodolite.instruments.compass.data.selection import Filter, PairFilters, Selection, Sieve
+
+GQA_RELATIONS: Mapping[str, str] = {
+    "to the left of": "left",
+    "to the right of": "right",
+    "above": "above",
+    "below": "below",
+}
+"""The relations that are taken, and their directions. The graph's subject is the target, its object the reference."""
+
+
+class _Relation(Strict):
+    name: str
+    object: str
+
+
+class _Object(Strict):
+    name: str = Field(min_length=1)
+    x: float
+    y: float
+    w: float
+    h: float
+    relations: list[_Relation] = Field(default=[])
+
+    @property
+    def box(self) -> Box | None:
+        return Box.from_xywh(self.x, self.y, self.w, self.h) if self.w > 0 and self.h > 0 else None
+
+
+class _Scene(Strict):
+    width: int = Field(ge=1)
+    height: int = Field(ge=1)
+    objects: dict[str, _Object]
+
+    @property
+    def size_px(self) -> tuple[int, int]:
+        return self.width, self.height
+
+
+class _File(RootModel[dict[str, _Scene]]):
+    """A scene by the id of its picture."""
+
+
+def gqa_pairs(
+    scene_graphs: str | Path,
+    images: str | Path,
+    *,
+    n: int | None = None,
+    seed: int = 0,
+    filters: PairFilters | None = None,
+    relations: Mapping[str, str] = GQA_RELATIONS,
+) -> Selection:
+    """Pairs whose relation is written in a scene graph and agrees with the boxes.
+
+    The candidates are all relations of the named kinds. A relation whose direction is not the nearest of the four by the
+    boxes' centres is left out and counted: "above" may have meant depth.
+
+    Args:
+        scene_graphs: GQA's ``*_sceneGraphs.json``.
+        images: the folder with ``<image id>.jpg``.
+        n: how many, balanced over the directions; all if not given.
+        seed: of the draw.
+        filters: which objects and pairs are taken.
+        relations: which relations, and their directions.
+    """
+    filters = filters or PairFilters()
+    if filters.area_of != "box":
+        raise UsageError("scene graphs hold boxes and no masks: area_of must be 'box'")
+    path = Path(scene_graphs)
+    sieve = Sieve("gqa", {**asdict(filters), "relations": dict(relations)})
+    folder = PictureFolder(Path(images))
+    pairs: dict[str, Pair] = {}
+    for each in _candidates(path, relations):
+        sieve.candidates += 1
+        fault = _fault(each, filters, folder)
+        if fault is None and each.id in pairs:
+            fault = Filter.WRITTEN_TWICE
+        if fault is not None:
+            sieve.drop(fault)
+            continue
+        pairs[each.id] = _pair(each, folder)
+    sieve.notes += folder.note()
+    return sieve.finish(list(pairs.values()), n=n, seed=seed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidate:
+    """One written relation."""
+
+    image_id: str
+    scene: _Scene
+    reference_key: str
+    target_key: str
+    direction: str
+
+    @property
+    def id(self) -> str:
+        return f"{self.image_id}-{self.reference_key}-to-{self.target_key}"
+
+    @property
+    def reference(self) -> _Object:
+        return self.scene.objects[self.reference_key]
+
+    @property
+    def target(self) -> _Object:
+        return self.scene.objects[self.target_key]
+
+    @property
+    def file_name(self) -> str:
+        return f"{self.image_id}.jpg"
+
+
+def _candidates(path: Path, relations: Mapping[str, str]) -> Iterator[_Candidate]:
+    for image_id, scene in parse(_File, read_bytes(path, "scene graphs"), str(path)).root.items():
+        for key, subject in scene.objects.items():
+            for relation in subject.relations:
+                if relation.name not in relations:
+                    continue
+                if relation.object not in scene.objects:
+                    raise UsageError(
+                        f"{path}: {image_id}.objects.{key} is {relation.name} {relation.object!r}, which is not there"
+                    )
+                yield _Candidate(image_id, scene, relation.object, key, relations[relation.name])
+
+
+def _fault(each: _Candidate, filters: PairFilters, folder: PictureFolder) -> Filter | None:
+    """Which filter a relation falls to, or None."""
+    a, b, size = each.reference.box, each.target.box, each.scene.size_px
+    if a is None or b is None:
+        return Filter.EMPTY
+    counts = Counter(one.name for one in each.scene.objects.values())
+    if counts[each.reference.name] > 1 or counts[each.target.name] > 1:
+        return Filter.REPEATED
+    whole = size[0] * size[1]
+    fault = (
+        filters.area_fault(a.area_px / whole)
+        or filters.area_fault(b.area_px / whole)
+        or filters.pair_fault(a, b, size)
+    )
+    if fault is None and CARDINAL.between(a, b).name != each.direction:
+        fault = Filter.AGAINST
+    return fault or folder.fault(each.file_name, size)
+
+
+def _pair(each: _Candidate, folder: PictureFolder) -> Pair:
+    a, b = each.reference.box, each.target.box
+    if a is None or b is None:
+        raise UsageError(f"{each.id} has an empty box")
+    boxes = [
+        one.box for key, one in each.scene.objects.items() if key not in {each.reference_key, each.target_key}
+    ]
+    return Pair(
+        id=each.id,
+        picture=folder.find(each.file_name)[0],
+        size_px=each.scene.size_px,
+        reference=Region(each.reference.name, a),
+        target=Region(each.target.name, b),
+        direction=each.direction,
+        others=tuple(box for box in boxes if box is not None),
+        source="gqa",
+    )

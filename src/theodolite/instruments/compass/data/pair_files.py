@@ -1,0 +1,211 @@
+"""Pairs in a plain JSONL file, which a user may write by hand.
+
+One object a line::
+
+    {"id": "1", "picture": "cups/1.jpg", "direction": "left",
+     "reference": {"name": "cup", "box": [10, 20, 60, 90]}, "target": {"name": "pen", "xywh": [100, 30, 20, 60]}}
+
+``box`` is x0, y0, x1, y1 and ``xywh`` is corner and size, in pixels. May be left out: ``direction`` (then it is the nearest
+of left, right, above, below by the boxes), ``width`` and ``height`` (then they are the picture's), ``others`` (boxes of
+everything else in the picture), ``group``, ``source``, ``meta`` (anything).
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from theodolite.core.errors import UsageError
+from theodolite.core.types import Picture
+from theodolite.geometry import Box
+from theodolite.instruments.compass.data.directions import CARDINAL
+from theodolite.instruments.compass.data.pairs import Pair, Region
+from theodolite.instruments.compass.data.pictures import PictureFolder
+
+FILE_NAME = "pairs.jsonl"
+_Four = tuple[float, float, float, float]
+
+
+class _Region(BaseModel):
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+    name: str = Field(min_length=1)
+    box: _Four | None = None
+    xywh: _Four | None = None
+
+    def region(self) -> Region:
+        if (self.box is None) == (self.xywh is None):
+            raise UsageError(
+                f"the object {self.name!r} needs either box (x0, y0, x1, y1) or xywh (corner and size)"
+            )
+        return Region(
+            self.name, Box(*self.box) if self.box is not None else Box.from_xywh(*(self.xywh or ()))
+        )
+
+
+class _Row(BaseModel):
+    """One line of the file."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, coerce_numbers_to_str=True)
+
+    id: str = Field(min_length=1)
+    picture: str = Field(min_length=1)
+    width: int | None = Field(default=None, ge=1)
+    height: int | None = Field(default=None, ge=1)
+    reference: _Region
+    target: _Region
+    direction: str = ""
+    others: list[_Four] = []
+    group: str = ""
+    source: str = ""
+    meta: dict[str, JsonValue] = {}
+
+
+def read_pairs(path: str | Path, *, images: str | Path | None = None) -> list[Pair]:
+    """Reads a pair file, or the ``pairs.jsonl`` of a folder.
+
+    Args:
+        path: the file or its folder.
+        images: the folder that the pictures' names are relative to; the file's own if not given.
+
+    Raises:
+        UsageError: a line is wrong, an id stands twice, or a picture is missing, has another size than the line says, or
+            lies outside the folder its name is relative to.
+    """
+    path = Path(path)
+    if path.is_dir():
+        path /= FILE_NAME
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read the pairs {path}: {error}") from error
+    folder = PictureFolder(path.parent if images is None else Path(images))
+    pairs: dict[str, Pair] = {}
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            pair = _pair(_Row.model_validate_json(line), folder)
+        except ValidationError as error:
+            raise UsageError(f"{path}, line {number}: {_first_fault(error)}") from None
+        except UsageError as error:
+            raise UsageError(f"{path}, line {number}: {error}") from None
+        if pair.id in pairs:
+            raise UsageError(f"{path}, line {number}: the id {pair.id!r} stands twice")
+        pairs[pair.id] = pair
+    if not pairs:
+        raise UsageError(f"{path} holds no pair")
+    return list(pairs.values())
+
+
+def write_pairs(pairs: Iterable[Pair], folder: str | Path, *, images: str | Path | None = None) -> Path:
+    """Writes ``pairs.jsonl``, with the pictures beside it, so that the folder can be moved as a whole.
+
+    Args:
+        pairs: to write.
+        folder: where to.
+        images: if given, no picture is copied: the file names them relative to this folder, and is read with the same
+            ``images``.
+
+    Returns:
+        The pair file.
+    """
+    folder = Path(folder)
+    path = folder / FILE_NAME
+    names: dict[str, str] = {}
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with path.open("w", encoding="utf-8") as file:
+            for pair in pairs:
+                if images is not None:
+                    name = _relative(pair, Path(images))
+                else:
+                    name = names.get(pair.picture.digest) or _copy(pair.picture, folder, set(names.values()))
+                    names[pair.picture.digest] = name
+                file.write(json.dumps(_row(pair, name), ensure_ascii=False, allow_nan=False) + "\n")
+    except OSError as error:
+        raise UsageError(f"cannot write the pairs into {folder}: {error.strerror}") from error
+    return path
+
+
+def _first_fault(error: ValidationError) -> str:
+    """The first thing that pydantic found wrong, as ``place: what``."""
+    first = error.errors()[0]
+    return f"{'.'.join(map(str, first['loc'])) or 'the line'}: {first['msg']}"
+
+
+def _pair(row: _Row, folder: PictureFolder) -> Pair:
+    picture, size = folder.find(row.picture)
+    said = (row.width or size[0], row.height or size[1])
+    if said != size:
+        raise UsageError(
+            f"the picture {row.picture} is {size[0]}×{size[1]}, but the line says {said[0]}×{said[1]}"
+        )
+    reference, target = row.reference.region(), row.target.region()
+    return Pair(
+        id=row.id,
+        picture=picture,
+        size_px=size,
+        reference=reference,
+        target=target,
+        direction=row.direction or CARDINAL.between(reference.box, target.box).name,
+        others=tuple(Box(*corners) for corners in row.others),
+        group=row.group,
+        source=row.source,
+        meta=row.meta,
+    )
+
+
+def _row(pair: Pair, picture: str) -> dict[str, Any]:
+    regions = {
+        role: {"name": region.name, "box": _corners(region.box)}
+        for role, region in (("reference", pair.reference), ("target", pair.target))
+    }
+    return {
+        "id": pair.id,
+        "picture": picture,
+        "width": pair.size_px[0],
+        "height": pair.size_px[1],
+        **regions,
+        "direction": pair.direction,
+        "others": [_corners(box) for box in pair.others],
+        "group": pair.group,
+        "source": pair.source,
+        "meta": dict(pair.meta),
+    }
+
+
+def _corners(box: Box) -> list[float]:
+    return [box.x0, box.y0, box.x1, box.y1]
+
+
+def _relative(pair: Pair, images: Path) -> str:
+    if pair.picture.path is None:
+        raise UsageError(
+            f"the picture of the pair {pair.id!r} is in memory and cannot be pointed at; copy it"
+        )
+    try:
+        return pair.picture.path.resolve().relative_to(images.resolve()).as_posix()
+    except ValueError:
+        raise UsageError(f"the picture {pair.picture.path} lies outside {images}") from None
+
+
+def _copy(picture: Picture, folder: Path, taken: set[str]) -> str:
+    """Puts a picture into ``pictures/`` under its own name, or under its digest where it has none or it is taken."""
+    place = folder / "pictures"
+    place.mkdir(exist_ok=True)
+    suffix = f".{picture.media_type.partition('/')[2]}"
+    name = picture.path.name if picture.path is not None else ""
+    if not name or f"pictures/{name}" in taken:
+        name = picture.digest.partition("-")[2][:24] + suffix
+    target = place / name
+    if picture.path is None:
+        target.write_bytes(picture.read())
+    elif not (target.exists() and target.samefile(picture.path)):
+        shutil.copyfile(picture.path, target)
+    return f"pictures/{name}"

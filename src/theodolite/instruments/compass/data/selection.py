@@ -1,0 +1,211 @@
+"""Which pairs a source gives, and which fell to which filter."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from theodolite.core.errors import UsageError
+from theodolite.core.types import Json
+from theodolite.geometry import Box
+from theodolite.instruments.compass.data.directions import CARDINAL, Vocabulary
+from theodolite.instruments.compass.data.pairs import Pair, is_outside
+
+
+class Filter(StrEnum):
+    """What a candidate can fall to, in the order in which it is asked. The value says it in words."""
+
+    FALSE = "a caption that is false"
+    NO_DIRECTION = "a relation without a direction"
+    UNREADABLE = "a caption that cannot be read"
+    ONE_OBJECT = "a caption about one object"
+    NO_ANNOTATIONS = "no annotations given"
+    NO_CATEGORY = "a name that is no category"
+    NOT_ANNOTATED = "a picture without annotations"
+    NO_BOX = "an object without a box"
+    SEVERAL = "several boxes for one name"
+    CROWD = "a crowd"
+    EMPTY = "an empty box"
+    REPEATED = "a name that occurs twice"
+    SMALL = "an object too small"
+    LARGE = "an object too large"
+    OUTSIDE = "a box outside the picture"
+    NEAR = "too near each other"
+    BORDER = "too near a border between directions"
+    AGAINST = "words that do not agree with the boxes"
+    MISSING = "picture not found"
+    ANOTHER_SIZE = "picture of another size than annotated"
+    WRITTEN_TWICE = "written twice"
+    NOT_DRAWN = "not drawn"
+
+
+AreaOf: TypeAlias = Literal["box", "mask"]
+"""What an object's area is: its box, or the area that the annotation states (COCO: of the mask)."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairFilters:
+    """Which objects and pairs a source takes, besides that an object's name must be the only one of its kind.
+
+    The paper states no filters. With these defaults the 80 pictures of COCO_Tiny val give 178 ordered pairs.
+    """
+
+    min_area: float = 0.01
+    """Of the picture's area, inclusive."""
+    max_area: float = 0.5
+    area_of: AreaOf = "box"
+    min_distance: float = 0.15
+    """Between the centres, of the picture's diagonal, exclusive."""
+    min_margin_deg: float = 0.0
+    """How much farther the next direction must be; above 0 it leaves out pairs near a border such as 45°."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.min_area < self.max_area:
+            raise UsageError(f"areas must satisfy 0 ≤ min < max, got {self.min_area} and {self.max_area}")
+        if self.min_distance < 0 or self.min_margin_deg < 0:
+            raise UsageError("the least distance and margin must not be negative")
+        if self.area_of not in get_args(AreaOf):
+            raise UsageError(f"area_of must be one of {', '.join(get_args(AreaOf))}, not {self.area_of!r}")
+
+    def area_fault(self, share: float) -> Filter | None:
+        """Which filter an object of this share of the picture falls to, or None."""
+        if share < self.min_area:
+            return Filter.SMALL
+        return Filter.LARGE if share > self.max_area else None
+
+    def pair_fault(
+        self, reference: Box, target: Box, size_px: tuple[int, int], vocabulary: Vocabulary = CARDINAL
+    ) -> Filter | None:
+        """Which filter a pair of boxes falls to, or None."""
+        if is_outside(reference, size_px) or is_outside(target, size_px):
+            return Filter.OUTSIDE
+        distance = math.dist(reference.centre_px, target.centre_px)
+        if distance == 0 or distance <= self.min_distance * math.hypot(*size_px):
+            return Filter.NEAR
+        if vocabulary.between(reference, target).margin_deg < self.min_margin_deg:
+            return Filter.BORDER
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class SelectionReport:
+    """What became of every candidate."""
+
+    source: str
+    parameters: Mapping[str, Json]
+    candidates: int
+    excluded: Mapping[str, int]
+    """Reason -> how many, in the order of the filters; a candidate counts once, for the first that it falls to."""
+    kept: int
+    directions: Mapping[str, int]
+    """Of those kept."""
+    pictures: int
+    """Of those kept."""
+    notes: tuple[str, ...] = ()
+    audit: Mapping[str, Json] = field(default_factory=dict)
+    """Further tables of the source."""
+
+    def __post_init__(self) -> None:
+        lost = sum(self.excluded.values())
+        if self.candidates != self.kept + lost:
+            raise UsageError(
+                f"{self.source}: {self.candidates} candidates are not {self.kept} kept and {lost} excluded"
+            )
+
+    def as_json(self) -> dict[str, Any]:
+        """The report as plain JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The pairs of a source and how they were chosen."""
+
+    pairs: tuple[Pair, ...]
+    report: SelectionReport
+
+
+class Sieve:
+    """Counts candidates and what they fall to, then makes the report."""
+
+    def __init__(self, source: str, parameters: Mapping[str, Json]) -> None:
+        self.source = source
+        self.parameters = parameters
+        self.candidates = 0
+        self.excluded: Counter[Filter] = Counter()
+        self.notes: list[str] = []
+
+    def drop(self, reason: Filter, count: int = 1) -> None:
+        """Counts candidates that fell to a filter."""
+        if count:
+            self.excluded[reason] += count
+
+    def finish(
+        self, pairs: Sequence[Pair], *, n: int | None, seed: int, audit: Mapping[str, Json] | None = None
+    ) -> Selection:
+        """Draws a balanced sample if one is asked for, and reports.
+
+        Raises:
+            UsageError: no pair is left, or too few for the sample.
+        """
+        if not pairs:
+            raise UsageError(self._why_nothing())
+        chosen = list(pairs) if n is None else balanced_sample(pairs, n, seed=seed)
+        self.drop(Filter.NOT_DRAWN, len(pairs) - len(chosen))
+        counts = Counter(pair.direction for pair in chosen)
+        report = SelectionReport(
+            source=self.source,
+            parameters={**self.parameters, "n": n, "seed": seed},
+            candidates=self.candidates,
+            excluded=self._ordered(),
+            kept=len(chosen),
+            directions={
+                name: counts[name] for name in (*CARDINAL.names, *sorted(set(counts) - set(CARDINAL.names)))
+            },
+            pictures=len({pair.picture.digest for pair in chosen}),
+            notes=tuple(self.notes),
+            audit=audit or {},
+        )
+        return Selection(tuple(chosen), report)
+
+    def _ordered(self) -> dict[str, int]:
+        """What was excluded, in the order of the filters."""
+        return {reason.value: self.excluded[reason] for reason in Filter if self.excluded[reason]}
+
+    def _why_nothing(self) -> str:
+        lost = "; ".join(f"{count} fell to: {reason}" for reason, count in self._ordered().items())
+        return " ".join(
+            [f"{self.source}: none of {self.candidates} candidates is left. {lost}.", *self.notes]
+        )
+
+
+def balanced_sample(pairs: Sequence[Pair], n: int, *, seed: int) -> list[Pair]:
+    """Draws n pairs, equally many of each direction that occurs (the first ones get what does not divide), in their order.
+
+    Raises:
+        UsageError: a direction has too few; fewer are never taken silently.
+    """
+    if n < 1:
+        raise UsageError(f"--n must be at least 1, not {n}")
+    by_direction: dict[str, list[int]] = {}
+    for i, pair in enumerate(pairs):
+        by_direction.setdefault(pair.direction, []).append(i)
+    names = sorted(by_direction)
+    rng = np.random.default_rng(seed)
+    chosen: list[int] = []
+    for place, name in enumerate(names):
+        wanted = n // len(names) + (place < n % len(names))
+        if wanted > len(by_direction[name]):
+            fewest = min(map(len, by_direction.values()))
+            raise UsageError(
+                f"{n} balanced pairs need {wanted} {name!r}, and there are {len(by_direction[name])}; "
+                f"take --n {fewest * len(names)} at most, or all pairs by leaving --n out"
+            )
+        chosen += rng.permutation(by_direction[name])[:wanted].tolist()
+    return [pairs[i] for i in sorted(chosen)]

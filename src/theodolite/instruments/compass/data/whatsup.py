@@ -1,0 +1,162 @@
+"""WhatsUp: the true caption of each picture, joined with boxes that one brings along.
+
+A file of WhatsUp is a JSON list of ``{"image_path": …, "caption_options": […]}`` (Controlled Images) or of
+``[image id, caption, …]`` (COCO and VG); the first caption is the true one. It holds no boxes, so the objects' boxes must
+come from annotations in COCO's instances format: COCO's own for the COCO part, one's own labels for the others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field, RootModel, model_validator
+
+from theodolite.core.errors import UsageError
+from theodolite.instruments.compass.data.instances import read_instances
+from theodolite.instruments.compass.data.matching import Match, Matcher, MatchPolicy
+from theodolite.instruments.compass.data.pairs import Pair, Region
+from theodolite.instruments.compass.data.pictures import PictureFolder
+from theodolite.instruments.compass.data.reading import Strict, parse, read_bytes
+from theodolite.instruments.compass.data.selection import Filter, Selection, Sieve
+
+WHATSUP_RELATIONS: Mapping[str, str] = {
+    "to the left of": "left",
+    "left of": "left",
+    "to the right of": "right",
+    "right of": "right",
+    "on top of": "above",
+    "above": "above",
+    "on": "above",
+    "below": "below",
+    "under": "below",
+}
+"""Relations with a direction. "in front of" and "behind" have none in the picture's plane."""
+
+_DEPTH = ("in front of", "behind")
+_SIDES = ("left", "right", "top", "bottom")
+"""Of the picture: "a dog on the left" has no second object."""
+
+
+class _Item(Strict):
+    image: str
+    captions: list[str] = Field(min_length=1)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _either_form(cls, value: Any) -> Any:
+        """The two ways in which the files write an item."""
+        if isinstance(value, list) and value:
+            return {"image": _file_name(value[0]), "captions": value[1:]}
+        if isinstance(value, dict):
+            image = value.get("image_path", value.get("image_id"))
+            return {"image": _file_name(image), "captions": value.get("caption_options")}
+        return value
+
+
+def _file_name(image: Any) -> Any:
+    """A picture's file; COCO's are named by their ids in twelve digits."""
+    return f"{image:012d}.jpg" if isinstance(image, int) else image
+
+
+class _File(RootModel[list[_Item]]):
+    """All items."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Caption:
+    target: str
+    relation: str
+    reference: str
+
+
+def whatsup_pairs(
+    captions: str | Path,
+    images: str | Path,
+    *,
+    annotations: str | Path | Sequence[str | Path] | None = None,
+    n: int | None = None,
+    seed: int = 0,
+    policy: MatchPolicy | None = None,
+) -> Selection:
+    """Pairs from WhatsUp's true captions whose two objects have boxes.
+
+    Args:
+        captions: a JSON file of WhatsUp.
+        images: the folder with the pictures.
+        annotations: the boxes, in COCO's instances format.
+        n: how many, balanced over the directions; all if not given.
+        seed: of the draw.
+        policy: how names and boxes are matched.
+
+    Raises:
+        UsageError: there are no annotations: a compass needs boxes, and WhatsUp has none.
+    """
+    path = Path(captions)
+    items = parse(_File, read_bytes(path, "captions"), str(path)).root
+    if annotations is None:
+        raise UsageError(
+            f"the {len(items)} items of {path} have no boxes, and a compass needs the boxes of both objects: give them with "
+            "--annotations, in COCO's instances format (COCO's own file for the COCO part)"
+        )
+    policy = policy or MatchPolicy()
+    paths = [annotations] if isinstance(annotations, str | Path) else annotations
+    matcher = Matcher(read_instances([Path(each) for each in paths]), policy)
+    folder = PictureFolder(Path(images))
+    sieve = Sieve("whatsup", {**asdict(policy), "relations": dict(WHATSUP_RELATIONS)})
+    sieve.candidates = len(items)
+    pairs = list(_pairs(items, path.stem, matcher, folder, sieve))
+    sieve.notes += folder.note()
+    return sieve.finish(pairs, n=n, seed=seed)
+
+
+def _pairs(
+    items: Sequence[_Item], name: str, matcher: Matcher, folder: PictureFolder, sieve: Sieve
+) -> Iterator[Pair]:
+    for number, item in enumerate(items):
+        read = _read(item.captions[0])
+        if isinstance(read, Filter):
+            sieve.drop(read)
+            continue
+        direction = WHATSUP_RELATIONS[read.relation]
+        found = matcher.objects(item.image, (read.reference, read.target))
+        if isinstance(found, Match):
+            fault = matcher.fault(found, direction) or folder.fault(
+                found.picture.file_name, found.picture.size_px
+            )
+            found = fault or found
+        if isinstance(found, Filter):
+            sieve.drop(found)
+            continue
+        yield Pair(
+            id=f"{name}-{number:05d}",
+            picture=folder.find(found.picture.file_name)[0],
+            size_px=found.picture.size_px,
+            reference=Region(read.reference, found.reference_box),
+            target=Region(read.target, found.target_box),
+            direction=direction,
+            others=found.picture.other_boxes(found.reference, found.target),
+            source="whatsup",
+            group=name,
+            meta={"caption": item.captions[0]},
+        )
+
+
+def _read(caption: str) -> _Caption | Filter:
+    """What a caption says, or why it cannot be used.
+
+    >>> _read("A photo of a dog to the left of a dining table")
+    _Caption(target='dog', relation='to the left of', reference='dining table')
+    """
+    text = re.sub(r"^(?:a photo of )?(?:an? |the )?", "", caption.strip().rstrip(".").lower())
+    for relation in sorted((*WHATSUP_RELATIONS, *_DEPTH), key=len, reverse=True):
+        target, found, reference = text.partition(f" {relation} ")
+        if found:
+            if relation in _DEPTH:
+                return Filter.NO_DIRECTION
+            reference = re.sub(r"^(?:an? |the )", "", reference)
+            return Filter.ONE_OBJECT if reference in _SIDES else _Caption(target, relation, reference)
+    return Filter.ONE_OBJECT

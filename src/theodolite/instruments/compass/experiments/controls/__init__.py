@@ -1,0 +1,1 @@
+"""Control experiments of the compass, one module each."""

@@ -1,0 +1,120 @@
+"""Where an object can stand so that a direction holds: whole steps, inside the picture, clear of the other object."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from theodolite.core.errors import UsageError
+from theodolite.geometry import Box
+from theodolite.instruments.compass.data.directions import CARDINAL
+
+Step = tuple[int, int]
+"""Right and down, in whole pixels."""
+
+UNIT: dict[str, tuple[int, int]] = {"left": (-1, 0), "right": (1, 0), "above": (0, -1), "below": (0, 1)}
+"""The step, right and down, that each direction of `CARDINAL` stands for."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacingOptions:
+    """How objects are moved."""
+
+    gap_px: float = 4.0
+    """Between the two boxes along the direction."""
+    max_tilt_deg: float = 25.0
+    """How far a place may lie off the exact direction, where the picture's edge leaves no other; below 45."""
+    max_overlap: float = 0.05
+    """Without outlines: the largest part of the smaller box that may lie in the other box."""
+    shift_share: float = 0.2
+    """How far both objects move in a joint translation, of the picture's diagonal, if there is room."""
+    min_shift_share: float = 0.08
+    """With less room than this there is no joint translation."""
+    min_places: int = 2
+    """A pair with fewer places than this is left out of a family; 4 takes complete families only."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.max_tilt_deg < 45:
+            raise UsageError(f"max_tilt_deg must be from 0 to below 45, not {self.max_tilt_deg}")
+        if not 1 <= self.min_places <= len(UNIT):
+            raise UsageError(f"min_places must be from 1 to {len(UNIT)}, not {self.min_places}")
+        if not 0 < self.min_shift_share <= self.shift_share:
+            raise UsageError(
+                f"a joint translation needs 0 < min_shift_share ≤ shift_share, got {self.min_shift_share} and {self.shift_share}"
+            )
+
+
+def step_to(
+    moving: Box, fixed: Box, direction: str, size_px: tuple[int, int], options: PlacingOptions
+) -> Step | None:
+    """The step that puts a box into a direction seen from another, or None where there is no room.
+
+    The distance between the centres stays what it is, unless the boxes would then touch or leave the picture; sideways
+    the box moves off the exact direction no more than the picture's edge asks for, and no more than the tilt allowed.
+
+    >>> step_to(Box(60, 40, 80, 60), Box(40, 40, 60, 60), "above", (100, 100), PlacingOptions(gap_px=0))
+    (-20, -20)
+    >>> step_to(Box(60, 40, 80, 60), Box(40, 10, 60, 30), "above", (100, 100), PlacingOptions()) is None
+    True
+    """
+    along = 0 if UNIT[direction][0] else 1
+    sign = UNIT[direction][along]
+    starts, ends = (moving.x0, moving.y0), (moving.x1, moving.y1)
+    half = tuple((end - start) / 2 for start, end in zip(starts, ends, strict=True))
+    centre, origin = moving.centre_px, fixed.centre_px
+    extent = (fixed.width_px, fixed.height_px)[along] / 2
+    least = extent + half[along] + options.gap_px
+    room = (size_px[along] - half[along] - origin[along]) if sign > 0 else (origin[along] - half[along])
+    if room < least:
+        return None
+    distance = min(room, max(least, math.dist(centre, origin)))
+    across = 1 - along
+    low, high = half[across], size_px[across] - half[across]
+    if low > high:
+        return None
+    aside = min(max(origin[across], low), high)
+    if abs(aside - origin[across]) > math.tan(math.radians(options.max_tilt_deg)) * distance:
+        return None
+    place = [0.0, 0.0]
+    place[along], place[across] = origin[along] + sign * distance, aside
+    step = (_whole(place[0] - centre[0]), _whole(place[1] - centre[1]))
+    moved = moving.moved(*step)
+    return step if CARDINAL.between(fixed, moved).name == direction else None
+
+
+def joint_step(both: Box, direction: str, size_px: tuple[int, int], options: PlacingOptions) -> Step | None:
+    """The step that moves two objects together, or None where there is too little room.
+
+    >>> joint_step(Box(10, 10, 40, 40), "right", (200, 150), PlacingOptions())
+    (50, 0)
+    """
+    diagonal = math.hypot(*size_px)
+    right, down = UNIT[direction]
+    room = {"left": both.x0, "right": size_px[0] - both.x1, "above": both.y0, "below": size_px[1] - both.y1}
+    length = min(options.shift_share * diagonal, room[direction])
+    if length < options.min_shift_share * diagonal:
+        return None
+    return right * int(length), down * int(length)
+
+
+def within(box: Box, size_px: tuple[int, int]) -> Box:
+    """The part of a box that lies in the picture."""
+    return Box(max(box.x0, 0), max(box.y0, 0), min(box.x1, size_px[0]), min(box.y1, size_px[1]))
+
+
+def hull(first: Box, second: Box) -> Box:
+    """The smallest box around two."""
+    return Box(
+        min(first.x0, second.x0), min(first.y0, second.y0), max(first.x1, second.x1), max(first.y1, second.y1)
+    )
+
+
+def overlap(first: Box, second: Box) -> float:
+    """Of the smaller box, the part in the other."""
+    wide = min(first.x1, second.x1) - max(first.x0, second.x0)
+    high = min(first.y1, second.y1) - max(first.y0, second.y0)
+    return max(0.0, wide) * max(0.0, high) / min(first.area_px, second.area_px)
+
+
+def _whole(step: float) -> int:
+    return math.floor(step + 0.5)

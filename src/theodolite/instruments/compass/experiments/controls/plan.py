@@ -1,0 +1,132 @@
+"""The items of a run with controls: every pair as it is, and each of its edits, as ordinary items."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from theodolite.core.errors import UsageError
+from theodolite.core.types import Item
+from theodolite.instruments.compass.data.pairs import Pair
+from theodolite.instruments.compass.data.squares import coloured_squares
+from theodolite.instruments.compass.experiments.controls.edits import (
+    EDITS,
+    Edit,
+    EditReport,
+    Studio,
+    find_edits,
+)
+from theodolite.instruments.compass.experiments.controls.placing import PlacingOptions
+from theodolite.instruments.compass.prompts import Prompt
+from theodolite.instruments.compass.questions import PLAIN, pair_item
+
+PROMPT_DIRECTION, SQUARES = "prompt-direction", "squares"
+MEASURED = (PROMPT_DIRECTION, *EDITS, SQUARES)
+"""The controls that need a model."""
+
+
+@dataclass(frozen=True, slots=True)
+class ControlPlan:
+    """What will be asked, and what cannot be."""
+
+    pairs: tuple[Pair, ...]
+    prompts: tuple[Prompt, ...]
+    controls: tuple[str, ...]
+    edits: tuple[Edit, ...]
+    squares: tuple[Pair, ...]
+    reports: tuple[EditReport, ...]
+    """One per control that edits."""
+
+    @property
+    def n_items(self) -> int:
+        """How many items there are."""
+        return (len(self.pairs) + len(self.edits) + len(self.squares)) * len(self.prompts)
+
+    def items(self) -> Iterator[Item]:
+        """Pair by pair, so that any first part of the plan holds every control; the squares come last.
+
+        Pictures are drawn as they are needed, so a long plan does not fill the memory.
+        """
+        by_pair: dict[str, list[Edit]] = {}
+        for edit in self.edits:
+            by_pair.setdefault(edit.pair.id, []).append(edit)
+        for pair in self.pairs:
+            for prompt in self.prompts:
+                yield pair_item(pair, prompt, meta=self._plain_meta(prompt))
+            studio = Studio(pair)
+            for edit in by_pair.get(pair.id, ()):
+                edited = edit.edited(studio)
+                for prompt in self.prompts:
+                    meta = {
+                        "control": edit.control,
+                        "probe": edit.probe,
+                        "cluster": pair.picture.digest,
+                    }
+                    yield pair_item(edited, prompt, condition=f"{edit.control}/{edit.probe}", meta=meta)
+        for pair in self.squares:
+            for prompt in self.prompts:
+                yield pair_item(
+                    pair, prompt, condition=SQUARES, meta={"control": SQUARES, "probe": pair.group}
+                )
+
+    def as_settings(self) -> dict[str, Any]:
+        """What a run must remember of its plan: the controls, and what could not be edited."""
+        return {
+            "controls": list(self.controls),
+            "edits": [asdict(report) for report in self.reports],
+            "squares": len(self.squares),
+        }
+
+    def _plain_meta(self, prompt: Prompt) -> dict[str, Any]:
+        if PROMPT_DIRECTION not in self.controls:
+            return {}
+        # gt and pred are two of the options, so their maps need not be made again.
+        return {"targets": [f"option:{i}" for i in range(len(prompt.tokens))]}
+
+
+def plan_controls(
+    pairs: Sequence[Pair],
+    prompts: Sequence[Prompt],
+    *,
+    controls: Sequence[str] = MEASURED,
+    n_squares: int = 160,
+    seed: int = 0,
+    placing: PlacingOptions | None = None,
+) -> ControlPlan:
+    """Finds every edit that the controls ask for; nothing is drawn yet.
+
+    Args:
+        pairs: with different ids. Objects are cut out by ``meta["outlines"]`` where a pair has them (COCO pairs do), else by
+            their boxes.
+        prompts: how the questions are put.
+        controls: some of `MEASURED`.
+        n_squares: how many pictures of coloured squares, if they are among the controls.
+        seed: of the squares.
+        placing: how objects are moved.
+
+    Raises:
+        UsageError: there is no such control, or no pair.
+    """
+    unknown = [name for name in controls if name not in MEASURED]
+    if unknown or not controls:
+        raise UsageError(
+            f"the controls that need a model are {', '.join(MEASURED)}; got {', '.join(controls) or 'none'}"
+        )
+    if not pairs or len({pair.id for pair in pairs}) < len(pairs):
+        raise UsageError(f"controls need pairs with different ids, got {len(pairs)} pairs")
+    edits: list[Edit] = []
+    reports: list[EditReport] = []
+    for control in EDITS:
+        if control in controls:
+            found, report = find_edits(pairs, control, placing or PlacingOptions())
+            edits += found
+            reports.append(report)
+    squares = coloured_squares(n_squares, seed=seed).pairs if SQUARES in controls else ()
+    chosen = tuple(name for name in MEASURED if name in controls)
+    return ControlPlan(tuple(pairs), tuple(prompts), chosen, tuple(edits), squares, tuple(reports))
+
+
+def is_plain(condition: str) -> bool:
+    """Whether a sample is of a picture as it is."""
+    return condition == PLAIN

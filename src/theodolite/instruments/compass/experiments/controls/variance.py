@@ -1,0 +1,276 @@
+"""Variance partition: how much of the compass does direction explain, and how much location?
+
+Response: the vector P̂ of K sectors. Sums of squares are summed over the sectors. Two families of edits of the same pictures:
+``direction`` (B stays, A moves; levels: where B is, seen from A) and ``location`` (both move; levels: where to).
+
+    η² = SS_factor / SS_total over all probes of the factor's family; interval by resampling pictures
+    within-image share = SS_direction / (SS_direction + SS_location), pairs that have both families;
+                         SS_factor = Σ_pairs Σ_probes ‖P̂ − mean of the pair's family‖²
+    the same per degree of freedom: each pair's SS divided by its probes less one, for families of unequal size
+    consistent = Σ_lm N_lm U_lm / Σ_lm N_lm V_lm over the contrasts D_i(l, m) = P̂_il − P̂_im of two levels in a pair i,
+                 U_lm = mean of D_i · D_j over pairs i, j of different pictures,   V_lm = mean of ‖D_i‖²
+
+With one probe a level and pair, all that varies within a pair counts as the factor's: two families of pure noise share alike,
+50 : 50. The paper's share cannot tell such noise from an effect. ``consistent`` can: noise does not repeat from picture to
+picture, so U has the expectation ‖effect_l − effect_m‖², and nothing is 0. Of an effect of mean square e² and noise of variance
+s² per probe (summed over sectors), with L levels it is e² / (e² + s² (L − 1)/L).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from theodolite import stats
+from theodolite.core.errors import UsageError
+from theodolite.instruments.compass.experiments.controls.batch import READINGS, Batch, shared_keys
+from theodolite.instruments.compass.experiments.controls.estimates import reasons_of
+from theodolite.instruments.compass.experiments.controls.families import base_of
+from theodolite.instruments.compass.experiments.controls.published import VARIANCE
+from theodolite.instruments.compass.experiments.controls.results import (
+    ControlRow,
+    ControlScore,
+    NothingToScoreError,
+)
+from theodolite.instruments.compass.samples import Sample
+
+DIRECTION, LOCATION = "direction", "location"
+NO_VARIATION = (
+    "no share to explain: the compasses do not vary, or too few pictures have both levels of a contrast"
+)
+_NOTHING = 1e-9
+"""Shares that differ by less do not differ: they are sums of the same numbers in another order."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Responses:
+    """The compasses of one family of edits."""
+
+    values: NDArray[np.float64]
+    """Shape (probes, K)."""
+    levels: NDArray[np.str_]
+    """Shape (probes,): the factor's level."""
+    bases: NDArray[np.str_]
+    """Shape (probes,): the pair that was edited."""
+    clusters: NDArray[np.str_]
+    """Shape (probes,): its picture."""
+
+    @classmethod
+    def of(
+        cls, values: ArrayLike, levels: Sequence[str], bases: Sequence[str], clusters: Sequence[str]
+    ) -> Responses:
+        """From plain lists.
+
+        Raises:
+            UsageError: there is not one of each per probe.
+        """
+        array = np.asarray(values, np.float64)
+        sizes = {len(array), len(levels), len(bases), len(clusters)}
+        if array.ndim != 2 or len(sizes) > 1:
+            raise UsageError(
+                f"responses (probes, K) need a level, a pair and a picture per probe, got {array.shape}, {len(levels)}, "
+                f"{len(bases)} and {len(clusters)}"
+            )
+        return cls(array, *(np.asarray(each, np.str_) for each in (levels, bases, clusters)))
+
+    def where(self, mask: NDArray[np.bool_]) -> Responses:
+        """Some of them."""
+        return Responses(self.values[mask], self.levels[mask], self.bases[mask], self.clusters[mask])
+
+    def centred(self) -> Responses:
+        """Without each pair's own mean; pairs with a single probe have nothing left and go."""
+        _, codes, counts = np.unique(self.bases, return_inverse=True, return_counts=True)
+        sums = np.zeros((len(counts), self.values.shape[1]))
+        np.add.at(sums, codes, self.values)
+        own = Responses(self.values - (sums / counts[:, None])[codes], self.levels, self.bases, self.clusters)
+        return own.where(counts[codes] > 1)
+
+
+@dataclass(frozen=True, slots=True)
+class VariancePartition:
+    """What two factors explain."""
+
+    eta_squared: dict[str, stats.Estimate | None]
+    """Factor -> share of all variation of its family; None where the family does not vary at all."""
+    consistent: dict[str, stats.Estimate | None]
+    """Factor -> of the variation within a pair, the share that all pairs have in common."""
+    direction_share: stats.Estimate | None
+    """SS_direction / (SS_direction + SS_location) within images; None if neither varies."""
+    direction_share_per_df: stats.Estimate | None
+    """The same with each pair's sums divided by its probes less one."""
+    excluded: dict[str, int]
+
+
+def partition(direction: Responses, location: Responses, *, seed: int = 0) -> VariancePartition:
+    """Partitions the variation of two families.
+
+    Args:
+        direction: probes whose direction changes.
+        location: probes whose location changes.
+        seed: of the bootstrap.
+
+    Raises:
+        NothingToScoreError: fewer than two pairs have both families.
+    """
+    families = {DIRECTION: direction, LOCATION: location}
+    centred = {name: family.centred() for name, family in families.items()}
+    both = sorted(set(centred[DIRECTION].bases) & set(centred[LOCATION].bases))
+    if len(both) < 2:
+        raise NothingToScoreError(
+            f"{len(both)} pairs have both families of edits; a partition needs at least two"
+        )
+    picture = dict(zip(direction.bases.tolist(), direction.clusters.tolist(), strict=True))
+    clusters = [picture[base] for base in both]
+    return VariancePartition(
+        {name: _explained(each, seed) for name, each in families.items()},
+        {name: _consistent(each, seed) for name, each in families.items()},
+        _share(centred, both, clusters, seed, per_df=False),
+        _share(centred, both, clusters, seed, per_df=True),
+        {
+            f"pairs without the family {other}": len(set(centred[name].bases) - set(both))
+            for name, other in ((DIRECTION, LOCATION), (LOCATION, DIRECTION))
+            if set(centred[name].bases) - set(both)
+        },
+    )
+
+
+def _share(
+    centred: Mapping[str, Responses], both: Sequence[str], clusters: Sequence[str], seed: int, *, per_df: bool
+) -> stats.Estimate | None:
+    """Direction's part of the two factors' sums of squares, over the pairs that have both."""
+    squares = {name: _by_base(family, per_df=per_df) for name, family in centred.items()}
+    first, second = (np.array([squares[name][base] for base in both]) for name in (DIRECTION, LOCATION))
+    if (first + second).max() < _NOTHING**2:
+        return None
+    return stats.bootstrap((first, first + second), "ratio", clusters=clusters, seed=seed)
+
+
+def _explained(family: Responses, seed: int) -> stats.Estimate | None:
+    """η², or None where nothing varies."""
+    if np.ptp(family.values, axis=0).max() < _NOTHING:
+        return None
+    try:
+        return stats.eta_squared(family.values, family.levels, clusters=family.clusters, seed=seed)
+    except UsageError:  # undefined on too many resamples, or a single level
+        return None
+
+
+def _by_base(family: Responses, *, per_df: bool) -> dict[str, float]:
+    """Each pair's sum of squares around its own mean, over probes and sectors."""
+    bases, codes, counts = np.unique(family.bases, return_inverse=True, return_counts=True)
+    sums = np.bincount(codes, (family.values**2).sum(axis=1))
+    return dict(zip(bases.tolist(), (sums / (counts - 1) if per_df else sums).tolist(), strict=True))
+
+
+def _consistent(family: Responses, seed: int) -> stats.Estimate | None:
+    """The part of the contrasts that repeats from picture to picture, or None where nothing varies."""
+    contrasts = _contrasts(family)
+    if contrasts is None:
+        return None
+    try:
+        found = stats.bootstrap(contrasts, stats.BatchStatistic(_repeating, form="weights"), seed=seed)
+    except UsageError:  # undefined on too many resamples: no two pictures of them share a contrast
+        return None
+    return replace(found, n_items=len(family.values))
+
+
+def _contrasts(family: Responses) -> tuple[NDArray[np.float64], ...] | None:
+    """Per picture: sums of its contrasts (pictures, C, K), their squares' sums (pictures, C), their numbers (pictures, C)."""
+    names, levels = np.unique(family.levels, return_inverse=True)
+    pictures, clusters = np.unique(family.clusters, return_inverse=True)
+    order = {pair: c for c, pair in enumerate(combinations(range(len(names)), 2))}
+    sums = np.zeros((len(pictures), len(order), family.values.shape[1]))
+    squares, numbers = np.zeros(sums.shape[:2]), np.zeros(sums.shape[:2])
+    for base in np.unique(family.bases):
+        own = np.flatnonzero(family.bases == base)
+        for i, j in combinations(own[np.argsort(levels[own], kind="stable")], 2):
+            if levels[i] == levels[j]:
+                continue
+            place = clusters[i], order[int(levels[i]), int(levels[j])]
+            step = family.values[i] - family.values[j]
+            sums[place] += step
+            squares[place] += step @ step
+            numbers[place] += 1
+    if len(pictures) < 2 or squares.max(initial=0.0) < _NOTHING**2:
+        return None
+    return sums, squares, numbers
+
+
+def _repeating(
+    sums: NDArray[np.float64],
+    squares: NDArray[np.float64],
+    numbers: NDArray[np.float64],
+    weights: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Σ N U / Σ N V per row of weights (rows, pictures); copies of one picture are never held against each other."""
+    together = np.einsum("rp,pck->rck", weights, sums)
+    count = weights @ numbers
+    pairs = count**2 - weights**2 @ numbers**2
+    products = (together**2).sum(axis=-1) - weights**2 @ (sums**2).sum(axis=-1)
+    repeated = np.divide(products, pairs, out=np.zeros_like(products), where=pairs > 0)
+    usable = np.where(pairs > 0, count, 0.0)
+    size = np.divide(weights @ squares, count, out=np.zeros_like(count), where=count > 0)
+    return np.asarray((usable * repeated).sum(axis=1) / (usable * size).sum(axis=1))
+
+
+def variance_control(
+    moved: Sequence[Sample], translated: Sequence[Sample], *, methods: Sequence[str] = (), seed: int = 0
+) -> ControlScore:
+    """Scores the partition on the samples of fix-b-move-a and of joint-translation.
+
+    Args:
+        moved: B stays, A moves.
+        translated: both move.
+        methods: which relevance methods; all if none is named.
+        seed: of random maps and bootstrap.
+    """
+    samples = [*moved, *translated]
+    batch = Batch(samples, shared_keys(samples, methods), seed=seed)
+    levels = [str(sample.meta["probe"]) for sample in samples]
+    bases = ["/".join(base_of(sample)) for sample in samples]
+    is_direction = np.arange(len(samples)) < len(moved)
+    rows: list[ControlRow] = []
+    for reading in READINGS:
+        compass = batch.compass(reading)
+        for k, key in enumerate(batch.keys):
+            own = compass[:, k]
+            responses = Responses.of(own.distribution, levels, bases, batch.clusters)
+            found = partition(
+                responses.where(is_direction & own.is_kept),
+                responses.where(~is_direction & own.is_kept),
+                seed=seed,
+            )
+            for name in (DIRECTION, LOCATION):
+                figures = _figures(found, name)
+                excluded = {**found.excluded, **reasons_of(own)}
+                if len(figures) < 4:
+                    excluded[NO_VARIATION] = len(samples)
+                rows.append(ControlRow(key, reading.name, name, figures, {}, excluded))
+    return ControlScore(
+        "variance",
+        "How much of the compass does the direction explain, and how much the location?",
+        tuple(rows),
+        (f"{len(moved)} probes of direction, {len(translated)} of location",),
+        VARIANCE,
+    )
+
+
+def _figures(found: VariancePartition, name: str) -> dict[str, stats.Estimate]:
+    shares = [found.direction_share, found.direction_share_per_df]
+    if name == LOCATION:
+        shares = [None if each is None else _complement(each) for each in shares]
+    figures = {
+        "eta_squared": found.eta_squared[name],
+        "consistent": found.consistent[name],
+        "within_image_share": shares[0],
+        "within_image_share_per_df": shares[1],
+    }
+    return {each: figure for each, figure in figures.items() if figure is not None}
+
+
+def _complement(share: stats.Estimate) -> stats.Estimate:
+    return replace(share, value=1 - share.value, low=1 - share.high, high=1 - share.low)

@@ -1,0 +1,376 @@
+"""Compass figures: wedges on the picture, the heat map behind them, the polar plot, and rows of all four."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from theodolite.core.drawing import (
+    FAINT,
+    GROUND,
+    INK,
+    LAYOUT,
+    PEAK,
+    QUIET,
+    REFERENCE,
+    TARGET,
+    TRUE,
+    Drawing,
+    compass_colours,
+    new_figure,
+    outline,
+    picture_size,
+    show_picture,
+    styled,
+)
+from theodolite.core.errors import UsageError
+from theodolite.core.types import Pixels
+from theodolite.instruments.compass.data.pairs import Region
+from theodolite.instruments.compass.formulas.distribution import Compass
+from theodolite.instruments.compass.formulas.token_map import OnGrid
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_REACH = 0.46
+"""The fullest wedge's radius over the picture's shorter side."""
+_VEIL = 0.35
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CompassView:
+    """One pair as a figure needs it."""
+
+    pixels: Pixels
+    reference: Region
+    target: Region
+    relevance: OnGrid
+    """One map: values (tokens,) on its grid."""
+    compass: Compass
+    """Its projection: one distribution with its truth."""
+    layout: Compass | None = None
+    """The uniform map's projection, to be drawn behind it."""
+    method: str = ""
+    """Whose map it is."""
+    projection: str = ""
+    """How the map became a compass."""
+    note: str = ""
+    """What is known beside it, such as truth and answer."""
+
+    def __post_init__(self) -> None:
+        if self.compass.shape or self.compass.true_deg is None:
+            raise UsageError(
+                f"a view shows one compass with its truth; got the shape {self.compass.shape}; "
+                "index it, and project with target=…"
+            )
+
+    @property
+    def headline(self) -> str:
+        """Label and error in words."""
+        return f"{self.compass.labels()[()]} · DAE {float(self.compass.dae_deg()):.0f}°"
+
+
+def compass_overlay(view: CompassView) -> Drawing:
+    """The compass on its picture: K wedges from A's centre, as long as P(θ_k), the peak's arrow and the true one.
+
+    The dashed ring is where all wedges would end if relevance had no direction.
+    """
+    width, height = picture_size(view.pixels)
+    with styled():
+        figure = new_figure(max(width, 5.4) + 0.2, height + 1.1)
+        axes = figure.add_subplot()
+        _draw_overlay(axes, view)
+        _head(axes, view.headline, " · ".join(filter(None, (view.method, view.projection, view.note))))
+        _arrow_legend(axes, len(view.compass.centres_deg))
+    return Drawing(figure)
+
+
+def heat_map(view: CompassView) -> Drawing:
+    """Relevance on the picture, each token where it truly lies; what the model never saw is hatched."""
+    width, height = picture_size(view.pixels)
+    with styled():
+        figure = new_figure(width + 1.1, height + 1.0)
+        axes = figure.add_subplot()
+        image = _draw_heat(axes, view)
+        _head(axes, "relevance", view.method)
+        bar = figure.colorbar(image, ax=axes, shrink=0.8, pad=0.02, aspect=30)
+        bar.set_label("relevance per pixel, share of the largest")
+        bar.outline.set_visible(False)
+        bar.solids.set_alpha(1.0)  # type: ignore[union-attr]
+    return Drawing(figure)
+
+
+def polar_plot(view: CompassView) -> Drawing:
+    """P̂(θ) as bars around the reference, with both directions and, in grey, what the layout alone gives."""
+    with styled():
+        figure = new_figure(5.0, 5.6)
+        axes = figure.add_subplot(projection="polar")
+        _draw_polar(axes, view)
+        figure.suptitle(view.headline, weight="bold", fontsize=13)
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.08), ncols=3, handlelength=1.6)
+    return Drawing(figure)
+
+
+def compass_rows(views: Sequence[CompassView]) -> Drawing:
+    """One row per pair: the picture with its boxes, the heat map, the compass on the picture, its distribution.
+
+    This is the layout of the paper's Figure 2.
+    """
+    if not views:
+        raise UsageError("there is nothing to draw: give at least one view")
+    shapes = [view.pixels.shape[0] / view.pixels.shape[1] for view in views]
+    wide = 3.15
+    heights = [wide * min(max(shape, 0.75), 1.35) + 0.6 for shape in shapes]
+    with styled():
+        figure = new_figure(3 * wide + 2.9, sum(heights) + 0.3)
+        grid = figure.add_gridspec(len(views), 4, height_ratios=heights, width_ratios=[wide, wide, wide, 2.8])
+        for i, view in enumerate(views):
+            panels: list[Any] = [figure.add_subplot(grid[i, j]) for j in range(3)]
+            # Room above and below for the words around the circle.
+            middle = grid[i, 3].subgridspec(3, 1, height_ratios=[0.1, 1, 0.1])[1]
+            panels.append(figure.add_subplot(middle, projection="polar"))
+            show_picture(panels[0], view.pixels)
+            _draw_boxes(panels[0], view)
+            _draw_heat(panels[1], view)
+            _draw_overlay(panels[2], view)
+            _draw_polar(panels[3], view)
+            panels[0].set_title(view.note, color=INK)
+            panels[1].set_title(view.method, color=QUIET)
+            panels[2].set_title(view.headline, weight="bold")
+            if i == len(views) - 1:
+                panels[3].legend(
+                    loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=3, fontsize=8, handlelength=1.2
+                )
+    return Drawing(figure)
+
+
+def _head(axes: Axes, title: str, below: str) -> None:
+    """A bold title with a quiet line beneath it."""
+    axes.set_title(title, weight="bold", fontsize=13, pad=24 if below else 8)
+    if below:
+        axes.annotate(
+            below,
+            (0, 1),
+            (0, 8),
+            xycoords="axes fraction",
+            textcoords="offset points",
+            color=QUIET,
+            fontsize=10,
+        )
+
+
+def _draw_boxes(axes: Axes, view: CompassView) -> None:
+    from matplotlib.patches import Rectangle
+
+    for letter, region, colour in (("A", view.reference, REFERENCE), ("B", view.target, TARGET)):
+        box = region.box
+        rectangle = Rectangle(
+            (box.x0, box.y0), box.width_px, box.height_px, fill=False, edgecolor=colour, linewidth=2.2
+        )
+        rectangle.set_path_effects(outline(4.2))
+        rectangle.set_label(f"{letter} {region.name}")
+        axes.add_patch(rectangle)
+        inside = box.y0 < 0.06 * view.pixels.shape[0]
+        axes.annotate(
+            f"{letter} {region.name}",
+            (max(box.x0, 0), max(box.y0, 0)),
+            (0, -2 if inside else 2),
+            textcoords="offset points",
+            color=GROUND,
+            fontsize=8.5,
+            weight="bold",
+            va="top" if inside else "bottom",
+            bbox={"boxstyle": "square,pad=0.25", "facecolor": colour, "edgecolor": "none"},
+            annotation_clip=False,
+        )
+
+
+def _draw_overlay(axes: Axes, view: CompassView) -> None:
+    from matplotlib.patches import Circle, Wedge
+
+    compass = view.compass
+    show_picture(axes, view.pixels, veil=_VEIL)
+    centre = view.reference.box.centre_px
+    reach = _REACH * min(view.pixels.shape[:2])
+    shares = compass.distribution / compass.distribution.max()
+    half = 180.0 / len(shares)
+    colours = compass_colours()
+    for share, middle in zip(shares, compass.centres_deg, strict=True):
+        # Pixel rows count downward, so angles run the other way on these axes.
+        wedge = Wedge(
+            centre,
+            float(share) * reach,
+            -middle - half,
+            -middle + half,
+            facecolor=colours(float(share)),
+            edgecolor=GROUND,
+            linewidth=0.9,
+            alpha=0.72,
+        )
+        wedge.set_gid(f"wedge {middle:g}")
+        axes.add_patch(wedge)
+    even = reach / (len(shares) * float(compass.distribution.max()))
+    ring = Circle(centre, even, fill=False, edgecolor=INK, linewidth=1.0, linestyle=(0, (3, 3)), alpha=0.8)
+    axes.add_patch(ring)
+    _draw_boxes(axes, view)
+    size = view.pixels.shape[1], view.pixels.shape[0]
+    true = float(np.asarray(compass.true_deg))
+    _arrow(axes, _Arrow(centre, true, 1.3 * reach, TRUE, "true direction"), size)
+    _arrow(axes, _Arrow(centre, float(compass.peak_deg()), 1.08 * reach, PEAK, "compass peak"), size)
+    axes.plot(*centre, "o", color=GROUND, markeredgecolor=INK, markersize=6, zorder=6)
+
+
+@dataclass(frozen=True, slots=True)
+class _Arrow:
+    start: tuple[float, float]
+    angle_deg: float
+    length: float
+    colour: str
+    label: str
+
+    def end(self, size_px: tuple[int, int]) -> tuple[float, float]:
+        """Where it ends: at its length, or before it leaves the picture, but never so short that it cannot be seen."""
+        angle = np.deg2rad(self.angle_deg)
+        step = np.array([np.cos(angle), -np.sin(angle)])
+        room = [
+            ((limit if along > 0 else 0.0) - begin) / along
+            for begin, along, limit in zip(self.start, step, size_px, strict=True)
+            if abs(along) > 1e-9
+        ]
+        length = min(self.length, max(0.97 * min(room), 0.35 * self.length))
+        return float(self.start[0] + length * step[0]), float(self.start[1] + length * step[1])
+
+
+def _arrow(axes: Axes, arrow: _Arrow, size_px: tuple[int, int]) -> None:
+    from matplotlib.patches import FancyArrowPatch
+
+    patch = FancyArrowPatch(
+        arrow.start,
+        arrow.end(size_px),
+        arrowstyle="-|>",
+        mutation_scale=18,
+        linewidth=3,
+        color=arrow.colour,
+        shrinkA=0,
+        shrinkB=0,
+    )
+    patch.set_path_effects(outline(5.5))
+    patch.set_gid(arrow.label)
+    patch.set_zorder(5)
+    patch.set_clip_on(False)
+    patch.set_in_layout(False)
+    axes.add_patch(patch)
+
+
+def _arrow_legend(axes: Axes, n_sectors: int) -> None:
+    from matplotlib.lines import Line2D
+
+    handles = [
+        Line2D([], [], color=TRUE, linewidth=3, label="true direction A → B"),
+        Line2D([], [], color=PEAK, linewidth=3, label="compass peak"),
+        Line2D([], [], color=INK, linewidth=1, linestyle=(0, (3, 3)), label=f"1/{n_sectors}: no direction"),
+    ]
+    axes.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.01), ncols=3)
+
+
+def _draw_heat(axes: Axes, view: CompassView) -> Any:
+    from matplotlib.patches import Rectangle
+
+    grid = view.relevance.grid
+    values = np.asarray(view.relevance.values, np.float64)
+    if values.shape != (grid.n_tokens,):
+        raise UsageError(f"a heat map shows one map of {grid.n_tokens} tokens, got values of {values.shape}")
+    height, width = view.pixels.shape[:2]
+    if (grid.width_px, grid.height_px) != (width, height):
+        raise UsageError(
+            f"the map belongs to a picture of {grid.width_px}×{grid.height_px}, not of {width}×{height}"
+        )
+    grey = view.pixels.astype(np.float64).mean(axis=2, keepdims=True).repeat(3, axis=2)
+    show_picture(axes, grey.astype(np.uint8), veil=0.3, veil_grey=0.0)
+    heat = grid.paint(np.abs(values))
+    heat /= heat.max() or 1.0
+    image = axes.imshow(
+        heat, cmap="inferno", vmin=0, vmax=1, alpha=_visible(heat), extent=(0, width, height, 0)
+    )
+    for x, y, wide, high in _unseen(grid.paint(np.ones(grid.n_tokens)) > 0):
+        hatch = Rectangle(
+            (x, y), wide, high, facecolor="#ffffffc8", edgecolor="#a9aeb3", hatch="////", linewidth=0
+        )
+        hatch.set_gid("unseen")
+        axes.add_patch(hatch)
+    _draw_boxes(axes, view)
+    return image
+
+
+def _visible(heat: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How solid the heat is: nothing where there is none, so that the picture is seen beneath."""
+    return 0.8 * np.clip(heat, 0.0, 1.0) ** 0.6
+
+
+def _unseen(seen: NDArray[np.bool_]) -> list[tuple[float, float, float, float]]:
+    """The strips of a picture around what a model sees, as x, y, width, height."""
+    height, width = seen.shape
+    rows, columns = np.flatnonzero(seen.any(axis=1)), np.flatnonzero(seen.any(axis=0))
+    if not len(rows):
+        return [(0, 0, width, height)]
+    top, bottom, left, right = rows[0], rows[-1] + 1, columns[0], columns[-1] + 1
+    strips = [
+        (0, 0, width, top),
+        (0, bottom, width, height - bottom),
+        (0, top, left, bottom - top),
+        (right, top, width - right, bottom - top),
+    ]
+    return [(float(x), float(y), float(w), float(h)) for x, y, w, h in strips if w > 0 and h > 0]
+
+
+def _draw_polar(axes: Any, view: CompassView) -> None:
+    compass = view.compass
+    shares = compass.distribution
+    angles = np.deg2rad(compass.centres_deg)
+    width = 2 * np.pi / len(shares)
+    top = float(shares.max())
+    bars = axes.bar(
+        angles,
+        shares,
+        width=0.94 * width,
+        color=compass_colours()(shares / top),
+        edgecolor=GROUND,
+        linewidth=0.8,
+    )
+    for bar, middle in zip(bars, compass.centres_deg, strict=True):
+        bar.set_gid(f"bar {middle:g}")
+    if view.layout is not None:
+        layout = view.layout.distribution
+        top = max(top, float(layout.max()))
+        axes.bar(angles, layout, width=width, color=FAINT, alpha=0.55, linewidth=0, zorder=0.5)
+        for angle, share in zip(angles, layout, strict=True):
+            turn = np.linspace(angle - width / 2, angle + width / 2, 12)
+            line = axes.plot(
+                turn, np.full_like(turn, share), color=LAYOUT, linewidth=1.6, zorder=4, solid_capstyle="butt"
+            )[0]
+        line.set_label("layout alone")
+    for angle, colour, label in (
+        (float(np.asarray(compass.true_deg)), TRUE, "true"),
+        (float(compass.peak_deg()), PEAK, "peak"),
+    ):
+        drawn = axes.annotate(
+            "",
+            (np.deg2rad(angle), 1.1 * top),
+            (0, 0),
+            arrowprops={"arrowstyle": "-|>", "color": colour, "linewidth": 2.4, "shrinkA": 0, "shrinkB": 0},
+            zorder=5,
+        )
+        drawn.arrow_patch.set_path_effects(outline(4.4))
+        drawn.set_gid(label)
+        axes.plot([], [], color=colour, label=label, linewidth=2.4)
+    axes.set_ylim(0, 1.14 * top)
+    axes.set_xticks(np.deg2rad([0, 90, 180, 270]), ["right", "above", "left", "below"], fontsize=8.5)
+    axes.set_yticks([1 / len(shares)], [f"1/{len(shares)}"], color=QUIET, fontsize=7.5)
+    axes.set_rlabel_position(float(compass.centres_deg[int(np.argmin(shares))]))
+    axes.grid(visible=True, color=FAINT)
+    axes.spines["polar"].set_visible(False)
+    axes.tick_params(pad=1)

@@ -1,0 +1,161 @@
+"""How much relevance is on the picture at all, and on what: read before anything is normalised.
+
+A compass divides by its own sum, so it looks the same whether a model put a third of its relevance on the picture or a
+hundredth of it. On twins of known reasoning that difference told a model that looks from one that does not, and the
+compass alone could not. Each token's relevance is shared out by the area of it that a box covers; where the boxes overlap,
+each gets half.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from theodolite.core.errors import UsageError
+from theodolite.geometry import Box, TokenGrid
+from theodolite.instruments.compass.formulas.exclusions import DegenerateError, Exclusion
+from theodolite.instruments.compass.formulas.projection_options import Negative
+from theodolite.instruments.compass.formulas.token_map import (
+    OnGrid,
+    check_values,
+    has_area,
+    token_areas,
+    without_negative,
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Evidence:
+    """Where the relevance of one picture's maps lies. Amounts are in the method's own unit, shape (...)."""
+
+    image: NDArray[np.float64]
+    """On all image tokens."""
+    text: NDArray[np.float64] | None
+    """On the text's tokens; None if the method cannot say."""
+    reference: NDArray[np.float64]
+    """On A's box."""
+    target: NDArray[np.float64]
+    """On B's box."""
+    rest: NDArray[np.float64]
+    """On the picture elsewhere, on padding, and on image tokens without a place. reference + target + rest = image."""
+    reference_area: float
+    """A's share of what the tokens cover of the picture: what a uniform map would put there."""
+    target_area: float
+    """B's share, likewise."""
+
+    @property
+    def total(self) -> NDArray[np.float64]:
+        """On image and text; on the image alone where the text is unknown."""
+        return self.image if self.text is None else self.image + self.text
+
+    @property
+    def image_share(self) -> NDArray[np.float64]:
+        """Of image and text together, what is on the image."""
+        if self.text is None:
+            raise UsageError(
+                "the share on the image needs the relevance on the text, which this method does not give"
+            )
+        return self.image / self.total
+
+    @property
+    def reference_share(self) -> NDArray[np.float64]:
+        """Of all relevance, what is on A."""
+        return self.reference / self.total
+
+    @property
+    def target_share(self) -> NDArray[np.float64]:
+        """Of all relevance, what is on B."""
+        return self.target / self.total
+
+    @property
+    def rest_share(self) -> NDArray[np.float64]:
+        """Of all relevance, what is on the picture outside A and B."""
+        return self.rest / self.total
+
+    @property
+    def reference_density(self) -> NDArray[np.float64]:
+        """(A's part of the image's relevance) / (A's part of its area): 1 for a uniform map."""
+        return self._density(self.reference, self.reference_area, Exclusion.REFERENCE_OUTSIDE)
+
+    @property
+    def target_density(self) -> NDArray[np.float64]:
+        """(B's part of the image's relevance) / (B's part of its area): 1 for a uniform map."""
+        return self._density(self.target, self.target_area, Exclusion.TARGET_OUTSIDE)
+
+    def _density(self, amount: NDArray[np.float64], area: float, outside: Exclusion) -> NDArray[np.float64]:
+        if area == 0:
+            raise DegenerateError(outside)
+        if (self.image == 0).any():
+            raise DegenerateError(Exclusion.ZERO_MASS, "nothing is on the image")
+        return amount / self.image / area
+
+
+def evidence(relevance: OnGrid, *, reference: Box, target: Box, negative: Negative = "error") -> Evidence:
+    """Shares a picture's relevance out to A, B and the rest, and sets it against the text.
+
+    The text's relevance is the map's ``text_mass``, where it has one. It is a sum, so the policy for negative values is
+    applied to it as a whole.
+
+    Args:
+        relevance: values (..., tokens) on a grid.
+        reference: A's box.
+        target: B's box.
+        negative: what to do with values below zero.
+
+    Raises:
+        DegenerateError: relevance is not finite, or there is none, or no token has a place.
+
+    >>> from theodolite.instruments.compass.formulas.token_map import TokenMap
+    >>> from theodolite.instruments.compass.formulas.evidence_shares import evidence
+    >>> grid = TokenGrid.regular((40, 40), (4, 4))
+    >>> found = evidence(TokenMap(np.ones(16), grid, text_mass=48.0), reference=Box(0, 0, 10, 10), target=Box(20, 20, 40, 40))
+    >>> float(found.image_share), float(found.target_share), float(found.target_density)
+    (0.25, 0.0625, 1.0)
+    """
+    grid, raw = relevance.grid, check_values(relevance)
+    if not has_area(grid).any():
+        raise DegenerateError(Exclusion.EMPTY_GRID)
+    text = _text(relevance, negative)
+    if not np.isfinite(raw).all() or (text is not None and not np.isfinite(text).all()):
+        raise DegenerateError(Exclusion.NOT_FINITE)
+    values = without_negative(raw, negative)
+    image = values.sum(axis=-1)
+    if (image + (0.0 if text is None else text) <= 0).any():
+        raise DegenerateError(Exclusion.ZERO_MASS)
+    on_reference, on_target = _shares(grid, reference, target)
+    areas = token_areas(grid)
+    amounts = values @ on_reference, values @ on_target
+    return Evidence(
+        image=image,
+        text=text,
+        reference=amounts[0],
+        target=amounts[1],
+        rest=np.maximum(image - amounts[0] - amounts[1], 0.0),
+        reference_area=float(areas @ on_reference / areas.sum()),
+        target_area=float(areas @ on_target / areas.sum()),
+    )
+
+
+def _text(relevance: OnGrid, negative: Negative) -> NDArray[np.float64] | None:
+    mass = cast("Any", getattr(relevance, "text_mass", None))
+    if mass is None:
+        return None
+    return without_negative(np.asarray(mass, np.float64), negative)
+
+
+def _shares(grid: TokenGrid, reference: Box, target: Box) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Per token the share that A and B get of it, shape (tokens,) each; half each of where they overlap."""
+    placed = has_area(grid)
+    rects = grid.rects_px[placed]
+    both = np.zeros(len(rects))
+    x0, y0 = max(reference.x0, target.x0), max(reference.y0, target.y0)
+    x1, y1 = min(reference.x1, target.x1), min(reference.y1, target.y1)
+    if x0 < x1 and y0 < y1:
+        both = Box(x0, y0, x1, y1).covers(rects)
+    shares = np.zeros((2, grid.n_tokens))
+    shares[0, placed] = reference.covers(rects) - both / 2
+    shares[1, placed] = target.covers(rects) - both / 2
+    return shares[0], shares[1]

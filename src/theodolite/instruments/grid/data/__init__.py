@@ -1,0 +1,1 @@
+"""Scenes on a grid with known truth: generate, read, write, audit."""

@@ -1,0 +1,199 @@
+"""Questions as word ids: one fixed vocabulary, one template per bucket, and where each phrase stands.
+
+Punctuation, singular and plural are words of their own, so that a word is a player and a token at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from theodolite.core.errors import UsageError
+from theodolite.instruments.grid.data.world import (
+    ANCHOR_SIDE,
+    BUCKETS,
+    COLOURS,
+    DIRECTIONS,
+    MOST_ANCHORS,
+    MOST_SIDES,
+    SHAPES,
+    Bucket,
+)
+
+VOCABULARY = (
+    *("<pad>", "<mask>", "?", ",", "how", "many", "is", "there", "any", "are", "more", "than", "that", "and"),
+    *("left", "right", "of", "above", "below", "object", "objects"),
+    *COLOURS,
+    *SHAPES,
+    *(f"{shape}s" for shape in SHAPES),
+)
+"""All words; a word id is its index."""
+WORD = {word: index for index, word in enumerate(VOCABULARY)}
+PAD, MASK = WORD["<pad>"], WORD["<mask>"]
+MAX_WORDS = 28
+"""The longest question has 27 words."""
+
+PHRASES = (
+    *(f"target_{side + 1}" for side in range(MOST_SIDES)),
+    *(f"anchor_{k + 1}" for k in range(MOST_ANCHORS)),
+    *(f"direction_{k + 1}" for k in range(MOST_ANCHORS)),
+)
+"""The phrases of a question, in the order of `SceneBatch.spans`."""
+TARGET_PHRASE, ANCHOR_PHRASE, DIRECTION_PHRASE = 0, MOST_SIDES, MOST_SIDES + MOST_ANCHORS
+
+_COLOUR_WORD = np.array([PAD, *(WORD[c] for c in COLOURS)], np.uint8)
+_SHAPE_WORD = np.array(
+    [[WORD["object"], *(WORD[s] for s in SHAPES)], [WORD["objects"], *(WORD[s + "s"] for s in SHAPES)]]
+)
+_DIRECTION_WORDS = np.array(
+    [[WORD[w] for w in d.split()] + [PAD] * (2 - len(d.split())) for d in DIRECTIONS], np.uint8
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Questions:
+    """What is asked, one row per question; the logic without its words."""
+
+    bucket: NDArray[np.uint8]
+    """Index into `BUCKETS`, shape (n,)."""
+    targets: NDArray[np.uint8]
+    """Description of each group of targets (`kind_code`), shape (n, 2)."""
+    anchors: NDArray[np.uint8]
+    """Description of each anchor, shape (n, 4); anchors that the bucket does not have are 0."""
+    directions: NDArray[np.uint8]
+    """Where the targets lie seen from each anchor, shape (n, 4); 0 where there is no such anchor."""
+
+    def __len__(self) -> int:
+        return len(self.bucket)
+
+    def take(self, rows: NDArray[np.integer] | NDArray[np.bool_] | slice) -> Questions:
+        """Some of the questions."""
+        return Questions(self.bucket[rows], self.targets[rows], self.anchors[rows], self.directions[rows])
+
+
+def _template(bucket: Bucket) -> list[tuple[str, int]]:
+    """The slots of a bucket's question: literal words and, as (kind of slot, number), phrases."""
+    index = BUCKETS.index(bucket)
+
+    def relations(side: int) -> list[tuple[str, int]]:
+        own = [k for k in range(MOST_ANCHORS) if ANCHOR_SIDE[index, k] == side]
+        slots: list[tuple[str, int]] = []
+        for place, k in enumerate(own):
+            if place and len(own) > 2:
+                slots.append((",", -1))
+            if place and place == len(own) - 1:
+                slots.append(("and", -1))
+            slots += [("<direction>", k), ("<anchor>", k)]
+        return slots
+
+    if bucket.is_comparison:
+        head = ["are", "there", "more"]
+        body = [("<targets>", 0), *relations(1), ("than", -1), ("<targets>", 1), *relations(2)]
+    elif bucket.form == 0:
+        head = ["how", "many"]
+        body = [("<targets>", 0), *([("are", -1)] if bucket.n_anchors else []), *relations(1)]
+    else:
+        head = ["is", "there", "any"]
+        link = [("that", -1), ("is", -1)] if bucket.n_anchors else []
+        body = [("<target>", 0), *link, *relations(1)]
+    return [*((word, -1) for word in head), *body, ("?", -1)]
+
+
+def write_questions(questions: Questions) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """Word ids ``(n, MAX_WORDS)``, padded with 0, and spans ``(n, phrases, 2)``: first word and the word after the last.
+
+    A phrase that a question does not have has the span (0, 0).
+    """
+    n = len(questions)
+    words = np.zeros((n, MAX_WORDS), np.uint8)
+    spans = np.zeros((n, len(PHRASES), 2), np.uint8)
+    for index in np.unique(questions.bucket):
+        rows = np.flatnonzero(questions.bucket == index)
+        words[rows], spans[rows] = _write_bucket(questions.take(rows), BUCKETS[int(index)])
+    return words, spans
+
+
+def _write_bucket(q: Questions, bucket: Bucket) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    columns: list[NDArray[np.uint8]] = []
+    places: dict[int, tuple[int, int]] = {}
+    for slot, number in _template(bucket):
+        start = len(columns)
+        if slot == "<direction>":
+            columns += list(_DIRECTION_WORDS[q.directions[:, number]].T)
+            places[DIRECTION_PHRASE + number] = (start, len(columns))
+        elif slot.startswith("<"):
+            kinds = q.anchors[:, number] if slot == "<anchor>" else q.targets[:, number]
+            colour, shape = np.divmod(kinds, 5)
+            columns += [_COLOUR_WORD[colour], _SHAPE_WORD[int(slot == "<targets>")][shape].astype(np.uint8)]
+            places[(ANCHOR_PHRASE if slot == "<anchor>" else TARGET_PHRASE) + number] = (start, len(columns))
+        else:
+            columns.append(np.full(len(q), WORD[slot], np.uint8))
+    return _compact(np.stack(columns, axis=1), places)
+
+
+def _compact(
+    loose: NDArray[np.uint8], places: dict[int, tuple[int, int]]
+) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
+    """Closes the gaps where a slot has no word: "above" has one word, "left of" two."""
+    is_word = loose != PAD
+    before = np.cumsum(is_word, axis=1, dtype=np.uint8)
+    words = np.zeros((len(loose), MAX_WORDS), np.uint8)
+    row, column = np.nonzero(is_word)
+    words[row, before[row, column] - 1] = loose[row, column]
+    spans = np.zeros((len(loose), len(PHRASES), 2), np.uint8)
+    for phrase, (start, stop) in places.items():
+        spans[:, phrase, 0] = before[:, start - 1]
+        spans[:, phrase, 1] = before[:, stop - 1]
+    return words, spans
+
+
+def text_of(words: NDArray[np.uint8]) -> str:
+    """One question as a sentence.
+
+    >>> text_of(np.array([WORD[w] for w in "is there any red circle ?".split()], np.uint8))
+    'Is there any red circle?'
+    """
+    said = [VOCABULARY[w] for w in words if w != PAD]
+    text = " ".join(said).replace(" ?", "?").replace(" ,", ",")
+    return text[:1].upper() + text[1:]
+
+
+def words_of(text: str) -> NDArray[np.uint8]:
+    """The word ids of a sentence, padded.
+
+    >>> text_of(words_of("How many red circles are left of blue square?"))
+    'How many red circles are left of blue square?'
+    """
+    said = text.lower().replace("?", " ?").replace(",", " ,").split()
+    unknown = [word for word in said if word not in WORD]
+    if unknown:
+        raise UsageError(f"the grid's vocabulary has no word {unknown[0]!r} (in {text!r})")
+    if len(said) > MAX_WORDS:
+        raise UsageError(f"a question has at most {MAX_WORDS} words, not {len(said)}: {text!r}")
+    return np.array([WORD[word] for word in said] + [PAD] * (MAX_WORDS - len(said)), np.uint8)
+
+
+def word_spans(words: NDArray[np.uint8]) -> list[tuple[int, int]]:
+    """Where each word of one question stands in its sentence, in characters, end exclusive.
+
+    >>> word_spans(words_of("Is there any red circle?"))
+    [(0, 2), (3, 8), (9, 12), (13, 16), (17, 23), (23, 24)]
+    """
+    found: list[tuple[int, int]] = []
+    for word in (VOCABULARY[w] for w in words if w != PAD):
+        end = found[-1][1] if found else 0
+        start = end + (bool(found) and word not in {"?", ","})
+        found.append((start, start + len(word)))
+    return found
+
+
+def character_spans(words: NDArray[np.uint8], spans: NDArray[np.uint8]) -> dict[str, tuple[int, int]]:
+    """Where each phrase of one question stands in its sentence, in characters, end exclusive."""
+    places = word_spans(words)
+    return {
+        phrase: (places[int(first)][0], places[int(last) - 1][1])
+        for phrase, (first, last) in zip(PHRASES, spans, strict=True)
+        if last > first
+    }

@@ -1,0 +1,1 @@
+"""The experiments of the GridVQA-X paper, one module each."""

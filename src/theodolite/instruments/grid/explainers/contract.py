@@ -1,0 +1,218 @@
+"""What an explainer is given, what it gives back, and what it says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from theodolite.core.errors import ContractError, UsageError
+from theodolite.core.registry import registry
+from theodolite.instruments.grid.data.batch import SceneBatch
+from theodolite.instruments.grid.data.world import Flags
+from theodolite.instruments.grid.explainers.game import Floats, Game
+from theodolite.instruments.grid.explainers.outputs import explained_output
+from theodolite.instruments.grid.explainers.pool import Convention, Pool
+from theodolite.instruments.grid.explainers.readers import Reader, Shown
+
+Scope: TypeAlias = Literal["local", "global"]
+"""``local``: a map for one question. ``global``: a figure for a bucket of questions, from its cross matrix."""
+Reading: TypeAlias = Literal["sound", "paper", "baseline"]
+"""``sound``: the definition done right. ``paper``: as published or as the public code has it. ``baseline``: a floor or a
+ceiling to hold others against."""
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One question about one picture, ready to be explained."""
+
+    game: Game
+    batch: SceneBatch
+    row: int
+    said: int
+    """The model's answer, index into `World.answers`."""
+    answer: int
+    """The answer explained."""
+    reader: Reader | None = None
+    pool: Pool | None = None
+    """Other scenes of the bucket, this one among them; for explainers that need references."""
+    convention: Convention = field(default_factory=Convention)
+    seed: int = 0
+
+    @property
+    def output(self) -> Callable[[Floats], Floats]:
+        """From logits to the explained output."""
+        return explained_output(
+            self.convention.explained,
+            world=self.batch.world,
+            bucket=int(self.batch.bucket[self.row]),
+            answer=self.answer,
+        )
+
+    def with_budget(self, budget: int | None) -> Case:
+        """The same case; its game has a count and a budget of its own."""
+        return replace(self, game=self.game.with_budget(budget))
+
+    def need_pool(self) -> Pool:
+        """The references.
+
+        Raises:
+            UsageError: there are none.
+        """
+        if self.pool is None:
+            raise UsageError("this explainer compares with other scenes of the bucket; give the case a pool")
+        return self.pool
+
+    def explanation(self, players: Floats, **further: object) -> Explanation:
+        """An explanation from one number per player, cells first."""
+        cells, words = np.zeros(self.game.shape[0]), np.zeros(self.game.shape[1])
+        cells[self.game.cells] = players[: self.game.n_cells]
+        words[self.game.words] = players[self.game.n_cells :]
+        return Explanation(cells, words, **cast("dict[str, Any]", further))
+
+
+def make_case(
+    reader: Reader,
+    batch: SceneBatch,
+    row: int,
+    *,
+    convention: Convention | None = None,
+    pool: Pool | None = None,
+    budget: int | None = None,
+    seed: int = 0,
+) -> Case:
+    """The case of one scene: its players, its game, and what the model says to it.
+
+    >>> from theodolite.instruments.grid.data.generate import generate
+    >>> from theodolite.instruments.grid.explainers.readers import open_reader
+    >>> case = make_case(open_reader("grid:symbolic-pure"), generate("M-F0-D1", 1, density=7, seed=0), 0)
+    >>> case.game.n_cells, case.game.n_words, case.said == case.batch.answer[0]
+    (7, 5, np.True_)
+    """
+    convention = convention or Convention()
+    if not 0 <= row < len(batch):
+        raise UsageError(f"there is no scene {row} among {len(batch)}")
+    shape = (batch.cells.shape[1], batch.words.shape[1])
+
+    def logits(cell_mask: Flags, word_mask: Flags) -> Floats:
+        rows = np.full(len(cell_mask), row)
+        return reader.logits(
+            Shown(batch, rows, rows, cell_mask, word_mask, convention.fill, convention.hiding)
+        )
+
+    whole = logits(np.ones((1, shape[0]), bool), np.ones((1, shape[1]), bool))[0]
+    said = int(whole.argmax())
+    answer = said if convention.answer == "said" else int(batch.answer[row])
+    output = explained_output(
+        convention.explained, world=batch.world, bucket=int(batch.bucket[row]), answer=answer
+    )
+    cells, words = convention.players.of(batch, row)
+    game = Game(lambda c, w: output(logits(c, w)), cells=cells, words=words, shape=shape, budget=budget)
+    return Case(game, batch, row, said, answer, reader, pool, convention, seed)
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """What an explainer says of one answer. Values keep their sign."""
+
+    cells: Floats
+    """Relevance of each cell, (cells,)."""
+    words: Floats | None = None
+    """Relevance of each word, (words,); None if the explainer says nothing of words."""
+    pixels: NDArray[np.float32] | None = None
+    """Relevance of each pixel, (height, width), where the explainer goes as fine as that."""
+    scalars: Mapping[str, float] = field(default_factory=dict)
+    """Figures beside the map."""
+    is_exact: bool = True
+    """False where it is an estimate from sampled coalitions."""
+    calls: int = 0
+    """Model calls: distinct coalitions asked for, and what else its method says."""
+    method: str = ""
+    """How it was computed, in words."""
+
+    def __post_init__(self) -> None:
+        for name, values in (("cells", self.cells), ("words", self.words), ("pixels", self.pixels)):
+            if values is not None and not np.isfinite(values).all():
+                raise ContractError(f"an explanation's {name} hold a value that is not finite")
+
+
+ExplainFunction: TypeAlias = Callable[[Case], Explanation]
+
+
+def _nothing(_: Case) -> int:
+    return 0
+
+
+@dataclass(frozen=True, slots=True)
+class Explainer:
+    """One way to explain, and what it says of itself."""
+
+    name: str
+    summary: str
+    explain: ExplainFunction | None = None
+    """From a case to its explanation; None for a global one."""
+    summarise: Callable[[Pool], Mapping[str, float]] | None = None
+    """From a pool to its figures; None for a local one."""
+    paper: str = ""
+    reading: Reading = "sound"
+    caveat: str = ""
+    """What is wrong with it, where it is as published."""
+    samples: bool = False
+    """Whether it spends whatever budget it is given; others cost what they cost."""
+    family: str = ""
+    """Explainers of one family read the same model calls, so they share one budget; its own name unless given."""
+    least: Callable[[Case], int] = _nothing
+    """The fewest model calls that give a map of a case; all that it costs, for one that does not sample."""
+    needs_gradients: bool = False
+    needs_truth: bool = False
+    """An oracle: it reads the right explanation. Never to be compared as if it had found it."""
+
+    def __post_init__(self) -> None:
+        if (self.explain is None) == (self.summarise is None):
+            raise ContractError(
+                f"the explainer {self.name!r} must explain a case or summarise a pool, one of both"
+            )
+        object.__setattr__(self, "family", self.family or self.name)
+
+    @property
+    def scope(self) -> Scope:
+        """Local or global."""
+        return "local" if self.explain is not None else "global"
+
+
+def find_explainers(names: Iterable[str]) -> list[Explainer]:
+    """Explainers by name; ``all`` stands for every one, ``local`` and ``global`` for those.
+
+    Names of the form ``relevance:METHOD`` are the relevance methods of a white box, through an adapter; ``relevance:all`` is every
+    one of them.
+
+    Raises:
+        UsageError: there is none of that name.
+    """
+    found: dict[str, Explainer] = {}
+    for name in names:
+        if name.startswith("relevance:"):
+            from theodolite.instruments.grid.explainers.adapters import relevance_explainers
+
+            found |= {each.name: each for each in relevance_explainers(name.partition(":")[2])}
+            continue
+        entries = registry().entries("explainer")
+        wanted = [e for e in entries if name in {"all", "local", "global"}] or [
+            registry().entry("explainer", name)
+        ]
+        for entry in wanted:
+            explainer = entry.load()
+            if not isinstance(explainer, Explainer):
+                raise ContractError(f"the explainer {entry.name!r} of {entry.origin} is not an Explainer")
+            if explainer.name != entry.name:
+                raise ContractError(
+                    f"the explainer {entry.name!r} of {entry.origin} calls itself {explainer.name!r}"
+                )
+            if name not in {"local", "global"} or explainer.scope == name:
+                found[explainer.name] = explainer
+    if not found:
+        raise UsageError("no explainer was named; `theodolite explainers list` shows them")
+    return list(found.values())

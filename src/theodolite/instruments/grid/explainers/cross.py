@@ -1,0 +1,159 @@
+r"""EMAP and InterSHAP: how far a model is more than the sum of its modalities, from one cross matrix.
+
+With F_ij = f(picture i, question j), μ = mean F, rows a_i = mean_j F_ij − μ, columns b_j = mean_i F_ij − μ, the additive projection
+is f̂_ij = μ + a_i + b_j and the interaction R_ij = F_ij − f̂_ij. EMAP's residual, DIME's MI at the whole input and InterSHAP's
+interaction of two modalities are all R_ii:
+
+    v12 = F_ii, v1 = mean_j F_ij, v2 = mean_i F_ij, v0 = μ:    v12 + v0 − v1 − v2 = R_ii.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from theodolite.core.errors import UsageError
+from theodolite.instruments.grid.data.world import World
+from theodolite.instruments.grid.explainers.contract import Explainer
+from theodolite.instruments.grid.explainers.game import Floats
+from theodolite.instruments.grid.explainers.outputs import Explained, explained_output
+from theodolite.instruments.grid.explainers.pool import Pool
+
+_EMAP = "Hessel and Lee 2020, EMAP"
+_INTERSHAP = "Wenderoth et al. 2025, InterSHAP"
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """A cross matrix and its additive part."""
+
+    matrix: Floats
+    """F, (n, n)."""
+    rows: Floats
+    """What each picture adds by itself, a_i."""
+    columns: Floats
+    """What each question adds by itself, b_j."""
+    mean: float
+
+    @property
+    def additive(self) -> Floats:
+        """f̂, (n, n)."""
+        return np.asarray(self.mean + self.rows[:, None] + self.columns[None])
+
+    @property
+    def residual(self) -> Floats:
+        """R, (n, n)."""
+        return self.matrix - self.additive
+
+    def interaction_share(self) -> float | None:
+        """ΣR² / Σ(F−μ)²: the share of the matrix's variance that is interaction. None if the matrix is constant."""
+        spread = float(((self.matrix - self.mean) ** 2).sum())
+        return float((self.residual**2).sum()) / spread if spread > 1e-12 else None
+
+    def local_shares(self, *, weight: float = 1.0) -> Floats:
+        """|R_ii| / (|a_i| + |b_i| + |R_ii|) of every scene; NaN where all three are 0.
+
+        Args:
+            weight: 1 counts the interaction of both modalities twice, as the original code's matrix does; ½ counts it once, as
+                the later package does.
+        """
+        own = weight * np.abs(np.diag(self.residual))
+        total = np.abs(self.rows) + np.abs(self.columns) + own
+        return np.asarray(np.divide(own, total, out=np.full(len(own), np.nan), where=total > 1e-12))
+
+    def share_of_means(self) -> float | None:
+        """|mean R_ii| / (|mean a_i| + |mean b_i| + |mean R_ii|): the original code's figure for a data set.
+
+        Over its own background the means of a and b are 0, so it is 1 whenever it is anything; shown to be seen through.
+        """
+        own, row, column = (
+            abs(float(np.mean(part))) for part in (np.diag(self.residual), self.rows, self.columns)
+        )
+        total = own + row + column
+        return own / total if total > 1e-12 else None
+
+
+def project(matrix: Floats) -> Projection:
+    """The additive projection of a square matrix.
+
+    >>> F = np.array([[-1.3, .3, -.2], [.8, 3, 1.1], [1.1, -.1, .7]])
+    >>> [round(float(x), 3) for x in np.diag(project(F).additive)]
+    [-0.8, 2.1, 0.5]
+    """
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
+        raise UsageError(f"a cross matrix is square, got shape {matrix.shape}")
+    mean = float(matrix.mean())
+    return Projection(matrix, matrix.mean(axis=1) - mean, matrix.mean(axis=0) - mean, mean)
+
+
+def matrix_of(logits: Floats, *, world: World, bucket: int, explained: Explained = "expected") -> Floats:
+    """F from the logits of every picture with every question, (n, n, answers).
+
+    For ``expected`` it is one and the same output everywhere. For ``answer`` and ``log-odds``, column j is the output for the
+    answer that the model gives to scene j.
+    """
+    if explained == "expected":
+        return explained_output(explained, world=world, bucket=bucket, answer=0)(logits)
+    n = len(logits)
+    said = logits[np.arange(n), np.arange(n)].argmax(axis=-1)
+    columns = [
+        explained_output(explained, world=world, bucket=bucket, answer=int(said[j]))(logits[:, j])
+        for j in range(n)
+    ]
+    return np.stack(columns, axis=1)
+
+
+def accuracy_drop(logits: Floats, answers: Floats) -> float:
+    """Accuracy of the model minus that of its additive projection, which is taken of every answer's logit."""
+    mean = logits.mean(axis=(0, 1))
+    additive = logits.mean(axis=1) + logits.mean(axis=0) - mean  # row i and column i together
+    n = np.arange(len(logits))
+    return float(np.mean(logits[n, n].argmax(-1) == answers) - np.mean(additive.argmax(-1) == answers))
+
+
+def _logits(pool: Pool) -> Floats:
+    return pool.logits(pool.rows, pool.rows)
+
+
+def _projected(pool: Pool) -> Projection:
+    bucket = int(pool.batch.bucket[pool.rows[0]])
+    return project(
+        matrix_of(_logits(pool), world=pool.batch.world, bucket=bucket, explained=pool.convention.explained)
+    )
+
+
+def emap(pool: Pool) -> Mapping[str, float]:
+    """EMAP's figures: the interaction's share of the variance, and what the projection costs in accuracy."""
+    share = _projected(pool).interaction_share()
+    found = {"accuracy_drop": accuracy_drop(_logits(pool), pool.batch.answer[pool.rows].astype(np.float64))}
+    return found if share is None else found | {"interaction_share": share}
+
+
+def intershap(pool: Pool) -> Mapping[str, float]:
+    """InterSHAP's figures: mean local share, the later package's, and the share of means."""
+    projection = _projected(pool)
+    found = {}
+    for name, weight in (("local_share", 1.0), ("local_share_counted_once", 0.5)):
+        shares = projection.local_shares(weight=weight)
+        if not np.isnan(shares).all():
+            found[name] = float(np.nanmean(shares))
+    means = projection.share_of_means()
+    return found if means is None else found | {"share_of_means": means}
+
+
+EMAP = Explainer(
+    "emap",
+    "share of a bucket's cross matrix that no sum of a picture part and a question part gives",
+    summarise=emap,
+    paper=_EMAP,
+    caveat="any counting by name is an interaction of picture and question, so a bag of words scores high, and rightly",
+)
+INTERSHAP = Explainer(
+    "intershap",
+    "share of interaction in each scene's own output, averaged",
+    summarise=intershap,
+    paper=_INTERSHAP,
+    caveat="the same number as EMAP's residual at the scene itself",
+)

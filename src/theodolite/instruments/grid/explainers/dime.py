@@ -1,0 +1,221 @@
+r"""DIME: what a picture or a question does by itself, and what only the two together do.
+
+Over N references F_ij = f(picture i, question j), and for scene i
+
+    UC_i = mean_j F_ij + mean_k F_ki − mean F        MI_i = F_ii − UC_i.
+
+For a perturbed picture x′ row i becomes f(x′, t_j). With R = Σ_j F_ij, C = Σ_k F_ki, Σ = ΣΣF and R′ = Σ_j f(x′, t_j):
+
+    UC′ = R′/N + (C − F_ii + f(x′, t_i))/N − (Σ − R + R′)/N²,        MI′ = f(x′, t_i) − UC′,
+
+and LIME on UC′ and on MI′ gives a weight to every cell; for words the same by columns. All of LIME is linear in its target,
+hence LIME(MI) = LIME(f) − LIME(UC) exactly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import cast
+
+import numpy as np
+
+from theodolite.core.errors import UsageError
+from theodolite.instruments.grid.data.world import Flags, Integers
+from theodolite.instruments.grid.explainers.contract import Case, Explainer, Explanation
+from theodolite.instruments.grid.explainers.game import Floats
+from theodolite.instruments.grid.explainers.pool import Pool
+
+_PAPER = "Lyu et al. 2022, DIME"
+KERNEL_WIDTH = 0.25
+MOST_REFERENCES = 32
+_MASKS_PER_FEATURE = 4
+_FEWEST_CALLS = 16
+"""Four masks a side, two references."""
+
+
+def lime(masks: Flags, targets: Floats, *, kernel_width: float = KERNEL_WIDTH, ridge: float = 1.0) -> Floats:
+    """LIME's weights, (features,) or (features, targets).
+
+    Masks are compared with the whole by cosine distance d = 1 − √(kept share), weighted by √exp(−d²/width²), and fitted by
+    ridge regression with an intercept that is not penalised.
+    """
+    kept = masks.mean(axis=1)
+    weight = np.sqrt(np.exp(-((1 - np.sqrt(kept)) ** 2) / kernel_width**2))
+    total = weight.sum()
+    design = masks.astype(np.float64)
+    flat = targets.reshape(len(masks), -1)
+    design = design - (weight @ design) / total
+    flat = flat - (weight @ flat) / total
+    gram = design.T @ (weight[:, None] * design) + ridge * np.eye(masks.shape[1])
+    found = np.linalg.solve(gram, design.T @ (weight[:, None] * flat))
+    return np.asarray(found.reshape(masks.shape[1], *targets.shape[1:]))
+
+
+@dataclass(frozen=True, slots=True)
+class Disentangled:
+    """DIME's parts of one scene, one number per player, and what they cost."""
+
+    full: Floats
+    unimodal: Floats
+    unimodal_same_question: Floats
+    """With R′ = N·f(x′, t_i), as in a loop that forgets to vary the question."""
+    calls: int
+    references: int
+    masks: int
+    interaction_share: float
+    """|MI_i| / (|UC_i| + |MI_i|) at the whole input; 0 where both are 0."""
+
+
+def disentangle(case: Case) -> Disentangled:
+    """Runs DIME on one scene: N references, as many masks as the budget allows, all in one batch for each side."""
+    pool = case.need_pool()
+    features = max(case.game.n_cells, case.game.n_words, 1)
+    budget = case.game.budget
+    others = pool.rows[pool.rows != case.row]
+    most = min(others.size + 1, MOST_REFERENCES)
+    n = most if budget is None else int(np.clip(budget // (2 * _MASKS_PER_FEATURE * features), 2, most))
+    if n < 2:
+        raise UsageError("DIME compares with other scenes: a pool needs at least two")
+    k = 100 if budget is None else min(100, budget // (2 * n))
+    if k < 2:
+        raise UsageError(f"DIME needs a budget of at least 8 model calls, got {budget}")
+    rows = np.concatenate([[case.row], others[: n - 1]])
+    matrix = case.output(pool.logits(rows, rows))
+    picture = _side(case, pool, rows, matrix=matrix, k=k, is_picture=True)
+    question = _side(case, pool, rows, matrix=matrix.T, k=k, is_picture=False)
+    uc = matrix[0].mean() + matrix[:, 0].mean() - matrix.mean()
+    size = abs(uc) + abs(matrix[0, 0] - uc)
+    both = np.concatenate([picture, question], axis=0)
+    share = float(abs(matrix[0, 0] - uc) / size) if size > 0 else 0.0
+    return Disentangled(both[:, 0], both[:, 1], both[:, 2], 2 * n * k, n, k, share)
+
+
+def _side(case: Case, pool: Pool, rows: Integers, *, matrix: Floats, k: int, is_picture: bool) -> Floats:
+    """LIME weights of f, UC and the reference code's UC for the players of one side, (players, 3)."""
+    game, n = case.game, len(rows)
+    players = game.cells if is_picture else game.words
+    if not players.size:
+        return np.zeros((0, 3))
+    rng = np.random.default_rng([case.seed, int(is_picture)])
+    masks = _masks(rng, k, players.size, is_picture=is_picture)
+    shown = [np.ones((k * n, size), bool) for size in game.shape]
+    shown[0 if is_picture else 1][:, players] = np.repeat(masks, n, axis=0)
+    mine, theirs = np.full(k * n, case.row), np.tile(rows, k)
+    pictures, questions = (mine, theirs) if is_picture else (theirs, mine)
+    found = case.output(pool.masked(pictures, questions, *shown)).reshape(k, n)
+    own, total = found[:, 0], found.sum(axis=1)
+
+    def unimodal(changed: Floats) -> Floats:
+        column = matrix[:, 0].sum() - matrix[0, 0] + own
+        return np.asarray(changed / n + column / n - (matrix.sum() - matrix[0].sum() + changed) / n**2)
+
+    targets = np.stack([own, unimodal(total), unimodal(n * own)], axis=1)
+    return lime(masks, targets)
+
+
+def _masks(rng: np.random.Generator, k: int, n: int, *, is_picture: bool) -> Flags:
+    """The whole first; then cells by fair coins, words by taking away a number drawn evenly from 1 … n."""
+    masks = rng.random((k, n)) < 0.5
+    if not is_picture:
+        removed = rng.integers(1, n + 1, k)
+        masks = rng.random((k, n)).argsort(axis=1).argsort(axis=1) >= removed[:, None]
+    masks[0] = True
+    return masks
+
+
+def _kept(case: Case) -> Disentangled:
+    """All readings of one scene share its masks."""
+    pool = case.need_pool()
+    key = ("dime", case.row, case.game.budget, case.seed, case.answer)
+    if key not in pool.found:
+        pool.found[key] = disentangle(case)
+    return cast("Disentangled", pool.found[key])
+
+
+def _explain(case: Case, part: str) -> Explanation:
+    found = _kept(case)
+    values = {
+        "interaction": found.full - found.unimodal,
+        "unimodal": found.unimodal,
+        "full": found.full,
+        "same question": _without_rounding(found.full - found.unimodal_same_question, found.full),
+    }[part]
+    return case.explanation(
+        values,
+        is_exact=False,
+        calls=found.calls,
+        method=f"{found.masks} masks a side, {found.references} references",
+        scalars={"interaction_share": found.interaction_share},
+    )
+
+
+def _without_rounding(values: Floats, scale: Floats) -> Floats:
+    """Zero where a value is rounding beside what it was made of."""
+    return np.where(np.abs(values) > 1e-9 * np.abs(scale).max(initial=1.0), values, 0.0)
+
+
+def dime(case: Case) -> Explanation:
+    """LIME on MI′."""
+    return _explain(case, "interaction")
+
+
+def dime_unimodal(case: Case) -> Explanation:
+    """LIME on UC′: the baseline that MI must beat."""
+    return _explain(case, "unimodal")
+
+
+def dime_multiviz(case: Case) -> Explanation:
+    """LIME on f itself."""
+    return _explain(case, "full")
+
+
+def dime_mdetr(case: Case) -> Explanation:
+    """LIME on f − UC with R′ = N·f(x′, t_i)."""
+    return _explain(case, "same question")
+
+
+def _least(_: Case) -> int:
+    return _FEWEST_CALLS
+
+
+DIME = Explainer(
+    "dime",
+    "LIME on what only picture and question together do",
+    dime,
+    paper=_PAPER,
+    samples=True,
+    family="dime",
+    least=_least,
+)
+DIME_UNIMODAL = Explainer(
+    "dime-unimodal",
+    "LIME on what picture and question do by themselves",
+    dime_unimodal,
+    paper=_PAPER,
+    reading="baseline",
+    samples=True,
+    family="dime",
+    least=_least,
+)
+DIME_MULTIVIZ = Explainer(
+    "dime-multiviz",
+    "as MultiViz's code has it: LIME on the whole model",
+    dime_multiviz,
+    paper=_PAPER,
+    reading="paper",
+    caveat="it returns f where DIME means f − UC, so it cannot gain anything over the whole model",
+    samples=True,
+    family="dime",
+    least=_least,
+)
+DIME_MDETR = Explainer(
+    "dime-mdetr",
+    "as the notebook for MDETR has it: the question is not varied",
+    dime_mdetr,
+    paper=_PAPER,
+    reading="paper",
+    caveat="UC′ is then f plus a constant, so that the interaction's map vanishes identically",
+    samples=True,
+    family="dime",
+    least=_least,
+)

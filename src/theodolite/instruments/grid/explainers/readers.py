@@ -1,0 +1,247 @@
+"""What answers: symbolic twins, paired networks and any model of the core, all with parts of scene and question hidden."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from theodolite.attribution import is_white_box
+from theodolite.core.errors import ModelError, UnsupportedError, UsageError
+from theodolite.core.types import Choice, Picture, Request
+from theodolite.instruments.grid.data.batch import SceneBatch
+from theodolite.instruments.grid.data.render import render
+from theodolite.instruments.grid.data.words import MASK, PAD, text_of
+from theodolite.instruments.grid.data.world import BUCKETS, Flags, Integers, World
+from theodolite.instruments.grid.experiments.accuracy import prompt_of
+from theodolite.instruments.grid.explainers.game import Floats
+from theodolite.instruments.grid.models.symbolic import CONFIDENCE, Logic, hide_words, symbolic_answer
+from theodolite.models import ChoosingModel, open_model, require
+
+if TYPE_CHECKING:
+    from theodolite.instruments.grid.explainers.slopes import Slope, SlopeRequest
+    from theodolite.instruments.grid.models.paired.network import PairedNetwork
+
+Fill: TypeAlias = Literal["white", "grey", "black"]
+"""What a hidden cell becomes. White takes its object away; grey and black hide it, which no scene looks like."""
+Hiding: TypeAlias = Literal["mask", "delete"]
+"""What a hidden word becomes: the word ``<mask>``, or nothing, so that the rest moves up."""
+FILLS: tuple[Fill, ...] = ("white", "grey", "black")
+HIDINGS: tuple[Hiding, ...] = ("mask", "delete")
+_GREYS: dict[Fill, int] = {"white": 255, "grey": 128, "black": 0}
+_NEVER = -14.0
+"""A symbolic twin's log-probability for an answer of the wrong kind, such as 3 to a yes-no question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """m inputs, each the picture of one scene and the question of one, with parts hidden."""
+
+    batch: SceneBatch
+    pictures: Integers
+    """The scene whose picture is shown, (m,)."""
+    questions: Integers
+    """The scene whose question is asked, (m,)."""
+    cell_mask: Flags
+    """Which cells are shown, (m, cells)."""
+    word_mask: Flags
+    """Which words are shown, (m, words)."""
+    fill: Fill = "white"
+    hiding: Hiding = "mask"
+
+    def __post_init__(self) -> None:
+        check_hiding(self.fill, self.hiding)
+
+    def __len__(self) -> int:
+        return len(self.pictures)
+
+    def words(self) -> NDArray[np.uint8]:
+        """The words that are asked, (m, words)."""
+        words = self.batch.words[self.questions]
+        hidden = ~self.word_mask & (words != PAD)
+        if self.hiding == "mask":
+            return np.where(hidden, MASK, words).astype(np.uint8)
+        order = np.argsort(hidden | (words == PAD), axis=1, kind="stable")
+        return np.take_along_axis(np.where(hidden, PAD, words), order, axis=1).astype(np.uint8)
+
+
+def check_hiding(fill: str, hiding: str) -> None:
+    """Raises if parts cannot be hidden so."""
+    if fill not in FILLS or hiding not in HIDINGS:
+        raise UsageError(
+            f"hidden cells are filled with {', '.join(FILLS)}, hidden words become {' or '.join(HIDINGS)}; got {fill!r} "
+            f"and {hiding!r}"
+        )
+
+
+class Reader(Protocol):
+    """Anything that gives logits over the answers of a world, with parts of its input hidden."""
+
+    name: str
+    identity: str
+    can_differentiate: bool
+
+    def logits(self, shown: Shown) -> Floats:
+        """Logits (or log-probabilities) over `World.answers`, (m, answers)."""
+        ...
+
+
+class SymbolicReader:
+    """A symbolic twin; hidden cells are empty to it, whatever they are filled with."""
+
+    can_differentiate = False
+
+    def __init__(self, logic: Logic) -> None:
+        self.name = self.identity = f"grid:symbolic-{logic}"
+        self.logic = logic
+
+    def logits(self, shown: Shown) -> Floats:
+        """`CONFIDENCE` for the answer that it gives, the rest shared by the other answers of that kind."""
+        batch = shown.batch
+        world, said = batch.world, np.zeros(len(shown), np.int64)
+        cells = np.where(shown.cell_mask, batch.cells[shown.pictures], 0).astype(np.uint8)
+        for question in np.unique(shown.questions):
+            rows = np.flatnonzero(shown.questions == question)
+            asked = hide_words(batch, int(question), shown.word_mask[rows])
+            said[rows] = symbolic_answer(world, cells[rows], asked, logic=self.logic)
+        is_count = np.array([b.is_count for b in BUCKETS])[batch.bucket[shown.questions]]
+        fits = is_count[:, None] == (np.arange(len(world.answers)) <= world.max_count)
+        others = np.where(is_count, world.max_count, 1)[:, None]
+        logits = np.where(fits, np.log((1 - CONFIDENCE) / others), _NEVER)
+        logits[np.arange(len(shown)), said] = np.log(CONFIDENCE)
+        return np.asarray(logits, np.float64)
+
+
+class NetworkReader:
+    """A paired network."""
+
+    can_differentiate = True
+
+    def __init__(self, name: str, network: PairedNetwork, digest: str, *, device: str = "cpu") -> None:
+        from theodolite.instruments.grid.models.paired.reader import PairedReader
+
+        self.name, self.identity = name, f"{name}@{digest}"
+        self.network, self.device = network, device
+        self._reader = PairedReader(network, device=device)
+
+    def check(self, world: World) -> None:
+        """Raises if the network cannot answer questions about this world.
+
+        Raises:
+            UsageError: it knows other answers, or smaller grids.
+        """
+        size = self.network.size
+        if len(world.answers) != size.answers:
+            raise UsageError(
+                f"{self.name} knows {size.answers} answers, and this data set has {len(world.answers)}: counts up to "
+                f"{world.max_count}; make it with --max-answer, or on a grid of 5×5"
+            )
+        if max(world.rows, world.columns) > size.side:
+            raise UsageError(
+                f"{self.name} reads grids up to {size.side} cells wide, and this data set has {world.rows}×{world.columns}"
+            )
+
+    def logits(self, shown: Shown) -> Floats:
+        """One forward pass for each input."""
+        from theodolite.instruments.grid.models.paired.reader import FILLS as TILES
+
+        batch = shown.batch
+        self.check(batch.world)
+        cells = np.where(shown.cell_mask, batch.cells[shown.pictures], TILES[shown.fill]).astype(np.uint8)
+        side = (batch.world.rows, batch.world.columns)
+        return self._reader.logits(cells, shown.words(), side=side).astype(np.float64)
+
+    def slopes(self, requests: Sequence[SlopeRequest]) -> list[Slope]:
+        """Second-order gradients of the network."""
+        from theodolite.instruments.grid.explainers.slopes import find_slopes
+
+        return find_slopes(self.network, requests, device=self.device)
+
+
+class CoreReader:
+    """Any model of the core that can choose: asked with the picture redrawn and the question rewritten."""
+
+    def __init__(self, model: ChoosingModel) -> None:
+        require(model, "choose")
+        self.name, self.identity, self.model = model.name, model.identity, model
+        self.can_differentiate = is_white_box(model)
+
+    def logits(self, shown: Shown) -> Floats:
+        """Log-probabilities of the answers that fit the question; others get what the symbolic twins give them."""
+        world = shown.batch.world
+        words = shown.words()
+        requests, options = [], []
+        for m in range(len(shown)):
+            question = int(shown.questions[m])
+            is_count = BUCKETS[int(shown.batch.bucket[question])].is_count
+            picture = Picture.from_array(draw(shown, m))
+            requests.append(
+                Request.ask(picture, prompt_of(text_of(words[m]), is_count=is_count), max_tokens=4)
+            )
+            options.append(world.answers[: world.max_count + 1] if is_count else world.answers[-2:])
+        found = self.model.choose(requests, options)
+        logits = np.full((len(shown), len(world.answers)), _NEVER)
+        for m, (choice, names) in enumerate(zip(found, options, strict=True)):
+            if not isinstance(choice, Choice):
+                raise ModelError(f"{self.name} gave no answer: {choice.reason or choice.status}")
+            logits[m, [world.answers.index(name) for name in names]] = np.maximum(
+                choice.log_probabilities, _NEVER
+            )
+        return logits
+
+    def slopes(self, requests: Sequence[SlopeRequest]) -> list[Slope]:
+        """Second-order gradients of a white box."""
+        from theodolite.instruments.grid.explainers.slopes import checkpoint_slope
+
+        return [checkpoint_slope(self.model, request) for request in requests]
+
+
+def draw(shown: Shown, m: int) -> NDArray[np.uint8]:
+    """The m-th input's picture, hidden cells filled."""
+    world = shown.batch.world
+    pixels: NDArray[np.uint8] = render(world, shown.batch.cells[int(shown.pictures[m])][None])[0].copy()
+    for cell in np.flatnonzero(~shown.cell_mask[m]):
+        left, top, right, bottom = world.box_px(int(cell))
+        pixels[top:bottom, left:right] = _GREYS[shown.fill]
+    return pixels
+
+
+def open_reader(model: str, *, device: str = "cpu") -> Reader:
+    """Opens what answers, by a model's name.
+
+    ``grid:symbolic-pure`` and ``grid:symbolic-bow`` are read exactly, ``grid:pure`` and ``grid:spur`` in large batches;
+    ``weights:FILE`` is a network that ``python -m train grid`` wrote; any other name is a model of the core, which must be able to
+    choose between options.
+
+    >>> open_reader("grid:symbolic-bow").identity
+    'grid:symbolic-bow'
+    """
+    scheme, _, target = model.partition(":")
+    if (
+        scheme == "grid"
+        and target.startswith("symbolic-")
+        and target.removeprefix("symbolic-") in {"pure", "bow"}
+    ):
+        return SymbolicReader(cast("Logic", target.removeprefix("symbolic-")))
+    if scheme == "weights" or model in {"grid:pure", "grid:spur"}:
+        return _open_network(model, target, device)
+    opened = open_model(model)
+    try:
+        require(opened, "choose")
+    except UnsupportedError as error:
+        opened.close()
+        raise UnsupportedError(f"explaining needs the log-probabilities of answers, and {error}") from error
+    return CoreReader(cast("ChoosingModel", opened))
+
+
+def _open_network(model: str, target: str, device: str) -> NetworkReader:
+    from pathlib import Path
+
+    from theodolite.instruments.grid.models.paired import weights
+
+    path = Path(target) if model.startswith("weights:") else weights.released(cast("Any", target))
+    network, digest = weights.open_network(path, device)
+    return NetworkReader(model, network, digest, device=device)

@@ -1,0 +1,220 @@
+"""Figures of the grid's data: scenes with their questions, how they are made, how their answers are spread."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from theodolite.core.drawing import QUIET, SERIES, TRUE, Drawing, outline, styled
+from theodolite.core.errors import UsageError
+from theodolite.instruments.grid.data.batch import ROLES, SceneBatch, join
+from theodolite.instruments.grid.data.generate import generate
+from theodolite.instruments.grid.data.interventions import with_cells
+from theodolite.instruments.grid.data.masks import regions_of
+from theodolite.instruments.grid.data.recipe import Density, Recipe, find_recipe
+from theodolite.instruments.grid.data.world import BUCKET_KEYS, Mode
+from theodolite.instruments.grid.figures.answers import answer_distributions
+from theodolite.instruments.grid.figures.scenes import (
+    GAP_IN,
+    KEY,
+    LINE_IN,
+    SIDE_IN,
+    Page,
+    draw_scene,
+    line_count,
+    write_question,
+)
+from theodolite.instruments.grid.models.symbolic import LOGICS, symbolic_answer
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_TAXONOMY = ("A-F0-D1", "SO-F1-D1", "CO-F0-D2", "M-F0-D2", "M-F1-D3", "CMP-F0-D2")
+_MODES: tuple[tuple[str, Mode], ...] = (("Pure", "pure"), ("Spurious", "spur"))
+_SAMPLE = 300
+"""Scenes of each bucket behind the answers' distributions."""
+
+
+def data_figures(preset: str | Recipe = "paper", *, seed: int = 0) -> dict[str, Drawing]:
+    """The paper's figures 2 (taxonomy), 3 (how scenes are made), 7 (answers) and 8 to 11 (samples), from scenes made here.
+
+    Args:
+        preset: ``paper``, ``sound`` or a recipe of one's own.
+        seed: Of the scenes.
+
+    Returns:
+        Drawings by name, such as ``figure-02-taxonomy``.
+    """
+    recipe = find_recipe(preset)
+    densities: tuple[Density, ...] = ("sparse", "dense")
+    counts = {density: recipe.objects(density) for density in densities}
+    examples = join(
+        [generate(_TAXONOMY, 1, density=d, preset=recipe, seed=seed) for d in ("sparse", "dense")]
+    )
+    notes = [f"{key} · {n} objects" for n in counts.values() for key in _TAXONOMY]
+    title = "The taxonomy: kind, form and depth of the question, density of the scene"
+    answers = {
+        name: join(
+            [generate(BUCKET_KEYS, _SAMPLE, mode=mode, density=d, preset=recipe, seed=seed) for d in counts]
+        )
+        for name, mode in _MODES
+    }
+    drawings = {
+        "figure-02-taxonomy": scene_sheet(examples, columns=len(_TAXONOMY), title=title, notes=notes),
+        "figure-03-generation": _generation_example(recipe, seed),
+        "figure-07-answers": answer_distributions(answers, title="How answers are spread"),
+    }
+    for name, mode in _MODES:
+        for density, objects in counts.items():
+            scenes = generate(BUCKET_KEYS, 1, mode=mode, density=density, preset=recipe, seed=seed)
+            number = 5 + len(drawings)
+            drawings[f"figure-{number:02d}-{mode}-{density}"] = scene_sheet(
+                scenes, title=f"{name} scenes with {objects} objects"
+            )
+    return drawings
+
+
+def _generation_example(recipe: Recipe, seed: int) -> Drawing:
+    """A scene with few targets whose regions all have an empty cell, so that their names can be read."""
+    pure, spur = (
+        generate("M-F0-D2", 200, mode=mode, density=0.5, preset=recipe, seed=seed) for _, mode in _MODES
+    )
+    regions = regions_of(pure)
+    named = np.concatenate([regions.valid[:, :1], regions.confusers[:, :2]], axis=1)
+    is_open = (named & (pure.cells == 0)[:, None]).any(axis=2).all(axis=1)
+    few = is_open & (pure.answer >= 2) & (pure.answer <= 4)
+    row = int(few.argmax())
+    return generation_steps(pure, spur, row=row, title="How a scene is made: one layout, two data sets")
+
+
+def scene_sheet(
+    scenes: SceneBatch, *, columns: int = 5, title: str = "", notes: Sequence[str] = (), marks: bool = True
+) -> Drawing:
+    """Scenes side by side, each with its question and answer; what the question speaks of is marked.
+
+    Args:
+        scenes: To show, row by row.
+        columns: How many stand side by side.
+        title: Above the sheet.
+        notes: A word above each scene; its bucket unless given.
+        marks: Whether targets, anchors and look-alikes are framed in the pictures.
+    """
+    if not len(scenes) or columns < 1:
+        raise UsageError("a sheet needs at least one scene and one column")
+    rows = -(-len(scenes) // columns)
+    notes = notes or [scenes.bucket_key(i) for i in range(len(scenes))]
+    longest = [
+        max(line_count(scenes, i) for i in range(r * columns, min(len(scenes), (r + 1) * columns)))
+        for r in range(rows)
+    ]
+    below = [0.24 + LINE_IN * (lines + 1) for lines in longest]
+    with styled():
+        page = Page(0.15 + columns * (SIDE_IN + GAP_IN), rows * (SIDE_IN + 0.3) + sum(below), title)
+        top = page.top
+        for r in range(rows):
+            top -= 0.3
+            for c in range(min(columns, len(scenes) - r * columns)):
+                axes = page.axes(0.15 + c * (SIDE_IN + GAP_IN), top - SIDE_IN, SIDE_IN)
+                draw_scene(axes, scenes, r * columns + c, marks=marks)
+                axes.set_title(notes[r * columns + c], fontsize=9, color=QUIET, pad=4)
+                write_question(axes, scenes, r * columns + c)
+            top -= SIDE_IN + below[r]
+        has_look_alikes = marks and (scenes.roles == ROLES.index("adversarial")).any()
+        page.key([entry for entry in KEY if has_look_alikes or entry[0] != "adversarial"])
+    return Drawing(page.figure)
+
+
+def generation_steps(pure: SceneBatch, spur: SceneBatch, *, row: int = 0, title: str = "") -> Drawing:
+    """How one scene is made: anchors and targets, then either confuser regions with look-alikes, or none.
+
+    Args:
+        pure: Scenes of the pure mode.
+        spur: The spurious scenes of the same seed, which share question, anchors and targets.
+        row: Which scene.
+        title: Above the figure.
+    """
+    if not (pure.words[row] == spur.words[row]).all():
+        raise UsageError(
+            "the two scenes ask different questions; make both with the same seed and without a split"
+        )
+    stages = (
+        (_only(pure, row, ("anchor", "target")), "1   Anchors, valid region, targets", False),
+        (pure.take(slice(row, row + 1)), "2A  Pure: look-alikes in every C", True),
+        (spur.take(slice(row, row + 1)), "2B  Spurious: no look-alike anywhere", False),
+    )
+    side, gap = 3.3, 0.4
+    with styled():
+        page = Page(0.15 + 3 * (side + gap), side + 1.15, title)
+        for place, (scene, words, has_confusers) in enumerate(stages):
+            axes = page.axes(0.15 + place * (side + gap), page.top - 0.32 - side, side)
+            _draw_regions(axes, scene, has_confusers=has_confusers)
+            axes.set_title(words, fontsize=10.5, weight="bold", pad=6)
+            if place == 0:
+                write_question(axes, pure, row, width=42, size=9.5)
+            else:
+                _remark(axes, scene)
+        page.key(KEY)
+    return Drawing(page.figure)
+
+
+def _only(scenes: SceneBatch, row: int, kinds: tuple[str, ...]) -> SceneBatch:
+    """One scene with only some of its objects."""
+    one = scenes.take(slice(row, row + 1))
+    keep = np.array([ROLES[int(role)].startswith(kinds) for role in one.roles[0]])
+    return with_cells(one, np.where(keep, one.cells, 0).astype(np.uint8))
+
+
+def _draw_regions(axes: Axes, scene: SceneBatch, *, has_confusers: bool) -> None:
+    """A scene whose valid region is tinted, and perhaps its confuser regions, with their names in an empty cell."""
+    regions = regions_of(scene)
+    named = [(regions.valid[0, 0], TRUE, "V")]
+    if has_confusers:
+        shades = (SERIES[2], SERIES[4], SERIES[6], SERIES[5])
+        named += [
+            (mask, shades[k], f"C{chr(0x2081 + k)}")
+            for k, mask in enumerate(regions.confusers[0])
+            if mask.any()
+        ]
+    draw_scene(axes, scene, 0, tints=[(mask, colour) for mask, colour, _ in named])
+    for mask, colour, name in named:
+        empty = np.flatnonzero(mask & (scene.cells[0] == 0))
+        left, top, right, bottom = scene.world.box_px(int([*empty, *np.flatnonzero(mask)][0]))
+        x, y, size = (
+            ((left + right) / 2, (top + bottom) / 2, 13.0) if len(empty) else (left + 9, top + 10, 9.0)
+        )
+        axes.text(
+            x,
+            y,
+            name,
+            color=colour,
+            weight="bold",
+            ha="center",
+            va="center",
+            fontsize=size,
+            zorder=4,
+            path_effects=outline(),
+        )
+
+
+def _remark(axes: Axes, scene: SceneBatch) -> None:
+    """What the right logic and a bag of words make of the scene, below it."""
+    truth, bag = (
+        scene.world.answers[int(symbolic_answer(scene.world, scene.cells, scene.questions, logic=logic)[0])]
+        for logic in LOGICS
+    )
+    words = f"The right answer is {truth}. A bag of words says {bag}:\nthe shortcut {'is right' if truth == bag else 'fails'}."
+    axes.annotate(
+        words,
+        (0, 0),
+        (0, -7),
+        xycoords="axes fraction",
+        textcoords="offset points",
+        va="top",
+        fontsize=9.5,
+        linespacing=1.35,
+    )
+
+
+__all__ = ["answer_distributions", "data_figures", "generation_steps", "scene_sheet"]

@@ -1,0 +1,145 @@
+"""Measuring explanations: one item for each scene, with all local explainers, and one for each cross matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from theodolite.core.errors import UnsupportedError, UsageError
+from theodolite.core.types import Item, Json, Record, Response
+from theodolite.instruments.grid.explainers.contract import Case, Explainer, find_explainers, make_case
+from theodolite.instruments.grid.explainers.pool import Pool, fill_matrices
+from theodolite.instruments.grid.explainers.readers import NetworkReader, Reader, open_reader
+from theodolite.instruments.grid.explainers.spending import Share, share_budget
+from theodolite.instruments.grid.explainers.together import run_together
+from theodolite.instruments.grid.questions import ExplainPlan, prepare
+from theodolite.runs import MeasurerFactory, Reuse
+
+
+def explain_factory(model: str, plan: ExplainPlan, *, device: str = "cpu") -> MeasurerFactory:
+    """Opens the model and explains with it, wherever the factory is called."""
+    return partial(_open, model, plan, device)
+
+
+def _open(model: str, plan: ExplainPlan, device: str) -> ExplainMeasurer:
+    return ExplainMeasurer(open_reader(model, device=device), plan)
+
+
+class ExplainMeasurer:
+    """Scenes become records with a map from every local explainer; buckets become records with their cross matrix."""
+
+    reuse: Reuse = "never"
+
+    def __init__(self, reader: Reader, plan: ExplainPlan) -> None:
+        self.reader, self.plan = reader, plan
+        self.batch_size = _scenes_at_once(reader)
+        self.explainers = find_explainers(plan.explainers)
+        self.identity = f"{reader.identity}|grid explain|{'+'.join(each.name for each in self.explainers)}"
+        self.data = prepare(plan)
+        if isinstance(reader, NetworkReader):
+            reader.check(self.data.batch.world)
+        self._pools: dict[tuple[int, str], Pool] = {}
+
+    def measure(self, items: Sequence[Item]) -> list[Record]:
+        """One record for each item; scenes run side by side, so that a paired network answers them in large batches."""
+        rows = [cast("int", item.meta["row"]) for item in items]
+        pools = [self._pool(row) for row in rows]
+        if any(each.scope == "global" for each in self.explainers):
+            fill_matrices(self.reader, pools)
+        jobs = [
+            partial(self._scene if item.meta["kind"] == "scene" else self._cross, item, pool)
+            for item, pool in zip(items, pools, strict=True)
+        ]
+        return run_together(self.reader, jobs)
+
+    def close(self) -> None:
+        """Holds nothing but memory."""
+
+    def _matrix_calls(self, row: int, pool: Pool) -> int:
+        """A scene's part of the cross matrix: its row; and its column, where it is not among the pool."""
+        if not any(each.scope == "global" or each.family == "dime" for each in self.explainers):
+            return 0
+        return len(pool.rows) * (1 if row in pool.rows else 2)
+
+    def _pool(self, row: int) -> Pool:
+        key = int(self.data.batch.bucket[row]), str(self.data.density[row])
+        if key not in self._pools:
+            rows = self.data.members(*key)[: self.plan.pool]
+            self._pools[key] = Pool(self.reader, self.data.batch, rows, self.plan.convention)
+        return self._pools[key]
+
+    def _cross(self, item: Item, pool: Pool, _: Reader) -> Record:
+        logits = pool.logits(pool.rows, pool.rows)
+        values: dict[str, Json] = {"rows": pool.rows.tolist(), "calls": len(pool.rows) ** 2}
+        return Record(
+            item.id,
+            Response("answered", text="", finish="measured"),
+            None,
+            values,
+            {"logits": logits.astype(np.float32)},
+        )
+
+    def _scene(self, item: Item, pool: Pool, reader: Reader) -> Record:
+        row = cast("int", item.meta["row"])
+        case = make_case(
+            reader,
+            self.data.batch,
+            row,
+            convention=self.plan.convention,
+            pool=pool.seen_by(reader),
+            seed=self.plan.seed + row,
+        )
+        arrays: dict[str, NDArray[Any]] = {}
+        local = [each for each in self.explainers if each.explain is not None]
+        taken = 1 + self._matrix_calls(row, pool)
+        shares = share_budget(local, case, self.plan.budget, taken=taken)
+        told: dict[str, Json] = {}
+        spent: dict[str, int] = {}
+        for explainer in local:
+            told[explainer.name], calls = self._explain(explainer, case, shares[explainer.name], arrays)
+            spent[explainer.family] = max(spent.get(explainer.family, 0), calls)
+        values: dict[str, Json] = {
+            "said": case.said,
+            "answer": case.answer,
+            "explainers": told,
+            "calls": taken + sum(spent.values()),
+        }
+        text = self.data.batch.world.answers[case.said]
+        return Record(item.id, Response("answered", text=text, finish="measured"), None, values, arrays)
+
+    def _explain(
+        self, explainer: Explainer, case: Case, share: Share, arrays: dict[str, NDArray[Any]]
+    ) -> tuple[dict[str, Json], int]:
+        """One explainer's figures and its calls; its maps go into `arrays`. What cannot be had is said, not left out."""
+        assert explainer.explain is not None  # noqa: S101 - only local ones come here
+        if share.calls is None:
+            return {"status": "not measured", "reason": share.reason}, 0
+        try:
+            found = explainer.explain(case.with_budget(share.calls if explainer.samples else None))
+        except (UsageError, UnsupportedError) as error:
+            return {"status": "not measured", "reason": str(error)}, 0
+        arrays[f"cells@{explainer.name}"] = found.cells.astype(np.float32)
+        if found.words is not None:
+            arrays[f"words@{explainer.name}"] = found.words.astype(np.float32)
+        if found.pixels is not None:
+            peak = float(np.abs(found.pixels).max())
+            scaled = found.pixels / peak if peak > 0 else found.pixels
+            arrays[f"pixels@{explainer.name}"] = scaled.astype(np.float16)
+        about: dict[str, Json] = {
+            "status": "measured",
+            "calls": found.calls,
+            "is_exact": found.is_exact,
+            "method": found.method,
+            "scalars": dict(found.scalars),
+        }
+        return about, found.calls
+
+
+def _scenes_at_once(reader: Reader) -> int:
+    """As many scenes as fill the device that a paired network runs on; other readers take them one by one."""
+    device = getattr(reader, "device", "")
+    return {"": 1, "cpu": 8}.get(device, 128)

@@ -1,0 +1,1 @@
+"""Scenes and questions: make, build from public data, read, write."""

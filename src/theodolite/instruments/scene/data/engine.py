@@ -1,0 +1,281 @@
+"""From scene graphs to questions: deterministic, with answers spread evenly by what is asked, never by editing an answer."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from theodolite.core.errors import UsageError
+from theodolite.instruments.scene.data.draft import Draft
+from theodolite.instruments.scene.data.drafts import MAKERS
+from theodolite.instruments.scene.data.graph import Difficulty, SceneGraph
+from theodolite.instruments.scene.data.questions import (
+    COMPETENCY_OF,
+    LETTERS,
+    NUMERIC_KINDS,
+    Competency,
+    Kind,
+    Option,
+    Question,
+)
+from theodolite.instruments.scene.data.wording import option_text, words_of
+
+QUOTAS: Mapping[Difficulty, Mapping[Competency, int]] = {
+    "easy": {"size": 1, "distance": 1, "direction": 1, "deduction": 1},
+    "medium": {
+        "size": 2,
+        "distance": 1,
+        "direction": 2,
+        "ranking": 1,
+        "counting": 1,
+        "deduction": 1,
+        "transformation": 1,
+    },
+    "hard": {
+        "size": 3,
+        "distance": 2,
+        "direction": 2,
+        "ranking": 2,
+        "counting": 1,
+        "deduction": 1,
+        "transformation": 2,
+    },
+}
+"""Questions per scene and competency."""
+
+
+@dataclass(frozen=True, slots=True)
+class MadeQuestions:
+    """The questions, and what the scenes did not yield."""
+
+    questions: tuple[Question, ...]
+    unmet: Mapping[Competency, int]
+    """Of the quotas: how many questions of each competency no scene had a clear answer for."""
+
+
+@dataclass(slots=True)
+class _Ledger:
+    """What was asked so far. Every choice goes to what was used least."""
+
+    kinds: Counter[tuple[str, Kind]] = field(default_factory=Counter)
+    tags: Counter[tuple[Kind, str]] = field(default_factory=Counter)
+    letters: Counter[tuple[Competency, int, str]] = field(default_factory=Counter)
+    ranks: Counter[int] = field(default_factory=Counter)
+
+
+def make_questions(
+    scenes: Iterable[SceneGraph],
+    *,
+    seed: int = 0,
+    quotas: Mapping[Difficulty, Mapping[Competency, int]] = QUOTAS,
+) -> MadeQuestions:
+    """Asks about each scene as much as its quota says, and as its graph answers clearly.
+
+    Args:
+        scenes: with distinct ids, in an order that matters: what was asked about one decides what is asked of the next.
+        seed: of every choice.
+        quotas: how many of each competency, by difficulty.
+    """
+    ledger, found = _Ledger(), []
+    unmet: Counter[Competency] = Counter()
+    for number, scene in enumerate(scenes):
+        rng = np.random.default_rng([seed, number])
+        asked: list[Draft] = []
+        for competency, n in quotas[scene.difficulty].items():
+            drafts = list(MAKERS[competency](scene, rng))
+            for _ in range(n):
+                draft = _pick(drafts, asked, scene, ledger, rng)
+                if draft is None:
+                    unmet[competency] += 1
+                    continue
+                asked.append(draft)
+        found += [
+            _question(draft, f"{scene.id}-q{place:02d}", scene, ledger, rng)
+            for place, draft in enumerate(asked, 1)
+        ]
+    return MadeQuestions(tuple(found), dict(unmet))
+
+
+def answer_anew(questions: Iterable[Question], scene: SceneGraph) -> Iterator[Question]:
+    """The same questions with the answers that a scene gives: those that it answers as clearly as `make_questions` demands.
+
+    A question about the centre of its own scene is left out where another object is the centre of this one.
+
+    Args:
+        questions: of a scene with the same marks.
+        scene: what is true now.
+    """
+    rng = np.random.default_rng(0)  # of wrong options, which are not looked at
+    told = {_matter(d): d.answer for make in MAKERS.values() for d in make(scene, rng)}
+    for question in questions:
+        answer = told.get(_matter(question))
+        if answer is not None:
+            gold = answer if question.form == "number" else question.letter_of(answer)
+            if gold is not None:
+                yield replace(question, gold=gold)
+
+
+_DIRECTED = ("is ", "position", "count", "where", "distance after")
+"""Kinds to which the order of objects matters."""
+
+
+def _matter(asked: Draft | Question) -> tuple[Any, ...]:
+    """What is asked, apart from its words and options."""
+    objects: Any = asked.objects if asked.kind.startswith(_DIRECTED) else frozenset(asked.objects)
+    return asked.kind, objects, asked.relation, asked.distance_m
+
+
+def _pick(
+    drafts: Sequence[Draft],
+    asked: Sequence[Draft],
+    scene: SceneGraph,
+    ledger: _Ledger,
+    rng: np.random.Generator,
+) -> Draft | None:
+    """The draft of the least used kind, and in it of the least used meaning, that is not yet asked of this scene."""
+    taken = {(draft.kind, frozenset(draft.objects), draft.relation, draft.distance_m) for draft in asked}
+    free = [
+        draft
+        for draft in drafts
+        if (draft.kind, frozenset(draft.objects), draft.relation, draft.distance_m) not in taken
+        and not _answers_another(draft, asked)
+    ]
+    if not free:
+        return None
+    order = rng.permutation(len(free))
+    best = min(
+        order,
+        key=lambda i: (
+            _is_lopsided(free[i], ledger),
+            ledger.kinds[scene.domain, free[i].kind],
+            min((ledger.ranks[rank] for rank in _possible_ranks(free[i])), default=0),
+            ledger.tags[free[i].kind, free[i].tag],
+        ),
+    )
+    chosen = free[int(best)]
+    ledger.kinds[scene.domain, chosen.kind] += 1
+    ledger.tags[chosen.kind, chosen.tag] += 1
+    return chosen
+
+
+def _is_lopsided(draft: Draft, ledger: _Ledger) -> bool:
+    """Whether this answer to a yes-or-no question was right more often than the other one already."""
+    if not draft.kind.startswith("is "):
+        return False
+    return ledger.tags[draft.kind, draft.answer] > ledger.tags[draft.kind, draft.others[0]]
+
+
+_SAME: Mapping[Kind, str] = {
+    "closer to camera": "camera",
+    "farther from camera": "camera",
+    "closer to object": "object",
+    "farther from object": "object",
+    "count within": "count",
+    "count beyond": "count",
+    "is left": "side",
+    "is right": "side",
+    "is in front": "depth",
+    "is behind": "depth",
+}
+"""Kinds whose answers give one another away when they are about the same objects."""
+
+
+def _answers_another(draft: Draft, asked: Sequence[Draft]) -> bool:
+    family = _SAME.get(draft.kind)
+    return family is not None and any(
+        _SAME.get(other.kind) == family
+        and set(other.objects) == set(draft.objects)
+        and other.distance_m == draft.distance_m
+        for other in asked
+    )
+
+
+def _question(
+    draft: Draft, name: str, scene: SceneGraph, ledger: _Ledger, rng: np.random.Generator
+) -> Question:
+    objects, gold = draft.objects, draft.answer
+    options: tuple[Option, ...] = ()
+    if draft.kind not in NUMERIC_KINDS:
+        keys, gold = _arranged(draft, ledger, rng)
+        options = tuple(Option(option_text(draft.kind, key), key) for key in keys)
+        if len(draft.others) == 1 and not draft.kind.startswith("is "):
+            objects = (*draft.objects[:-2], int(keys[0]), int(keys[1]))
+    text = words_of(draft.kind, objects, relation=draft.relation, distance_m=draft.distance_m)
+    return Question(
+        id=name,
+        scene=scene.id,
+        domain=scene.domain,
+        kind=draft.kind,
+        text=text,
+        objects=objects,
+        gold=gold,
+        difficulty=scene.difficulty,
+        options=options,
+        relation=draft.relation,
+        distance_m=draft.distance_m,
+    )
+
+
+def _arranged(draft: Draft, ledger: _Ledger, rng: np.random.Generator) -> tuple[list[str], str]:
+    """The options in the order of their letters, and the letter of the right one: the letter that was right least often.
+
+    Yes stands before No as everybody expects; there the evenness comes from what is asked.
+    """
+    if draft.kind.startswith("is "):
+        return ["yes", "no"], "A" if draft.answer == "yes" else "B"
+    others = _neighbours(draft, ledger, rng) if draft.kind.startswith("count") else draft.others
+    competency = COMPETENCY_OF[draft.kind]
+    letters = [LETTERS[i] for i in rng.permutation(len(others) + 1)]
+    gold = min(letters, key=lambda letter: ledger.letters[competency, len(others), letter])
+    ledger.letters[competency, len(others), gold] += 1
+    keys = [others[i] for i in rng.permutation(len(others))]
+    keys.insert(LETTERS.index(gold), draft.answer)
+    return keys, gold
+
+
+def _neighbours(draft: Draft, ledger: _Ledger, rng: np.random.Generator) -> tuple[str, ...]:
+    """Three counts that make four in a row with the right one, whose rank among them is dealt evenly."""
+    possible = _possible_ranks(draft)
+    ranks = [possible[i] for i in rng.permutation(len(possible))]
+    rank = min(ranks, key=lambda r: ledger.ranks[r])
+    ledger.ranks[rank] += 1
+    first = int(draft.answer) - rank
+    return tuple(str(first + step) for step in range(4) if step != rank)
+
+
+def _possible_ranks(draft: Draft) -> list[int]:
+    """The ranks that a right count can have among four in a row from 0 to the number of other objects."""
+    if not draft.kind.startswith("count"):
+        return []
+    answer, most = int(draft.answer), len(draft.others)
+    return [rank for rank in range(4) if answer - rank >= 0 and answer - rank + 3 <= most]
+
+
+def thin_questions(questions: Sequence[Question], n: int, *, seed: int = 0) -> tuple[Question, ...]:
+    """So many of the questions, evenly from every domain, group and right letter, in their old order.
+
+    Args:
+        questions: at least n.
+        n: how many to keep.
+        seed: of the choice.
+    """
+    if n > len(questions):
+        raise UsageError(
+            f"{n} questions were asked for, but the scenes yield {len(questions)}; make more scenes"
+        )
+    cells: defaultdict[tuple[Any, ...], list[int]] = defaultdict(list)
+    for place, question in enumerate(questions):
+        letter = question.gold if question.options else ""
+        cells[question.domain, question.group, len(question.options), letter].append(place)
+    rng = np.random.default_rng(seed)
+    shares = {key: len(places) * n / len(questions) for key, places in cells.items()}
+    keep = {key: int(share) for key, share in shares.items()}
+    rest = sorted(shares, key=lambda key: keep[key] - shares[key])[: n - sum(keep.values())]
+    for key in rest:
+        keep[key] += 1
+    kept = [place for key, places in cells.items() for place in rng.permutation(places)[: keep[key]]]
+    return tuple(questions[place] for place in sorted(kept))

@@ -1,0 +1,262 @@
+"""Scene graphs: what is in a picture, how large it is and where, in metres.
+
+`SceneGraph` is the master graph of one picture: everything that is known. `StarGraph` is what a model is asked for and
+what a solver reads: the marked objects with size and distance to the camera, and one edge from a centre object to each
+other one. Objects are known to a model by the number of their mark alone.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from theodolite.core.errors import UsageError
+from theodolite.geometry import SE3, Box, Cuboid, PinholeCamera
+from theodolite.instruments.scene.data.relations import Reading, Relation, Stand, in_order, relation
+
+Domain: TypeAlias = Literal["indoor", "outdoor"]
+Difficulty: TypeAlias = Literal["easy", "medium", "hard"]
+Crowding: TypeAlias = Literal["sparse", "common", "dense"]
+Triple: TypeAlias = tuple[float, float, float]
+
+CENTRE_TOLERANCE_M = 0.5
+"""Objects that are nearer to the centroid than this, compared with the nearest, tie; the largest of them is the centre."""
+DECIMALS = 2
+"""Metres are written to so many decimals, in graphs and in answers."""
+
+
+@dataclass(frozen=True, slots=True)
+class SceneObject:
+    """One marked object. Camera frame: x right, y down, z forward, metres."""
+
+    id: int
+    """The number of its mark, from 1. Numbers are dealt at random: they say nothing of place, size or kind."""
+    category: str
+    """What it is. Never shown to a model."""
+    centre_cam: Triple
+    """The middle of its box, in the camera's frame."""
+    rotation_cam: tuple[float, float, float, float]
+    """w, x, y, z: from the box's own axes (x along the length, y along the width, z along the height) to the camera's."""
+    length_m: float
+    width_m: float
+    height_m: float
+    box_px: Box
+    """The upright box round what the picture shows of it, inside the picture."""
+    visibility: float | None = None
+    """Share of its pixels, were it alone in the picture, that nothing hides; None where the source does not say."""
+    truncation: float = 0.0
+    """Share of its projected box that lies outside the picture."""
+    key: str = ""
+    """The source's own name of it (an instance token, say)."""
+
+    def __post_init__(self) -> None:
+        if self.id < 1:
+            raise UsageError(f"a mark is a number from 1, not {self.id}")
+        if (
+            not all(math.isfinite(v) for v in (*self.centre_cam, *self.size_lwh_m))
+            or min(self.size_lwh_m) <= 0
+        ):
+            raise UsageError(f"object {self.id} needs a finite place and three lengths above zero")
+
+    @property
+    def size_lwh_m(self) -> Triple:
+        """Length, width, height."""
+        return self.length_m, self.width_m, self.height_m
+
+    @property
+    def volume_m3(self) -> float:
+        """Of its box."""
+        return self.length_m * self.width_m * self.height_m
+
+    @property
+    def distance_m(self) -> float:
+        """From the camera to the middle of its box."""
+        return math.hypot(*self.centre_cam)
+
+    @property
+    def cuboid_cam(self) -> Cuboid:
+        """Its box in the camera's frame."""
+        return Cuboid(SE3.from_quaternion(self.rotation_cam, self.centre_cam), *self.size_lwh_m)
+
+
+@dataclass(frozen=True)
+class SceneGraph:
+    """Everything known about one picture. Frozen; derived values are kept once computed."""
+
+    id: str
+    domain: Domain
+    objects: tuple[SceneObject, ...]
+    """In the order of their marks: 1, 2, 3 …"""
+    camera: PinholeCamera
+    up_cam: Triple
+    """The world's upward direction in the camera's frame, of length one. A level camera has (0, −1, 0)."""
+    camera_height_m: float = 0.0
+    """Of the camera above the ground; 0 where it is not known."""
+    picture: str = ""
+    """The plain picture, relative to the data set's folder; empty without one."""
+    marked: str = ""
+    """The picture with marks, relative to the data set's folder; empty without one."""
+    source: str = ""
+    """Where it comes from, such as ``made`` or ``nuscenes``."""
+
+    def __post_init__(self) -> None:
+        if [thing.id for thing in self.objects] != list(range(1, len(self.objects) + 1)):
+            raise UsageError(f"the objects of scene {self.id!r} must be numbered 1, 2, 3 … in order")
+        if len(self.objects) < 2:
+            raise UsageError(f"scene {self.id!r} needs at least two objects, it has {len(self.objects)}")
+        if abs(math.hypot(*self.up_cam) - 1) > 1e-6 or abs(self.up_cam[2]) > 0.999:
+            raise UsageError(f"scene {self.id!r}: up must have length one and not lie along the viewing axis")
+
+    def __getitem__(self, mark: int) -> SceneObject:
+        """The object with this mark."""
+        if not 1 <= mark <= len(self.objects):
+            raise UsageError(f"scene {self.id!r} has no object {mark}; it has 1 to {len(self.objects)}")
+        return self.objects[mark - 1]
+
+    @cached_property
+    def level_axes_cam(self) -> NDArray[np.float64]:
+        """Shape (3, 3), rows right, forward, up: the camera's axes turned level, in the camera's frame."""
+        up = np.asarray(self.up_cam, np.float64)
+        forward = np.array([0.0, 0.0, 1.0]) - up[2] * up
+        forward /= np.linalg.norm(forward)
+        return np.stack([np.cross(forward, up), forward, up])
+
+    @cached_property
+    def places_level_m(self) -> NDArray[np.float64]:
+        """Shape (objects, 3): right of, forward of and above the camera, with the vertical upright."""
+        return np.array([thing.centre_cam for thing in self.objects]) @ self.level_axes_cam.T
+
+    def stand(self, mark: int, *, reading: Reading = "sound") -> Stand:
+        """Where an object stands for the six words of `theodolite.instruments.scene.data.relations.relation`."""
+        right, forward, up = map(float, self.places_level_m[mark - 1])
+        half = self[mark].height_m / 2
+        if reading == "upstream":
+            right, forward = self[mark].centre_cam[0], self[mark].centre_cam[2]
+        return Stand(right, forward, up - half, up + half)
+
+    def relation(self, target: int, reference: int, *, reading: Reading = "sound") -> Relation:
+        """The words that are true of the target relative to the reference."""
+        return relation(
+            self.stand(target, reading=reading), self.stand(reference, reading=reading), reading=reading
+        )
+
+    def between_m(self, first: int, second: int) -> float:
+        """From middle to middle, in space."""
+        return math.dist(self[first].centre_cam, self[second].centre_cam)
+
+    @cached_property
+    def centre(self) -> int:
+        """The mark of the centre object: nearest to the centroid; within half a metre of that, the largest."""
+        places = np.array([thing.centre_cam for thing in self.objects])
+        gaps = np.linalg.norm(places - places.mean(axis=0), axis=1)
+        near = [
+            thing
+            for thing, gap in zip(self.objects, gaps, strict=True)
+            if gap - gaps.min() <= CENTRE_TOLERANCE_M
+        ]
+        return max(near, key=lambda thing: (thing.volume_m3, -thing.id)).id
+
+    @property
+    def n_edges(self) -> int:
+        """Of the star: all objects but the centre."""
+        return len(self.objects) - 1
+
+    @property
+    def difficulty(self) -> Difficulty:
+        """By the edges of the star: 1–2 easy, 3–7 medium, 8 and more hard."""
+        return "easy" if self.n_edges <= 2 else "medium" if self.n_edges <= 7 else "hard"
+
+    @property
+    def crowding(self) -> Crowding:
+        """By the number of objects: up to 3 sparse, up to 8 common, more dense."""
+        n = len(self.objects)
+        return "sparse" if n <= 3 else "common" if n <= 8 else "dense"
+
+    def star(self, *, reading: Reading = "sound") -> StarGraph:
+        """The true graph round the centre object, in metres to two decimals."""
+        nodes = tuple(
+            Node(
+                thing.id,
+                distance_m=round(thing.distance_m, DECIMALS),
+                width_m=round(thing.width_m, DECIMALS),
+                length_m=round(thing.length_m, DECIMALS),
+                height_m=round(thing.height_m, DECIMALS),
+            )
+            for thing in self.objects
+        )
+        edges = tuple(
+            Edge(
+                thing.id,
+                distance_m=round(self.between_m(self.centre, thing.id), DECIMALS),
+                relation=self.relation(thing.id, self.centre, reading=reading),
+            )
+            for thing in self.objects
+            if thing.id != self.centre
+        )
+        return StarGraph(self.centre, nodes, edges)
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """An object in a star graph. A value is None where a model left it out; never in a true graph."""
+
+    id: int
+    distance_m: float | None
+    """To the camera."""
+    width_m: float | None
+    length_m: float | None
+    height_m: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """From the centre to another object. The words say where that object is, relative to the centre."""
+
+    to: int
+    distance_m: float | None
+    relation: Relation
+    """Of a model's graph perhaps contradictory; of a true one never."""
+
+
+@dataclass(frozen=True, slots=True)
+class StarGraph:
+    """A star: the centre, every object, and an edge from the centre to each of the others."""
+
+    centre: int
+    nodes: tuple[Node, ...]
+    edges: tuple[Edge, ...]
+
+    def node(self, mark: int) -> Node | None:
+        """The object with this mark, if it is there."""
+        return next((node for node in self.nodes if node.id == mark), None)
+
+    def edge(self, mark: int) -> Edge | None:
+        """The edge from the centre to this object, if it is there."""
+        return next((edge for edge in self.edges if edge.to == mark), None)
+
+    def as_json(self) -> dict[str, Any]:
+        """In the form that a model is asked for: objects and edges, known by their marks alone."""
+        return {
+            "objects": [
+                {
+                    "id": node.id,
+                    "dist_to_cam": node.distance_m,
+                    "size": {"w": node.width_m, "l": node.length_m, "h": node.height_m},
+                }
+                for node in self.nodes
+            ],
+            "edges": [
+                {
+                    "from": self.centre,
+                    "to": edge.to,
+                    "distance": edge.distance_m,
+                    "relation": in_order(edge.relation),
+                }
+                for edge in self.edges
+            ],
+        }

@@ -1,0 +1,209 @@
+"""From what a source says about a picture to a scene graph: which objects are kept, and why the others are not.
+
+An object is kept if what the picture shows of it is large enough, whole enough and visible enough. Whatever is left out is
+counted under its reason.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from theodolite.core.errors import UsageError
+from theodolite.geometry import Box, Cuboid, PinholeCamera, inside_box_px, projected_box_px
+from theodolite.instruments.scene.data.graph import Domain, SceneGraph, SceneObject, Triple
+from theodolite.instruments.scene.data.render.parts import Material, Part, box
+from theodolite.instruments.scene.data.render.raster import Lattice, visible_shares
+
+Unknown: TypeAlias = Literal["estimate", "keep", "drop"]
+"""What to do where a source does not say how visible an object is: estimate it by drawing all boxes into a depth buffer,
+keep it uncertain, or drop it. All three are counted."""
+
+_ESTIMATE_WIDTH_PX = 480
+_GREY = Material((0.5, 0.5, 0.5))
+
+
+@dataclass(frozen=True, slots=True)
+class KeepOptions:
+    """Which objects are kept. The defaults are the paper's."""
+
+    least_visibility: float = 0.8
+    least_edge_px: float = 40.0
+    """Of the longer side of what the picture shows, in a picture of `reference_width_px`; scaled to other sizes."""
+    reference_width_px: int = 1600
+    most_truncation: float = 0.2
+    """Share of the projected box outside the picture."""
+    fewest_objects: int = 2
+    most_objects: int = 12
+    unknown_visibility: Unknown = "estimate"
+
+    def __post_init__(self) -> None:
+        if not 2 <= self.fewest_objects <= self.most_objects:
+            raise UsageError(
+                f"a scene has from two objects to as many as asked for, not {self.fewest_objects} to {self.most_objects}"
+            )
+
+    def least_edge_in_px(self, camera: PinholeCamera) -> float:
+        """The smallest longer side, for a camera's pictures."""
+        return self.least_edge_px * camera.width_px / self.reference_width_px
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Candidate:
+    """An object as a source gives it."""
+
+    category: str
+    cuboid_cam: Cuboid
+    """In the camera's frame; its z axis is the upright one."""
+    visibility: float | None = None
+    key: str = ""
+    box_px: Box | None = None
+    """The source's own box, reaching beyond the picture where the object does; from the 3D box if not given."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One picture of a source, before its objects are chosen."""
+
+    id: str
+    domain: Domain
+    camera: PinholeCamera
+    up_cam: Triple
+    camera_height_m: float = 0.0
+    source: str = ""
+
+
+def build_graph(
+    view: View, candidates: Sequence[Candidate], *, options: KeepOptions | None = None, seed: int = 0
+) -> tuple[SceneGraph | None, Counter[str]]:
+    """The master scene graph of a picture, and how many objects were left out, by reason.
+
+    Args:
+        view: the picture.
+        candidates: all that the source knows in it; those that are left out still hide others.
+        options: what is kept.
+        seed: of the numbers that objects get, and of the choice where there are too many.
+
+    Returns:
+        The graph, or None where too few objects are left; and the counts.
+    """
+    options = options or KeepOptions()
+    counts: Counter[str] = Counter()
+    shares = _visibilities(view, candidates, options, counts)
+    kept = []
+    for candidate, share in zip(candidates, shares, strict=True):
+        thing, reason = _judged(candidate, share, view, options)
+        if thing is None:
+            counts[reason] += 1
+        else:
+            kept.append(thing)
+    rng = np.random.default_rng(seed)
+    dealt = [kept[i] for i in rng.permutation(len(kept))]
+    counts["more objects than are marked"] += max(0, len(dealt) - options.most_objects)
+    dealt = dealt[: options.most_objects]
+    if len(dealt) < options.fewest_objects:
+        counts["alone in its picture"] += len(dealt)
+        return None, +counts
+    objects = tuple(replace(thing, id=mark) for mark, thing in enumerate(dealt, 1))
+    graph = SceneGraph(
+        view.id,
+        view.domain,
+        objects,
+        view.camera,
+        view.up_cam,
+        camera_height_m=view.camera_height_m,
+        source=view.source,
+    )
+    return graph, +counts
+
+
+def canonical(cuboid: Cuboid) -> Cuboid:
+    """The same box with its length the longer and its width the shorter horizontal side.
+
+    Sources name the two sides by different rules; a question about *length* needs one that can be seen.
+    """
+    if cuboid.length_m >= cuboid.width_m:
+        return cuboid
+    quarter = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    motion = cuboid.frame_SE3_box
+    return Cuboid(
+        type(motion)(motion.rotation @ quarter, motion.translation_m),
+        cuboid.width_m,
+        cuboid.length_m,
+        cuboid.height_m,
+    )
+
+
+def _judged(
+    candidate: Candidate, share: float | None, view: View, options: KeepOptions
+) -> tuple[SceneObject | None, str]:
+    """The object, or why it is not kept."""
+    whole = candidate.box_px or projected_box_px(candidate.cuboid_cam, view.camera)
+    inside = inside_box_px(whole, view.camera) if whole is not None else None
+    if whole is None or inside is None:
+        return None, "behind the camera" if whole is None else "outside the picture"
+    truncation = 1 - inside.area_px / whole.area_px
+    faults = {
+        "cut off by the picture's edge": truncation > options.most_truncation,
+        "too small": max(inside.width_px, inside.height_px) < options.least_edge_in_px(view.camera),
+        "hidden by others": share is not None and share < options.least_visibility,
+        "visibility not known": share is None and options.unknown_visibility == "drop",
+    }
+    reason = next((reason for reason, is_so in faults.items() if is_so), "")
+    return (None, reason) if reason else (_object(candidate, inside, share, truncation), "")
+
+
+def _object(candidate: Candidate, inside: Box, share: float | None, truncation: float) -> SceneObject:
+    upright = canonical(candidate.cuboid_cam)
+    motion = upright.frame_SE3_box
+    x, y, z = map(float, motion.translation_m)
+    return SceneObject(
+        id=1,
+        category=candidate.category,
+        centre_cam=(x, y, z),
+        rotation_cam=motion.quaternion_wxyz,
+        length_m=float(upright.length_m),
+        width_m=float(upright.width_m),
+        height_m=float(upright.height_m),
+        box_px=inside,
+        visibility=None if share is None else round(float(share), 4),
+        truncation=round(float(truncation), 4),
+        key=candidate.key,
+    )
+
+
+def _visibilities(
+    view: View, candidates: Sequence[Candidate], options: KeepOptions, counts: Counter[str]
+) -> list[float | None]:
+    """Of each candidate: what the source says; else an estimate, if that is wanted; else None."""
+    known = [candidate.visibility for candidate in candidates]
+    n_unknown = sum(share is None for share in known)
+    if n_unknown == 0 or options.unknown_visibility != "estimate":
+        if n_unknown and options.unknown_visibility == "keep":
+            counts["(kept with unknown visibility)"] += n_unknown
+        return known
+    counts["(visibility estimated from boxes)"] += n_unknown
+    shares = estimated_visibility([candidate.cuboid_cam for candidate in candidates], view.camera)
+    return [
+        share if share is not None else float(estimate) for share, estimate in zip(known, shares, strict=True)
+    ]
+
+
+def estimated_visibility(cuboids_cam: Sequence[Cuboid], camera: PinholeCamera) -> list[float]:
+    """The share of each box's pixels in the picture that no other box hides; 0 for a box out of view."""
+    small = camera.resized(
+        (_ESTIMATE_WIDTH_PX, max(1, round(camera.height_px * _ESTIMATE_WIDTH_PX / camera.width_px)))
+    )
+    things = [[cuboid_part(cuboid)] for cuboid in cuboids_cam]
+    shares, _ = visible_shares(things, Lattice.of_camera(small))
+    return [float(share) for share in shares]
+
+
+def cuboid_part(cuboid: Cuboid) -> Part:
+    """A box in space as a solid to draw."""
+    motion = cuboid.frame_SE3_box
+    return box((0, 0, 0), cuboid.size_lwh_m, _GREY).placed(motion.rotation, motion.translation_m)

@@ -1,0 +1,161 @@
+"""ScanNet++: DSLR pictures with nerfstudio poses, and oriented boxes of segmented objects.
+
+The poses in ``transforms_undistorted.json`` are camera-to-world in OpenGL's axes (y up, z backward), and ScanNet++ stores them
+with two world axes swapped and one turned round: undone by negating row 2, swapping rows 0 and 1, then negating the camera's
+y and z. A box's height is along the axis that is nearest to the world's vertical, whichever place it is stored in.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from theodolite.core.errors import UsageError
+from theodolite.geometry import SE3, Cuboid, PinholeCamera
+from theodolite.instruments.scene.data.pipeline import Candidate, View
+from theodolite.instruments.scene.data.sources.ply import read_ply_vertices
+from theodolite.instruments.scene.data.sources.views import SourceView, read_json, up_in
+
+BUILDING = frozenset(
+    {"wall", "floor", "ceiling", "remove", "split", "door frame", "window frame", "beam", "pillar"}
+)
+"""Labels of what is part of the building, or of no object at all."""
+_WIDTH_PX = 240
+_SPLAT_M = 0.04
+"""Half the side of the square that a vertex stands for: scans have one about every 5 cm."""
+_MOST_REACH_PX = 8
+_SLACK = 0.05, 0.02
+"""A vertex is seen if nothing lies nearer by more than 5 cm and 2 % of its depth."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mesh:
+    """The vertices of a scan, and the object that each belongs to (-1 for none)."""
+
+    points_world: NDArray[np.float64]
+    object_ids: NDArray[np.int64]
+
+
+def scannetpp_views(root: str | Path, *, every: int = 1) -> Iterator[SourceView]:
+    """The pictures of one scene folder, or of all scene folders in a folder.
+
+    Args:
+        root: a scene (with ``dslr/`` and ``scans/``), or the folder of scenes.
+        every: take each so-manieth picture.
+    """
+    root = Path(root)
+    scenes = [root] if (root / "scans").is_dir() else sorted(p.parent for p in root.glob("*/scans"))
+    if not scenes:
+        raise UsageError(f"{root} holds no ScanNet++ scene: no folder with scans/ and dslr/")
+    for scene in scenes:
+        yield from _scene_views(scene, every)
+
+
+def _scene_views(scene: Path, every: int) -> Iterator[SourceView]:
+    frames = read_json(scene / "dslr" / "nerfstudio" / "transforms_undistorted.json")
+    groups = read_json(scene / "scans" / "segments_anno.json")["segGroups"]
+    skipped: Counter[str] = Counter(
+        "part of the building" for group in groups if str(group["label"]).strip().lower() in BUILDING
+    )
+    things = [group for group in groups if str(group["label"]).strip().lower() not in BUILDING]
+    mesh = _mesh(scene, groups)
+    for frame in sorted(frames["frames"], key=lambda f: str(f["file_path"]))[::every]:
+        if frame.get("is_bad"):
+            continue
+        picture = scene / "dslr" / "resized_undistorted_images" / Path(frame["file_path"]).name
+        cam_SE3_world = opencv_pose(np.array(frame["transform_matrix"], np.float64)).inverse()
+        camera = _camera(frames, picture)
+        shares = _vertex_visibility(mesh, camera, cam_SE3_world) if mesh is not None else {}
+        candidates = [_candidate(group, cam_SE3_world, scene.name, shares) for group in things]
+        view = View(
+            f"scannetpp-{scene.name}-{picture.stem}",
+            "indoor",
+            camera,
+            up_in(cam_SE3_world),
+            camera_height_m=float(cam_SE3_world.inverse().translation_m[2]),
+            source="scannetpp",
+        )
+        yield SourceView(view, tuple(candidates), picture, skipped)
+
+
+def opencv_pose(stored: NDArray[np.float64]) -> SE3:
+    """world_SE3_cam (x right, y down, z forward; world z up) from a stored nerfstudio matrix."""
+    matrix = stored.copy()
+    matrix[2, :] *= -1
+    matrix = matrix[[1, 0, 2, 3], :]
+    return SE3.from_matrix(matrix @ np.diag([1.0, -1.0, -1.0, 1.0]))
+
+
+def _camera(frames: Mapping[str, Any], picture: Path) -> PinholeCamera:
+    """The declared camera, at the real size of the picture where that is at hand."""
+    fx, fy, cx, cy = (float(frames[key]) for key in ("fl_x", "fl_y", "cx", "cy"))
+    camera = PinholeCamera(fx, fy, cx, cy, int(frames["w"]), int(frames["h"]))
+    if not picture.is_file():
+        return camera
+    from PIL import Image
+
+    with Image.open(picture) as opened:
+        return camera if opened.size == (camera.width_px, camera.height_px) else camera.resized(opened.size)
+
+
+def _candidate(
+    group: Mapping[str, Any], cam_SE3_world: SE3, scene: str, shares: Mapping[int, float]
+) -> Candidate:
+    obb = group["obb"]
+    axes = np.array(obb["normalizedAxes"], np.float64).reshape(3, 3)
+    lengths = np.array(obb["axesLengths"], np.float64)
+    vertical = int(np.argmax(np.abs(axes[:, 2])))
+    first, second = (k for k in range(3) if k != vertical)
+    up = axes[vertical] * np.sign(axes[vertical, 2])
+    forward = axes[first]
+    rotation = np.column_stack([forward, np.cross(up, forward), up])
+    motion = SE3.from_matrix(np.column_stack([rotation, np.array(obb["centroid"], np.float64)]))
+    sides = np.maximum(lengths, 1e-3)
+    cuboid = Cuboid(motion, float(sides[first]), float(sides[second]), float(sides[vertical]))
+    number = int(group["objectId"])
+    key = f"{scene}-{number}"
+    return Candidate(str(group["label"]), cuboid.seen_from(cam_SE3_world), shares.get(number), key=key)
+
+
+def _mesh(scene: Path, groups: list[dict[str, Any]]) -> Mesh | None:
+    """The scan's vertices with their objects; None where the scan is not at hand."""
+    scan, segments = scene / "scans" / "mesh_aligned_0.05.ply", scene / "scans" / "segments.json"
+    if not scan.is_file() or not segments.is_file():
+        return None
+    points = read_ply_vertices(scan)
+    segment_of = np.array(read_json(segments)["segIndices"], np.int64)
+    if len(segment_of) != len(points):
+        raise UsageError(f"{segments} tells of {len(segment_of)} vertices, {scan} has {len(points)}")
+    owner = {int(segment): int(group["objectId"]) for group in groups for segment in group["segments"]}
+    return Mesh(points, np.array([owner.get(int(segment), -1) for segment in segment_of], np.int64))
+
+
+def _vertex_visibility(mesh: Mesh, camera: PinholeCamera, cam_SE3_world: SE3) -> dict[int, float]:
+    """Of each object: the share of its vertices in the picture that nothing nearer covers.
+
+    The vertices are splatted into a small depth buffer, each over as many pixels as a few centimetres are there, so that
+    surfaces close.
+    """
+    small = camera.resized((_WIDTH_PX, max(1, round(camera.height_px * _WIDTH_PX / camera.width_px))))
+    points = cam_SE3_world.apply(mesh.points_world)
+    is_ahead = points[:, 2] > 0.1
+    points, owners = points[is_ahead], mesh.object_ids[is_ahead]
+    pixels = np.floor(small.project(points)).astype(np.int64)
+    inside = (pixels >= 0).all(axis=1) & (pixels[:, 0] < small.width_px) & (pixels[:, 1] < small.height_px)
+    pixels, depths, owners = pixels[inside], points[inside, 2], owners[inside]
+    buffer = np.full((small.height_px, small.width_px), np.inf)
+    reach = np.clip(np.ceil(_SPLAT_M * small.fx_px / depths), 1, _MOST_REACH_PX)
+    for dy in range(-_MOST_REACH_PX, _MOST_REACH_PX + 1):
+        for dx in range(-_MOST_REACH_PX, _MOST_REACH_PX + 1):
+            near = reach >= max(abs(dx), abs(dy))
+            rows = np.clip(pixels[near, 1] + dy, 0, small.height_px - 1)
+            columns = np.clip(pixels[near, 0] + dx, 0, small.width_px - 1)
+            np.minimum.at(buffer, (rows, columns), depths[near])
+    seen = depths <= buffer[pixels[:, 1], pixels[:, 0]] + _SLACK[0] + _SLACK[1] * depths
+    return {int(k): float(seen[owners == k].mean()) for k in np.unique(owners) if k >= 0}

@@ -1,0 +1,69 @@
+"""Graphs of graded quality, for the threshold experiment."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+
+import numpy as np
+
+from theodolite.core.errors import UsageError
+from theodolite.instruments.scene.data.graph import DECIMALS, Edge, Node, StarGraph
+from theodolite.instruments.scene.data.relations import PAIRS, Predicate
+
+NOISE_LEVELS = (0.0, 0.1, 0.2, 0.35, 0.6, 1.0)
+"""From the true graph to one that is as good as drawn at random."""
+
+
+def noisy_graph(graph: StarGraph, level: float, rng: np.random.Generator) -> StarGraph:
+    """A graph with noise: every length times exp(level · z) with z normal, every pair of words dealt anew (either word, or
+    neither, equally likely) with probability `level`.
+
+    Args:
+        graph: the true one.
+        level: from 0, nothing changed, to 1.
+        rng: of the draws.
+
+    >>> graph = StarGraph(1, (Node(1, 4.0, 1, 1, 1), Node(2, 5.0, 1, 2, 1)), (Edge(2, 2.0, frozenset({"left"})),))
+    >>> noisy_graph(graph, 0.0, np.random.default_rng(0)) == graph
+    True
+    """  # noqa: D205 - one sentence
+    if not 0 <= level <= 1:
+        raise UsageError(f"a level of noise lies between 0 and 1, got {level}")
+
+    def shaken(length: float | None) -> float | None:
+        factor = float(np.exp(level * rng.standard_normal()))
+        if length is None:
+            return None
+        return max(0.01, round(length * factor, DECIMALS)) if level else length
+
+    nodes = tuple(
+        Node(
+            node.id,
+            distance_m=shaken(node.distance_m),
+            width_m=shaken(node.width_m),
+            length_m=shaken(node.length_m),
+            height_m=shaken(node.height_m),
+        )
+        for node in graph.nodes
+    )
+    edges = []
+    for edge in graph.edges:
+        words: set[Predicate] = set(edge.relation)
+        for pair in PAIRS:
+            if rng.random() < level:
+                words -= set(pair)
+                words |= ({pair[0]}, {pair[1]}, set[Predicate]())[int(rng.integers(3))]
+        edges.append(Edge(edge.to, distance_m=shaken(edge.distance_m), relation=frozenset(words)))
+    return StarGraph(graph.centre, nodes, tuple(edges))
+
+
+def noisy_graphs(graphs: Mapping[str, StarGraph], level: float, *, seed: int = 0) -> dict[str, StarGraph]:
+    """Noisy graphs by scene. A scene's noise depends on its name and the seed alone, so it grows evenly with the level."""
+    return {scene: noisy_graph(graph, level, scene_rng(scene, seed)) for scene, graph in graphs.items()}
+
+
+def scene_rng(scene: str, seed: int) -> np.random.Generator:
+    """Draws that belong to a scene."""
+    digest = hashlib.sha256(scene.encode()).digest()
+    return np.random.default_rng([seed, int.from_bytes(digest[:8], "big")])

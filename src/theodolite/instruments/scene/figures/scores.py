@@ -1,0 +1,285 @@
+"""Figures of scene scores: the radar of nine groups, QA against SGC and consistency, interventions, thresholds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Literal, TypeAlias, cast
+
+import numpy as np
+
+from theodolite.core.drawing import FAINT, INK, LAYOUT, QUIET, SERIES, Drawing, new_figure, outline, styled
+from theodolite.core.errors import UsageError
+from theodolite.instruments.scene.experiments.interventions import SettingFigures
+from theodolite.instruments.scene.experiments.threshold import Threshold
+from theodolite.instruments.scene.score import DomainScore, SceneScore
+from theodolite.stats import Estimate
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.projections.polar import PolarAxes
+
+_SHORT = {"choice": "choice", "number": "metres"}
+_ATOMIC, _COMPOSITIONAL = SERIES[1], SERIES[4]
+_SETTING_NAMES = {
+    "base": "picture",
+    "predicted graph": "picture,\nown graph",
+    "true graph": "picture,\ntrue graph",
+    "true graph alone": "true graph\nalone",
+}
+
+Against: TypeAlias = Literal["sgc", "consistency"]
+
+
+def radar(scores: Mapping[str, SceneScore], *, title: str = "") -> Drawing:
+    """QA of each of the nine groups, one line a model; the grey area is what is had without looking.
+
+    Args:
+        scores: by the name to show.
+        title: above the figure.
+    """
+    _some(scores)
+    first = next(iter(scores.values()))
+    names = [f"{group.competency}\n{_SHORT[group.form]}" for group in first.groups]
+    angles = np.linspace(0, 2 * np.pi, len(names), endpoint=False)
+    with styled():
+        wide = 5.6 + max(
+            2.2, 0.75 + 0.088 * max(len(name) for name in scores)
+        )  # the names in the legend must fit
+        figure = new_figure(wide, 5.4)
+        figure.set_layout_engine("none")
+        axes = cast("PolarAxes", figure.add_axes((1.05 / wide, 0.1, 4.6 / wide, 0.74), projection="polar"))
+        axes.set_theta_offset(np.pi / 2)
+        axes.set_theta_direction(-1)
+        prior = [group.prior.value if group.prior is not None else 0.0 for group in first.groups]
+        axes.fill(angles, prior, color=LAYOUT, alpha=0.28, linewidth=0, label="without looking")
+        for (name, score), colour in zip(scores.items(), _colours(len(scores)), strict=True):
+            points = [group.qa for group in score.groups]
+            values = np.array([point.value if point is not None else np.nan for point in points])
+            axes.plot(np.append(angles, 0), np.append(values, values[0]), color=colour, label=name, zorder=3)
+            for angle, point in zip(angles, points, strict=True):
+                if point is not None:
+                    axes.plot(
+                        [angle, angle], [point.low, point.high], color=colour, linewidth=1.2, alpha=0.55
+                    )
+                    axes.plot([angle], [point.value], "o", color=colour, markersize=4, zorder=4)
+        axes.set_ylim(0, 1)
+        axes.set_yticks([0.25, 0.5, 0.75, 1.0], ["25", "50", "75", "100 %"], color=QUIET, fontsize=7.5)
+        axes.set_rlabel_position(20)
+        axes.set_xticks(angles, names, fontsize=9)
+        axes.tick_params(axis="x", pad=9)
+        for label, angle in zip(axes.get_xticklabels(), angles, strict=True):
+            label.set_horizontalalignment(
+                "center" if abs(np.sin(angle)) < 0.4 else "left" if np.sin(angle) > 0 else "right"
+            )
+        axes.grid(color=FAINT, linewidth=0.8)
+        axes.spines["polar"].set_color(FAINT)
+        axes.legend(loc="upper left", bbox_to_anchor=(1.22, 1.08))
+        figure.suptitle(title, x=0.02, y=0.985, ha="left", weight="bold", fontsize=10.5)
+    return Drawing(figure)
+
+
+def qa_against(
+    scores: Mapping[str, SceneScore], what: Against = "sgc", *, domain: str | None = None, title: str = ""
+) -> Drawing:
+    """QA against SGC or against self-consistency, a point a model, with both intervals.
+
+    Args:
+        scores: by the name to show.
+        what: the axis below.
+        domain: "indoor" or "outdoor"; all if not given.
+        title: above the figure.
+    """
+    _some(scores)
+    rows = {name: _row(score, domain) for name, score in scores.items()}
+    with styled():
+        figure = new_figure(6.0, 4.8)
+        axes = figure.add_subplot()
+        example = next(iter(rows.values()))
+        if example.qa_prior is not None:
+            axes.axhline(example.qa_prior.value, color=LAYOUT, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
+            axes.annotate("QA without looking", (0.01, example.qa_prior.value), (0, 3), color=QUIET, fontsize=8,
+                          textcoords="offset points", xycoords=("axes fraction", "data"))  # fmt: skip
+        if what == "sgc" and example.sgc_prior is not None:
+            axes.axvline(example.sgc_prior.value, color=LAYOUT, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
+            axes.annotate("SGC without looking", (example.sgc_prior.value, 0.01), (-4, 0), color=QUIET,
+                          textcoords="offset points", rotation=90, ha="right", va="bottom", fontsize=8,
+                          xycoords=("data", "axes fraction"))  # fmt: skip
+        if what == "consistency":
+            axes.plot([0, 1], [0, 1], color=FAINT, linewidth=1, zorder=0)
+        left_out, places = [], []
+        for (name, row), colour in zip(rows.items(), _colours(len(rows)), strict=True):
+            across = row.graphs.sgc if what == "sgc" and row.graphs is not None else row.consistency
+            if across is None or row.qa is None:
+                left_out.append(name)
+                continue
+            _cross(axes, across, row.qa, colour)
+            places.append((name, across.value, row.qa.value, colour))
+        _name_points(axes, places)
+        axes.set_xlim(0, 1.02)
+        axes.set_ylim(0, 1.04)
+        axes.set_xlabel(
+            "SGC: how well the graph fits the place"
+            if what == "sgc"
+            else "self-consistency: own graph against own answers"
+        )
+        axes.set_ylabel("QA")
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+        axes.set_title(title, weight="bold")
+        if left_out:
+            axes.set_title(f"not measured: {', '.join(left_out)}", loc="right", fontsize=8, color=QUIET)
+    return Drawing(figure)
+
+
+def intervention_bars(scores: Mapping[str, SceneScore], *, title: str = "") -> Drawing:
+    """QA in the four settings, each bar stacked from its atomic and its compositional groups.
+
+    Args:
+        scores: by the name to show.
+        title: above the figure.
+    """
+    _some(scores)
+    settings = [
+        s
+        for s in _SETTING_NAMES
+        if any(f.setting == s for score in scores.values() for f in score.interventions)
+    ]
+    if not settings:
+        raise UsageError(
+            "no run has an intervention to draw; run with the settings 'predicted graph' and 'true graph'"
+        )
+    with styled():
+        figure = new_figure(max(5.0, 1.2 + 3.1 * len(scores)), 4.3)
+        axes = figure.add_subplot()
+        width, ticks, labels = 0.8 / len(settings), [], []
+        for place, (name, score) in enumerate(scores.items()):
+            share = _atomic_share(score)
+            for i, setting in enumerate(settings):
+                x = place + (i - (len(settings) - 1) / 2) * width
+                ticks.append(x)
+                labels.append(_SETTING_NAMES[setting])
+                _bar(axes, x, width * 0.86, score, setting, share)
+            axes.annotate(name, (place, 1.0), ha="center", va="bottom", weight="bold", annotation_clip=False,
+                          xycoords=("data", "axes fraction"))  # fmt: skip
+        axes.set_xticks(ticks, labels, fontsize=7.5)
+        axes.tick_params(axis="x", length=0)
+        axes.set_ylim(0, 1.1)
+        axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+        axes.set_ylabel("QA, mean over nine groups")
+        axes.yaxis.grid(visible=True)
+        for colour, label in ((_ATOMIC, "atomic groups"), (_COMPOSITIONAL, "compositional groups")):
+            axes.bar(0, 0, color=colour, label=label)
+        axes.legend(loc="upper left", bbox_to_anchor=(0, 1.2), ncols=2)
+        axes.set_title(title, weight="bold", pad=42)
+    return Drawing(figure)
+
+
+def threshold_curve(found: Threshold, base: Estimate | None = None, *, title: str = "") -> Drawing:
+    """QA with graphs of graded noise against their quality, beside QA without any; the crossing with its interval.
+
+    Args:
+        found: of one run.
+        base: QA without a graph.
+        title: above the figure.
+    """
+    with styled():
+        figure = new_figure(6.0, 4.2)
+        axes = figure.add_subplot()
+        levels = [level for level in found.levels if level.quality is not None and level.qa is not None]
+        x = [level.quality.value for level in levels if level.quality is not None]
+        y = [level.qa for level in levels if level.qa is not None]
+        axes.fill_between(
+            x, [e.low for e in y], [e.high for e in y], color=SERIES[0], alpha=0.15, linewidth=0
+        )
+        axes.plot(x, [e.value for e in y], "o-", color=SERIES[0], markersize=4.5, label="with the graph")
+        if base is not None:
+            axes.axhspan(base.low, base.high, color=LAYOUT, alpha=0.18, linewidth=0)
+            axes.axhline(base.value, color=QUIET, linewidth=1.2, linestyle=(0, (4, 3)), label="without any")
+        if found.crossing is not None:
+            axes.axvspan(found.crossing.low, found.crossing.high, color=SERIES[2], alpha=0.16, linewidth=0)
+            axes.axvline(found.crossing.value, color=SERIES[2], linewidth=1.4)
+            axes.annotate(f"helps from an SGC of {100 * found.crossing.value:.0f} %", (found.crossing.value, 0.03), (6, 0),
+                          xycoords=("data", "axes fraction"), textcoords="offset points", color=SERIES[2], fontsize=8.5)  # fmt: skip
+        axes.set_ylim(0, 1.04)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+        axes.set_xlabel("SGC of the graph in the prompt")
+        axes.set_ylabel("QA")
+        axes.legend(loc="upper left")
+        axes.set_title(title, weight="bold")
+    return Drawing(figure)
+
+
+def _bar(axes: Axes, x: float, width: float, score: SceneScore, setting: str, share: float) -> None:
+    """One stacked bar: the two layers, weighted so that they add up to the macro mean, with the interval of the whole."""
+    found: dict[str | None, SettingFigures] = {
+        f.layer: f for f in score.interventions if f.setting == setting
+    }
+    whole = found[None].qa if None in found else None
+    if whole is None:
+        axes.annotate("not\nmeasured", (x, 0.02), ha="center", va="bottom", fontsize=6.5, color=QUIET)
+        return
+    parts = [found[layer].qa if layer in found else None for layer in ("atomic", "compositional")]
+    atomic = share * parts[0].value if parts[0] is not None else 0.0
+    rest = (1 - share) * parts[1].value if parts[1] is not None else 0.0
+    axes.bar(x, atomic, width, color=_ATOMIC)
+    axes.bar(x, rest, width, bottom=atomic, color=_COMPOSITIONAL)
+    axes.plot([x, x], [whole.low, whole.high], color=INK, linewidth=1.3)
+    axes.annotate(
+        f"{100 * whole.value:.0f}",
+        (x, whole.high),
+        (0, 3),
+        textcoords="offset points",
+        ha="center",
+        fontsize=8.5,
+    )
+
+
+def _atomic_share(score: SceneScore) -> float:
+    """The share of atomic groups among those that have questions."""
+    there = [group.competency in {"direction", "distance", "size"} for group in score.groups if group.n]
+    return sum(there) / len(there) if there else 0.0
+
+
+def _cross(axes: Axes, across: Estimate, up: Estimate, colour: str) -> None:
+    axes.plot([across.low, across.high], [up.value, up.value], color=colour, linewidth=1.3, alpha=0.7)
+    axes.plot([across.value, across.value], [up.low, up.high], color=colour, linewidth=1.3, alpha=0.7)
+    axes.plot([across.value], [up.value], "o", color=colour, markersize=6, zorder=4)
+
+
+_NAME_HIGH, _LETTER_WIDE = 0.055, 0.0185
+"""Of a name beside a point, in shares of the axes: its height, and the width of a letter."""
+
+
+def _name_points(axes: Axes, places: Sequence[tuple[str, float, float, str]]) -> None:
+    """A name at every point, below it where it is high up, moved down until it covers no other."""
+    taken: list[tuple[float, float, float]] = []
+    for name, x, y, colour in sorted(places, key=lambda place: (-place[2], place[1])):
+        is_right = x > 0.5
+        wide = _LETTER_WIDE * len(name)
+        left = x - 0.02 - wide if is_right else x + 0.02
+        high = y - 0.045 if y > 0.5 else y + 0.045
+        while any(
+            left < other + width and other < left + wide and abs(high - up) < _NAME_HIGH
+            for other, width, up in taken
+        ):
+            high += -_NAME_HIGH if y > 0.5 else _NAME_HIGH
+        taken.append((left, wide, high))
+        axes.text(x - 0.02 if is_right else x + 0.02, high, name, color=colour, weight="bold", fontsize=8.5,
+                  ha="right" if is_right else "left", va="center", path_effects=outline(2.2), zorder=5)  # fmt: skip
+
+
+def _row(score: SceneScore, domain: str | None) -> DomainScore:
+    found = [row for row in score.table if row.domain == domain]
+    if not found:
+        raise UsageError(f"the run of {score.model} has no {domain} scenes")
+    return found[0]
+
+
+def _colours(n: int) -> Sequence[str]:
+    return [SERIES[i % len(SERIES)] for i in range(n)]
+
+
+def _some(scores: Mapping[str, SceneScore]) -> None:
+    if not scores:
+        raise UsageError("a figure needs at least one scored run")

@@ -1,0 +1,1 @@
+"""The published numbers of the scene instrument, one module each."""

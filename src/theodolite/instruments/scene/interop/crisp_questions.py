@@ -1,0 +1,237 @@
+"""Questions in CRISP-Bench's form: ShareGPT-style lines, type ``MCQ`` and ``NAQ`` (the public code also says ``NA``).
+
+Theirs say what they ask in words alone, so reading one means understanding it: which kind it is, which objects it names, and
+what each option means. Ours carry that in ``meta.theodolite`` besides, where their code does not look.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, cast
+
+from theodolite.core.errors import UsageError
+from theodolite.instruments.scene.data.graph import Difficulty, Domain
+from theodolite.instruments.scene.data.questions import KINDS, LETTERS, SECTORS, Kind, Option, Question
+from theodolite.instruments.scene.data.relations import Predicate, in_order, is_predicate
+
+NumericType: TypeAlias = Literal["NAQ", "NA"]
+
+_OPTION = re.compile(r"^\s*\(?([A-Z])[:.)]\s*(.*?)\s*$", re.MULTILINE)
+_MARK = re.compile(r"\bobject\s*#?(\d+)\b", re.IGNORECASE)
+_METRES = re.compile(r"(\d+(?:\.\d+)?)\s*(?:m\b|met(?:er|re)s?\b)", re.IGNORECASE)
+_PLACES: tuple[tuple[str, Predicate], ...] = (
+    (r"\bleft\b", "left"),
+    (r"\bright\b", "right"),
+    (r"\bfront\b", "in front of"),
+    (r"\bbehind\b|\bback\b", "behind"),
+    (r"\babove\b|\bup\b", "up"),
+    (r"\bbelow\b|\bdown\b|\bunder\b", "down"),
+)
+
+
+class NotUnderstoodError(UsageError):
+    """A question whose words could not be made out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Where a question belongs."""
+
+    scene: str
+    domain: Domain
+    difficulty: Difficulty
+
+
+def write_question(
+    question: Question, image: str, *, dataset: str, numeric_type: NumericType = "NAQ"
+) -> dict[str, Any]:
+    """One line of a QA file.
+
+    Args:
+        question: to write.
+        image: the marked picture, as their tasks look it up.
+        dataset: ``nuscenes``, ``scannetpp`` or another name.
+        numeric_type: what a question for a number is called.
+    """
+    return {
+        "id": question.id,
+        "image": image,
+        "conversations": [
+            {"from": "human", "value": question.lines},
+            {"from": "gpt", "value": question.gold},
+        ],
+        "meta": {
+            "category": question.competency,
+            "difficulty": question.difficulty,
+            "type": "MCQ" if question.options else numeric_type,
+            "dataset": dataset,
+            "theodolite": {
+                "scene": question.scene,
+                "kind": question.kind,
+                "objects": list(question.objects),
+                "keys": [option.key for option in question.options],
+                "relation": question.relation,
+                "distance_m": question.distance_m,
+            },
+        },
+    }
+
+
+def read_question(line: Mapping[str, Any], asked: Asked) -> Question:
+    """A question from one line of a QA file.
+
+    Raises:
+        NotUnderstoodError: its words are none that are known, its letters are out of order (then the public balancing has
+            made its gold unreliable), or its gold is no number above zero.
+    """
+    try:
+        said, gold = (str(turn["value"]) for turn in line["conversations"][:2])
+        meta = line["meta"]
+        kind_of_answer = str(meta["type"]).upper()
+        competency = str(meta["category"]).lower()
+    except (KeyError, TypeError, ValueError, IndexError) as error:
+        raise NotUnderstoodError(f"the line lacks {error}") from None
+    if kind_of_answer not in {"MCQ", "NA", "NAQ"}:
+        raise NotUnderstoodError(f"type {meta['type']!r}")
+    text, letters, texts = _parts(said)
+    if kind_of_answer == "MCQ" and letters != LETTERS[: len(letters)]:
+        raise NotUnderstoodError("letters out of order")
+    ours = meta.get("theodolite")
+    known = _ours(ours) if isinstance(ours, Mapping) else _theirs(text, competency, texts)
+    keys = known.keys or [_key(known.kind, option) for option in texts]
+    try:
+        return Question(
+            id=str(line["id"]),
+            scene=asked.scene,
+            domain=asked.domain,
+            kind=known.kind,
+            text=text,
+            objects=known.objects,
+            gold=gold.strip().removesuffix(".") if kind_of_answer == "MCQ" else gold.strip(),
+            difficulty=asked.difficulty,
+            options=tuple(Option(shown, key) for shown, key in zip(texts, keys, strict=True)),
+            relation=known.relation,
+            distance_m=known.distance_m,
+        )
+    except (UsageError, ValueError) as error:
+        raise NotUnderstoodError(str(error)) from None
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    kind: Kind
+    objects: tuple[int, ...]
+    keys: Sequence[str] = ()
+    relation: Predicate | None = None
+    distance_m: float | None = None
+
+
+def _parts(said: str) -> tuple[str, str, list[str]]:
+    """The question, the letters of its options in the order they stand, and their texts."""
+    text, _, options = said.partition("\nOptions:")
+    found = _OPTION.findall(options)
+    return text.strip(), "".join(letter for letter, _ in found), [option for _, option in found]
+
+
+def _ours(fields: Mapping[str, Any]) -> _Known:
+    kind, relation = fields.get("kind"), fields.get("relation")
+    if kind not in KINDS or not (relation is None or is_predicate(str(relation))):
+        raise NotUnderstoodError(f"kind {kind!r}, relation {relation!r}")
+    return _Known(
+        cast("Kind", kind),
+        tuple(int(mark) for mark in fields["objects"]),
+        [str(key) for key in fields.get("keys") or ()],
+        cast("Predicate | None", relation),
+        fields.get("distance_m"),
+    )
+
+
+_RULES: Mapping[str, Sequence[tuple[str, Kind]]] = {
+    "size": (
+        (r"volume|larger|bigger", "larger"),
+        (r"taller", "taller"),
+        (r"wider", "wider"),
+        (r"how long|length", "length"),
+        (r"height|how tall|how high", "height"),
+        (r"width|how wide", "width"),
+    ),
+    "distance": (
+        (r"between", "distance between"),
+        (r"how far.*camera", "distance to camera"),
+        (r"closer.*camera", "closer to camera"),
+        (r"farther.*camera", "farther from camera"),
+        (r"closer", "closer to object"),
+        (r"farther", "farther from object"),
+    ),
+    "ranking": (
+        (r"height|tall", "rank by height"),
+        (r"distance|near", "rank by distance"),
+        (r"size|volume|large", "rank by volume"),
+    ),
+    "counting": (
+        (r"within", "count within"),
+        (r"farther than|more than .* away|beyond", "count beyond"),
+        (r"how many", "count in direction"),
+    ),
+    "transformation": ((r"", "where after turning"),),
+    "deduction": ((r"", "distance after placing"),),
+}
+"""By competency: the first word that is found decides."""
+_ASKS: Mapping[Predicate, Kind] = {
+    "left": "is left",
+    "right": "is right",
+    "in front of": "is in front",
+    "behind": "is behind",
+    "up": "is above",
+    "down": "is below",
+}
+
+
+def _theirs(text: str, competency: str, options: Sequence[str]) -> _Known:
+    plain = text.lower()
+    marks = tuple(int(mark) for mark in _MARK.findall(text))
+    if not marks:
+        raise NotUnderstoodError("no object is named")
+    words = [word for pattern, word in _PLACES if re.search(pattern, _MARK.sub(" ", plain).replace("-", " "))]
+    if competency == "direction":
+        if {option.lower() for option in options} == {"yes", "no"}:
+            if len(words) != 1:
+                raise NotUnderstoodError("no single direction is named")
+            return _Known(_ASKS[words[0]], marks[:2])
+        return _Known("position", marks[:2])
+    kind = next((kind for pattern, kind in _RULES.get(competency, ()) if re.search(pattern, plain)), None)
+    if kind is None:
+        raise NotUnderstoodError(f"category {competency!r}")
+    far = [float(number) for number in _METRES.findall(text)]
+    needs_word = kind in {"count in direction", "distance after placing"}
+    needs_metres = kind in {"count within", "count beyond", "distance after placing"}
+    if (needs_word and len(words) != 1) or (needs_metres and len(far) != 1):
+        raise NotUnderstoodError("its direction or distance is not plain")
+    return _Known(
+        kind,
+        tuple(dict.fromkeys(marks)),
+        relation=words[0] if needs_word else None,
+        distance_m=far[0] if needs_metres else None,
+    )
+
+
+def _key(kind: Kind, option: str) -> str:
+    """What an option of theirs means, as our solver says it."""
+    plain = option.lower().strip(" .")
+    if kind.startswith("is "):
+        return plain
+    bare = _MARK.sub(" ", plain).replace("-", " ")
+    words = in_order(word for pattern, word in _PLACES if re.search(pattern, bare))
+    if kind == "where after turning":
+        parts = {"in front of": "front", "behind": "back", "left": "left", "right": "right"}
+        sector = " ".join(parts[word] for word in ("in front of", "behind", "left", "right") if word in words)
+        if sector not in SECTORS:
+            raise NotUnderstoodError(f"direction {option!r}")
+        return sector
+    if kind == "position":
+        return "+".join(words)
+    if kind.startswith("count"):
+        return plain
+    return "-".join(_MARK.findall(option)) or plain

@@ -1,0 +1,245 @@
+"""Scene graphs and marks in CRISP-Bench's form: camera-frame middles and sizes, star edges and edges from the camera.
+
+Theirs hold no rotation, no camera and no upward direction. What is missing is taken as it usually is (upright boxes, a level
+camera of 70° field of view), and where four or more objects have a height above the ground, the upward direction is fitted to
+them: the unit vector u for which u · c_i − z_i is most nearly the same for all middles c_i and heights z_i. Ours hold all of it,
+in fields that their code does not read, so that a data set comes back as it was.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
+
+from theodolite.core.errors import UsageError
+from theodolite.geometry import Box, PinholeCamera
+from theodolite.instruments.scene.data.graph import Domain, SceneGraph, SceneObject, Triple
+from theodolite.instruments.scene.data.relations import PREDICATES, RELATION_MARGIN_M, Relation
+
+_UPRIGHT = (math.sqrt(0.5), math.sqrt(0.5), 0.0, 0.0)
+"""A box whose length lies along the camera's right and whose height points up: a quarter turn about x."""
+_FIELD_OF_VIEW_DEG = 70.0
+DATASET_OF: Mapping[Domain, str] = {"indoor": "scannetpp", "outdoor": "nuscenes"}
+
+
+def write_scene(scene: SceneGraph) -> dict[str, Any]:
+    """One item of a scene-graph file."""
+    names = {thing.id: thing.key or f"{scene.id}-{thing.id}" for thing in scene.objects}
+    star = scene.star()
+    edges = [
+        {
+            "from": names[star.centre],
+            "to": names[edge.to],
+            "distance": scene.between_m(star.centre, edge.to),
+            "relation": flags(edge.relation),
+        }
+        for edge in star.edges
+    ]
+    edges += [
+        {
+            "from": "ego",
+            "to": names[thing.id],
+            "distance": thing.distance_m,
+            "angle": math.degrees(math.atan2(thing.centre_cam[0], thing.centre_cam[2])),
+            "relation": flags(_from_camera(scene, thing.id)),
+        }
+        for thing in scene.objects
+    ]
+    camera = scene.camera
+    return {
+        "image": scene.picture,
+        "image_with_2dbox": scene.marked or f"marked/{scene.id}.png",
+        "sample_data_token": scene.id,
+        "dataset": DATASET_OF[scene.domain],
+        "objects": [_write_object(scene, thing, names[thing.id]) for thing in scene.objects],
+        "edges": edges,
+        "camera": {
+            "intrinsic": camera.matrix.tolist(),
+            "size": [camera.width_px, camera.height_px],
+            "up": list(scene.up_cam),
+            "height": scene.camera_height_m,
+        },
+        "source": scene.source,
+    }
+
+
+def _write_object(scene: SceneGraph, thing: SceneObject, name: str) -> dict[str, Any]:
+    x, y, z = thing.centre_cam
+    return {
+        "node_id": name,
+        "local_id": thing.id,
+        "attributes": {
+            "category_name": thing.category,
+            "caption": None,
+            "translation": {
+                "x": x,
+                "y": y,
+                "z_cam": z,
+                "z_world": float(scene.places_level_m[thing.id - 1][2]) + scene.camera_height_m,
+            },
+            "size": {"w": thing.width_m, "l": thing.length_m, "h": thing.height_m},
+            "rotation_cam": list(thing.rotation_cam),
+            "box_px": [thing.box_px.x0, thing.box_px.y0, thing.box_px.x1, thing.box_px.y1],
+            "visibility": thing.visibility,
+            "truncation": thing.truncation,
+            "key": thing.key,
+        },
+    }
+
+
+def flags(relation: Relation) -> dict[str, int]:
+    """A relation as a table of six flags."""
+    return {word: int(word in relation) for word in PREDICATES}
+
+
+def _from_camera(scene: SceneGraph, mark: int) -> Relation:
+    """Where an object is, seen from the camera: in front of it is ahead."""
+    right, forward, up = scene.places_level_m[mark - 1]
+    half, margin = scene[mark].height_m / 2, RELATION_MARGIN_M
+    said = {
+        "right": right > margin,
+        "left": right < -margin,
+        "in front of": forward > margin,
+        "behind": forward < -margin,
+        "up": up - half > -margin and not up + half < margin,
+        "down": up + half < margin and not up - half > -margin,
+    }
+    return cast("Relation", frozenset(word for word, is_said in said.items() if is_said))
+
+
+def write_marks(scene: SceneGraph) -> dict[str, Any]:
+    """One line of ``marks.jsonl``: a disc in the middle of each box, as large as their renderer draws it."""
+    marks = []
+    for thing in scene.objects:
+        box = thing.box_px
+        left, top, right, bottom = (round(side) for side in (box.x0, box.y0, box.x1, box.y1))
+        short = min(right - left, bottom - top)
+        middle = [(left + right) // 2, (top + bottom) // 2]
+        is_small = short < 30
+        radius = 5 if is_small else min(40, max(15, round(0.15 * short)))
+        marks.append(
+            {
+                "node_id": thing.key or f"{scene.id}-{thing.id}",
+                "local_id": thing.id,
+                "bbox_xyxy": [left, top, right, bottom],
+                "render": {
+                    "circle_center": [middle[0], top] if is_small else middle,
+                    "radius": radius,
+                    "alpha": 0.8 if is_small else 0.6,
+                    "font_scale": radius / 20,
+                    "thickness": max(1, radius // 10),
+                    "text_anchor": [middle[0] - radius // 2, middle[1] + radius // 2],
+                },
+            }
+        )
+    return {
+        "dataset": DATASET_OF[scene.domain],
+        "sample_data_token": scene.id,
+        "scene_id": scene.id,
+        "source_image": scene.picture,
+        "image_size": {"width": scene.camera.width_px, "height": scene.camera.height_px},
+        "marks": marks,
+    }
+
+
+def read_scene(item: Mapping[str, Any], marks: Mapping[str, Any] | None = None) -> SceneGraph:
+    """A scene from one item of a scene-graph file, with the boxes of its marks where there are any.
+
+    Raises:
+        UsageError: a field is missing, or the marks are not numbered 1, 2, 3 …
+    """
+    try:
+        boxes = {
+            int(m["local_id"]): [float(v) for v in m["bbox_xyxy"]] for m in (marks or {}).get("marks", ())
+        }
+        things = sorted(item["objects"], key=lambda thing: int(thing["local_id"]))
+        objects = tuple(_read_object(thing, boxes) for thing in things)
+        domain = _domain(item, marks, objects)
+        camera, up, height = _camera(item, marks, things)
+        return SceneGraph(
+            id=scene_name(item),
+            domain=domain,
+            objects=objects,
+            camera=camera,
+            up_cam=up,
+            camera_height_m=height,
+            picture=str(item.get("image") or ""),
+            marked=str(item.get("image_with_2dbox") or ""),
+            source=str(item["source"]) if "source" in item else str(item.get("dataset") or "crisp"),
+        )
+    except (KeyError, TypeError, ValueError) as error:
+        raise UsageError(f"a scene graph of CRISP-Bench lacks or misstates {error}") from None
+
+
+def scene_name(item: Mapping[str, Any]) -> str:
+    """A scene's id: their token, or the name of its picture."""
+    token = item.get("sample_data_token")
+    return (
+        str(token)
+        if token
+        else str(item.get("image_with_2dbox") or item["image"]).rsplit("/", 1)[-1].rsplit(".", 1)[0]
+    )
+
+
+def _read_object(thing: Mapping[str, Any], boxes: Mapping[int, Sequence[float]]) -> SceneObject:
+    given = thing["attributes"]
+    place, size = given["translation"], given["size"]
+    mark = int(thing["local_id"])
+    rotation = tuple(float(v) for v in given.get("rotation_cam") or _UPRIGHT)
+    seen = given.get("visibility")
+    return SceneObject(
+        mark,
+        str(given.get("category_name") or ""),
+        (float(place["x"]), float(place["y"]), float(place["z_cam"])),
+        cast("tuple[float, float, float, float]", rotation),
+        length_m=float(size["l"]),
+        width_m=float(size["w"]),
+        height_m=float(size["h"]),
+        box_px=Box(*(given.get("box_px") or boxes.get(mark) or (0.0, 0.0, 1.0, 1.0))),
+        visibility=None if seen is None else float(seen),
+        truncation=float(given.get("truncation") or 0.0),
+        key=str(given["key"]) if "key" in given else str(thing.get("node_id") or ""),
+    )
+
+
+def _domain(
+    item: Mapping[str, Any], marks: Mapping[str, Any] | None, objects: Sequence[SceneObject]
+) -> Domain:
+    """By the data set's name; else outdoor where anything is farther away than a room is long."""
+    name = str(item.get("dataset") or (marks or {}).get("dataset") or item.get("image") or "").lower()
+    if "scannet" in name:
+        return "indoor"
+    if "nuscenes" in name or "CAM_" in str(item.get("image")):
+        return "outdoor"
+    return "outdoor" if max(thing.distance_m for thing in objects) > 12 else "indoor"
+
+
+def _camera(
+    item: Mapping[str, Any], marks: Mapping[str, Any] | None, things: Sequence[Mapping[str, Any]]
+) -> tuple[PinholeCamera, Triple, float]:
+    given = item.get("camera")
+    if given:
+        width, height = (int(v) for v in given["size"])
+        camera = PinholeCamera.from_matrix(np.array(given["intrinsic"], np.float64), (width, height))
+        return camera, cast("Triple", tuple(float(v) for v in given["up"])), float(given["height"])
+    size = (marks or {}).get("image_size") or {"width": 1600, "height": 900}
+    camera = PinholeCamera.from_field_of_view(_FIELD_OF_VIEW_DEG, (int(size["width"]), int(size["height"])))
+    return camera, _upward(things), 0.0
+
+
+def _upward(things: Sequence[Mapping[str, Any]]) -> Triple:
+    """Fitted to heights above the ground where they tell; else level."""
+    level = (0.0, -1.0, 0.0)
+    places = [thing["attributes"]["translation"] for thing in things]
+    if len(places) < 4 or any(place.get("z_world") is None for place in places):
+        return level
+    middles = np.array([[place["x"], place["y"], place["z_cam"]] for place in places], np.float64)
+    heights = np.array([place["z_world"] for place in places], np.float64)
+    found, _, rank, _ = np.linalg.lstsq(middles - middles.mean(axis=0), heights - heights.mean(), rcond=1e-3)
+    length = float(np.linalg.norm(found))
+    if rank < 3 or not 0.8 < length < 1.25 or found[1] > -0.5 * length:
+        return level
+    return cast("Triple", tuple(float(v) for v in found / length))

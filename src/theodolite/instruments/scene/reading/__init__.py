@@ -1,0 +1,1 @@
+"""From model text to answers and scene graphs."""

@@ -1,0 +1,1 @@
+"""From model text to steps, and from English sentences to typed claims."""

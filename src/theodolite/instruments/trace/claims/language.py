@@ -1,0 +1,190 @@
+"""English into words and dependencies: sentences by rule, the rest by a spaCy pipeline.
+
+The pipeline that ships is trained on UD English-EWT (`train.parser.train`); one of spaCy's own ``en_core_web_*``
+is preferred where it is installed, and its labels are turned into Universal Dependencies, which the claim rules read.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from theodolite.core.errors import MissingExtraError, UsageError
+from theodolite.instruments.trace.claims import lexicon as words
+from theodolite.instruments.trace.claims.repair import repaired
+from theodolite.instruments.trace.claims.universal import to_universal
+
+if TYPE_CHECKING:
+    from spacy.language import Language
+    from spacy.tokens import Doc
+
+SHIPPED = Path(__file__).parent / "parser"
+"""The pipeline that comes with the package."""
+
+PREFERRED = ("en_core_web_trf", "en_core_web_lg", "en_core_web_md", "en_core_web_sm")
+
+_ABBREVIATIONS = r"(?<!\b[A-Z])(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)(?<!\bMr)(?<!\bMs)(?<!\bDr)(?<!\bMrs)(?<!\bNo)(?<!\bfig)"
+_END = re.compile(rf"{_ABBREVIATIONS}[.!?]++[\"”’')\]]*+(?=\s+[\"“(\[]?[A-Z0-9*#-]|\s*$)|\n+|;\s")
+_ALTERNATIVES = re.compile(r"(?<![A-Za-z])[A-Za-z]++(?:/[A-Za-z]++)+")
+"""Tried once per run of letters: without the look behind, a long run would be tried from each of its letters."""
+_BULLET = re.compile(r"^\s*(?:[-*•‣·#>]+|\d{1,3}[.)](?=\s)|\(?[a-zA-Z]\)(?=\s))\s*")
+
+
+_PLAIN_VERBS = frozenset(
+    word
+    for group in (words.META_VERBS, words.HEDGE_VERBS, words.PLACING_VERBS, words.SYNONYMS)
+    for word in group
+) | {"interact", "wait", "enter", "bend", "kneel", "lean", "reach", "point", "play", "talk"}
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word with its place in the dependency tree."""
+
+    index: int
+    text: str
+    lemma: str
+    """Lower case."""
+    tag: str
+    """Penn Treebank part of speech."""
+    dep: str
+    """Universal Dependencies relation to the head."""
+    head: int
+    """The head's index; its own for the root."""
+    start: int
+    """Where it begins in the text that was parsed."""
+
+    @property
+    def end(self) -> int:
+        """One past its last character."""
+        return self.start + len(self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A parsed sentence."""
+
+    tokens: tuple[Token, ...]
+    _children: dict[int, tuple[Token, ...]] = field(default_factory=dict, compare=False, repr=False)
+    _asked: dict[tuple[int, tuple[str, ...]], tuple[Token, ...]] = field(
+        default_factory=dict, compare=False, repr=False
+    )
+    """What `children` has found: each of many siblings asks for the same."""
+
+    def __post_init__(self) -> None:
+        grouped: dict[int, list[Token]] = {}
+        for token in self.tokens:
+            if token.head != token.index:
+                grouped.setdefault(token.head, []).append(token)
+        self._children.update({head: tuple(tokens) for head, tokens in grouped.items()})
+
+    def children(self, token: Token, *deps: str) -> tuple[Token, ...]:
+        """The dependents of a token, in order; of some relations only, if they are named (``obl`` takes ``obl:tmod``)."""
+        found = self._children.get(token.index, ())
+        if not deps or not found:
+            return found
+        key = (token.index, deps)
+        if key not in self._asked:
+            self._asked[key] = tuple(t for t in found if t.dep in deps or t.dep.partition(":")[0] in deps)
+        return self._asked[key]
+
+    def head(self, token: Token) -> Token | None:
+        """What it depends on; None for the root."""
+        return None if token.head == token.index else self.tokens[token.head]
+
+
+def sentence_spans(text: str) -> list[tuple[int, int]]:
+    """Where the sentences of a text lie; bullets and numbering are left out.
+
+    >>> text = "1. The cup falls. Then (e.g. at 1.5 s) it breaks!"
+    >>> [text[a:b] for a, b in sentence_spans(text)]
+    ['The cup falls.', 'Then (e.g. at 1.5 s) it breaks!']
+    """
+    spans, start = [], 0
+    for match in [*_END.finditer(text), None]:
+        end = len(text) if match is None else match.end()
+        part = text[start:end]
+        bullet = _BULLET.match(part)
+        begin = start + (bullet.end() if bullet else 0)
+        inside = text[begin:end]
+        begin += len(inside) - len(inside.lstrip())
+        stop = begin + len(inside.strip())
+        if any(c.isalpha() for c in text[begin:stop]):
+            spans.append((begin, stop))
+        start = end
+    return spans
+
+
+class Parser:
+    """Parses sentences. `name` says by which pipeline."""
+
+    def __init__(self, nlp: Language, name: str) -> None:
+        self._nlp = nlp
+        self.name = name
+        self._is_universal = "obl" in nlp.get_pipe("parser").labels  # type: ignore[attr-defined]  # a plug-in of spaCy's
+
+    def parse(self, texts: Iterable[str]) -> Iterator[Sentence]:
+        """One tree per text; the text should be a single sentence."""
+        docs = (self._words(text) for text in texts)
+        for doc in self._nlp.pipe(docs, batch_size=128):
+            tokens = tuple(_token(word) for word in doc)
+            yield Sentence(repaired(tokens if self._is_universal else to_universal(tokens)))
+
+    def _words(self, text: str) -> Doc:
+        """Tokens, with alternatives such as ``cup/glass/bottle`` kept as one word."""
+        doc = self._nlp.make_doc(text)
+        spans = [doc.char_span(*m.span()) for m in _ALTERNATIVES.finditer(text)]
+        with doc.retokenize() as retokenizer:
+            for span in spans:
+                if span is not None and len(span) > 1:
+                    retokenizer.merge(span)
+        return doc
+
+
+def _token(word: Any) -> Token:
+    lemma = (word.lemma_ or word.text).casefold()
+    if "/" in word.text:
+        lemma = word.text.casefold()
+    elif word.tag_.startswith("VB"):
+        lemma = _mended(lemma)
+    return Token(word.i, word.text, lemma, word.tag_, word.dep_, word.head.i, word.idx)
+
+
+def _mended(lemma: str) -> str:
+    """Takes back an *e* that the trained lemmatiser should not have added: *interacte*, *inferre*."""
+    if lemma == "ly":
+        return "lie"
+    for plain in (lemma[:-1], lemma[:-2]):
+        if lemma.endswith("e") and plain in _PLAIN_VERBS and lemma not in _PLAIN_VERBS:
+            return plain
+    return lemma
+
+
+@cache
+def open_parser(name: str = "") -> Parser:
+    """The preferred pipeline that is there, or the one that is named: a package, a folder, or ``shipped``.
+
+    Raises:
+        MissingExtraError: spaCy is not installed.
+    """
+    if importlib.util.find_spec("spacy") is None:
+        raise MissingExtraError("spacy", "nlp", "reading claims out of text")
+    import spacy
+
+    installed = [package for package in PREFERRED if spacy.util.is_package(package)]
+    chosen = name or (installed[0] if installed else "shipped")
+    try:
+        nlp = spacy.load(SHIPPED if chosen == "shipped" else chosen, exclude=["ner"])
+    except OSError as error:
+        raise UsageError(f"there is no spaCy pipeline {chosen!r}: {str(error).splitlines()[0]}") from error
+    if "parser" not in nlp.pipe_names:
+        raise UsageError(f"the spaCy pipeline {chosen!r} has no dependency parser")
+    meta = nlp.meta
+    return Parser(
+        nlp, f"{meta.get('lang', 'en')}_{meta.get('name', chosen)} {meta.get('version', '')}".strip()
+    )

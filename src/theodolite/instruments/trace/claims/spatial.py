@@ -1,0 +1,309 @@
+"""Claims about places: *on the table*, *in front of the door*, *on my left*, *to the left of the cup*."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from theodolite.instruments.trace.claims import clauses as c
+from theodolite.instruments.trace.claims import lexicon as words
+from theodolite.instruments.trace.claims.language import Sentence, Token
+from theodolite.instruments.trace.claims.types import Claim, Mention
+
+PICTURE = Mention("picture")
+"""The ground of *on the left*, where nothing says left of what."""
+_WHOLES = frozenset({"scene", "video", "frame", "image", "picture", "screen", "view", "photo", "room"})
+_PHRASES = (
+    ("ahead", "of"),
+    ("in", "front", "of"),
+    ("on", "top", "of"),
+    ("next", "to"),
+    ("close", "to"),
+    ("adjacent", "to"),
+)
+_MINE = {"my": "i", "our": "i", "me": "i", "us": "i"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A place phrase: its relation, where the words stand, and what it is said relative to."""
+
+    relation: str
+    words: tuple[Token, ...]
+    top: Token
+    """The word by which the phrase hangs in the sentence."""
+    grounds: tuple[Mention, ...]
+    last: Token
+
+
+def spatial_claims(sentence: Sentence) -> Iterator[Claim]:
+    """All claims about places in a sentence."""
+    for place in _places(sentence):
+        for located in _located(sentence, place):
+            if (
+                c.is_noun(located)
+                and not words.can_be_seen(located.lemma)
+                and located.lemma not in {"item", "object"}
+            ):
+                continue
+            for ground in place.grounds:
+                yield _claim(sentence, located, place, ground)
+
+
+def _claim(sentence: Sentence, located: Token, place: _Place, ground: Mention) -> Claim:
+    return Claim(
+        "spatial",
+        c.mention(sentence, located),
+        place.relation,
+        ground,
+        span=(min(t.start for t in place.words), max(place.last.end, *(t.end for t in place.words))),
+        anchor=(place.words[0].start, place.words[-1].end),
+        is_negated=c.is_negated(sentence, place.top),
+        hedge=c.hedge_of(sentence, place.top),
+    )
+
+
+def _places(sentence: Sentence) -> Iterator[_Place]:
+    taken: set[int] = set()
+    for place in (*_sides(sentence), *_phrases(sentence)):
+        if not taken & {t.index for t in place.words}:
+            taken.update(t.index for t in place.words)
+            yield place
+    for token in sentence.tokens:
+        if token.index not in taken and (c.is_noun(token) or token.tag == "PRP"):
+            simple = _simple(sentence, token, taken)
+            if simple is not None:
+                yield simple
+    yield from _ahead(sentence)
+    for verb in sentence.tokens:
+        if (
+            verb.dep == "acl:relcl"
+            and (loose := c.stranded(sentence, verb)) is not None
+            and loose.index not in taken
+        ):
+            ground = sentence.head(verb)
+            if ground is not None and c.is_noun(ground) and words.can_be_seen(ground.lemma):
+                relation = words.PLACES[loose.text.casefold()]
+                yield _Place(relation, (loose,), loose, (c.mention(sentence, ground),), loose)
+
+
+def _ahead(sentence: Sentence) -> Iterator[_Place]:
+    """*is straight ahead*: in front of who sees."""
+    for token in sentence.tokens:
+        if token.text.casefold() == "ahead" and not _after(sentence, token, "of"):
+            head = sentence.head(token)
+            if sentence.children(token, "nsubj") or (
+                head is not None and head.lemma in {"be", "lie", "stand", "sit"}
+            ):
+                yield _Place("in front of", (token,), token, (Mention("i"),), token)
+
+
+def _sides(sentence: Sentence) -> Iterator[_Place]:
+    """*on the left side of the person*, *to the right of it*, *on my left*, *in the middle of the room*."""
+    for token in sentence.tokens:
+        side = words.SIDES.get(token.text.casefold())
+        if side is None or (
+            token.text.casefold() == "front" and _begins(sentence, token.index - 1, ("in", "front", "of"))
+        ):
+            continue
+        if token.text.casefold() == "top" and _begins(sentence, token.index - 1, ("on", "top", "of")):
+            continue
+        if (
+            token.text.casefold() in {"left", "right"}
+            and token.tag.startswith("VB")
+            and not _after(sentence, token, "of")
+        ):
+            continue
+        anchor = token
+        follower = _at(sentence, token.index + 1)
+        noun = (
+            follower
+            if follower is not None and follower.lemma in {"side", "corner", "edge", "hand", "part", "end"}
+            else token
+        )
+        cases = _before(sentence, token, {"on", "to", "at", "in", "from"})
+        if noun is token and not cases and not _after(sentence, token, "of"):
+            continue
+        if noun is not token and not cases:
+            continue
+        grounds, last = _grounds_of(sentence, noun, token)
+        if not grounds and _is_course(sentence, noun, token):
+            continue
+        if not grounds:
+            if token.text.casefold() not in {"left", "right"}:
+                continue
+            grounds, last = (PICTURE,), noun
+        top = _top(sentence, noun, {token.index, noun.index})
+        yield _Place(side, (anchor,), top, grounds, last)
+
+
+def _grounds_of(sentence: Sentence, noun: Token, side: Token) -> tuple[tuple[Mention, ...], Token]:
+    """What a side is a side of: *of the person*, *my*, *her*."""
+    for owner in (*sentence.children(noun, "nmod:poss"), *sentence.children(side, "nmod:poss")):
+        word = owner.text.casefold()
+        return (Mention(_MINE.get(word, _possessor(word, owner))),), noun
+    for token in (*sentence.children(noun, "nmod", "obl"), *sentence.children(side, "nmod", "obl")):
+        if c.preposition(sentence, token) == "of":
+            found = [t for t in c.conjuncts(sentence, token) if _is_ground(t, is_side=True)]
+            return tuple(_ground(sentence, t) for t in found), token
+    after = _at(sentence, noun.index + 1)
+    if after is not None and after.text.casefold() == "of":
+        for token in sentence.tokens[noun.index + 2 : noun.index + 7]:
+            if (c.is_noun(token) or token.tag == "PRP") and token.dep != "compound":
+                return (
+                    ((_ground(sentence, token),), token) if _is_ground(token, is_side=True) else ((), token)
+                )
+    return (), noun
+
+
+def _is_course(sentence: Sentence, noun: Token, side: Token) -> bool:
+    """*rolls to the right*, *comes from the left*: where something goes, not where it is."""
+    case = c.preposition(sentence, noun) or c.preposition(sentence, side)
+    head = sentence.head(_top(sentence, noun, {noun.index, side.index}))
+    return case in {"to", "from"} and head is not None and c.is_verb(head)
+
+
+def _possessor(word: str, owner: Token) -> str:
+    return {"his": "he", "her": "she", "their": "they", "its": "it", "your": "you"}.get(word, owner.lemma)
+
+
+def _ground(sentence: Sentence, token: Token) -> Mention:
+    word = token.text.casefold()
+    if word in _MINE:
+        return Mention("i")
+    return PICTURE if token.lemma in _WHOLES - {"room", "screen"} else c.mention(sentence, token)
+
+
+def _is_ground(token: Token, *, is_side: bool = False) -> bool:
+    if token.tag == "PRP":
+        return True
+    return words.can_be_seen(token.lemma) or (is_side and token.lemma in _WHOLES) or token.lemma == "surface"
+
+
+def _phrases(sentence: Sentence) -> Iterator[_Place]:
+    """*in front of*, *next to*, *on top of*, and *left of*."""
+    for start in range(len(sentence.tokens)):
+        for phrase in (*_PHRASES, ("left", "of"), ("right", "of")):
+            if not _begins(sentence, start, phrase):
+                continue
+            noun = _noun_after(sentence, start + len(phrase))
+            if noun is None or not _is_ground(noun):
+                continue
+            inside = sentence.tokens[start : start + len(phrase)]
+            relation = words.SIDES.get(phrase[0]) or words.PLACES[" ".join(phrase)]
+            grounds = tuple(_ground(sentence, t) for t in c.conjuncts(sentence, noun) if _is_ground(t))
+            top = _top(sentence, noun, {t.index for t in inside} | {noun.index})
+            yield _Place(relation, tuple(inside), top, grounds, noun)
+
+
+def _simple(sentence: Sentence, noun: Token, taken: set[int]) -> _Place | None:
+    """A noun with a preposition of place: *on the table*."""
+    cases = [
+        t
+        for t in sentence.children(noun, "case")
+        if t.text.casefold() in words.PLACES and t.index not in taken
+    ]
+    if not cases or not _is_ground(noun):
+        return None
+    case = cases[0]
+    head = sentence.head(noun)
+    if head is not None and c.is_verb(head):
+        is_aimed = head.lemma in c.ATTENDING and case.text.casefold() in {"at", "on", "in"}
+        is_by = case.text.casefold() == "by" and c.Clause(sentence, head).is_passive
+        if is_aimed or is_by:
+            return None
+    if (
+        head is not None
+        and case.text.casefold() in {"at", "on"}
+        and head.lemma in {"attention", "focus", "look", "information"}
+    ):
+        return None
+    grounds = [
+        t for t in c.conjuncts(sentence, noun) if _is_ground(t) and not _has_own_case(sentence, t, noun)
+    ]
+    relation = words.PLACES[case.text.casefold()]
+    return _Place(relation, (case,), noun, tuple(_ground(sentence, t) for t in grounds), grounds[-1])
+
+
+def _has_own_case(sentence: Sentence, token: Token, first: Token) -> bool:
+    return token is not first and bool(sentence.children(token, "case"))
+
+
+def _located(sentence: Sentence, place: _Place) -> list[Token]:  # noqa: PLR0911 - one return per construction
+    """What is said to be there: the subject of *is*, the noun that is described, or who or what the verb puts there."""
+    top = place.top
+    own = sentence.children(top, "nsubj")
+    if own and (sentence.children(top, "cop") or not c.is_verb(top)):
+        return [c.antecedent(sentence, t) for t in c.conjuncts(sentence, own[0])]
+    head = sentence.head(top)
+    if head is None:
+        return []
+    if c.is_verb(head) or head.lemma == "be":
+        return _located_by(sentence, head, top)
+    if head.tag.startswith(("JJ", "RB")):  # "is present in the room"
+        return [
+            t for first in sentence.children(head, "nsubj")[:1] for t in c.conjuncts(sentence, first)
+        ] or c.subjects(sentence, head)
+    if c.is_noun(head) and words.can_be_seen(head.lemma):
+        return [head]
+    if top.dep == "conj":
+        return _located(sentence, _Place(place.relation, place.words, head, place.grounds, place.last))
+    return [head] if head.tag == "PRP" or c.is_noun(head) else []
+
+
+def _located_by(sentence: Sentence, verb: Token, top: Token) -> list[Token]:
+    """Who or what a verb leaves at a place."""
+    clause = c.Clause(sentence, verb)
+    if clause.is_passive:
+        return c.subjects(sentence, verb)
+    things = [t for t in sentence.children(verb, "obj") if t.index < top.index]
+    if things and verb.lemma in words.PLACING_VERBS:
+        return c.conjuncts(sentence, things[0])
+    if verb.dep == "acl:relcl" and verb.lemma in words.PLACING_VERBS and not things:
+        return c.objects(sentence, clause) or c.subjects(sentence, verb)
+    return c.subjects(sentence, verb)
+
+
+def _top(sentence: Sentence, noun: Token, inside: set[int]) -> Token:
+    """The word of a phrase that hangs outside it."""
+    token, seen = noun, set[int]()
+    while token.head in inside and token.index != token.head and token.index not in seen:
+        seen.add(token.index)
+        token = sentence.tokens[token.head]
+    return token
+
+
+def _noun_after(sentence: Sentence, start: int) -> Token | None:
+    """The head of the noun phrase that begins at a place."""
+    for token in sentence.tokens[start : start + 7]:
+        if token.tag == "PRP":
+            return token
+        if c.is_noun(token):
+            follower = _at(sentence, token.index + 1)
+            if follower is not None and c.is_noun(follower) and follower.head != token.index:
+                continue
+            return token
+        if token.tag in {"IN", ".", ","} or token.tag.startswith("VBZ"):
+            return None
+    return None
+
+
+def _begins(sentence: Sentence, start: int, phrase: tuple[str, ...]) -> bool:
+    return (
+        start >= 0
+        and tuple(t.text.casefold() for t in sentence.tokens[start : start + len(phrase)]) == phrase
+    )
+
+
+def _at(sentence: Sentence, index: int) -> Token | None:
+    return sentence.tokens[index] if 0 <= index < len(sentence.tokens) else None
+
+
+def _after(sentence: Sentence, token: Token, word: str) -> bool:
+    follower = _at(sentence, token.index + 1)
+    return follower is not None and follower.text.casefold() == word
+
+
+def _before(sentence: Sentence, token: Token, cases: set[str]) -> bool:
+    """Whether one of some prepositions stands within the three words before."""
+    return any(t.text.casefold() in cases for t in sentence.tokens[max(0, token.index - 3) : token.index])

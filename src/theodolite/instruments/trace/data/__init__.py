@@ -1,0 +1,1 @@
+"""Episodes: make, import, read, write, audit."""

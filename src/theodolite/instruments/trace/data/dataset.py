@@ -1,0 +1,341 @@
+"""Episodes and traces on disk: a folder that anyone can write.
+
+``manifest.json``   what the set is: world, licence, how it was made, how many episodes
+``episodes.jsonl``  one episode a line; all but ``id``, ``task`` and ``frames`` may be left out
+``frames/``         the pictures, named by the episodes with paths relative to the folder
+
+A single JSONL file without a manifest is read just as well. A frame may be a bare path. Where ``known`` is left out, what
+is listed is taken as true and nothing is taken as absent; where ``size_px`` is, the picture says it. A trace file is JSONL too:
+``{"episode": "e1", "text": "Step 1: …"}`` or ``{"episode": "e1", "steps": ["…"], "answer": "red"}``.
+
+What is wrong with a line is told with its number, and the other lines are read.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from PIL import Image
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from theodolite.core.errors import UsageError
+from theodolite.core.types import Picture
+from theodolite.geometry import Box
+from theodolite.instruments.trace.data.episode import (
+    Action,
+    Aspect,
+    Edit,
+    Episode,
+    Frame,
+    Knowledge,
+    Pose,
+    Relation,
+    SceneObject,
+    Split,
+)
+
+FORMAT_VERSION = 1
+_MANIFEST, _EPISODES, _FRAMES = "manifest.json", "episodes.jsonl", "frames"
+_T = TypeVar("_T")
+
+
+class _Form(BaseModel):
+    model_config = ConfigDict(extra="forbid", coerce_numbers_to_str=True, allow_inf_nan=False)
+
+
+class _ObjectForm(_Form):
+    id: str = Field(min_length=1)
+    category: str = Field(min_length=1)
+    box: tuple[float, float, float, float] | None = None
+    is_visible: bool = True
+    attributes: dict[str, str] = {}
+    states: dict[str, bool] = {}
+    position_m: tuple[float, float, float] | None = None
+
+
+class _RelationForm(_Form):
+    subject: str
+    predicate: str
+    object: str
+
+
+class _PoseForm(_Form):
+    x_m: float
+    y_m: float
+    z_m: float = 0.0
+    heading_deg: float = 0.0
+    pitch_deg: float = 0.0
+
+
+class _ActionForm(_Form):
+    verb: str
+    subject: str
+    objects: list[str] = []
+    start_s: float = 0.0
+    end_s: float = 0.0
+    label: str = ""
+
+
+class _FrameForm(_Form):
+    picture: str | None = None
+    time_s: float | None = None
+    """Its place in the sequence, in seconds, if it is left out."""
+    size_px: tuple[int, int] | None = None
+    objects: list[_ObjectForm] = []
+    relations: list[_RelationForm] = []
+    pose: _PoseForm | None = None
+    state: dict[str, Any] = {}
+    number: int | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_path(cls, value: object) -> object:
+        return {"picture": value} if isinstance(value, str) else value
+
+
+class _EditForm(_Form):
+    base: str
+    family: Literal["position", "temporal", "visibility", "irrelevant"]
+    magnitude: float
+    edited: list[str] = []
+    note: str = ""
+
+
+class _EpisodeForm(_Form):
+    id: str = Field(min_length=1)
+    task: str
+    frames: list[_FrameForm] = Field(min_length=1)
+    answer: str = ""
+    options: list[str] = []
+    actions: list[_ActionForm] = []
+    known: dict[Aspect, Knowledge] | None = None
+    """Partial for every aspect that is listed, if it is left out."""
+    vocabulary: dict[Aspect, list[str]] = {}
+    world: str = ""
+    split: Split = "in-distribution"
+    difficulty: dict[str, float] = {}
+    cluster: str = ""
+    edit: _EditForm | None = None
+    meta: dict[str, Any] = {}
+
+
+class Manifest(_Form):
+    """What a data set says of itself."""
+
+    format_version: int = FORMAT_VERSION
+    world: str = ""
+    n_episodes: int = Field(ge=0)
+    licence: str = ""
+    source: str = ""
+    """Where it comes from, or the command that made it."""
+    seed: int | None = None
+    settings: dict[str, Any] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A line that could not be used, and why."""
+
+    where: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class EpisodeSet:
+    """What a folder or file of episodes holds."""
+
+    episodes: tuple[Episode, ...]
+    problems: tuple[Problem, ...]
+    manifest: Manifest | None = None
+
+
+def read_episodes(path: str | Path) -> EpisodeSet:
+    """Reads a data set: a folder as above, or a single JSONL file.
+
+    A line that is wrong, an id that stands twice and a picture that cannot be found or opened are told as problems; the
+    other episodes are read.
+
+    Raises:
+        UsageError: the file cannot be read at all, or holds no usable episode.
+    """
+    path = Path(path)
+    manifest = _read_manifest(path / _MANIFEST) if path.is_dir() else None
+    file = path / _EPISODES if path.is_dir() else path
+    found, problems = read_lines(file, lambda line: episode_from_json(line, file.parent))
+    episodes: dict[str, Episode] = {}
+    for where, episode in found:
+        if episode.id in episodes:
+            problems.append(Problem(where, f"the id {episode.id!r} stands twice; the first is kept"))
+        episodes.setdefault(episode.id, episode)
+    if not episodes:
+        raise UsageError(f"{file} holds no usable episode" + (f": {problems[0].reason}" if problems else ""))
+    if manifest is not None and manifest.n_episodes != len(episodes):
+        problems.append(
+            Problem(
+                str(path / _MANIFEST), f"promises {manifest.n_episodes} episodes, {len(episodes)} are usable"
+            )
+        )
+    return EpisodeSet(tuple(episodes.values()), tuple(problems), manifest)
+
+
+def write_episodes(
+    episodes: Iterable[Episode], folder: str | Path, *, manifest: Manifest | None = None
+) -> Path:
+    """Writes a data set; a picture that several frames share is written once.
+
+    Returns:
+        The folder.
+    """
+    folder = Path(folder)
+    n = 0
+    try:
+        (folder / _FRAMES).mkdir(parents=True, exist_ok=True)
+        with (folder / _EPISODES).open("w", encoding="utf-8") as file:
+            for episode in episodes:
+                form = _episode_form(episode, folder)
+                file.write(form.model_dump_json(exclude_defaults=True) + "\n")
+                n += 1
+        about = (manifest or Manifest(n_episodes=n)).model_copy(update={"n_episodes": n})
+        (folder / _MANIFEST).write_text(about.model_dump_json(indent=2) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write the data set into {folder}: {error.strerror}") from error
+    return folder
+
+
+def read_lines(file: Path, read: Callable[[str], _T]) -> tuple[list[tuple[str, _T]], list[Problem]]:
+    """Reads a JSONL file line by line: what could be read, each with its place, and what could not."""
+    found: list[tuple[str, _T]] = []
+    problems: list[Problem] = []
+    for number, line in _lines(file):
+        where = f"{file.name}, line {number}"
+        try:
+            found.append((where, read(line)))
+        except ValidationError as error:
+            first = error.errors()[0]
+            place = _place(first["loc"])
+            problems.append(Problem(where, f"{place}: {first['msg']}" if place else first["msg"]))
+        except (UsageError, ValueError) as error:
+            problems.append(Problem(where, str(error)))
+        except RecursionError:
+            problems.append(Problem(where, "is nested too deeply to be read"))
+    return found, problems
+
+
+def _place(parts: Sequence[str | int]) -> str:
+    """Where in a line something is wrong, without the names of our own classes.
+
+    >>> _place(("steps", 0, "_StepForm", "text")), _place(("steps", 1, "str"))
+    ('steps.0.text', 'steps.1')
+    """
+    return ".".join(str(part) for part in parts if part != "str" and not str(part).startswith("_"))
+
+
+def _lines(file: Path) -> Iterator[tuple[int, str]]:
+    try:
+        with file.open(encoding="utf-8-sig") as opened:  # some editors write a byte order mark
+            for number, line in enumerate(opened, 1):
+                if line.strip():
+                    yield number, line
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {file}: {error}") from error
+
+
+def _read_manifest(path: Path) -> Manifest | None:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        return None
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {path}: {error}") from error
+    try:
+        version = json.loads(text).get("format_version", FORMAT_VERSION)
+        if isinstance(version, int) and version > FORMAT_VERSION:
+            raise UsageError(
+                f"{path} is of format {version}, this Theodolite knows {FORMAT_VERSION}: pip install -U theodolite"
+            )
+        return Manifest.model_validate_json(text)
+    except (ValidationError, ValueError, AttributeError) as error:
+        raise UsageError(f"{path} is not a data set's manifest: {str(error).splitlines()[0]}") from error
+
+
+def episode_from_json(line: str, folder: Path) -> Episode:
+    """One line of ``episodes.jsonl``; pictures are named relative to `folder`."""
+    form = _EpisodeForm.model_validate_json(line)
+    plain = {name: getattr(form, name) for name in _EpisodeForm.model_fields}
+    return Episode(
+        **plain
+        | {
+            "known": dict.fromkeys(_listed(form), "partial") if form.known is None else form.known,
+            "frames": tuple(_frame(f, place, folder) for place, f in enumerate(form.frames)),
+            "options": tuple(form.options),
+            "actions": tuple(Action(**a.model_dump() | {"objects": tuple(a.objects)}) for a in form.actions),
+            "vocabulary": {aspect: tuple(words) for aspect, words in form.vocabulary.items()},
+            "edit": form.edit and Edit(**form.edit.model_dump() | {"edited": tuple(form.edit.edited)}),
+        }
+    )
+
+
+def _listed(form: _EpisodeForm) -> list[Aspect]:
+    """The aspects of which an episode says anything."""
+    things = [thing for frame in form.frames for thing in frame.objects]
+    says: dict[Aspect, bool] = {
+        "objects": bool(things),
+        "boxes": any(thing.box is not None for thing in things),
+        "attributes": any(thing.attributes for thing in things),
+        "states": any(thing.states for thing in things),
+        "relations": any(frame.relations for frame in form.frames),
+        "actions": bool(form.actions),
+        "poses": any(frame.pose is not None for frame in form.frames),
+    }
+    return [aspect for aspect, is_listed in says.items() if is_listed]
+
+
+def _frame(form: _FrameForm, place: int, folder: Path) -> Frame:
+    picture = None if form.picture is None else _picture(folder, form.picture)
+    return Frame(
+        time_s=float(place) if form.time_s is None else form.time_s,
+        picture=picture,
+        size_px=picture.size if form.size_px is None and picture is not None else form.size_px,
+        objects=tuple(SceneObject(**o.model_dump() | {"box": o.box and Box(*o.box)}) for o in form.objects),
+        relations=tuple(Relation(**r.model_dump()) for r in form.relations),
+        pose=None if form.pose is None else Pose(**form.pose.model_dump()),
+        state=form.state,
+        number=form.number,
+    )
+
+
+def _picture(folder: Path, name: str) -> Picture:
+    """A picture beside the file. A path that leads elsewhere is refused: it would be sent to the model."""
+    target = (folder / name).resolve()
+    if not target.is_relative_to(folder.resolve()):
+        raise UsageError(f"the picture {name} lies outside {folder}; move it there")
+    picture = Picture.from_path(target)
+    try:
+        with Image.open(target):  # reads the header only
+            return picture
+    except (OSError, ValueError, Image.DecompressionBombError) as error:
+        raise UsageError(f"the picture {name} is broken, or is none: {type(error).__name__}") from error
+
+
+def _episode_form(episode: Episode, folder: Path) -> _EpisodeForm:
+    bare = tuple(replace(frame, picture=None) for frame in episode.frames)
+    plain = asdict(replace(episode, frames=bare))
+    for form, frame in zip(plain["frames"], episode.frames, strict=True):
+        form["picture"] = None if frame.picture is None else _write_picture(frame.picture, folder)
+        for thing in form["objects"]:
+            thing["box"] = thing["box"] and tuple(thing["box"].values())
+    return _EpisodeForm.model_validate(plain)
+
+
+def _write_picture(picture: Picture, folder: Path) -> str:
+    ending = re.sub(r"\W", "", picture.media_type.partition("/")[2])
+    name = f"{_FRAMES}/{picture.digest.partition('-')[2][:24]}.{ending}"
+    target = folder / name
+    if not target.exists():
+        target.write_bytes(picture.read())
+    return name

@@ -1,0 +1,133 @@
+"""Room-to-Room: paths through scanned houses with their instructions, and poses from the connectivity graphs.
+
+``R2R_*.json``: a list of paths with ``scan``, ``path_id``, ``path`` (viewpoints), ``heading`` (radians, clockwise from +y) and
+``instructions``. ``connectivity/<scan>_connectivity.json``: a list of viewpoints with ``image_id`` and ``pose`` (4 × 4, row by
+row, z up, metres).
+
+Along a path one looks where one goes: at the first viewpoint along ``heading``, at every other along the way to it. Pictures
+cannot be had without signed terms, so that traces on R2R are judged, not asked for.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+
+from theodolite.core.errors import UsageError
+from theodolite.instruments.trace.data.dataset import EpisodeSet, Problem
+from theodolite.instruments.trace.data.episode import Episode, Frame, Pose
+from theodolite.instruments.trace.data.sources.files import first_fault, load_json
+
+_Place = tuple[float, float, float]
+
+
+class _Path(BaseModel):
+    model_config = ConfigDict(extra="ignore", coerce_numbers_to_str=True)
+
+    scan: str = Field(min_length=1)
+    path_id: str
+    path: list[str] = Field(min_length=1)
+    heading: float = Field(allow_inf_nan=False)
+    instructions: list[str] = Field(min_length=1)
+    distance: float | None = None
+
+
+class _Viewpoint(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    image_id: str
+    pose: list[float] = Field(min_length=16, max_length=16)
+
+
+def read_r2r(paths: str | Path, *, connectivity: str | Path | None = None) -> EpisodeSet:
+    """One episode per instruction, one frame per viewpoint; houses are the independent units.
+
+    Args:
+        paths: the file of paths, or a folder with one such file.
+        connectivity: the folder of graphs; ``connectivity`` beside the paths if not given.
+
+    Raises:
+        UsageError: there is no such file, or no path could be placed.
+    """
+    file = _paths_file(Path(paths))
+    graphs = Path(connectivity) if connectivity is not None else file.parent / "connectivity"
+    found = load_json(file)
+    if not isinstance(found, list):
+        raise UsageError(f"{file} is no list of R2R paths, but a {type(found).__name__}")
+    houses: dict[str, dict[str, _Place]] = {}
+    episodes: list[Episode] = []
+    problems: list[Problem] = []
+    for number, raw in enumerate(found):
+        where = f"{file.name}, path {number + 1}"
+        try:
+            path = _Path.model_validate(raw)
+            if path.scan not in houses:
+                houses[path.scan] = _house(graphs / f"{path.scan}_connectivity.json")
+            episodes.extend(_episodes(path, houses[path.scan]))
+        except (ValidationError, UsageError) as error:
+            problems.append(
+                Problem(where, first_fault(error) if isinstance(error, ValidationError) else str(error))
+            )
+    if not episodes:
+        raise UsageError(f"{file} holds no usable path" + (f": {problems[0].reason}" if problems else ""))
+    return EpisodeSet(tuple(episodes), tuple(problems))
+
+
+def _paths_file(path: Path) -> Path:
+    if not path.is_dir():
+        return path
+    found = sorted(path.glob("R2R*.json"))
+    if len(found) != 1:
+        raise UsageError(f"{path} holds {len(found)} files R2R*.json; name the one that is meant")
+    return found[0]
+
+
+def _house(path: Path) -> dict[str, _Place]:
+    try:
+        viewpoints = TypeAdapter(list[_Viewpoint]).validate_python(load_json(path))
+    except ValidationError as error:
+        raise UsageError(f"{path} is no connectivity graph: {first_fault(error)}") from error
+    return {v.image_id: (v.pose[3], v.pose[7], v.pose[11]) for v in viewpoints}
+
+
+def _episodes(path: _Path, house: dict[str, _Place]) -> Iterator[Episode]:
+    lost = [v for v in path.path if v not in house]
+    if lost:
+        raise UsageError(f"path {path.path_id}: the viewpoint {lost[0]} is not in the graph of {path.scan}")
+    frames = tuple(
+        Frame(float(i), pose=pose, state={"viewpoint": viewpoint})
+        for i, (pose, viewpoint) in enumerate(
+            zip(poses_along([house[v] for v in path.path], path.heading), path.path, strict=True)
+        )
+    )
+    meta: dict[str, Any] = {"path": path.path_id, "scan": path.scan}
+    for i, instruction in enumerate(path.instructions):
+        yield Episode(
+            f"r2r-{path.path_id}-{i}",
+            instruction.strip(),
+            frames,
+            known={"poses": "complete"},
+            world="r2r",
+            difficulty={"frames": float(len(frames))},
+            cluster=path.scan,
+            meta=meta,
+        )
+
+
+def poses_along(places: Sequence[_Place], heading_rad: float) -> list[Pose]:
+    """The poses of who walks from place to place and looks ahead.
+
+    >>> [p.heading_deg for p in poses_along([(0, 0, 0), (0, 1, 0), (1, 1, 0)], 0.0)]
+    [0.0, 0.0, 90.0]
+    """
+    headings = [math.degrees(heading_rad)]
+    for a, b in pairwise(places):
+        east, north = b[0] - a[0], b[1] - a[1]
+        is_level = math.hypot(east, north) > 1e-6  # straight up or down one goes on looking as before
+        headings.append(math.degrees(math.atan2(east, north)) if is_level else headings[-1])
+    return [Pose(*place, heading_deg=heading) for place, heading in zip(places, headings, strict=True)]

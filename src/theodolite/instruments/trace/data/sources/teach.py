@@ -1,0 +1,259 @@
+"""TEACh: the driver's side of a dialogue (execution from dialogue history, EDH), with poses, actions and changes of state.
+
+A game's pose is ``[x, y, z, x rotation, y rotation, z rotation]``: z up, the z rotation counter-clockwise from +x, the y rotation
+downward; it is given after each movement. *Pan* is a step to the side. What failed (``success`` 0) did not happen.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from theodolite.core.errors import UsageError
+from theodolite.core.types import Picture
+from theodolite.instruments.trace.data.dataset import EpisodeSet, Problem
+from theodolite.instruments.trace.data.episode import EGO, Action, Episode, Frame, Pose, Relation, SceneObject
+from theodolite.instruments.trace.data.sources.files import (
+    first_fault,
+    load_json,
+    picture_folder,
+    without_pictures,
+)
+
+DRIVER = 1
+MOVES = {
+    2: "move forward",
+    3: "move backward",
+    4: "turn left",
+    5: "turn right",
+    6: "look up",
+    7: "look down",
+    8: "move left",
+    9: "move right",
+}
+"""The ids of movements -> what they are called in claims."""
+HANDLING = {
+    200: "pick up",
+    201: "put down",
+    202: "open",
+    203: "close",
+    204: "turn on",
+    205: "turn off",
+    206: "slice",
+    207: "clean",
+    209: "fill",
+    210: "empty",
+    211: "pour",
+}
+"""The ids of what is done to things."""
+_STATES = {
+    "isOpen": "open",
+    "isToggled": "on",
+    "isSliced": "sliced",
+    "isDirty": "dirty",
+    "isFilledWithLiquid": "filled",
+    "isCooked": "cooked",
+    "isBroken": "broken",
+}
+
+
+class _Interaction(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    agent_id: int
+    action_id: int
+    time_start: float = Field(allow_inf_nan=False)
+    success: int | None = 1
+    """None where the log does not tell: then it is taken to have happened."""
+    pose: list[float] | None = None
+    pose_delta: list[float] | None = None
+    oid: str | None = None
+    utterance: str | None = None
+
+
+class _Game(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    instance_id: str = Field(min_length=1)
+    game_id: str = Field(min_length=1)
+    interactions: list[_Interaction]
+    dialog_history_cleaned: list[tuple[str, str]] = []
+    dialog_history: list[tuple[str, str]] = []
+    driver_image_history: list[str] = []
+    driver_images_future: list[str] = []
+    init_state_diff: dict[str, Any] = {}
+    final_state_diff: dict[str, Any] = {}
+
+
+def read_teach(path: str | Path, *, images: str | Path | None = None) -> EpisodeSet:
+    """One episode per EDH instance, one frame per thing that the driver does, and one for the end.
+
+    Args:
+        path: an instance's JSON file, or a folder of them.
+        images: where the games' pictures lie, each game in a folder of its name; without it frames have no pictures.
+
+    Raises:
+        UsageError: there is no such file, none could be read, or there is no such folder of pictures.
+    """
+    path, pictures = Path(path), picture_folder(images)
+    files = sorted(path.glob("*.json")) if path.is_dir() else [path]
+    episodes: list[Episode] = []
+    problems: list[Problem] = []
+    for file in files:
+        try:
+            game = _Game.model_validate(load_json(file))
+            episodes.append(_episode(game, pictures, file))
+        except (ValidationError, UsageError) as error:
+            problems.append(
+                Problem(file.name, first_fault(error) if isinstance(error, ValidationError) else str(error))
+            )
+    if not episodes:
+        raise UsageError(
+            f"{path} holds no usable EDH instance" + (f": {problems[0].reason}" if problems else "")
+        )
+    problems += without_pictures(episodes, pictures, "<game>/driver.frame.<time>.jpeg")
+    return EpisodeSet(tuple(episodes), tuple(problems))
+
+
+def _episode(game: _Game, images: Path | None, file: Path) -> Episode:
+    done = [i for i in game.interactions if i.agent_id == DRIVER and i.action_id in MOVES | HANDLING]
+    if not done:
+        raise UsageError(f"{game.instance_id}: the driver does nothing")
+    poses = list(_poses(done))
+    pictures = _pictures(game, images)
+    held: list[str] = []
+    frames = []
+    end = done[-1].time_start + 1.0
+    for i, pose in enumerate(poses):
+        time_s = done[i].time_start if i < len(done) else end
+        states = game.init_state_diff if i == 0 else (game.final_state_diff if i == len(done) else {})
+        things = {thing.id: thing for thing in _things(states)}
+        for name in held:
+            things.setdefault(name, SceneObject(name, category_of(name)))
+        relations = tuple(Relation(EGO, "holding", name) for name in held)
+        frames.append(Frame(time_s, pictures.get(time_s), None, tuple(things.values()), relations, pose))
+        if i < len(done) and done[i].success != 0 and done[i].oid:
+            held = _held(held, done[i])
+    said = [text for who, text in game.dialog_history_cleaned or game.dialog_history if who == "Commander"]
+    split = file.name.partition("__")[0]
+    return Episode(
+        game.instance_id,
+        " ".join(said) or "Do as you are told.",
+        tuple(frames),
+        actions=tuple(_actions(done, end)),
+        known={
+            "objects": "partial",
+            "states": "partial",
+            "relations": "partial",
+            "actions": "complete",
+            "poses": "complete",
+        },
+        vocabulary={"actions": (*MOVES.values(), *HANDLING.values(), "hold")},
+        world="teach",
+        split="ood" if "unseen" in f"{file.parent.name} {split}" else "in-distribution",
+        difficulty={"frames": float(len(frames)), "turns of dialogue": float(len(game.dialog_history))},
+        cluster=game.game_id,
+        meta={"part": split if "__" in file.name else file.parent.name},
+    )
+
+
+def _poses(done: Sequence[_Interaction]) -> Iterator[Pose | None]:
+    """The pose before each interaction, and the last one.
+
+    Before the first movement it is worked back from that movement's own change.
+    """
+    first = next((i for i in done if i.pose is not None), None)
+    now = None if first is None else _before(first)
+    for step in done:
+        yield now
+        if step.pose is not None:
+            now = _pose(step.pose)
+    yield now
+
+
+def _pose(values: Sequence[float]) -> Pose:
+    if len(values) != 6:
+        raise UsageError(f"a pose has six numbers, got {len(values)}")
+    x, y, z, _, down, turn = values
+    return Pose(x, y, z, heading_deg=(90.0 - turn) % 360.0, pitch_deg=-down)
+
+
+def _before(step: _Interaction) -> Pose:
+    """The pose before a movement, from the pose after it and what it changed, in the driver's own directions."""
+    after = _pose(step.pose or ())
+    if step.success == 0 or step.pose_delta is None:
+        return after
+    ahead, left, up, _, down, turn = step.pose_delta
+    heading = math.radians(after.heading_deg)
+    return Pose(
+        after.x_m - ahead * math.sin(heading) + left * math.cos(heading),
+        after.y_m - ahead * math.cos(heading) - left * math.sin(heading),
+        after.z_m - up,
+        (after.heading_deg + turn) % 360.0,
+        after.pitch_deg + down,
+    )
+
+
+def _actions(done: Sequence[_Interaction], end: float) -> Iterator[Action]:
+    """What succeeded, each until the next begins; and for how long a thing is held."""
+    since: dict[str, float] = {}
+    for step, following in zip(done, (*(s.time_start for s in done[1:]), end), strict=True):
+        if step.success == 0:
+            continue
+        verb = (MOVES | HANDLING)[step.action_id]
+        until = max(step.time_start, step.time_start + 0.9 * (following - step.time_start))
+        yield Action(verb, EGO, (step.oid,) if step.oid else (), step.time_start, until)
+        if verb == "pick up" and step.oid:
+            since[step.oid] = until
+        if verb == "put down":
+            for name, start in since.items():
+                yield Action("hold", EGO, (name,), start, max(start, step.time_start))
+            since.clear()
+    for name, start in since.items():
+        yield Action("hold", EGO, (name,), start, max(start, end))
+
+
+def _held(held: list[str], step: _Interaction) -> list[str]:
+    verb = HANDLING.get(step.action_id)
+    if verb == "pick up" and step.oid:
+        return [*held, step.oid]
+    return [] if verb == "put down" else held
+
+
+def _things(states: Mapping[str, Any]) -> Iterator[SceneObject]:
+    """Things whose state the game tells, at the beginning and at the end."""
+    for name, told in states.get("objects", {}).items():
+        position = told.get("position")
+        yield SceneObject(
+            name,
+            category_of(name),
+            is_visible=bool(told.get("visible", False)),
+            states={ours: bool(told[theirs]) for theirs, ours in _STATES.items() if theirs in told},
+            position_m=(position["x"], position["z"], position["y"]) if position else None,
+        )
+
+
+def category_of(object_id: str) -> str:
+    """A noun out of an id of AI2-THOR.
+
+    >>> category_of("CoffeeTable|-02.65|+00.02|+04.06"), category_of("Lettuce|1|2|3|LettuceSliced_6")
+    ('coffee table', 'lettuce')
+    """
+    word = object_id.partition("|")[0].partition("_")[0].removesuffix("Sliced")
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", word).casefold()
+
+
+def _pictures(game: _Game, images: Path | None) -> dict[float, Picture]:
+    """The pictures that lie there, by the time in their names."""
+    found = {}
+    for name in (*game.driver_image_history, *game.driver_images_future) if images is not None else ():
+        path = images / game.game_id / name if images is not None else Path(name)
+        time_text = name.removeprefix("driver.frame.").rpartition(".")[0]
+        if path.is_file():
+            found[float(time_text)] = Picture.from_path(path)
+    return found

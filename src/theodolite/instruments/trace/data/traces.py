@@ -1,0 +1,138 @@
+"""Traces in files: one's own, or logs of others.
+
+One JSON object a line, with ``episode`` and either ``text`` (as the model wrote it) or ``steps`` (strings, or objects with
+``text`` and ``frames`` counted from 1). ``answer``, ``style``, ``model`` and ``reasoning`` may stand beside them. Records of
+Video-LLaVA on STAR (``question_id``, ``object_descriptions``, ``action_analysis``) are read as they are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from theodolite.core.errors import UsageError
+from theodolite.instruments.trace.claims.align import align_steps
+from theodolite.instruments.trace.claims.reading import read_trace
+from theodolite.instruments.trace.claims.steps import MOST_STEPS
+from theodolite.instruments.trace.claims.types import Step, Trace
+from theodolite.instruments.trace.data.dataset import Problem, read_lines
+from theodolite.instruments.trace.data.episode import Episode, Frame
+
+
+class _StepForm(BaseModel):
+    model_config = ConfigDict(extra="ignore")
+
+    text: str = Field(min_length=1)
+    frames: list[int] = []
+
+
+class _TraceForm(BaseModel):
+    model_config = ConfigDict(extra="ignore", coerce_numbers_to_str=True)
+
+    episode: str = Field(min_length=1)
+    text: str = ""
+    steps: list[_StepForm | str] | None = None
+    answer: str = ""
+    style: str = ""
+    model: str = ""
+    reasoning: str = ""
+
+
+class _VideoLlavaForm(BaseModel):
+    """A record of Video-LLaVA's video-of-thought log on STAR."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    question_id: str
+    targets: str = ""
+    object_descriptions: str = ""
+    action_analysis: str = ""
+    raw_response: list[str] | str | None = None
+
+
+def read_traces(
+    path: str | Path, episodes: Mapping[str, Episode] | None = None
+) -> tuple[list[Trace], list[Problem]]:
+    """Reads a trace file.
+
+    Args:
+        path: of the file.
+        episodes: by id; without them steps get no frames, which is enough to parse claims.
+
+    Returns:
+        The traces, and what was wrong with the lines that gave none. What is odd about a trace that did come stands in
+        its own `problems`.
+    """
+    path = Path(path)
+    found, problems = read_lines(path, lambda line: _read(line, episodes))
+    traces = []
+    for where, trace in found:
+        if not trace.steps:
+            problems.append(Problem(where, f"the trace of {trace.episode!r} has no steps"))
+        traces.append(trace)
+    if not traces:
+        raise UsageError(f"{path} holds no usable trace" + (f": {problems[0].reason}" if problems else ""))
+    return traces, problems
+
+
+def _read(line: str, episodes: Mapping[str, Episode] | None) -> Trace:
+    data = json.loads(line)
+    if not isinstance(data, dict):
+        raise UsageError(
+            f"a trace is an object with 'episode' and 'text' or 'steps', not {type(data).__name__}"
+        )
+    if "object_descriptions" in data:
+        return _from_video_llava(data, episodes)
+    form = _TraceForm.model_validate(data)
+    if form.steps is None and not (form.text or form.reasoning):
+        if "text" in data or "reasoning" in data:
+            raise UsageError(f"the text of the trace of {form.episode!r} is empty")
+        raise UsageError(f"the trace of {form.episode!r} has neither 'text' nor 'steps'")
+    episode = _episode(form.episode, episodes)
+    if form.steps is None:
+        trace = read_trace(form.text, episode, style=form.style, model=form.model, reasoning=form.reasoning)
+        return replace(trace, answer=form.answer or trace.answer)
+    return _from_steps(form, episode)
+
+
+def _from_steps(form: _TraceForm, episode: Episode) -> Trace:
+    given = [_StepForm(text=step) if isinstance(step, str) else step for step in (form.steps or [])]
+    texts = [step.text for step in given]
+    problems = (
+        [f"{len(texts)} steps; only the first {MOST_STEPS} are read"] if len(texts) > MOST_STEPS else []
+    )
+    steps, wrong = align_steps(texts[:MOST_STEPS], episode)
+    n = len(episode.frames)
+    placed = []
+    for number, (step, said) in enumerate(zip(steps, given, strict=False), 1):
+        inside = tuple(frame - 1 for frame in said.frames if 1 <= frame <= n)
+        if len(inside) < len(said.frames):
+            problems.append(f"step {number}: names frame {max(said.frames)}, and there are {n}")
+        placed.append(Step(step.text, inside, "index") if inside else step)
+    return Trace(
+        episode.id, tuple(placed), form.answer, form.style, form.model, not placed, (*problems, *wrong)
+    )
+
+
+def _from_video_llava(data: dict[str, Any], episodes: Mapping[str, Episode] | None) -> Trace:
+    form = _VideoLlavaForm.model_validate(data)
+    text = "\n".join(part for part in (form.targets, form.object_descriptions, form.action_analysis) if part)
+    said = form.raw_response
+    answer = (said[0] if said else "") if isinstance(said, list) else said or ""
+    trace = read_trace(
+        text, _episode(form.question_id, episodes), style="video-of-thought", model="Video-LLaVA"
+    )
+    return replace(trace, answer=answer)
+
+
+def _episode(name: str, episodes: Mapping[str, Episode] | None) -> Episode:
+    if episodes is None:
+        return Episode(name, "", (Frame(0.0),))
+    if name not in episodes:
+        raise UsageError(f"there is no episode {name!r} in the data")
+    return episodes[name]

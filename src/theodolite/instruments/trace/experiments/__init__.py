@@ -1,0 +1,1 @@
+"""The experiments of the step-grounding paper, one module each."""

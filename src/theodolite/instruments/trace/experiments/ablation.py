@@ -1,0 +1,234 @@
+"""The pipeline with parts switched off, one at a time and in pairs, against the whole of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import combinations
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+
+from theodolite import stats
+from theodolite.core.errors import UsageError
+from theodolite.instruments.trace.claims import lexicon as words
+from theodolite.instruments.trace.claims.types import Claim, Mention, Step, Trace, Verdict
+from theodolite.instruments.trace.data.episode import Episode
+from theodolite.instruments.trace.experiments.sensitivity import Reference
+from theodolite.instruments.trace.formulas.sgr import over_traces, paired, trace_sgr
+from theodolite.instruments.trace.verifiers.judging import JudgedStep, JudgedTrace, judge
+from theodolite.instruments.trace.verifiers.scene_state import unverifiable
+
+Component: TypeAlias = Literal[
+    "alignment", "coreference", "negation", "synonyms", "guesses", "recall", "third verdict", "whole claims"
+]
+"""A part of the pipeline, and what is left without it.
+
+| part | without it |
+| --- | --- |
+| alignment | every step speaks of all frames |
+| coreference | *it* and *they* stay what they are |
+| negation | *there is no cup* is read as *there is a cup* |
+| synonyms | a noun or verb that is not the episode's own label is out of vocabulary |
+| guesses | *might be holding* is judged as *is holding* |
+| recall | what a finder of low recall did not find is refuted |
+| third verdict | what cannot be judged is unsupported |
+| whole claims | the parts of a claim count as claims of their own |
+"""
+
+COMPONENTS: tuple[Component, ...] = get_args(Component)
+_OF_TEXT: tuple[Component, ...] = ("alignment", "coreference", "negation")
+"""Parts without which other claims are judged; the rest changes what becomes of the verdicts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ablation:
+    """The pipeline without some of its parts."""
+
+    without: tuple[Component, ...]
+    """Empty for the whole."""
+    sgr: stats.Estimate | None
+    shift: stats.Estimate | None
+    """SGR without these parts minus that of the whole, over the same traces."""
+    r: stats.Estimate | None
+    """Pearson's r of the SGR of traces with that of the whole pipeline; None where either does not vary."""
+    rho: stats.Estimate | None
+    """Spearman's ρ of the same."""
+    n_traces: int
+    """Traces with an SGR both ways."""
+    n_changed: int
+    """Traces whose SGR is another, or is gone."""
+
+
+def ablate(
+    traces: Sequence[Trace], episodes: Mapping[str, Episode], reference: Reference, *, pairs: bool = True
+) -> list[Ablation]:
+    """Measures traces with the whole pipeline, without each part, and without each two of them.
+
+    Args:
+        traces: with their claims.
+        episodes: by id.
+        reference: verifier and handling of the whole; guesses are taken as abstract and whole claims are counted.
+        pairs: whether to take two parts away as well.
+    """
+    whole = replace(reference, handling="exclude", granularity="whole", hedges="abstract")
+    judged: dict[tuple[Component, ...], list[JudgedTrace]] = {}
+    sizes = (0, 1, 2) if pairs else (0, 1)
+    found: list[Ablation] = []
+    base: list[JudgedTrace] = []
+    for without in (chosen for size in sizes for chosen in combinations(COMPONENTS, size)):
+        text = tuple(part for part in without if part in _OF_TEXT)
+        if text not in judged:
+            told = [_rewritten(trace, episodes.get(trace.episode), text) for trace in traces]
+            judged[text] = judge(told, episodes, whole.verifier, hedges="as stated")
+        here = [_revised(trace, episodes.get(trace.trace.episode), without) for trace in judged[text]]
+        base = base or here
+        found.append(_compared(without, base, here, whole.seed))
+    if not any(row.sgr for row in found):
+        raise UsageError("none of these traces has a claim that can be judged: there is nothing to compare")
+    return found
+
+
+def across_models(
+    runs: Sequence[Sequence[Ablation]],
+) -> list[tuple[stats.Estimate | None, stats.Estimate | None]]:
+    """For each ablation, r and ρ over models of its SGR with that of the whole pipeline; None for fewer than three.
+
+    Args:
+        runs: what `ablate` gave for each model, in the same order.
+    """
+    found: list[tuple[stats.Estimate | None, stats.Estimate | None]] = []
+    for place in range(len(runs[0])):
+        rows = [
+            (run[0].sgr.value, here.value, str(i))
+            for i, run in enumerate(runs)
+            if run[0].sgr is not None and (here := run[place].sgr) is not None
+        ]
+        found.append(_correlations(rows, seed=0))
+    return found
+
+
+def _compared(
+    without: tuple[Component, ...], base: Sequence[JudgedTrace], here: Sequence[JudgedTrace], seed: int
+) -> Ablation:
+    full = [_rate(trace, ()) for trace in base]
+    part = [_rate(trace, without) for trace in here]
+    both = [
+        (a, b, trace.unit)
+        for a, b, trace in zip(full, part, base, strict=True)
+        if a is not None and b is not None
+    ]
+    r, rho = _correlations(both, seed)
+    return Ablation(
+        without,
+        over_traces(
+            [trace for trace in here if not trace.failure], lambda trace: _rate(trace, without), seed=seed
+        ),
+        paired(base, part, full, seed=seed) if without else None,
+        r,
+        rho,
+        len(both),
+        sum(a != b for a, b in zip(full, part, strict=True)),
+    )
+
+
+def _rate(trace: JudgedTrace, without: tuple[Component, ...]) -> float | None:
+    return trace_sgr(trace, granularity="every" if "whole claims" in without else "whole")
+
+
+def _correlations(
+    rows: Sequence[tuple[float, float, str]], seed: int
+) -> tuple[stats.Estimate | None, stats.Estimate | None]:
+    x, y, units = [a for a, *_ in rows], [b for _, b, _ in rows], [u for *_, u in rows]
+    if len(set(units)) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
+        return None, None
+    clusters = None if len(set(units)) == len(units) else units
+    try:
+        return (
+            stats.pearson(x, y, clusters=clusters, seed=seed),
+            stats.spearman(x, y, clusters=clusters, seed=seed),
+        )
+    except UsageError:  # too few units vary for an interval
+        return None, None
+
+
+def _rewritten(trace: Trace, episode: Episode | None, without: tuple[Component, ...]) -> Trace:
+    """The trace as it reads without some parts."""
+    if episode is None or not without:
+        return trace
+    everything = tuple(range(len(episode.frames)))
+
+    def claim_of(claim: Claim, step: Step) -> Claim:
+        if "alignment" in without:
+            claim = replace(claim, frames=everything)
+        if "negation" in without:
+            claim = replace(claim, is_negated=False)
+        if "coreference" in without:
+            target = claim.object and _as_written(claim.object, step.text)
+            claim = replace(claim, subject=_as_written(claim.subject, step.text), object=target)
+        return claim
+
+    steps = tuple(
+        replace(step, claims=tuple(claim_of(claim, step) for claim in step.claims)) for step in trace.steps
+    )
+    return replace(trace, steps=steps)
+
+
+def _as_written(said: Mention, text: str) -> Mention:
+    """A mention with its pronoun back in place, if it stands for one."""
+    written = text[slice(*said.span)].casefold() if said.span is not None else ""
+    return replace(said, head=written, attributes=()) if written in words.PRONOUNS else said
+
+
+def _revised(trace: JudgedTrace, episode: Episode | None, without: tuple[Component, ...]) -> JudgedTrace:
+    """The trace with the verdicts that come of what is left."""
+    if episode is None:
+        return trace
+    rules = list(_rules(episode, without))
+
+    def verdict_of(claim: Claim, verdict: Verdict) -> Verdict:
+        for rule in rules:
+            verdict = rule(claim, verdict)
+        return verdict
+
+    steps = tuple(
+        JudgedStep(
+            step.step,
+            tuple(verdict_of(c, v) for c, v in zip(step.step.claims, step.verdicts, strict=True)),
+        )
+        for step in trace.steps
+    )
+    return replace(trace, steps=steps)
+
+
+def _rules(episode: Episode, without: tuple[Component, ...]) -> Iterator[Callable[[Claim, Verdict], Verdict]]:
+    """What is done to verdicts, in order: labels first, then guesses, then what silence counts for."""
+    nouns = {thing.category for frame in episode.frames for thing in frame.objects}
+    nouns |= set(episode.vocabulary.get("objects", ()))
+    verbs = {action.verb for action in episode.actions} | set(episode.vocabulary.get("actions", ()))
+
+    def by_label(claim: Claim, verdict: Verdict) -> Verdict:
+        heads = {m.head for m in (claim.subject, claim.object) if m is not None}
+        odd = heads - nouns - words.FIRST_PERSON - words.PRONOUNS
+        if claim.kind == "action" and claim.predicate not in verbs:
+            odd.add(claim.predicate)
+        return unverifiable("out of vocabulary", f"no label reads {min(odd)}") if odd else verdict
+
+    def by_guess(claim: Claim, verdict: Verdict) -> Verdict:
+        return unverifiable("abstract", f"only guessed: {claim.hedge}") if claim.hedge else verdict
+
+    def not_found(claim: Claim, verdict: Verdict) -> Verdict:
+        refuted = "supported" if claim.is_negated else "unsupported"
+        return Verdict(refuted) if verdict.reason == "low recall" else verdict  # type: ignore[arg-type]  # a label
+
+    def silence(_: Claim, verdict: Verdict) -> Verdict:
+        return Verdict("unsupported") if verdict.label == "unverifiable" else verdict
+
+    if "synonyms" in without:
+        yield by_label
+    if "recall" in without:
+        yield not_found
+    if "guesses" not in without:
+        yield by_guess
+    if "third verdict" in without:
+        yield silence

@@ -1,0 +1,310 @@
+"""Figures of traces: a trace step by step, SGR over progress, SGR against retention, reliance, sensitivity to edits."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from theodolite.core.drawing import INK, LAYOUT, QUIET, SERIES, Drawing, new_figure, show_picture, styled
+from theodolite.core.errors import UsageError
+from theodolite.instruments.trace.claims.lexicon import may_mean
+from theodolite.instruments.trace.claims.types import Claim, Verdict
+from theodolite.instruments.trace.data.episode import Episode, SceneObject
+from theodolite.instruments.trace.experiments.predict import Association, ModelRow, Retention
+from theodolite.instruments.trace.formulas.sgr import STAGES, Grounding, step_grounding
+from theodolite.instruments.trace.formulas.vrs import Reliance, SensitivityCell
+from theodolite.instruments.trace.verifiers.judging import JudgedStep, JudgedTrace
+from theodolite.stats import Estimate
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+_VERDICTS = {"supported": "#007a5a", "unsupported": "#c8102e", "unverifiable": "#8a6d00"}
+_MARKS = {"supported": "✓", "unsupported": "✗", "unverifiable": "?"}
+_LINES, _CLAIMS = 5, 6
+"""How much of a step there is room for."""
+_PAPER = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
+"""Behind words that a line would cross."""
+_MARGIN_PX = 1.5
+"""Between a thing and its frame, so that small things stay visible."""
+
+
+def trace_row(
+    trace: JudgedTrace, episode: Episode, *, steps: Sequence[int] | None = None, title: str = ""
+) -> Drawing:
+    """A trace step by step: the frame with the boxes of what is spoken of, the sentence, and each claim with its verdict.
+
+    Args:
+        trace: judged.
+        episode: with pictures.
+        steps: which steps, from 0; by default the first four.
+        title: above the figure; the task, if empty.
+    """
+    chosen = list(steps) if steps is not None else list(range(min(4, len(trace.steps))))
+    if not chosen or max(chosen) >= len(trace.steps):
+        raise UsageError(f"the trace has {len(trace.steps)} steps, and {chosen} are asked for")
+    with styled():
+        figure = new_figure(3.1 * len(chosen), 4.5)
+        grid = figure.add_gridspec(2, len(chosen), height_ratios=(1.0, 0.95))
+        for column, number in enumerate(chosen):
+            step = trace.steps[number]
+            _frame(figure.add_subplot(grid[0, column]), step, episode, number)
+            _sentence(figure.add_subplot(grid[1, column]), step)
+        figure.suptitle(title or episode.task, x=0.01, ha="left", fontsize=11.5, color=INK)
+    return Drawing(figure)
+
+
+def _frame(axes: Axes, step: JudgedStep, episode: Episode, number: int) -> None:
+    index = step.step.frames[0] if step.step.frames else 0
+    frame = episode.frames[index]
+    if frame.picture is not None:
+        show_picture(axes, frame.picture.pixels())
+    else:
+        axes.set_axis_off()
+        axes.text(0.5, 0.5, "no picture", ha="center", color=QUIET, transform=axes.transAxes)
+    for thing in frame.objects:
+        colour = _box_colour(thing, step)
+        if thing.box is not None and thing.is_visible and colour is not None:
+            _box(axes, thing, colour)
+    g = step_grounding(step)
+    grounded = "nothing to judge" if g is None else f"grounded {g:.0%}"
+    of = "" if len(step.step.frames) < 2 else f" of {len(step.step.frames)}"
+    axes.set_title(f"Step {number + 1}, frame {index + 1}{of}   {grounded}", fontsize=9.5)
+
+
+def _box(axes: Axes, thing: SceneObject, colour: str) -> None:
+    from matplotlib.patches import Rectangle
+
+    box = thing.box
+    if box is not None:
+        axes.add_patch(
+            Rectangle(
+                (box.x0 - _MARGIN_PX, box.y0 - _MARGIN_PX),
+                box.width_px + 2 * _MARGIN_PX,
+                box.height_px + 2 * _MARGIN_PX,
+                fill=False,
+                edgecolor=colour,
+                linewidth=1.8,
+            )
+        )
+
+
+def _box_colour(thing: SceneObject, step: JudgedStep) -> str | None:
+    """That of the worst verdict on a claim that may be about the thing."""
+    labels = {verdict.label for claim, verdict in step.counted() if _speaks_of(claim, thing)}
+    worst = next((label for label in ("unsupported", "unverifiable", "supported") if label in labels), None)
+    return None if worst is None else _VERDICTS[worst]
+
+
+def _speaks_of(claim: Claim, thing: SceneObject) -> bool:
+    said = [mention for mention in (claim.subject, claim.object) if mention is not None]
+    looks = set(thing.attributes.values())
+    wanted = {claim.predicate} if claim.kind == "attribute" else set()
+    return any(may_mean(m.head, thing.category) and set(m.attributes) | wanted <= looks for m in said)
+
+
+def _sentence(axes: Axes, step: JudgedStep) -> None:
+    axes.set_axis_off()
+    axes.set_xlim(0, 1)
+    axes.set_ylim(0, 1)
+    said = textwrap.wrap(
+        "“" + step.step.text.partition("): ")[2].strip() + "”"
+        if "): " in step.step.text
+        else f"“{step.step.text}”",
+        40,
+    )
+    shown = said if len(said) <= _LINES else [*said[: _LINES - 1], said[_LINES - 1] + " …"]
+    axes.text(0, 1.0, "\n".join(shown), va="top", fontsize=9, color=INK, linespacing=1.25)
+    y = 1.0 - 0.115 * len(shown) - 0.07
+    claims = step.counted()
+    for claim, verdict in claims[:_CLAIMS]:
+        colour = _VERDICTS[verdict.label]
+        axes.text(0, y, _MARKS[verdict.label], va="top", fontsize=10, color=colour, fontweight="bold")
+        lines = textwrap.wrap(_words(claim, verdict), 44)[:2]
+        axes.text(0.07, y, "\n".join(lines), va="top", fontsize=8.2, color=colour, linespacing=1.2)
+        y -= 0.1 * len(lines)
+    if len(claims) > _CLAIMS:
+        axes.text(0.07, y, _rest(claims[_CLAIMS:]), va="top", fontsize=8.2, color=QUIET)
+
+
+def _rest(claims: Sequence[tuple[Claim, Verdict]]) -> str:
+    """What there was no room for, so that the share in the title adds up."""
+    labels = [verdict.label for _, verdict in claims]
+    counts = ", ".join(f"{labels.count(label)} {mark}" for label, mark in _MARKS.items() if label in labels)
+    return f"… and {len(claims)} more: {counts}"
+
+
+def _words(claim: Claim, verdict: Verdict) -> str:
+    said = re.sub(r"^i\b|\bi(?= \()", "I", str(claim).partition(": ")[2])
+    said = re.sub(r"\bi$", "me", said)
+    if verdict.label == "unsupported" and verdict.truth:
+        return f"{said} – in truth: {verdict.truth}"
+    return f"{said} ({verdict.reason})" if verdict.reason else said
+
+
+def progress_profile(
+    groups: Mapping[str, Grounding], *, title: str = "Grounding over the course of a trace"
+) -> Drawing:
+    """SGR of the first quarter, the middle half and the last quarter of the steps, a line per model or world."""
+    if not groups:
+        raise UsageError("there is nothing to draw")
+    with styled():
+        figure = new_figure(6.4, 3.8)
+        axes = figure.add_subplot()
+        for place, (name, group) in enumerate(groups.items()):
+            found = [(i, e) for i, stage in enumerate(STAGES) if (e := group.profile[stage]) is not None]
+            shift = 0.03 * (place - (len(groups) - 1) / 2)
+            _line(
+                axes, [i + shift for i, _ in found], [e for _, e in found], SERIES[place % len(SERIES)], name
+            )
+        axes.set_xticks(range(3), ["first quarter", "middle half", "last quarter"])
+        axes.set_xlim(-0.25, 2.25)
+        _share_axis(axes, "SGR")
+        axes.set_title(title)
+        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+    return Drawing(figure)
+
+
+def _line(axes: Axes, x: Sequence[float], estimates: Sequence[Estimate], colour: str, name: str) -> None:
+    values = [e.value for e in estimates]
+    axes.plot(x, values, "o-", color=colour, label=name, markersize=5)
+    axes.vlines(
+        x, [e.low for e in estimates], [e.high for e in estimates], color=colour, linewidth=1.3, alpha=0.6
+    )
+
+
+def _share_axis(axes: Axes, name: str) -> None:
+    axes.set_ylim(0, 1.02)
+    axes.set_yticks(np.linspace(0, 1, 6), [f"{share:.0%}" for share in np.linspace(0, 1, 6)])
+    axes.set_ylabel(name)
+    axes.grid(axis="y")
+
+
+def grounding_against_retention(
+    rows: Sequence[ModelRow],
+    association: Association,
+    *,
+    retention: Retention = "ratio",
+    title: str = "Does grounding predict robustness?",
+) -> Drawing:
+    """A point per model and benchmark; the correlation with its interval stands in the title.
+
+    Args:
+        rows: what is plotted.
+        association: the correlation to name, of the same rows.
+        retention: what is kept out of distribution.
+        title: above the figure.
+    """
+    names = list(dict.fromkeys(row.benchmark for row in rows))
+    with styled():
+        figure = new_figure(6.4, 4.4)
+        axes = figure.add_subplot()
+        for place, benchmark in enumerate(names):
+            mine = [row for row in rows if row.benchmark == benchmark and "sgr" in row.predictors]
+            x, y = [row.predictors["sgr"] for row in mine], [row.retention(retention) for row in mine]
+            colour = SERIES[place % len(SERIES)]
+            axes.plot(
+                x, y, "o", color=colour, markersize=7, markeredgecolor="white", label=benchmark, zorder=3
+            )
+            if len(mine) > 2 and np.ptp(x) > 0:
+                slope, height = np.polyfit(x, y, 1)
+                ends = np.array([min(x), max(x)])
+                axes.plot(ends, slope * ends + height, color=colour, linewidth=1.2, alpha=0.7)
+        axes.set_xlabel("SGR in distribution")
+        axes.set_ylabel(
+            {
+                "ratio": "OOD accuracy ÷ in-distribution accuracy",
+                "drop": "OOD − in-distribution accuracy",
+                "ood accuracy": "OOD accuracy",
+            }[retention]
+        )
+        axes.grid()
+        r = association.r
+        below = (
+            "no correlation" if r is None else f"r = {r.value:.2f} [{r.low:.2f}, {r.high:.2f}], {r.n} models"
+        )
+        axes.set_title(f"{title}\n{below}")
+        axes.legend(loc="lower right")
+    return Drawing(figure)
+
+
+def reliance_bars(models: Mapping[str, Reliance], *, title: str = "Visual reliance") -> Drawing:
+    """VRS in the paper's form and in the sound one, a pair of bars per model; 1 is what noise has."""
+    if not models:
+        raise UsageError("there is nothing to draw")
+    with styled():
+        figure = new_figure(7.4, 0.62 * len(models) + 1.8)
+        left, right = figure.subplots(1, 2, sharey=True)
+        for axes, which, name, colour in (
+            (left, "vrs_paper", "equation 4 (paper)", LAYOUT),
+            (right, "vrs_sound", "edited over unedited facts (sound)", SERIES[0]),
+        ):
+            for place, reliance in enumerate(models.values()):
+                found: Estimate | None = getattr(reliance, which)
+                if found is None:
+                    axes.text(0, place, " no value", va="center", color=QUIET, fontsize=8.5, bbox=_PAPER)
+                    continue
+                axes.barh(place, found.value, color=colour, height=0.55, zorder=2)
+                axes.hlines(place, found.low, found.high, color=INK, linewidth=1.4, zorder=3)
+                axes.text(
+                    max(found.value, found.high), place, f"  {found.value:.1f}", va="center", fontsize=8.5
+                )
+            axes.axvline(1, color=QUIET, linewidth=1, linestyle=(0, (3, 2)))
+            axes.set_title(name, fontsize=9.5)
+            axes.set_xlabel("VRS (dashed: 1, all edits alike)")
+            axes.margins(x=0.18)
+            axes.set_xlim(left=0)
+        left.set_yticks(range(len(models)), list(models))
+        left.set_ylim(len(models) - 0.5, -0.5)
+        figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, color=INK)
+    return Drawing(figure)
+
+
+def sensitivity_chart(
+    cells: Sequence[SensitivityCell], *, title: str = "What editing the pictures does"
+) -> Drawing:
+    """ΔSGR and ΔAcc of each family of edits, judged against the old truth and against the new."""
+    shown = [cell for cell in cells if cell.delta_sgr is not None]
+    if not shown:
+        raise UsageError("no family of edits has a figure to draw")
+    families = list(dict.fromkeys(cell.family for cell in shown))
+    with styled():
+        figure = new_figure(7.6, 0.75 * len(families) + 1.7)
+        pair = figure.subplots(1, 2, sharey=True, sharex=True)
+        for axes, reading, name in zip(
+            pair,
+            ("paper", "sound"),
+            ("against the old truth (paper)", "against the new truth (sound)"),
+            strict=True,
+        ):
+            for cell in (cell for cell in shown if cell.reading == reading):
+                place = families.index(cell.family)
+                for shift, estimate, colour in (
+                    (-0.13, cell.delta_sgr, SERIES[0]),
+                    (0.13, cell.delta_accuracy, SERIES[4]),
+                ):
+                    if estimate is not None:
+                        axes.hlines(
+                            place + shift,
+                            100 * estimate.low,
+                            100 * estimate.high,
+                            color=colour,
+                            linewidth=1.6,
+                            alpha=0.6,
+                        )
+                        axes.plot([100 * estimate.value], [place + shift], "o", color=colour, markersize=7)
+            axes.axvline(0, color=QUIET, linewidth=1)
+            axes.set_title(name, fontsize=9.5)
+            axes.set_xlabel("change in points")
+            axes.grid(axis="x")
+        pair[0].set_yticks(range(len(families)), families)
+        pair[0].set_ylim(len(families) - 0.5, -0.5)
+        for colour, label in ((SERIES[0], "SGR"), (SERIES[4], "accuracy")):
+            pair[1].plot([], [], "o", color=colour, label=label)
+        pair[1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+        figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, color=INK)
+    return Drawing(figure)

@@ -1,0 +1,99 @@
+"""Claims as captions of pictures: what is claimed, and the same with another value of the same slot."""
+
+from __future__ import annotations
+
+from theodolite.instruments.trace.claims import lexicon as words
+from theodolite.instruments.trace.claims.articles import with_article
+from theodolite.instruments.trace.claims.types import Claim, ClaimKind, Mention
+from theodolite.instruments.trace.data.episode import Episode
+
+HUES = ("red", "blue", "green", "yellow", "purple", "orange", "pink", "brown", "grey", "black", "white")
+SIDES = {"left of": "right of", "right of": "left of"}
+EGO_SIDES = {
+    "left of": "on my left",
+    "right of": "on my right",
+    "in front of": "in front of me",
+    "behind": "behind me",
+}
+DOOR_STATES = {"open": "closed", "closed": "open"}
+FINE_KINDS: frozenset[ClaimKind] = frozenset({"spatial", "state"})
+"""What CLIPs in general cannot tell: judged only by a model that was measured on it."""
+_THINGS = (
+    "person",
+    "table",
+    "chair",
+    "ball",
+    "box",
+    "door",
+    "cup",
+    "book",
+    "lamp",
+    "plant",
+    "bag",
+    "car",
+    "dog",
+    "tree",
+)
+
+
+def captions_of(claim: Claim, episode: Episode) -> list[str]:
+    """The claim as a caption, and the same with other values; empty if it cannot be put so."""
+    head = claim.subject.head
+    if claim.kind == "spatial":
+        return _spatial(claim)
+    if head in words.FIRST_PERSON or head in words.PRONOUNS:
+        return []
+    if claim.kind == "attribute" and words.ATTRIBUTES.get(claim.predicate) == "colour":
+        return colours_of(head, claim.predicate)
+    if claim.kind == "state" and claim.predicate in DOOR_STATES:
+        return [in_state(looks_of(claim.subject), s) for s in (claim.predicate, DOOR_STATES[claim.predicate])]
+    if claim.kind != "entity":
+        return []
+    labels = episode.vocabulary.get("objects") or _THINGS
+    others = [caption(label) for label in labels if not words.may_mean(head, label)]
+    return [caption(looks_of(claim.subject)), *others] if others else []
+
+
+def _spatial(claim: Claim) -> list[str]:
+    target, predicate = claim.object, claim.predicate
+    if target is None:
+        return []
+    if claim.subject.head in words.FIRST_PERSON:
+        hues = [hue for hue in target.attributes if hue in HUES]
+        return colours_of(target.head, hues[0]) if predicate == "in" and hues else []
+    looks = looks_of(claim.subject)
+    if target.head in words.FIRST_PERSON:
+        return seen_from_me(looks, predicate) if predicate in EGO_SIDES else []
+    if predicate not in SIDES or target.head in words.PRONOUNS:
+        return []
+    return [beside(looks, side, looks_of(target)) for side in (predicate, SIDES[predicate])]
+
+
+def looks_of(mention: Mention) -> str:
+    """*red ball*."""
+    return " ".join((*mention.attributes, mention.head))
+
+
+def caption(looks: str) -> str:
+    """A picture with such a thing."""
+    return f"a picture of {with_article(looks)}"
+
+
+def colours_of(head: str, colour: str) -> list[str]:
+    """The thing in this colour, then in each of the others."""
+    return [caption(f"{hue} {head}") for hue in (colour, *(hue for hue in HUES if hue != colour))]
+
+
+def in_state(looks: str, state: str) -> str:
+    """*a picture of an open red door*."""
+    return caption(f"{state} {looks}")
+
+
+def beside(first: str, side: str, second: str) -> str:
+    """*a picture of a red ball left of a blue cube*."""
+    return f"{caption(first)} {side} {with_article(second)}"
+
+
+def seen_from_me(looks: str, side: str) -> list[str]:
+    """Where a thing lies as I see it: on this side, then on each other one."""
+    return [f"{caption(looks)} {EGO_SIDES[each]}" for each in (side, *(s for s in EGO_SIDES if s != side))]

@@ -1,0 +1,156 @@
+"""The verifier that looks with a detector: things, their number, their places in the picture, their colours.
+
+*Not found* refutes only where the detector's recall for that class, calibrated beforehand, is high at its lower confidence
+limit; elsewhere it says ``low recall``. Without a calibration nothing is refuted by absence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from theodolite.core.errors import UsageError
+from theodolite.core.types import Pixels
+from theodolite.instruments.trace.claims import lexicon as words
+from theodolite.instruments.trace.claims.types import Claim, Mention, Verdict
+from theodolite.instruments.trace.data.episode import Episode, Frame, SceneObject
+from theodolite.instruments.trace.verifiers.annotation import AnnotationVerifier
+from theodolite.instruments.trace.verifiers.detection import Detection, Detector, open_detector
+from theodolite.instruments.trace.verifiers.hues import hue_of
+from theodolite.instruments.trace.verifiers.options import VerifierOptions
+from theodolite.instruments.trace.verifiers.recall import read_recall
+from theodolite.instruments.trace.verifiers.scene_state import unverifiable
+
+TRUSTED_RECALL = 0.9
+_JUDGED = frozenset({"entity", "count", "attribute", "spatial"})
+
+
+@dataclass(frozen=True, slots=True)
+class DetectorVerifier:
+    """Finds things frame by frame, then judges by the geometry of what it found."""
+
+    name: str
+    detector: Detector
+    threshold: float = 0.4
+    recall: Mapping[str, float] = field(default_factory=dict)
+    """The lower end of each class's recall; a class that is not listed is not trusted."""
+    trusted: float = TRUSTED_RECALL
+
+    def verify(self, claims: Sequence[Claim], episode: Episode) -> list[Verdict]:
+        """One verdict per claim. Each frame is read once, and its pixels are not kept."""
+        wanted = {f for c in claims for f in (c.frames or range(len(episode.frames))) if c.kind in _JUDGED}
+        seen = episode_as_seen(episode, self.detector, self.threshold, wanted)
+        geometry = AnnotationVerifier()
+        return [self._judge(claim, seen, geometry) for claim in claims]
+
+    def _judge(self, claim: Claim, seen: Episode, geometry: AnnotationVerifier) -> Verdict:
+        if claim.kind not in _JUDGED:
+            return unverifiable("complex", f"a detector does not tell of {claim.kind}")
+        for said in (claim.subject, claim.object):
+            if said is None or said.head in words.FIRST_PERSON | {"picture"}:
+                continue
+            if not any(words.may_mean(said.head, label) for label in self.detector.labels):
+                return unverifiable("out of vocabulary", f"no label of the detector means {said.head!r}")
+        frames = claim.frames or tuple(range(len(seen.frames)))
+        looked_at = [seen.frames[f] for f in frames if f < len(seen.frames)]
+        unread = [str(frame.state["unread"]) for frame in looked_at if "unread" in frame.state]
+        if len(unread) == len(looked_at):
+            return unverifiable("unclear", unread[0] if unread else "there are no such frames")
+        plain = replace(claim, is_negated=False)
+        verdict = geometry.verify([plain], seen)[0]
+        if verdict.label == "unsupported":
+            doubtful = self._doubtful(claim, verdict, looked_at)
+            if unread:  # it may be so where nothing could be seen
+                verdict = unverifiable("unclear", unread[0])
+            elif doubtful:
+                heads = " and ".join(dict.fromkeys(said.head for said in doubtful))
+                verdict = unverifiable("low recall", f"not found, and often missed: {heads}")
+        if claim.is_negated and verdict.label != "unverifiable":
+            verdict = replace(verdict, label="unsupported" if verdict.label == "supported" else "supported")
+        return verdict
+
+    def _doubtful(self, claim: Claim, verdict: Verdict, frames: Sequence[Frame]) -> list[Mention]:
+        """What a refutation rests on that was not found, if a detector may well have missed all of it.
+
+        One thing that is surely not there is enough to refute what is said of it and another.
+        """
+        too_few = (
+            claim.kind == "count" and verdict.truth.isdigit() and int(verdict.truth) < int(claim.predicate)
+        )
+        if verdict.truth != "absent" and not too_few:
+            return []
+        named = [
+            m for m in (claim.subject, claim.object) if m is not None and m.head not in words.FIRST_PERSON
+        ]
+        labels = {thing.category for frame in frames for thing in frame.objects}
+        missing = [m for m in named if not any(words.may_mean(m.head, label) for label in labels)]
+        if missing:
+            return [] if any(self._is_trusted(m) for m in missing) else missing
+        return [m for m in named if not self._is_trusted(m)]  # such things are there, but look otherwise
+
+    def _is_trusted(self, said: Mention) -> bool:
+        known = [low for label, low in self.recall.items() if words.may_mean(said.head, label)]
+        return bool(known) and min(known) >= self.trusted
+
+
+def episode_as_seen(
+    episode: Episode, detector: Detector, threshold: float, frames: Iterable[int] | None = None
+) -> Episode:
+    """The episode with nothing but what a detector finds in its pictures.
+
+    Frames that are not wanted, have no picture, or have one that cannot be read are left empty; their state says so under
+    ``unread``.
+    """
+    wanted = set(range(len(episode.frames))) if frames is None else set(frames)
+    seen = []
+    for i, frame in enumerate(episode.frames):
+        pixels, why = _pixels(frame, i) if i in wanted else (None, f"frame {i + 1} was not looked at")
+        if pixels is None:
+            seen.append(
+                Frame(frame.time_s, size_px=frame.size_px, state={"unread": why}, number=frame.number)
+            )
+            continue
+        size = (pixels.shape[1], pixels.shape[0])
+        found = detector.detect(pixels, threshold)
+        things = tuple(_thing(d, k, pixels) for k, d in enumerate(found))
+        seen.append(Frame(frame.time_s, None, size, things, number=frame.number))
+    return replace(
+        episode,
+        frames=tuple(seen),
+        actions=(),
+        known={"objects": "complete", "boxes": "complete", "attributes": "partial"},
+        vocabulary={"objects": tuple(detector.labels)},
+    )
+
+
+def _pixels(frame: Frame, place: int) -> tuple[Pixels | None, str]:
+    """The frame's pixels, or why there are none."""
+    if frame.picture is None:
+        return None, f"there is no picture of frame {place + 1}"
+    try:
+        return frame.picture.pixels(), ""
+    except UsageError as error:
+        return None, f"the picture of frame {place + 1} cannot be read: {error}"
+
+
+def _thing(found: Detection, number: int, pixels: np.ndarray) -> SceneObject:
+    colour = hue_of(pixels, found.box)
+    return SceneObject(
+        f"{found.label}-{number}", found.label, found.box, attributes={"colour": colour} if colour else {}
+    )
+
+
+def open_detector_verifier(text: str) -> DetectorVerifier:
+    """The plug-in's target: ``detector:PATH?threshold=0.4&recall=FILE&trusted=0.9``."""
+    options = VerifierOptions.read(text, "detector", ("threshold", "recall", "trusted"))
+    file = options.settings.get("recall")
+    return DetectorVerifier(
+        f"detector:{text}",
+        open_detector(options.target),
+        options.number("threshold", 0.4),
+        read_recall(Path(file)) if file else {},
+        options.number("trusted", TRUSTED_RECALL),
+    )

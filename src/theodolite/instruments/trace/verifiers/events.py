@@ -1,0 +1,269 @@
+"""Judging claims about what happens: actions, their order, and the movements of who sees."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import replace
+
+from theodolite.instruments.trace.claims import lexicon as words
+from theodolite.instruments.trace.claims.types import Claim, Mention, Verdict
+from theodolite.instruments.trace.data.episode import EGO, Action, Pose
+from theodolite.instruments.trace.verifiers.scene_state import Scene, unverifiable
+
+TURN_DEG, AROUND_DEG, MOVE_M = 10.0, 135.0, 0.05
+"""What turns less than this does not turn, what turns more turns around, what moves less stays."""
+
+_INNER = words.word_set(
+    "wait enjoy relax think decide consider try want focus plan prepare hope feel rest engage study learn work communicate"
+    " multitask participate organize express concentrate browse seek share intend involve entertain attempt remember ignore notice"
+    " understand wonder search check choose"
+)
+"""Verbs of the mind and of purpose: no frame shows them."""
+_SHOWN = words.word_set("picture scene view frame image video clip shot footage")
+"""What the picture itself is called, as the place that things come into and leave."""
+
+
+def action_verdict(claim: Claim, scene: Scene) -> Verdict:  # noqa: PLR0911 - one return per outcome
+    """Some annotated action, relation or motion at these frames is what was said.
+
+    Unsupported where actions are known completely, or where the verb is among the labels and the actor is annotated
+    doing something else at these frames.
+    """
+    episode, claim = scene.episode, _of_picture(claim)
+    for said in (claim.subject, claim.object):
+        missing = _lost(said, scene)
+        if missing is not None:
+            return missing
+    happening = episode.actions_at(scene.frames)
+    for action in happening:
+        if _is(action.verb, claim.predicate) and _fits(action, claim, scene):
+            return Verdict("supported", evidence=action.label or _told(action), truth=claim.predicate)
+    related = _related(claim, scene)
+    if related is not None:
+        return related
+    if claim.predicate.split()[0] in _INNER:
+        return unverifiable("abstract", f"no frame shows {claim.predicate!r}")
+    truth = next((a.verb for a in happening if _fits(a, claim, scene, object_too=False)), "nothing")
+    if episode.knows("actions") == "complete":
+        return Verdict("unsupported", evidence=f"what happens: {truth}", truth=truth)
+    if episode.knows("actions") == "none" and episode.knows("relations") == "none":
+        return unverifiable("out of vocabulary", "nothing is known of actions")
+    labels = (*episode.vocabulary.get("actions", ()), *episode.vocabulary.get("relations", ()))
+    if labels and not any(_is(label, claim.predicate) for label in labels):
+        return unverifiable("out of vocabulary", f"no label means {claim.predicate!r}")
+    return unverifiable("low recall", f"{claim.predicate!r} is not annotated, but may be so")
+
+
+def _of_picture(claim: Claim) -> Claim:
+    """*Enters the scene*, *leaves the view*, *comes into the frame*: what is shown, whatever it is called.
+
+    >>> str(_of_picture(Claim("action", Mention("ball"), "come", Mention("view"))))
+    'action: ball enter picture'
+    """
+    if claim.object is None or claim.object.head not in _SHOWN:
+        return claim
+    verb = "enter" if claim.predicate == "come" else claim.predicate
+    return replace(claim, predicate=verb, object=replace(claim.object, head="picture"))
+
+
+def _lost(said: Mention | None, scene: Scene) -> Verdict | None:
+    """Why the action cannot be looked for; a missing actor or an unlisted object is no reason."""
+    if said is None or not said.head:
+        return None
+    missing = scene.missing(said)
+    if missing is None or missing.label == "unsupported":
+        return missing
+    return None if missing.reason == "out of vocabulary" else missing
+
+
+def _is(label: str, said: str) -> bool:
+    """Whether an annotated verb is the one that was said: *picking up* is *pick up*, *take the cup* is *take*."""
+    plain = label.replace("_", " ").casefold()
+    first = plain.split()[0]
+    forms = {plain, *(stem + plain[len(first) :] for stem in stems(first)), *stems(first)}
+    return any(said == form or words.may_mean(said, form) for form in forms) and not _is_opposite(plain, said)
+
+
+def _is_opposite(label: str, said: str) -> bool:
+    return any(words.OPPOSITES.get(form) == said for form in (label, *stems(label)))
+
+
+def stems(word: str) -> set[str]:
+    """What a verb's -ing form may come from.
+
+    >>> sorted(stems("putting"))
+    ['put', 'putt', 'putte']
+    """
+    if not word.endswith("ing") or len(word) < 5:
+        return {word}
+    stem = word[:-3]
+    found = {stem, stem + "e"}
+    if len(stem) > 2 and stem[-1] == stem[-2]:
+        found.add(stem[:-1])
+    if stem == "ly":
+        found = {"lie"}
+    return found
+
+
+def _fits(action: Action, claim: Claim, scene: Scene, *, object_too: bool = True) -> bool:
+    if claim.subject.head and not _names(claim.subject, action.subject, scene):
+        return False
+    if not object_too or claim.object is None:
+        return True
+    return any(_names(claim.object, other, scene) for other in action.objects) or not action.objects
+
+
+def _names(said: Mention, object_id: str, scene: Scene) -> bool:
+    """Whether a mention may mean the thing of an id, at any frame."""
+    if object_id == EGO:
+        return said.head in words.FIRST_PERSON | {"agent", "robot", "person", "camera", "you"}
+    return said.head not in words.FIRST_PERSON and object_id in scene.ids(said)
+
+
+def _related(claim: Claim, scene: Scene) -> Verdict | None:
+    """What relations and states say of an action: *holding*, *wearing*, *moving*."""
+    for frame in scene.frames:
+        for held in scene.episode.frames[frame].relations:
+            fits = _names(claim.subject, held.subject, scene) if claim.subject.head else True
+            if claim.object is not None:
+                fits = fits and _names(claim.object, held.object, scene)
+            if fits and _is(held.predicate, claim.predicate):
+                return Verdict(
+                    "supported",
+                    evidence=f"{held.subject} {held.predicate} {held.object}",
+                    truth=claim.predicate,
+                )
+    moves = {"move": True, "roll": True, "slide": True, "stop": False, "rest": False}.get(claim.predicate)
+    known = [t.states["moving"] for t in scene.visible(claim.subject) if "moving" in t.states]
+    if moves is None or not known or claim.object is not None:
+        return None
+    truth = claim.predicate if moves in known else ("move" if any(known) else "rest")
+    return Verdict(
+        "supported" if moves in known else "unsupported", evidence="its motion is known", truth=truth
+    )
+
+
+def _told(action: Action) -> str:
+    return " ".join((action.subject, action.verb, *action.objects))
+
+
+def temporal_verdict(claim: Claim, scene: Scene) -> Verdict:
+    """The order of two events, each found among the actions: by when they begin, for *while* by whether they overlap.
+
+    Before: some instance of the first begins before the second does. With several instances any pair may do.
+    """
+    episode = scene.episode
+    if claim.object is None:
+        return unverifiable("complex", "it is not said in relation to what")
+    if episode.knows("actions") == "none":
+        return unverifiable("out of vocabulary", "nothing is known of actions")
+    first, second = (list(_instances(event, scene)) for event in (claim.subject, claim.object))
+    if not first or not second:
+        lacking = claim.subject if not first else claim.object
+        if episode.knows("actions") == "complete":
+            return Verdict("unsupported", evidence=f"{lacking} does not happen", truth="absent")
+        return unverifiable("low recall", f"{lacking} is not annotated")
+    orders = {_order(a, b) for a in first for b in second}
+    if claim.predicate in orders:
+        return Verdict("supported", evidence="by when they begin", truth=claim.predicate)
+    return Verdict("unsupported", evidence="by when they begin", truth=min(orders))
+
+
+def _order(first: Action, second: Action) -> str:
+    if first.start_s <= second.end_s and second.start_s <= first.end_s and first.start_s < first.end_s:
+        if first.start_s == second.start_s:
+            return "while"
+        is_long = min(first.end_s, second.end_s) - max(first.start_s, second.start_s) > 0
+        if is_long:
+            return "while"
+    return "before" if first.start_s < second.start_s else "after"
+
+
+def _instances(event: Mention, scene: Scene) -> Iterator[Action]:
+    """The actions that an event may mean."""
+    who = Mention(event.head, event.attributes)
+    for action in scene.episode.actions:
+        if not event.verb or not _is(action.verb, event.verb):
+            continue
+        if (
+            event.head
+            and event.head not in words.PRONOUNS - words.FIRST_PERSON
+            and not _names(who, action.subject, scene)
+        ):
+            continue
+        done_to = Mention(event.object)
+        known = event.object and event.object not in words.PRONOUNS and action.objects
+        if known and not any(_names(done_to, other, scene) for other in action.objects):
+            continue
+        yield action
+
+
+def motion_verdict(claim: Claim, scene: Scene) -> Verdict:
+    """A movement of who sees, from its logged actions or from its poses.
+
+    A frame stands for the time up to the next one: the movement of frames a … b is the way from frame a to b + 1, step
+    by step; that of the last frame is the way to it.
+    """
+    episode = scene.episode
+    own = [a for a in episode.actions_at(scene.frames) if a.subject == EGO]
+    said = claim.predicate
+    if any(a.verb == said for a in own):
+        return Verdict("supported", evidence="logged", truth=said)
+    moves = list(_moves(scene))
+    if not moves:
+        if episode.knows("actions") == "complete":
+            truth = own[0].verb if own else "stop"
+            return Verdict("unsupported", evidence="logged", truth=truth)
+        return unverifiable("out of vocabulary", "no poses are known at these frames")
+    names = [name for a, b in moves for name in motion_between(a, b)]
+    total = motion_between(moves[0][0], moves[-1][1])
+    if said in names or said in total:
+        return Verdict("supported", evidence=f"poses: {', '.join(dict.fromkeys(names))}", truth=said)
+    if said.startswith("go ") and abs(moves[0][0].z_m - moves[-1][1].z_m) < MOVE_M:
+        return Verdict("unsupported", evidence="the height stays", truth="stop")
+    return Verdict("unsupported", evidence=f"poses: {', '.join(dict.fromkeys(names))}", truth=names[0])
+
+
+def _moves(scene: Scene) -> Iterator[tuple[Pose, Pose]]:
+    frames = scene.episode.frames
+    first, last = min(scene.frames), max(scene.frames)
+    pairs = [(i, i + 1) for i in range(first, last + 1) if i + 1 < len(frames)] or [(last - 1, last)]
+    for a, b in pairs:
+        before, after = frames[a].pose if a >= 0 else None, frames[b].pose
+        if before is not None and after is not None:
+            yield before, after
+
+
+def motion_between(before: Pose, after: Pose) -> list[str]:
+    """What a movement may be called.
+
+    >>> motion_between(Pose(0, 0, heading_deg=0), Pose(0, 1, heading_deg=-30))
+    ['turn left', 'look left', 'move forward']
+    """
+    names = []
+    turn = before.turn_to_deg(after)
+    if abs(turn) >= TURN_DEG:
+        side = "right" if turn > 0 else "left"
+        names += [f"turn {side}", f"look {side}"]
+    if abs(turn) >= AROUND_DEG:
+        names.append("turn around")
+    pitch = after.pitch_deg - before.pitch_deg
+    if abs(pitch) >= TURN_DEG:
+        names.append("look up" if pitch > 0 else "look down")
+    east, north = after.x_m - before.x_m, after.y_m - before.y_m
+    if math.hypot(east, north) >= MOVE_M:
+        bearings = [
+            abs(pose.turn_to_deg(Pose(0, 0, heading_deg=math.degrees(math.atan2(east, north)))))
+            for pose in (before, after)
+        ]
+        signed = before.turn_to_deg(Pose(0, 0, heading_deg=math.degrees(math.atan2(east, north))))
+        if min(bearings) <= 60:
+            names.append("move forward")
+        elif min(bearings) >= 120:
+            names.append("move backward")
+        else:
+            names.append("move right" if signed > 0 else "move left")
+    if abs(after.z_m - before.z_m) >= MOVE_M:
+        names.append("go up" if after.z_m > before.z_m else "go down")
+    return names or ["stop"]

@@ -1,0 +1,213 @@
+"""The verifier that compares sentences with frames: any CLIP of transformers.
+
+A claim is put as *a picture of a red ball* beside *a picture of a blue ball*, *… of a green ball* and so on: other values of the same
+slot (`_captions`). With s the similarity of a caption in the model's own scale, the share of the claim is p = e^{s₀} / Σ e^{sᵢ} over
+the n captions. Supported where p ≥ `high`, unsupported where p ≤ `low`, unclear between; where the model was calibrated
+(`_similarity_calibration`), by the bounds that were measured for the form of claim in the episode's world. A model that was not
+calibrated refutes nothing, unless it is told from which share on. The best frame counts.
+
+Confidence is the odds of p against those of the bound b that it passed: with o(p) = p / (1 − p), o(p) / (o(p) + o(b)) where
+supported, o(b) / (o(p) + o(b)) where not: ½ at the bound, towards 1 beyond it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from theodolite.core.errors import UsageError
+from theodolite.core.types import Pixels
+from theodolite.instruments.trace.claims.types import Claim, Verdict
+from theodolite.instruments.trace.data.episode import Episode
+from theodolite.instruments.trace.verifiers.captions import FINE_KINDS, captions_of
+from theodolite.instruments.trace.verifiers.options import VerifierOptions
+from theodolite.instruments.trace.verifiers.scene_state import unverifiable
+from theodolite.instruments.trace.verifiers.similarity_bounds import CALIBRATION, Bounds, read_bounds
+from theodolite.instruments.trace.verifiers.similarity_clip import ClipLikeness, Likeness
+from theodolite.instruments.trace.verifiers.similarity_forms import form_of, values_of
+
+SHIPPED = Path(__file__).parent / "clip"
+"""The small CLIP of the embedded worlds."""
+HIGH = 0.6
+"""Where a model was not calibrated."""
+_AT_ONCE = 16
+"""Pictures that are looked at together; no more are held."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a model makes of a claim at the frame where its share is largest."""
+
+    share: float | None
+    """None where no picture could be looked at."""
+    best: int = 0
+    """Which of the captions has the largest share there."""
+    unread: str = ""
+    """Why a picture of the claim could not be read; empty if all could."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimilarityVerifier:
+    """Judges what there is and what it looks like."""
+
+    name: str
+    likeness: Likeness
+    high: float | None = None
+    """The share from which a claim is supported; by default as measured, or `HIGH`."""
+    low: float | None = None
+    """The part of chance, 1 / n, up to which a claim is refuted; by default as measured, and where nothing was, none is."""
+    bounds: Bounds | None = None
+    """What was measured of this model; without it, sides and states are not judged."""
+
+    def verify(self, claims: Sequence[Claim], episode: Episode) -> list[Verdict]:
+        """One verdict per claim; each picture is looked at once, with all that is said of any."""
+        asked = [self._asked(claim, episode) for claim in claims]
+        put = [(claim, a) for claim, a in zip(claims, asked, strict=True) if isinstance(a, list)]
+        found = iter(self.shares(put, episode))
+        return [
+            a if isinstance(a, Verdict) else self._verdict(claim, a, next(found), episode.world)
+            for claim, a in zip(claims, asked, strict=True)
+        ]
+
+    def _asked(self, claim: Claim, episode: Episode) -> list[str] | Verdict:
+        """The captions of a claim, or why it cannot be put as one."""
+        captions, form = captions_of(claim, episode), form_of(claim)
+        if not captions or (self.bounds is None and claim.kind in FINE_KINDS):
+            return unverifiable("complex", f"similarity does not tell of {claim.kind}")
+        if self.bounds is not None:
+            odd = self.bounds.unknown(captions[0], episode.world)
+            if odd:
+                return unverifiable("out of vocabulary", odd)
+            if self.bounds.of(episode.world, form) is None:
+                where = f" in the world {episode.world!r}" if episode.world else ""
+                return unverifiable(
+                    "complex", f"by its calibration the model does not tell such claims ({form}){where}"
+                )
+        return captions
+
+    def shares(self, put: Sequence[tuple[Claim, list[str]]], episode: Episode) -> list[Found]:
+        """For each claim and its captions, the largest share at any of its frames."""
+        frames = [_frames_of(claim, episode) for claim, _ in put]
+        texts = list(dict.fromkeys(text for _, captions in put for text in captions))
+        place = {text: i for i, text in enumerate(texts)}
+        scores, unread = self._scores(sorted({f for each in frames for f in each}), texts, episode)
+        found: list[Found] = []
+        for (_, captions), each in zip(put, frames, strict=True):
+            best = Found(None, unread=next((unread[f] for f in each if f in unread), ""))
+            for frame in (f for f in each if f in scores):
+                raw = scores[frame][[place[text] for text in captions]]
+                share = np.exp(raw - raw.max())
+                p = float(share[0] / share.sum())
+                if best.share is None or p >= best.share:
+                    best = replace(best, share=p, best=int(share.argmax()))
+            found.append(best)
+        return found
+
+    def _scores(
+        self, frames: Sequence[int], texts: Sequence[str], episode: Episode
+    ) -> tuple[Mapping[int, NDArray[np.float64]], Mapping[int, str]]:
+        """By frame, the scores of all texts; and why other frames cannot be read."""
+        scores: dict[int, NDArray[np.float64]] = {}
+        unread: dict[int, str] = {}
+        for start in range(0, len(frames), _AT_ONCE):
+            pixels: dict[int, Pixels] = {}
+            for frame in frames[start : start + _AT_ONCE]:
+                picture = episode.frames[frame].picture
+                try:
+                    if picture is not None:
+                        pixels[frame] = picture.pixels()
+                except UsageError as why:
+                    unread[frame] = str(why)
+            if pixels:
+                scores.update(zip(pixels, self.likeness(list(pixels.values()), texts), strict=True))
+        return scores, unread
+
+    def _bounds_of(self, claim: Claim, n: int, world: str) -> tuple[float, float | None]:
+        measured = self.bounds.of(world, form_of(claim)) if self.bounds is not None else None
+        high, low = measured if measured is not None else (HIGH, None)
+        return (
+            self.high if self.high is not None else high,
+            self.low / n if self.low is not None else low,
+        )
+
+    def _verdict(self, claim: Claim, captions: list[str], found: Found, world: str) -> Verdict:
+        if found.share is None:
+            return unverifiable("unclear", found.unread or "there are no pictures at these frames")
+        share, n = found.share, len(captions)
+        high, low = self._bounds_of(claim, n, world)
+        told = f"a share of {share:.2g} among {n} captions"
+        if share < high:
+            if low is None:
+                why = f"{told}, supported from {high:.2g}; a model that was not calibrated refutes nothing"
+                return unverifiable("low recall", why)
+            if share > low:
+                return unverifiable("unclear", f"{told}, between the bounds {_told(low)} and {_told(high)}")
+            if found.unread:
+                return unverifiable("unclear", f"{told} where a picture can be read; {found.unread}")
+        is_there = share >= high
+        values = values_of(claim, n)
+        if is_there:
+            evidence, truth = f"{told}, supported from {_told(high)}", values[0]
+        else:
+            evidence = f"{told}, unsupported up to {_told(low)}; the best is {captions[found.best]!r}"
+            truth = values[found.best] if found.best else ""
+        bound = high if is_there or low is None else low
+        return Verdict(
+            "supported" if is_there != claim.is_negated else "unsupported",
+            evidence=evidence,
+            truth=truth,
+            confidence=confidence(share, bound) if is_there else confidence(bound, share),
+        )
+
+
+def _told(bound: float | None) -> str:
+    return f"{bound:.2g}"
+
+
+def confidence(larger: float, smaller: float) -> float:
+    """The odds of the larger of two shares, as part of the sum of both odds.
+
+    >>> confidence(0.5, 0.5), round(confidence(0.9, 0.5), 3), confidence(1.0, 0.2)
+    (0.5, 0.9, 1.0)
+    """
+    first, second = larger * (1 - smaller), smaller * (1 - larger)
+    return first / (first + second) if first + second > 0 else 0.5
+
+
+def _frames_of(claim: Claim, episode: Episode) -> list[int]:
+    """The frames of a claim that have a picture; of all frames, if it names none."""
+    n = len(episode.frames)
+    frames = [f for f in claim.frames if 0 <= f < n] or range(n)
+    return [f for f in frames if episode.frames[f].picture is not None]
+
+
+def open_similarity(text: str) -> SimilarityVerifier:
+    """The plug-in's target: ``similarity:PATH?high=0.6&low=0.5``, or ``similarity`` for the model that ships.
+
+    A calibration beside the checkpoint, or one named by ``calibration=FILE``, says what is judged and by which bounds. A bound that
+    is given in the name is kept to instead; in which words and worlds claims are judged is not changed by it.
+    """
+    options = VerifierOptions.read(text, "similarity", ("high", "low", "calibration"))
+    if not options.target and not (SHIPPED / "config.json").is_file():
+        raise UsageError(
+            "name the model: similarity:FOLDER of a CLIP checkpoint, or its hub id; the small one of the embedded worlds is not in"
+            " this installation, and `python -m train similarity` trains it"
+        )
+    source = options.target or str(SHIPPED)
+    file = Path(options.settings.get("calibration", Path(source) / CALIBRATION))
+    if not file.is_file() and "calibration" in options.settings:
+        raise UsageError(
+            f"there is no calibration {file}; `theodolite trace calibrate-similarity` writes one"
+        )
+    high, low = (options.number(name, 0) if name in options.settings else None for name in ("high", "low"))
+    return SimilarityVerifier(
+        f"similarity:{text}" if text else "similarity",
+        ClipLikeness(source),
+        high,
+        low,
+        read_bounds(file) if file.is_file() else None,
+    )

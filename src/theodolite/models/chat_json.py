@@ -1,0 +1,161 @@
+"""What goes to a chat server and what comes back: the JSON of both, and the bound on how much is read."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import zlib
+from collections.abc import AsyncIterator
+from functools import lru_cache
+from typing import Any
+
+import httpx2
+
+from theodolite.core.types import Picture, Response
+from theodolite.models.api_key import Secret
+
+_MEBIBYTE = 1 << 20
+_WINDOW_BITS = {"gzip": 31, "deflate": 47}
+"""For zlib; 47 tells by itself whether a header is there."""
+
+
+class Unanswered(Exception):  # noqa: N818 - not an error of the program
+    """One attempt that brought no answer."""
+
+    def __init__(
+        self,
+        reason: str,
+        *,
+        again: bool,
+        strain: bool = False,
+        is_down: bool = False,
+        wait: float | None = None,
+    ) -> None:
+        """Notes what to do about it.
+
+        Args:
+            reason: in words, without any key.
+            again: whether asking again may help.
+            strain: whether the server asks for fewer requests at once.
+            is_down: whether the server is to blame, and not this request.
+            wait: seconds that the server asks to wait.
+        """
+        super().__init__(reason)
+        self.again = again
+        self.strain = strain
+        self.is_down = is_down
+        self.wait = wait
+
+
+class BoundedStream(httpx2.AsyncByteStream):
+    """A body that is unpacked here, and ends with an error when it grows too long."""
+
+    def __init__(self, stream: Any, encoding: str, most_mib: float) -> None:
+        self.stream = stream
+        self.most_mib = most_mib
+        self._inflater = zlib.decompressobj(_WINDOW_BITS[encoding]) if encoding else None
+
+    @classmethod
+    def take_over(cls, response: httpx2.Response, most_mib: float) -> None:
+        """Puts itself in the place of a response's stream, and of whatever would unpack that unbounded."""
+        encoding = response.headers.get("content-encoding", "").strip().lower().replace("identity", "")
+        if encoding and encoding not in _WINDOW_BITS:
+            raise Unanswered(
+                f"the server packs its answer as {encoding!r}, which was not asked for", again=False
+            )
+        response.headers.pop("content-encoding", None)
+        response.stream = cls(response.stream, encoding, most_mib)
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        left = int(self.most_mib * _MEBIBYTE)
+        async for packed in self.stream:
+            chunk = self._unpacked(packed, left + 1)
+            left -= len(chunk)
+            if left < 0:
+                raise Unanswered(f"the answer is larger than {self.most_mib:g} MiB", again=False)
+            yield chunk
+
+    def _unpacked(self, packed: bytes, most: int) -> bytes:
+        if self._inflater is None:
+            return packed
+        try:
+            return self._inflater.decompress(packed, most)
+        except zlib.error as error:
+            raise Unanswered(f"the server's packed answer is damaged ({error})", again=True) from None
+
+    async def aclose(self) -> None:
+        """Lets the connection go."""
+        await self.stream.aclose()
+
+
+def read_completion(body: bytes, secret: Secret) -> Response:
+    """The first choice of a chat completion, without the key; what is not one counts as unanswered.
+
+    A model that says nothing has answered with an empty text, here as everywhere: asked again it would say the same,
+    and leaving it out would flatter it.
+    """
+    try:
+        completion = json.loads(body)
+        choices = completion["choices"]
+    except (ValueError, KeyError, TypeError, RecursionError):
+        head = secret.clean(body.decode(errors="replace"))[:80]
+        raise Unanswered(f"the server's answer is not a chat completion: {head!r}", again=True) from None
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        raise Unanswered("the server's answer holds no choice", again=True)
+    message = choices[0].get("message")
+    if not isinstance(message, dict):
+        raise Unanswered("the server's answer holds no message", again=True)
+    finish = str(choices[0].get("finish_reason") or "")
+    usage = completion.get("usage")
+    usage = usage if isinstance(usage, dict) else {}
+    fields: dict[str, Any] = {
+        "reasoning": _text(message.get("reasoning_content") or message.get("reasoning")),
+        "finish": finish,
+        "prompt_tokens": _count(usage.get("prompt_tokens")),
+        "completion_tokens": _count(usage.get("completion_tokens")),
+    }
+    if message.get("refusal") or finish == "content_filter":
+        response = Response("refused", reason=_text(message.get("refusal")) or "content filter", **fields)
+    else:
+        response = Response("answered", text=_text(message.get("content")), **fields)
+    return secret.clean_response(response)
+
+
+def _text(value: object) -> str:
+    """Plain text, or the text parts of a content list."""
+    if isinstance(value, list):
+        return "".join(_text(part.get("text")) for part in value if isinstance(part, dict))
+    return value if isinstance(value, str) else ""
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and value >= 0 else 0
+
+
+def content_part(part: str | Picture) -> dict[str, Any]:
+    """A part of a message as a chat server reads it."""
+    if isinstance(part, str):
+        return {"type": "text", "text": part}
+    return {"type": "image_url", "image_url": {"url": _data_url(part)}}
+
+
+@lru_cache(maxsize=128)
+def _data_url(picture: Picture) -> str:
+    """The picture's own bytes where a server can be trusted to read them alike, else as PNG."""
+    data, kind = picture.read(), picture.media_type
+    if kind not in {"image/png", "image/jpeg", "image/webp"} or not _is_plain(data):
+        buffer = io.BytesIO()
+        picture.load().save(buffer, format="PNG")
+        data, kind = buffer.getvalue(), "image/png"
+    return f"data:{kind};base64,{base64.b64encode(data).decode()}"
+
+
+def _is_plain(data: bytes) -> bool:
+    """Whether every reader sees the same: upright, opaque, three colours or grey of 8 bits."""
+    from PIL import Image
+
+    orientation = 0x0112
+    with Image.open(io.BytesIO(data)) as image:
+        is_upright = image.getexif().get(orientation, 1) == 1
+        return is_upright and image.mode in {"RGB", "L"} and "transparency" not in image.info

@@ -1,0 +1,357 @@
+"""A loaded transformers checkpoint: weights, processor, prompt and encoding. The only place that loads one."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+from urllib.request import getproxies
+
+from theodolite.core.errors import MissingExtraError, ModelError, UnsupportedError, UsageError
+from theodolite.core.registry import registry
+from theodolite.core.types import Request
+from theodolite.models.fingerprint import fingerprint
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOptions:
+    """How a checkpoint is loaded; the fields mean what they mean in ``hf:…?field=value``."""
+
+    dtype: str = "auto"
+    device: str = "auto"
+    device_map: str = ""
+    attention: str = "sdpa"
+    revision: str = "main"
+    trust_remote_code: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Checkpoint:
+    """A model with its processor, ready to encode requests."""
+
+    model: Any
+    processor: Any
+    identity: str
+    end_ids: frozenset[int]
+    """The token ids that end an answer."""
+
+    @property
+    def tokenizer(self) -> Any:
+        """The text side of the processor."""
+        return self.processor.tokenizer
+
+    def prompt(self, request: Request) -> str:
+        """The request as the checkpoint's chat template writes it, up to where the answer begins."""
+        conversation = [
+            {
+                "role": message.role,
+                "content": [
+                    {"type": "text", "text": part} if isinstance(part, str) else {"type": "image"}
+                    for part in message.content
+                ],
+            }
+            for message in request.messages
+        ]
+        return str(
+            self.processor.apply_chat_template(conversation, tokenize=False, add_generation_prompt=True)
+        )
+
+    def token_ids(self, text: str) -> list[int]:
+        """The tokens of a templated text, each picture still one placeholder."""
+        return list(self.tokenizer(text, add_special_tokens=self._adds_special_tokens(text))["input_ids"])
+
+    def token_spans(self, text: str) -> list[tuple[int, int]]:
+        """Where each of these tokens stands in the text, in characters, end exclusive.
+
+        Raises:
+            UnsupportedError: the tokenizer does not tell.
+        """
+        if not self.tokenizer.is_fast:
+            raise UnsupportedError(
+                "this checkpoint's tokenizer does not tell where its tokens stand in the text"
+            )
+        special = self._adds_special_tokens(text)
+        told = self.tokenizer(text, add_special_tokens=special, return_offsets_mapping=True)
+        return [(int(low), int(high)) for low, high in told["offset_mapping"]]
+
+    def encode(
+        self, texts: Sequence[str], requests: Sequence[Request], *, padding_side: Literal["left", "right"]
+    ) -> Any:
+        """Tensors for templated texts and the pictures of their requests, on the model's device and type.
+
+        Either all requests have pictures or none has.
+        """
+        pictures = [[picture.load() for picture in request.pictures] for request in requests]
+        inputs = self.processor(
+            text=list(texts),
+            images=pictures if any(pictures) else None,
+            padding=True,
+            padding_side=padding_side,
+            add_special_tokens=self._adds_special_tokens(texts[0]),
+            return_tensors="pt",
+        )
+        inputs.pop("token_type_ids", None) if "token_type_ids" not in _forward_names(self.model) else None
+        return inputs.to(self.model.device, dtype=self.model.dtype)
+
+    def logits(self, inputs: Any, keep: Any) -> Any:
+        """The model's logits at some positions of a batch, (batch, positions, vocabulary).
+
+        Args:
+            inputs: from `encode`.
+            keep: how many of the last positions, or which ones, as a tensor. A model whose forward cannot be told so gives
+                all of them, and they are cut out here.
+        """
+        named = {"logits_to_keep": keep} if _takes(self.model, "logits_to_keep") else {}
+        found = self.model(**inputs, use_cache=False, **named).logits
+        wanted = keep if isinstance(keep, int) else len(keep)
+        if found.shape[1] == wanted:
+            return found
+        return found[:, -keep:] if isinstance(keep, int) else found[:, keep]
+
+    def _adds_special_tokens(self, text: str) -> bool:
+        start = self.tokenizer.bos_token
+        return start is None or not text.startswith(start)
+
+
+def load_checkpoint(source: str, options: LoadOptions) -> Checkpoint:
+    """Loads weights and processor from a folder or a hub id; safetensors only.
+
+    Raises:
+        ModelError: there is no such checkpoint, or transformers cannot load it.
+    """
+    import torch
+    from transformers import AutoConfig, GenerationConfig
+
+    if options.device_map:
+        _need_accelerate()
+    check_source(source)
+    device = _device(options.device)
+    hub: dict[str, Any] = {"revision": options.revision, "trust_remote_code": options.trust_remote_code}
+    dtype: Any = getattr(torch, options.dtype) if options.dtype != "auto" else "auto"
+    if dtype == "auto" and device == "cpu" and not options.device_map:
+        dtype = torch.float32
+    with _readable_errors(source), quiet_transformers():
+        config = AutoConfig.from_pretrained(source, **hub)
+        processor = _adapted(_load_processor(source, config, hub), config)
+        model = _auto_class(config, options).from_pretrained(
+            source,
+            config=config,
+            dtype=dtype,
+            device_map=options.device_map or None,
+            attn_implementation=options.attention,
+            use_safetensors=True,
+            **hub,
+        )
+    if not options.device_map:
+        model.to(device)
+    model.eval()
+    if (
+        getattr(processor, "chat_template", None) is None
+        and getattr(processor.tokenizer, "chat_template", None) is None
+    ):
+        raise ModelError(
+            f"{source} has no chat template, so its prompt is unknown; add chat_template.jinja to it"
+        )
+    if processor.tokenizer.pad_token_id is None:
+        processor.tokenizer.pad_token = processor.tokenizer.eos_token
+    precision = str(model.dtype).removeprefix("torch.")
+    identity = (
+        f"hf:{fingerprint(source, getattr(config, '_commit_hash', None))}/{precision}/{options.attention}"
+    )
+    end_ids = _end_ids(model, processor.tokenizer)
+    # Whatever a call leaves open, transformers fills in from here: sampling, penalties and all.
+    model.generation_config = GenerationConfig(
+        eos_token_id=sorted(end_ids), pad_token_id=processor.tokenizer.pad_token_id
+    )
+    return Checkpoint(model, processor, identity, end_ids)
+
+
+def _auto_class(config: Any, options: LoadOptions) -> Any:
+    """How transformers loads such a model; a repository's own code may call itself a mere language model."""
+    from transformers import AutoModelForCausalLM, AutoModelForImageTextToText
+
+    own = (getattr(config, "auto_map", None) or {}) if options.trust_remote_code else {}
+    is_language_model = "AutoModelForCausalLM" in own and "AutoModelForImageTextToText" not in own
+    return AutoModelForCausalLM if is_language_model else AutoModelForImageTextToText
+
+
+def _load_processor(source: str, config: Any, hub: dict[str, Any]) -> Any:
+    """The checkpoint's own processor; without its video part where that alone would need torchvision."""
+    from transformers import AutoProcessor
+    from transformers.models.auto.processing_auto import PROCESSOR_MAPPING
+    from transformers.utils import is_torchvision_available
+
+    kind = PROCESSOR_MAPPING.get(type(config), None)
+    if kind is None:
+        return AutoProcessor.from_pretrained(source, **hub)
+    needs_torchvision = "video_processor" in kind.get_attributes() and not is_torchvision_available()
+    with _number_words(kind):
+        return (_without_video(kind) if needs_torchvision else AutoProcessor).from_pretrained(source, **hub)
+
+
+def _adapted(processor: Any, config: Any) -> Any:
+    """A processor as transformers' own are used; the family of an architecture may have to make it so."""
+    for entry in registry().entries("family"):
+        if entry.name == config.model_type:
+            adapt = getattr(entry.load(), "adapt_processor", None)
+            return processor if adapt is None else adapt(processor)
+    return processor
+
+
+class _NoVideo(dict[str, Any]):
+    """Stands where a processor looks for its video part, and answers what is asked of it without a video.
+
+    A dictionary, so that the processor can still write itself as JSON.
+    """
+
+    model_input_names = ()
+    num_frames = fps = None
+
+
+def _without_video(kind: Any) -> Any:
+    """The processor class, composed from image processor and tokenizer alone.
+
+    Everything else, the expansion of picture tokens above all, stays the class's own.
+    """
+    from transformers import AutoImageProcessor, AutoTokenizer
+
+    loaders = {"image_processor": AutoImageProcessor, "tokenizer": AutoTokenizer}
+
+    class WithoutVideo(kind):  # type: ignore[misc]
+        @classmethod
+        def _get_arguments_from_pretrained(cls, source: str, *_: object, **kwargs: Any) -> list[Any]:
+            hub = {
+                key: kwargs[key]
+                for key in ("revision", "trust_remote_code", "local_files_only")
+                if key in kwargs
+            }
+            return [
+                loaders[part].from_pretrained(source, **hub) if part in loaders else _NoVideo()
+                for part in kind.get_attributes()
+            ]
+
+        @classmethod
+        def get_attributes(cls) -> list[str]:
+            return list(kind.get_attributes())
+
+        def check_argument_for_proper_class(self, name: str, argument: object) -> object:
+            return (
+                None if name == "video_processor" else super().check_argument_for_proper_class(name, argument)
+            )
+
+    WithoutVideo.__name__ = kind.__name__
+    return WithoutVideo
+
+
+@contextmanager
+def _number_words(kind: Any) -> Iterator[None]:
+    """Lets SmolVLM's processor be built without num2words, with which it would spell the length of a video."""
+    module = sys.modules[kind.__module__]
+    is_missing = getattr(module, "num2words", ...) is None
+    if is_missing:
+        module.num2words = str  # type: ignore[attr-defined]
+    try:
+        yield
+    finally:
+        if is_missing:
+            module.num2words = None  # type: ignore[attr-defined]
+
+
+def _end_ids(model: Any, tokenizer: Any) -> frozenset[int]:
+    ids = model.generation_config.eos_token_id
+    listed = ids if isinstance(ids, list) else [ids]
+    found = frozenset(int(i) for i in [*listed, tokenizer.eos_token_id] if i is not None)
+    if not found:
+        raise ModelError(
+            f"{model.name_or_path} names no end-of-text token; set eos_token_id in generation_config.json"
+        )
+    return found
+
+
+def _forward_names(model: Any) -> frozenset[str]:
+    import inspect
+
+    return frozenset(inspect.signature(model.forward).parameters)
+
+
+def _takes(model: Any, name: str) -> bool:
+    """Whether a model's forward may be called with an argument of that name."""
+    import inspect
+
+    parameters = inspect.signature(model.forward).parameters
+    return name in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+
+
+def _device(wanted: str) -> str:
+    import torch
+
+    if wanted == "auto":
+        return "cuda" if torch.cuda.is_available() else "cpu"
+    if wanted.startswith("cuda") and not torch.cuda.is_available():
+        raise ModelError(f"device={wanted} was asked for, but this machine has no CUDA GPU; leave device out")
+    try:
+        torch.device(wanted)
+    except RuntimeError:
+        raise UsageError(f"there is no device {wanted!r}; write cpu, cuda or cuda:0") from None
+    return wanted
+
+
+def _need_accelerate() -> None:
+    from importlib.util import find_spec
+
+    if find_spec("accelerate") is None:
+        raise MissingExtraError("accelerate", "device-map", "device_map")
+
+
+def check_source(source: str) -> None:
+    """Says at once what the hub's client would say after half a minute of retries.
+
+    Raises:
+        ModelError: there is no such folder, and no hub to ask.
+    """
+    import socket
+    from urllib.parse import urlsplit
+
+    from huggingface_hub import constants, try_to_load_from_cache
+
+    if Path(source).is_dir():
+        return
+    if source.startswith((".", "/", "~")) or source.count("/") != 1:
+        raise ModelError(
+            f"there is no checkpoint folder {source}; name the folder that holds its config.json, or OWNER/NAME on the hub"
+        )
+    if try_to_load_from_cache(source, "config.json") is not None or constants.HF_HUB_OFFLINE or getproxies():
+        return
+    try:
+        socket.getaddrinfo(urlsplit(constants.ENDPOINT).hostname, 443)
+    except OSError:
+        raise ModelError(
+            f"there is no checkpoint folder {source}, and the Hugging Face hub cannot be reached from here; name a folder that "
+            "holds a checkpoint, or try again when the network is back"
+        ) from None
+
+
+@contextmanager
+def _readable_errors(source: str) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
+        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise ModelError(f"cannot load the checkpoint {source}: {first}") from error
+
+
+@contextmanager
+def quiet_transformers() -> Iterator[None]:
+    """Silences transformers' progress bars; its warnings still come through."""
+    from transformers.utils import logging
+
+    shown = logging.is_progress_bar_enabled()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if shown:
+            logging.enable_progress_bar()

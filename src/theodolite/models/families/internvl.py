@@ -1,0 +1,52 @@
+"""InternVL (the ``-hf`` checkpoints): the picture stretched over tiles, and once more whole, as a thumbnail."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+from theodolite.core.errors import UnsupportedError
+from theodolite.geometry import TokenGrid
+from theodolite.models.families.frames import Frame, cut, setting, tiles, whole
+from theodolite.models.family import Family
+
+
+class InternVL(Family):
+    """Tiles row by row, the thumbnail last; one tile alone has no thumbnail.
+
+    The processor does not tell how it tiled a picture, so its own function is asked again.
+    """
+
+    def token_grids(
+        self, processor: Any, sizes_px: Sequence[tuple[int, int]], inputs: Any
+    ) -> list[TokenGrid]:
+        """Rows and columns of shuffled patches, frame by frame. What enters the projector is shuffled already."""
+        tile = inputs["pixel_values"].shape[-1]
+        patch = self.config.vision_config.patch_size[0]
+        cell = round(patch / self.config.downsample_ratio)
+        found = []
+        for size in sizes_px:
+            rows, columns = _tiling(processor, size)
+            frames = tiles(size, (rows, columns), tile)
+            if rows * columns > 1:
+                frames.append(Frame(whole(size), tile, tile))
+            found.append(cut(size, frames, cell))
+        return found
+
+
+def _tiling(processor: Any, size_px: tuple[int, int]) -> tuple[int, int]:
+    """Rows and columns of tiles."""
+    most = setting(processor, "max_patches")
+    if not setting(processor, "crop_to_patches") or most <= 1:
+        return 1, 1
+    name = "get_optimal_tiled_canvas"
+    image_processor = processor.image_processor
+    module = sys.modules[type(image_processor).__module__]
+    if not hasattr(module, name):
+        raise UnsupportedError(f"how {type(image_processor).__name__} tiles a picture is not known")
+    width, height = size_px
+    target = setting(processor, "size")
+    tile = (target["height"], target["width"])
+    columns, rows = getattr(module, name)((height, width), tile, setting(processor, "min_patches"), most)
+    return rows, columns

@@ -1,0 +1,92 @@
+"""LLaVA-1.5 and its like: one crop, one token per patch of the vision tower."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from theodolite.core.errors import UnsupportedError
+from theodolite.geometry import TokenGrid
+from theodolite.models.families.frames import Frame, cut, square, whole
+from theodolite.models.family import Family
+
+
+class Llava(Family):
+    """Perhaps padded to a square; resized, by the shorter side or to a fixed size; perhaps cropped in the middle."""
+
+    def token_grids(
+        self, processor: Any, sizes_px: Sequence[tuple[int, int]], inputs: Any
+    ) -> list[TokenGrid]:
+        """Rows and columns of patches, over what the crop leaves of the picture."""
+        if "image_sizes" in inputs:
+            raise UnsupportedError(
+                "LLaVA with a tower that takes pictures of any size (Pixtral) is not supported"
+            )
+        height, width = inputs["pixel_values"].shape[-2:]
+        # The tower's own summary token stands first, if it is kept at all.
+        n_summaries = processor.num_additional_image_tokens - (
+            processor.vision_feature_select_strategy == "default"
+        )
+        found = []
+        for size in sizes_px:
+            frame = Frame(_region(processor.image_processor, size, (width, height)), width, height)
+            grid = cut(size, [frame], self.config.vision_config.patch_size)
+            found.append(_after(n_summaries, grid) if n_summaries > 0 else grid)
+        return found
+
+
+def _after(n: int, grid: TokenGrid) -> TokenGrid:
+    """The same grid behind that many tokens without a place."""
+    rects = np.concatenate([np.full((n, 4), np.nan), grid.rects_px])
+    return TokenGrid(
+        rects, grid.width_px, grid.height_px, np.concatenate([np.full(n, -1, np.int64), grid.part])
+    )
+
+
+def _region(
+    image_processor: Any, size_px: tuple[int, int], frame: tuple[int, int]
+) -> tuple[float, float, float, float]:
+    """What a frame shows of the original picture, in that picture's pixels."""
+    pads = bool(image_processor.do_pad) and hasattr(image_processor, "pad_to_square")
+    x0, y0, x1, y1 = square(size_px) if pads else whole(size_px)
+    width, height = _resized(image_processor, (int(x1 - x0), int(y1 - y0)))
+    across, down = (x1 - x0) / width, (y1 - y0) / height
+    left = top = 0
+    if image_processor.do_center_crop:
+        left, top = (
+            _middle(whole_side - crop_side, image_processor.backend)
+            for whole_side, crop_side in zip((width, height), frame, strict=True)
+        )
+    return (
+        x0 + left * across,
+        y0 + top * down,
+        x0 + (left + frame[0]) * across,
+        y0 + (top + frame[1]) * down,
+    )
+
+
+def _middle(surplus: int, backend: str) -> int:
+    """Where a crop from the middle begins; before the picture if it is larger than it.
+
+    The two backends of transformers round differently where they have to pad.
+    """
+    return math.floor(surplus / 2) if backend == "pil" else math.trunc(surplus / 2)
+
+
+def _resized(image_processor: Any, size: tuple[int, int]) -> tuple[int, int]:
+    if not image_processor.do_resize:
+        return size
+    width, height = size
+    target = image_processor.size
+    if "height" in target and "width" in target:
+        return target["width"], target["height"]
+    if "shortest_edge" in target and "longest_edge" not in target:
+        # transformers scales the shorter side exactly and truncates the longer one
+        short = target["shortest_edge"]
+        if width <= height:
+            return short, int(short * height / width)
+        return int(short * width / height), short
+    raise UnsupportedError(f"where LLaVA's tokens lie is not known for pictures resized to {dict(target)}")

@@ -1,0 +1,52 @@
+"""Qwen2-VL and Qwen3-VL: any size, sides rounded to whole tokens; each token merges two by two patches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from theodolite.geometry import TokenGrid
+from theodolite.models.family import Family
+
+
+class Qwen2VL(Family):
+    """The whole picture is resized, width and height each by its own factor; nothing is cropped.
+
+    Qwen3-VL differs inside only: patches of 16 pixels, and vision features that also enter the first language layers
+    (deepstack), each at the place of its token.
+    """
+
+    def token_grids(
+        self, processor: Any, sizes_px: Sequence[tuple[int, int]], inputs: Any
+    ) -> list[TokenGrid]:
+        """Rows and columns of merged patches, row by row."""
+        merge = processor.image_processor.merge_size
+        return [
+            TokenGrid.regular(size, (rows // merge, columns // merge))
+            for size, (_, rows, columns) in zip(sizes_px, inputs["image_grid_thw"].tolist(), strict=True)
+        ]
+
+    def feature_grids(
+        self, processor: Any, sizes_px: Sequence[tuple[int, int]], inputs: Any
+    ) -> list[TokenGrid]:
+        """Single patches, in the vision tower's order: merge block by merge block, row by row within each."""
+        merge = processor.image_processor.merge_size
+        found = []
+        for size, (_, rows, columns) in zip(sizes_px, inputs["image_grid_thw"].tolist(), strict=True):
+            plain = TokenGrid.regular(size, (rows, columns))
+            patches = np.arange(rows * columns).reshape(rows // merge, merge, columns // merge, merge)
+            blocks = patches.transpose(0, 2, 1, 3).reshape(-1, merge * merge)
+            order = blocks[self.block_order(rows // merge, columns // merge)].ravel()
+            found.append(TokenGrid(plain.rects_px[order], plain.width_px, plain.height_px, plain.part))
+        return found
+
+    def block_order(self, rows: int, columns: int) -> NDArray[np.int64]:
+        """Which merge block, counted row by row, stands where in the vision tower."""
+        return np.arange(rows * columns)
+
+    def projector(self, model: Any) -> Any:
+        """The merger, which takes patches to tokens."""
+        return model.model.visual.merger

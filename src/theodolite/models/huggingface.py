@@ -1,0 +1,274 @@
+"""Any image-text-to-text checkpoint of transformers, from a folder or the hub: ``hf:<path or id>``.
+
+Decoding is plain greedy search unless a request sets a temperature: sampling switches, penalties and other
+habits in a checkpoint's generation config are not used, so that the same request means the same for all.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+from theodolite.core.errors import UsageError
+from theodolite.core.types import Choice, Request, Response
+from theodolite.models.checkpoint import Checkpoint, LoadOptions, load_checkpoint
+from theodolite.models.contract import Capability
+from theodolite.models.opening import ModelName, ModelOptions, read_options
+from theodolite.runs import isolate
+
+
+class HuggingFaceOptions(ModelOptions):
+    """What can follow the ``?`` in ``hf:path?…``."""
+
+    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    """``auto``: the checkpoint's own type on a GPU, float32 on a CPU."""
+    device: str = "auto"
+    """``auto``: the GPU if there is one."""
+    device_map: str = ""
+    """``auto`` spreads one model over several GPUs (needs accelerate)."""
+    batch_size: int = 8
+    attention: Literal["sdpa", "eager", "flash_attention_2"] = "sdpa"
+    revision: str = "main"
+    """A branch, tag or commit on the hub."""
+    trust_remote_code: bool = False
+    """Runs the repository's own Python code. Only for code that you have read."""
+
+
+def open_model(name: ModelName) -> HuggingFaceModel:
+    """Loads the checkpoint that a model's name points at."""
+    options = read_options(name, HuggingFaceOptions)
+    load = LoadOptions(**options.model_dump(exclude={"batch_size"}))
+    return HuggingFaceModel(name.text, load_checkpoint(name.target, load), batch_size=options.batch_size)
+
+
+class HuggingFaceModel:
+    """A checkpoint that answers in batches."""
+
+    lacks: ClassVar[Mapping[Capability, str]] = {}
+
+    def __init__(self, name: str, checkpoint: Checkpoint, *, batch_size: int = 8) -> None:
+        if batch_size < 1:
+            raise UsageError(f"batch_size must be at least 1, not {batch_size}")
+        self.name = name
+        self.checkpoint = checkpoint
+        self.identity = checkpoint.identity
+        self.batch_size = batch_size
+
+    def close(self) -> None:
+        """Drops the weights."""
+        del self.checkpoint
+
+    def generate(self, requests: Sequence[Request]) -> list[Response]:
+        """Answers in batches of requests that can share one: same decoding, all with pictures or all without."""
+        responses: dict[int, Response] = {}
+        for indices in _batches(requests, self.batch_size):
+            batch = [requests[i] for i in indices]
+            answers = isolate(
+                self._generate_batch, batch, on_failure=lambda _, reason: Response.failed(reason)
+            )
+            responses.update(zip(indices, answers, strict=True))
+        return [responses[i] for i in range(len(requests))]
+
+    def choose(self, requests: Sequence[Request], options: Sequence[Sequence[str]]) -> list[Choice]:
+        """Scores each option by ``log p(option) = sum_t log p(token_t | prompt, tokens before t)``.
+
+        Prompt and option are tokenised together, as the model would meet them. Where a tokeniser merges across
+        the border, all options of a request are scored from the first token at which any of them leaves the bare
+        prompt, so that they stay comparable. Where every option is one token, one pass serves all of them.
+        """
+        asked = [self._tails(request, tuple(each)) for request, each in zip(requests, options, strict=True)]
+        scores: list[list[float]] = [[0.0] * len(each.options) for each in asked]
+        for rows in _row_batches(_rows(asked), requests, self.batch_size):
+            for row, values in zip(rows, self._score_rows(rows, requests), strict=True):
+                for option, value in zip(row.scored, values, strict=True):
+                    scores[row.request][option] = value
+        return [Choice(each.options, tuple(values)) for each, values in zip(asked, scores, strict=True)]
+
+    def _generate_batch(self, requests: Sequence[Request]) -> list[Response]:
+        import torch
+
+        started = time.monotonic()
+        first = requests[0]
+        inputs = self.checkpoint.encode(
+            [self.checkpoint.prompt(r) for r in requests], requests, padding_side="left"
+        )
+        width = inputs["input_ids"].shape[1]
+        with torch.inference_mode(), _seeded(first):
+            watched = _LogitsWatch()
+            output = self.checkpoint.model.generate(
+                **inputs, **self._decoding(first), logits_processor=[watched]
+            )
+        seconds = (time.monotonic() - started) / len(requests)
+        prompt_tokens = inputs["attention_mask"].sum(dim=1).tolist()
+        answers = [self._response(row[width:].tolist(), r) for row, r in zip(output, requests, strict=True)]
+        return [
+            replace(watched.checked(i, answer), prompt_tokens=int(tokens), seconds=seconds)
+            for i, (answer, tokens) in enumerate(zip(answers, prompt_tokens, strict=True))
+        ]
+
+    def _decoding(self, request: Request) -> dict[str, Any]:
+        from transformers import GenerationConfig
+
+        sampling: dict[str, Any] = (
+            {"temperature": request.temperature, "top_k": 0} if request.temperature else {}
+        )
+        config = GenerationConfig(
+            max_new_tokens=request.max_tokens,
+            do_sample=bool(sampling),
+            stop_strings=list(request.stop) or None,
+            **sampling,
+        )
+        return {"generation_config": config, "tokenizer": self.checkpoint.tokenizer}
+
+    def _response(self, ids: list[int], request: Request) -> Response:
+        end = next((i for i, token in enumerate(ids) if token in self.checkpoint.end_ids), None)
+        text = self.checkpoint.tokenizer.decode(ids[:end], skip_special_tokens=True)
+        cut = min((text.index(word) for word in request.stop if word in text), default=None)
+        return Response(
+            "answered",
+            text=text[:cut],
+            finish="length" if end is None and cut is None else "stop",
+            completion_tokens=len(ids) if end is None else end + 1,
+        )
+
+    def _tails(self, request: Request, options: tuple[str, ...]) -> _Tails:
+        if not options or len(set(options)) != len(options) or "" in options:
+            raise UsageError(f"options must be distinct and not empty, got {list(options)}")
+        prompt = self.checkpoint.prompt(request)
+        bare = self.checkpoint.token_ids(prompt)
+        joint = [self.checkpoint.token_ids(prompt + option) for option in options]
+        shared = min(_shared_length(bare, ids) for ids in joint)
+        tails = tuple(tuple(ids[shared:]) for ids in joint)
+        if any(not tail for tail in tails):
+            raise UsageError(f"an option of {list(options)} adds no token to the prompt")
+        return _Tails(
+            prompt, options, tails, one_pass=shared == len(bare) and all(len(tail) == 1 for tail in tails)
+        )
+
+    def _score_rows(self, rows: Sequence[_Row], requests: Sequence[Request]) -> list[list[float]]:
+        """Log-probabilities of each row's scored tokens: one value per option that the row stands for."""
+        import torch
+
+        asked = [requests[row.request] for row in rows]
+        inputs = self.checkpoint.encode([row.text for row in rows], asked, padding_side="right")
+        ends = inputs["attention_mask"].sum(dim=1).tolist()
+        # The logits at position t - 1 speak of token t. A one-pass row speaks of the token after its last.
+        starts = [
+            end - 1 if row.one_pass else end - 1 - len(row.tails[0])
+            for end, row in zip(ends, rows, strict=True)
+        ]
+        first, last = min(starts), max(ends)
+        with torch.inference_mode():
+            kept = torch.arange(first, last, device=inputs["input_ids"].device)
+            logits = self.checkpoint.logits(inputs, kept)
+            log_p = torch.log_softmax(logits.float(), dim=-1)
+        found: list[list[float]] = []
+        for i, (row, start) in enumerate(zip(rows, starts, strict=True)):
+            at = start - first
+            if row.one_pass:
+                found.append([float(log_p[i, at, tail[0]]) for tail in row.tails])
+            else:
+                found.append([sum(float(log_p[i, at + t, token]) for t, token in enumerate(row.tails[0]))])
+        return found
+
+
+class _LogitsWatch:
+    """Looks on while a batch is generated: greedy search over logits that are no numbers gives tokens all the same."""
+
+    def __init__(self) -> None:
+        self._is_broken: list[Any] = []
+
+    def __call__(self, _: Any, scores: Any) -> Any:
+        """Notes the rows of one step, (batch, vocabulary), that hold NaN; changes nothing."""
+        self._is_broken.append(scores.isnan().any(dim=-1))
+        return scores
+
+    def checked(self, row: int, answer: Response) -> Response:
+        """The answer, unless one of its tokens came from such logits."""
+        if any(bool(step[row]) for step in self._is_broken[: answer.completion_tokens]):
+            return Response.failed(
+                "the model's logits are not numbers (NaN); its weights are damaged, or its precision is too low"
+            )
+        return answer
+
+
+@dataclass(frozen=True, slots=True)
+class _Tails:
+    """A request's options as tokens: what each adds to the part that all share."""
+
+    prompt: str
+    options: tuple[str, ...]
+    tails: tuple[tuple[int, ...], ...]
+    one_pass: bool
+    """Every option is one token after the whole prompt."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """One sequence for the model: a bare prompt that serves all options, or a prompt with one option."""
+
+    request: int
+    text: str
+    scored: tuple[int, ...]
+    """The options, by index, that this row gives a score for."""
+    tails: tuple[tuple[int, ...], ...]
+    one_pass: bool
+
+
+def _rows(asked: Sequence[_Tails]) -> list[_Row]:
+    rows: list[_Row] = []
+    for i, each in enumerate(asked):
+        if each.one_pass:
+            rows.append(_Row(i, each.prompt, tuple(range(len(each.options))), each.tails, one_pass=True))
+            continue
+        for j, (option, tail) in enumerate(zip(each.options, each.tails, strict=True)):
+            rows.append(_Row(i, each.prompt + option, (j,), (tail,), one_pass=False))
+    return rows
+
+
+def _row_batches(rows: Sequence[_Row], requests: Sequence[Request], size: int) -> Iterator[Sequence[_Row]]:
+    """At most `size` rows together, all with pictures or all without, those of like length: the others are padded."""
+    for pictured in (True, False):
+        group = [row for row in rows if bool(requests[row.request].pictures) is pictured]
+        group.sort(key=lambda row: (len(requests[row.request].pictures), len(row.text)))
+        for start in range(0, len(group), size):
+            yield group[start : start + size]
+
+
+def _batches(requests: Sequence[Request], size: int) -> Iterator[list[int]]:
+    """Indices of requests that one call of ``generate`` can serve, those of like length; a sampled request stands alone."""
+    groups: defaultdict[object, list[int]] = defaultdict(list)
+    for i, request in enumerate(requests):
+        alone = i if request.temperature else None
+        groups[request.max_tokens, request.stop, bool(request.pictures), alone].append(i)
+    for indices in groups.values():
+        indices.sort(key=lambda i: (len(requests[i].pictures), len(requests[i].text)))
+        for start in range(0, len(indices), size):
+            yield indices[start : start + size]
+
+
+def _shared_length(left: Sequence[int], right: Sequence[int]) -> int:
+    for i, (a, b) in enumerate(zip(left, right, strict=False)):
+        if a != b:
+            return i
+    return min(len(left), len(right))
+
+
+@contextmanager
+def _seeded(request: Request) -> Iterator[None]:
+    """Draws from the request's own seed and leaves the process's generators as they were."""
+    import torch
+
+    if not request.temperature:
+        yield
+        return
+    if request.seed is None:
+        raise UsageError("sampling from a local model needs a seed; give the request one")
+    devices = list(range(torch.cuda.device_count()))
+    with torch.random.fork_rng(devices=devices):
+        torch.manual_seed(request.seed)
+        yield

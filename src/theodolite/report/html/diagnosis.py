@@ -1,0 +1,256 @@
+"""A diagnosis as a page: what its template asks for, worked out from the record."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, get_args
+
+from theodolite.diagnose.items import ITEMS_FILE, read_items
+from theodolite.diagnose.record import (
+    Counts,
+    Diagnosis,
+    InstrumentForm,
+    InstrumentName,
+    ReadoutResult,
+    read_diagnosis,
+)
+from theodolite.report.definitions import definitions
+from theodolite.report.html.definitions import Glossary
+from theodolite.report.html.dials import Hand, hand
+from theodolite.report.html.helpers import Helpers, comparison_groups
+from theodolite.report.html.items import ItemTable, in_words, item_table
+from theodolite.report.html.numbers import show_number
+from theodolite.report.html.page import DataBlock, finished
+from theodolite.report.html.pictures import Pictures
+from theodolite.report.html.series import Series
+from theodolite.report.html.spread import Spread, spread
+
+_SPREADS = 2
+"""Histograms of items for each instrument."""
+_SHOWN = 6
+"""Readouts of a split that are shown before the fold."""
+SPLITS = {
+    "aligned": "Aligned items: the shortcut gives the true answer here, so being right proves nothing",
+    "crossed": "Crossed items: the shortcut's answer contradicts the picture, so being right takes looking",
+    "free": "Free items: as drawn",
+}
+
+
+def diagnosis_page(
+    folder: Path, pictures: Pictures, inside: Mapping[str, str], *, is_served: bool = False
+) -> str:
+    """The page of a diagnosis.
+
+    Args:
+        folder: of ``diagnosis.json``, or that file; ``items.jsonl`` beside it, if there.
+        pictures: takes in those of the items that lie below the folder.
+        inside: pictures that the page itself holds, once they are taken.
+        is_served: whether a server gives the page.
+    """
+    diagnosis = read_diagnosis(folder)
+    home = (folder if folder.is_dir() else folder.parent).resolve()
+    names = {readout.key: readout.name for readout in diagnosis.readouts}
+    glossary = Glossary(names)
+    context = diagnosis_context(diagnosis, glossary, home)
+    blocks: list[DataBlock] = []
+    context["has_items"] = (home / ITEMS_FILE).exists()
+    if context["has_items"]:
+
+        def take(name: str) -> tuple[str, int, int] | None:
+            path = (home / name).resolve()
+            return pictures.take(path) if path.is_relative_to(home) else None
+
+        table = item_table(read_items(home), names, take=take)
+        blocks = table.blocks(glossary, inside)
+        context["spreads"] = {i.name: spreads(i, table, glossary) for i in diagnosis.instruments}
+        context["items_note"] = missing_words(pictures)
+    return finished("diagnosis.html", context, glossary, blocks, is_served=is_served)
+
+
+def spreads(instrument: InstrumentForm, table: ItemTable, glossary: Glossary) -> list[Spread]:
+    """The items of the readouts that tell the twins apart best, those that have more to show than two values."""
+    found: list[Spread] = []
+    best = sorted(
+        (r for r in instrument.readouts if r.is_calibrated and r.separation is not None),
+        key=lambda r: -(r.separation.value if r.separation else 0.0),
+    )
+    for result in best:
+        unit = glossary.unit(result.key)
+        made = spread(
+            table.values(result.key, result.split),
+            key=result.key,
+            name=table.names.get(result.key, result.key),
+            split=result.split,
+            label=partial(show_number, unit=unit),
+        )
+        if made is not None and result.key not in {each.key for each in found}:
+            found.append(made)
+        if len(found) == _SPREADS:
+            break
+    return found
+
+
+def missing_words(pictures: Pictures) -> str:
+    """How many pictures could not be shown; empty if all could."""
+    n = len(pictures.missing)
+    return f"{n} pictures could not be read and are not shown." if n else ""
+
+
+def diagnosis_context(diagnosis: Diagnosis, glossary: Glossary, home: Path | None = None) -> dict[str, Any]:
+    """All that the templates of a diagnosis ask for, but its items; `home` is the folder it lies in."""
+    d = diagnosis
+    series = Series(model.name for model in d.models)
+    readouts = {readout.key: readout for readout in d.readouts}
+    glossary.anchor("diagnose.position")
+    helpers = Helpers(series, glossary, readouts)
+    return {
+        "d": d,
+        **helpers.named(),
+        "hands": lambda instrument: hands(instrument, series),
+        "dial_words": dial_words,
+        "readout_groups": readout_groups,
+        "references": lambda key: [one for one in d.references if one.readout == key],
+        "signature_key": _signature_key,
+        "counts_words": counts_words,
+        "comparison_groups": comparison_groups,
+        "level_percent": f"{100 * _level(d):.0f} %",
+        "settings": json.dumps(d.settings, indent=2, ensure_ascii=False, default=str),
+        "command": command_of(d, home),
+        "spreads": {},
+        "items_note": "",
+    }
+
+
+def hands(instrument: InstrumentForm, series: Series) -> list[Hand]:
+    """The needles on an instrument's dial."""
+    return [
+        hand(m.position.estimate(), series.colour(m.model), place=place, mark=series.order(m.model))
+        for place, m in enumerate(m for m in instrument.models if m.position is not None)
+        if m.position is not None
+    ]
+
+
+def dial_words(instrument: InstrumentForm) -> str:
+    """What a dial shows, for those who do not see it."""
+    said = [
+        f"{m.model} at {show_number(m.position.value)}, interval {show_number(m.position.low)} to "
+        f"{show_number(m.position.high)}"
+        for m in instrument.models
+        if m.position is not None
+    ]
+    return f"{instrument.name}, from 0 (shortcut twin) to 1 (grounded twin): " + (
+        "; ".join(said) or "no position"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ReadoutGroup:
+    """The readouts of one split, the best at telling the twins apart first."""
+
+    title: str
+    shown: list[ReadoutResult]
+    leading: list[ReadoutResult]
+    """Folded away, and a position rests on them."""
+    rest: list[ReadoutResult]
+    """Folded away, and no position rests on them."""
+
+
+def readout_groups(instrument: InstrumentForm) -> list[ReadoutGroup]:
+    """Readouts by split: the first few to show, first of all those that the position rests on, and the others to fold away."""
+    leading = {name for m in instrument.models for name in m.rests_on}
+
+    def leads(r: ReadoutResult) -> bool:
+        return f"{r.key}@{r.split}" in leading
+
+    groups = []
+    for split in dict.fromkeys(result.split for result in instrument.readouts):
+        rows = sorted(
+            (r for r in instrument.readouts if r.split == split),
+            key=lambda r: (
+                not leads(r),
+                not r.is_calibrated,
+                -(r.separation.value if r.separation else 0.0),
+                r.key,
+            ),
+        )
+        cut = len(rows) if len(rows) <= _SHOWN + 1 else _SHOWN
+        folded = rows[cut:]
+        groups.append(
+            ReadoutGroup(
+                SPLITS.get(split, split or "All items"),
+                rows[:cut],
+                [r for r in folded if leads(r)],
+                [r for r in folded if not leads(r)],
+            )
+        )
+    return groups
+
+
+def counts_words(counts: Counts) -> str:
+    """What became of the items of a model."""
+    words = in_words(
+        [
+            (counts.answered, "answered"),
+            (counts.refused, "refused"),
+            (counts.failed, "failed"),
+            (counts.pending, "pending"),
+        ]
+    )
+    return f"{words}; {counts.unreadable} of the answers could not be read" if counts.unreadable else words
+
+
+def command_of(diagnosis: Diagnosis, folder: Path | None = None) -> str:
+    """The command that gives this diagnosis again: from its settings, or from what the record holds where they do not say.
+
+    Args:
+        diagnosis: to be made again.
+        folder: where it lies.
+    """
+    told = diagnosis.settings
+    if isinstance(told.get("command"), str):
+        return str(told["command"])
+    asked = told.get("models")
+    models = asked if isinstance(asked, list) else [model.name for model in diagnosis.models]
+    words = ["theodolite", "diagnose"]
+    for model in models:
+        words += ["--model", str(model)]
+    if len(diagnosis.instruments) < len(get_args(InstrumentName)):
+        words += ["--instruments", ",".join(instrument.name for instrument in diagnosis.instruments)]
+    if diagnosis.size == "quick":
+        words.append("--quick")
+    elif diagnosis.size != "standard":
+        words += ["--size", diagnosis.size]
+    data = told.get("data")
+    for instrument, path in data.items() if isinstance(data, dict) else ():
+        words += ["--data", f"{instrument}={path}"]
+    if told.get("engine", "local") != "local":
+        words += ["--engine", str(told["engine"])]
+    words += ["--seed", str(diagnosis.seed)]
+    return shlex.join([*words, "--out", _from_here(folder)] if folder is not None else words)
+
+
+def _from_here(folder: Path) -> str:
+    """A folder as one would write it: from where one stands, if it lies below."""
+    place, here = folder.resolve(), Path.cwd().resolve()
+    return str(place.relative_to(here) if place.is_relative_to(here) else place)
+
+
+def _signature_key(instrument: str, label: str) -> str:
+    """The key of a number that a signature names: the definition of that name, or that of signatures' numbers."""
+    for key, definition in definitions().items():
+        if key.startswith(f"{instrument}.") and label.lower() in {
+            definition.name.lower(),
+            definition.title.lower(),
+        }:
+            return key
+    return "diagnose.signature"
+
+
+def _level(diagnosis: Diagnosis) -> float:
+    figures = [m.position for i in diagnosis.instruments for m in i.models if m.position is not None]
+    return figures[0].level if figures else 0.95

@@ -1,0 +1,162 @@
+"""Functions that the templates call, and how readouts and differences are put on an axis."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from theodolite.diagnose.record import Comparison, Figure, ReadoutForm, ReadoutResult
+from theodolite.report.html.definitions import Glossary
+from theodolite.report.html.dials import RADIUS, Strip, arc, point, shape, strip, ticks
+from theodolite.report.html.numbers import about, p_value, prose, sentence, show_number
+from theodolite.report.html.series import Series
+from theodolite.report.html.spread import HIGH
+
+_COMPARED = 14
+"""Comparisons of two models that are shown before the fold."""
+
+_ASKED = re.compile(r"(?<= in )(\S+?)(?=(?: \([^)]*\))?\?)")
+"""The key of the readout that a question is about."""
+_DIFFERENCE = re.compile(r"The difference is ([-−+]?\d+\.\d+) \[([-−+]?\d+\.\d+), ([-−+]?\d+\.\d+)\]")
+
+
+class Helpers:
+    """Functions that templates call."""
+
+    def __init__(self, series: Series, glossary: Glossary, readouts: Mapping[str, ReadoutForm]) -> None:
+        self.series, self.glossary, self.readouts = series, glossary, readouts
+
+    def named(self) -> dict[str, Any]:
+        """By the names that templates have for them."""
+        return {
+            "anchor": self.glossary.anchor,
+            "unit": self.glossary.unit,
+            "difference_unit": self.difference_unit,
+            "show": show_number,
+            "about": about,
+            "p_value": p_value,
+            "prose": prose,
+            "sentence": sentence,
+            "question_words": self.question_words,
+            "colour": self.series.colour,
+            "order": self.series.order,
+            "short": self.series.name,
+            "readout_name": lambda key: self.readouts[key].name if key in self.readouts else key,
+            "readout_origin": lambda key: self.readouts[key].origin if key in self.readouts else "ours",
+            "readout_strip": self.readout_strip,
+            "strip_words": self.strip_words,
+            "difference_strips": self.difference_strips,
+            "arc": arc,
+            "point": point,
+            "ticks": ticks,
+            "shape": shape,
+            "RADIUS": RADIUS,
+            "HIGH": HIGH,
+        }
+
+    def difference_unit(self, key: str) -> str:
+        """Of the difference of two figures: shares differ by points."""
+        unit = self.glossary.unit(key)
+        return "points" if unit == "share" else unit
+
+    def question_words(self, text: str) -> str:
+        """A question with the readout's name in place of its key, and a difference of shares in points."""
+        found = _ASKED.search(text)
+        if found is None or found[1] not in self.readouts:
+            return sentence(text)
+        named = f"{text[: found.start()]}“{self.readouts[found[1]].name}”{text[found.end() :]}"
+        return sentence(_DIFFERENCE.sub(partial(_difference, unit=self.difference_unit(found[1])), named))
+
+    def readout_strip(self, result: ReadoutResult) -> Strip | None:
+        """A readout on its own axis."""
+        models = [
+            (self.series.colour(c.model), self.series.order(c.model), c.figure.estimate())
+            for c in result.models
+            if c.figure is not None
+        ]
+        return strip(
+            models,
+            grounded=_estimate(result.grounded),
+            shortcut=_estimate(result.shortcut),
+            label=lambda value: show_number(value, self.glossary.unit(result.key)),
+            bounds=(0.0, 1.0) if self.glossary.unit(result.key) == "share" else None,
+        )
+
+    def strip_words(self, result: ReadoutResult) -> str:
+        """What a strip shows, for those who do not see it."""
+        unit = self.glossary.unit(result.key)
+        known: list[tuple[str, Figure | None]] = [
+            ("shortcut twin", result.shortcut),
+            ("grounded twin", result.grounded),
+            *((c.model, c.figure) for c in result.models),
+        ]
+        return ", ".join(f"{name} {show_number(f.value, unit)}" for name, f in known if f is not None)
+
+    def difference_strips(
+        self, rows: Sequence[Comparison], beside: Sequence[Comparison]
+    ) -> list[Strip | None]:
+        """Differences around zero, one strip for each row; an axis is labelled where it first stands, or stands again."""
+        found: list[Strip | None] = []
+        axis = None
+        for comparison in rows:
+            made = self._difference_strip(comparison, beside)
+            if made is not None:
+                ends = made.label_low, made.label_high
+                if ends == axis:
+                    made = replace(made, label_low="", label_high="", height=made.axis_y + 3.0)
+                axis = ends
+            found.append(made)
+        return found
+
+    def _difference_strip(self, comparison: Comparison, beside: Sequence[Comparison]) -> Strip | None:
+        """One difference; points have an axis from −100 to 100, those of another unit share theirs.
+
+        A difference of more than 100 points, of a readout that goes below nought, has a wider axis of its own.
+        """
+        unit = self.difference_unit(comparison.readout)
+        if comparison.difference is None:
+            return None
+        like = [
+            c.difference
+            for c in ([comparison] if unit == "points" else beside)
+            if c.difference is not None and self.difference_unit(c.readout) == unit
+        ]
+        widest = max(max(abs(d.low), abs(d.high)) for d in like)
+        if unit == "points":
+            widest = max(widest, 1.0)
+        return strip(
+            [(self.series.colour(comparison.first), 0, comparison.difference.estimate())],
+            label=lambda value: show_number(value, unit, sign=True),
+            span=(-widest, widest),
+            show_zero=True,
+        )
+
+
+def _difference(found: re.Match[str], *, unit: str) -> str:
+    value, low, high = (float(part.replace("−", "-")) for part in found.groups())
+    ends = ", ".join(show_number(end, unit, sign=True, with_unit=False) for end in (low, high))
+    return f"The difference is {show_number(value, unit, sign=True)} [{ends}]"
+
+
+def comparison_groups(
+    comparisons: Sequence[Comparison],
+) -> list[tuple[str, str, list[Comparison], list[Comparison]]]:
+    """Comparisons by the two models that they are of, the surest differences first: those to show, those to fold away."""
+
+    def order(c: Comparison) -> tuple[bool, float, float]:
+        size = abs(c.difference.value) if c.difference is not None else 0.0
+        return c.difference is None, c.p_holm if c.p_holm is not None else 2.0, -size
+
+    groups = []
+    for pair in dict.fromkeys((c.first, c.second) for c in comparisons):
+        rows = sorted((c for c in comparisons if (c.first, c.second) == pair), key=order)
+        cut = _COMPARED if len(rows) > _COMPARED + 2 else len(rows)
+        groups.append((*pair, rows[:cut], rows[cut:]))
+    return groups
+
+
+def _estimate(figure: Figure | None) -> Any:
+    return None if figure is None else figure.estimate()

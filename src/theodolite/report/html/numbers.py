@@ -1,0 +1,88 @@
+"""How numbers are written on a page."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+
+class Shown(Protocol):
+    """A figure with its interval, such as an `Estimate`."""
+
+    value: float
+    low: float
+    high: float
+    n: int
+    n_items: int
+    level: float
+    method: str
+
+
+def show_number(value: float, unit: str = "", sign: bool = False, with_unit: bool = True) -> str:  # noqa: FBT001, FBT002 - templates write it in one line
+    """A number in its unit, with a true minus.
+
+    >>> show_number(0.9312, "share"), show_number(-0.105, "points"), show_number(47.31, "degrees"), show_number(0.5)
+    ('93.1 %', '−10.5 points', '47.3°', '0.50')
+    """
+    plus = "+" if sign else ""
+    if unit == "share":
+        text, after = format(100 * value, f"{plus}.1f"), " %"
+    elif unit == "points":
+        text, after = format(100 * value, f"{plus}.1f"), " points"
+    elif unit == "degrees":
+        text, after = format(value, f"{plus}.1f"), "°"
+    else:
+        text, after = format(value, plus + (".2f" if abs(value) < 100 else ".1f")), ""
+    if float(text) == 0:
+        text = text.replace("-", "").replace("+", "")
+    return text.replace("-", "−") + (after if with_unit else "")
+
+
+_IN_SENTENCE = re.compile(r"(?<![^\s\[(])([-−+])(\d+\.\d+)(?!\w|\.\d)")
+
+
+def sentence(text: str) -> str:
+    """A sentence with its numbers written as in tables: a true minus, and no sign before nought.
+
+    >>> sentence("position 0.00 [-0.00, 0.09], a difference of -0.133 [-0.400, +0.000] of model-1.5")
+    'position 0.00 [0.00, 0.09], a difference of −0.133 [−0.400, 0.000] of model-1.5'
+    """
+
+    def written(found: re.Match[str]) -> str:
+        sign, digits = found.groups()
+        return digits if float(digits) == 0 else ("+" if sign == "+" else "−") + digits
+
+    return _IN_SENTENCE.sub(written, text)
+
+
+def about(figure: Shown) -> str:
+    """What stands behind a figure, in one line."""
+    items = "" if figure.n_items == figure.n else f" ({figure.n_items} items)"
+    return f"{100 * figure.level:.0f} % interval, n = {figure.n}{items}; {figure.method}"
+
+
+def prose(text: str) -> Markup:
+    """Text in which `words` between backticks are set as code; everything else is escaped.
+
+    >>> prose("run `a <b>`")
+    Markup('run <code>a &lt;b&gt;</code>')
+    """
+    from markupsafe import Markup, escape
+
+    parts = text.split("`")
+    if len(parts) % 2 == 0:  # one without its other
+        return escape(text)
+    code = Markup("<code>{}</code>")
+    return Markup("").join(code.format(part) if i % 2 else escape(part) for i, part in enumerate(parts))
+
+
+def p_value(value: float) -> str:
+    """A p-value in three digits.
+
+    >>> p_value(0.0004), p_value(0.0312)
+    ('< .001', '.031')
+    """
+    return "< .001" if value < 0.001 else f"{value:.3f}".removeprefix("0")

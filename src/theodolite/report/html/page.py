@@ -1,0 +1,148 @@
+"""Pages from templates: escaping, embedded data, and a policy that lets nothing run but our own script.
+
+Text that a model or a file wrote is untrusted. It reaches a page in two ways only: through the templates, which escape
+everything, and as JSON in a data block, which the script shows as text. The policy names our style and our scripts by their
+hashes, so that even a mistake here could run nothing, and it allows no connection to anywhere but the page's own server.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from theodolite import __version__
+from theodolite.report.html.definitions import Glossary
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_PAGE = files("theodolite.report") / "page"
+_STYLES = ("style.css", "items.css")
+_SCRIPTS = ("dom", "list", "overlay", "above", "steps", "detail", "main")
+_HARMLESS = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+
+
+@dataclass(frozen=True, slots=True)
+class DataBlock:
+    """Data that a page carries, to be read by its script."""
+
+    id: str
+    value: Any
+
+
+def safe_json(value: Any) -> str:
+    r"""JSON that cannot leave its data block, whatever text it holds.
+
+    >>> safe_json("</script><!--")
+    '"\\u003c/script\\u003e\\u003c!--"'
+    """
+    text = json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    for character, escaped in _HARMLESS.items():
+        text = text.replace(character, escaped)
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def render_page(
+    template: str, context: Mapping[str, Any], *, data: Sequence[DataBlock] = (), is_served: bool = False
+) -> str:
+    """A whole page.
+
+    Args:
+        template: its name.
+        context: what the template reads.
+        data: what the script reads.
+        is_served: whether the page may ask its own server for more.
+    """
+    from markupsafe import Markup
+
+    css, theme, script = style(), _theme(), items_script()
+    blocks = [(block.id, Markup(safe_json(block.value))) for block in data]  # noqa: S704 - made harmless above
+    return (
+        environment()
+        .get_template(template)
+        .render(
+            **context,
+            version=__version__,
+            css=Markup(css),  # noqa: S704 - our own file
+            theme_js=Markup(theme),  # noqa: S704 - the same
+            items_js=Markup(script),  # noqa: S704 - the same
+            policy=policy(is_served=is_served),
+            data=blocks,
+        )
+    )
+
+
+def finished(
+    template: str,
+    context: Mapping[str, Any],
+    glossary: Glossary,
+    data: Sequence[DataBlock] = (),
+    *,
+    is_served: bool = False,
+) -> str:
+    """A whole page with its definitions: it is drawn twice, for only then is it known which ones it links to."""
+    render_page(template, {**context, "definitions": []}, is_served=is_served)
+    return render_page(
+        template, {**context, "definitions": glossary.listed()}, data=data, is_served=is_served
+    )
+
+
+@cache
+def policy(*, is_served: bool = False) -> str:
+    """The content security policy of a page."""
+    rules = [
+        "default-src 'none'",
+        f"style-src '{_digest(style())}'",
+        f"script-src '{_digest(_theme())}' '{_digest(items_script())}'",
+        "img-src 'self' data:" if is_served else "img-src 'self' file: data:",
+        "base-uri 'none'",
+        "form-action 'none'",
+    ]
+    if is_served:
+        rules.append("connect-src 'self'")
+    return "; ".join(rules)
+
+
+@cache
+def style() -> str:
+    """All style sheets as one."""
+    return "\n".join((_PAGE / name).read_text(encoding="utf-8") for name in _STYLES)
+
+
+@cache
+def items_script() -> str:
+    """The item browser as one script that leaves nothing behind in the page's name space."""
+    parts = [(_PAGE / "js" / f"{name}.js").read_text(encoding="utf-8") for name in _SCRIPTS]
+    return '(() => {\n"use strict";\n' + "\n".join(parts) + "})();\n"
+
+
+@cache
+def environment() -> Environment:
+    """The templates; everything that is put into one is escaped, and a name that is missing is an error."""
+    from jinja2 import Environment, FunctionLoader, StrictUndefined
+
+    def load(name: str) -> str:
+        return (_PAGE / "templates" / name).read_text(encoding="utf-8")
+
+    return Environment(
+        loader=FunctionLoader(load),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+@cache
+def _theme() -> str:
+    return (_PAGE / "js" / "theme.js").read_text(encoding="utf-8")
+
+
+def _digest(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()

@@ -1,0 +1,140 @@
+"""The report: a page that opens from disk, needs no network, and shows every figure with its interval.
+
+`write_report` makes it of a diagnosis, `write_run_report` of runs, `write_comparison` of two of either.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from theodolite.core.errors import StorageError
+from theodolite.core.types import Picture
+from theodolite.diagnose.browse import browse
+from theodolite.diagnose.compare import Positions
+from theodolite.diagnose.record import Comparison, ReadoutForm
+from theodolite.report.html.definitions import Glossary
+from theodolite.report.html.diagnosis import diagnosis_page, missing_words
+from theodolite.report.html.helpers import Helpers, comparison_groups
+from theodolite.report.html.items import item_table
+from theodolite.report.html.page import finished
+from theodolite.report.html.pictures import Pictures, into_folder, into_page
+from theodolite.report.html.runs import run_view, runs_context
+from theodolite.report.html.series import Series
+from theodolite.runs import Run, write_atomically
+
+__all__ = ["write_comparison", "write_report", "write_run_report"]
+
+ALPHA = 0.05
+PAGE = "index.html"
+
+
+def write_report(folder: str | Path, *, out: str | Path | None = None, one_file: bool = False) -> Path:
+    """Writes the page of a diagnosis.
+
+    Args:
+        folder: of the diagnosis: ``diagnosis.json``, and ``items.jsonl`` with its pictures if items are to be shown.
+        out: the folder of the page; the diagnosis's own if not given.
+        one_file: whether the pictures go into the page itself, to be sent as a single file.
+
+    Returns:
+        The page.
+    """
+    folder = Path(folder)
+    home = folder if folder.is_dir() else folder.parent
+    target = Path(out) if out is not None else home
+    inside: dict[str, str] = {}
+    page = diagnosis_page(folder, Pictures(into_page(inside) if one_file else into_folder(target)), inside)
+    return _write(target, page)
+
+
+def write_run_report(runs: Sequence[str | Path], *, out: str | Path, one_file: bool = False) -> Path:
+    """Writes one page of some runs.
+
+    Args:
+        runs: their folders.
+        out: the folder of the page.
+        one_file: whether the pictures go into the page itself.
+
+    Returns:
+        The page.
+    """
+    target = Path(out)
+    inside: dict[str, str] = {}
+    pictures = Pictures(into_page(inside) if one_file else into_folder(target))
+    held: dict[str, Picture] = {}
+
+    def place(picture: Picture) -> str:
+        held[picture.digest] = picture
+        return picture.digest
+
+    views, rows = [], []
+    names: dict[str, str] = {}
+    for folder in map(Path, runs):
+        with Run.open(folder) as run:
+            browsed = browse(run, place)
+            views.append(run_view(run, browsed, name=folder.name))
+        rows += browsed.rows
+        names |= {figure.key: figure.name for figure in browsed.figures}
+    glossary = Glossary(names)
+    table = item_table(rows, names, take=lambda name: pictures.take_picture(held[name]))
+    blocks = table.blocks(glossary, inside)
+    context = {**runs_context(views, glossary), "items_note": missing_words(pictures)}
+    return _write(target, finished("run.html", context, glossary, blocks))
+
+
+def write_comparison(
+    comparisons: Sequence[Comparison],
+    *,
+    readouts: Sequence[ReadoutForm],
+    out: str | Path,
+    title: str = "",
+    notes: Sequence[str] = (),
+    positions: Sequence[Positions] = (),
+) -> Path:
+    """Writes the page of paired comparisons: of two runs, or of the models of a diagnosis.
+
+    Args:
+        comparisons: the differences.
+        readouts: what each readout is.
+        out: the folder of the page.
+        title: of the page; the models' names if empty.
+        notes: what a reader must know beside the figures.
+        positions: where both models stand between the twins, by instrument.
+
+    Returns:
+        The page.
+    """
+    models = list(dict.fromkeys(name for c in comparisons for name in (c.first, c.second)))
+    series = Series(models)
+    known = {readout.key: readout for readout in readouts}
+    glossary = Glossary({key: readout.name for key, readout in known.items()})
+    if positions:
+        glossary.anchor("diagnose.position")
+    told = [c for c in comparisons if c.difference is not None]
+    apart = sum(c.p_holm is not None and c.p_holm < ALPHA for c in told)
+    context = {
+        **Helpers(series, glossary, known).named(),
+        "comparison_groups": comparison_groups,
+        "d": {"comparisons": comparisons},
+        "title": title or " against ".join(map(series.name, models)) or "Nothing to compare",
+        "eyebrow": "Paired comparison on the same items",
+        "summary": f"{apart} of {len(told)} readouts differ with a corrected p below {ALPHA:g}."
+        if told
+        else "No readout could be compared.",
+        "notes": notes,
+        "positions": positions,
+        "sides": models,
+        "has_items": False,
+    }
+    return _write(Path(out), finished("comparison.html", context, glossary))
+
+
+def _write(target: Path, page: str) -> Path:
+    try:
+        target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(f"cannot make {target}: {error.strerror}; choose another --out") from error
+    path = target / PAGE
+    write_atomically(path, page)
+    return path

@@ -1,0 +1,1 @@
+"""The local viewer behind ``theodolite view``."""

@@ -1,0 +1,80 @@
+"""Answers kept across runs: a SQLite file that any number of processes may share."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Self
+
+from theodolite.core.errors import StorageError
+from theodolite.core.types import Record, canonical_json
+from theodolite.runs.records import object_from_json, readable, record_from_row, storable
+from theodolite.runs.schema import connect, schema_of
+from theodolite.runs.serialize import choice_to_json
+
+_CREATE = "CREATE TABLE answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL) WITHOUT ROWID"
+
+
+class AnswerCache:
+    """Reusable answers by key. Only answered, deterministic records go in; failures and refusals never do."""
+
+    def __init__(self, folder: str | Path) -> None:
+        self.path = Path(folder) / "answers.sqlite"
+        with self._errors():
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._db = connect(self.path, "create")
+            self._check()
+            self._db.execute("PRAGMA journal_mode=WAL")
+            self._db.execute("PRAGMA synchronous=NORMAL")
+            self._db.execute(_CREATE.replace("TABLE", "TABLE IF NOT EXISTS", 1))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._db.close()
+
+    def get(self, key: str) -> Record | None:
+        """The answer that was kept under the key; its item is whoever asks."""
+        with self._errors():
+            row = self._db.execute("SELECT answer FROM answers WHERE key = ?", (key,)).fetchone()
+        if row is None:
+            return None
+        with readable(self.path, f"the answer of the key {key}"):
+            data = object_from_json(row[0])
+            said = (data["text"], "", data["reasoning"], data["finish"], *data["tokens"], 0.0, 1)
+            scores = (data["choice"], json.dumps(data["values"]), True)
+            return record_from_row("", ("answered", *said, *scores))
+
+    def put(self, key: str, record: Record) -> None:
+        """Keeps an answer."""
+        r = record.response
+        if not r.is_answered:
+            return
+        data = {
+            "text": storable(r.text),
+            "reasoning": storable(r.reasoning),
+            "finish": storable(r.finish),
+            "tokens": [r.prompt_tokens, r.completion_tokens],
+            "choice": choice_to_json(record.choice),
+            "values": record.values,
+        }
+        with self._errors(), self._db:
+            self._db.execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", (key, canonical_json(data)))
+
+    def _check(self) -> None:
+        if schema_of(self._db) - {("table", "answers", _CREATE)}:
+            self._db.close()
+            raise StorageError(f"{self.path} is not an answer cache of Theodolite's; choose another --cache")
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            raise StorageError(
+                f"the answer cache {self.path} cannot be used ({error}); leave --cache out"
+            ) from error

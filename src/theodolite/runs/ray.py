@@ -1,0 +1,256 @@
+"""The engine of many GPUs or machines: one Ray actor per worker, each with a measurer of its own.
+
+Only this process writes to the run, so any number of workers needs no shared disk; pictures travel with their items.
+"""
+
+from __future__ import annotations
+
+import itertools
+import logging
+import math
+import socket
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property
+from typing import Any
+
+from theodolite.core.errors import MissingExtraError, ModelError, TheodoliteError, UsageError
+from theodolite.core.types import Item, Message, Picture, Record, Request
+from theodolite.runs.batch import failed_record, measure_batch
+from theodolite.runs.engine import EngineName, Sink, Task
+from theodolite.runs.measurer import Measurer, MeasurerFactory, Reuse
+
+_DEATHS = 2
+"""An item that was in the hands of so many dying workers is taken for their killer."""
+_PATIENCE_S = 120.0
+"""How long to wait for a place on the cluster while no worker has one."""
+
+
+class _Worker:
+    """What runs in each actor."""
+
+    def __init__(self, factory: MeasurerFactory) -> None:
+        self.factory = factory
+
+    @cached_property
+    def measurer(self) -> Measurer:
+        """Opened at the first call, not with the actor: an error then reaches us as it was raised."""
+        return self.factory()
+
+    def describe(self) -> tuple[str, int, Reuse]:
+        """The measurer's identity, batch size and rule of reuse."""
+        return self.measurer.identity, self.measurer.batch_size, self.measurer.reuse
+
+    def measure(self, items: list[Item]) -> list[Record]:
+        """Measures a batch."""
+        return measure_batch(self.measurer, items)
+
+
+class RayEngine:
+    """Drives several measurers on a Ray cluster."""
+
+    name: EngineName = "ray"
+
+    def __init__(self, factory: MeasurerFactory, *, workers: int = 2, address: str | None = None) -> None:
+        """Starts the workers: each gets a CPU, and a GPU or its share of one where the cluster has any.
+
+        Args:
+            factory: makes a measurer in each worker; it travels there, so it must be picklable.
+            workers: how many.
+            address: of a running cluster; a local one is started if not given.
+
+        Raises:
+            UsageError: the cluster has fewer CPUs than workers were asked for.
+        """
+        if workers < 1:
+            raise UsageError(f"--workers must be at least 1, not {workers}")
+        self.workers = workers
+        self._ray = _connect(address)
+        self._factory = self._ray.put(factory)
+        self._actor_class = self._ray.remote(_Worker)
+        self._actors: list[Any] = []
+        self._starting: dict[Any, int] = {}
+        """Workers that have no place on the cluster yet, by the sign of life that they will give."""
+        try:
+            self._gpus = _gpu_share(self._ray.cluster_resources(), workers)
+            self._actors = [self._new_actor() for _ in range(workers)]
+            self._starting = {self._sign_of_life(i): i for i in range(workers)}
+            self._ready = self._arrived()
+            self.identity, self._batch_size, self.reuse = self._described(self._ready[0])
+        except BaseException:
+            self.close()
+            raise
+
+    def work(self, tasks: Iterator[Task], sink: Sink) -> None:
+        """Keeps every worker that has a place busy with one batch; a batch whose worker dies goes to another."""
+        again: deque[list[Task]] = deque()
+        deaths: dict[int, int] = {}
+        busy: dict[Any, tuple[int, list[Task]]] = {}
+        idle, self._ready = self._ready, []
+        while True:
+            while idle and (batch := self._next_batch(tasks, again)):
+                index = idle.pop()
+                busy[self._actors[index].measure.remote([_carried(task.item) for task in batch])] = (
+                    index,
+                    batch,
+                )
+            if not busy and idle:
+                self._ready = idle
+                return
+            if not busy:
+                idle.extend(self._arrived())
+                continue
+            for reference in self._ray.wait([*busy, *self._starting], num_returns=1)[0]:
+                if reference in self._starting:
+                    idle.append(self._welcomed(reference))
+                    continue
+                index, batch = busy.pop(reference)
+                records = self._fetch(reference)
+                if records is not None:
+                    idle.append(index)
+                    sink(list(zip(batch, records, strict=True)))
+                    continue
+                self._actors[index] = self._new_actor()
+                self._starting[self._sign_of_life(index)] = index
+                again.extend(self._after_death(batch, deaths, sink))
+
+    def close(self) -> None:
+        """Ends the workers, and the local cluster if this engine started it."""
+        for actor in self._actors:
+            self._ray.kill(actor)
+        self._ray.shutdown()
+
+    def _next_batch(self, tasks: Iterator[Task], again: deque[list[Task]]) -> list[Task]:
+        return again.popleft() if again else list(itertools.islice(tasks, self._batch_size))
+
+    def _fetch(self, reference: Any) -> list[Record] | None:
+        """The records of a batch, or None if its worker died."""
+        try:
+            records: list[Record] = self._ray.get(reference)
+        except self._ray.exceptions.RayTaskError as error:
+            raise _cause(error) from None
+        except self._ray.exceptions.RayError:
+            return None
+        return records
+
+    def _after_death(self, batch: list[Task], deaths: dict[int, int], sink: Sink) -> list[list[Task]]:
+        """What to ask again: each item of the batch alone, so that a killer among them shows itself."""
+        for task in batch:
+            deaths[task.seq] = deaths.get(task.seq, 0) + 1
+        guilty = [task for task in batch if len(batch) == 1 and deaths[task.seq] >= _DEATHS]
+        if guilty:
+            sink([(task, failed_record(task.item, f"its worker died {_DEATHS} times")) for task in guilty])
+        return [[task] for task in batch if task not in guilty]
+
+    def _new_actor(self) -> Any:
+        return self._actor_class.options(num_cpus=1, num_gpus=self._gpus).remote(self._factory)
+
+    def _sign_of_life(self, index: int) -> Any:
+        return self._actors[index].__ray_ready__.remote()
+
+    def _arrived(self) -> list[int]:
+        """Waits for workers to find a place, when none has one."""
+        found = self._ray.wait(list(self._starting), num_returns=1, timeout=_PATIENCE_S)[0]
+        if not found:
+            raise UsageError(
+                f"no worker found a place on the Ray cluster within {_PATIENCE_S:g} s: each needs a CPU"
+                f"{f' and {self._gpus:g} of a GPU' if self._gpus else ''}, and others hold what there is"
+            )
+        return [self._welcomed(reference) for reference in found]
+
+    def _welcomed(self, reference: Any) -> int:
+        try:
+            self._ray.get(reference)
+        except self._ray.exceptions.RayError as error:
+            raise ModelError(f"a Ray worker could not be started: {_last_line(error)}") from None
+        return self._starting.pop(reference)
+
+    def _described(self, index: int) -> tuple[str, int, Reuse]:
+        try:
+            described: tuple[str, int, Reuse] = self._ray.get(self._actors[index].describe.remote())
+        except self._ray.exceptions.RayTaskError as error:
+            raise _cause(error) from None
+        except self._ray.exceptions.RayError as error:
+            raise ModelError(f"a Ray worker could not open the model: {_last_line(error)}") from None
+        return described
+
+
+def _gpu_share(resources: Mapping[str, float], workers: int) -> float:
+    """How much of a GPU each worker gets; all of them must find a place.
+
+    With g GPUs for w workers, ⌈w/g⌉ of them share one.
+
+    >>> [_gpu_share({"CPU": 8, "GPU": gpus}, 4) for gpus in (8, 4, 3, 1, 0)]
+    [1.0, 1.0, 0.5, 0.25, 0.0]
+    """
+    processors, gpus = int(resources.get("CPU", 0)), int(resources.get("GPU", 0))
+    if workers > processors:
+        raise UsageError(
+            f"--workers {workers} needs as many CPUs, and the Ray cluster has {processors}; ask for at most {processors}"
+        )
+    return 1 / math.ceil(workers / gpus) if gpus else 0.0
+
+
+def _connect(address: str | None) -> Any:
+    try:
+        import ray
+    except ImportError:
+        raise MissingExtraError("ray", "ray", "--engine ray") from None
+    _refuse_if_unreachable(address)
+    try:
+        ray.init(
+            address=address,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            include_dashboard=False if address is None else None,
+        )
+    except (ConnectionError, ValueError, RuntimeError) as error:
+        raise UsageError(
+            f"cannot reach the Ray cluster at {address or 'a local address'}: {_last_line(error)}"
+        ) from error
+    return ray
+
+
+def _refuse_if_unreachable(address: str | None) -> None:
+    """Says at once what Ray itself says after minutes."""
+    host, colon, port = (address or "").removeprefix("ray://").rpartition(":")
+    if not colon or not port.isdigit():
+        return
+    try:
+        socket.create_connection((host, int(port)), timeout=5).close()
+    except OSError as error:
+        raise UsageError(f"cannot reach the Ray cluster at {address}: {error}") from None
+
+
+def _cause(error: Any) -> Exception:
+    """The error as the worker raised it, where it is one of ours."""
+    cause = error.cause
+    return (
+        cause
+        if isinstance(cause, TheodoliteError)
+        else ModelError(f"a Ray worker failed: {_last_line(cause or error)}")
+    )
+
+
+def _last_line(error: BaseException) -> str:
+    lines = str(error).strip().splitlines()
+    return lines[-1] if lines else type(error).__name__
+
+
+def _carried(item: Item) -> Item:
+    """The item with its pictures' bytes, for a machine that does not have the files."""
+
+    def part(each: str | Picture) -> str | Picture:
+        if isinstance(each, str) or each.data is not None:
+            return each
+        try:
+            return replace(each, data=each.read())
+        except UsageError:
+            return each  # unreadable here: the worker will say so in the record
+
+    messages: Sequence[Message] = [
+        Message(m.role, tuple(map(part, m.content))) for m in item.request.messages
+    ]
+    request: Request = replace(item.request, messages=tuple(messages))
+    return replace(item, request=request)

@@ -1,1 +1,0 @@
-"""Other people's file formats; `theodolite.scene.interop` is the way in."""

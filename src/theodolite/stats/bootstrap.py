@@ -1,0 +1,257 @@
+"""Bootstrap intervals: plain, clustered and paired; percentile and BCa."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from theodolite.core.errors import UsageError
+from theodolite.core.estimates import Estimate
+from theodolite.stats.resample import BatchStatistic, Evaluator, as_arrays, drawn_counts, left_out_counts
+from theodolite.stats.samples import (
+    ROUNDING,
+    FloatArray,
+    IntArray,
+    check_choice,
+    check_count,
+    check_level,
+    check_seed,
+    is_constant,
+    unit_codes,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike
+
+__all__ = ["DEFAULT_RESAMPLES", "BootstrapDistribution", "bootstrap", "bootstrap_distribution", "resampled"]
+
+DEFAULT_RESAMPLES = 2000
+MAX_UNDEFINED_SHARE = 0.05
+"""Above this share of resamples without a value there is no interval to speak of."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BootstrapDistribution:
+    """A statistic on the data, on every resample, and on every jackknife replicate.
+
+    The draws depend only on the seed and the number of units, so two distributions of the same units
+    with the same seed share their resamples, and `first - second` is the distribution of the difference.
+    """
+
+    value: float
+    """The statistic of the data as they are."""
+    resamples: FloatArray
+    """The statistic of each resample, shape (resamples,); NaN where it is undefined."""
+    jackknife: FloatArray | None
+    """The statistic with one unit left out at a time, shape (units,); None if it was not asked for."""
+    units: IntArray
+    """For each item the number of its independent unit, shape (items,): its cluster, or itself."""
+    seed: int
+    """Seed of the draws."""
+
+    @property
+    def n(self) -> int:
+        """Independent units: clusters, or items."""
+        return int(self.units.max()) + 1
+
+    @property
+    def n_items(self) -> int:
+        """Items."""
+        return self.units.size
+
+    @property
+    def n_undefined(self) -> int:
+        """Resamples on which the statistic has no value."""
+        return int(np.isnan(self.resamples).sum())
+
+    def __sub__(self, other: BootstrapDistribution) -> BootstrapDistribution:
+        mine, theirs = ((d.n, d.n_items, d.resamples.size, d.seed) for d in (self, other))
+        if mine != theirs or not np.array_equal(self.units, other.units):
+            raise UsageError(
+                "only distributions that share their resamples can be subtracted: units, items, resamples and "
+                f"seed are {mine} and {theirs}, and the same items must make up the same units"
+            )
+        pair = (self.jackknife, other.jackknife)
+        jackknife = None if pair[0] is None or pair[1] is None else pair[0] - pair[1]
+        return BootstrapDistribution(
+            self.value - other.value, self.resamples - other.resamples, jackknife, self.units, self.seed
+        )
+
+    def estimate(
+        self, interval: Literal["bca", "percentile"] = "bca", level: float = 0.95, *, fallback: bool = False
+    ) -> Estimate:
+        """The value with its interval.
+
+        Percentile: the α/2 and 1 − α/2 quantiles of the resamples. BCa (Efron 1987; Efron and Tibshirani
+        1993, ch. 14): the quantiles at Φ(ẑ₀ + (ẑ₀ + z)/(1 − â(ẑ₀ + z))) for z = ∓z₁₋α/₂, with ẑ₀ = Φ⁻¹ of
+        the share of resamples below the value (ties count half, and the share is kept half a resample
+        away from 0 and 1), and â = Σd³ / 6(Σd²)^(3/2) for the jackknife deviations d = mean − replicate.
+
+        Args:
+            interval: Kind of interval.
+            level: Confidence level.
+            fallback: Where the jackknife is undefined, give the percentile interval, and say so in
+                `method`, instead of refusing.
+        """
+        check_choice(interval, ("bca", "percentile"), "interval")
+        check_level(level)
+        defined = self.resamples[~np.isnan(self.resamples)]
+        if self.n_undefined > MAX_UNDEFINED_SHARE * self.resamples.size:
+            raise UsageError(
+                f"the statistic is undefined on {self.n_undefined} of {self.resamples.size} resamples; "
+                f"at most {MAX_UNDEFINED_SHARE:.0%} may be: it needs more units ({self.n} given)"
+            )
+        units = f"{self.n} clusters" if self.n < self.n_items else f"{self.n} items"
+        words = f"{self.resamples.size} resamples of {units}"
+        if self.n_undefined:
+            words += f", {self.n_undefined} undefined and left out"
+        if is_constant(np.append(defined, self.value)):
+            words = f"bootstrap, constant: the same value on all {words}"
+            return Estimate(self.value, self.value, self.value, self.n, level, words, self.n_items)
+        probabilities = np.array([(1 - level) / 2, (1 + level) / 2])
+        if interval == "bca" and fallback and self.jackknife is not None and np.isnan(self.jackknife).any():
+            interval, words = "percentile", f"{words}; BCa undefined: the figure rests on one unit"
+        if interval == "bca":
+            probabilities = self._corrected(probabilities, defined)
+        low, high = np.quantile(defined, probabilities)
+        name = "BCa" if interval == "bca" else "percentile"
+        return Estimate(
+            self.value, float(low), float(high), self.n, level, f"{name} bootstrap, {words}", self.n_items
+        )
+
+    def _corrected(self, probabilities: FloatArray, defined: FloatArray) -> FloatArray:
+        if self.jackknife is None:
+            raise UsageError("a BCa interval needs the jackknife: ask for it, or take interval='percentile'")
+        if np.isnan(self.jackknife).any():
+            raise UsageError(
+                "a BCa interval needs the statistic with each unit left out, and without one of them it is "
+                "undefined; take interval='percentile', or add units"
+            )
+        gap = defined - self.value
+        is_tie = np.abs(gap) <= ROUNDING * max(abs(self.value), float(np.abs(defined).max()))
+        below = np.mean(np.where(is_tie, 0.5, gap < 0))
+        margin = 0.5 / defined.size
+        bias = ndtri(np.clip(below, margin, 1 - margin))
+        deviations = self.jackknife.mean() - self.jackknife
+        deviations = deviations / (np.abs(deviations).max() or 1.0)  # so that no power of them underflows
+        spread = np.sum(deviations**2)
+        acceleration = np.sum(deviations**3) / (6 * spread**1.5) if spread > 0 else 0.0
+        shifted = bias + ndtri(probabilities)
+        # |â| ≤ 1/6, so the denominator can only reach zero far in a tail, where the limit is the tail's end.
+        denominator = np.maximum(1 - acceleration * shifted, 1e-9)
+        return np.asarray(ndtr(bias + shifted / denominator))
+
+
+def bootstrap_distribution(
+    data: ArrayLike | tuple[ArrayLike, ...],
+    statistic: str | Callable[..., Any] | BatchStatistic = "mean",
+    *,
+    clusters: ArrayLike | None = None,
+    jackknife: bool = True,
+    n_resamples: int = DEFAULT_RESAMPLES,
+    seed: int,
+) -> BootstrapDistribution:
+    """The bootstrap distribution behind `bootstrap`, for figures made of several statistics.
+
+    Args:
+        data: As for `bootstrap`.
+        statistic: As for `bootstrap`.
+        clusters: As for `bootstrap`.
+        jackknife: Also compute the jackknife, which a BCa interval needs: one unit left out at a time,
+            or above 1000 units one of 1000 random groups.
+        n_resamples: Number of resamples.
+        seed: Seed of the draws.
+
+    >>> hits, guesses = [1, 1, 0, 1, 1, 0, 1, 1], [0, 1, 0, 1, 0, 0, 1, 0]
+    >>> first, second = (bootstrap_distribution(answers, seed=1) for answers in (hits, guesses))
+    >>> print((first - second).estimate())
+    0.375 [0.125, 0.750] (n=8)
+    """
+    arrays = as_arrays(data)
+    evaluator = Evaluator(arrays, statistic, unit_codes(clusters, len(arrays[0])))
+    check_count(n_resamples, "n_resamples", minimum=2)
+    check_seed(seed)
+    if evaluator.n_units < 2:
+        unit = "item" if clusters is None else "cluster"
+        raise UsageError(f"a bootstrap interval needs at least 2 independent units, got 1 {unit}")
+    value = evaluator.observed()
+    replicates = None
+    if jackknife:
+        replicates = np.concatenate([evaluator(counts) for counts in left_out_counts(evaluator, seed)])
+    return BootstrapDistribution(
+        value=value,
+        resamples=np.concatenate(
+            [evaluator(counts) for counts in drawn_counts(evaluator, n_resamples, seed)]
+        ),
+        jackknife=replicates,
+        units=evaluator.codes,
+        seed=seed,
+    )
+
+
+def bootstrap(
+    data: ArrayLike | tuple[ArrayLike, ...],
+    statistic: str | Callable[..., Any] | BatchStatistic = "mean",
+    *,
+    clusters: ArrayLike | None = None,
+    interval: Literal["bca", "percentile"] = "bca",
+    level: float = 0.95,
+    n_resamples: int = DEFAULT_RESAMPLES,
+    seed: int,
+) -> Estimate:
+    """A statistic with its bootstrap interval.
+
+    If every resample gives the same value, as for constant data, the interval has zero width and `method`
+    begins with "bootstrap, constant". For a proportion of 0 or 1 `wilson_interval` says more. A statistic may
+    be undefined (NaN) on up to 5 % of the resamples: these are left out, and `method` says how many.
+
+    Args:
+        data: One array, items on its first axis; or a tuple of arrays of the same items, which are
+            resampled together (paired).
+        statistic: "mean" of one array, mean "difference" or "ratio" of means of two; a callable that
+            takes the resampled arrays and returns a number; or a `BatchStatistic`, which is faster.
+        clusters: One label per item. Whole clusters are drawn, so items of a cluster (the questions
+            about one scene) may depend on each other.
+        interval: "bca" or "percentile"; the formulas stand at `BootstrapDistribution.estimate`.
+        level: Confidence level.
+        n_resamples: Number of resamples.
+        seed: Seed of the draws.
+
+    >>> print(bootstrap([3, 1, 4, 1, 5, 9, 2, 6], seed=0))
+    3.875 [2.250, 5.750] (n=8)
+    >>> before, after, scenes = [1, 0, 1, 0, 0, 1], [1, 1, 1, 0, 1, 1], ["a", "a", "b", "b", "c", "c"]
+    >>> print(bootstrap((after, before), "difference", clusters=scenes, interval="percentile", seed=0))
+    0.333 [0.000, 0.500] (n=3, 6 items)
+    """
+    check_choice(interval, ("bca", "percentile"), "interval")
+    check_level(level)
+    distribution = bootstrap_distribution(
+        data,
+        statistic,
+        clusters=clusters,
+        jackknife=interval == "bca",
+        n_resamples=n_resamples,
+        seed=seed,
+    )
+    return distribution.estimate(interval, level)
+
+
+def resampled(
+    data: tuple[ArrayLike, ...],
+    statistic: Callable[..., Any] | BatchStatistic,
+    *,
+    clusters: ArrayLike | None,
+    level: float,
+    n_resamples: int = DEFAULT_RESAMPLES,
+    seed: int,
+) -> Estimate:
+    """The interval of the figures of this family: BCa, or percentile where that is undefined."""
+    distribution = bootstrap_distribution(
+        data, statistic, clusters=clusters, n_resamples=n_resamples, seed=seed
+    )
+    return distribution.estimate("bca", level, fallback=True)

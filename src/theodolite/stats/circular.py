@@ -1,0 +1,148 @@
+"""Directions in degrees: mean direction, resultant length, distance.
+
+Any finite angle is allowed; directions come back in [0, 360), distances in [0, 180].
+Mardia and Jupp (2000), Directional Statistics, ch. 2.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from theodolite.core.errors import UsageError
+from theodolite.core.estimates import Estimate
+from theodolite.stats.bootstrap import DEFAULT_RESAMPLES, resampled
+from theodolite.stats.resample import BatchStatistic
+from theodolite.stats.samples import FloatArray, finite_array, sample
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+__all__ = ["circular_distance", "circular_mean", "circular_mean_interval", "resultant_length"]
+
+_NO_DIRECTION = 1e-12
+"""Resultant length below which the vectors cancel and there is no mean direction."""
+
+
+def _resultant(angles_deg: ArrayLike, weights: ArrayLike | None) -> NDArray[np.complex128]:
+    """Σ w exp(iθ) / Σ w over the last axis."""
+    angles = finite_array(angles_deg, "angles_deg")
+    if angles.ndim == 0 or angles.shape[-1] == 0:
+        raise UsageError(f"angles_deg needs at least one angle on its last axis, got shape {angles.shape}")
+    shares = np.ones_like(angles) if weights is None else finite_array(weights, "weights")
+    if shares.shape not in (angles.shape, angles.shape[-1:]):
+        raise UsageError(f"weights must have the shape of the angles, {angles.shape}, got {shares.shape}")
+    if (shares < 0).any():
+        raise UsageError(f"weights must not be negative, got {shares.min()}")
+    total = shares.sum(axis=-1)
+    if (total <= 0).any():
+        raise UsageError("weights must not all be zero")
+    return np.asarray((shares * np.exp(1j * np.deg2rad(angles % 360))).sum(axis=-1) / total)
+
+
+def _direction(resultant: NDArray[np.complex128]) -> FloatArray:
+    """Angle of each vector, in [0, 360)."""
+    degrees = np.rad2deg(np.angle(resultant)) % 360
+    return np.where(degrees >= 360, 0.0, degrees)  # -1e-20 % 360 is 360
+
+
+def circular_mean(angles_deg: ArrayLike, weights: ArrayLike | None = None) -> FloatArray:
+    """Mean direction over the last axis, in degrees: the angle of Σ w exp(iθ).
+
+    Vectors that cancel (a resultant length below 1e-12) have no direction, and are refused.
+
+    Args:
+        angles_deg: Angles, any shape; the last axis is averaged.
+        weights: Weights, not negative, of the same shape or of the last axis; equal by default.
+
+    >>> float(circular_mean([350, 10, 30]).round(6))
+    10.0
+    """
+    resultant = _resultant(angles_deg, weights)
+    if (np.abs(resultant) < _NO_DIRECTION).any():
+        raise UsageError("the angles cancel (resultant length 0): they have no mean direction")
+    return _direction(resultant)
+
+
+def resultant_length(angles_deg: ArrayLike, weights: ArrayLike | None = None) -> FloatArray:
+    """Mean resultant length over the last axis, |Σ w exp(iθ)| / Σ w: 1 if all agree, 0 if they cancel.
+
+    Args:
+        angles_deg: Angles, any shape; the last axis is averaged.
+        weights: Weights, not negative, of the same shape or of the last axis; equal by default.
+
+    >>> float(resultant_length([0, 90]).round(4))
+    0.7071
+    """
+    return np.clip(np.abs(_resultant(angles_deg, weights)), 0.0, 1.0)
+
+
+def circular_distance(first_deg: ArrayLike, second_deg: ArrayLike) -> FloatArray:
+    """Smallest angle between two directions, element by element: 180 − |180 − (|a − b| mod 360)|.
+
+    >>> circular_distance([350, 0, 90], [10, 180, 90]).tolist()
+    [20.0, 180.0, 0.0]
+    """
+    first, second = finite_array(first_deg, "first_deg"), finite_array(second_deg, "second_deg")
+    try:
+        apart = np.abs(first % 360 - second % 360)
+    except ValueError as error:
+        raise UsageError(f"shapes {first.shape} and {second.shape} do not go together") from error
+    return np.asarray(180 - np.abs(180 - apart))
+
+
+def circular_mean_interval(
+    angles_deg: ArrayLike,
+    weights: ArrayLike | None = None,
+    *,
+    clusters: ArrayLike | None = None,
+    level: float = 0.95,
+    n_resamples: int = DEFAULT_RESAMPLES,
+    seed: int,
+) -> Estimate:
+    """Mean direction of a sample with its bootstrap interval (BCa).
+
+    The signed deviations of the resamples' directions from the observed one, in (−180, 180], are what is
+    resampled (Fisher 1993, sec. 4.4), so the interval may pass 0 or 360: low can be negative and high above 360.
+
+    Args:
+        angles_deg: One angle per item.
+        weights: One weight per item, not negative; equal by default.
+        clusters: One label per item, if items depend on each other within clusters.
+        level: Confidence level.
+        n_resamples: Number of resamples.
+        seed: Seed of the resamples.
+
+    >>> print(f"{circular_mean_interval([350, 355, 5, 20, 340, 10], seed=0):.1f}")
+    0.0 [-10.9, 10.9] (n=6)
+    """
+    angles = sample(angles_deg, "angles_deg")
+    shares = np.ones_like(angles) if weights is None else sample(weights, "weights")
+    centre = float(circular_mean(angles, shares))
+    shares = shares / shares.mean()
+    turned = np.deg2rad(angles - centre)
+
+    def deviation(cosines: FloatArray, sines: FloatArray, counts: FloatArray) -> FloatArray:
+        x, y = counts @ cosines, counts @ sines
+        degrees = np.rad2deg(np.arctan2(y, x))
+        degrees = np.where(np.abs(degrees) < 1e-9, 0.0, degrees)  # rounding, where all angles agree
+        return np.where(np.hypot(x, y) < _NO_DIRECTION * counts.sum(axis=1), np.nan, degrees)
+
+    estimate = resampled(
+        (shares * np.cos(turned), shares * np.sin(turned)),
+        BatchStatistic(deviation, form="weights"),
+        clusters=clusters,
+        level=level,
+        n_resamples=n_resamples,
+        seed=seed,
+    )
+    return Estimate(
+        centre,
+        centre + estimate.low,
+        centre + estimate.high,
+        estimate.n,
+        level,
+        estimate.method,
+        estimate.n_items,
+    )

@@ -1,0 +1,306 @@
+"""The mean of clustered items with its confidence interval: the one rule for every mean, share and paired difference.
+
+Items of one cluster (the questions about one picture, say) depend on each other, so a mean is only as certain as its
+clusters allow. The interval is Wilson's, with an effective sample size in the place of n. For N values x in [0, 1] with
+mean p, in k clusters of N_c items, let
+
+    k*  = N² / Σ N_c²                       clusters, fewer where their sizes differ (Kish)
+    d_c = Σ_{i in c} (x_i − p) / N          what cluster c adds to the mean
+    e_c = Σ_{i in c} (x_i − p)² / N²        how much its items vary
+    V   = max(k/(k−1) Σ d_c², Σ e_c)        variance of the mean: cluster-robust, never below that of independent items
+    r   = min(1, V / (p(1−p)/k*))           the same over the largest that k* clusters of values in [0, 1] can have
+    ν   = (Σ e_c)² / Σ e_c² − 1             number of clusters that V rests on, less one
+
+    n_eff = k* (1 + ν) / (1 + ν r)
+
+Where no item varies, nothing is known about the variance, and n_eff = k*: the interval is Wilson's for as many trials
+as clusters. Where many clusters vary, n_eff approaches p(1−p)/V, which gives the cluster-robust interval. In between,
+the variance is averaged with its upper bound, which counts as one cluster. There is no bootstrap and so no seed, no
+zero width at 0 and 1, and no special case for one cluster.
+
+A paired difference is split into gains and losses, each a mean in [0, 1]; their intervals are combined (MOVER: Zou and
+Donner 2008) with the correlation of gains and losses over clusters. Where nothing changes at all, the n_eff of the two
+settings themselves stands in: changes are taken to cluster no more than the scores do.
+
+Coverage of the 95 % interval in simulations of 0/1 items (5 to 200 clusters of 1 or 10 items, p from 0.5 to 0.98,
+correlation within clusters from 0 to 1) is 90 % at the least (5 clusters, p = 0.98) and mostly 94 to 99 %; that of a
+percentile bootstrap falls to 10 % there (``tests/stats/test_clustered.py``).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.stats import t as student_t
+
+from theodolite.core.errors import UsageError
+from theodolite.core.estimates import Estimate
+from theodolite.stats.proportion import wilson_bounds
+from theodolite.stats.samples import (
+    ROUNDING,
+    FloatArray,
+    check_level,
+    check_same_length,
+    finite_array,
+    label_codes,
+    unit_codes,
+    without_rounding,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+__all__ = ["SHARE", "Bounds", "Equivalence", "clustered_difference", "clustered_mean", "equivalent"]
+
+Bounds = tuple[float, float]
+SHARE: Bounds = (0.0, 1.0)
+"""Bounds of shares and scores."""
+
+_PRIOR = 1.0
+"""Weight of the upper bound of the variance, in clusters."""
+
+
+def clustered_mean(
+    values: ArrayLike,
+    clusters: ArrayLike | None = None,
+    *,
+    bounds: Bounds | None = SHARE,
+    groups: ArrayLike | None = None,
+    level: float = 0.95,
+) -> Estimate | None:
+    """A mean with its interval over clusters.
+
+    Args:
+        values: One per item, all within `bounds`.
+        clusters: The cluster of each item; every item is its own if not given.
+        bounds: The least and the largest possible value. None for values without bounds: then the interval is
+            Student's with the cluster-robust variance.
+        groups: The group of each item, for a macro mean: the mean over groups of the groups' means.
+        level: Confidence level.
+
+    Returns:
+        The estimate; `n` counts clusters. None where there is no value, and where values without bounds come from one
+        cluster or do not vary: then no interval can be given.
+
+    >>> print(clustered_mean([1, 1, 1], ["a", "b", "b"]))
+    1.000 [0.319, 1.000] (n=2, 3 items)
+    >>> print(clustered_mean([1, 0, 0], ["a", "a", "a"]))
+    0.333 [0.025, 0.906] (n=1, 3 items)
+    >>> print(clustered_mean([10.0, 20.0, 60.0, 50.0], ["a", "a", "b", "c"], bounds=(0, 180)))
+    35.000 [6.929, 106.211] (n=3, 4 items)
+    """
+    check_level(level)
+    found = _Mean.of(values, clusters, bounds, groups)
+    if found is None:
+        return None
+    if bounds is None:
+        return _unbounded(found, level)
+    low, high = wilson_bounds(found.value * found.n_eff, found.n_eff, level)
+    value, low, high = (_unscaled(end, bounds) for end in (found.value, low, high))
+    words = f"Wilson, effective sample size {found.n_eff:.1f} from {found.n} clusters"
+    return Estimate(value, low, high, found.n, level, words, found.n_items)
+
+
+def clustered_difference(
+    first: ArrayLike,
+    second: ArrayLike,
+    clusters: ArrayLike | None = None,
+    *,
+    bounds: Bounds | None = SHARE,
+    groups: ArrayLike | None = None,
+    level: float = 0.95,
+) -> Estimate | None:
+    """The mean of first − second over paired items, with its interval over clusters.
+
+    Args:
+        first: One value per item, within `bounds`.
+        second: Of the same items.
+        clusters: As for `clustered_mean`.
+        bounds: Of each of the two values, not of their difference.
+        groups: As for `clustered_mean`.
+        level: Confidence level.
+
+    Returns:
+        As `clustered_mean`.
+
+    >>> print(clustered_difference([1, 1, 0, 1], [1, 1, 0, 1]))
+    0.000 [-0.490, 0.490] (n=4)
+    """
+    check_level(level)
+    sides = [finite_array(values, name) for values, name in ((first, "first"), (second, "second"))]
+    check_same_length(first=sides[0], second=sides[1])
+    gaps = without_rounding(sides[0], sides[1])
+    if bounds is None:
+        return clustered_mean(gaps, clusters, bounds=None, groups=groups, level=level)
+    means = [_Mean.of(values, clusters, bounds, groups) for values in sides]
+    width = bounds[1] - bounds[0]
+    parts = [_Mean.of(np.maximum(sign * gaps, 0.0), clusters, (0.0, width), groups) for sign in (1.0, -1.0)]
+    if means[0] is None or means[1] is None or parts[0] is None or parts[1] is None:
+        return None
+    prior = min(means[0].n_eff, means[1].n_eff)
+    gain, loss = parts[0], parts[1]
+    gain_low, gain_high = _limits(gain, prior, level)
+    loss_low, loss_high = _limits(loss, prior, level)
+    value = gain.value - loss.value
+    shared = _correlation(gain.effects, loss.effects)
+    low = value - _reach(gain.value - gain_low, loss_high - loss.value, shared)
+    high = value + _reach(gain_high - gain.value, loss.value - loss_low, shared)
+    words = f"paired, Wilson limits of gains and losses combined (MOVER), {gain.n} clusters"
+    value, low, high = value * width, max(low, -1.0) * width, min(high, 1.0) * width
+    return Estimate(value, low, high, gain.n, level, words, gain.n_items)
+
+
+@dataclass(frozen=True, slots=True)
+class Equivalence:
+    """Whether two settings are equal up to a margin, by two one-sided tests."""
+
+    estimate: Estimate
+    """The difference with its 1 − 2α interval."""
+    margin: float
+
+    @property
+    def is_equivalent(self) -> bool:
+        """True if the whole interval lies within ± the margin."""
+        return self.estimate.lies_within(-self.margin, self.margin)
+
+
+def equivalent(
+    first: ArrayLike,
+    second: ArrayLike,
+    clusters: ArrayLike | None = None,
+    *,
+    margin: float,
+    bounds: Bounds = SHARE,
+    groups: ArrayLike | None = None,
+    alpha: float = 0.05,
+) -> Equivalence | None:
+    """Tests whether the mean of first − second lies within ± a margin (TOST, by inclusion of the 1 − 2α interval).
+
+    Args:
+        first: As for `clustered_difference`.
+        second: As for `clustered_difference`.
+        clusters: As for `clustered_difference`.
+        margin: Half the width of the region of equivalence, in the unit of the values.
+        bounds: As for `clustered_difference`.
+        groups: As for `clustered_difference`.
+        alpha: Level of each one-sided test.
+
+    Returns:
+        None where there are no items.
+
+    >>> blind = [1, 0, 0, 1, 0, 1] * 20  # the same answers to 120 questions about 20 pictures
+    >>> equivalent(blind, blind, [i // 6 for i in range(120)], margin=0.05).is_equivalent
+    True
+    """
+    found = clustered_difference(first, second, clusters, bounds=bounds, groups=groups, level=1 - 2 * alpha)
+    return None if found is None else Equivalence(found, margin)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Mean:
+    """A mean in [0, 1], and what each cluster adds to it and to its variance."""
+
+    value: float
+    effects: FloatArray
+    """d_c, shape (clusters,)."""
+    spreads: FloatArray
+    """e_c, shape (clusters,)."""
+    kish: float
+    """k*."""
+    n_items: int
+
+    @classmethod
+    def of(
+        cls, values: ArrayLike, clusters: ArrayLike | None, bounds: Bounds | None, groups: ArrayLike | None
+    ) -> _Mean | None:
+        given = finite_array(values, "values")
+        if given.ndim != 1:
+            raise UsageError(f"values must have one dimension, got shape {given.shape}")
+        if not given.size:
+            return None
+        scaled = given if bounds is None else _scaled(given, bounds)
+        cluster = unit_codes(clusters, given.size)
+        group = np.zeros(given.size, np.int64) if groups is None else label_codes(groups, "groups")[1]
+        check_same_length(values=given, clusters=cluster, groups=group)
+        counts = np.bincount(group)
+        weights = 1 / (counts.size * counts[group])  # of each item in the mean over groups
+        means = np.bincount(group, weights=scaled) / counts
+        apart = scaled - means[group]
+        apart[np.abs(apart) <= ROUNDING * float(np.abs(scaled).max())] = 0.0
+        shares = np.bincount(cluster, weights=weights)
+        return cls(
+            float(means.mean()),
+            np.asarray(np.bincount(cluster, weights=weights * apart), np.float64),
+            np.asarray(np.bincount(cluster, weights=(weights * apart) ** 2), np.float64),
+            1 / float(np.sum(shares**2)),
+            given.size,
+        )
+
+    @property
+    def n(self) -> int:
+        """Clusters."""
+        return len(self.effects)
+
+    @property
+    def variance(self) -> float:
+        """V; of one cluster, that of independent items."""
+        robust = self.n / max(self.n - 1, 1) * float(np.sum(self.effects**2))
+        return max(robust, float(self.spreads.sum()))
+
+    @property
+    def n_eff(self) -> float:
+        """The effective sample size, with the largest possible variance as the prior."""
+        return self.size(self.kish)
+
+    def size(self, prior: float) -> float:
+        """The effective sample size if it is `prior` where the clusters say nothing."""
+        largest = self.value * (1 - self.value)
+        if largest <= 0 or not self.spreads.any():
+            return prior
+        spreads = self.spreads / float(self.spreads.max())  # so that no power underflows
+        varying = float(spreads.sum() ** 2 / np.sum(spreads**2)) - 1
+        ratio = min(self.variance / largest, 1 / self.kish) * prior
+        return prior * (_PRIOR + varying) / (_PRIOR + varying * ratio)
+
+
+def _scaled(values: FloatArray, bounds: Bounds) -> FloatArray:
+    low, high = bounds
+    if not low < high:
+        raise UsageError(f"bounds must be two numbers, the lower one first; got {bounds}")
+    slack = ROUNDING * max(abs(low), abs(high))
+    if values.min() < low - slack or values.max() > high + slack:
+        odd = values[(values < low - slack) | (values > high + slack)][0]
+        raise UsageError(f"values must lie within {bounds}, got {odd:g}")
+    return np.clip((values - low) / (high - low), 0.0, 1.0)
+
+
+def _unscaled(value: float, bounds: Bounds) -> float:
+    return bounds[0] + value * (bounds[1] - bounds[0])
+
+
+def _unbounded(found: _Mean, level: float) -> Estimate | None:
+    if found.n < 2 or not found.effects.any():
+        return None
+    reach = float(student_t.ppf((1 + level) / 2, found.n - 1)) * math.sqrt(found.variance)
+    words = f"Student's t, cluster-robust variance of {found.n} clusters"
+    return Estimate(
+        found.value, found.value - reach, found.value + reach, found.n, level, words, found.n_items
+    )
+
+
+def _limits(part: _Mean, prior: float, level: float) -> tuple[float, float]:
+    size = part.size(prior)
+    return wilson_bounds(part.value * size, size, level)
+
+
+def _correlation(first: FloatArray, second: FloatArray) -> float:
+    """The correlation of what clusters add to gains and to losses; 0 where either does not vary."""
+    scale = math.sqrt(float(np.sum(first**2)) * float(np.sum(second**2)))
+    return max(-1.0, min(1.0, float(np.sum(first * second)) / scale)) if scale > 0 else 0.0
+
+
+def _reach(first: float, second: float, correlation: float) -> float:
+    return math.sqrt(max(0.0, first**2 + second**2 - 2 * correlation * first * second))

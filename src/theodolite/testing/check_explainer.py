@@ -1,0 +1,104 @@
+"""The explainer contract as a test that anyone can run on an explainer of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from theodolite.core.errors import ContractError
+from theodolite.instruments.grid.data.generate import generate
+from theodolite.instruments.grid.explainers.contract import (
+    Case,
+    Explainer,
+    Explanation,
+    find_explainers,
+    make_case,
+)
+from theodolite.instruments.grid.explainers.pool import Convention, Pool
+from theodolite.instruments.grid.explainers.readers import open_reader
+from theodolite.runs import describe
+
+_BUDGET = 400
+
+
+def check_explainer(explainer: str | Explainer) -> None:
+    """Holds an explainer to every promise of the contract, on the symbolic twins.
+
+    Args:
+        explainer: the explainer, or its name.
+
+    Raises:
+        ContractError: it breaks at least one; the message lists all of them.
+
+    >>> check_explainer("removal")
+    """
+    tested = find_explainers([explainer])[0] if isinstance(explainer, str) else explainer
+    if not isinstance(tested, Explainer):
+        raise ContractError(
+            f"{type(tested).__name__} is not a theodolite.instruments.grid.explainers.contract.Explainer"
+        )
+    try:
+        broken = list(_local(tested) if tested.scope == "local" else _global(tested))
+    except Exception as error:  # noqa: BLE001 - whatever it raises is the finding
+        broken = [f"it raised {describe(error)}"]
+    if broken:
+        raise ContractError(f"{tested.name} breaks the explainer contract:\n  " + "\n  ".join(broken))
+
+
+def _cases(budget: int | None) -> Iterator[Case]:
+    for bucket in ("M-F0-D2", "M-F1-D1", "CMP-F0-D1"):
+        batch = generate(bucket, 4, density="sparse", seed=0)
+        reader = open_reader("grid:symbolic-pure")
+        pool = Pool(reader, batch, np.arange(4), Convention())
+        yield make_case(reader, batch, 1, pool=pool, seed=7).with_budget(budget)
+
+
+def _local(explainer: Explainer) -> Iterator[str]:
+    assert explainer.explain is not None  # noqa: S101 - local
+    if explainer.needs_gradients:
+        yield "it needs gradients, which the symbolic twins do not have: check it on a paired network of your own"
+        return
+    budget = _BUDGET if explainer.samples else None
+    for first, second in zip(_cases(budget), _cases(budget), strict=True):
+        where = f"on {first.batch.bucket_key(first.row)}"
+        before = first.batch.cells.copy(), first.batch.words.copy()
+        found, again = explainer.explain(first), explainer.explain(second)
+        yield from (f"{where}, {fault}" for fault in _faults(found, first))
+        if not np.array_equal(found.cells, again.cells):
+            yield f"{where}, the same seed gives another map"
+        if budget is not None and max(found.calls, first.game.calls) > budget:
+            yield f"{where}, a budget of {budget} model calls became {max(found.calls, first.game.calls)}"
+        if found.calls < first.game.calls:
+            yield f"{where}, it reports {found.calls} model calls and made {first.game.calls}"
+        if not (
+            np.array_equal(before[0], first.batch.cells) and np.array_equal(before[1], first.batch.words)
+        ):
+            yield f"{where}, it changed the scene that it was given"
+
+
+def _faults(found: object, case: Case) -> Iterator[str]:
+    if not isinstance(found, Explanation):
+        yield f"it gave {type(found).__name__}, not an Explanation"
+        return
+    if found.cells.shape != (case.game.shape[0],):
+        yield f"its map has shape {found.cells.shape}, not ({case.game.shape[0]},)"
+    if found.words is not None and found.words.shape != (case.game.shape[1],):
+        yield f"its words have shape {found.words.shape}, not ({case.game.shape[1]},)"
+    width, height = case.batch.world.size_px
+    if found.pixels is not None and found.pixels.shape != (height, width):
+        yield f"its pixels have shape {found.pixels.shape}, not ({height}, {width})"
+    if not all(np.isfinite(value) for value in found.scalars.values()):
+        yield "a scalar is not finite"
+
+
+def _global(explainer: Explainer) -> Iterator[str]:
+    assert explainer.summarise is not None  # noqa: S101 - global
+    batch = generate("M-F1-D1", 40, density="sparse", seed=0)
+    pools = [Pool(open_reader("grid:symbolic-pure"), batch, np.arange(40), Convention()) for _ in range(2)]
+    found, again = (explainer.summarise(pool) for pool in pools)
+    if dict(found) != dict(again):
+        yield "the same pool gives other figures"
+    for name, value in found.items():
+        if not np.isfinite(value):
+            yield f"{name} is {value}"

@@ -1,0 +1,155 @@
+"""The model contract as a test that anyone can run on a model of their own."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable, Iterator
+
+import numpy as np
+
+from theodolite.core.errors import ContractError
+from theodolite.core.types import Picture, Request, Response
+from theodolite.models import VisionLanguageModel, is_choosing, open_model
+from theodolite.runs import describe
+
+
+def check_model(model: str | VisionLanguageModel) -> None:
+    """Holds a model to every promise of the contract.
+
+    Args:
+        model: the model, or its name.
+
+    Raises:
+        ContractError: it breaks at least one; the message lists all of them.
+
+    >>> check_model("scripted:looker")
+    """
+    tested = open_model(model) if isinstance(model, str) else model
+    if not isinstance(tested, VisionLanguageModel):
+        missing = [
+            name
+            for name in ("name", "identity", "lacks", "batch_size", "generate", "close")
+            if not hasattr(tested, name)
+        ]
+        raise ContractError(f"{type(tested).__name__} lacks {', '.join(missing)}")
+    broken = [
+        f"{check.__name__[1:].replace('_', ' ')}: {fault}"
+        for check in _CHECKS
+        for fault in _faults(check, tested)
+    ]
+    if broken:
+        raise ContractError(f"{tested.name} breaks the model contract:\n  " + "\n  ".join(broken))
+
+
+def _faults(check: Callable[[VisionLanguageModel], Iterator[str]], model: VisionLanguageModel) -> list[str]:
+    try:
+        return list(check(model))
+    except Exception as error:  # noqa: BLE001 - whatever it raises is the finding
+        return [f"it raised {describe(error)}"]
+
+
+def _requests() -> list[Request]:
+    """Different lengths, picture sizes and numbers of pictures, so that padding and batching are really tried."""
+    rng = np.random.default_rng(0)
+    pictures = [
+        Picture.from_array(rng.integers(0, 256, size, dtype=np.uint8))
+        for size in ((48, 64, 3), (64, 48, 3), (33, 71, 3))
+    ]
+    return [
+        Request.ask(pictures[0], "Where is the red thing?", max_tokens=8, ref="one"),
+        Request.ask(
+            pictures[1], "Is the blue thing left of the red thing? Answer yes or no.", max_tokens=8, ref="two"
+        ),
+        Request.ask(pictures[2], pictures[0], "Which of the two is larger?", max_tokens=8, ref="three"),
+        Request.ask("There is no picture here. How many?", max_tokens=8, ref="four"),
+    ]
+
+
+def _says_who_it_is(model: VisionLanguageModel) -> Iterator[str]:
+    values: dict[str, object] = {"name": model.name, "identity": model.identity}
+    for what, value in values.items():
+        if not isinstance(value, str) or not value:
+            yield f"{what} is {value!r}, not a text"
+    size: object = model.batch_size
+    if not isinstance(size, int) or size < 1:
+        yield f"batch_size is {size!r}, not a positive whole number"
+
+
+def _answers_in_order(model: VisionLanguageModel) -> Iterator[str]:
+    requests = _requests()
+    together = model.generate(requests)
+    if len(together) != len(requests):
+        yield f"{len(together)} responses came back for {len(requests)} requests"
+        return
+    alone = [model.generate([request])[0] for request in requests]
+    for i, (one, other) in enumerate(zip(together, alone, strict=True)):
+        if (one.status, one.text) != (other.status, other.text):
+            yield f"request {i} gets {one.text!r} in a batch and {other.text!r} alone"
+
+
+def _takes_no_requests(model: VisionLanguageModel) -> Iterator[str]:
+    if list(model.generate([])):
+        yield "no requests must give no responses"
+
+
+def _is_deterministic(model: VisionLanguageModel) -> Iterator[str]:
+    first, second = (model.generate(_requests()[:1])[0] for _ in range(2))
+    if (first.status, first.text) != (second.status, second.text):
+        yield f"the same request at temperature 0 gets {first.text!r}, then {second.text!r}"
+
+
+def _leaves_requests_alone(model: VisionLanguageModel) -> Iterator[str]:
+    requests = _requests()
+    before = copy.deepcopy(requests)
+    model.generate(requests)
+    if requests != before:
+        yield "the requests were changed"
+
+
+def _gives_reasons(model: VisionLanguageModel) -> Iterator[str]:
+    for response in model.generate(_requests()):
+        if response.status != "answered" and not response.reason:
+            yield f"a {response.status} response has no reason"
+
+
+def _survives_a_bad_picture(model: VisionLanguageModel) -> Iterator[str]:
+    bad = Request.ask(Picture.from_bytes(b"\x89PNG this is no picture"), "Where is it?", max_tokens=8)
+    good = _requests()[0]
+    try:
+        responses = model.generate([good, bad, good])
+    except Exception as error:  # noqa: BLE001 - whatever it raises is the finding
+        yield f"one unreadable picture made the whole batch raise {type(error).__name__}"
+        return
+    if responses[0].status != responses[2].status or responses[0].text != model.generate([good])[0].text:
+        yield "one unreadable picture changed the answers beside it"
+
+
+def _chooses_soundly(model: VisionLanguageModel) -> Iterator[str]:
+    if not is_choosing(model):
+        return
+    request, options = _requests()[0], ("left", "right", "above the red thing")
+    forward = model.choose([request], [options])[0]
+    backward = model.choose([request], [options[::-1]])[0]
+    if isinstance(forward, Response) or isinstance(backward, Response):
+        if any(isinstance(each, Response) and each.is_answered for each in (forward, backward)):
+            yield "a choice came back in words; only a refusal or a failure may take its place"
+        return
+    if forward.options != options:
+        yield f"the options come back as {forward.options}"
+    if not all(math.isfinite(value) and value <= 1e-6 for value in forward.log_probabilities):
+        yield f"log-probabilities must be finite and at most 0, got {forward.log_probabilities}"
+    if not np.allclose(forward.log_probabilities, backward.log_probabilities[::-1], atol=1e-3):
+        yield "the order of the options changes their log-probabilities"
+
+
+_CHECKS: tuple[Callable[[VisionLanguageModel], Iterator[str]], ...] = (
+    _says_who_it_is,
+    _takes_no_requests,
+    _answers_in_order,
+    _is_deterministic,
+    _leaves_requests_alone,
+    _gives_reasons,
+    _survives_a_bad_picture,
+    _chooses_soundly,
+)

@@ -1,1 +1,0 @@
-"""A small CLIP of the embedded worlds: pictures with all that is true of them, and how it is trained."""

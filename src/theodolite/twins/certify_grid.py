@@ -1,0 +1,133 @@
+"""The grid task at depth one: accuracy where a bag of words is right and where it is not, and changes of question and scene."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from theodolite.core.types import Picture, Request
+from theodolite.instruments.grid.data.batch import SceneBatch, join
+from theodolite.instruments.grid.data.generate import generate
+from theodolite.instruments.grid.data.render import render
+from theodolite.instruments.grid.data.world import BUCKETS
+from theodolite.instruments.grid.experiments.accuracy import prompt_of, read_answer
+from theodolite.instruments.grid.readouts import changed_scenes, words_answer
+from theodolite.twins.certificate_stats import Line, Probe, Row, difference, share
+from theodolite.twins.grids import KEYS
+
+_DENSITIES: Any = ("sparse", "dense")
+_SPLITS: dict[str, Any] = {"aligned": "spur", "crossed": "pure"}
+_EMPTIED = "emptied"
+_KEPT = {"decoyed": "look-alikes elsewhere", "cleared": "other objects gone"}
+
+
+def grid_probes(n: int, seed: int) -> Iterator[Probe]:
+    """Scenes of both splits.
+
+    Args:
+        n: scenes of each split, at least; the same number of every bucket and density.
+        seed: of the draw.
+    """
+    for split, mode in _SPLITS.items():
+        scenes = _scenes(KEYS, n, mode, seed)
+        yield from _probes(scenes, np.arange(len(scenes)), split, "plain")
+
+
+def grid_edits(n: int, seed: int) -> Iterator[Probe]:
+    """Aligned scenes of relations, where a bag of words is right, before and after every change.
+
+    Args:
+        n: scenes after each change.
+        seed: of the draw.
+    """
+    keys = tuple(bucket.key for bucket in BUCKETS if bucket.key in KEYS and bucket.is_relational)
+    wanted = n
+    while True:
+        wanted *= 2
+        scenes = _scenes(keys, wanted, "spur", seed + 1)
+        scenes = scenes.take(np.random.default_rng(seed).permutation(len(scenes)))
+        changes = [changed for changed in changed_scenes(scenes, seed=seed) if changed.kind != "plain"]
+        if min(len(changed.rows) for changed in changes) >= n:
+            break
+    used = np.unique(np.concatenate([changed.rows[:n] for changed in changes]))
+    yield from _probes(scenes.take(used), used, "aligned", "before")
+    for changed in changes:
+        yield from _probes(changed.scenes.take(slice(n)), changed.rows[:n], "aligned", changed.kind)
+    yield from _probes(scenes.take(used[:n]), used[:n], "aligned", _EMPTIED)
+
+
+def _scenes(keys: Sequence[str], n: int, mode: Any, seed: int) -> SceneBatch:
+    """At least so many scenes, the same number of every bucket and density."""
+    each = math.ceil(n / (len(keys) * len(_DENSITIES)))
+    return join([generate(keys, each, mode=mode, density=d, seed=seed, split="test") for d in _DENSITIES])
+
+
+def _probes(scenes: SceneBatch, names: Any, split: str, kind: str) -> Iterator[Probe]:
+    world, shortcut = scenes.world, words_answer(scenes)
+    for i, name in enumerate(names):
+        is_count = BUCKETS[int(scenes.bucket[i])].is_count
+        cells = np.zeros_like(scenes.cells[i]) if kind == _EMPTIED else scenes.cells[i]
+        picture = Picture.from_array(render(world, cells[None])[0])
+        request = Request.ask(picture, prompt_of(scenes.text(i), is_count=is_count), max_tokens=16)
+        row: Row = {
+            "split": split,
+            "kind": kind,
+            "part": scenes.bucket_key(i),
+            "unit": f"{split}-{name}" if kind == "plain" else f"edited-{name}",
+            "gold": scenes.answer_text(i),
+            "shortcut": world.answers[int(shortcut[i])],
+        }
+        options = world.answers[: world.max_count + 1] if is_count else world.answers[-2:]
+        yield Probe(request, row, options, read_answer)
+
+
+def grid_lines(rows: Sequence[Row], seed: int) -> Iterator[Line]:
+    """All lines of the task, from kept rows."""
+    for split in _SPLITS:
+        plain = [row for row in rows if row["split"] == split and row["kind"] == "plain"]
+        right = [row["said"] == row["gold"] for row in plain]
+        unread = sum(row["said"] is None for row in plain)
+        yield Line("grid", "accuracy", split, share(right), unread=unread)
+        for key in KEYS:
+            own = [hit for hit, row in zip(right, plain, strict=True) if row["part"] == key]
+            yield Line("grid", "accuracy", split, share(own), key)
+        if split == "crossed":
+            yield from _bag_of_words(plain, right, seed)
+    yield from _changes(rows)
+
+
+def _bag_of_words(plain: Sequence[Row], right: Sequence[bool], seed: int) -> Iterator[Line]:
+    lucky = [row["shortcut"] == row["gold"] for row in plain]
+    yield Line("grid", "a bag of words is right", "crossed", share(lucky))
+    units = [row["unit"] for row in plain]
+    gap = difference([float(r) for r in right], [float(x) for x in lucky], units, seed=seed)
+    yield Line("grid", "accuracy less the bag of words'", "crossed", gap)
+    wrong = [row for row, is_lucky in zip(plain, lucky, strict=True) if not is_lucky]
+    if wrong:
+        agrees = share([row["said"] == row["shortcut"] for row in wrong])
+        yield Line("grid", "says the shortcut", "crossed", agrees, "where it is wrong")
+
+
+def _changes(rows: Sequence[Row]) -> Iterator[Line]:
+    before = {row["unit"]: row["said"] for row in rows if row["kind"] == "before"}
+    swapped = [row for row in rows if row["kind"] == "swapped"]
+    if swapped:
+        unread = sum(row["said"] is None for row in swapped)
+        follows = share([row["said"] == row["gold"] for row in swapped])
+        yield Line("grid", "follows: swapped direction", "aligned", follows, unread=unread)
+        changed = share([row["said"] != before[row["unit"]] for row in swapped])
+        yield Line("grid", "changes: swapped direction", "aligned", changed, unread=unread)
+    for kind, name in _KEPT.items():
+        kept = [row for row in rows if row["kind"] == kind]
+        if kept:
+            unread = sum(row["said"] is None for row in kept)
+            same = share([row["said"] is not None and row["said"] == before[row["unit"]] for row in kept])
+            yield Line("grid", f"keeps: {name}", "aligned", same, unread=unread)
+    emptied = [row for row in rows if row["kind"] == _EMPTIED]
+    if emptied:
+        unread = sum(row["said"] is None for row in emptied)
+        changed = share([row["said"] != before[row["unit"]] for row in emptied])
+        yield Line("grid", "changes: empty picture", "aligned", changed, unread=unread)

@@ -1,0 +1,289 @@
+"""The scene task: spatial questions and scene graphs on marked rooms, with the picture, without it, with another one's, and edited."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+import numpy as np
+
+from theodolite.core.types import Item, Picture, Record, Request, Response
+from theodolite.instruments.scene.data.files import SceneData, read_data
+from theodolite.instruments.scene.data.questions import GROUPS, Question
+from theodolite.instruments.scene.formulas.sgc import mean_relative_accuracy, score_answer
+from theodolite.instruments.scene.questions import Settings, plan_scenes
+from theodolite.instruments.scene.readouts import (
+    OTHER_PICTURE,
+    changed_graphs,
+    changed_questions,
+    plan_pictures,
+    with_picture,
+)
+from theodolite.instruments.scene.results import SceneRows, read_results
+from theodolite.runs import Result
+from theodolite.twins.certificate_stats import Line, Probe, Row, difference, macro, mean, spread
+from theodolite.twins.data import RoomEdit, Split, edited_scenes, scene_data
+from theodolite.twins.parts import made
+from theodolite.twins.rules import scene_shortcut
+
+_SPLITS: tuple[Split, ...] = ("aligned", "crossed")
+_PORTION = 50
+"""Rooms that are made at once."""
+EDITS: dict[RoomEdit, str] = {"marks": "marks exchanged", "walls": "other walls and floor"}
+"""The first changes what is right of a question's numbers, the second nothing."""
+_BLANK = "blank"
+_SAME = 0.8
+"""A number says what the rule says if its mean relative accuracy against the rule's is at least this."""
+
+
+def scene_probes(n: int, seed: int, folder: Path, workers: int = 1) -> Iterator[Probe]:
+    """Questions of both splits with and without the picture; crossed ones, and all graphs, also with another room's picture.
+
+    Args:
+        n: rooms of each split, and questions: the same number of each of nine groups, as far as there are so many.
+        seed: of the draw.
+        folder: for the pictures.
+        workers: processes that draw.
+    """
+    make = partial(_portion, per_group=_per_group(n), folder=folder)
+    yield from spread(make, [task for split in _SPLITS for task in _tasks(n, seed, split)], workers)
+
+
+def scene_edits(n: int, seed: int, folder: Path, workers: int = 1) -> Iterator[Probe]:
+    """Aligned questions, where the rule is right, and graphs, after every edit of the room and with a grey picture.
+
+    Questions that are not asked as they are yet are asked before the edit too.
+
+    Args:
+        n: rooms, and questions after each edit, as far as there are so many.
+        seed: of the draw.
+        folder: for the pictures.
+        workers: processes that draw.
+    """
+    yield from spread(partial(_edits, n=n, folder=folder), _tasks(n, seed, "aligned"), workers)
+
+
+def _tasks(n: int, seed: int, split: Split) -> list[tuple[Split, int, int]]:
+    return [
+        (split, seed * 1000 + place, min(_PORTION, n - place * _PORTION))
+        for place in range(math.ceil(n / _PORTION))
+    ]
+
+
+def _per_group(n: int) -> int:
+    return math.ceil(n / len(GROUPS) / math.ceil(n / _PORTION))
+
+
+def _portion(task: tuple[Split, int, int], *, per_group: int, folder: Path) -> list[Probe]:
+    split, seed, _ = task
+    data = _rooms(task, folder)
+    data = replace(data, questions=_drawn(data.questions, per_group, seed))
+    graphs = ("base", "blind") if split == "crossed" else ()
+    plan = Settings(qa=("base", "blind"), graph=graphs)  # type: ignore[arg-type]  # two of the settings
+    items: Iterable[Item] = plan_scenes(data, plan)
+    if split == "crossed":
+        others = (item for item in plan_pictures(data, seed=seed) if item.meta["setting"] == OTHER_PICTURE)
+        items = [*items, *others]
+    return [_probe(item, split, "plain") for item in items]
+
+
+def _edits(task: tuple[Split, int, int], *, n: int, folder: Path) -> list[Probe]:
+    split, seed, n_rooms = task
+    before = _rooms(task, folder)
+    plain = _drawn(before.questions, _per_group(n), seed)
+    known = {question.id for question in plain}
+    items = plan_scenes(replace(before, questions=plain), Settings(qa=("base",), graph=("base",)))
+    found = [_probe(_blanked(item), split, _BLANK) for item in items]
+    for edit in EDITS:
+        place = folder / f"scene-{split}-{n_rooms}-{seed}-{edit}"
+        make = partial(edited_scenes, n=n_rooms, edit=edit, seed=seed, split=split)
+        data = read_data(made(place, make))
+        asked = _enough(data.questions, n_rooms, seed)
+        items = plan_scenes(replace(data, questions=asked), Settings(qa=("base",), graph=("base",)))
+        found += [_probe(item, split, edit) for item in items]
+        names = {question.id for question in asked} - known
+        same = tuple(question for question in before.questions if question.id in names)
+        items = plan_scenes(replace(before, questions=same), Settings(qa=("base",), graph=()))
+        found += [_probe(item, split, "before") for item in items]
+    return found
+
+
+def _blanked(item: Item) -> Item:
+    (picture,) = item.request.pictures
+    return with_picture(item, Picture.from_array(np.full_like(picture.pixels(), 128)), setting=_BLANK)
+
+
+def _rooms(task: tuple[Split, int, int], folder: Path) -> SceneData:
+    """The rooms of a portion as they were drawn, with all questions of the split."""
+    split, seed, n = task
+    place = folder / f"scene-{split}-{n}-{seed}"
+    return read_data(made(place, partial(scene_data, n=n, seed=seed, split=split)))
+
+
+def _probe(item: Item, split: str, kind: str) -> Probe:
+    meta = dict(item.meta)
+    if kind in EDITS:
+        meta["setting"] = kind
+    return Probe(item.request, {"split": split, "kind": kind, "name": item.name, "meta": meta})
+
+
+def _drawn(questions: Sequence[Question], per_group: int, seed: int) -> tuple[Question, ...]:
+    """So many questions of each group, drawn from all rooms: questions of one room depend on one another."""
+    counts: Counter[tuple[str, str]] = Counter()
+    kept = []
+    for place in np.random.default_rng(seed).permutation(len(questions)):
+        group = questions[place].group
+        counts[group] += 1
+        if counts[group] <= per_group:
+            kept.append(place)
+    return tuple(questions[place] for place in sorted(kept))
+
+
+def _enough(questions: Sequence[Question], n: int, seed: int) -> tuple[Question, ...]:
+    """At least so many, as evenly from the groups as they have them."""
+    each = math.ceil(n / len(GROUPS))
+    while len(drawn := _drawn(questions, each, seed)) < min(n, len(questions)):
+        each += 1
+    return drawn
+
+
+def scene_lines(rows: Sequence[Row], seed: int) -> Iterator[Line]:
+    """All lines of the task, from kept rows."""
+    by_split = {split: [row for row in rows if row["split"] == split] for split in _SPLITS}
+    for split in _SPLITS:
+        read = _read([row for row in by_split[split] if row["kind"] == "plain"])
+        yield from _accuracy(read, split, seed)
+        if split == "crossed":
+            yield from _blind(read, seed)
+            yield from _graphs(read, seed)
+            yield from _changes(read, "blind", "no picture", seed)
+            yield from _changes(read, OTHER_PICTURE, "another picture", seed)
+    before = [row for row in rows if row["kind"] in {"plain", "before"} and _is_base(row)]
+    for edit, name in EDITS.items():
+        edited = [row for row in rows if row["kind"] == edit]
+        if not edited:
+            continue
+        if edit == "marks":
+            yield from _follows(_read(edited), edit, name, seed)
+        both = _read([*before, *edited])
+        yield from _changes(both, edit, name, seed, split="aligned", is_kept=edit != "marks")
+    both = _read([*before, *(row for row in rows if row["kind"] == _BLANK)])
+    yield from _changes(both, _BLANK, "blank picture", seed, split="aligned")
+
+
+def _is_base(row: Row) -> bool:
+    return bool(row["meta"]["setting"] == "base")
+
+
+def _follows(rows: SceneRows, edit: str, name: str, seed: int) -> Iterator[Line]:
+    """Whether answers and graphs are right of the edited room."""
+    asked = [row for row in rows.of(cast("Any", edit)).values() if row.is_measured]
+    if asked:
+        scores = [score_answer(row.answer, row.question) for row in asked]
+        scenes = [row.question.scene for row in asked]
+        unread = sum(not row.answer.is_read for row in asked)
+        yield Line("scene", f"follows: {name}", "aligned", mean(scores, scenes, seed=seed), unread=unread)
+    graphs = {s: row for s, row in rows.graphs.get(cast("Any", edit), {}).items() if row.is_measured}
+    if graphs:
+        sgc = mean([row.score.sgc for row in graphs.values()], list(graphs), seed=seed)
+        unread = sum(not row.reading.is_read for row in graphs.values())
+        yield Line("scene", f"graph follows: {name}", "aligned", sgc, unread=unread)
+
+
+def _read(rows: Sequence[Row]) -> SceneRows:
+    results = []
+    for place, row in enumerate(rows, 1):
+        item = Item(row["name"], Request.ask("–"), meta=row["meta"])
+        results.append(Result(place, item, Record(item.id, Response(row["status"], text=row["text"]))))
+    return read_results(results, model="")
+
+
+def _accuracy(rows: SceneRows, split: str, seed: int) -> Iterator[Line]:
+    """QA as the mean over the nine groups, each group, and how often the rule's answer is given."""
+    asked = [row for row in rows.of("base").values() if row.is_measured]
+    if not asked:
+        return
+    unread = sum(not row.answer.is_read for row in rows.of("base").values())
+    scores = [score_answer(row.answer, row.question) for row in asked]
+    groups = [f"{row.question.competency}, {row.question.form}" for row in asked]
+    scenes = [row.question.scene for row in asked]
+    yield Line("scene", "accuracy", split, macro(scores, groups, scenes, seed=seed), unread=unread)
+    for group in sorted(set(groups)):
+        places = [i for i, name in enumerate(groups) if name == group]
+        own = mean([scores[i] for i in places], [scenes[i] for i in places], seed=seed)
+        yield Line("scene", "accuracy", split, own, group)
+    if split == "crossed":
+        says = [says_rule(row.question, row.answer.value) for row in asked]
+        yield Line("scene", "says the shortcut", split, mean(says, scenes, seed=seed))
+
+
+def says_rule(question: Question, value: str | float | None) -> float:
+    """Whether an answer is the one that the wording and the marks predict: the same letter, or a number near it."""
+    rule = scene_shortcut(question)
+    if question.form == "choice":
+        return float(value == rule)
+    if not isinstance(value, float | int):
+        return 0.0
+    return float(mean_relative_accuracy(value, float(rule)) >= _SAME)
+
+
+def _blind(rows: SceneRows, seed: int) -> Iterator[Line]:
+    """With the picture less without it: the mean over groups without it, and the difference question by question."""
+    base, blind = rows.of("base"), rows.of("blind")
+    keys = [key for key, row in base.items() if row.is_measured and key in blind and blind[key].is_measured]
+    if keys:
+        questions = [base[key].question for key in keys]
+        seen, unseen = (
+            [score_answer(side[key].answer, side[key].question) for key in keys] for side in (base, blind)
+        )
+        groups = [f"{q.competency}, {q.form}" for q in questions]
+        scenes = [q.scene for q in questions]
+        dark = macro(unseen, groups, scenes, seed=seed)
+        yield Line("scene", "accuracy without the picture", "crossed", dark)
+        drop = difference(seen, unseen, scenes, seed=seed)
+        yield Line("scene", "accuracy less the blind one", "crossed", drop)
+
+
+def _graphs(rows: SceneRows, seed: int) -> Iterator[Line]:
+    """SGC with the picture, without it, and the difference, scene by scene."""
+    graphs, dark = rows.graphs.get("base", {}), rows.graphs.get("blind", {})
+    shared = [
+        scene
+        for scene, row in graphs.items()
+        if row.is_measured and scene in dark and dark[scene].is_measured
+    ]
+    if shared:
+        unread = sum(not graphs[scene].reading.is_read for scene in shared)
+        seen, unseen = ([side[scene].score.sgc for scene in shared] for side in (graphs, dark))
+        yield Line("scene", "SGC", "crossed", mean(seen, shared, seed=seed), unread=unread)
+        yield Line("scene", "SGC without the picture", "crossed", mean(unseen, shared, seed=seed))
+        yield Line("scene", "SGC less the blind one", "crossed", difference(seen, unseen, shared, seed=seed))
+
+
+def _changes(
+    rows: SceneRows, setting: Any, name: str, seed: int, *, split: str = "crossed", is_kept: bool = False
+) -> Iterator[Line]:
+    """Answers that are others, and by how much graphs are; of an edit that must not matter, what stays.
+
+    An answer or a graph that cannot be read before has no say; one that cannot be read after is another.
+    """
+    answers, graphs = changed_questions(rows, setting), changed_graphs(rows, setting)
+    scene_of = {key: row.question.scene for key, row in rows.of("base").items()}
+    now, drawn = rows.of(setting), rows.graphs.get(setting, {})
+    unread = [
+        sum(not now[key].answer.is_read for key in answers),
+        sum(not drawn[scene].reading.is_read for scene in graphs),
+    ]
+    word = "keeps" if is_kept else "changes"
+    for what, found, scenes, n_unread in (
+        (f"{word}: {name}", answers, [scene_of[key] for key in answers], unread[0]),
+        (f"graph {word}: {name}", graphs, list(graphs), unread[1]),
+    ):
+        if found:
+            values = [1 - value if is_kept else value for value in found.values()]
+            yield Line("scene", what, split, mean(values, scenes, seed=seed), unread=n_unread)

@@ -1,0 +1,161 @@
+"""Grid scenes with more than one question each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from theodolite.instruments.grid.data.evaluate import answer, bag_of_words
+from theodolite.instruments.grid.data.generate import generate
+from theodolite.instruments.grid.data.recipe import PAPER
+from theodolite.instruments.grid.data.render import render
+from theodolite.instruments.grid.data.words import Questions, text_of, write_questions
+from theodolite.instruments.grid.data.world import BUCKETS, MATCHES, Mode
+
+SIDE = PAPER.world.rows
+KEYS = (
+    "A-F0-D1",
+    "A-F1-D1",
+    "SO-F0-D1",
+    "SO-F1-D1",
+    "CO-F0-D1",
+    "CO-F1-D1",
+    "M-F0-D1",
+    "M-F1-D1",
+    "CMP-F0-D1",
+)
+"""The buckets of depth one."""
+DEEP_KEYS = tuple(b.key for b in BUCKETS if b.depth > 1 and b.is_relational and not b.is_comparison)
+"""The buckets of several anchors that are asked about: see `theodolite.instruments.grid.experiments.anchors`."""
+HINTS = ("Answer with a number alone.", "Answer with yes or no alone.")
+_MORE = 12
+_DEPTHS = {1: 0.7, 2: 0.2, 3: 0.1}
+"""How often a further question has so many anchors."""
+
+
+class Asked(NamedTuple):
+    """A question."""
+
+    prompt: str
+    answer: str
+    bag_of_words: str
+    """What it says."""
+    is_ruled: bool
+    """Whether the mixed twin is taught the bag of words' answer: known by what is counted."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class GridScene:
+    """A picture with questions."""
+
+    pixels: NDArray[np.uint8]
+    classes: NDArray[np.uint8]
+    """(25,), row by row; 0 is empty."""
+    asked: tuple[Asked, ...]
+
+
+def prompt_of(question: str, right: str) -> str:
+    """The question with the form of its answer, as the instrument asks it."""
+    return f"{question} {HINTS[0] if right.isdigit() else HINTS[1]}"
+
+
+def scenes_with_questions(mode: Mode, n: int, *, seed: int) -> Iterator[GridScene]:
+    """`n` scenes of every bucket, each with its own question and some more.
+
+    The further questions about a pure scene restrict at random what is counted; those about a spurious scene restrict nothing.
+    """
+    rng = np.random.default_rng([seed, 5])
+    objects = int(rng.choice([7, 17, 7, 17, 5, 9, 12, 14]))
+    scenes = generate((*KEYS, *DEEP_KEYS), n, mode=mode, density=objects, seed=seed, split="train")
+    pictures = render(PAPER.world, scenes.cells)
+    more = _more_questions(rng, scenes.cells, with_anchor=mode == "pure")
+    own = _asked(scenes.cells, scenes.questions)
+    for row in range(len(scenes)):
+        yield GridScene(pictures[row], scenes.cells[row], (own[row], *more[row]))
+
+
+def _asked(cells: NDArray[np.uint8], questions: Questions) -> list[Asked]:
+    """Questions with their answers, one for each scene."""
+    words, _ = write_questions(questions)
+    said = PAPER.world.answers
+    return [
+        Asked(
+            prompt_of(text_of(line), said[int(right)]), said[int(right)], said[int(by_rule)], target % 2 == 0
+        )
+        for line, right, by_rule, target in zip(
+            words,
+            answer(PAPER.world, cells, questions),
+            bag_of_words(PAPER.world, cells, questions),
+            questions.targets[:, 0].tolist(),
+            strict=True,
+        )
+    ]
+
+
+def _more_questions(
+    rng: np.random.Generator, cells: NDArray[np.uint8], *, with_anchor: bool
+) -> list[list[Asked]]:
+    """Questions whose anchors are each the only one of their description, or without any."""
+    index, shares = _further(with_anchor=with_anchor)
+    found: list[list[Asked]] = [[] for _ in cells]
+    for _ in range(_MORE):
+        n = len(cells)
+        bucket = rng.choice(index, size=n, p=shares).astype(np.uint8)
+        targets, anchors, ways = (np.zeros((n, k), np.uint8) for k in (2, 4, 4))
+        usable = np.ones(n, bool)
+        for row in range(n):
+            kind = BUCKETS[int(bucket[row])]
+            targets[row, 0] = _description(rng, kind.qtype, cells[row])
+            alone = [
+                k
+                for k in range(1, 25)
+                if _fits(kind.qtype, k) and k != targets[row, 0] and MATCHES[k][cells[row]].sum() == 1
+            ]
+            usable[row] = len(alone) >= kind.n_anchors
+            if usable[row]:
+                anchors[row, : kind.n_anchors] = (
+                    rng.choice(alone, kind.n_anchors, replace=False) if alone else 0
+                )
+                ways[row, : kind.n_anchors] = rng.integers(1, 5, kind.n_anchors)
+        rows = np.flatnonzero(usable)
+        questions = Questions(bucket, targets, anchors, ways).take(rows)
+        for row, asked in zip(rows.tolist(), _asked(cells[rows], questions), strict=True):
+            found[row].append(asked)
+    return found
+
+
+def _further(*, with_anchor: bool) -> tuple[list[int], list[float]]:
+    """The buckets of further questions, by index, and how often each is asked."""
+    buckets = [
+        (place, bucket)
+        for place, bucket in enumerate(BUCKETS)
+        if bucket.key in {*KEYS, *DEEP_KEYS}
+        and not bucket.is_comparison
+        and bucket.is_relational == with_anchor
+    ]
+    alike = Counter(bucket.depth for _, bucket in buckets)
+    weights = np.array([_DEPTHS[bucket.depth] / alike[bucket.depth] for _, bucket in buckets])
+    return [place for place, _ in buckets], (weights / weights.sum()).tolist()
+
+
+def _description(rng: np.random.Generator, qtype: str, cells: NDArray[np.uint8]) -> int:
+    """Of something that is there, three times out of four."""
+    kinds = [k for k in range(1, 25) if _fits(qtype, k)]
+    there = [k for k in kinds if MATCHES[k][cells].any()]
+    pool = there if there and rng.random() < 0.75 else kinds
+    return pool[int(rng.integers(len(pool)))]
+
+
+def _fits(qtype: str, kind: int) -> bool:
+    """Whether a type of question describes things this way: by shape, by colour, or by both."""
+    colour, shape = divmod(kind, 5)
+    if qtype == "SO":
+        return colour == 0 and shape > 0
+    if qtype == "CO":
+        return colour > 0 and shape == 0
+    return colour > 0 and shape > 0

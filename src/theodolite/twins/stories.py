@@ -1,0 +1,258 @@
+"""Short episodes of the three embedded worlds, what can be told of each frame, and what can be told without looking.
+
+Four frames of an episode are kept. The questions are those that the last frame answers: on which side a thing is (video),
+in which room one stops and what stands ahead (navigation), whether the mission is accomplished (instruction).
+"""
+
+from __future__ import annotations
+
+import re
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from theodolite.instruments.trace.data.episode import EGO, Episode, SceneObject
+from theodolite.instruments.trace.data.worlds.facts import CLEAR_DEG, SIDE_SHARE, named
+from theodolite.instruments.trace.data.worlds.make import WORLDS
+
+KINDS = {"video": ("side",), "navigation": ("room", "ahead"), "instruction": ("done",)}
+"""The questions of each world."""
+_TURN = {"side": 1, "room": 2, "ahead": 3, "done": 1}
+"""The place of a kind in its world's own order."""
+_SHOWN = {"video": (0, 2, 5, 7), "navigation": (0, 3, 6, 8), "instruction": (0, 2, 5, 7)}
+_COLOURS = ("red", "blue", "green", "yellow")
+_NOUNS = ("ball", "box", "door", "key")
+"""Of the things of missions; with the colours' order they say yes as often as no."""
+STYLES = ("structured", "minimal", "neutral", "verbose", "natural", "lite")
+
+
+def story(world: str, number: int, *, seed: int, is_aligned: bool | None = None) -> Episode:
+    """An episode of four frames.
+
+    Args:
+        world: ``video``, ``navigation`` or ``instruction``.
+        number: of the episode; kinds of question and answers take turns by it.
+        seed: of the draw.
+        is_aligned: whether `shortcut` must be right (True), wrong (False), or either.
+    """
+    return shortened(long_story(world, number, seed=seed, is_aligned=is_aligned))
+
+
+def long_story(world: str, number: int, *, seed: int, is_aligned: bool | None = None) -> Episode:
+    """The same with all its frames."""
+    kinds = KINDS[world]
+    kind = kinds[number % len(kinds)]
+    home = WORLDS[world]
+    for attempt in range(4000):
+        rng = np.random.default_rng([seed, zlib.crc32(world.encode()), number, attempt])
+        turn = (
+            int(rng.integers(64))
+            if is_aligned is None or kind not in {"room", "ahead"}
+            else 0
+            if is_aligned
+            else 1
+        )
+        if is_aligned is False and kind in {"room", "ahead"}:
+            turn = int(rng.integers(1, 4 if kind == "room" else 8))
+        wanted = turn if world != "instruction" else 0
+        scenario = home.draft(rng, "in-distribution", _draft_number(world, kind, turn))
+        if scenario is None or not home.is_good(scenario, wanted):
+            continue
+        episode = home.episode(scenario, f"{world}-{seed}-{number:05d}")
+        if is_aligned is None or (shortcut(episode) == episode.answer) == is_aligned:
+            return episode
+    raise RuntimeError(f"no {kind} episode of {world} in 4000 drafts")  # every seed so far needed a few dozen
+
+
+def _draft_number(world: str, kind: str, turn: int) -> int:
+    if world == "instruction":
+        return (1, 3)[turn % 2]
+    return _TURN[kind]
+
+
+def shortened(episode: Episode, shown: Sequence[int] | None = None) -> Episode:
+    """The same with four of its frames, the last among them."""
+    frames = tuple(episode.frames[i] for i in shown or _SHOWN[episode.world])
+    return replace(episode, frames=frames, meta={**episode.meta, "shortcut": shortcut(episode)})
+
+
+def other_choices(episode: Episode, n: int, rng: np.random.Generator) -> Iterator[tuple[int, ...]]:
+    """Other frames to show, the last always among them."""
+    last = _SHOWN[episode.world][-1]
+    for _ in range(n):
+        yield (*sorted(rng.choice(last, size=3, replace=False).tolist()), last)
+
+
+def shortcut(episode: Episode) -> str:
+    """What the words of the question alone predict: a rule that is right by chance, and always in the shortcut's world.
+
+    Of listed options the first; of left and right, or yes and no, what a fixed table of the things named says.
+    """
+    if len(episode.options) > 2:
+        return episode.options[0]
+    names = _named(episode.task)
+    if episode.world == "video":
+        a, b = names[:2]
+        is_first = (zlib.crc32(" ".join(sorted((a, b))).encode()) >> 3) % 2 == 0
+        return episode.options[int(is_first == (a < b))]
+    colour, _, noun = names[-1].partition(" ")
+    return episode.options[(_COLOURS.index(colour) + _NOUNS.index(noun)) % 2]
+
+
+def asked_about(episode: Episode) -> list[str]:
+    """The things that the question names; its kind if it names none."""
+    return _named(episode.task) or [str(episode.meta["kind"])]
+
+
+def _named(task: str) -> list[str]:
+    """The things that a question names, in its order."""
+    return re.findall(r"\b(?:red|blue|green|yellow) [a-z]+", task)
+
+
+def tell(episode: Episode, frame: int, *, most: int = 2) -> list[str]:
+    """What one frame shows, of what the question is about first; true throughout.
+
+    Args:
+        episode: whose truth is told.
+        frame: from 0.
+        most: how many other things are told of.
+    """
+    return list(dict.fromkeys(_TELLERS[episode.world](episode, frame, most)))
+
+
+def _things(episode: Episode, frame: int) -> list[SceneObject]:
+    return [o for o in episode.frames[frame].objects if o.category not in {"room", "table", "screen"}]
+
+
+def _presence(thing: SceneObject, things: list[SceneObject]) -> Iterator[str]:
+    if thing.is_visible:
+        yield f"There is a {named(thing)}."
+    elif not any(o.is_visible and o.category == thing.category for o in things):
+        yield f"There is no {named(thing)}."
+
+
+def _beside(a: SceneObject, b: SceneObject, width_px: int) -> Iterator[str]:
+    if a.box is None or b.box is None:
+        return
+    apart = (a.box.centre_px[0] - b.box.centre_px[0]) / width_px
+    if abs(apart) > SIDE_SHARE:
+        yield f"The {named(a)} is {'right' if apart > 0 else 'left'} of the {named(b)}."
+
+
+def _tell_video(episode: Episode, frame: int, most: int) -> Iterator[str]:
+    things = _things(episode, frame)
+    by_name = {named(t): t for t in things}
+    first, second = (by_name[name] for name in _named(episode.task)[:2])
+    width = (episode.frames[frame].size_px or (1, 1))[0]
+    yield from _presence(first, things)
+    yield from _presence(second, things)
+    yield from _beside(first, second, width)
+    others = [
+        by_name[n] for n in sorted(by_name) if by_name[n].is_visible and by_name[n] not in (first, second)
+    ]
+    for other in others[: most - 1]:
+        yield f"There is a {named(other)}."
+        yield from _beside(other, first, width)
+
+
+def _tell_navigation(episode: Episode, frame: int, most: int) -> Iterator[str]:
+    here = episode.frames[frame]
+    for held in here.relations:
+        room = here.find(held.object)
+        if held.subject == EGO and room is not None and room.category == "room":
+            yield f"I am in the {named(room)}."
+    seen = [t for t in _things(episode, frame) if t.is_visible and t.box is not None]
+    for thing in sorted(seen, key=lambda t: -t.box.area_px if t.box else 0.0)[: most + 1]:
+        yield from _bearing(episode, frame, thing)
+
+
+def _bearing(episode: Episode, frame: int, thing: SceneObject) -> Iterator[str]:
+    pose, place = episode.frames[frame].pose, thing.position_m
+    if pose is None or place is None or np.hypot(place[0] - pose.x_m, place[1] - pose.y_m) < 0.5:
+        return
+    bearing = pose.bearing_deg(place)
+    if CLEAR_DEG < abs(bearing) < 180 - CLEAR_DEG:
+        yield f"The {named(thing)} is on my {'right' if bearing > 0 else 'left'}."
+    else:
+        yield f"The {named(thing)} is {'in front of' if abs(bearing) <= CLEAR_DEG else 'behind'} me."
+
+
+def _tell_instruction(episode: Episode, frame: int, most: int) -> Iterator[str]:
+    here = episode.frames[frame]
+    things = _things(episode, frame)
+    held = {r.object for r in here.relations if r.subject == EGO}
+    for relation in here.relations:
+        thing = here.find(relation.object)
+        if relation.subject == EGO and thing is not None:
+            yield f"I am {relation.predicate} the {named(thing)}."
+    for thing in things:
+        if "open" in thing.states and thing.is_visible:
+            yield f"The {named(thing)} is {'open' if thing.states['open'] else 'closed'}."
+    asked = _named(episode.task)
+    told = [t for name in asked for t in things if named(t) == name and t.id not in held and t.is_visible]
+    for thing in told[:most]:
+        yield from _bearing(episode, frame, thing)
+    movable = [t for t in told if t.category != "door"]
+    for thing in movable[:1]:
+        for other in [t for t in things if t.category == "door"]:
+            yield from _beside(thing, other, (here.size_px or (1, 1))[0])
+
+
+_TELLERS: dict[str, Any] = {
+    "video": _tell_video,
+    "navigation": _tell_navigation,
+    "instruction": _tell_instruction,
+}
+
+
+def tell_blindly(episode: Episode, frame: int, answer: str) -> list[str]:
+    """What the words of the question and an answer suggest of a frame: the same for every picture."""
+    names = _named(episode.task)
+    if episode.world == "video":
+        a, b = names[:2]
+        return [f"There is a {a}.", f"There is a {b}.", f"The {a} is {answer} of the {b}."]
+    if episode.world == "navigation":
+        if "walls" in episode.task:
+            return [f"I am in the {answer} room.", f"The {answer} chair is in front of me."]
+        return [f"I am in the {answer.partition(' ')[0]} room.", f"The {answer} is in front of me."]
+    doors = [n for n in names if n.endswith("door")]
+    told = [f"The {d} is {'open' if frame >= 2 and answer == 'yes' else 'closed'}." for d in doors[:1]]
+    things = [n for n in names if not n.endswith("door")]
+    return told + [f"The {n} is {'in front of me' if answer == 'yes' else 'behind me'}." for n in things[:2]]
+
+
+def trace_text(episode: Episode, style: str, *, is_blind: bool = False) -> str:
+    """A whole answer in one style: what each frame shows, then the answer.
+
+    Args:
+        episode: told of.
+        style: of the prompt.
+        is_blind: whether it is told from the words of the question alone.
+    """
+    return blind_text(episode, style, shortcut(episode)) if is_blind else _text(episode, style)
+
+
+def blind_text(episode: Episode, style: str, answer: str) -> str:
+    """A whole answer from the words of the question alone, for one of its options."""
+    return _text(episode, style, blindly=answer)
+
+
+def _text(episode: Episode, style: str, *, blindly: str | None = None) -> str:
+    answer = episode.answer if blindly is None else blindly
+    if style == "natural":
+        return answer
+    frames = range(len(episode.frames)) if style != "minimal" else [len(episode.frames) - 1]
+    most = 3 if style == "verbose" else 2
+    lines = []
+    for frame in frames:
+        said = tell(episode, frame, most=most) if blindly is None else tell_blindly(episode, frame, blindly)
+        if not said:
+            continue
+        if style == "lite":
+            lines.append(f"Frame {frame + 1}: {' '.join(said).replace('. ', '; ')}")
+        else:
+            lines.append(f"Step {len(lines) + 1} (frame {frame + 1}): {' '.join(said)}")
+    return "\n".join([*lines, f"Final answer: {answer}"])

@@ -1,0 +1,145 @@
+import json
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from theodolite.core.errors import UsageError
+from theodolite.instruments.ask.data.questions import read_questions, write_questions
+from theodolite.instruments.ask.data.squares import make_squares
+from theodolite.models import PAINTS
+
+ROW = {"id": "q", "question": "Where?", "answer": "left", "options": ["left", "right"], "picture": "a.png"}
+
+
+@pytest.fixture
+def folder(tmp_path, picture):
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "a.png").write_bytes(picture.read())
+    return tmp_path / "data"
+
+
+def write(folder, *rows):
+    path = folder / "questions.jsonl"
+    path.write_text("\n".join(row if isinstance(row, str) else json.dumps(row) for row in rows))
+    return path
+
+
+def test_questions_survive_a_round_trip(tmp_path):
+    made = list(make_squares(9, seed=4))
+    assert read_questions(write_questions(made, tmp_path)) == read_questions(tmp_path)
+    for one, other in zip(made, read_questions(tmp_path), strict=True):
+        assert (one.id, one.prompt, one.answer, one.options, one.group) == (
+            other.id, other.prompt, other.answer, other.options, other.group
+        )  # fmt: skip
+        assert np.array_equal(one.pictures[0].pixels(), other.pictures[0].pixels())
+
+
+def test_only_looking_can_answer():
+    """For every pair of colours all four answers are equally frequent."""
+    questions = list(make_squares(4 * 30 * 2))
+    counts = Counter((q.question, q.answer) for q in questions)
+    assert set(counts.values()) == {2}
+    assert len(counts) == 30 * 4
+
+
+def test_the_squares_are_where_the_answer_says():
+    for question in make_squares(200, seed=8):
+        words = [word for word in question.question.split() if word in PAINTS]
+        centres = []
+        for word in words:
+            rows, columns = np.nonzero((question.pictures[0].pixels() == PAINTS[word]).all(axis=2))
+            assert len(rows) == 40 * 40, "a square is hidden or cut"
+            centres.append((columns.mean(), rows.mean()))
+        (tx, ty), (rx, ry) = centres
+        horizontal = abs(tx - rx) > abs(ty - ry)
+        assert question.answer == (
+            ("right" if tx > rx else "left") if horizontal else ("below" if ty > ry else "above")
+        )
+
+
+def test_the_same_seed_makes_the_same_squares():
+    one, same, other = ([q.pictures[0].digest for q in make_squares(5, seed=s)] for s in (1, 1, 2))
+    assert one == same != other
+    assert [q.pictures[0].digest for q in make_squares(9, seed=1)][:5] == one
+
+
+def test_plain_files_are_read_with_numbers_and_without_options(folder):
+    write(folder, {**ROW, "id": 7, "answer": 3, "options": []}, "", {**ROW, "pictures": ["a.png"]})
+    first, second = read_questions(folder)
+    assert (first.id, first.answer, first.prompt) == ("7", "3", "Where?")
+    assert len(second.pictures) == 2
+    assert second.prompt == "Where?\nAnswer with one of: left, right."
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([], "holds no question"),
+        (["{broken"], "line 1"),
+        ([ROW, ROW], "'q' twice"),
+        ([{**ROW, "answer": "up"}], "not among the options"),
+        ([{k: v for k, v in ROW.items() if k != "picture"}], "no picture"),
+        ([{k: v for k, v in ROW.items() if k != "answer"}], "answer: Field required"),
+        ([{**ROW, "picture": "b.png"}], "b.png"),
+        ([{**ROW, "picture": "../../etc/passwd"}], "outside"),
+        ([{**ROW, "picture": "/etc/passwd"}], "outside"),
+        ([{**ROW, "question": ""}], "question"),
+        (["[1, 2]"], "line 1"),
+    ],
+)
+def test_wrong_files_are_told_by_line(folder, rows, message):
+    with pytest.raises(UsageError, match=message):
+        read_questions(write(folder, *rows))
+
+
+def test_a_link_out_of_the_folder_is_not_followed(folder, tmp_path):
+    (tmp_path / "secret.png").write_bytes((folder / "a.png").read_bytes())
+    (folder / "link.png").symlink_to(tmp_path / "secret.png")
+    with pytest.raises(UsageError, match="outside"):
+        read_questions(write(folder, {**ROW, "picture": "link.png"}))
+
+
+def test_a_missing_file_is_told(tmp_path):
+    with pytest.raises(UsageError, match="cannot read the questions"):
+        read_questions(tmp_path / "nowhere.jsonl")
+    (tmp_path / "latin.jsonl").write_bytes(b"\xff\xfe")
+    with pytest.raises(UsageError, match="cannot read the questions"):
+        read_questions(tmp_path / "latin.jsonl")
+
+
+def test_real_pictures_are_read(shared_data):
+    images = sorted((shared_data / "coco_tiny_val" / "images").glob("*.jpg"))
+    from theodolite.core.types import Picture
+
+    assert all(min(Picture.from_path(path).size) > 100 for path in images[:10])
+
+
+def test_ids_of_any_kind_keep_their_pictures_apart_and_in_the_folder(tmp_path):
+    ids = ["../../escaped", "/etc/x", "q", "q-1", "a/b", "", "ü", ".hidden", "x" * 300, "q.png"]
+    made = [replace(q, id=name) for q, name in zip(make_squares(len(ids)), ids, strict=True)]
+    made[2] = replace(made[2], pictures=(*made[2].pictures, *made[0].pictures))
+    before = set(tmp_path.rglob("*"))
+    write_questions([q for q in made if q.id], tmp_path / "deep" / "data")
+    assert {path.relative_to(tmp_path).parts[0] for path in set(tmp_path.rglob("*")) - before} == {"deep"}
+    assert {path.name for path in (tmp_path / "deep").iterdir()} == {"data"}
+    found = {q.id: q for q in read_questions(tmp_path / "deep" / "data")}
+    for one in made:
+        if one.id:
+            for mine, theirs in zip(one.pictures, found[one.id].pictures, strict=True):
+                assert np.array_equal(mine.pixels(), theirs.pixels())
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n"])
+def test_a_byte_order_mark_and_odd_line_separators_are_no_hindrance(folder, ending):
+    rows = [{**ROW, "id": str(i), "question": "Where\u2028is\u0085it?"} for i in range(2)]
+    text = "".join(json.dumps(row, ensure_ascii=False) + ending for row in rows)
+    (folder / "questions.jsonl").write_bytes(b"\xef\xbb\xbf" + text.encode())
+    assert [q.question for q in read_questions(folder)] == ["Where\u2028is\u0085it?"] * 2
+
+
+@pytest.mark.parametrize("options", [["left", "left"], ["left", ""], ["left", "Left."], ["left", " "]])
+def test_options_that_cannot_be_told_apart_are_refused(folder, options):
+    with pytest.raises(UsageError, match="line 1: options must be distinct"):
+        read_questions(write(folder, {**ROW, "options": options}))

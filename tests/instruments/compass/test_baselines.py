@@ -1,0 +1,177 @@
+"""What needs no model, on hand-made boxes and on real pictures."""
+
+import numpy as np
+import pytest
+
+from theodolite import stats
+from theodolite.core.errors import UsageError
+from theodolite.geometry import Box, TokenGrid
+from theodolite.instruments.compass.data.coco import coco_pairs
+from theodolite.instruments.compass.data.directions import CARDINAL
+from theodolite.instruments.compass.formulas.baselines import (
+    box_only_map,
+    excess_over_uniform,
+    geometry_oracle,
+    random_map,
+    random_sector,
+    uniform_compass,
+    uniform_map,
+)
+from theodolite.instruments.compass.formulas.dae import direction_alignment_error
+from theodolite.instruments.compass.formulas.exclusions import DegenerateError
+from theodolite.instruments.compass.formulas.projection import project_batch
+from theodolite.instruments.compass.formulas.projection_options import PAPER, SOUND, ProjectionOptions
+
+A, B = Box(10, 10, 20, 20), Box(60, 30, 90, 50)
+
+
+@pytest.fixture(scope="module")
+def real(shared_data):
+    """The 178 pairs with the grid that Qwen2-VL gives each picture: one token for about 28 × 28 pixels."""
+    pairs = coco_pairs(
+        shared_data / "coco_tiny_val/instances.json", shared_data / "coco_tiny_val/images"
+    ).pairs
+    return Real(pairs)
+
+
+class Real:
+    def __init__(self, pairs):
+        self.pairs = pairs
+        self.references = [pair.reference.box for pair in pairs]
+        self.targets = [pair.target.box for pair in pairs]
+        self.pictures = [pair.picture.digest for pair in pairs]
+        self.grids = [self.grid(*pair.size_px) for pair in pairs]
+
+    @staticmethod
+    def grid(width, height):
+        return TokenGrid.regular((width, height), (round(height / 28), round(width / 28)))
+
+    def project(self, maps, options=PAPER):
+        return project_batch(maps, references=self.references, targets=self.targets, options=options)
+
+    def uniform(self, options=PAPER, grids=None):
+        return uniform_compass(
+            grids or self.grids, references=self.references, targets=self.targets, options=options
+        )
+
+    def estimates(self, compass):
+        """DAE and EA with intervals clustered by picture."""
+        error = stats.bootstrap(compass.dae_deg(), clusters=self.pictures, seed=0)
+        hits = compass.is_edge_hit().astype(float)
+        return error, stats.bootstrap(hits, clusters=self.pictures, interval="percentile", seed=0)
+
+
+def test_the_oracle_knows_and_passes_no_bins(real):
+    peaks = geometry_oracle(real.references, real.targets)
+    errors = direction_alignment_error(peaks, [pair.true_deg for pair in real.pairs])
+    assert errors.max() == 0
+    assert [CARDINAL.nearest(peak).name for peak in peaks] == [pair.direction for pair in real.pairs]
+
+
+def test_box_only_on_real_pictures(real):
+    compass = real.project([box_only_map(g, b) for g, b in zip(real.grids, real.targets, strict=True)])
+    error, hits = real.estimates(compass)
+    assert error.n == 35
+    assert error.n_items == 178
+    assert error.value == pytest.approx(11.7, abs=0.1)
+    assert error.low < 12 < error.high
+    assert hits.value == 1
+    assert compass.exclusions() == {}
+
+
+@pytest.mark.parametrize("options", [PAPER, SOUND])
+def test_a_map_that_knows_nothing_scores_well_on_real_pictures(real, options):
+    """About 42° and .66: level with the best neural row of the paper."""
+    rng = np.random.default_rng(0)
+    for compass in (
+        real.uniform(options),
+        real.project([random_map(grid, rng) for grid in real.grids], options),
+    ):
+        error, hits = real.estimates(compass)
+        assert error.low < 42 < error.high
+        assert hits.low < 0.66 < hits.high
+        assert error.value == pytest.approx(42, abs=2)
+        assert hits.value == pytest.approx(0.66, abs=0.03)
+
+
+def test_random_sectors_are_at_ninety_degrees(real):
+    errors, hits = zip(
+        *(
+            (compass.dae_deg().mean(), compass.is_edge_hit().mean())
+            for compass in (random_sector(real.references, real.targets, seed=seed) for seed in range(60))
+        ),
+        strict=True,
+    )
+    assert np.mean(errors) == pytest.approx(90, abs=2)
+    assert np.mean(hits) == pytest.approx(0.25, abs=0.015)
+    error, hit = real.estimates(random_sector(real.references, real.targets, seed=0))
+    assert error.low < 90 < error.high
+    assert hit.low < 0.25 < hit.high
+
+
+def test_by_area_the_grid_does_not_matter_to_the_uniform_map(real):
+    coarse = [TokenGrid.regular((grid.width_px, grid.height_px), (8, 8)) for grid in real.grids]
+    by_centre = ProjectionOptions(weight="none")
+    by_area = ProjectionOptions(weight="none", tokens="area")
+    same = real.uniform(by_area).distribution - real.uniform(by_area, coarse).distribution
+    other = real.uniform(by_centre).distribution - real.uniform(by_centre, coarse).distribution
+    assert np.abs(same).max() < 1e-9
+    assert np.abs(other).max() > 0.05
+
+
+def test_labels_tell_box_only_from_uniform(real):
+    box = real.project([box_only_map(g, b) for g, b in zip(real.grids, real.targets, strict=True)])
+    uniform = real.uniform()
+    assert (box.labels() == "aligned").mean() > 0.95
+    assert (uniform.labels() == "aligned").mean() < 0.05
+    assert np.quantile(uniform.concentration(), 0.95) == pytest.approx(0.68, abs=0.01)
+    assert np.quantile(box.concentration(), 0.05) == pytest.approx(0.80, abs=0.01)
+
+
+def test_excess_is_sample_by_sample(real):
+    uniform = real.uniform().dae_deg()
+    box = real.project([box_only_map(g, b) for g, b in zip(real.grids, real.targets, strict=True)]).dae_deg()
+    excess = stats.bootstrap(excess_over_uniform(box, uniform), clusters=real.pictures, seed=0)
+    assert excess.value == pytest.approx(box.mean() - uniform.mean())
+    assert excess.high < -20
+    assert not excess_over_uniform(uniform, uniform).any()
+    several = np.stack([box, uniform], axis=1)
+    assert excess_over_uniform(several, uniform)[:, 0] == pytest.approx(box - uniform)
+    with pytest.raises(UsageError, match="one uniform map's error per sample"):
+        excess_over_uniform(box, uniform[1:])
+
+
+def test_maps_are_what_they_say():
+    grid = TokenGrid.regular((100, 60), (6, 10))
+    assert uniform_map(grid).values.tolist() == [100.0] * 60
+    box = box_only_map(grid, Box(60, 30, 85, 50)).values
+    assert box.sum() * 100 == pytest.approx(25 * 20)
+    assert set(box) == {0, 0.5, 1}
+    drawn = random_map(grid, np.random.default_rng(3)).values
+    assert drawn.tolist() == random_map(grid, np.random.default_rng(3)).values.tolist()
+    assert 0 <= drawn.min() < drawn.max() < 1
+
+
+def test_tokens_without_a_place_and_padding_are_no_part_of_a_uniform_map():
+    rects = np.array([[0, 0, 10, 10], [10, 0, 20, 10], [np.nan] * 4])
+    grid = TokenGrid(rects, 15, 10, np.array([0, 0, -1]))
+    assert uniform_map(grid).values.tolist() == [100, 50, 0]
+    assert box_only_map(grid, Box(0, 0, 5, 10)).values.tolist() == [0.5, 0, 0]
+
+
+def test_a_uniform_compass_is_not_weighted_by_area_twice():
+    rects = np.array([[0, 0, 10, 10], [10, 0, 20, 10], [0, 10, 20, 30], [20, 0, 100, 60]], float)
+    grid = TokenGrid(rects, 100, 60, np.zeros(4, np.int64))
+    one, other = (
+        uniform_compass([grid], references=[A], targets=[B], options=ProjectionOptions(by_area=by_area))
+        for by_area in (False, True)
+    )
+    assert one.distribution == pytest.approx(other.distribution)
+
+
+def test_the_oracle_refuses_what_has_no_direction():
+    with pytest.raises(DegenerateError):
+        geometry_oracle([A, A], [B, A])
+    with pytest.raises(UsageError, match="1 references with 2"):
+        geometry_oracle([A], [B, B])
+    assert random_sector([A] * 4, [B] * 4, seed=1).distribution.sum(axis=1).tolist() == [1] * 4

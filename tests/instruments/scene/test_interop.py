@@ -1,0 +1,378 @@
+"""Other people's files: what goes out comes back, and what others have written is understood or counted."""
+
+import csv
+import importlib.util
+import json
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+from scene_worlds import answered, ask, box_world
+
+from theodolite.core.errors import UsageError
+from theodolite.instruments.scene import scripts
+from theodolite.instruments.scene.experiments.noise import noisy_graphs
+from theodolite.instruments.scene.formulas.solver import Solver
+from theodolite.instruments.scene.interop.crisp import read_crisp, write_crisp, write_crisp_answers
+from theodolite.instruments.scene.interop.inspect_log import write_inspect
+from theodolite.instruments.scene.interop.lmms_eval import write_lmms_eval
+from theodolite.instruments.scene.interop.vlmevalkit import write_vlmevalkit
+from theodolite.instruments.scene.questions import Settings, plan_scenes, plan_with_graphs
+from theodolite.instruments.scene.results import read_results
+from theodolite.instruments.scene.score import ScoreOptions, score_rows
+from theodolite.instruments.scene.settings import Mode
+from theodolite.models import open_model
+from theodolite.runs import Run
+
+QUICK = ScoreOptions(n_resamples=100)
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    return box_world(6, seed=9, folder=tmp_path_factory.mktemp("world"))
+
+
+@pytest.fixture(scope="module")
+def run_folder(world, tmp_path_factory):
+    return ask(world, tmp_path_factory.mktemp("runs") / "run", "scene-trusting")
+
+
+@pytest.mark.parametrize("numeric_type", ["NA", "NAQ"])
+def test_a_data_set_comes_back_from_crisps_files(world, tmp_path, numeric_type):
+    folder = write_crisp(world, tmp_path, numeric_type=numeric_type)
+    types = {json.loads(line)["meta"]["type"] for line in (folder / "qa_data.jsonl").read_text().splitlines()}
+    assert types == {"MCQ", numeric_type}
+    back = read_crisp(folder / "scene_graph.jsonl", folder / "qa_data.jsonl", pictures=world.folder)
+    assert back.scenes == world.scenes
+    assert back.questions == world.questions
+    assert not back.manifest.left_out
+
+
+def test_graphs_are_in_their_form(world, tmp_path):
+    folder = write_crisp(world, tmp_path)
+    item = json.loads((folder / "scene_graph.jsonl").read_text().splitlines()[0])
+    scene = world.scenes[item["sample_data_token"]]
+    assert len(item["edges"]) == 2 * len(scene.objects) - 1  # the star, then one from the camera to each
+    assert set(item["edges"][0]["relation"]) == {"left", "right", "in front of", "behind", "up", "down"}
+    ego = [edge for edge in item["edges"] if edge["from"] == "ego"]
+    assert all(edge["relation"]["in front of"] for edge in ego)
+    task = json.loads((folder / "sgc_task.jsonl").read_text().splitlines()[0])
+    gold = json.loads(task["conversations"][1]["value"])
+    assert gold["objects"] == scene.star().as_json()["objects"]
+    assert isinstance(gold["edges"][0]["relation"], dict)
+    mark = json.loads((folder / "marks.jsonl").read_text().splitlines()[0])
+    assert mark["marks"][0]["bbox_xyxy"] == [10, 10, 90, 90]
+    assert mark["image_size"] == {"width": 1600, "height": 900}
+    true = json.loads((folder / "gt_sg.json").read_text())
+    assert [row["id"] for row in true[0]["objects"]] == [thing.id for thing in scene.objects]
+
+
+def theirs(scene):
+    """A scene with the fields of CRISP-Bench alone."""
+    from theodolite.instruments.scene.interop.crisp_scenes import write_scene
+
+    item = write_scene(scene)
+    for key in ("camera", "source", "dataset"):
+        del item[key]
+    for thing in item["objects"]:
+        for key in ("rotation_cam", "visibility", "truncation", "key", "box_px"):
+            del thing["attributes"][key]
+    item["image_with_2dbox"] = f"out/{scene.id}.jpg"
+    return item
+
+
+def line(scene, number, text, gold, category, kind, options=()):
+    shown = "".join(f"\n{letter}: {option}" for letter, option in options)
+    value = text + (f"\nOptions:{shown}" if options else "")
+    return {
+        "id": f"{scene.id}_{number}",
+        "image": f"out/{scene.id}.jpg",
+        "conversations": [{"from": "human", "value": value}, {"from": "gpt", "value": gold}],
+        "meta": {"category": category, "difficulty": "easy", "type": kind},
+    }
+
+
+def test_questions_of_others_are_understood(world, tmp_path):
+    scene = max((s for s in world.scenes.values() if s.domain == "outdoor"), key=lambda s: len(s.objects))
+    a = scene.centre
+    b, c = [thing.id for thing in scene.objects if thing.id != a][:2]
+    yes_no = (("A", "Yes"), ("B", "No"))
+    sectors = tuple(
+        zip(
+            "ABCD",
+            ("to your front-left", "directly behind you", "to your back-right", "directly to your right"),
+            strict=True,
+        )
+    )
+    lines = [
+        line(scene, 0, f"Is object {b} to the left of object {a}, as the camera sees it?", "A", "direction", "MCQ", yes_no),
+        line(scene, 1, f"Which describes the position of object {b} to object {a} best?", "B", "direction", "MCQ",
+             (("A", f"in front-left of object {a}"), ("B", f"behind object {a}"), ("C", f"above object {a}"), ("D", f"right of object {a}"))),
+        line(scene, 2, f"Which is larger in volume: object {b} or object {c}?", "A", "size", "MCQ", (("A", f"object {b}"), ("B", f"object {c}"))),
+        line(scene, 3, f"Estimate the width (in meters) of object {b}.", "1.50", "size", "NA"),
+        line(scene, 4, f"How far (in meters) is object {b} from the camera?", "9.10", "distance", "NAQ"),
+        line(scene, 5, f"Which is closer to object {a}: object {b} or object {c}?", "B", "distance", "MCQ", (("A", f"object {b}"), ("B", f"object {c}"))),
+        line(scene, 6, f"Rank by height (tallest to shortest): object {a}, object {b}, object {c}.", "A", "ranking", "MCQ",
+             (("A", f"object {a}-object {b}-object {c}"), ("B", f"object {c}-object {b}-object {a}"))),
+        line(scene, 7, f"How many marked objects are within 20 meters of object {a}?", "A", "counting", "MCQ", (("A", "2"), ("B", "3"))),
+        line(scene, 8, f"How many objects are behind object {a}?", "A", "counting", "MCQ", (("A", "2"), ("B", "3"))),
+        line(scene, 9, f"You stand at object {a} and face object {b}. Where is object {c}?", "A", "transformation", "MCQ", sectors),
+        line(scene, 10, f"A new object A is placed in the left direction from object {a} at about 10 meters. "
+             f"What is the horizontal distance (in meters) between A and object {b}?", "11.00", "deduction", "NAQ"),
+    ]  # fmt: skip
+    spoilt = [
+        line(
+            scene,
+            20,
+            f"Is object {b} behind object {a}?",
+            "A",
+            "direction",
+            "MCQ",
+            (("B", "No"), ("A", "Yes")),
+        ),
+        line(scene, 21, f"Estimate the width of object {b}.", "0.0", "size", "NAQ"),
+        line(scene, 22, "Is it cosy?", "A", "mood", "MCQ", yes_no),
+        line(scene, 23, "Is object 99 behind object 1?", "A", "direction", "MCQ", yes_no),
+        {**line(scene, 24, "…", "A", "size", "MCQ", yes_no), "image": "out/elsewhere.jpg", "id": "other_1"},
+    ]
+    (tmp_path / "graphs.json").write_text(json.dumps([theirs(scene)]))
+    (tmp_path / "qa.jsonl").write_text("".join(json.dumps(row) + "\n" for row in lines + spoilt))
+    back = read_crisp(tmp_path / "graphs.json", tmp_path / "qa.jsonl")
+    assert [q.kind for q in back.questions] == [
+        "is left", "position", "larger", "width", "distance to camera", "closer to object", "rank by height",
+        "count within", "count in direction", "where after turning", "distance after placing",
+    ]  # fmt: skip
+    found = {q.kind: q for q in back.questions}
+    assert found["closer to object"].objects == (a, b, c)
+    assert [o.key for o in found["position"].options] == ["left+in front of", "behind", "up", "right"]
+    assert [o.key for o in found["where after turning"].options] == [
+        "front left",
+        "back",
+        "back right",
+        "right",
+    ]
+    assert [o.key for o in found["rank by height"].options] == [f"{a}-{b}-{c}", f"{c}-{b}-{a}"]
+    assert (found["count within"].distance_m, found["count in direction"].relation) == (20.0, "behind")
+    placed = found["distance after placing"]
+    assert (placed.objects, placed.relation, placed.distance_m) == ((a, b), "left", 10.0)
+    assert sum(back.manifest.left_out.values()) == len(spoilt)
+    assert any("out of order" in reason for reason in back.manifest.left_out)
+
+
+def test_a_tilted_camera_is_found_from_heights(world, tmp_path):
+    scene = max((s for s in world.scenes.values() if s.domain == "indoor"), key=lambda s: len(s.objects))
+    (tmp_path / "graphs.json").write_text(json.dumps([theirs(scene)]))
+    (tmp_path / "qa.jsonl").write_text("")
+    back = read_crisp(tmp_path / "graphs.json", tmp_path / "qa.jsonl").scenes[scene.id]
+    assert np.allclose(back.up_cam, scene.up_cam, atol=1e-6)
+    assert back.domain == "indoor"
+    assert back.star().edges == scene.star().edges
+
+
+def test_answers_of_a_run_for_their_consistency_stage(world, run_folder, tmp_path):
+    with Run.open(run_folder) as run:
+        graphs, answers = write_crisp_answers(run, tmp_path)
+    assert (graphs, answers) == (len(world.scenes), len(world.questions))
+    lines = [json.loads(text) for text in next(tmp_path.glob("*_qa.jsonl")).read_text().splitlines()]
+    assert all(
+        row["predict"] == str(row["conversations"][1]["value"])
+        or float(row["predict"]) == float(row["conversations"][1]["value"])
+        for row in lines
+    )
+    assert len(json.loads(next(tmp_path.glob("*_sg.json")).read_text())) == len(world.scenes)
+
+
+class Loader(yaml.SafeLoader):
+    """YAML with lmms-eval's one tag."""
+
+
+Loader.add_constructor("!function", lambda _, node: f"function {node.value}")
+
+
+def utils_of(folder):
+    spec = importlib.util.spec_from_file_location("exported_utils", folder / "utils.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_lmms_eval_folder_does_what_its_tasks_say(world, tmp_path):
+    items = list(plan_scenes(world, Settings(qa=("base", "blind", "true graph"))))
+    tasks = write_lmms_eval(items, tmp_path)
+    assert tasks == [
+        "theodolite_scene_graph_base", "theodolite_scene_graph_blind", "theodolite_scene_qa_base",
+        "theodolite_scene_qa_blind", "theodolite_scene_qa_true_graph",
+    ]  # fmt: skip
+    utils = utils_of(tmp_path)
+    results = {result.item.request.ref: result for result in answered(items, scripts.oracle)}
+    for task in tasks:
+        config = yaml.load((tmp_path / f"{task}.yaml").read_text(), Loader)  # noqa: S506 - our own file and loader
+        lines = Path(config["dataset_kwargs"]["data_files"]["test"]).read_text().splitlines()
+        docs = [json.loads(text) for text in lines]
+        assert docs
+        names = {
+            config[key].removeprefix("function utils.")
+            for key in ("doc_to_visual", "doc_to_text", "process_results")
+        }
+        assert all(hasattr(utils, name) for name in names)
+        scorer = getattr(utils, config["process_results"].removeprefix("function utils."))
+        scored = []
+        for doc in docs:
+            result = results[doc["id"]]
+            assert utils.prompt(doc) == result.item.request.text
+            assert len(utils.pictures(doc)) == len(result.item.request.pictures)
+            scored.append(scorer(doc, [result.record.response.text]))
+        metrics = [metric["metric"] for metric in config["metric_list"]]
+        assert all(set(metrics) <= set(row) and config["cluster_key"] in row for row in scored)
+        if "qa" in metrics and "blind" not in task:
+            assert utils.macro([row["qa"] for row in scored]) == 1
+        if task == "theodolite_scene_graph_base":
+            assert sum(row["sgc"] for row in scored) == pytest.approx(len(docs))
+    group = yaml.safe_load((tmp_path / "theodolite_scene.yaml").read_text())
+    assert group["task"] == tasks
+
+
+def replayed(world, log, settings):
+    """The score of a log that is asked instead of a model."""
+    model = open_model(f"replay:{log}")
+    results = []
+    for item in plan_scenes(world, settings):
+        (response,) = model.generate([item.request])
+        results += answered([item], lambda _, r=response: r)
+    return score_rows(read_results(results, model="replay"), QUICK)
+
+
+def test_a_log_of_lmms_eval_is_scored_as_the_answers_were(world, tmp_path):
+    settings = Settings(qa=("base", "blind"))
+    results = answered(plan_scenes(world, settings), scripts.trusting)
+    direct = score_rows(read_results(results, model="replay"), QUICK)
+    tasks = write_lmms_eval([result.item for result in results], tmp_path / "tasks")
+    utils, by_name = utils_of(tmp_path / "tasks"), {result.item.request.ref: result for result in results}
+    (tmp_path / "logs").mkdir()
+    for task in tasks:
+        rows = []
+        for number, text in enumerate(
+            (tmp_path / "tasks" / "data" / f"{task}.jsonl").read_text().splitlines()
+        ):
+            doc = json.loads(text)
+            said = by_name[doc["id"]].record.response.text
+            scorer = utils.qa_results if "_qa_" in task else utils.graph_results
+            # what lmms-eval logs of a sample: its number, its prompt, the answers, and all that scoring returned
+            rows.append({"doc_id": number, "input": doc["prompt"], "resps": [[said]], **scorer(doc, [said])})
+        log = tmp_path / "logs" / f"20260101_samples_{task}.jsonl"
+        log.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    again = replayed(world, tmp_path / "logs", settings)
+    assert [c.failed for c in again.counts] == [0, 0]
+    assert again.table == direct.table
+
+
+def log_of(items, path):
+    """A log of lmms-eval in which every sample says its own id, so that a mix-up shows."""
+    rows = [
+        {
+            "doc_id": number,
+            "input": item.request.text,
+            "resps": [[item.request.ref]],
+            "ref": item.request.ref,
+            "pictures": len(item.request.pictures),
+        }
+        for number, item in enumerate(items)
+    ]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return open_model(f"replay:{path}")
+
+
+def test_equal_words_about_another_place_are_not_answered_from_a_log(world, tmp_path):
+    items = [i for i in plan_scenes(world, Settings(qa=("base",), graph=())) if i.meta["task"] == "qa"]
+    by_text = {}
+    for item in items:
+        by_text.setdefault(item.request.text, []).append(item)
+    first, second, *_ = next(same for same in by_text.values() if len({i.meta["scene"] for i in same}) > 1)
+    model = log_of([first], tmp_path / "x_samples_y.jsonl")
+    told, unknown = model.generate([first.request, second.request])
+    assert told.text == first.request.ref
+    assert unknown.status == "failed"
+    assert log_of([first], tmp_path / "x_samples_y.jsonl").generate([second.request])[0].status == "failed"
+
+
+def test_a_log_answers_only_about_the_graph_budget_and_picture_it_was_asked_with(world, tmp_path):
+    stars = {scene.id: scene.star() for scene in world.scenes.values()}
+
+    def asked(level, mode=None, setting="noisy graph", seed=0):
+        graphs = noisy_graphs(stars, level, seed=seed)
+        return next(iter(plan_with_graphs(world, graphs, setting=setting, mode=mode, noise=0.5)))
+
+    recorded = asked(0.5)
+    model = log_of([recorded], tmp_path / "x_samples_y.jsonl")
+    others = [
+        asked(0.5, seed=1),
+        asked(0.1),
+        asked(0.5, Mode("thinking", 64)),
+        asked(0.5, setting="predicted graph"),
+    ]
+    assert [r.status for r in model.generate([i.request for i in others])] == ["failed"] * len(others)
+    assert model.generate([recorded.request])[0].text == recorded.request.ref
+    log = log_of([asked(0.5, Mode("thinking", 64))], tmp_path / "x_samples_z.jsonl")
+    assert log.generate([asked(0.5, Mode("thinking", 65)).request])[0].status == "failed"
+
+
+def test_an_inspect_log_holds_the_run_and_is_scored_as_it_was(world, run_folder, tmp_path):
+    with Run.open(run_folder) as run:
+        paths = write_inspect(run, tmp_path)
+        rows = read_results(
+            [r for r in run.results() if r.item.meta["setting"] in {"base", "blind"}], model="replay"
+        )
+    assert len(paths) == 7
+    base = next(path for path in paths if "qa-base" in path.name)
+    with zipfile.ZipFile(base) as archive:
+        header = json.loads(archive.read("header.json"))
+        names = [name for name in archive.namelist() if name.startswith("samples/")]
+        sample = json.loads(archive.read(names[0]))
+        assert len(json.loads(archive.read("summaries.json"))) == len(names) == len(world.questions)
+    assert header["version"] == 2
+    assert {score["name"] for score in header["results"]["scores"]} == {"qa", "derived_qa", "consistency"}
+    assert sample["scores"]["qa"]["value"] == 1
+    assert sample["metadata"]["scene"] in world.scenes
+    direct = score_rows(rows, QUICK)
+    assert replayed(world, tmp_path, Settings(qa=("base", "blind"))).table == direct.table
+
+
+def test_a_refusal_and_a_failure_survive_the_log(world, tmp_path):
+    from theodolite.models import ask_measurer
+    from theodolite.runs import LocalEngine, RunInfo, measure
+
+    info = RunInfo(instrument="scene", model="scripted:scene-refuser", identity="x", theodolite="test")
+    with Run.start(tmp_path / "run", info) as run:
+        run.plan(plan_scenes(world, Settings(qa=("base",), graph=("base",))))
+        measure(run, LocalEngine(ask_measurer(open_model("scripted:scene-refuser"))))
+        write_inspect(run, tmp_path / "logs")
+    score = replayed(world, tmp_path / "logs", Settings(qa=("base",), graph=("base",)))
+    assert score.counts[0].refused == len(world.questions)
+
+
+def test_vlmevalkits_tables(world, tmp_path):
+    items = list(plan_scenes(world, Settings(qa=("base", "blind"), graph=("base",))))
+    counts = write_vlmevalkit(items, tmp_path)
+    assert counts["left out: no picture"] == len(world.questions)
+    choices = [q for q in world.questions if q.options]
+    csv.field_size_limit(10**7)
+    with (tmp_path / "theodolite_scene_base_MCQ.tsv").open() as file:
+        rows = list(csv.DictReader(file, delimiter="\t"))
+    assert len(rows) == counts["theodolite_scene_base_MCQ.tsv"] == len(choices)
+    for row, question in zip(rows, choices, strict=True):
+        assert question.text in row["question"]
+        assert [row[letter] for letter in question.letters] == [option.text for option in question.options]
+        assert row["answer"] == question.gold
+    with pytest.raises(UsageError, match="no item shows a picture"):
+        write_vlmevalkit([item for item in items if not item.request.pictures], tmp_path)
+
+
+def test_solving_what_was_read_back_gives_the_same(world, tmp_path):
+    folder = write_crisp(world, tmp_path)
+    back = read_crisp(folder / "scene_graph.jsonl", folder / "qa_data.jsonl")
+    for question in back.questions[:40]:
+        derived = Solver(back.scenes[question.scene].star()).solve(question)
+        original = Solver(world.scenes[question.scene].star()).solve(question)
+        assert derived == original

@@ -1,0 +1,195 @@
+"""Beliefs over time: equation 2 as written, and what it cannot see."""
+
+import importlib.util
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from theodolite.core.errors import UsageError
+from theodolite.instruments.trace.claims.reading import read_trace, with_claims
+from theodolite.instruments.trace.data.episode import Episode, Frame, Pose, SceneObject
+from theodolite.instruments.trace.formulas.embedding import PACKAGE, open_embedder
+from theodolite.instruments.trace.formulas.tcs import TAU, calibrate_tau, consistency_of, transitions
+from theodolite.instruments.trace.verifiers.beliefs import belief_log
+from theodolite.instruments.trace.verifiers.judging import open_verifier
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec(PACKAGE) is None, reason="all-MiniLM-L6-v2 is not installed"
+)
+VERIFIER = open_verifier("annotation")
+
+
+def navigation():
+    """A chair behind on the left; after a turn to the left it is still on the left, ahead."""
+    chair = SceneObject("c", "chair", attributes={"colour": "red"}, position_m=(-4.0, -2.5, 0.0))
+    poses = (Pose(0, 0, heading_deg=0), Pose(0, 0, heading_deg=-90))
+    frames = tuple(Frame(float(t), objects=(chair,), pose=pose) for t, pose in enumerate(poses))
+    return Episode(
+        "nav", "?", frames, known={"objects": "complete", "attributes": "complete", "poses": "complete"}
+    )
+
+
+def claimed(text, episode):
+    return with_claims([read_trace(text, episode)])[0]
+
+
+class Fragile:
+    """Judges by annotation, but cannot judge some episodes."""
+
+    name = "fragile"
+
+    def __init__(self, *fails_on):
+        self.fails_on = fails_on
+
+    def verify(self, claims, episode):
+        if episode.id in self.fails_on:
+            raise UsageError("the picture is broken")
+        return VERIFIER.verify(claims, episode)
+
+
+def test_an_episode_that_cannot_be_judged_fails_alone():
+    one = navigation()
+    other = replace(one, id="other")
+    text = "Step 1 (frame 1): The red chair is on my left.\nStep 2 (frame 2): The red chair is on my left."
+    traces = [claimed(text, one), claimed(text, other)]
+    found = consistency_of(traces, {"nav": one, "other": other}, Fragile("other"))
+    assert [(problem.where, problem.reason) for problem in found.failures] == [
+        ("other", "the picture is broken")
+    ]
+    assert replace(found, failures=()) == consistency_of(traces[:1], {"nav": one}, VERIFIER)
+
+
+def test_the_papers_navigation_example():
+    """After a turn left the chair is said to be "now on my right": equation 2 finds nothing wrong, the slots do."""
+    episode = navigation()
+    wrong = claimed(
+        "Step 1 (frame 1): The red chair is on my left.\nStep 2 (frame 2): The red chair is now on my right.",
+        episode,
+    )
+    move = transitions(wrong, episode, VERIFIER)[0]
+    assert move.similarity > 0.9  # so the flip counts as a belief that stays
+    assert move.is_justified  # and the evidence supports the old belief
+    assert (move.n_changed, move.n_justified) == (1, 0)
+    found = consistency_of([wrong], {"nav": episode}, VERIFIER)
+    assert found.tcs.value > 0.9
+    assert found.tcs_aware.value == 0.0
+    assert found.contradictions.value == 1.0
+    right = claimed(
+        "Step 1 (frame 1): The red chair is on my left.\nStep 2 (frame 2): The red chair is on my left.",
+        episode,
+    )
+    assert consistency_of([right], {"nav": episode}, VERIFIER).tcs_aware.value == 1.0
+
+
+def test_a_change_that_is_right_beside_a_belief_that_stays_wrong_contradicts_nothing():
+    table = SceneObject("t", "table", attributes={"colour": "blue"}, position_m=(4.0, 2.5, 0.0))
+    here = navigation()
+    frames = tuple(replace(frame, objects=(*frame.objects, table)) for frame in here.frames)
+    episode = replace(here, frames=frames)
+    said = (
+        "Step 1 (frame 1): The red chair is on my right. The blue table is on my {}.\n"
+        "Step 2 (frame 2): The red chair is on my left. The blue table is on my left."
+    )
+    for before, kept, wrongly in (("left", 1, 0), ("right", 0, 1)):
+        told = claimed(said.format(before), episode)
+        move = transitions(told, episode, VERIFIER)[0]
+        assert (move.n_kept, move.n_changed, move.n_justified) == (kept, 2 - kept, 1)
+        assert move.n_changed_wrongly == wrongly
+        assert consistency_of([told], {"nav": episode}, VERIFIER).contradictions.value == wrongly
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [
+        ("The red chair is on my left.", "The red chair is on my right.", 0.969),
+        ("The chair is left of the table.", "The table is left of the chair.", 0.993),
+        ("The person is holding a bottle.", "The person is not holding a bottle.", 0.843),
+    ],
+)
+def test_the_embeddings_are_those_of_the_real_model(first, second, expected):
+    assert open_embedder().similarity([first], [second])[0] == pytest.approx(expected, abs=0.02)
+
+
+def test_embeddings_are_kept_and_of_length_one():
+    vectors = open_embedder().embed(["A cup.", "A book.", "A cup."])
+    assert vectors.shape == (3, 384)
+    assert (vectors[0] == vectors[2]).all()
+    assert (vectors**2).sum(axis=1) == pytest.approx(1.0, abs=1e-5)
+
+
+def test_equation_2_by_hand():
+    episode = navigation()
+    text = "Step 1 (frame 1): The red chair is on my left.\nStep 2 (frame 2): A giraffe is on my left."
+    trace_ = claimed(text, episode)
+    move = transitions(trace_, episode, VERIFIER)[0]
+    assert move.similarity < TAU
+    assert move.is_justified is False  # the old belief still holds, so the change is not justified
+    assert consistency_of([trace_], {"nav": episode}, VERIFIER).tcs.value == 0.0
+    above = transitions(trace_, episode, VERIFIER, tau=move.similarity - 0.01)[0]
+    assert above.is_justified is True  # as a belief that stays, it is maintained
+
+
+def test_what_is_believed_is_the_last_thing_said():
+    texts = ("The red ball is left of the cube.", "The door is open.", "The cube is left of the red ball.")
+    steps = claimed("\n".join(f"Step {i}: {t}" for i, t in enumerate(texts, 1)), navigation()).steps
+    log = belief_log(steps)
+    places = [{b.slot: b.value for b in state.held if b.slot[1] == "side"} for state in log]
+    assert list(places[0]) == list(places[2])  # one slot, whichever way round it is said
+    assert places[0] == places[1]
+    assert set(places[0].values()) != set(places[2].values())
+
+
+def test_one_step_has_no_transition():
+    episode = navigation()
+    assert transitions(claimed("Step 1: A chair.", episode), episode, VERIFIER) == []
+    assert (
+        consistency_of([claimed("A chair is here and it is red.", episode)], {"nav": episode}, VERIFIER).tcs
+        is None
+    )
+
+
+def test_tau_is_chosen_on_labelled_pairs():
+    same = [
+        ("A red cup is on the table.", "There is a red cup on the table.", True),
+        ("He opens the door.", "The man opens the door.", True),
+    ]
+    changed = [
+        ("A red cup is on the table.", "The dog runs away.", False),
+        ("He opens the door.", "A blue car stops.", False),
+    ]
+    found = calibrate_tau(same * 3 + changed * 3)
+    assert 0.2 < found.tau < 0.9
+    assert found.accuracy.value == 1.0
+    assert (found.n_same, found.n_changed) == (6, 6)
+    with pytest.raises(UsageError, match="at least 4"):
+        calibrate_tau(same)
+
+
+class Alike:
+    """An embedder that finds everything equally alike."""
+
+    def __init__(self, value):
+        self.value = value
+
+    def similarity(self, first, second):
+        return np.full(len(first), self.value)
+
+
+@pytest.mark.parametrize(
+    ("similarity", "before", "after", "justified"),
+    [
+        (0.9, "left", "left", True),  # a belief that stays, and holds
+        (0.9, "right", "right", False),  # a belief that stays, and does not hold
+        (0.5, "right", "left", True),  # a belief that was wrong, and was mended
+        (0.5, "left", "left", False),  # a change of words without need
+        (0.5, "left", "right", False),  # a change for the worse
+        (0.5, "right", "right", False),  # wrong before and after
+    ],
+)
+def test_every_case_of_equation_2(similarity, before, after, justified):
+    episode = navigation()
+    text = f"Step 1 (frame 1): The red chair is on my {before}.\nStep 2 (frame 2): The red chair is on my {after}."
+    move = transitions(claimed(text, episode), episode, VERIFIER, embedder=Alike(similarity))[0]
+    assert move.is_justified is justified
+    assert move.similarity == similarity

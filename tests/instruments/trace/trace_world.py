@@ -1,0 +1,64 @@
+"""A small world of coloured things for the tests of trace: exact truth, and sentences that are true of it."""
+
+import numpy as np
+
+from theodolite.core.types import Picture
+from theodolite.geometry import Box
+from theodolite.instruments.trace.data.episode import Episode, Frame, SceneObject
+
+COLOURS = {"red": (220, 40, 40), "blue": (40, 40, 220), "green": (40, 180, 40), "yellow": (230, 210, 40)}
+SHAPES = ("ball", "cube", "cone")
+KNOWN = {
+    "objects": "complete",
+    "boxes": "complete",
+    "attributes": "complete",
+    "relations": "complete",
+    "actions": "complete",
+    "poses": "none",
+}
+SIZE = (100, 60)
+
+
+def thing(name, colour, category, x, y=20, **more):
+    return SceneObject(name, category, Box(x, y, x + 10, y + 10), attributes={"colour": colour}, **more)
+
+
+def drawn(objects):
+    pixels = np.full((SIZE[1], SIZE[0], 3), 245, np.uint8)
+    for o in objects:
+        if o.is_visible:
+            b = o.box
+            pixels[int(b.y0) : int(b.y1), int(b.x0) : int(b.x1)] = COLOURS[o.attributes["colour"]]
+    return Picture.from_array(pixels)
+
+
+def make_episode(seed, *, n_frames=4, split="in-distribution", prefix="e", move=0.0):
+    """Two things whose places change from frame to frame; asked which side the first is on at the end."""
+    rng = np.random.default_rng([seed, 7])
+    colours = rng.permutation(sorted(COLOURS))[:2]
+    shapes = rng.permutation(SHAPES)[:2]
+    frames, lines = [], []
+    for t in range(n_frames):
+        x = int(rng.integers(5, 40)) if rng.random() < 0.5 else int(rng.integers(60, 85))
+        if move and t >= n_frames // 2:
+            x = 90 - x - 10 + 0
+        objects = (thing("a", colours[0], shapes[0], x), thing("b", colours[1], shapes[1], 45 + (t % 2), 40))
+        frames.append(Frame(float(t), drawn(objects), SIZE, objects))
+        side = "left" if x < 45 else "right"
+        lines.append(
+            f"Step {t + 1} (frame {t + 1}): The {colours[0]} {shapes[0]} is {side} of the {colours[1]} {shapes[1]}."
+        )
+    answer = side
+    oracle = "\n".join([*lines, f"Final answer: {answer}"])
+    return Episode(
+        f"{prefix}{seed}",
+        f"Is the {colours[0]} {shapes[0]} left or right of the {colours[1]} {shapes[1]} at the end?",
+        tuple(frames),
+        answer=answer,
+        options=("left", "right"),
+        known=KNOWN,
+        world="toy",
+        split=split,
+        vocabulary={"objects": SHAPES},
+        meta={"oracle": oracle},
+    )

@@ -1,0 +1,199 @@
+"""``python -m train``: trains what ships. Needs torch; runs where the command line's own libraries are not installed."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+
+from theodolite.core.errors import TheodoliteError, UsageError
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one training command and returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m train", description="Train the shipped weights.")
+    commands = parser.add_subparsers(dest="command", required=True)
+    _add_twins(commands.add_parser("twins", help="the pocket twins, one leg at a time"))
+    _add_curve(commands.add_parser("curve", help="figure of a twin training's log"))
+    _add_calibration(commands.add_parser("calibration", help="ship the twins' scores of a diagnosis"))
+    _add_grid(commands.add_parser("grid", help="grid:pure or grid:spur, one leg at a time"))
+    _add_parser(commands.add_parser("parser", help="the English parser of trace"))
+    _add_similarity(commands.add_parser("similarity", help="the small CLIP of trace"))
+    given = parser.parse_args(arguments)
+    try:
+        given.run(given)
+    except TheodoliteError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _add_twins(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", type=Path, required=True, help="state, log and twins; resumed if it exists")
+    parser.add_argument(
+        "--twins", default="grounded,shortcut,mixed", help="some of grounded, shortcut, mixed"
+    )
+    parser.add_argument("--steps", type=int, default=12_000, help="of all legs together")
+    parser.add_argument("--seconds", type=float, default=500.0, help="of this leg")
+    parser.add_argument("--workers", type=int, default=14, help="processes that draw pictures")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--leg", type=int, default=0, help="number of this leg; each has its own lessons")
+    parser.add_argument(
+        "--until", type=float, default=1.0, help="end of this leg in the learning-rate schedule"
+    )
+    parser.add_argument("--kept", type=Path, help="where legs share their lessons")
+    parser.add_argument("--start", type=Path, help="checkpoints to start from, one folder per twin")
+    parser.add_argument("--rate", type=float, default=1e-3, help="the highest learning rate")
+    parser.add_argument("--scale", type=float, default=1.0, help="of batches and pools; small for a trial")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.set_defaults(run=_train_twins)
+
+
+def _train_twins(given: argparse.Namespace) -> None:
+    from train.twins.training import Leg, train
+
+    found = train(
+        Leg(
+            given.out,
+            _words(given.twins),
+            seconds=given.seconds,
+            steps=given.steps,
+            seed=given.seed,
+            workers=given.workers,
+            device=given.device,
+            until=given.until,
+            kept=given.kept,
+            number=given.leg,
+            start=given.start,
+            rate=given.rate,
+            scale=given.scale,
+        )
+    )
+    print(f"wrote the twins to {found}, one folder each")
+
+
+def _words(text: str) -> tuple[str, ...]:
+    return tuple(word.strip() for word in text.split(",") if word.strip())
+
+
+def _add_curve(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", type=Path, required=True, help="a PNG, SVG or PDF")
+    parser.add_argument("--log", type=Path, help="log.jsonl of a training; the shipped twins' if not given")
+    parser.set_defaults(run=_draw_curve)
+
+
+def _draw_curve(given: argparse.Namespace) -> None:
+    from train.twins.curve import read_log, training_curve
+
+    print(f"wrote {training_curve(read_log(given.log)).save(given.out)}")
+
+
+def _add_calibration(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", type=Path, help="a diagnosis of both twins, without --data")
+    parser.set_defaults(run=_ship_calibration)
+
+
+def _ship_calibration(given: argparse.Namespace) -> None:
+    from train.twins.calibrate import ship_calibration
+
+    for path in ship_calibration(given.folder):
+        print(f"{path.stat().st_size:>9} {path.name}")
+
+
+def _add_grid(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("kind", choices=("pure", "spur"))
+    parser.add_argument("--out", type=Path, required=True, help="state between legs, log and weights")
+    parser.add_argument("--seconds", type=float, default=500.0, help="of this leg")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--workers", type=int, default=12, help="processes that make scenes")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.set_defaults(run=_train_grid)
+
+
+def _train_grid(given: argparse.Namespace) -> None:
+    from train.grid.leg import SCHEDULES, train_leg
+
+    is_done = train_leg(
+        given.kind,
+        given.out,
+        seconds=given.seconds,
+        device=given.device,
+        workers=given.workers,
+        schedule=replace(SCHEDULES[given.kind], seed=given.seed),
+    )
+    done = f"finished: {given.out / given.kind}.safetensors"
+    print(done if is_done else "stopped in time; the same command resumes it")
+
+
+def _add_parser(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--data", type=Path, required=True, help="UD English-EWT in spaCy's binary format")
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--steps", type=int)
+    parser.set_defaults(run=_train_parser)
+
+
+def _train_parser(given: argparse.Namespace) -> None:
+    from train.parser.train import STEPS, train_parser
+
+    found = train_parser(given.data, given.out, steps=given.steps or STEPS)
+    accuracy = ", ".join(f"{name} {value}" for name, value in asdict(found).items())
+    print(f"wrote {given.out}: {accuracy}")
+
+
+def _add_similarity(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--out", type=Path, required=True, help="where the checkpoint goes")
+    parser.add_argument("--episodes", type=int, help="of each world and split")
+    parser.add_argument("--steps", type=int)
+    parser.add_argument("--batch", type=int, help="pictures per step")
+    parser.add_argument("--device", default="auto", help="auto, cpu or cuda")
+    parser.add_argument("--workers", type=int, help="processes that draw")
+    parser.add_argument(
+        "--drawings", type=Path, help="where drawn pictures are kept; beside --out if not given"
+    )
+    parser.add_argument("--only-draw", action="store_true", help="draw the pictures and train later")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.set_defaults(run=_train_similarity)
+
+
+def _train_similarity(given: argparse.Namespace) -> None:
+    from train.similarity.fit import FitOptions
+    from train.similarity.train import EPISODES, draw_similarity, drawings_beside, train_similarity
+
+    for name, least in (("episodes", 1), ("steps", 1), ("batch", 2)):
+        value = getattr(given, name)
+        if value is not None and value < least:
+            raise UsageError(f"--{name} must be at least {least}, not {value}")
+    drawings = given.drawings or drawings_beside(given.out)
+    episodes = given.episodes or EPISODES
+    if given.only_draw:
+        size = draw_similarity(
+            drawings, episodes=episodes, workers=given.workers, seed=given.seed, progress=print
+        )
+        print(f"drawn: {drawings}, {size / 2**20:.1f} MiB; the same command without --only-draw trains on it")
+        return
+    usual = FitOptions()
+    options = FitOptions(
+        steps=given.steps or usual.steps,
+        batch=given.batch or usual.batch,
+        seed=given.seed,
+        device=given.device,
+    )
+    found = train_similarity(
+        given.out,
+        episodes=episodes,
+        drawings=drawings,
+        workers=given.workers,
+        options=options,
+        progress=print,
+    )
+    print(
+        f"wrote {given.out}: things told apart {found.things_told_apart:.1%}, sides and states "
+        f"{found.sides_and_states:.1%} on {found.n_held_out} held-out pictures"
+    )
+    print(f"next: theodolite trace calibrate-similarity --model {given.out} --data DIR")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Training of ``grid:pure`` and ``grid:spur``."""

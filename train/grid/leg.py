@@ -1,0 +1,116 @@
+"""One leg of training a paired model: takes up where the last one stopped, stops in time, keeps its log."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import asdict, replace
+from pathlib import Path
+
+import torch
+
+from theodolite.core.errors import UsageError
+from theodolite.instruments.grid.data.words import MASK
+from theodolite.instruments.grid.data.world import World
+from theodolite.instruments.grid.models.paired.network import to_pixels
+from theodolite.instruments.grid.models.paired.reader import FILLS, tile_atlas
+from theodolite.instruments.grid.models.paired.weights import Kind, new_network, write_weights
+from train.grid.sheets import Masking
+from train.grid.stream import Supply, sheets
+from train.grid.train import Schedule, Trainer
+
+__all__ = ["SCHEDULES", "rehearsal", "train_leg"]
+
+SCHEDULES: dict[Kind, Schedule] = {
+    "pure": Schedule(steps=11_300, cooling=4_000),
+    "spur": Schedule(steps=4_000, cooling=1_300),
+}
+"""What the released weights were trained with. A bag of words is learnt sooner than relations are."""
+
+
+def rehearsal(kind: Kind, *, steps: int, batch: int = 2048) -> Schedule:
+    """The same recipe, shortened."""
+    return replace(
+        SCHEDULES[kind],
+        steps=steps,
+        batch=batch,
+        cooling=max(1, steps // 3),
+        grounding_steps=steps // 20,
+        matched=min(256, batch),
+    )
+
+
+def train_leg(
+    kind: Kind,
+    folder: Path,
+    *,
+    seconds: float,
+    device: str,
+    workers: int,
+    schedule: Schedule | None = None,
+    log: Callable[[str], None] = print,
+) -> bool:
+    """Trains for at most `seconds`, and writes the model when its last step is done.
+
+    Args:
+        kind: Which of the pair.
+        folder: Holds the state between legs, the log and at the end ``<kind>.safetensors``.
+        seconds: How long this leg may take, compilation included.
+        device: ``cuda`` or ``cpu``.
+        workers: Processes that make scenes.
+        schedule: Another recipe than the released models had, such as that of `rehearsal`; its seed is that of
+            weights, scenes and masking.
+        log: Takes each line of the log as well.
+
+    Returns:
+        Whether training is finished.
+
+    Raises:
+        UsageError: there is no such device, or the folder holds the training of the other model or of another seed.
+    """
+    if device == "cuda" and not torch.cuda.is_available():
+        raise UsageError("there is no CUDA device; --device cpu works, but takes days")
+    schedule = schedule or SCHEDULES[kind]
+    trainer = Trainer(new_network(schedule.seed, device), schedule, to_pixels(tile_atlas(), device))
+    if (folder / "training.json").exists():
+        _check_same(folder, kind, schedule.seed)
+        trainer.load(folder)
+    if device == "cuda":
+        trainer.compile()
+    world = World()
+    masking = Masking(
+        share=schedule.masked_share,
+        mask_word=MASK,
+        fills=tuple(tile for name, tile in FILLS.items() if name != "white"),
+        yes=world.yes,
+        no=world.yes + 1,
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    stream = sheets(
+        Supply(kind, schedule.seed), batch=schedule.batch, device=device, workers=workers, start=trainer.step
+    )
+    with (folder / "log.jsonl").open("a") as file:
+
+        def note(line: str) -> None:
+            file.write(line + "\n")
+            file.flush()
+            log(line)
+
+        trainer.leg(stream, masking, until=schedule.steps, seconds=seconds, log=note)
+    stream.close()
+    trainer.save(folder, kind)
+    if trainer.step < schedule.steps:
+        return False
+    about: dict[str, object] = {"kind": kind, "schedule": asdict(schedule), "torch": torch.__version__}
+    write_weights(trainer.network, folder / f"{kind}.safetensors", training=json.loads(json.dumps(about)))
+    return True
+
+
+def _check_same(folder: Path, kind: Kind, seed: int) -> None:
+    """Raises if the folder holds another training than the one that is to go on."""
+    there = json.loads((folder / "training.json").read_text())
+    held = there.get("kind", kind), there["schedule"]["seed"]
+    if held != (kind, seed):
+        raise UsageError(
+            f"{folder} holds the training of {held[0]} with seed {held[1]}, not of {kind} with seed {seed}; give another --out"
+        )

@@ -1,0 +1,173 @@
+"""Training of one paired model: two phases, in legs that stop and go on.
+
+Phase 1 (grounding) learns where anchors and targets are; phase 2 adds the answer. Both models, pure and spur, use
+this file with the same numbers and the same seed: only their scenes differ.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+from torch.nn import functional
+
+from theodolite.instruments.grid.models.paired.network import PairedNetwork, Reading
+from train.grid.matching import set_loss
+from train.grid.sheets import Masking, Sheet, mask, objects_of
+
+__all__ = ["Schedule", "Trainer"]
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """The recipe. Every number that a certificate depends on is here."""
+
+    steps: int = 14_000
+    cooling: int = 5_000
+    """The last steps, over which the rate falls to nothing."""
+    batch: int = 2048
+    grounding_steps: int = 500
+    """Phase 1: the answer's loss is left out."""
+    warm_up: int = 300
+    rate: float = 1e-3
+    decay: float = 0.05
+    betas: tuple[float, float] = (0.9, 0.98)
+    clip: float = 1.0
+    matched: int = 256
+    """Rows of a batch that go through Hungarian matching."""
+    match_every: int = 4
+    """Steps from one matching to the next."""
+    role_weight: float = 2.0
+    set_weight: float = 0.2
+    heaviest: float = 10.0
+    """The most that a rare answer weighs."""
+    masked_share: float = 0.25
+    seed: int = 0
+
+    def rate_at(self, step: int) -> float:
+        """Linear warm-up, level, linear cooling."""
+        return self.rate * min(1.0, (step + 1) / self.warm_up, max(0.0, (self.steps - step) / self.cooling))
+
+
+def answer_loss(logits: Tensor, answer: Tensor, *, heaviest: float) -> Tensor:
+    """Cross-entropy in which each answer weighs inversely to its frequency in the batch.
+
+    ``w_c = min(1 / f_c, heaviest / mean)``, normalised to a mean of one over the batch.
+    """
+    frequency = functional.one_hot(answer, logits.shape[-1]).float().mean(0)
+    weight = (1.0 / frequency.clamp(min=1e-6))[answer]
+    weight = (weight / weight.mean()).clamp(max=heaviest)
+    return (weight / weight.mean() * functional.cross_entropy(logits, answer, reduction="none")).mean()
+
+
+class Trainer:
+    """Weights, optimiser and the step that has been reached."""
+
+    def __init__(self, network: PairedNetwork, schedule: Schedule, atlas: Tensor) -> None:
+        self.schedule = schedule
+        self.network = network
+        self.atlas = atlas
+        self.step = 0
+        decayed = [p for p in network.parameters() if p.ndim > 1]
+        plain = [p for p in network.parameters() if p.ndim <= 1]
+        self.optimiser = torch.optim.AdamW(
+            [{"params": decayed, "weight_decay": schedule.decay}, {"params": plain, "weight_decay": 0.0}],
+            lr=schedule.rate,
+            betas=schedule.betas,
+            fused=atlas.is_cuda,
+        )
+        self.generator = torch.Generator(device=atlas.device)
+        self.forward: Callable[[Tensor, Tensor], Reading] = network
+
+    def compile(self) -> None:
+        """Fuses the network's kernels: half a minute once, several times faster after that."""
+        self.forward = torch.compile(self.network)
+
+    def read(self, sheet: Sheet) -> Reading:
+        """The network on a sheet, its stem run once per tile instead of once per cell."""
+        with torch.autocast(self.atlas.device.type, torch.bfloat16):
+            tiles = self.network.tiles(self.atlas).flatten(0, 2)
+            picked = functional.one_hot(sheet.cells, len(tiles)).to(tiles.dtype) @ tiles
+            return self.forward(picked.view(len(sheet), *sheet.side, -1), self.network.embed(sheet.words))
+
+    def losses(self, sheet: Sheet, masking: Masking) -> dict[str, Tensor]:
+        """All losses of one batch, weighted."""
+        plan = self.schedule
+        hidden = mask(sheet, masking, self.generator, spare=plan.matched)
+        reading = self.read(hidden)
+        found = {
+            "role": plan.role_weight
+            * functional.cross_entropy(reading.roles.flatten(0, 1), hidden.roles.flatten())
+        }
+        if plan.matched and self.step % plan.match_every == 0:
+            some = slice(0, plan.matched)
+            few = Reading(**{name: getattr(reading, name)[some] for name in Reading.__dataclass_fields__})
+            for name, loss in set_loss(few, objects_of(sheet.part(some))).items():
+                found[name] = plan.set_weight * loss
+        if self.step >= plan.grounding_steps:
+            found["answer"] = answer_loss(reading.answer, hidden.answer, heaviest=plan.heaviest)
+        return found
+
+    def leg(
+        self,
+        sheets: Iterator[Sheet],
+        masking: Masking,
+        *,
+        until: int,
+        seconds: float,
+        log: Callable[[str], None],
+    ) -> None:
+        """Trains until a step or a time is reached."""
+        began = time.monotonic()
+        while self.step < until and time.monotonic() - began < seconds:
+            self.generator.manual_seed(self.schedule.seed * 1_000_003 + self.step)
+            for group in self.optimiser.param_groups:
+                group["lr"] = self.schedule.rate_at(self.step)
+            losses = self.losses(next(sheets), masking)
+            total = torch.stack(list(losses.values())).sum()
+            self.optimiser.zero_grad(set_to_none=True)
+            torch.autograd.backward(total)
+            torch.nn.utils.clip_grad_norm_(self.network.parameters(), self.schedule.clip)
+            self.optimiser.step()
+            self.step += 1
+            if self.step % 250 == 0:
+                row = {name: round(float(loss), 4) for name, loss in losses.items()}
+                log(json.dumps({"step": self.step, "seconds": round(time.monotonic() - began, 1), **row}))
+
+    def save(self, folder: Path, kind: str) -> None:
+        """Writes weights and both moments, each a file of its own, and which of the pair they are of."""
+        folder.mkdir(parents=True, exist_ok=True)
+        names = dict(self.network.named_parameters())
+        state = self.optimiser.state
+        save_file({n: p.detach().cpu() for n, p in names.items()}, folder / "weights.safetensors")
+        for moment in ("exp_avg", "exp_avg_sq"):
+            values = {n: state[p][moment].cpu() for n, p in names.items() if p in state}
+            save_file(values, folder / f"{moment}.safetensors")
+        where = {
+            "kind": kind,
+            "step": self.step,
+            "schedule": asdict(self.schedule),
+            "size": self.network.size.as_json(),
+        }
+        (folder / "training.json").write_text(json.dumps(where, indent=1))
+
+    def load(self, folder: Path) -> None:
+        """Goes on from what `save` wrote."""
+        device = self.atlas.device.type
+        self.network.load_state_dict(load_file(folder / "weights.safetensors", device=device))
+        moments = {
+            m: load_file(folder / f"{m}.safetensors", device=device) for m in ("exp_avg", "exp_avg_sq")
+        }
+        self.step = int(json.loads((folder / "training.json").read_text())["step"])
+        for name, parameter in self.network.named_parameters():
+            if name in moments["exp_avg"]:
+                self.optimiser.state[parameter] = {
+                    "step": torch.tensor(float(self.step), device=device),
+                    **{moment: values[name] for moment, values in moments.items()},
+                }

@@ -1,0 +1,1 @@
+"""The small English parser of ``trace``."""

@@ -1,0 +1,1 @@
+"""The small CLIP that ``trace`` compares sentences with frames by."""

@@ -1,0 +1,95 @@
+"""Samples as arrays: pictures, which captions fit them, and where things stand."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from theodolite.instruments.trace.verifiers import captions as say
+from train.similarity.samples import Sample
+
+MOST_GROUPS, MOST_SPOTS, GROUP_SIZE = 12, 16, len(say.EGO_SIDES)
+_MIRRORED = {"left": "right", "right": "left"}
+
+
+@dataclass(frozen=True, slots=True)
+class Arrays:
+    """N pictures; T captions, of which the first L are of single things."""
+
+    pixels: NDArray[np.uint8]
+    """(N, side, side, 3)"""
+    captions: tuple[str, ...]
+    """(T)"""
+    mirrored: NDArray[np.int64]
+    """(T): the caption of the mirror image."""
+    fits: NDArray[np.bool_]
+    """(N, L): whether a picture shows such a thing."""
+    groups: NDArray[np.int64]
+    """(N, MOST_GROUPS, GROUP_SIZE): captions of which the first is true; −1 for none."""
+    spots: NDArray[np.float32]
+    """(N, MOST_SPOTS, 4): boxes as shares of the picture."""
+    names: NDArray[np.int64]
+    """(N, MOST_SPOTS, 2): category and colour, by place in the lists; −1 for none."""
+    categories: tuple[str, ...]
+    colours: tuple[str, ...]
+
+    @property
+    def n_looks(self) -> int:
+        """L."""
+        return int(self.fits.shape[1])
+
+
+def arrays_of(found: Sequence[Sample], pixels: NDArray[np.uint8] | None = None, *, seed: int = 0) -> Arrays:
+    """Numbers the captions, and keeps at most so many groups of each picture, drawn by `seed`.
+
+    Args:
+        found: the samples.
+        pixels: theirs in one array, if they lie in one already: there may be gigabytes of them.
+        seed: which groups are kept.
+    """
+    categories = tuple(sorted({s[4] for sample in found for s in sample.spots} | _single_words(found)))
+    looks = [*categories, *(f"{hue} {category}" for category in categories for hue in say.HUES)]
+    rng = np.random.default_rng(seed)
+    kept = [_drawn(sample, rng) for sample in found]
+    texts = {text for groups in kept for group in groups for text in group}
+    captions = [say.caption(look) for look in looks]
+    captions += sorted(texts | {_mirror(text) for text in texts})
+    place = {text: i for i, text in enumerate(captions)}
+    look_place = {look: i for i, look in enumerate(looks)}
+    n = len(found)
+    fits = np.zeros((n, len(looks)), bool)
+    groups_of = np.full((n, MOST_GROUPS, GROUP_SIZE), -1, np.int64)
+    spots = np.zeros((n, MOST_SPOTS, 4), np.float32)
+    names = np.full((n, MOST_SPOTS, 2), -1, np.int64)
+    for i, (sample, groups) in enumerate(zip(found, kept, strict=True)):
+        fits[i, [look_place[look] for look in sample.looks]] = True
+        for k, group in enumerate(groups):
+            groups_of[i, k, : len(group)] = [place[text] for text in group]
+        for k, (*corners, category, colour) in enumerate(sample.spots[:MOST_SPOTS]):
+            spots[i, k] = corners
+            names[i, k] = categories.index(category), say.HUES.index(colour) if colour else -1
+    if pixels is None:
+        pixels = np.stack([sample.pixels for sample in found])
+    mirrored = np.array([place[_mirror(text)] for text in captions])
+    return Arrays(pixels, tuple(captions), mirrored, fits, groups_of, spots, names, categories, say.HUES)
+
+
+def _single_words(found: Sequence[Sample]) -> set[str]:
+    return {look for sample in found for look in sample.looks if " " not in look}
+
+
+def _drawn(sample: Sample, rng: np.random.Generator) -> list[tuple[str, ...]]:
+    order = rng.permutation(len(sample.groups))[:MOST_GROUPS]
+    return [sample.groups[i] for i in order]
+
+
+def _mirror(text: str) -> str:
+    """The caption of the mirror image.
+
+    >>> _mirror("a picture of a red ball left of a blue cube")
+    'a picture of a red ball right of a blue cube'
+    """
+    return " ".join(_MIRRORED.get(word, word) for word in text.split(" "))

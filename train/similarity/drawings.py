@@ -1,0 +1,177 @@
+"""Drawn pictures kept in a folder, so that they are drawn once and fitted often.
+
+A part holds the pictures of up to 64 episodes of one world and split: an xz stream of the length of a JSON header (8 bytes),
+the header (the truth of each picture, with its captions by number), and the pixels. Pictures of one episode resemble each
+other, and xz finds that: 0.4 to 3 KiB a picture instead of 95, without loss. A part is written whole or not at all, and one that
+is there is not drawn again, so drawing goes on where it was stopped, in any number of processes, on any machine.
+"""
+
+from __future__ import annotations
+
+import json
+import lzma
+import multiprocessing
+import os
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from theodolite.core.errors import UsageError
+from theodolite.instruments.trace.data.episode import Split
+from theodolite.instruments.trace.data.worlds.make import WORLDS
+from theodolite.instruments.trace.data.worlds.palette import SPLITS
+from train.similarity.samples import Sample, samples_of
+
+_CHUNK = 64
+_READERS = 4
+_EFFORT = 1
+"""Of packing: more takes five times as long and saves a tenth."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Which episodes, and how they are drawn."""
+
+    world: str
+    split: Split
+    start: int
+    stop: int
+    seed: int
+    side: int
+
+    @property
+    def file_name(self) -> str:
+        """Says all of it, so that a folder can hold parts of several seeds and sizes."""
+        return f"{self.world}-{self.split}-{self.start:05d}-{self.stop:05d}-seed{self.seed}-{self.side}px.xz"
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """Pictures with their truth; each sample's pixels are a view into `pixels`."""
+
+    pixels: NDArray[np.uint8]
+    """(N, side, side, 3)"""
+    samples: tuple[Sample, ...]
+
+
+def parts(n: int, *, side: int, seed: int = 0, worlds: Sequence[str] = tuple(WORLDS)) -> list[Part]:
+    """What `n` episodes of each world and split consist of.
+
+    >>> [part.file_name for part in parts(70, side=180, worlds=["video"])][::2]
+    ['video-in-distribution-00000-00064-seed0-180px.xz', 'video-in-distribution-00064-00070-seed0-180px.xz']
+    """
+    if n < 1:
+        raise UsageError(f"training needs at least one episode of each world and split, got {n}")
+    return [
+        Part(world, split, start, min(n, start + _CHUNK), seed, side)
+        for start in range(0, n, _CHUNK)
+        for world in worlds
+        for split in SPLITS
+    ]
+
+
+def draw_parts(
+    wanted: Sequence[Part],
+    folder: Path,
+    *,
+    workers: int = 1,
+    progress: Callable[[int, int], None] | None = None,
+) -> None:
+    """Draws what is not there yet.
+
+    Args:
+        wanted: the parts.
+        folder: where they lie.
+        workers: how many processes.
+        progress: told how many of the parts are there, and of how many.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as why:
+        raise UsageError(f"cannot keep drawings in {folder}: {why.strerror}") from why
+    missing = [part for part in wanted if not (folder / part.file_name).is_file()]
+    tasks = [(part, folder) for part in missing]
+    for i, _ in enumerate(_mapped(tasks, workers)):
+        if progress is not None:
+            progress(len(wanted) - len(missing) + i + 1, len(wanted))
+
+
+def read_parts(wanted: Sequence[Part], folder: Path) -> Drawn:
+    """All pictures of these parts, in their order."""
+    files = [folder / part.file_name for part in wanted]
+    headers = [_header(file) for file in files]
+    ends = np.cumsum([len(header["samples"]) for header in headers])
+    pixels = np.empty((int(ends[-1]), wanted[0].side, wanted[0].side, 3), np.uint8)
+    blocks = np.split(pixels, ends[:-1])
+    with ThreadPoolExecutor(_READERS) as pool:  # unpacking leaves the interpreter free
+        list(pool.map(_fill, files, blocks))
+    found = [
+        _sample(row, header["captions"], each)
+        for header, block in zip(headers, blocks, strict=True)
+        for row, each in zip(header["samples"], block, strict=True)
+    ]
+    return Drawn(pixels, tuple(found))
+
+
+def _mapped(tasks: Sequence[tuple[Part, Path]], workers: int) -> Iterator[None]:
+    if workers == 1 or len(tasks) < 2:
+        yield from map(_draw, tasks)
+        return
+    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+        yield from pool.map(_draw, tasks)
+
+
+def _draw(task: tuple[Part, Path]) -> None:
+    part, folder = task
+    found = samples_of(part.world, part.split, range(part.start, part.stop), seed=part.seed, side=part.side)
+    captions = sorted({text for sample in found for group in sample.groups for text in group})
+    place = {text: i for i, text in enumerate(captions)}
+    rows = [
+        {
+            "looks": sample.looks,
+            "groups": [[place[text] for text in group] for group in sample.groups],
+            "spots": sample.spots,
+        }
+        for sample in found
+    ]
+    header = json.dumps({"captions": captions, "samples": rows}, separators=(",", ":")).encode()
+    target = folder / part.file_name
+    unfinished = target.with_name(f"{target.name}.{os.getpid()}")
+    with lzma.open(unfinished, "wb", preset=_EFFORT) as stream:
+        stream.write(len(header).to_bytes(8, "little"))
+        stream.write(header)
+        for sample in found:
+            stream.write(sample.pixels.tobytes())
+    unfinished.replace(target)
+
+
+def _header(file: Path) -> dict[str, Any]:
+    try:
+        with lzma.open(file) as stream:
+            return dict(json.loads(stream.read(int.from_bytes(stream.read(8), "little"))))
+    except (OSError, EOFError, ValueError, lzma.LZMAError) as why:
+        raise UsageError(f"{file} is no part of drawings ({why}); remove it, and it is drawn again") from why
+
+
+def _fill(file: Path, block: NDArray[np.uint8]) -> None:
+    try:
+        with lzma.open(file) as stream:
+            stream.read(int.from_bytes(stream.read(8), "little"))
+            told = stream.read()
+    except (OSError, EOFError, lzma.LZMAError) as why:
+        raise UsageError(f"{file} breaks off ({why}); remove it, and it is drawn again") from why
+    if len(told) != block.nbytes:
+        raise UsageError(
+            f"{file} holds {len(told)} bytes of pixels instead of {block.nbytes}; remove it, and it is drawn again"
+        )
+    block[...] = np.frombuffer(told, np.uint8).reshape(block.shape)
+
+
+def _sample(row: dict[str, Any], captions: Sequence[str], pixels: NDArray[np.uint8]) -> Sample:
+    groups = tuple(tuple(captions[i] for i in group) for group in row["groups"])
+    return Sample(pixels, tuple(row["looks"]), groups, tuple(tuple(spot) for spot in row["spots"]))

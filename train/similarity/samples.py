@@ -1,0 +1,142 @@
+"""Pictures of the embedded worlds with what is true of each: the captions that fit, their false alternatives, the boxes.
+
+Drafts are taken as they come: a clip without a collision shows shapes as well as one with. Some are hidden or restyled, as
+perturbations do it. Needs numpy and Pillow only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+
+from theodolite.core.errors import UsageError
+from theodolite.instruments.trace.data.episode import Episode, Frame, SceneObject, Split
+from theodolite.instruments.trace.data.worlds.facts import CLEAR_DEG, SIDE_SHARE, named
+from theodolite.instruments.trace.data.worlds.make import WORLDS, World
+from theodolite.instruments.trace.data.worlds.palette import SPLITS
+from theodolite.instruments.trace.verifiers import captions as say
+from theodolite.instruments.trace.verifiers.layout import AHEAD_DEG
+
+Spot: TypeAlias = tuple[float, float, float, float, str, str]
+"""Left, top, right and bottom as shares of the picture, category, colour."""
+Group: TypeAlias = tuple[str, ...]
+"""Captions of which the first alone is true."""
+_STREAM = 20_260_306
+"""Sets these draws apart from those of `make_world`, so that no made episode has been trained on."""
+_NEAR_M = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One picture and its truth."""
+
+    pixels: NDArray[np.uint8]
+    """(side, side, 3)"""
+    looks: tuple[str, ...]
+    """All that it shows, with and without colour: *ball*, *red ball*."""
+    groups: tuple[Group, ...]
+    """Sides and states, each with its alternatives."""
+    spots: tuple[Spot, ...]
+
+
+def samples_of(name: str, split: Split, indices: Iterable[int], *, seed: int, side: int) -> list[Sample]:
+    """The pictures of some episodes, each from a seed of its own.
+
+    Args:
+        name: of the world.
+        split: of that world.
+        indices: which episodes.
+        seed: where the draws begin.
+        side: of the square that pictures are resized to.
+    """
+    found: list[Sample] = []
+    for index in indices:
+        rng = np.random.default_rng([_STREAM, seed, list(WORLDS).index(name), SPLITS.index(split), index])
+        episode = _episode(WORLDS[name], split, index, rng)
+        found += [sample_of(episode, frame, side) for frame in range(len(episode.frames))]
+    return found
+
+
+def _episode(world: World, split: Split, index: int, rng: np.random.Generator) -> Episode:
+    while True:
+        scenario = world.draft(rng, split, index)
+        if scenario is None:
+            continue
+        kind = rng.choice(["as it is", "restyled", "hidden"], p=[0.6, 0.25, 0.15])
+        strength = float(rng.uniform(0.1, 1.0))
+        if kind == "restyled":
+            scenario = world.restyle(scenario, strength)
+        elif kind == "hidden":
+            scenario = world.hide(scenario, rng, strength)
+        return world.episode(scenario, f"{world.name}-{index}")
+
+
+def sample_of(episode: Episode, index: int, side: int) -> Sample:
+    """One frame as a sample."""
+    frame = episode.frames[index]
+    if frame.picture is None or frame.size_px is None:
+        raise UsageError(f"frame {index + 1} of {episode.id} has no picture")
+    # the same filter as the checkpoint's own processor uses
+    small = Image.fromarray(frame.picture.pixels()).resize((side, side), Image.Resampling.BICUBIC)
+    shown = [thing for thing in frame.objects if thing.is_visible]
+    looks = {look for thing in shown for look in (thing.category, named(thing))}
+    width, height = frame.size_px
+    spots = tuple(
+        (
+            thing.box.x0 / width,
+            thing.box.y0 / height,
+            thing.box.x1 / width,
+            thing.box.y1 / height,
+            thing.category,
+            thing.attributes.get("colour", ""),
+        )
+        for thing in shown
+        if thing.box is not None
+    )
+    return Sample(np.asarray(small), tuple(sorted(looks)), tuple(_groups(episode, frame, shown)), spots)
+
+
+def _groups(episode: Episode, frame: Frame, shown: Sequence[SceneObject]) -> Iterator[Group]:
+    """What holds beside its alternatives, of things that only one thing's looks fit."""
+    looks = [named(thing) for thing in frame.objects]
+    things = [t for t in shown if looks.count(named(t)) == 1 and t.box is not None]
+    for thing in things:
+        if "open" in thing.states:
+            state = "open" if thing.states["open"] else "closed"
+            yield tuple(say.in_state(named(thing), s) for s in (state, say.DOOR_STATES[state]))
+    if episode.world != "navigation" and frame.size_px is not None:
+        for a, b in combinations(things, 2):
+            if a.box is None or b.box is None:
+                continue
+            apart = (a.box.centre_px[0] - b.box.centre_px[0]) / frame.size_px[0]
+            if abs(apart) > SIDE_SHARE:
+                first, second = (a, b) if apart < 0 else (b, a)
+                yield tuple(say.beside(named(first), s, named(second)) for s in ("left of", "right of"))
+                yield tuple(say.beside(named(second), s, named(first)) for s in ("right of", "left of"))
+    if episode.world != "video" and frame.pose is not None:
+        yield from _bearings(frame, things)
+
+
+def _bearings(frame: Frame, things: Sequence[SceneObject]) -> Iterator[Group]:
+    """Each side that a thing is on, beside those that it is not on: what lies ahead to the left is in front and on the left."""
+    held = {relation.object for relation in frame.relations}
+    for thing in things:
+        if thing.position_m is None or frame.pose is None or thing.id in held:
+            continue
+        x_m, y_m = thing.position_m[0] - frame.pose.x_m, thing.position_m[1] - frame.pose.y_m
+        if np.hypot(x_m, y_m) < _NEAR_M:
+            continue
+        bearing = frame.pose.bearing_deg(thing.position_m)
+        level, away = min(abs(bearing), 180 - abs(bearing)), abs(bearing)
+        true = {"right of" if bearing > 0 else "left of"} if level > CLEAR_DEG else set()
+        true |= {"in front of"} if away <= AHEAD_DEG else {"behind"} if away >= 180 - AHEAD_DEG else set()
+        unsure = {"left of", "right of"} if level <= CLEAR_DEG else set()
+        false = [side for side in say.EGO_SIDES if side not in true | unsure]
+        for side in sorted(true):
+            yield tuple(f"{say.caption(named(thing))} {say.EGO_SIDES[each]}" for each in (side, *false))

@@ -1,0 +1,42 @@
+"""Puts the twins' scores into the package, so that other diagnoses need not measure them: ``python -m train calibration DIR``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from theodolite.core.errors import UsageError
+from theodolite.diagnose.calibration import items_hash, shipped_path, write_calibration
+from theodolite.diagnose.position import Twins
+from theodolite.diagnose.reading import readings_of
+from theodolite.diagnose.record import read_diagnosis
+from theodolite.diagnose.study import Study, find_size
+
+
+def ship_calibration(folder: str | Path, *, twins: Twins | None = None) -> list[Path]:
+    """Writes the files that `diagnose` finds for other models of the same size and seed.
+
+    Args:
+        folder: a diagnosis of both twins, without data of one's own.
+        twins: their names.
+
+    Returns:
+        One file for each instrument.
+    """
+    folder, pair = Path(folder), twins or Twins()
+    diagnosis = read_diagnosis(folder)
+    identities = {name: diagnosis.model(name).identity for name in pair}
+    if diagnosis.settings.get("data"):
+        raise UsageError(f"{folder} was made with data of one's own; make one without --data")
+    study = Study(folder / "data", find_size(diagnosis.size), diagnosis.seed)
+    written = []
+    for instrument in diagnosis.instruments:
+        runs = {
+            view.model: [folder / run for run in view.runs]
+            for view in instrument.models
+            if view.model in identities
+        }
+        readings = {name: readings_of(instrument.name, runs[name]) for name in pair}
+        path = shipped_path(study, instrument.name)
+        items = items_hash(runs[pair.grounded])
+        written.append(write_calibration(path, readings, items=items, identities=identities))
+    return written

@@ -1,0 +1,105 @@
+"""How the twins learnt: the curve of a training's log."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from theodolite.core.drawing import QUIET, SERIES, Drawing, new_figure, styled
+from theodolite.core.errors import StorageError, UsageError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Points: TypeAlias = list[tuple[int, float]]
+"""Steps, and the share of answers to lessons kept apart whose first token is right."""
+
+_TASKS = {"relation": "relation", "grid": "grid", "scene": "scene", "trace": "steps on four frames"}
+_COLOURS = {"grounded": SERIES[3], "shortcut": SERIES[2], "mixed": SERIES[0]}
+
+
+def read_log(path: str | Path | None = None) -> list[dict[str, Any]]:
+    """The rows of ``log.jsonl`` as `theodolite pocket train` writes it; of the shipped twins' if no file is named.
+
+    Raises:
+        StorageError: it cannot be read.
+        UsageError: it is no such log.
+    """
+    path = path or str(resources.files("theodolite") / "models" / "weights" / "training.jsonl.gz")
+    try:
+        content = Path(path).read_bytes()
+        text = (gzip.decompress(content) if str(path).endswith(".gz") else content).decode("utf-8")
+        rows = [json.loads(line) for line in text.splitlines()]
+    except OSError as error:
+        raise StorageError(f"cannot read {path}: {error}") from error
+    except ValueError as error:
+        raise UsageError(f"{path} is no log of a training: {error}") from error
+    if not all(isinstance(row, dict) and isinstance(row.get("step"), int) for row in rows):
+        raise UsageError(f"{path} is no log of a training: every line must tell its step")
+    return rows
+
+
+def training_curve(rows: Iterable[Mapping[str, Any]]) -> Drawing:
+    """One panel for each task, one line for each twin: answers to lessons that were kept apart, by their first token.
+
+    Args:
+        rows: of a training's log; steps of a training that begins with checkpoints count on from those before it.
+
+    Raises:
+        UsageError: nothing was kept apart yet, which takes 500 steps.
+    """
+    curves, seams = _curves(rows)
+    tasks = [task for task in _TASKS if any(task in of_task for of_task in curves.values())]
+    if not tasks:
+        raise UsageError(
+            "the log holds no answers to lessons kept apart; the first are taken after 500 steps"
+        )
+    with styled():
+        figure = new_figure(2.9 * len(tasks), 3.0)
+        panels: Sequence[Axes] = figure.subplots(1, len(tasks), sharey=True, squeeze=False)[0]
+        for axes, task in zip(panels, tasks, strict=True):
+            for twin, of_task in curves.items():
+                steps, values = zip(*of_task.get(task, [(0, float("nan"))]), strict=True)
+                axes.plot(steps, values, color=_COLOURS.get(twin, QUIET), label=twin)
+            for seam in seams:
+                axes.axvline(seam, color=QUIET, linewidth=1, linestyle=(0, (4, 3)))
+            axes.set_title(_TASKS[task], weight="bold")
+            axes.set_xlabel("step")
+            axes.set_ylim(0.4, 1.01)
+            axes.grid(axis="y")
+            axes.xaxis.set_major_locator(_few_ticks())
+            axes.xaxis.set_major_formatter("{x:,.0f}")
+        panels[0].set_ylabel("first token right")
+        panels[-1].legend(loc="lower right")
+    return Drawing(figure)
+
+
+def _curves(rows: Iterable[Mapping[str, Any]]) -> tuple[dict[str, dict[str, Points]], list[int]]:
+    """By twin and task; and where a training began again."""
+    found: dict[str, dict[str, Points]] = {}
+    seams: list[int] = []
+    before = last = 0
+    for row in rows:
+        if row.get("event") == "begun with checkpoints" and last:
+            before = last
+            seams.append(before)
+        last = before + row["step"]
+        for twin, told in row.items():
+            kept_apart = told.get("held out") if isinstance(told, dict) else None
+            if not isinstance(kept_apart, dict):
+                continue
+            for task in _TASKS:  # of a model that is taught from both twins' lessons, their mean
+                values = [value for name, value in kept_apart.items() if name.split()[0] == task]
+                if values:
+                    found.setdefault(twin, {}).setdefault(task, []).append((last, sum(values) / len(values)))
+    return found, seams
+
+
+def _few_ticks() -> Any:
+    from matplotlib.ticker import MaxNLocator
+
+    return MaxNLocator(4, integer=True)

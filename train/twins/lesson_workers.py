@@ -1,0 +1,234 @@
+"""Workers that make lessons and put them into tokens. No torch: they are at work while it is still loading."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import queue
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from train.twins import lessons
+from train.twins.tokens import ASSISTANT, END, IMAGE, USER
+
+N_PATCHES = lessons.GRID**2
+SHARES = {"relation": 1, "grid": 3, "scene": 5, "video": 3, "navigation": 1, "instruction": 1}
+"""How the workers are shared out."""
+_CHUNK = {"relation": 64, "grid": 8, "scene": 16, "video": 4, "navigation": 4, "instruction": 8}
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """Of the rows of one kind of batch."""
+
+    tokens: int
+    said: int
+    """How many tokens of a row may be taught."""
+
+
+SHAPES = {1: Shape(256, 112), 4: Shape(576, 192)}
+"""By the number of pictures."""
+PACKS = {"g": 3, "s": 2, "m": 3}
+"""How often each twin's questions of one lesson are packed, in different order."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pack:
+    """One row: an opening with pictures, then questions, each of which sees the opening and itself."""
+
+    ids: NDArray[np.int16]
+    part: NDArray[np.int16]
+    """0 of the opening, from 1 of the questions, −1 of what is empty."""
+    sees: NDArray[np.bool_]
+    place: NDArray[np.int16]
+    """Position: each question begins where the opening ends, or at 0 if it does not see it."""
+    at: NDArray[np.int16]
+    """Where each taught token is foretold."""
+    words: NDArray[np.int16]
+    """The taught tokens; −100 of what is empty."""
+    first: NDArray[np.bool_]
+    """Whether a taught token is the first of its answer."""
+    weight: NDArray[np.float16]
+    """Of a taught token in the loss: 1 / √(tokens of its answer), so that long answers do not drown short ones."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Written:
+    """A lesson in tokens."""
+
+    task: str
+    frames: NDArray[np.uint8]
+    labels: NDArray[np.uint8]
+    marks: NDArray[np.uint8]
+    sizes: NDArray[np.float16]
+    packs: dict[str, list[Pack]]
+    """By twin: g, s, m."""
+
+
+PICTURED = ("frames", "labels", "marks", "sizes")
+PACKED = tuple(field.name for field in fields(Pack))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chunk:
+    """Lessons of one task, laid together: few large arrays travel faster than many small ones."""
+
+    task: str
+    pictures: dict[str, NDArray[Any]]
+    """`PICTURED`, (lessons, frames, …)."""
+    packs: dict[str, dict[str, NDArray[Any]]]
+    """By twin, `PACKED`, (lessons, packs, …)."""
+    has: dict[str, NDArray[np.bool_]]
+    """By twin, whether a lesson has questions for it."""
+
+    def __len__(self) -> int:
+        return len(self.pictures["frames"])
+
+
+def laid_together(made: Sequence[Written]) -> list[Chunk]:
+    """One chunk for each task."""
+    found = []
+    for task in dict.fromkeys(lesson.task for lesson in made):
+        mine = [lesson for lesson in made if lesson.task == task]
+        empty = pack([], [], SHAPES[len(mine[0].frames)], np.random.default_rng(0))
+        packs = {
+            who: {
+                name: np.stack([[getattr(p, name) for p in w.packs[who] or [empty] * n] for w in mine])
+                for name in PACKED
+            }
+            for who, n in PACKS.items()
+        }
+        pictures = {name: np.stack([getattr(lesson, name) for lesson in mine]) for name in PICTURED}
+        has = {who: np.array([bool(lesson.packs[who]) for lesson in mine]) for who in PACKS}
+        found.append(Chunk(task, pictures, packs, has))
+    return found
+
+
+def write(lesson: lessons.Lesson, backend: Any, rng: np.random.Generator) -> Written:
+    """Puts a lesson into tokens and packs its questions."""
+    image = backend.token_to_id(IMAGE)
+    opening: list[int] = [backend.token_to_id(USER)]
+    for part in lesson.opening:
+        opening += [image] * N_PATCHES if part is None else backend.encode(part, add_special_tokens=False).ids
+    questions = [(a.text if a.sees else USER + a.text) + ASSISTANT for a in lesson.asks]
+    asked = backend.encode_batch(questions, add_special_tokens=False)
+    answered = backend.encode_batch([a.answer + END for a in lesson.asks], add_special_tokens=False)
+    packs: dict[str, list[Pack]] = {}
+    for who, n in PACKS.items():
+        mine = [
+            (q.ids, r.ids, a.sees)
+            for q, r, a in zip(asked, answered, lesson.asks, strict=True)
+            if who in a.to
+        ]
+        packs[who] = [pack(opening, mine, SHAPES[len(lesson.frames)], rng) for _ in range(n if mine else 0)]
+    sizes = lesson.sizes.astype(np.float16)
+    return Written(lesson.task, lesson.frames, lesson.labels, lesson.marks, sizes, packs)
+
+
+def pack(
+    opening: list[int], asks: list[tuple[list[int], list[int], bool]], shape: Shape, rng: np.random.Generator
+) -> Pack:
+    """The opening, then questions in random order for as long as there is room."""
+    row = Pack(
+        np.zeros(shape.tokens, np.int16),
+        np.full(shape.tokens, -1, np.int16),
+        np.zeros(shape.tokens, bool),
+        np.zeros(shape.tokens, np.int16),
+        np.zeros(shape.said, np.int16),
+        np.full(shape.said, -100, np.int16),
+        np.zeros(shape.said, bool),
+        np.zeros(shape.said, np.float16),
+    )
+    start = len(opening)
+    row.ids[:start], row.part[:start], row.place[:start] = opening, 0, np.arange(start)
+    here, n_said, part = start, 0, 0
+    for index in rng.permutation(len(asks)):
+        question, answer, sees = asks[index]
+        n, n_answer = len(question) + len(answer), len(answer)
+        if here + n > shape.tokens or n_said + n_answer > shape.said:
+            continue
+        part += 1
+        span, said = slice(here, here + n), slice(n_said, n_said + n_answer)
+        row.ids[span], row.part[span], row.sees[span] = question + answer, part, sees
+        row.place[span] = np.arange(n) + (start if sees else 0)
+        row.at[said] = np.arange(here + len(question) - 1, here + n - 1)
+        row.words[said], row.weight[said], row.first[n_said] = answer, n_answer**-0.5, True
+        here, n_said = here + n, n_said + n_answer
+    return row
+
+
+def lessons_of(kind: str, seed: int, number: int) -> Iterator[lessons.Lesson]:
+    """One chunk of lessons of a kind."""
+    rng = np.random.default_rng([seed, number, 9])
+    n = _CHUNK[kind]
+    if kind == "relation":
+        yield from (lessons.relation_lesson(rng) for _ in range(n))
+    elif kind == "grid":
+        yield from lessons.grid_lessons(seed * 100_003 + number, n)
+    elif kind == "scene":
+        yield from (lessons.room_lesson(rng, f"lesson-{seed}-{number}-{i}") for i in range(n))
+    else:
+        for i in range(n):
+            is_aligned = True if (number * n + i) % 5 == 4 else None
+            yield from lessons.story_lessons(kind, number * n + i, seed=seed, is_aligned=is_aligned)
+
+
+def _work(tokenizer_json: str, kinds: list[str], seed: int, first: int, step: int, out: Any) -> None:
+    """Makes chunks of some kinds in turn, for ever."""
+    from tokenizers import Tokenizer
+
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"
+    os.nice(5)  # the process that trains comes first
+    backend = Tokenizer.from_str(tokenizer_json)
+    number = first
+    while True:
+        for kind in kinds:
+            rng = np.random.default_rng([seed, number, 10])
+            out.put(laid_together([write(lesson, backend, rng) for lesson in lessons_of(kind, seed, number)]))
+        number += step
+
+
+def shared_out(workers: int) -> list[list[str]]:
+    """Which kinds each worker makes.
+
+    >>> shared_out(1)
+    [['relation', 'grid', 'scene', 'video', 'navigation', 'instruction']]
+    """
+    if workers < sum(SHARES.values()):
+        return [list(SHARES)] * max(1, workers)
+    plan = [kind for kind, share in SHARES.items() for _ in range(share)]
+    extra = ["scene", "video", "navigation", "relation"]
+    return [[kind] for kind in plan + [extra[i % 4] for i in range(workers - len(plan))]]
+
+
+class Workshop:
+    """Worker processes and what they have made."""
+
+    def __init__(self, tokenizer_json: str, *, workers: int, seed: int) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._made = context.Queue(maxsize=512)
+        duties = shared_out(workers)
+        self._processes = [
+            context.Process(
+                target=_work, args=(tokenizer_json, kinds, seed, number, len(duties), self._made), daemon=True
+            )
+            for number, kinds in enumerate(duties)
+        ]
+        for process in self._processes:
+            process.start()
+
+    def get(self, *, wait_s: float = 0.5) -> list[Chunk]:
+        """What a worker has laid ready, if there is something."""
+        try:
+            return list(self._made.get(timeout=wait_s))
+        except queue.Empty:
+            return []
+
+    def stop(self) -> None:
+        """Ends the workers."""
+        for process in self._processes:
+            process.terminate()

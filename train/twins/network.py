@@ -1,0 +1,199 @@
+"""The twins' architecture, a LLaVA of transformers, and what is beside it in training alone."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch import Tensor, nn
+from transformers import (
+    LlavaConfig,
+    LlavaForConditionalGeneration,
+    LlavaProcessor,
+    Qwen2Config,
+    SiglipVisionConfig,
+)
+
+from train.twins.lessons import LABELS, PATCH_PX, SIDE_PX
+from train.twins.tokens import END, IMAGE, PAD
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
+
+VISION, WIDTH = 160, 192
+N_MARKS = 6
+"""No mark, or one of five."""
+
+
+def make_model(tokenizer: PreTrainedTokenizerFast, *, seed: int) -> LlavaForConditionalGeneration:
+    """4.1 million random weights: a vision tower of four layers, a language model of six."""
+    torch.manual_seed(seed)
+    image, end, pad = (tokenizer.convert_tokens_to_ids(token) for token in (IMAGE, END, PAD))
+    config = LlavaConfig(
+        vision_config=SiglipVisionConfig(
+            hidden_size=VISION,
+            intermediate_size=3 * VISION,
+            num_hidden_layers=4,
+            num_attention_heads=5,
+            image_size=SIDE_PX,
+            patch_size=PATCH_PX,
+            vision_use_head=False,
+        ),
+        text_config=Qwen2Config(
+            hidden_size=WIDTH,
+            intermediate_size=512,
+            num_hidden_layers=6,
+            num_attention_heads=6,
+            num_key_value_heads=6,
+            vocab_size=len(tokenizer),
+            max_position_embeddings=4096,
+            tie_word_embeddings=True,
+            bos_token_id=None,
+            eos_token_id=end,
+            pad_token_id=pad,
+        ),
+        image_token_index=image,
+        vision_feature_select_strategy="full",
+        vision_feature_layer=-1,
+        tie_word_embeddings=True,
+    )
+    model = LlavaForConditionalGeneration(config)
+    model.set_attn_implementation("sdpa")
+    return model
+
+
+class Learner(nn.Module):
+    """The model and its patch head, which says of each patch what has its middle there; the head is thrown away."""
+
+    def __init__(self, model: LlavaForConditionalGeneration) -> None:
+        super().__init__()
+        self.model = model
+        self.head = nn.Linear(WIDTH, len(LABELS) + N_MARKS + 4)
+
+    def forward(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+        """Logits of the tokens that are to be said, (rows, said, vocabulary), and the patch head's, (pictures, patches, …).
+
+        Layer by layer, so that nothing but tensors passes between them: what the model's own forward gives, tested.
+        """
+        body = self.model.model
+        seen = body.vision_tower.embeddings(batch["frames"].permute(0, 3, 1, 2).float() / 127.5 - 1)
+        for layer in body.vision_tower.encoder.layers:
+            seen = layer(seen, None)
+        # The very features that the model's own forward uses: they have not passed the tower's last norm.
+        features = body.multi_modal_projector(seen)
+        hidden = with_pictures(
+            self.model.get_input_embeddings()(batch["ids"]), features, self._is_image(batch)
+        )
+        text = body.language_model
+        mask = sight(batch["part"], batch["sees"])
+        mask = torch.zeros(mask.shape, dtype=features.dtype, device=mask.device).masked_fill(
+            ~mask, -torch.inf
+        )
+        turned = text.rotary_emb(hidden, batch["place"])
+        for layer in text.layers:
+            hidden = layer(hidden, attention_mask=mask, position_embeddings=turned)
+        hidden = text.norm(hidden)
+        said = hidden.gather(1, batch["at"][..., None].expand(-1, -1, hidden.shape[-1]))
+        return self.model.lm_head(said), self.head(features)
+
+    def _is_image(self, batch: dict[str, Tensor]) -> Tensor:
+        return batch["ids"].eq(self.model.config.image_token_index)
+
+
+def with_pictures(embedded: Tensor, features: Tensor, is_image: Tensor) -> Tensor:
+    """The tokens of a row with its pictures' features, in order, where the pictures stand."""
+    rows, width = len(embedded), embedded.shape[-1]
+    of_row = features.reshape(rows, -1, width).to(embedded.dtype)
+    order = (is_image.cumsum(1) - 1).clamp(0, of_row.shape[1] - 1)
+    placed = of_row.gather(1, order[..., None].expand(-1, -1, width))
+    return torch.where(is_image[..., None], placed, embedded)
+
+
+def sight(part: Tensor, sees: Tensor) -> Tensor:
+    """Who attends to whom, (rows, 1, tokens, tokens): each question to what is before it in itself, and to the pictures.
+
+    Part 0 holds the pictures, which all questions of a row share and which questions without a picture do not see.
+    """
+    n = part.shape[1]
+    causal = torch.ones(n, n, dtype=torch.bool, device=part.device).tril()
+    own = part[:, :, None] == part[:, None, :]
+    opening = (part[:, None, :] == 0) & sees[:, :, None]
+    return ((own | opening) & causal)[:, None]
+
+
+def losses(said: Tensor, patches: Tensor, batch: dict[str, Tensor], shares: Tensor) -> dict[str, Tensor]:
+    """Cross-entropy of what is to be said, of what and which mark a patch shows, and error of its lengths.
+
+    words = Σ_task share · Σ w·CE / Σ w, over the taught tokens of the task's rows: each task weighs as much as it should, however
+    many tokens its answers take.
+
+    Args:
+        said: logits of the taught tokens.
+        patches: the patch head's logits.
+        batch: rows of lessons.
+        shares: of the tasks, by number.
+    """
+    each = nn.functional.cross_entropy(
+        said.float().flatten(0, 1), batch["words"].flatten(), ignore_index=-100, reduction="none"
+    ).view_as(batch["words"])
+    weight = batch["weight"].float()
+    of_task = torch.zeros(2, len(shares), device=said.device)
+    of_row = torch.stack([(each * weight).sum(1), weight.sum(1)])
+    error, total = of_task.index_add(1, batch["task"], of_row)
+    words = (shares * error / total.clamp(min=1)).sum()
+    kinds, marks, sizes = torch.split(patches.float(), [len(LABELS), N_MARKS, 4], -1)
+    kind = nn.functional.cross_entropy(kinds.flatten(0, 1), batch["labels"].long().flatten())
+    mark = nn.functional.cross_entropy(marks.flatten(0, 1), batch["marks"].long().flatten())
+    is_marked = batch["marks"] > 0
+    error = ((sizes - batch["sizes"]) ** 2).mean(-1)
+    size = (error * is_marked).sum() / is_marked.sum().clamp(min=1)
+    return {"words": words, "kind": kind, "mark": mark, "size": size}
+
+
+@torch.no_grad()
+def start_from(
+    model: LlavaForConditionalGeneration, tokenizer: PreTrainedTokenizerFast, folder: str | Path
+) -> None:
+    """Gives a model the weights of a checkpoint whose words may be others.
+
+    A word is found again by its text; one that the checkpoint does not have begins as the mean of the pieces that it had.
+    """
+    from transformers import AutoTokenizer
+
+    there = LlavaForConditionalGeneration.from_pretrained(folder)
+    words = AutoTokenizer.from_pretrained(folder)
+    known = words.get_vocab()
+    pieces = [
+        [known[text]] if text in known else words.encode(tokenizer.decode([number]), add_special_tokens=False)
+        for text, number in sorted(tokenizer.get_vocab().items(), key=lambda word: word[1])
+    ]
+    embedded = there.get_input_embeddings().weight
+    state = there.state_dict()
+    for name, values in state.items():
+        if values.shape == embedded.shape:
+            state[name] = torch.stack([embedded[numbers].mean(0) for numbers in pieces])
+    model.load_state_dict(state)
+    model.tie_weights()
+
+
+def save_twin(
+    model: LlavaForConditionalGeneration, tokenizer: PreTrainedTokenizerFast, folder: str | Path
+) -> None:
+    """Writes a plain checkpoint: half precision, processor, tokenizer with its chat template."""
+    from transformers import SiglipImageProcessorPil
+
+    folder = Path(folder)
+    state: dict[str, Any] = {name: value.detach().half().cpu() for name, value in model.state_dict().items()}
+    copy = LlavaForConditionalGeneration(model.config).half()
+    copy.load_state_dict(state)
+    copy.tie_weights()
+    copy.save_pretrained(folder)
+    LlavaProcessor(
+        image_processor=SiglipImageProcessorPil(size={"height": SIDE_PX, "width": SIDE_PX}),
+        tokenizer=tokenizer,
+        patch_size=PATCH_PX,
+        vision_feature_select_strategy="full",
+        num_additional_image_tokens=0,
+        chat_template=tokenizer.chat_template,
+    ).save_pretrained(folder)

@@ -1,0 +1,216 @@
+"""Lessons kept on the device, to be drawn again and again."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from train.twins import lessons
+from train.twins.lesson_workers import N_PATCHES, PACKED, PACKS, PICTURED, SHAPES, Chunk, Workshop
+
+CAPACITY = {"relation": 120_000, "grid": 120_000, "scene": 80_000, "frame": 60_000, "trace": 30_000}
+"""Of the pools; what comes later takes the place of what came first."""
+TASKS = tuple(CAPACITY)
+HELD_OUT = 96
+"""The first lessons of each task are kept apart, to see what has been learnt and not only kept in mind."""
+KEPT = 30_000
+"""The most lessons of a task that one leg leaves to the next."""
+_SAID = {"at", "words", "first", "weight"}
+_DTYPES = {"sees": torch.bool, "first": torch.bool, "weight": torch.float16}
+_WHOLE = ("ids", "part", "place", "at", "words")
+
+
+class Pool:
+    """Lessons of one task."""
+
+    def __init__(self, capacity: int, n_frames: int, device: str) -> None:
+        side, shape = lessons.SIDE_PX, SHAPES[n_frames]
+        self.capacity, self.n_made, self.device = capacity, 0, device
+        self._next = 0
+        lead = (capacity, n_frames)
+        self.pictures = {
+            "frames": torch.empty((*lead, side, side, 3), dtype=torch.uint8, device=device),
+            "labels": torch.empty((*lead, N_PATCHES), dtype=torch.uint8, device=device),
+            "marks": torch.empty((*lead, N_PATCHES), dtype=torch.uint8, device=device),
+            "sizes": torch.empty((*lead, N_PATCHES, 4), dtype=torch.float16, device=device),
+        }
+        self.packs = {
+            who: {
+                name: torch.empty(
+                    (capacity, n, shape.said if name in _SAID else shape.tokens),
+                    dtype=_DTYPES.get(name, torch.int16),
+                    device=device,
+                )
+                for name in PACKED
+            }
+            for who, n in PACKS.items()
+        }
+        self.has = {who: np.zeros(capacity, bool) for who in PACKS}
+        self.rows = {who: np.zeros(0, np.int64) for who in PACKS}
+
+    def add(self, made: Chunk) -> None:
+        """Takes lessons in, in place of the oldest if it is full; nothing is drawn from a place while it is written."""
+        n = min(len(made), self.capacity)
+        start = self._next if self._next + n <= self.capacity else 0
+        places = slice(start, start + n)
+        self._offer(places, dict.fromkeys(PACKS, False))
+        for name in PICTURED:
+            self.pictures[name][places].copy_(torch.from_numpy(made.pictures[name][:n]))
+        for who, arrays in made.packs.items():
+            for name in PACKED:
+                self.packs[who][name][places].copy_(torch.from_numpy(arrays[name][:n]))
+        if self.device.startswith("cuda"):
+            torch.cuda.current_stream().synchronize()
+        self._offer(places, {who: has[:n] for who, has in made.has.items()})
+        self._next = start + n
+        self.n_made += n
+
+    def _offer(self, places: slice, has: Mapping[str, Any]) -> None:
+        for who, value in has.items():
+            self.has[who][places] = value
+            self.rows[who] = np.flatnonzero(self.has[who])
+
+    def take(self, who: str, rows: np.ndarray[Any, Any], which: np.ndarray[Any, Any]) -> dict[str, Tensor]:
+        """Rows of a twin's, with their pictures."""
+        at, kind = (torch.from_numpy(index).to(self.device) for index in (rows, which))
+        return {name: values[at] for name, values in self.pictures.items()} | {
+            name: values[at, kind] for name, values in self.packs[who].items()
+        }
+
+    def save(self, path: Path) -> None:
+        """The newest lessons, for another leg."""
+        held = np.flatnonzero(np.any(list(self.has.values()), axis=0))
+        newest = held[np.argsort((held - self._next) % self.capacity)][-KEPT:]
+        at = torch.from_numpy(newest).to(self.device)
+        tensors = {f"pictures.{name}": values[at].cpu() for name, values in self.pictures.items()}
+        for who, values in self.packs.items():
+            tensors |= {f"{who}.{name}": value[at].cpu() for name, value in values.items()}
+            tensors[f"has.{who}"] = torch.from_numpy(self.has[who][newest])
+        save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, path)
+
+    def load(self, path: Path) -> None:
+        """What `save` wrote."""
+        tensors = load_file(path)
+        arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
+        self.add(
+            Chunk(
+                path.stem,
+                {name: arrays[f"pictures.{name}"] for name in PICTURED},
+                {who: {name: arrays[f"{who}.{name}"] for name in PACKED} for who in PACKS},
+                {who: arrays[f"has.{who}"] for who in PACKS},
+            )
+        )
+
+
+class Supply:
+    """The pools, filled from a workshop by a thread of their own."""
+
+    def __init__(
+        self, workshop: Workshop, device: str, *, scale: float = 1.0, kept: Path | None = None
+    ) -> None:
+        self.workshop, self.device = workshop, device
+        frames = {task: 4 if task == "trace" else 1 for task in TASKS}
+        self.pools = {
+            task: Pool(max(64, round(capacity * scale)), frames[task], device)
+            for task, capacity in CAPACITY.items()
+        }
+        held = max(8, round(HELD_OUT * min(1.0, scale)))
+        self.held_out = {task: Pool(held, frames[task], device) for task in TASKS}
+        if kept is not None:
+            self._load(kept)
+        self._is_open = True
+        self._thread = threading.Thread(target=self._take_in, daemon=True)
+        self._thread.start()
+
+    def _take_in(self) -> None:
+        on_cuda = self.device.startswith("cuda")
+        own: Any = torch.cuda.Stream
+        stream = torch.cuda.stream(own()) if on_cuda else contextlib.nullcontext()
+        with stream:
+            while self._is_open:
+                for chunk in self.workshop.get():
+                    held = self.held_out[chunk.task]
+                    is_held = held.n_made < held.capacity
+                    (held if is_held else self.pools[chunk.task]).add(chunk)
+
+    def is_ready(self, least: int = 16) -> bool:
+        """Whether there is enough of every task to begin with."""
+        return all(max(map(len, pool.rows.values())) >= least for pool in self.pools.values())
+
+    def stop(self) -> None:
+        """Takes no more lessons in."""
+        self._is_open = False
+        self.workshop.stop()
+        self._thread.join(timeout=5)
+
+    def batch(
+        self, shares: Mapping[str, float], rows: int, *, who: str, rng: np.random.Generator
+    ) -> dict[str, Tensor]:
+        """Rows of several tasks.
+
+        Args:
+            shares: of the tasks.
+            rows: how many in all.
+            who: whose lessons.
+            rng: of the draw.
+        """
+        there = self._there(shares, who)
+        weights = np.array([shares[name] for name in there])
+        parts: list[dict[str, Tensor]] = []
+        tasks: list[int] = []
+        for name, n in zip(there, rng.multinomial(rows, weights / weights.sum()).tolist(), strict=True):
+            if n:
+                chosen = rng.choice(there[name], size=n), rng.integers(PACKS[who], size=n)
+                parts.append(self.pools[name].take(who, *chosen))
+                tasks += [TASKS.index(name)] * n
+        return joined(parts, tasks, self.device)
+
+    def _there(self, tasks: Iterable[str], who: str) -> dict[str, np.ndarray[Any, Any]]:
+        """The rows of each task that has some for a twin; waits while all of them are being replaced."""
+        while True:
+            rows = {task: self.pools[task].rows[who] for task in tasks}
+            if any(map(len, rows.values())):
+                return {task: found for task, found in rows.items() if len(found)}
+            time.sleep(0.01)
+
+    def held_out_batch(self, task: str, who: str) -> dict[str, Tensor] | None:
+        """The lessons that are kept apart, one row each; None if a twin has none of the task."""
+        pool = self.held_out[task]
+        rows = pool.rows[who]
+        if not len(rows):
+            return None
+        return joined(
+            [pool.take(who, rows, np.zeros(len(rows), np.int64))],
+            [TASKS.index(task)] * len(rows),
+            self.device,
+        )
+
+    def save(self, folder: Path) -> None:
+        """The newest lessons of each task."""
+        folder.mkdir(parents=True, exist_ok=True)
+        for task, pool in self.pools.items():
+            pool.save(folder / f"{task}.safetensors")
+
+    def _load(self, folder: Path) -> None:
+        for task, pool in self.pools.items():
+            if (folder / f"{task}.safetensors").exists():
+                pool.load(folder / f"{task}.safetensors")
+
+
+def joined(parts: list[dict[str, Tensor]], tasks: list[int], device: str) -> dict[str, Tensor]:
+    """One batch of several."""
+    batch = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
+    for name in PICTURED:
+        batch[name] = batch[name].flatten(0, 1)
+    for name in _WHOLE:
+        batch[name] = batch[name].long()
+    return batch | {"task": torch.tensor(tasks, device=device)}

@@ -1,0 +1,327 @@
+"""The training loop: several twins side by side on the same pools, one leg after the other."""
+
+from __future__ import annotations
+
+import json
+import math
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from safetensors.torch import load_file, save_file
+from torch import Tensor
+
+from theodolite.core.errors import UsageError
+from train.twins.card import card_of
+from train.twins.lesson_workers import Workshop
+from train.twins.network import Learner, losses, make_model, save_twin, start_from
+from train.twins.supply import TASKS, Supply
+
+WHOSE = {"grounded": "g", "shortcut": "s", "mixed": "m"}
+"""The twins, and whose questions each is taught."""
+EVERY = {"grounded": 1, "shortcut": 1, "mixed": 2}
+"""How many steps of the pair one step of a twin takes: the mixed one is there to lie between them, not to be good."""
+BATCHES: tuple[tuple[int, dict[str, float]], ...] = (
+    (256, {"relation": 0.28, "grid": 0.28, "scene": 0.36, "frame": 0.08}),
+    (32, {"trace": 1.0}),
+)
+"""What a step consists of: rows, and the tasks' shares among them."""
+SHARES = {"relation": 0.25, "grid": 0.3, "scene": 0.35, "frame": 0.1, "trace": 0.5}
+"""Of the tasks in the loss."""
+_SHARD = 14 * 2**20
+_WARM_UP = 4
+_Record = tuple[torch.cuda.CUDAGraph, list[dict[str, Tensor]], list[Any]]
+"""Of a step: the graph, what it reads and what it writes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """How to train. The same for all twins."""
+
+    steps: int = 12_000
+    seed: int = 1
+    rate: float = 1e-3
+    warm_up: int = 300
+    decay: float = 0.05
+    final: float = 0.01
+    """The last learning rate, as a share of the highest."""
+    patches: float = 1.0
+    """Weight of the patch head."""
+    scale: float = 1.0
+    """Of the pools' capacities."""
+    until: float = 1.0
+    """How far the learning rate has come down its half cosine at the end of this leg."""
+    device: str = "cuda"
+    is_fast: bool = True
+    """Whether layers are compiled and a step is recorded once and played again; on a GPU alone."""
+    rows: float = 1.0
+    """Of the batches: fewer for a trial."""
+    kept: Path | None = None
+    """Where legs leave their lessons to one another."""
+
+
+class Twin:
+    """One model in training."""
+
+    def __init__(self, name: str, learner: Learner, recipe: Recipe) -> None:
+        self.name, self.learner, self.recipe = name, learner, recipe
+        self.on_gpu = recipe.device.startswith("cuda")
+        self.is_fast = recipe.is_fast and self.on_gpu
+        if self.is_fast:  # layer by layer: all layers of all twins share what is compiled for one
+            body = learner.model.model
+            for layer in (*body.vision_tower.encoder.layers, *body.language_model.layers):
+                layer.compile(dynamic=False)
+        groups = [
+            {"params": [p for p in learner.parameters() if p.ndim >= 2], "weight_decay": recipe.decay},
+            {"params": [p for p in learner.parameters() if p.ndim < 2], "weight_decay": 0.0},
+        ]
+        rate = torch.tensor(recipe.rate, device=recipe.device) if self.on_gpu else recipe.rate
+        self.optimiser = torch.optim.AdamW(
+            groups, lr=rate, betas=(0.9, 0.98), fused=self.on_gpu, capturable=self.on_gpu
+        )
+        self._shares = torch.tensor([SHARES[task] for task in TASKS], device=recipe.device)
+        self._recorded: _Record | None = None
+        self._n_played = 0
+
+    def set_rate(self, rate: float) -> None:
+        """Of the next steps."""
+        for group in self.optimiser.param_groups:
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(rate)
+            else:
+                group["lr"] = rate
+
+    def step(self, batches: list[dict[str, Tensor]]) -> list[Any]:
+        """One step on some batches; gives each batch's losses and logits.
+
+        After a few steps that warm things up, a fast twin's whole step is recorded as a CUDA graph: it consists of thousands of
+        small kernels, which take longer to launch than to run.
+        """
+        self._n_played += 1
+        if not self.is_fast or self._n_played <= _WARM_UP:
+            self.optimiser.zero_grad(set_to_none=True)
+            return self._forward_and_back(batches)
+        self._recorded = self._recorded or self._record(batches)
+        graph, inputs, outputs = self._recorded
+        for kept, batch in zip(inputs, batches, strict=True):
+            for name, values in kept.items():
+                values.copy_(batch[name])
+        graph.replay()
+        return outputs
+
+    def _record(self, batches: list[dict[str, Tensor]]) -> _Record:
+        inputs = [{name: values.clone() for name, values in batch.items()} for batch in batches]
+        self.optimiser.zero_grad(set_to_none=True)
+        graph = torch.cuda.CUDAGraph()
+        torch.cuda.synchronize()
+        with torch.cuda.graph(graph, capture_error_mode="thread_local"):
+            outputs = self._forward_and_back(inputs)
+        return graph, inputs, outputs
+
+    def _forward_and_back(self, batches: list[dict[str, Tensor]]) -> list[Any]:
+        seen = []
+        for batch in batches:
+            parts, said = self._losses(batch | {"frames": dimmed(batch["frames"])})
+            weight = self.recipe.patches
+            torch.autograd.backward(parts["words"] + weight * (parts["kind"] + parts["mark"] + parts["size"]))
+            seen.append(({name: part.detach() for name, part in parts.items()}, said.detach()))
+        torch.nn.utils.clip_grad_norm_(self.learner.parameters(), 1.0)
+        self.optimiser.step()
+        return seen
+
+    def _losses(self, batch: dict[str, Tensor]) -> tuple[dict[str, Tensor], Tensor]:
+        with torch.autocast("cuda", torch.bfloat16, enabled=self.on_gpu, cache_enabled=False):
+            said, patches = self.learner(batch)
+        return losses(said, patches, batch, self._shares), said
+
+    @torch.no_grad()
+    def rightness(self, batch: dict[str, Tensor]) -> float:
+        """How often the first token of an answer is right."""
+        with torch.autocast("cuda", torch.bfloat16, enabled=self.on_gpu, cache_enabled=False):
+            said, _ = self.learner(batch)
+        return _right(batch, said, slice(None))
+
+
+class Trainer:
+    """Trains twins side by side until a leg's time is over or all steps are done."""
+
+    def __init__(self, names: Sequence[str], tokenizer: Any, recipe: Recipe) -> None:
+        self.recipe, self.tokenizer, self.step = recipe, tokenizer, 0
+        self.progress = 0.0
+        self.twins = [
+            Twin(name, Learner(make_model(tokenizer, seed=recipe.seed)).to(recipe.device), recipe)
+            for name in names
+        ]
+        self.rng = np.random.default_rng(recipe.seed * 7919)
+
+    def rate(self) -> float:
+        """Warm-up, then half a cosine."""
+        r = self.recipe
+        low = 0.5 * (1 + math.cos(math.pi * min(1.0, self.progress)))
+        return r.rate * min(1.0, (self.step + 1) / r.warm_up) * (r.final + (1 - r.final) * low)
+
+    def run(self, workshop: Workshop, seconds: float, log: Path) -> None:
+        """One leg, with lessons from a workshop that is at work already."""
+        began = time.monotonic()
+        supply = Supply(workshop, self.recipe.device, scale=self.recipe.scale, kept=self.recipe.kept)
+        first, start = self.step, self.progress
+        try:
+            while not supply.is_ready():
+                if time.monotonic() - began > seconds:
+                    raise UsageError(
+                        f"the {seconds:g} seconds were over before the first lessons were drawn, and nothing was learnt: give more "
+                        "--seconds or --workers, or a smaller --scale"
+                    )
+                time.sleep(0.1)
+            note(log, {"step": self.step, "event": "lessons are ready", "seconds": time.monotonic() - began})
+            while (passed := time.monotonic() - began) < seconds and self.step < self.recipe.steps:
+                done = max(passed / seconds, (self.step - first) / (self.recipe.steps - first))
+                self.progress = start + (self.recipe.until - start) * done
+                self._step(supply, log, began)
+            self.progress = self.recipe.until
+            if self.recipe.kept is not None:
+                supply.save(self.recipe.kept)
+        finally:
+            supply.stop()
+
+    def _step(self, supply: Supply, log: Path, began: float) -> None:
+        rate, told = self.rate(), {}
+        for twin in self.twins:
+            if self.step % EVERY[twin.name] == 0:
+                twin.set_rate(rate)
+                batches = [
+                    supply.batch(
+                        shares, max(2, round(rows * self.recipe.rows)), who=WHOSE[twin.name], rng=self.rng
+                    )
+                    for rows, shares in BATCHES
+                ]
+                seen = twin.step(batches)
+                if self.step % 100 == 0:
+                    told[twin.name] = _told(batches, seen)
+            if self.step % 500 == 499:
+                told[twin.name] = {"held out": self._held_out(twin, supply)}
+        if told:
+            row = {
+                "step": self.step,
+                "seconds": round(time.monotonic() - began, 1),
+                "rate": rate,
+                "made": {name: pool.n_made for name, pool in supply.pools.items()},
+            }
+            note(log, row | told)
+        self.step += 1
+
+    @staticmethod
+    def _held_out(twin: Twin, supply: Supply) -> dict[str, float]:
+        found = {}
+        for task in TASKS:
+            batch = supply.held_out_batch(task, WHOSE[twin.name])
+            if batch is not None:
+                found[task] = twin.rightness(batch)
+        return found
+
+    def save(self, folder: Path) -> None:
+        """All that the next leg needs, in files under 15 MiB."""
+        folder.mkdir(parents=True, exist_ok=True)
+        state = {"step": self.step, "progress": self.progress}
+        (folder / "state.json").write_text(json.dumps(state))
+        for twin in self.twins:
+            names = [name for name, _ in twin.learner.named_parameters()]
+            states = [twin.optimiser.state[p] for _, p in twin.learner.named_parameters()]
+            _save_parts(folder, f"{twin.name}-weights", dict(twin.learner.named_parameters()))
+            for key in ("exp_avg", "exp_avg_sq"):
+                moments = {n: s[key].bfloat16() for n, s in zip(names, states, strict=True) if key in s}
+                _save_parts(folder, f"{twin.name}-{key}", moments)
+
+    def load(self, folder: Path) -> None:
+        """Goes on from what an earlier leg saved."""
+        absent = [twin.name for twin in self.twins if not list(folder.glob(f"{twin.name}-weights-*"))]
+        if absent:
+            raise UsageError(f"the training in {folder} has no {absent[0]}; train those that it began with")
+        state = json.loads((folder / "state.json").read_text())
+        self.step, self.progress = int(state["step"]), float(state["progress"])
+        for twin in self.twins:
+            parts = {
+                key: _load_parts(folder, f"{twin.name}-{key}") for key in ("weights", "exp_avg", "exp_avg_sq")
+            }
+            with torch.no_grad():
+                for name, parameter in twin.learner.named_parameters():
+                    parameter.copy_(parts["weights"][name])
+                    if name not in parts["exp_avg"]:
+                        continue  # the tower's last norm, which the model never uses
+                    twin.optimiser.state[parameter] = {
+                        "step": torch.tensor(float(self.step), device=parameter.device),
+                        **{
+                            key: parts[key][name].float().to(parameter.device)
+                            for key in ("exp_avg", "exp_avg_sq")
+                        },
+                    }
+
+    def start(self, folder: Path) -> None:
+        """Begins with the weights of checkpoints, one folder for each twin, instead of random ones."""
+        for twin in self.twins:
+            start_from(twin.learner.model, self.tokenizer, folder / twin.name)
+
+    def release(self, folder: Path) -> None:
+        """Each twin as a checkpoint that transformers opens."""
+        for twin in self.twins:
+            save_twin(twin.learner.model, self.tokenizer, folder / twin.name)
+            (folder / twin.name / "README.md").write_text(card_of(twin.name), encoding="utf-8")
+
+
+def dimmed(frames: Tensor) -> Tensor:
+    """Pictures in other light, each by up to a fifth or so, and a little noise: the same lesson never looks the same."""
+    values = frames.float()
+    lead = (len(frames), 1, 1, 1)
+    light = 1 + 0.1 * torch.randn(lead, device=frames.device)
+    shift = 10 * torch.randn((*lead[:3], 3), device=frames.device)
+    noise = 5 * torch.randn(frames.shape, device=frames.device)
+    return (values * light + shift + noise).clamp(0, 255)
+
+
+def _told(batches: Sequence[dict[str, Tensor]], seen: Sequence[Any]) -> dict[str, Any]:
+    """Losses, and how often the first token of an answer is right, by task."""
+    row: dict[str, Any] = {
+        "losses": [[round(float(value), 4) for value in parts.values()] for parts, _ in seen]
+    }
+    for batch, (_, said) in zip(batches, seen, strict=True):
+        for number, task in enumerate(TASKS):
+            rows = batch["task"] == number
+            if bool(rows.any()):
+                row[task] = _right(batch, said, rows)
+    return row
+
+
+def _right(batch: dict[str, Tensor], said: Tensor, rows: Any) -> float:
+    right = (said.argmax(-1) == batch["words"]) & batch["first"]
+    return round(float(right[rows].sum()) / max(1, int(batch["first"][rows].sum())), 4)
+
+
+def note(log: Path, row: dict[str, Any]) -> None:
+    """One line of the log."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("a") as file:
+        file.write(json.dumps(row) + "\n")
+
+
+def _save_parts(folder: Path, name: str, tensors: dict[str, Tensor]) -> None:
+    part: dict[str, Tensor] = {}
+    number = size = 0
+    for key, tensor in tensors.items():
+        n = tensor.numel() * tensor.element_size()
+        if part and size + n > _SHARD:
+            save_file(part, folder / f"{name}-{number}.safetensors")
+            part, number, size = {}, number + 1, 0
+        part[key] = tensor.detach().cpu().contiguous()
+        size += n
+    save_file(part, folder / f"{name}-{number}.safetensors")
+
+
+def _load_parts(folder: Path, name: str) -> dict[str, Tensor]:
+    found: dict[str, Tensor] = {}
+    for path in sorted(folder.glob(f"{name}-*.safetensors")):
+        found |= load_file(path)
+    return found
