@@ -40,7 +40,7 @@ def _project(samples: int, maps: int, options: ProjectionOptions) -> Compass:
 
 
 def _seconds(work: Callable[[], Compass]) -> float:
-    """Of the projections and their readouts; everything that a control needs of them."""
+    """Of the projections and their metrics; everything that a control needs of them."""
     started = time.perf_counter()
     compass = work()
     compass.dae_deg()

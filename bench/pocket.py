@@ -10,10 +10,10 @@ import torch
 
 from bench.figure import Figure
 from theodolite.attribution import attribute
+from theodolite.instruments.compass.data.drawn import relation_pairs
 from theodolite.instruments.compass.prompts import PROMPTS
 from theodolite.instruments.compass.questions import pair_item
 from theodolite.models import is_choosing, open_model
-from theodolite.twins.data import relation_pairs
 
 N_ANSWERS = 128
 N_ATTRIBUTED = 8

@@ -26,12 +26,12 @@ from _paper_tables import (
     step_vrs,
 )
 from _rows import KEEP, table
+from theodolite.diagnose.catalogue import CATALOGUE
+from theodolite.diagnose.study import SIZES
 
 from theodolite import stats
 from theodolite.attribution import find_methods
 from theodolite.core.registry import Kind, registry
-from theodolite.diagnose.catalogue import CATALOGUE
-from theodolite.diagnose.study import SIZES
 from theodolite.instruments.compass.experiments.controls.results import FIGURES
 from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.explainers.contract import find_explainers
@@ -185,24 +185,24 @@ def twin_edits() -> str:
 
 
 def twin_separation() -> str:
-    """Every readout on the shipped twins; of one that exists for several methods, the best."""
+    """Every metric on the shipped twins; of one that exists for several methods, the best."""
     shown = released_table()
     rows: list[Sequence[str]] = []
     for instrument in shown.instruments:
         seen: set[str] = set()
         for row in shown.of(instrument):  # the best first
-            kind = row.readout.key.partition(":")[0]
+            kind = row.metric.key.partition(":")[0]
             if kind in seen:
                 continue
             seen.add(kind)
             if row.auc is None:
-                rows.append([instrument, row.readout.name, row.readout.origin, row.why, "", ""])
+                rows.append([instrument, row.metric.name, row.metric.origin, row.why, "", ""])
                 continue
             area = f"{row.auc.value:.2f} [{row.auc.low:.2f}, {row.auc.high:.2f}]"
             between = f"{row.position.value:.2f}" if row.passes and row.position is not None else ""
-            cells = [row.readout.name, row.readout.origin, f"**{area}**" if row.passes else area, between]
+            cells = [row.metric.name, row.metric.origin, f"**{area}**" if row.passes else area, between]
             rows.append([instrument, *cells, " + ".join(map(str, row.n))])
-    return table(["instrument", "readout", "origin", "AUC", "the mixed model's position", "items"], rows)
+    return table(["instrument", "metric", "origin", "AUC", "the mixed model's position", "items"], rows)
 
 
 TABLES: dict[str, Callable[[], str]] = {

@@ -101,7 +101,7 @@ def trace(folder: Path) -> None:
 
 
 def twins(folder: Path) -> None:
-    """How the shipped ones learnt, and which readouts tell them apart."""
+    """How the shipped ones learnt, and which metrics tell them apart."""
     theodolite("pocket", "curve", "--out", str(folder / "curve.png"))
     keep(folder / "curve.png", "twins_training.png", colours=64)
     theodolite("pocket", "separate", "--released", "--figure", str(folder / "areas.png"))

@@ -5,19 +5,19 @@ from datetime import UTC, datetime
 import numpy as np
 from PIL import Image
 
-from theodolite.diagnose.items import (
+from theodolite.core.views import (
     Cell,
+    CellsView,
     ClaimView,
-    CompassOverlay,
-    GridView,
     HeatMap,
     ItemRow,
-    SceneView,
+    Overlay,
+    PlanView,
     SeenObject,
+    StepsView,
     StepView,
-    TraceView,
-    write_items,
 )
+from theodolite.diagnose.items import write_items
 from theodolite.diagnose.record import (
     Calibrated,
     Comparison,
@@ -27,10 +27,10 @@ from theodolite.diagnose.record import (
     InstrumentForm,
     InstrumentOfModel,
     LeftOut,
+    MetricForm,
+    MetricResult,
     ModelForm,
     OpenQuestion,
-    ReadoutForm,
-    ReadoutResult,
     Reference,
     SignatureForm,
     TestResult,
@@ -47,7 +47,7 @@ QUESTIONS = {
     "scene": "Do the answers agree with the model's own 3D scene graph?",
     "trace": "Is each step of the reasoning supported by the frames?",
 }
-READOUTS = (
+METRICS = (
     ("compass.image_share", "evidence share on the image tokens", "ours", "gradients", 0.32, 0.02, None),
     (
         "compass.dae_paper",
@@ -78,7 +78,7 @@ def figure(value, half=0.03, n=120):
 
 
 def calibrated(model, x, g, s):
-    """One model on one readout."""
+    """One model on one metric."""
     if x is None:
         return Calibrated(model=model, figure=None, position=None, why_not="the model gives no gradients")
     if abs(g - s) > 0.05 * max(abs(g), abs(s)):
@@ -92,15 +92,15 @@ def calibrated(model, x, g, s):
             is_outside=position - 0.06 > 1,
         )
     return Calibrated(
-        model=model, figure=figure(x, 1.2), position=None, why_not="the twins do not differ on this readout"
+        model=model, figure=figure(x, 1.2), position=None, why_not="the twins do not differ on this metric"
     )
 
 
-def readout_result(row):
-    """One readout on the aligned split."""
+def metric_result(row):
+    """One metric on the aligned split."""
     key, _, _, _, g, s, x = row
     is_calibrated = key != "compass.dae_paper"
-    return ReadoutResult(
+    return MetricResult(
         key=key,
         split="aligned",
         grounded=figure(g, abs(g - s) / 20 if is_calibrated else 1.5),
@@ -113,8 +113,8 @@ def readout_result(row):
 
 
 def instrument(name):
-    """One instrument with its readouts."""
-    rows = [row for row in READOUTS if row[0].startswith(name)]
+    """One instrument with its metrics."""
+    rows = [row for row in METRICS if row[0].startswith(name)]
     leads = [row for row in rows if row[0] != "compass.dae_paper"]
     seen = []
     for model, column in zip(MODELS, (4, 5, 6), strict=True):
@@ -148,7 +148,7 @@ def instrument(name):
             )
         )
     return InstrumentForm(
-        name=name, question=QUESTIONS[name], models=seen, readouts=[readout_result(row) for row in rows]
+        name=name, question=QUESTIONS[name], models=seen, metrics=[metric_result(row) for row in rows]
     )
 
 
@@ -216,8 +216,8 @@ def sample_diagnosis():
         size="quick",
         data=dict.fromkeys(QUESTIONS, "120 pictures of the twins' aligned and crossed splits"),
         models=[model_form(name) for name in MODELS],
-        readouts=[
-            ReadoutForm(
+        metrics=[
+            MetricForm(
                 key=key,
                 name=name,
                 instrument=key.split(".")[0],
@@ -225,7 +225,7 @@ def sample_diagnosis():
                 origin=origin,
                 needs=needs,
             )
-            for key, name, origin, needs, *_ in READOUTS
+            for key, name, origin, needs, *_ in METRICS
         ],
         instruments=[instrument(name) for name in QUESTIONS],
         signatures=[shortcut, absent, unknown],
@@ -245,7 +245,7 @@ def sample_diagnosis():
                 first=GROUNDED,
                 second=SERVER,
                 instrument="scene",
-                readout="scene.blind_drop",
+                metric="scene.blind_drop",
                 split="aligned",
                 difference=figure(0.32, 0.08),
                 test=TestResult(
@@ -256,7 +256,7 @@ def sample_diagnosis():
         ],
         references=[
             Reference(
-                readout="trace.sgr",
+                metric="trace.sgr",
                 value=0.72,
                 what="mean over five models",
                 source="Step grounding, table 1",
@@ -289,7 +289,7 @@ def item(number, rng, *, hostile=False):
         correct=correct,
         status="unreadable" if correct is None else "answered",
         reason="no direction in the answer" if correct is None else "",
-        values={row[0]: round(float(rng.random()), 4) for row in READOUTS if row[0].startswith(name)},
+        values={row[0]: round(float(rng.random()), 4) for row in METRICS if row[0].startswith(name)},
         pictures=[f"pictures/{number % 8}.png"] * (4 if name == "trace" else 1),
         **{name: view},
     )
@@ -299,7 +299,7 @@ def compass_view(rng, _text):
     """Sectors and two maps."""
     masses = rng.dirichlet(np.ones(4))
     values = rng.random((8, 8))
-    return CompassOverlay(
+    return Overlay(
         target="ball",
         reference="box",
         target_px=(12, 40, 36, 64),
@@ -319,7 +319,7 @@ def compass_view(rng, _text):
 
 def grid_view(rng, _text):
     """A few cells with roles."""
-    return GridView(
+    return CellsView(
         rows=4,
         columns=4,
         cells=[
@@ -347,7 +347,7 @@ def scene_view(rng, text):
         o.model_copy(update={"category": "", "x_m": round(o.x_m + float(rng.normal(0, 0.4)), 2)})
         for o in true[:2]
     ]
-    return SceneView(true=true, said=said, said_text=text)
+    return PlanView(true=true, said=said, said_text=text)
 
 
 def trace_view(rng, text):
@@ -369,7 +369,7 @@ def trace_view(rng, text):
         )
         for i in range(3)
     ]
-    return TraceView(steps=steps, world="video")
+    return StepsView(steps=steps, world="video")
 
 
 def write_sample(folder, *, n=60, hostile=False, seed=0):

@@ -5,14 +5,14 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from theodolite.diagnose.catalogue import CATALOGUE
 from typer.main import get_command
 
 from theodolite import stats
 from theodolite.core.errors import UsageError
-from theodolite.core.scores import Reading, Readout
+from theodolite.core.scores import ItemScore, Metric
 from theodolite.diagnose import signatures
 from theodolite.diagnose.assemble import Instrument, Measured, Question, Subject, assemble
-from theodolite.diagnose.catalogue import CATALOGUE
 from theodolite.diagnose.mixture import mix_readings
 from theodolite.diagnose.position import LEAST_UNITS, Twins
 from theodolite.diagnose.record import Counts, LeftOut
@@ -21,13 +21,13 @@ from theodolite.diagnose.table import ReadingTable
 from theodolite.diagnose.verdict import model_verdict, standing_of
 
 TWINS = Twins("twin:g", "twin:s")
-READOUTS = (
-    Readout("grid.right", "right", higher_is_grounded=True, origin="ours", needs="text"),
-    Readout("grid.bag_of_words", "bag of words", higher_is_grounded=False, origin="ours", needs="text"),
-    Readout("grid.swap_changes", "changes", higher_is_grounded=True, origin="ours", needs="text"),
-    Readout("grid.dull", "tells nothing", higher_is_grounded=True, origin="paper", needs="text"),
+METRICS = (
+    Metric("grid.right", "right", higher_is_grounded=True, origin="ours", needs="text"),
+    Metric("grid.bag_of_words", "bag of words", higher_is_grounded=False, origin="ours", needs="text"),
+    Metric("grid.swap_changes", "changes", higher_is_grounded=True, origin="ours", needs="text"),
+    Metric("grid.dull", "tells nothing", higher_is_grounded=True, origin="paper", needs="text"),
 )
-GRID = Instrument("grid", "Does it heed the relation?", READOUTS)
+GRID = Instrument("grid", "Does it heed the relation?", METRICS)
 RATES = {
     "g": {"grid.right": 0.97, "grid.bag_of_words": 0.03, "grid.swap_changes": 0.95, "grid.dull": 0.5},
     "s": {"grid.right": 0.05, "grid.bag_of_words": 0.95, "grid.swap_changes": 0.04, "grid.dull": 0.5},
@@ -37,7 +37,7 @@ RATES = {
 def twin(kind, n=60, seed=0):
     rng = np.random.default_rng([seed, ord(kind)])
     return [
-        Reading(f"scene{i}", key, float(rng.random() < rate), f"scene{i}", "crossed")
+        ItemScore(f"scene{i}", key, float(rng.random() < rate), f"scene{i}", "crossed")
         for i in range(n)
         for key, rate in RATES[kind].items()
     ]
@@ -79,8 +79,8 @@ def test_a_stranger_is_placed_where_it_was_made(share, standing):
     assert found.model("x").verdict.standing == standing
 
 
-def test_a_readout_that_tells_nothing_is_shown_and_places_nobody():
-    dull = diagnosis({"x": twin("g", seed=9)}).instrument("grid").readouts[-1]
+def test_a_metric_that_tells_nothing_is_shown_and_places_nobody():
+    dull = diagnosis({"x": twin("g", seed=9)}).instrument("grid").metrics[-1]
     assert dull.key == "grid.dull"
     assert not dull.is_calibrated
     assert "does not tell the twins apart" in dull.why_not
@@ -109,8 +109,8 @@ def test_a_model_without_readings_says_why():
 
 
 def test_unknown_readings_are_refused():
-    with pytest.raises(UsageError, match="no readout describes"):
-        diagnosis({"x": [Reading("scene1", "grid.unheard_of", 1.0, "scene1", "crossed")]})
+    with pytest.raises(UsageError, match="no metric describes"):
+        diagnosis({"x": [ItemScore("scene1", "grid.unheard_of", 1.0, "scene1", "crossed")]})
 
 
 def test_the_shortcut_twin_raises_its_signature_and_the_other_does_not():
@@ -125,10 +125,10 @@ def test_the_shortcut_twin_raises_its_signature_and_the_other_does_not():
 
 def test_pairs_of_models_are_compared_on_the_same_items():
     g, s = twin("g"), twin("s")
-    found = {(c.readout, c.first, c.second): c for c in diagnosis({"g": g, "s": s}).comparisons}
+    found = {(c.metric, c.first, c.second): c for c in diagnosis({"g": g, "s": s}).comparisons}
     right = found["grid.right", "g", "s"]
-    plain = np.mean([r.value for r in g if r.readout == "grid.right"]) - np.mean(
-        [r.value for r in s if r.readout == "grid.right"]
+    plain = np.mean([r.value for r in g if r.metric == "grid.right"]) - np.mean(
+        [r.value for r in s if r.metric == "grid.right"]
     )
     assert right.difference.value == pytest.approx(plain)
     assert right.difference.low > 0
@@ -202,7 +202,7 @@ def test_half_of_the_answers_are_enough():
 def test_a_model_that_guesses_where_the_shortcut_is_right_has_no_verdict(rate, chance, standing):
     rng = np.random.default_rng(4)
     easy = [
-        Reading(f"easy{i}", "grid.right", float(rng.random() < rate), f"easy{i}", "aligned")
+        ItemScore(f"easy{i}", "grid.right", float(rng.random() < rate), f"easy{i}", "aligned")
         for i in range(60)
     ]
     found = diagnosis({"x": [*twin("s"), *easy]}, chance=chance)
@@ -213,7 +213,7 @@ def test_a_model_that_guesses_where_the_shortcut_is_right_has_no_verdict(rate, c
 
 
 def test_a_guesser_is_not_told_to_ask_more():
-    guesses = [Reading(f"easy{i}", "grid.right", float(i % 4 == 0), f"easy{i}", "aligned") for i in range(60)]
+    guesses = [ItemScore(f"easy{i}", "grid.right", float(i % 4 == 0), f"easy{i}", "aligned") for i in range(60)]
     x = mix_readings(twin("g", 14), twin("s", 14), share=0.72, seed=1)
     found = diagnosis({"x": [*x, *guesses]}, n=14, chance=0.25)
     assert not [question for question in found.open_questions if "position" in question.question]
@@ -221,9 +221,9 @@ def test_a_guesser_is_not_told_to_ask_more():
 
 def test_a_model_beyond_the_twins_is_told_as_outside():
     rng = np.random.default_rng(2)
-    x = [Reading(r.item, r.readout, r.value - 2 + rng.random(), r.cluster, r.split) for r in twin("s")]
+    x = [ItemScore(r.item, r.metric, r.value - 2 + rng.random(), r.cluster, r.split) for r in twin("s")]
     turned = [
-        replace(r, value=4 - r.value) if r.readout == "grid.bag_of_words" else r for r in x
+        replace(r, value=4 - r.value) if r.metric == "grid.bag_of_words" else r for r in x
     ]  # less is better there
     found = diagnosis({"x": turned})
     view = found.instrument("grid").models[0]
@@ -296,7 +296,7 @@ def test_left_out_parts_are_in_the_document():
 def compass_table(excess, right, blank):
     rng = np.random.default_rng(1)
     found = [
-        Reading(f"p{i}", key, float(value(rng)), f"p{i}", "aligned")
+        ItemScore(f"p{i}", key, float(value(rng)), f"p{i}", "aligned")
         for i in range(60)
         for key, value in (
             ("compass.excess_sound:chefer", lambda r: r.normal(excess, 8)),
@@ -350,14 +350,14 @@ def test_every_command_that_a_confirming_test_names_is_there():
         assert verb in commands[noun].commands, words
 
 
-def test_numbers_of_the_papers_stand_under_readouts_that_exist():
-    from theodolite.diagnose.reading import readouts_of
+def test_numbers_of_the_papers_stand_under_metrics_that_exist():
+    from theodolite.diagnose.reading import metrics_of
     from theodolite.diagnose.references import references_of
 
     found = references_of(("compass", "grid", "scene", "trace"))
-    known = {readout.key for name in ("compass", "trace") for readout in readouts_of(name)}
-    assert {reference.readout for reference in found} <= known
-    chefer = next(r for r in found if r.readout == "compass.dae_paper:chefer")
+    known = {metric.key for name in ("compass", "trace") for metric in metrics_of(name)}
+    assert {reference.metric for reference in found} <= known
+    chefer = next(r for r in found if r.metric == "compass.dae_paper:chefer")
     assert (chefer.value, chefer.source) == (47.9, "CREG, Table 1")
-    sgr = [r.value for r in found if r.readout == "trace.sgr"]
+    sgr = [r.value for r in found if r.metric == "trace.sgr"]
     assert sgr == [0.482, 0.718]  # CLIP-ViL and GPT-4o

@@ -4,22 +4,22 @@ import gzip
 
 import known_models
 import pytest
+from theodolite.diagnose.study import Size, Study
 
 from theodolite.core.errors import StorageError
-from theodolite.core.scores import Reading
+from theodolite.core.scores import ItemScore
 from theodolite.diagnose import calibration as _calibration
 from theodolite.diagnose.calibration import read_calibration, write_calibration
 from theodolite.diagnose.position import Twins
 from theodolite.diagnose.request import Order
 from theodolite.diagnose.running import run_diagnosis
-from theodolite.diagnose.study import Size, Study
 from train.twins.calibrate import ship_calibration
 
 TINY = Size("quick", pairs=6, grids=1, rooms=4, per_group=4, episodes=1)
 LOOKS, READS = "scripted:looks", "scripted:reads"
 TWINS = Twins(LOOKS, READS)
-G = [Reading("a", "grid.right", 1.0, "p", "aligned"), Reading("b", "grid.swap", 0.25, "q", "crossed")]
-S = [Reading("a", "grid.right", 0.0, "p", "aligned")]
+G = [ItemScore("a", "grid.right", 1.0, "p", "aligned"), ItemScore("b", "grid.swap", 0.25, "q", "crossed")]
+S = [ItemScore("a", "grid.right", 0.0, "p", "aligned")]
 
 
 def test_readings_come_back_as_they_were(tmp_path):
@@ -58,7 +58,7 @@ def test_shipped_readings_spare_the_twins_and_change_no_figure(known, tmp_path):
     mine, theirs = (
         {
             (r.key, r.split): (r.grounded, r.separation, r.models[-1].position)
-            for r in d.instrument("grid").readouts
+            for r in d.instrument("grid").metrics
         }
         for d in (alone, both)
     )

@@ -4,6 +4,7 @@ import json
 
 import known_models
 import pytest
+from theodolite.diagnose.study import Size, Study
 
 from theodolite.cli.main import main
 from theodolite.core.errors import UsageError
@@ -13,7 +14,6 @@ from theodolite.diagnose.position import Twins
 from theodolite.diagnose.record import read_diagnosis
 from theodolite.diagnose.request import Order
 from theodolite.diagnose.running import run_diagnosis
-from theodolite.diagnose.study import Size, Study
 
 TINY = Size("quick", pairs=6, grids=1, rooms=4, per_group=4, episodes=1)
 LOOKS, READS = "scripted:looks", "scripted:reads"
@@ -40,12 +40,12 @@ def plain_accuracy(folder, model, split):
 
 def test_a_difference_is_the_plain_one(diagnosis):
     found = compare(f"{diagnosis}#{LOOKS}", f"{diagnosis}#{READS}")
-    right = {c.split: c for c in found.comparisons if c.readout == "grid.right"}
+    right = {c.split: c for c in found.comparisons if c.metric == "grid.right"}
     for split in ("aligned", "crossed"):
         gap = plain_accuracy(diagnosis, LOOKS, split) - plain_accuracy(diagnosis, READS, split)
         assert right[split].difference.value == pytest.approx(gap)
         assert right[split].p_holm >= right[split].test.p_value
-    assert {readout.key for readout in found.readouts} >= {"grid.right"}
+    assert {metric.key for metric in found.metrics} >= {"grid.right"}
 
 
 def test_turned_round_the_signs_turn(diagnosis):

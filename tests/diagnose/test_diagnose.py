@@ -4,26 +4,27 @@ import json
 
 import known_models
 import pytest
+from theodolite.diagnose.measuring import How, opened
+from theodolite.diagnose.reading import chance_of
+from theodolite.diagnose.study import INSTRUMENTS, Size, Study
+from theodolite.twins.parts import gives_of_model
 
 from theodolite.cli import diagnose as _diagnose
 from theodolite.cli.main import main
 from theodolite.core.errors import ModelError, StorageError, UsageError
+from theodolite.core.views import UNSEEN
 from theodolite.diagnose import running
 from theodolite.diagnose import study as study_module
 from theodolite.diagnose.api import diagnose
-from theodolite.diagnose.items import UNSEEN, read_items
-from theodolite.diagnose.measuring import How, opened
+from theodolite.diagnose.items import read_items
 from theodolite.diagnose.position import Twins
-from theodolite.diagnose.reading import chance_of
 from theodolite.diagnose.record import read_diagnosis
 from theodolite.diagnose.request import Order
 from theodolite.diagnose.result import Diagnosed
 from theodolite.diagnose.running import run_diagnosis
-from theodolite.diagnose.study import INSTRUMENTS, Size, Study
 from theodolite.diagnose.user_data import OwnData
 from theodolite.models import scripted as _scripted
 from theodolite.runs import Run, find_runs
-from theodolite.twins.parts import gives_of_model
 
 TINY = Size("quick", pairs=13, grids=1, rooms=14, per_group=8, episodes=4)
 LOOKS, READS = "scripted:looks", "scripted:reads"
@@ -87,7 +88,7 @@ def test_what_a_black_box_does_not_allow_is_told(made):
     assert "hf:PATH" in left["compass"].remedy
     assert made.view(LOOKS, "compass").status == "partly measured"
     assert made.view(LOOKS, "scene").status == "measured"
-    behaviour = {r.key for r in made.diagnosis.instrument("grid").readouts}
+    behaviour = {r.key for r in made.diagnosis.instrument("grid").metrics}
     assert {"grid.right", "grid.bag_of_words", "grid.swap_changes", "grid.clear_keeps"} <= behaviour
 
 
@@ -102,7 +103,7 @@ def test_signatures_are_raised_where_they_should_be(made):
 
 
 def test_models_are_compared_item_by_item(made):
-    right = [c for c in made.diagnosis.comparisons if c.readout == "compass.right" and c.split == "crossed"]
+    right = [c for c in made.diagnosis.comparisons if c.metric == "compass.right" and c.split == "crossed"]
     assert len(right) == 1
     assert right[0].difference.low > 0
 
@@ -135,7 +136,7 @@ def test_values_of_rows_are_the_readings(made):
     rows = [r for r in read_items(made.folder) if r.instrument == "grid" and r.model == READS and r.values]
     figure = next(
         m.figure
-        for r in made.diagnosis.instrument("grid").readouts
+        for r in made.diagnosis.instrument("grid").metrics
         for m in r.models
         if (r.key, r.split, m.model) == ("grid.right", "crossed", READS)
     )
@@ -202,7 +203,7 @@ def test_own_data_have_figures_and_no_position(tmp_path, made, order):
     own = order(tmp_path).study.folder("scene-crossed")
     asked = order(tmp_path, instruments=("scene",), own=(OwnData("scenes", own),))
     found = run_diagnosis(asked).instrument("scene")
-    mine = [r for r in found.readouts if r.split == "own data" and r.key == "scene.sgc"]
+    mine = [r for r in found.metrics if r.split == "own data" and r.key == "scene.sgc"]
     assert len(mine) == 1
     assert mine[0].models[0].figure.value == pytest.approx(1)
     assert mine[0].is_calibrated  # both twins are here, and were asked the same
@@ -311,7 +312,7 @@ def test_a_server_that_is_down_is_told_before_anything_is_measured(tmp_path, ord
 
 
 def test_a_white_box_gets_maps_and_explainers(tmp_path, tiny_llava):
-    """A tiny checkpoint that knows nothing: every readout is had, and nothing is claimed of so few items."""
+    """A tiny checkpoint that knows nothing: every metric is had, and nothing is claimed of so few items."""
     size = Size("quick", pairs=2, grids=1, rooms=2, per_group=1, episodes=1, deep=1, explained=1, budget=60)
     name = f"hf:{tiny_llava}"
     asked = Order(
@@ -320,7 +321,7 @@ def test_a_white_box_gets_maps_and_explainers(tmp_path, tiny_llava):
     found = run_diagnosis(asked)
     assert found.models[0].capabilities == ["text", "choices", "gradients"]
     assert not found.models[0].left_out
-    keys = {readout.key for each in found.instruments for readout in each.readouts}
+    keys = {metric.key for each in found.instruments for metric in each.metrics}
     assert {"compass.dae_paper:chefer", "compass.image_share:chefer", "compass.occlusion"} <= keys
     assert {"grid.direction_words:removal", "grid.swap_shift", "grid.dropped_anchor_1"} <= keys
     assert all(view.verdict.standing == "no verdict" for each in found.instruments for view in each.models)
@@ -348,8 +349,8 @@ def test_workers_elsewhere_find_the_same(tmp_path):
             twins=Twins(name, name),
         )
         found.append(run_diagnosis(asked))
-    assert found[0].instruments[0].readouts == found[1].instruments[0].readouts
-    assert found[0].instruments[1].readouts == found[1].instruments[1].readouts
+    assert found[0].instruments[0].metrics == found[1].instruments[0].metrics
+    assert found[0].instruments[1].metrics == found[1].instruments[1].metrics
 
 
 def test_a_small_checkpoint_works_in_larger_batches_on_one_core(tiny_llava):

@@ -8,6 +8,7 @@ import known_models
 import numpy as np
 import pytest
 from PIL import Image
+from theodolite.diagnose.study import Size, Study
 
 from theodolite.cli.main import main
 from theodolite.core.errors import UsageError
@@ -17,7 +18,6 @@ from theodolite.diagnose.items import read_items
 from theodolite.diagnose.position import Twins
 from theodolite.diagnose.request import Order
 from theodolite.diagnose.running import run_diagnosis
-from theodolite.diagnose.study import Size, Study
 from theodolite.models import open_model
 from theodolite.runs import Run
 
@@ -133,9 +133,9 @@ def test_what_lmms_eval_logs_is_diagnosed_as_the_model_itself(diagnosis, order, 
     for name in ("compass", "grid"):
         mine, theirs = (
             {
-                (readout.key, readout.split): seen.figure.value
-                for readout in found.instrument(name).readouts
-                for seen in readout.models
+                (metric.key, metric.split): seen.figure.value
+                for metric in found.instrument(name).metrics
+                for seen in metric.models
                 if seen.model == model and seen.figure is not None
             }
             for model in (f"replay:{log}", LOOKS)

@@ -9,7 +9,7 @@ import pytest
 
 from theodolite.diagnose.background_data import Makers, making
 from theodolite.instruments.trace.data.dataset import read_episodes
-from theodolite.twins.parts import write_stories
+from theodolite.instruments.trace.data.drawn import write_stories
 
 
 def test_a_set_made_beside_is_the_set_made_here(tmp_path):

@@ -6,6 +6,7 @@ from collections import Counter
 
 import known_models
 import pytest
+from theodolite.diagnose.study import OWN_SPLIT, Size, Study
 
 from theodolite.cli.main import main
 from theodolite.core.errors import UsageError
@@ -14,7 +15,6 @@ from theodolite.diagnose.items import read_items
 from theodolite.diagnose.position import Twins
 from theodolite.diagnose.request import Order
 from theodolite.diagnose.running import run_diagnosis
-from theodolite.diagnose.study import OWN_SPLIT, Size, Study
 from theodolite.diagnose.user_data import OwnData, find_own_data, write_questions
 from theodolite.instruments.scene.data.files import read_data
 from theodolite.instruments.trace.data.dataset import read_episodes
@@ -67,9 +67,9 @@ def diagnosed(folder, home, instrument, own, *models):
 
 
 def own_figures(found, instrument, key):
-    """By model: the figure of a readout on one's own data."""
-    rows = [r for r in found.instrument(instrument).readouts if (r.key, r.split) == (key, OWN_SPLIT)]
-    assert len(rows) == 1, [(r.key, r.split) for r in found.instrument(instrument).readouts]
+    """By model: the figure of a metric on one's own data."""
+    rows = [r for r in found.instrument(instrument).metrics if (r.key, r.split) == (key, OWN_SPLIT)]
+    assert len(rows) == 1, [(r.key, r.split) for r in found.instrument(instrument).metrics]
     return {m.model: m.figure for m in rows[0].models if m.figure is not None}
 
 
@@ -254,7 +254,7 @@ def test_other_instruments_say_that_a_log_tells_nothing_of_them(tmp_path, home, 
         twins=Twins(LOOKS, READS),
     )
     found = run_diagnosis(asked)
-    rows = [r for r in found.instrument("trace").readouts if (r.key, r.split) == ("trace.sgr", OWN_SPLIT)]
+    rows = [r for r in found.instrument("trace").metrics if (r.key, r.split) == ("trace.sgr", OWN_SPLIT)]
     logged = next(m for m in rows[0].models if m.model == "log:log")
     assert logged.figure is None
     assert "one gives no interval" in logged.why_not

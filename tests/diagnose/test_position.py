@@ -4,29 +4,29 @@ import numpy as np
 import pytest
 
 from theodolite.core.errors import UsageError
-from theodolite.core.scores import Reading, Readout
+from theodolite.core.scores import ItemScore, Metric
 from theodolite.diagnose.mixture import mix_readings
 from theodolite.diagnose.position import LEAST_UNITS, Twins, calibrate, median_position, position
 from theodolite.diagnose.table import ReadingTable, mean_of
 
 TWINS = Twins("g", "s")
-SHARE = Readout(
+SHARE = Metric(
     "compass.share", "share on the picture", higher_is_grounded=True, origin="ours", needs="gradients"
 )
-ANGLE = Readout(
+ANGLE = Metric(
     "compass.angle", "error of the angle", higher_is_grounded=False, origin="paper", needs="gradients"
 )
 
 
-def readings(rng, mean, spread, *, readout="compass.share", n=60, per=2, split="aligned"):
+def readings(rng, mean, spread, *, metric="compass.share", n=60, per=2, split="aligned"):
     """Two items a picture, which share a part of their noise."""
     found = []
     for cluster in range(n):
         common = rng.normal(0, spread / 2)
         found += [
-            Reading(
+            ItemScore(
                 f"{split}-{cluster}-{i}",
-                readout,
+                metric,
                 mean + common + rng.normal(0, spread),
                 f"{split}-{cluster}",
                 split,
@@ -39,24 +39,24 @@ def readings(rng, mean, spread, *, readout="compass.share", n=60, per=2, split="
 @pytest.fixture
 def twins():
     rng = np.random.default_rng(3)
-    g = readings(rng, 0.32, 0.05) + readings(rng, 20.0, 12.0, readout="compass.angle")
-    s = readings(rng, 0.02, 0.01) + readings(rng, 70.0, 12.0, readout="compass.angle")
+    g = readings(rng, 0.32, 0.05) + readings(rng, 20.0, 12.0, metric="compass.angle")
+    s = readings(rng, 0.02, 0.01) + readings(rng, 70.0, 12.0, metric="compass.angle")
     return g, s
 
 
-def plain_mean(found, readout):
-    values = [reading.value for reading in found if reading.readout == readout]
+def plain_mean(found, metric):
+    values = [reading.value for reading in found if reading.metric == metric]
     return sum(values) / len(values)
 
 
-@pytest.mark.parametrize("readout", ["compass.share", "compass.angle"])
-def test_a_position_is_the_plain_ratio(twins, readout):
+@pytest.mark.parametrize("metric", ["compass.share", "compass.angle"])
+def test_a_position_is_the_plain_ratio(twins, metric):
     g, s = twins
     x = mix_readings(g, s, share=0.4, seed=1)
     table = ReadingTable.of({"g": g, "s": s, "x": x})
-    found = position(table, "x", (readout, "aligned"), twins=TWINS, seed=0)
-    gap = plain_mean(g, readout) - plain_mean(s, readout)
-    assert found.value == pytest.approx((plain_mean(x, readout) - plain_mean(s, readout)) / gap)
+    found = position(table, "x", (metric, "aligned"), twins=TWINS, seed=0)
+    gap = plain_mean(g, metric) - plain_mean(s, metric)
+    assert found.value == pytest.approx((plain_mean(x, metric) - plain_mean(s, metric)) / gap)
     assert found.low < found.value < found.high
     assert (found.n, found.n_items) == (60, 120)
 
@@ -109,15 +109,15 @@ def test_strangers_beyond_the_twins_are_placed_outside(twins):
     assert found.low > 1
 
 
-def test_one_wild_readout_does_not_move_the_median(twins):
+def test_one_wild_metric_does_not_move_the_median(twins):
     g, s = twins
     rng = np.random.default_rng(4)
     keys = ("compass.share", "compass.angle", "compass.third")
-    g = g + readings(rng, 1.0, 0.1, readout="compass.third")
-    s = s + readings(rng, 0.0, 0.1, readout="compass.third")
+    g = g + readings(rng, 1.0, 0.1, metric="compass.third")
+    s = s + readings(rng, 0.0, 0.1, metric="compass.third")
     x = mix_readings(g, s, share=0.5, seed=2)
     wild = [
-        Reading(r.item, r.readout, r.value * 40, r.cluster, r.split) if r.readout == "compass.third" else r
+        ItemScore(r.item, r.metric, r.value * 40, r.cluster, r.split) if r.metric == "compass.third" else r
         for r in x
     ]
     table = ReadingTable.of({"g": g, "s": s, "x": wild})
@@ -126,7 +126,7 @@ def test_one_wild_readout_does_not_move_the_median(twins):
 
 
 def flags(value, n=30, split="crossed"):
-    return [Reading(f"{split}{i}", "grid.swap", float(value), f"{split}{i}", split) for i in range(n)]
+    return [ItemScore(f"{split}{i}", "grid.swap", float(value), f"{split}{i}", split) for i in range(n)]
 
 
 def test_where_nothing_varies_the_interval_keeps_a_width():
@@ -140,7 +140,7 @@ def test_where_nothing_varies_the_interval_keeps_a_width():
 def test_readings_that_were_rounded_on_the_way_keep_a_width_too(twins):
     """Shipped readings have eight digits; a stranger that answers like the twin differs from it in the ninth alone."""
     g, s = (
-        [Reading(r.item, r.readout, float(f"{r.value:.8g}"), r.cluster, r.split) for r in found]
+        [ItemScore(r.item, r.metric, float(f"{r.value:.8g}"), r.cluster, r.split) for r in found]
         for found in twins
     )
     x = twins[1]
@@ -155,7 +155,7 @@ def test_readings_that_were_rounded_on_the_way_keep_a_width_too(twins):
         assert "no resample varies" in found.method
 
 
-def test_a_readout_is_calibrated_only_if_it_tells_the_twins_apart_the_right_way(twins):
+def test_a_metric_is_calibrated_only_if_it_tells_the_twins_apart_the_right_way(twins):
     g, s = twins
     table = ReadingTable.of({"g": g, "s": s})
     share = calibrate(table, ("compass.share", "aligned"), SHARE, twins=TWINS, seed=0)
@@ -163,7 +163,7 @@ def test_a_readout_is_calibrated_only_if_it_tells_the_twins_apart_the_right_way(
     assert share.separation.value > 0.99
     angle = calibrate(table, ("compass.angle", "aligned"), ANGLE, twins=TWINS, seed=0)
     assert angle.is_calibrated  # less is more grounded here, and it is less
-    turned = Readout("compass.angle", "turned", higher_is_grounded=True, origin="paper", needs="gradients")
+    turned = Metric("compass.angle", "turned", higher_is_grounded=True, origin="paper", needs="gradients")
     wrong = calibrate(table, ("compass.angle", "aligned"), turned, twins=TWINS, seed=0)
     assert not wrong.is_calibrated
     assert wrong.separation.value < 0.1
@@ -191,11 +191,11 @@ def test_what_is_missing_is_told(twins):
 
 
 def test_a_table_refuses_what_it_cannot_arrange():
-    one = Reading("a", "grid.swap", 1.0, "p")
+    one = ItemScore("a", "grid.swap", 1.0, "p")
     with pytest.raises(UsageError, match="two readings"):
         ReadingTable.of({"x": [one, one]})
     with pytest.raises(UsageError, match="two clusters"):
-        ReadingTable.of({"x": [one], "y": [Reading("a", "grid.swap", 1.0, "q")]})
+        ReadingTable.of({"x": [one], "y": [ItemScore("a", "grid.swap", 1.0, "q")]})
 
 
 def test_a_mixture_takes_whole_clusters_and_the_share_it_says(twins):
@@ -211,8 +211,8 @@ def test_a_mixture_takes_whole_clusters_and_the_share_it_says(twins):
 
 def test_a_reading_that_is_no_share_has_no_wilson_interval():
     """Of a twin whose graph never moves the mean is 0 and nothing else; one of 30 that is 0 or 1 may be otherwise."""
-    moved = [Reading(f"{i}", "scene.moved", 0.3 + i / 100, f"{i}", "crossed") for i in range(30)]
-    still = [Reading(f"{i}", "scene.moved", 0.0, f"{i}", "crossed") for i in range(30)]
+    moved = [ItemScore(f"{i}", "scene.moved", 0.3 + i / 100, f"{i}", "crossed") for i in range(30)]
+    still = [ItemScore(f"{i}", "scene.moved", 0.0, f"{i}", "crossed") for i in range(30)]
     table = ReadingTable.of({"g": moved, "s": still, "x": still})
     assert not table.is_share(("scene.moved", "crossed"))
     found = position(table, "x", ("scene.moved", "crossed"), twins=TWINS, seed=0)
@@ -228,7 +228,7 @@ def test_a_mixture_has_its_share_in_every_split_even_where_names_are_shared():
     names = [f"room-{i}" for i in range(20)]
     g, s = (
         [
-            Reading(f"{name}/{split}", "scene.sgc", value, name, split)
+            ItemScore(f"{name}/{split}", "scene.sgc", value, name, split)
             for split in ("aligned", "crossed")
             for name in names
         ]

@@ -2,17 +2,17 @@
 
 import known_models
 import pytest
+from theodolite.diagnose.reading import readings_of
+from theodolite.diagnose.study import Size, Study
 
 from theodolite.diagnose.position import Twins
-from theodolite.diagnose.reading import readings_of
 from theodolite.diagnose.request import Order
 from theodolite.diagnose.running import run_diagnosis
-from theodolite.diagnose.study import Size, Study
-from theodolite.instruments.scene.readouts import GRAPH_READOUTS, READOUTS
+from theodolite.instruments.scene.metrics import GRAPH_METRICS, METRICS
 
 TINY = Size("quick", pairs=6, grids=1, rooms=4, per_group=4, episodes=1)
 LOOKS, READS = "scripted:looks", "scripted:reads"
-OF_QUESTIONS = {readout.key for readout in READOUTS} - GRAPH_READOUTS
+OF_QUESTIONS = {metric.key for metric in METRICS} - GRAPH_METRICS
 
 
 @pytest.fixture(scope="module")
@@ -29,10 +29,10 @@ def rooms(tmp_path_factory):
 def test_the_graph_of_a_room_counts_once_and_its_questions_in_either_split(rooms):
     found, _ = rooms
     splits = {}
-    for result in found.instrument("scene").readouts:
+    for result in found.instrument("scene").metrics:
         splits.setdefault(result.key, []).append(result.split)
-    assert set(splits) == GRAPH_READOUTS | OF_QUESTIONS
-    assert all(splits[key] == ["aligned"] for key in GRAPH_READOUTS)
+    assert set(splits) == GRAPH_METRICS | OF_QUESTIONS
+    assert all(splits[key] == ["aligned"] for key in GRAPH_METRICS)
     assert all(splits[key] == ["aligned", "crossed"] for key in OF_QUESTIONS)
 
 
@@ -42,7 +42,7 @@ def test_nothing_is_lost_by_it(rooms):
     runs = [folder / run for run in found.instrument("scene").models[0].runs]
     alone = [run for run in runs if "crossed" in run.name]
     other, every = (
-        {(r.item, r.readout): r.value for r in readings_of("scene", folders) if r.readout in GRAPH_READOUTS}
+        {(r.item, r.metric): r.value for r in readings_of("scene", folders) if r.metric in GRAPH_METRICS}
         for folders in (alone, runs)
     )
     assert other == every

@@ -8,10 +8,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-
-from theodolite.core.types import Record, Response
 from theodolite.diagnose.parts import PARTS
 from theodolite.diagnose.study import Size, Study
+
+from theodolite.core.types import Record, Response
 from theodolite.runs import Result
 from train.twins import lessons
 from train.twins.tokens import WORDS

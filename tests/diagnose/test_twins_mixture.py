@@ -1,13 +1,13 @@
 """The real twins, measured here: both are found where they belong, and mixtures of known share where they were made."""
 
 import pytest
+from theodolite.diagnose.reading import metrics_of, readings_of
+from theodolite.diagnose.study import INSTRUMENTS, SIZES, Study
 
 from theodolite.diagnose.mixture import mix_readings
 from theodolite.diagnose.position import Twins, calibrate, median_position, position
-from theodolite.diagnose.reading import readings_of, readouts_of
 from theodolite.diagnose.request import Order
 from theodolite.diagnose.running import run_diagnosis
-from theodolite.diagnose.study import INSTRUMENTS, SIZES, Study
 from theodolite.diagnose.table import ReadingTable
 
 TWINS = Twins()
@@ -32,7 +32,7 @@ def table_of(readings, share):
 
 
 def calibrated(name, table):
-    by_key = {readout.key: readout for readout in readouts_of(name)}
+    by_key = {metric.key: metric for metric in metrics_of(name)}
     return [c for c in table.columns if calibrate(table, c, by_key[c[0]], twins=TWINS, seed=0).is_calibrated]
 
 
@@ -56,8 +56,8 @@ def test_the_position_of_a_mixture_is_its_share(measured, share):
 
 
 @pytest.mark.parametrize("share", SHARES)
-def test_single_readouts_hold_the_share_as_often_as_they_say(measured, share):
-    """Nineteen of twenty intervals are to hold it; readouts of the same items lean the same way, so more may miss at once."""
+def test_single_metrics_hold_the_share_as_often_as_they_say(measured, share):
+    """Nineteen of twenty intervals are to hold it; metrics of the same items lean the same way, so more may miss at once."""
     name, _, readings = measured
     table = table_of(readings, share)
     columns = calibrated(name, table)

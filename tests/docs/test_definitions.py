@@ -79,22 +79,22 @@ def test_every_named_figure_of_the_grid_is_defined():
     assert len(called("grid")) == len(set(called("grid")))
 
 
-INSTRUMENTS_WITH_READOUTS = [
-    name for name in COVERED if (PACKAGE / "instruments" / name / "readouts.py").is_file()
+INSTRUMENTS_WITH_METRICS = [
+    name for name in COVERED if (PACKAGE / "instruments" / name / "metrics.py").is_file()
 ]
 
 
-@pytest.mark.parametrize("instrument", INSTRUMENTS_WITH_READOUTS)
-def test_every_readout_of_single_items_has_a_definition_that_points_the_same_way(instrument):
-    readouts = import_module(f"theodolite.instruments.{instrument}.readouts").READOUTS
-    assert readouts
-    for readout in readouts:
-        found = definition_of(readout.key)
+@pytest.mark.parametrize("instrument", INSTRUMENTS_WITH_METRICS)
+def test_every_metric_of_single_items_has_a_definition_that_points_the_same_way(instrument):
+    metrics = import_module(f"theodolite.instruments.{instrument}.metrics").METRICS
+    assert metrics
+    for metric in metrics:
+        found = definition_of(metric.key)
         assert found.instrument == instrument
         if found.grounded != "neither":
-            assert (found.grounded == "higher") == readout.higher_is_grounded, readout.key
-    kinds = {readout.key.partition(".")[2].partition(":")[0] for readout in readouts}
-    defined = [k for d in definitions().values() if d.instrument == instrument for k in d.readouts]
+            assert (found.grounded == "higher") == metric.higher_is_grounded, metric.key
+    kinds = {metric.key.partition(".")[2].partition(":")[0] for metric in metrics}
+    defined = [k for d in definitions().values() if d.instrument == instrument for k in d.metrics]
     assert sorted(defined) == sorted(kinds)
 
 

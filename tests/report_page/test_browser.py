@@ -50,7 +50,7 @@ def test_filters_count_what_a_plain_count_counts(visit, sample):
     assert page.get_by_text("No item is like that.").count() == 1
 
 
-def test_sorting_by_a_readout_puts_the_largest_first_and_those_without_it_last(visit, sample):
+def test_sorting_by_a_metric_puts_the_largest_first_and_those_without_it_last(visit, sample):
     folder, uri = sample
     values = {i.id: i.values["trace.sgr"] for i in read_items(folder) if "trace.sgr" in i.values}
     page = visit(uri)

@@ -97,7 +97,7 @@ def test_every_link_leads_somewhere_and_no_name_is_given_twice(page):
     goals = {a["href"][1:] for _, a in elements.found if a.get("href", "").startswith("#")}
     assert goals <= set(ids)
     index = json.loads(next(text for _, a, text in elements.inside if a.get("id") == "items-index"))
-    assert {readout["anchor"] for readout in index["readouts"]} <= set(ids)
+    assert {metric["anchor"] for metric in index["metrics"]} <= set(ids)
 
 
 def test_every_number_of_a_diagnosis_is_defined(page):
@@ -314,20 +314,20 @@ def test_differences_of_shares_have_one_axis_that_is_labelled_once():
     made = sample_diagnosis()
     one = made.comparisons[0]
 
-    def differing(readout, low, high):
+    def differing(metric, low, high):
         figure = one.difference.model_copy(update={"value": (low + high) / 2, "low": low, "high": high})
-        return one.model_copy(update={"readout": readout, "difference": figure})
+        return one.model_copy(update={"metric": metric, "difference": figure})
 
     rows = [
         differing("scene.blind_drop", 0.24, 0.4),
         one.model_copy(update={"difference": None}),
         differing("scene.blind_drop", -0.1, 0.1),
-        differing("scene.blind_drop", -1.6, -1.2),  # of a readout that goes from −1 to 1
+        differing("scene.blind_drop", -1.6, -1.2),  # of a metric that goes from −1 to 1
         differing("scene.blind_drop", 0.0, 0.5),
         differing("compass.dae_paper", -2.0, 8.0),
     ]
-    names = {readout.key: readout for readout in made.readouts}
-    glossary = Glossary({key: readout.name for key, readout in names.items()})
+    names = {metric.key: metric for metric in made.metrics}
+    glossary = Glossary({key: metric.name for key, metric in names.items()})
     helpers = Helpers(Series([one.first, one.second]), glossary, names)
     strips = helpers.difference_strips(rows, rows)
     assert [s and (s.label_low, s.label_high) for s in strips] == [
@@ -342,27 +342,27 @@ def test_differences_of_shares_have_one_axis_that_is_labelled_once():
     assert strips[2].height < strips[0].height
 
 
-def many_readouts(folder, n):
-    """The sample with so many readouts of the compass, of which only the first tells the twins apart."""
+def many_metrics(folder, n):
+    """The sample with so many metrics of the compass, of which only the first tells the twins apart."""
     path = folder / "diagnosis.json"
     document = json.loads(path.read_text())
     compass = document["instruments"][0]
-    leading, other = compass["readouts"]
-    compass["readouts"] = [leading, *({**other, "key": f"compass.dae_paper:m{i}"} for i in range(n))]
-    form = next(r for r in document["readouts"] if r["key"] == "compass.dae_paper")
-    document["readouts"] += [
+    leading, other = compass["metrics"]
+    compass["metrics"] = [leading, *({**other, "key": f"compass.dae_paper:m{i}"} for i in range(n))]
+    form = next(r for r in document["metrics"] if r["key"] == "compass.dae_paper")
+    document["metrics"] += [
         {**form, "key": f"compass.dae_paper:m{i}", "name": f"DAE (m{i})"} for i in range(n)
     ]
     path.write_text(json.dumps(document))
 
 
-def test_many_readouts_are_folded_and_none_is_lost(tmp_path):
+def test_many_metrics_are_folded_and_none_is_lost(tmp_path):
     folder = write_sample(tmp_path, n=4)
-    many_readouts(folder, 40)
+    many_metrics(folder, 40)
     page = write_report(folder).read_text()
     section = page.partition('<section id="compass"')[2].partition("</section>")[0]
     before, fold = section.split("<details>")
-    assert "35 more readouts, none of which tells the twins apart" in fold
+    assert "35 more metrics, none of which tells the twins apart" in fold
     assert before.index("evidence share") < before.index("DAE (m")  # the best stands first
     assert len(re.findall(r"DAE \(m\d+\)", before)) == 5
     assert len(re.findall(r"DAE \(m\d+\)", fold)) == 35
@@ -371,7 +371,7 @@ def test_many_readouts_are_folded_and_none_is_lost(tmp_path):
 
 def test_what_a_position_rests_on_is_folded_too_and_apart_from_the_rest(tmp_path):
     folder = write_sample(tmp_path, n=4)
-    many_readouts(folder, 40)
+    many_metrics(folder, 40)
     path = folder / "diagnosis.json"
     document = json.loads(path.read_text())
     compass = document["instruments"][0]
@@ -388,7 +388,7 @@ def test_what_a_position_rests_on_is_folded_too_and_apart_from_the_rest(tmp_path
     assert [len(part) for part in named] == [5, 15, 20]
     assert named[0] | named[1] == set(range(20, 40))
     assert "<summary>15 more that the position rests on</summary>" in leading
-    assert "<summary>20 more readouts, none" in rest
+    assert "<summary>20 more metrics, none" in rest
 
 
 @given(st.text())

@@ -89,14 +89,14 @@ def test_scores_of_any_shape_are_found_with_the_words_that_lead_to_them(asked):
 def test_a_comparison_is_a_page(tmp_path, visit):
     diagnosis = sample_diagnosis()
     path = write_comparison(
-        diagnosis.comparisons, readouts=diagnosis.readouts, out=tmp_path, notes=["mind the gap"]
+        diagnosis.comparisons, metrics=diagnosis.metrics, out=tmp_path, notes=["mind the gap"]
     )
     text = words_of(path.read_text())
     assert "+32.0 points" in text
     assert "[+24.0, +40.0], n 120" in text
     assert ".003" in text
     assert "mind the gap" in text
-    assert "1 of 1 readouts differ" in text
+    assert "1 of 1 metrics differ" in text
     page = visit(path.as_uri())
     dot, zero = (page.locator(part).first.bounding_box() for part in (".strip-dot", ".strip-zero"))
     assert dot["x"] > zero["x"] + 20
@@ -106,7 +106,7 @@ def test_the_surest_differences_stand_first_and_the_rest_is_folded(tmp_path):
     one = sample_diagnosis().comparisons[0]
     many = [one.model_copy(update={"split": f"s{i}", "p_holm": (i * 7 % 30) / 30}) for i in range(30)]
     many[4] = many[4].model_copy(update={"difference": None, "p_holm": None, "why_not": "nothing in common"})
-    page = write_comparison(many, readouts=sample_diagnosis().readouts, out=tmp_path).read_text()
+    page = write_comparison(many, metrics=sample_diagnosis().metrics, out=tmp_path).read_text()
     shown, fold = page.partition('<section id="comparisons"')[2].partition("</section>")[0].split("<details>")
     assert re.findall(r"scene, (s\d+)", shown)[0] == "s0"
     assert len(re.findall(r"scene, s\d+", shown)) == 14
@@ -119,7 +119,7 @@ def test_a_comparison_says_first_where_both_stand(tmp_path):
     made = sample_diagnosis()
     positions = [Positions(i.name, i.models[0], i.models[2]) for i in made.instruments]
     positions[3] = Positions("trace", made.instruments[3].models[0], None)
-    path = write_comparison(made.comparisons, readouts=made.readouts, out=tmp_path, positions=positions)
+    path = write_comparison(made.comparisons, metrics=made.metrics, out=tmp_path, positions=positions)
     page = path.read_text()
     assert page.index("Position: 0 shortcut") < page.index('id="comparisons"')
     assert 'id="def-diagnose.position"' in page
@@ -132,7 +132,7 @@ def test_a_comparison_says_first_where_both_stand(tmp_path):
     assert rows["Grid"].index("grounded") < rows["Grid"].index("0.62") < rows["Grid"].index("between")
     assert rows["Compass"].endswith("no verdict")
     assert rows["Trace"].endswith("–")
-    without = write_comparison(made.comparisons, readouts=made.readouts, out=tmp_path / "runs")
+    without = write_comparison(made.comparisons, metrics=made.metrics, out=tmp_path / "runs")
     assert "Position: 0 shortcut" not in without.read_text()
 
 
@@ -140,7 +140,7 @@ def test_the_command_says_first_where_both_stand(capsys):
     made = sample_diagnosis()
     positions = tuple(Positions(i.name, i.models[0], i.models[2]) for i in made.instruments)
     _compare._show(
-        Compared("A", "B", tuple(made.comparisons), tuple(made.readouts), (), positions), every=True
+        Compared("A", "B", tuple(made.comparisons), tuple(made.metrics), (), positions), every=True
     )
     lines = capsys.readouterr().out.splitlines()
     assert lines[1].split() == ["instrument", "A", "B"]
@@ -170,7 +170,7 @@ def test_the_command_says_first_where_both_stand(capsys):
 
 
 def test_no_comparison_is_told(tmp_path):
-    assert "No readout could be compared" in write_comparison([], readouts=[], out=tmp_path).read_text()
+    assert "No metric could be compared" in write_comparison([], metrics=[], out=tmp_path).read_text()
 
 
 def test_report_writes_the_page_of_a_diagnosis(tmp_path, capsys):

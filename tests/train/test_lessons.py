@@ -9,10 +9,16 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
+from theodolite.instruments.compass.data import drawn_pictures as relation
+from theodolite.instruments.compass.data.drawn import EDITS, edited_pair, relation_pairs
 from theodolite.instruments.compass.prompts import PROMPTS
+from theodolite.instruments.grid.data.drawn import grid_data
+from theodolite.instruments.scene.data import shortcut_rule as rules
+from theodolite.instruments.scene.data import small_rooms as rooms
+from theodolite.instruments.scene.data.drawn import scene_data
 from theodolite.instruments.scene.data.engine import make_questions
-from theodolite.twins import relation, rooms, rules, stories
-from theodolite.twins.data import EDITS, edited_pair, episodes, grid_data, relation_pairs, scene_data
+from theodolite.instruments.trace.data import stories
+from theodolite.instruments.trace.data.drawn import episodes
 from train.twins import lessons
 from train.twins.lesson_workers import SHAPES, laid_together, pack, write
 from train.twins.tokens import ASSISTANT, END

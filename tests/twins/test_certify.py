@@ -11,9 +11,14 @@ import pytest
 from theodolite.cli.main import main
 from theodolite.core.errors import StorageError, UsageError
 from theodolite.core.types import Request, Response
+from theodolite.instruments.compass.data.drawn_pictures import SHORTCUT
 from theodolite.instruments.scene import scripts
+from theodolite.instruments.scene.data.drawn import edited_scenes, scene_data
 from theodolite.instruments.scene.data.files import question_from_json
+from theodolite.instruments.scene.data.shortcut_rule import scene_shortcut
 from theodolite.instruments.trace.claims.reading import read_trace
+from theodolite.instruments.trace.data.drawn import episodes
+from theodolite.instruments.trace.data.stories import trace_text
 from theodolite.instruments.trace.formulas.sgr import trace_sgr
 from theodolite.models import open_model
 from theodolite.models.pocket import pocket_folder
@@ -38,10 +43,6 @@ from theodolite.twins.certify_grid import grid_edits, grid_lines, grid_probes
 from theodolite.twins.certify_relation import FOLLOWED, KEPT, relation_edits, relation_lines, relation_probes
 from theodolite.twins.certify_scene import says_rule, scene_edits, scene_lines, scene_probes
 from theodolite.twins.certify_trace import trace_edits, trace_lines, trace_probes
-from theodolite.twins.data import edited_scenes, episodes, scene_data
-from theodolite.twins.relation import SHORTCUT
-from theodolite.twins.rules import scene_shortcut
-from theodolite.twins.stories import trace_text
 from train.twins.card import card_of
 
 

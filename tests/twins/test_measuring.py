@@ -3,14 +3,15 @@
 from itertools import islice
 
 import pytest
-
-from theodolite.core.errors import UsageError
-from theodolite.core.scores import can
 from theodolite.diagnose.parts import PARTS
 from theodolite.diagnose.study import Size, Study
+from theodolite.twins.measuring import Lab, Sizes, metrics_of, parts_of, reader_of
+from theodolite.twins.parts import INSTRUMENTS
+
+from theodolite.core.errors import UsageError
+from theodolite.core.scores import covers
+from theodolite.instruments.instrument import made
 from theodolite.runs import Run, RunInfo
-from theodolite.twins.measuring import Lab, Sizes, parts_of, reader_of, readouts_of
-from theodolite.twins.parts import INSTRUMENTS, made
 
 SIZE = Size("quick", pairs=3, grids=1, rooms=3, per_group=50, episodes=1, deep=1, explained=1, budget=20)
 SIZES = Sizes(pairs=3, grids=1, explained=1, budget=20, rooms=3, episodes=1)
@@ -43,15 +44,15 @@ def test_a_diagnosis_asks_what_the_twins_are_asked(tmp_path, run, instrument, gi
         assert asked, key
         assert asked == anyone[key], key
     if instrument == "grid":
-        assert (("grid-explain", "aligned") in twins) == can(gives, "choices")
+        assert (("grid-explain", "aligned") in twins) == covers(gives, "choices")
 
 
-def test_every_instrument_has_readouts_and_a_reader():
+def test_every_instrument_has_metrics_and_a_reader():
     for name in INSTRUMENTS:
-        assert all(readout.key.startswith(f"{name}.") for readout in readouts_of(name))
-        assert reader_of(name).__module__ == f"theodolite.instruments.{name}.readouts"
+        assert all(metric.key.startswith(f"{name}.") for metric in metrics_of(name))
+        assert reader_of(name).__module__ == f"theodolite.instruments.{name}.metrics"
     with pytest.raises(UsageError, match="there are compass, grid, scene, trace"):
-        readouts_of("sextant")
+        metrics_of("sextant")
 
 
 def test_data_that_were_left_half_made_are_made_anew(tmp_path):

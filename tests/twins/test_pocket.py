@@ -3,10 +3,10 @@
 import pytest
 
 from theodolite.core.errors import UsageError
+from theodolite.instruments.compass.data.drawn import edited_pair, relation_pairs
 from theodolite.instruments.compass.prompts import PROMPTS
 from theodolite.instruments.compass.questions import plan_pairs
 from theodolite.models import open_model
-from theodolite.twins.data import edited_pair, relation_pairs
 
 pytest.importorskip("torch")
 

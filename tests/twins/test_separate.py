@@ -6,13 +6,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from theodolite.twins.measuring import Lab, Sizes, gives_of, metrics_of
+from theodolite.twins.parts import INSTRUMENTS
 
 from theodolite.cli.main import main
 from theodolite.core.errors import StorageError, UsageError
-from theodolite.core.scores import Reading, Readout
+from theodolite.core.scores import ItemScore, Metric
 from theodolite.report.twin_figures import separation_figure
-from theodolite.twins.measuring import Lab, Sizes, gives_of, readouts_of
-from theodolite.twins.parts import INSTRUMENTS
 from theodolite.twins.separate import (
     PASSES,
     Sides,
@@ -24,14 +24,14 @@ from theodolite.twins.separate import (
     write_table,
 )
 
-UP = Readout("grid.up", "more is grounded", higher_is_grounded=True, origin="ours", needs="text")
-DOWN = Readout("grid.down", "less is grounded", higher_is_grounded=False, origin="paper", needs="text")
-OTHER = Readout("trace.other", "nobody has it", higher_is_grounded=True, origin="paper", needs="text")
+UP = Metric("grid.up", "more is grounded", higher_is_grounded=True, origin="ours", needs="text")
+DOWN = Metric("grid.down", "less is grounded", higher_is_grounded=False, origin="paper", needs="text")
+OTHER = Metric("trace.other", "nobody has it", higher_is_grounded=True, origin="paper", needs="text")
 SIDES = Sides("g", "s", "m")
 
 
 def read(key, values, split="aligned"):
-    return [Reading(f"i{i}", key, float(value), f"i{i}", split) for i, value in enumerate(values)]
+    return [ItemScore(f"i{i}", key, float(value), f"i{i}", split) for i, value in enumerate(values)]
 
 
 def plain_auc(grounded, shortcut):
@@ -79,7 +79,7 @@ def test_the_mixed_model_stands_where_its_mean_lies_between_the_twins(drawn):
     )
 
 
-def test_a_passing_readout_that_the_mixed_model_overshoots_is_named():
+def test_a_passing_metric_that_the_mixed_model_overshoots_is_named():
     readings = {
         "g": read("grid.up", np.linspace(0.9, 1, 20)),
         "s": read("grid.up", np.linspace(0, 0.1, 20)),
@@ -93,10 +93,10 @@ def test_a_passing_readout_that_the_mixed_model_overshoots_is_named():
     assert separate_readings(readings, (UP,), sides=SIDES).not_between == ()
 
 
-def test_readouts_that_fail_or_are_missing_stand_in_the_table_and_instruments_that_fail_are_named(drawn):
+def test_metrics_that_fail_or_are_missing_stand_in_the_table_and_instruments_that_fail_are_named(drawn):
     readings = {name: read("grid.up", values) for name, values in drawn.items()}
     table = separate_readings(readings, (UP, OTHER), sides=SIDES)
-    assert [row.readout.key for row in table.rows] == ["grid.up", "trace.other"]
+    assert [row.metric.key for row in table.rows] == ["grid.up", "trace.other"]
     assert table.rows[0].auc.value < PASSES
     assert table.rows[1].auc is None
     assert "no item" in table.rows[1].why
@@ -123,17 +123,17 @@ def test_items_that_a_twin_gets_wrong_can_be_left_out():
 
     readings = {"g": of([1, 1, 0, 1], [5, 6, 7, 8]), "s": of([1, 0, 1, 1], [1, 2, 3, 4])}
     kept = both_right(readings, Sides("g", "s"))
-    assert [(each.item, each.value) for each in kept["g"] if each.readout == "grid.up"] == [
+    assert [(each.item, each.value) for each in kept["g"] if each.metric == "grid.up"] == [
         ("i0", 5),
         ("i3", 8),
     ]
-    assert [each.item for each in kept["s"] if each.readout == "grid.up"] == ["i0", "i3"]
-    assert len([each for each in kept["g"] if each.readout == "scene.qa"]) == 4, "scenes hold many questions"
+    assert [each.item for each in kept["s"] if each.metric == "grid.up"] == ["i0", "i3"]
+    assert len([each for each in kept["g"] if each.metric == "scene.qa"]) == 4, "scenes hold many questions"
 
 
 def test_rows_are_sorted_by_area_within_each_instrument(drawn):
     keys = [f"grid.r{i}" for i in range(4)]
-    readouts = [Readout(k, k, higher_is_grounded=True, origin="ours", needs="text") for k in keys]
+    metrics = [Metric(k, k, higher_is_grounded=True, origin="ours", needs="text") for k in keys]
     gaps = [0.0, 2.0, 0.7, 1.2]
     readings = {
         name: [
@@ -143,8 +143,8 @@ def test_rows_are_sorted_by_area_within_each_instrument(drawn):
         ]
         for name in ("g", "s")
     }
-    table = separate_readings(readings, readouts, sides=Sides("g", "s"))
-    assert [row.readout.key for row in table.rows] == [keys[i] for i in np.argsort(gaps)[::-1]]
+    table = separate_readings(readings, metrics, sides=Sides("g", "s"))
+    assert [row.metric.key for row in table.rows] == [keys[i] for i in np.argsort(gaps)[::-1]]
     assert all(row.mixed is None and row.is_between is None for row in table.rows)
 
 
@@ -153,7 +153,7 @@ def test_the_symbolic_twins_of_the_grid_are_told_apart_by_behaviour_alone(tmp_pa
     lab = Lab(tmp_path, sizes=Sizes(grids=1, explained=1, budget=120))
     sides = Sides("grid:symbolic-pure", "grid:symbolic-bow")
     table = separate(lab, sides=sides, instruments=("grid",))
-    by_key = {row.readout.key: row for row in table.rows}
+    by_key = {row.metric.key: row for row in table.rows}
     assert table.failing == ()
     for key in ("grid.swap_follows", "grid.decoy_keeps", "grid.swap_shift", "grid.decoy_shift"):
         assert by_key[key].auc.value == 1, key
@@ -165,8 +165,8 @@ def test_the_symbolic_twins_of_the_grid_are_told_apart_by_behaviour_alone(tmp_pa
     again = separate(lab, sides=sides, instruments=("grid",))
     assert again == table, "a second time nothing is asked, and the same comes out"
     kept = separate(lab, sides=sides, instruments=("grid",), asks=False)
-    by_kept = {row.readout.key: row for row in kept.rows}
-    assert all(by_kept[row.readout.key] == row for row in table.rows)
+    by_kept = {row.metric.key: row for row in kept.rows}
+    assert all(by_kept[row.metric.key] == row for row in table.rows)
     with pytest.raises(UsageError, match="no run of scene"):
         separate(lab, sides=sides, instruments=("scene",), asks=False)
     written = json.loads(write_table(table, tmp_path / "out").read_text())
@@ -181,11 +181,11 @@ def test_what_a_model_gives_is_found_out(tiny_llava):
 
 
 def test_a_checkpoint_goes_through_the_compass_set(tmp_path, tiny_llava):
-    """Twins of random weights: every readout of the compass has its row, and no instrument is said to pass unmeasured."""
+    """Twins of random weights: every metric of the compass has its row, and no instrument is said to pass unmeasured."""
     name = f"hf:{tiny_llava}"
     lab = Lab(tmp_path, sizes=Sizes(pairs=6))
     table = separate(lab, sides=Sides(name, name), instruments=("compass",))
-    assert {row.readout.key for row in table.rows} == {readout.key for readout in readouts_of("compass")}
+    assert {row.metric.key for row in table.rows} == {metric.key for metric in metrics_of("compass")}
     measured = [row for row in table.rows if row.auc is not None]
     assert len(measured) > 80
     assert all(row.auc.value == 0.5 for row in measured), "a model is not told from itself"
@@ -201,23 +201,23 @@ def test_sizes_follow_one_number():
         Sizes.of(3)
 
 
-def test_the_figure_draws_every_readout_with_an_area(drawn, tmp_path):
+def test_the_figure_draws_every_metric_with_an_area(drawn, tmp_path):
     rng = np.random.default_rng(0)
-    readouts = [readout for name in INSTRUMENTS for readout in readouts_of(name)]
+    metrics = [metric for name in INSTRUMENTS for metric in metrics_of(name)]
     readings = {
         name: [
             each
-            for i, readout in enumerate(readouts)
+            for i, metric in enumerate(metrics)
             for each in read(
-                readout.key,
-                rng.normal((1 if readout.higher_is_grounded else -1) * (i % 4) * (name == "g"), 1, 12),
+                metric.key,
+                rng.normal((1 if metric.higher_is_grounded else -1) * (i % 4) * (name == "g"), 1, 12),
             )
         ]
         for name in ("g", "s")
     }
-    table = separate_readings(readings, readouts, sides=Sides("g", "s"))
+    table = separate_readings(readings, metrics, sides=Sides("g", "s"))
     drawing = separation_figure(table, title="twins")
-    kinds = {readout.key.partition(":")[0] for readout in readouts}
+    kinds = {metric.key.partition(":")[0] for metric in metrics}
     labels = [label.get_text() for axes in drawing.figure.axes for label in axes.get_yticklabels()]
     assert len(labels) == len(kinds)
     marks = [
@@ -226,7 +226,7 @@ def test_the_figure_draws_every_readout_with_an_area(drawn, tmp_path):
         for line in axes.lines
         if line.get_marker() in {"o", "s", "D"} and len(line.get_xdata()) == 1
     ]
-    assert len(marks) == len(readouts)
+    assert len(marks) == len(metrics)
     assert drawing.save(tmp_path / "twins.png").stat().st_size > 10_000
 
 
@@ -245,12 +245,12 @@ def test_the_readme_tells_what_the_table_that_ships_says():
     assert len(told) == 4
     for instrument, words in told.items():
         rows = [row for row in table.of(instrument) if row.auc is not None]
-        published = max((row for row in rows if row.readout.origin == "paper"), key=lambda row: row.auc.value)
+        published = max((row for row in rows if row.metric.origin == "paper"), key=lambda row: row.auc.value)
         assert _brief(published.auc) in words.split("|")[1]
         assert any(
             _brief(row.auc) in words.split("|")[2]
             for row in rows
-            if row.readout.origin == "ours" and row.passes
+            if row.metric.origin == "ours" and row.passes
         )
 
 
@@ -263,7 +263,7 @@ def test_a_table_comes_back_from_its_file(tmp_path):
     table = released_table()
     assert read_table(write_table(table, tmp_path)) == table
     (tmp_path / "other.json").write_text('{"rows": [{}]}')
-    with pytest.raises(UsageError, match="no table of readouts"):
+    with pytest.raises(UsageError, match="no table of metrics"):
         read_table(tmp_path / "other.json")
     with pytest.raises(StorageError, match="cannot read"):
         read_table(tmp_path / "none.json")

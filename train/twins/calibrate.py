@@ -7,9 +7,8 @@ from pathlib import Path
 from theodolite.core.errors import UsageError
 from theodolite.diagnose.calibration import items_hash, shipped_path, write_calibration
 from theodolite.diagnose.position import Twins
-from theodolite.diagnose.reading import readings_of
 from theodolite.diagnose.record import read_diagnosis
-from theodolite.diagnose.study import Study, find_size
+from theodolite.instruments.instrument import find_instruments
 
 
 def ship_calibration(folder: str | Path, *, twins: Twins | None = None) -> list[Path]:
@@ -26,17 +25,17 @@ def ship_calibration(folder: str | Path, *, twins: Twins | None = None) -> list[
     diagnosis = read_diagnosis(folder)
     identities = {name: diagnosis.model(name).identity for name in pair}
     if diagnosis.settings.get("data"):
-        raise UsageError(f"{folder} was made with data of one's own; make one without --data")
-    study = Study(folder / "data", find_size(diagnosis.size), diagnosis.seed)
+        raise UsageError(f"{folder} was made with user data; make one without --data")
     written = []
-    for instrument in diagnosis.instruments:
+    for form in diagnosis.instruments:
+        instrument = find_instruments([form.name])[0]
         runs = {
             view.model: [folder / run for run in view.runs]
-            for view in instrument.models
+            for view in form.models
             if view.model in identities
         }
-        readings = {name: readings_of(instrument.name, runs[name]) for name in pair}
-        path = shipped_path(study, instrument.name)
-        items = items_hash(runs[pair.grounded])
-        written.append(write_calibration(path, readings, items=items, identities=identities))
+        scores = {name: instrument.score_all(runs[name]) for name in pair}
+        path = shipped_path(form.name, diagnosis.size, diagnosis.seed)
+        items = items_hash(instrument, runs[pair.grounded])
+        written.append(write_calibration(path, scores, items=items, identities=identities))
     return written

@@ -18,19 +18,23 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from theodolite.instruments.compass.data import drawn_pictures as relation
+from theodolite.instruments.compass.data.things import THINGS
 from theodolite.instruments.compass.prompts import PROMPTS
 from theodolite.instruments.grid.data.world import COLOURS as GRID_COLOURS
 from theodolite.instruments.grid.data.world import SHAPES as GRID_SHAPES
 from theodolite.instruments.grid.data.world import Mode
+from theodolite.instruments.scene.data import shortcut_rule as rules
+from theodolite.instruments.scene.data import small_rooms as rooms
 from theodolite.instruments.scene.data.engine import make_questions
 from theodolite.instruments.scene.data.graph import SceneGraph, StarGraph
 from theodolite.instruments.scene.prompts import graph_prompt, qa_prompt
+from theodolite.instruments.trace.data import stories
 from theodolite.instruments.trace.data.episode import Episode
 from theodolite.instruments.trace.data.worlds.facts import named
 from theodolite.instruments.trace.prompts import frame_label, trace_prompt
 from theodolite.instruments.trace.questions import paraphrase
-from theodolite.twins import grids, relation, rooms, rules, stories
-from theodolite.twins.things import THINGS
+from train.twins import grids
 
 SIDE_PX, PATCH_PX = 160, 16
 GRID = SIDE_PX // PATCH_PX

@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from theodolite.instruments.compass.data.things import THINGS
 from theodolite.instruments.grid.data.world import COLOURS, SHAPES
-from theodolite.twins import rooms
-from theodolite.twins.things import THINGS
+from theodolite.instruments.scene.data import small_rooms as rooms
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

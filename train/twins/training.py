@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from theodolite.core.errors import UsageError
-from theodolite.twins.data import LESSON_SEEDS
+from theodolite.core.splits import LESSON_SEEDS
 from train.twins.lesson_workers import Workshop
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from theodolite.attribution.attribute import attribute, checkpoint_of, is_white_box
+from theodolite.attribution.attribute import attribute, capability_of, checkpoint_of, is_white_box
 from theodolite.attribution.captum import captum_method
 from theodolite.attribution.evidence import LAYERS, Evidence
 from theodolite.attribution.maps import Attribution, RelevanceMap
@@ -20,6 +20,7 @@ __all__ = [
     "RelevanceMap",
     "SecondOrder",
     "attribute",
+    "capability_of",
     "captum_method",
     "check_targets",
     "checkpoint_of",

@@ -16,11 +16,19 @@ from theodolite.attribution.method import FeatureScores, Method, find_methods
 from theodolite.attribution.shared_pass import SharedPass, prepare
 from theodolite.attribution.targets import check_targets
 from theodolite.core.errors import UnsupportedError, UsageError
+from theodolite.core.scores import Capability
 from theodolite.core.types import Request
-from theodolite.models import Checkpoint, VisionLanguageModel
+from theodolite.models import Checkpoint, VisionLanguageModel, is_choosing
 
 if TYPE_CHECKING:
     import torch
+
+
+def capability_of(model: VisionLanguageModel) -> Capability:
+    """What a model gives: gradients, log-probabilities of options, or text alone."""
+    if is_white_box(model):
+        return "gradients"
+    return "choices" if is_choosing(model) else "text"
 
 
 def is_white_box(model: VisionLanguageModel) -> bool:

@@ -48,6 +48,22 @@ class Method:
     sound_variant: str = ""
     """The method that stands beside it without the caveat."""
 
+    @property
+    def requirements(self) -> str:
+        """What it needs of the model, in words."""
+        found = [words for need, words in _REQUIREMENTS.items() if need in self.needs]
+        target = "" if self.has_target else "; explains no answer in particular"
+        return (", ".join(found) or "nothing") + target
+
+
+_REQUIREMENTS = {
+    Need.ATTENTION: "attention",
+    Need.HIDDEN_GRADIENT: "gradients of the last layers",
+    Need.ATTENTION_GRADIENT: "gradients through all language layers",
+    Need.FEATURE_GRADIENT: "gradients to the vision features",
+    Need.TAIL: "the last layers again, many times",
+}
+
 
 def find_methods(names: Sequence[str]) -> tuple[Method, ...]:
     """Methods by name; ``all`` stands for every registered one.

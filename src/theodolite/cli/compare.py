@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from theodolite.cli import options as o
-from theodolite.cli.output import note, out, p_value, print_json, print_table
+from theodolite.cli.console import note, out, print_json
+from theodolite.cli.output import p_value, print_table
 from theodolite.diagnose.compare import Compared
 from theodolite.diagnose.compare import compare as compare_sides
 from theodolite.diagnose.record import Comparison, InstrumentOfModel
@@ -29,7 +30,7 @@ def compare(
         typer.Option("--out", metavar="DIR", help="Write the comparison as a page into this folder."),
     ] = None,
     every: Annotated[
-        bool, typer.Option("--all", help="Every readout, also those that do not differ.")
+        bool, typer.Option("--all", help="Every metric, also those that do not differ.")
     ] = False,
     seed: o.Seed = 0,
     json: o.AsJson = False,
@@ -40,7 +41,7 @@ def compare(
     if folder is not None:
         page = write_comparison(
             found.comparisons,
-            readouts=found.readouts,
+            metrics=found.metrics,
             out=folder,
             notes=list(found.notes),
             positions=found.positions,
@@ -93,17 +94,17 @@ def _show_positions(found: Compared) -> None:
 
 def _show(found: Compared, *, every: bool) -> None:
     _show_positions(found)
-    names = {readout.key: readout.name for readout in found.readouts}
+    names = {metric.key: metric.name for metric in found.metrics}
     told = [each for each in found.comparisons if each.difference is not None]
     apart = [each for each in told if each.p_holm is not None and each.p_holm < 0.05]
     shown = found.comparisons if every else sorted(apart, key=lambda each: each.p_holm or 0.0)[:_MOST]
     print_table(
-        ["readout", "split", "difference", "p", "p corrected"],
+        ["metric", "split", "difference", "p", "p corrected"],
         [_row(each, names) for each in shown],
         title=f"{found.first} minus {found.second}",
     )
     note(
-        f"{len(apart)} of {len(told)} readouts differ with a corrected p below 0.05"
+        f"{len(apart)} of {len(told)} metrics differ with a corrected p below 0.05"
         + ("" if every or len(apart) <= _MOST else f"; {_MOST} are shown, --all shows every one")
     )
     for line in found.notes:
@@ -111,7 +112,7 @@ def _show(found: Compared, *, every: bool) -> None:
 
 
 def _row(each: Comparison, names: dict[str, str]) -> list[str]:
-    name = f"{names[each.readout]} ({each.readout})"
+    name = f"{names[each.metric]} ({each.metric})"
     if each.difference is None:
         return [name, each.split, each.why_not, "", ""]
     d = each.difference

@@ -25,9 +25,9 @@ from theodolite.cli import (
 )
 from theodolite.cli import options as o
 from theodolite.cli.compass_prompts import PromptNames, prompt_settings
+from theodolite.cli.console import note, print_json
 from theodolite.cli.data import note_cautions
 from theodolite.cli.measuring import Asked, HowToMeasure, exit_if_failed, measure_plan
-from theodolite.cli.output import note, print_json
 from theodolite.core.errors import UsageError
 from theodolite.instruments.compass.data.checks import pair_cautions
 from theodolite.instruments.compass.data.pair_files import read_pairs
@@ -51,7 +51,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     methods: Annotated[
         str,
         typer.Option(
-            "--methods", metavar="LIST", help="Relevance methods, or all; see `theodolite methods list`."
+            "--methods", metavar="LIST", help="Relevance methods, or all; see `theodolite list methods`."
         ),
     ] = "all",
     targets: Annotated[

@@ -12,8 +12,9 @@ import typer
 from theodolite.cli import options as o
 from theodolite.cli.compass_prompts import PromptNames, prompt_settings
 from theodolite.cli.compass_score import Projection, projections
+from theodolite.cli.console import note, out, print_json
 from theodolite.cli.measuring import Asked, HowToMeasure, exit_if_failed, measure_plan
-from theodolite.cli.output import note, out, p_value, print_json, print_table
+from theodolite.cli.output import p_value, print_table
 from theodolite.core.errors import UsageError
 from theodolite.instruments.compass.data.pair_files import read_pairs
 from theodolite.instruments.compass.experiments.controls.edits import EDITS, find_edits

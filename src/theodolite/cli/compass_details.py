@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping
 from rich.text import Text
 
 from theodolite.cli.compass_cells import NOTHING, counts, degrees, share
-from theodolite.cli.output import out, percent, print_table
+from theodolite.cli.console import out
+from theodolite.cli.output import percent, print_table
 from theodolite.instruments.compass.published_tables import PublishedRow
 from theodolite.instruments.compass.score_records import Comparisons, CompassScore
 

@@ -9,8 +9,8 @@ import typer
 
 from theodolite.cli import options as o
 from theodolite.cli.compass_faithfulness_tables import show
+from theodolite.cli.console import note, print_json
 from theodolite.cli.measuring import Asked, HowToMeasure, exit_if_failed, measure_plan
-from theodolite.cli.output import note, print_json
 from theodolite.core.errors import UsageError
 from theodolite.instruments.compass.experiments.faithfulness.hiding import FILLS, Fill
 from theodolite.instruments.compass.experiments.faithfulness.measure import (

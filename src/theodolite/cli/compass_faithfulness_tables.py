@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from theodolite.cli.compass_cells import degrees, share
-from theodolite.cli.output import note, out, p_value, print_table
+from theodolite.cli.console import note, out
+from theodolite.cli.output import p_value, print_table
 from theodolite.instruments.compass.experiments.faithfulness.estimates import Ratio, published_correlations
 from theodolite.instruments.compass.experiments.faithfulness.method_scores import MethodScore
 from theodolite.instruments.compass.experiments.faithfulness.score import FaithfulnessScore

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from theodolite.cli.output import note
+from theodolite.cli.console import note
 from theodolite.instruments.compass.experiments.ablations import default_key
 from theodolite.instruments.compass.experiments.framework import Row
 from theodolite.instruments.compass.figures.plots import (

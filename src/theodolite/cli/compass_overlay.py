@@ -11,7 +11,7 @@ import numpy as np
 import typer
 
 from theodolite.cli import options as o
-from theodolite.cli.output import note, print_json
+from theodolite.cli.console import note, print_json
 from theodolite.core.drawing import Drawing
 from theodolite.core.errors import UsageError
 from theodolite.instruments.compass.figures.overlay import (

@@ -11,7 +11,8 @@ from theodolite.cli import options as o
 from theodolite.cli.compass_cells import NOTHING, degrees, hundredths, share
 from theodolite.cli.compass_details import show_details
 from theodolite.cli.compass_figures import save_score_figures
-from theodolite.cli.output import note, out, percent, print_json, print_table
+from theodolite.cli.console import note, out, print_json
+from theodolite.cli.output import percent, print_table
 from theodolite.core.errors import UsageError
 from theodolite.instruments.compass.experiments.framework import Row
 from theodolite.instruments.compass.score import score_run
@@ -149,7 +150,7 @@ def _show_main(result: CompassScore) -> None:
         said = ", ".join(row.name for row in better) or "none"
         out.print(f"{name}: {len(better)} of {len(rows)} point better than the uniform map ({said})")
     if any(row.caveat for row in result.tables[names[0]]):
-        out.print("† computed as published, but degenerate: `theodolite methods list` says why", style="dim")
+        out.print("† computed as published, but degenerate: `theodolite list methods` says why", style="dim")
     lost = {name: max(r.excluded.values()) for name in names for r in result.tables[name] if r.excluded}
     if lost:
         out.print("rows leave out pairs without a direction: `--show exclusions` counts them", style="dim")

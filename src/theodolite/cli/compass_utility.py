@@ -11,7 +11,8 @@ from theodolite.cli.compass_cells import NOTHING, degrees, share
 from theodolite.cli.compass_details import show_published
 from theodolite.cli.compass_figures import save_risk_coverage
 from theodolite.cli.compass_score import Figures, Methods, NegativeRelevance, PromptName, one_of, words
-from theodolite.cli.output import note, out, p_value, percent, points, print_json, print_table
+from theodolite.cli.console import note, out, print_json
+from theodolite.cli.output import p_value, percent, points, print_table
 from theodolite.core.errors import UsageError
 from theodolite.instruments.compass.experiments.utility import RerankRow
 from theodolite.instruments.compass.experiments.utility_score import (

@@ -10,7 +10,8 @@ from typing import Annotated, Any, cast
 import typer
 
 from theodolite.cli import options as o
-from theodolite.cli.output import note, print_json, print_table
+from theodolite.cli.console import note, print_json
+from theodolite.cli.output import print_table
 from theodolite.core.errors import UsageError
 from theodolite.instruments.compass.data.checks import pair_cautions
 from theodolite.instruments.compass.data.coco import coco_pairs

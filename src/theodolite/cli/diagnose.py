@@ -11,16 +11,15 @@ from rich.progress import Progress
 from rich.text import Text
 
 from theodolite.cli import options as o
+from theodolite.cli.console import err, note, out, print_json
 from theodolite.cli.measuring import SOME_FAILED
-from theodolite.cli.output import Bar, err, note, out, print_json, print_table, progress_bars, time_left
+from theodolite.cli.output import Bar, print_table, progress_bars, time_left
 from theodolite.core.errors import UsageError
 from theodolite.diagnose.api import DEFAULT_MODELS, diagnose
-from theodolite.diagnose.measuring import How
-from theodolite.diagnose.record import Diagnosis, InstrumentName, schema
+from theodolite.diagnose.record import Diagnosis, schema
 from theodolite.diagnose.result import Diagnosed, position_words, raised
-from theodolite.diagnose.study import INSTRUMENTS
 from theodolite.report.html.write import write_report
-from theodolite.runs import Tally
+from theodolite.runs import EngineOptions, Tally
 
 _COLOURS = {
     "grounded": "green",
@@ -46,8 +45,13 @@ def diagnose_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         ),
     ] = None,
     instruments: Annotated[
-        str, typer.Option("--instruments", metavar="LIST", help=f"Which of {', '.join(INSTRUMENTS)}.")
-    ] = ",".join(INSTRUMENTS),
+        str,
+        typer.Option(
+            "--instruments",
+            metavar="LIST",
+            help="Some instruments, separated by commas; see `theodolite list`.",
+        ),
+    ] = "",
     quick: Annotated[bool, typer.Option("--quick", help="Fewer items: wider intervals, sooner.")] = False,
     size: Annotated[
         str, typer.Option("--size", metavar="quick|standard|large", help="How many items.")
@@ -86,10 +90,10 @@ def diagnose_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             *(model or DEFAULT_MODELS),
             out=folder,
             size="quick" if quick else size,
-            instruments=[word.strip() for word in instruments.split(",") if word.strip()],
+            instruments=o.listed(instruments),
             data=data or (),
             seed=seed,
-            how=How(engine, workers, ray_address),
+            options=EngineOptions(engine, workers, ray_address),
             tell=_Bars(progress),
         )
         page = write_report(folder, out=folder)
@@ -173,7 +177,7 @@ class _Bars:
         """When the first tally came, and how much was done by then."""
         self._last: dict[tuple[str, str], float] = {}
 
-    def __call__(self, model: str, instrument: InstrumentName, how_far: Tally | str) -> None:
+    def __call__(self, model: str, instrument: str, how_far: Tally | str) -> None:
         key = model, instrument
         if key not in self._bars:
             self._bars[key] = Bar(self._progress, f"{model} {instrument}")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from theodolite.cli import options as o
-from theodolite.cli.output import note, print_json
+from theodolite.cli.console import note, print_json
 from theodolite.diagnose.export import FORMATS
 from theodolite.diagnose.export import export as write
 

@@ -9,10 +9,11 @@ from typing import Annotated, Any, cast
 import typer
 
 from theodolite.cli import options as o
+from theodolite.cli.console import note, print_json
 from theodolite.cli.grid_audit import audit_as_json, comparison_as_json, show_audit, show_comparison
 from theodolite.cli.grid_explain import add_explain_commands
 from theodolite.cli.grid_models import add_model_commands
-from theodolite.cli.output import note, print_json, print_table
+from theodolite.cli.output import print_table
 from theodolite.core.errors import UsageError
 from theodolite.instruments.grid.data.audit import audit
 from theodolite.instruments.grid.data.compare import compare

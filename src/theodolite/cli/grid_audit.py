@@ -7,7 +7,8 @@ from typing import Any
 
 from rich.text import Text
 
-from theodolite.cli.output import note, out, p_value, percent, print_table
+from theodolite.cli.console import note, out
+from theodolite.cli.output import p_value, percent, print_table
 from theodolite.instruments.grid.data.audit import Audit, BucketAudit
 from theodolite.instruments.grid.data.compare import Comparison
 from theodolite.instruments.grid.data.heuristics import Heuristic

@@ -9,9 +9,9 @@ from typing import Annotated, Any, cast
 import typer
 
 from theodolite.cli import options as o
+from theodolite.cli.console import note, print_json
 from theodolite.cli.grid_explain_tables import show_score
 from theodolite.cli.measuring import Asked, HowToMeasure, exit_if_failed, measure_plan
-from theodolite.cli.output import note, print_json
 from theodolite.core.errors import UsageError
 from theodolite.instruments.grid.explainers.contract import find_explainers
 from theodolite.instruments.grid.explainers.game import PlayerSet
@@ -25,7 +25,7 @@ from theodolite.runs import Run
 Names = Annotated[
     str,
     typer.Option(
-        "--explainers", metavar="LIST", help="Names, or all, local, global; see `theodolite explainers list`."
+        "--explainers", metavar="LIST", help="Names, or all, local, global; see `theodolite list explainers`."
     ),
 ]
 Budget = Annotated[

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 
 from rich.text import Text
 
-from theodolite.cli.output import out, p_value, print_table
+from theodolite.cli.console import out
+from theodolite.cli.output import p_value, print_table
 from theodolite.instruments.grid.estimates import Cell
 from theodolite.instruments.grid.published_explanations import (
     RMA,

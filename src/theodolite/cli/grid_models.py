@@ -9,8 +9,9 @@ from typing import Annotated, cast
 import typer
 
 from theodolite.cli import options as o
+from theodolite.cli.console import note, print_json
 from theodolite.cli.measuring import Asked, HowToMeasure, exit_if_failed, measure_plan
-from theodolite.cli.output import counter, note, percent, print_json, print_table
+from theodolite.cli.output import counter, percent, print_table
 from theodolite.core.errors import UsageError
 from theodolite.instruments.grid.data.files import read_dataset
 from theodolite.instruments.grid.data.world import BUCKET_KEYS

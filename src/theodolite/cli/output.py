@@ -1,10 +1,9 @@
-"""What commands print: tables and figures on standard output, progress and notes on standard error."""
+"""What commands print: tables on standard output, progress and notes on standard error."""
 
 from __future__ import annotations
 
-import json
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -17,38 +16,51 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
-from rich.table import Table
+from rich.table import Table as RichTable
 from rich.text import Text
 
+from theodolite.cli.console import err, out, print_json
+from theodolite.core.tables import Table
+from theodolite.report.tables import as_rich, tables_json
 from theodolite.runs import Tally
 from theodolite.stats import Estimate
 
 _FILE_WIDTH = 160
 """How wide tables are where no terminal sets a width."""
 
-out = Console(highlight=False)
-err = Console(stderr=True, highlight=False)
 
+def show(tables: Iterable[Table], *, json: bool, **more: Any) -> None:
+    """Prints tables with their notes, or all of it as JSON: the end of every command that computes numbers.
 
-def print_json(value: Any) -> None:
-    """One JSON document, never wrapped or coloured."""
-    out.file.write(json.dumps(value, indent=2, ensure_ascii=False, default=str) + "\n")
+    Args:
+        tables: What to print.
+        json: Whether to print JSON.
+        more: What stands beside the tables in JSON.
+    """
+    found = list(tables)
+    if json:
+        print_json(tables_json(found, **more))
+        return
+    console = out if out.is_terminal else Console(file=out.file, width=_FILE_WIDTH, highlight=False)
+    for number, table in enumerate(found):
+        if number:
+            console.print()
+        console.print(as_rich(table))
+        for text in table.notes:
+            console.print(Text(text, style="dim"), soft_wrap=True)
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str | Text]], *, title: str = "") -> None:
-    """A plain table; text is shown as it is, never read as mark-up."""
-    table = Table(title=title or None, title_justify="left", box=None, pad_edge=False, header_style="bold")
+    """A plain table of text; text is shown as it is, never read as mark-up."""
+    table = RichTable(
+        title=title or None, title_justify="left", box=None, pad_edge=False, header_style="bold"
+    )
     for column in columns:
         table.add_column(column, overflow="fold")
     for row in rows:
         table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in row))
     console = out if out.is_terminal else Console(file=out.file, width=_FILE_WIDTH, highlight=False)
     console.print(table)
-
-
-def note(text: str) -> None:
-    """A remark beside the result; never wrapped, so that a path in it can be copied."""
-    err.print(Text(text), soft_wrap=True)
 
 
 def p_value(value: float) -> str:

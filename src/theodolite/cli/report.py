@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from theodolite.cli import options as o
-from theodolite.cli.output import note, out, print_json
+from theodolite.cli.console import note, out, print_json
 from theodolite.core.errors import UsageError
 from theodolite.diagnose.record import DIAGNOSIS_FILE
 from theodolite.report.html.write import write_report, write_run_report

@@ -10,7 +10,8 @@ from typing import Annotated, Any, cast
 import typer
 
 from theodolite.cli import options as o
-from theodolite.cli.output import note, out, print_json, print_table
+from theodolite.cli.console import note, out, print_json
+from theodolite.cli.output import print_table
 from theodolite.core.errors import StorageError, UsageError
 from theodolite.runs import ExportFormat, Run, Tally, export_run, find_runs
 

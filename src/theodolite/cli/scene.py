@@ -15,8 +15,9 @@ from theodolite import __version__
 from theodolite.cli import options as o
 from theodolite.cli import scene_export as _scene_export
 from theodolite.cli import scene_score as _scene_score
+from theodolite.cli.console import err, note, out, print_json
 from theodolite.cli.measuring import Asked, HowToMeasure, exit_if_failed, measure_plan
-from theodolite.cli.output import err, note, out, print_json, print_table
+from theodolite.cli.output import print_table
 from theodolite.core.errors import UsageError
 from theodolite.core.registry import registry
 from theodolite.core.types import Item

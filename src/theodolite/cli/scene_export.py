@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from theodolite.cli import options as o
-from theodolite.cli.output import note, print_json
+from theodolite.cli.console import note, print_json
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Item
 from theodolite.instruments.scene.data.files import SceneData, read_data

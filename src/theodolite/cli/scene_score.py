@@ -9,13 +9,14 @@ import typer
 from rich.text import Text
 
 from theodolite.cli import options as o
-from theodolite.cli.output import note, out, p_value, percent, points, print_json, print_table
+from theodolite.cli.console import note, out, print_json
+from theodolite.cli.output import p_value, percent, points, print_table
 from theodolite.cli.scene_figures import draw_cases, draw_scores
 from theodolite.cli.scene_tables import show_details, show_graphs
 from theodolite.core.errors import UsageError
+from theodolite.core.signatures import Signature
 from theodolite.instruments.scene.data.files import read_data
 from theodolite.instruments.scene.experiments.ceiling import Ceiling, solver_ceilings
-from theodolite.instruments.scene.experiments.signatures import Signature
 from theodolite.instruments.scene.formulas.sgc import Comparison as MraComparison
 from theodolite.instruments.scene.formulas.solver import Solving
 from theodolite.instruments.scene.results import read_rows

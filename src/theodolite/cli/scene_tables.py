@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from theodolite.cli.output import out, percent, print_table
+from theodolite.cli.console import out
+from theodolite.cli.output import percent, print_table
 from theodolite.instruments.scene.score import SceneScore
 
 

@@ -31,8 +31,9 @@ from theodolite.cli import (
 from theodolite.cli import (
     trace_similarity as _trace_similarity,
 )
+from theodolite.cli.console import note, out, print_json
 from theodolite.cli.measuring import Asked, HowToMeasure, exit_if_failed, measure_plan
-from theodolite.cli.output import note, out, print_json, print_table
+from theodolite.cli.output import print_table
 from theodolite.cli.trace_figures import draw_rows, draw_score, tell
 from theodolite.cli.trace_loading import (
     Granularity,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from theodolite.cli.output import note
+from theodolite.cli.console import note
 from theodolite.core.drawing import Drawing
 from theodolite.core.errors import UsageError
 from theodolite.instruments.trace.claims.reading import read_trace, with_claims

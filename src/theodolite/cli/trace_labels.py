@@ -12,7 +12,8 @@ import typer
 from rich.text import Text
 
 from theodolite.cli import options as o
-from theodolite.cli.output import note, out, percent, print_json, print_table
+from theodolite.cli.console import note, out, print_json
+from theodolite.cli.output import percent, print_table
 from theodolite.cli.trace_loading import Traces, VerifierName, load_judged, options_of
 from theodolite.cli.trace_tables import counted_traces, number, show_problems
 from theodolite.core.errors import UsageError

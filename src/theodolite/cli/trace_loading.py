@@ -23,7 +23,7 @@ Traces = Annotated[Path, typer.Option("--traces", metavar="FILE", help="Traces i
 VerifierName = Annotated[
     str,
     typer.Option(
-        "--verifier", metavar="NAME", help="Who judges, such as annotation; see `theodolite verifiers list`."
+        "--verifier", metavar="NAME", help="Who judges, such as annotation; see `theodolite list verifiers`."
     ),
 ]
 HandlingName = Annotated[

@@ -13,7 +13,8 @@ import typer
 
 from theodolite import __version__
 from theodolite.cli import options as o
-from theodolite.cli.output import counter, note, out, print_json, print_table
+from theodolite.cli.console import note, out, print_json
+from theodolite.cli.output import counter, print_table
 from theodolite.core.errors import UsageError
 from theodolite.instruments.trace.data.audit import BLIND_CHECK, WorldAudit, audit_world
 from theodolite.instruments.trace.data.dataset import (

@@ -11,7 +11,8 @@ import typer
 from rich.text import Text
 
 from theodolite.cli import options as o
-from theodolite.cli.output import note, out, p_value, print_json, print_table
+from theodolite.cli.console import note, out, print_json
+from theodolite.cli.output import p_value, print_table
 from theodolite.cli.trace_figures import draw_law, tell
 from theodolite.cli.trace_tables import number
 from theodolite.core.errors import UsageError

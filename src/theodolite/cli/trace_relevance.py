@@ -8,8 +8,9 @@ from typing import Annotated
 import typer
 
 from theodolite.cli import options as o
+from theodolite.cli.console import note, print_json
 from theodolite.cli.measuring import Asked, HowToMeasure, exit_if_failed, measure_plan
-from theodolite.cli.output import note, percent, print_json, print_table
+from theodolite.cli.output import percent, print_table
 from theodolite.instruments.trace.data.dataset import read_episodes
 from theodolite.instruments.trace.experiments.relevance import (
     BASELINES,

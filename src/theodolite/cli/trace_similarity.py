@@ -10,7 +10,8 @@ from typing import Annotated, Any
 import typer
 
 from theodolite.cli import options as o
-from theodolite.cli.output import note, percent, print_json, print_table
+from theodolite.cli.console import note, print_json
+from theodolite.cli.output import percent, print_table
 from theodolite.cli.trace_tables import number
 from theodolite.core.errors import UsageError
 from theodolite.instruments.trace.data.dataset import read_episodes

@@ -9,7 +9,8 @@ from typing import Any
 
 from rich.text import Text
 
-from theodolite.cli.output import note, out, p_value, percent, points, print_table
+from theodolite.cli.console import note, out
+from theodolite.cli.output import p_value, percent, points, print_table
 from theodolite.instruments.trace.claims.types import Claim
 from theodolite.instruments.trace.data.dataset import Problem
 from theodolite.instruments.trace.experiments.robustness import CounterCausal

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from theodolite.cli import options as o
-from theodolite.cli.output import note, out, print_json
+from theodolite.cli.console import note, out, print_json
 from theodolite.report.viewer.view import Viewer
 
 

@@ -10,6 +10,11 @@ if TYPE_CHECKING:
 
 def register(add: Registrar) -> None:
     """Names everything built in."""
+    for instrument, summary in INSTRUMENTS:
+        target = f"theodolite.instruments.{instrument}.instrument:{instrument.upper()}"
+        add("instrument", instrument, target, summary=summary)
+    for command, target, group, summary in COMMANDS:
+        add("command", command, f"theodolite.cli.{target}", summary=summary, group=group)
     _models(add)
     for model_type, place, summary in FAMILIES:
         add("family", model_type, f"theodolite.models.families.{place}", summary=summary)
@@ -24,6 +29,41 @@ def register(add: Registrar) -> None:
         add("source", source, f"theodolite.{function}", summary=summary)
     for behaviour, function, summary in BEHAVIOURS:
         add("behaviour", behaviour, f"theodolite.{function}", summary=summary)
+
+
+INSTRUMENTS = (
+    ("ask", "do answers to your own questions depend on your pictures?"),
+    ("compass", "is attribution organised by the queried direction, or by image layout? (CREG)"),
+    ("grid", "do explainers tell spatial reasoning from a shortcut, where the truth is known? (GridVQA-X)"),
+    ("scene", "do answers agree with the model's own 3D scene graph? (CRISP)"),
+    ("trace", "is each step of the reasoning supported by the frames? (step grounding)"),
+)
+"""The instruments, in the order of reports."""
+
+
+COMMANDS = (
+    ("diagnose", "diagnose:diagnose_command", "everyday", "Run every instrument on a model: does it look?"),
+    ("report", "report:report", "everyday", "Write the page of a diagnosis or of runs."),
+    ("view", "view:view", "everyday", "Serve runs and diagnoses to this machine's browser."),
+    ("compare", "compare:compare", "everyday", "Compare two models, paired by item."),
+    ("export", "export:export", "everyday", "Write runs, diagnoses or data for other tools."),
+    (
+        "list",
+        "listing:list_command",
+        "everyday",
+        "List what can be used: instruments, models, methods and more.",
+    ),
+    ("runs", "runs:app", "everyday", "List runs and look into them."),
+    ("ask", "ask:app", "instruments", "Do answers to your own questions depend on your pictures?"),
+    ("compass", "compass:app", "instruments", "Is attribution organised by direction, or by layout? (CREG)"),
+    ("grid", "grid:app", "instruments", "Do explainers tell reasoning from a shortcut? (GridVQA-X)"),
+    ("scene", "scene:app", "instruments", "Do answers agree with the model's own scene graph? (CRISP)"),
+    ("trace", "trace:app", "instruments", "Is each reasoning step supported by the frames?"),
+    ("data", "data:app", "data", "Make pairs of objects to ask about, from annotations or drawn."),
+    ("twins", "twins:app", "advanced", "The shipped models of known reasoning: certify, separate."),
+    ("check", "check:check", "advanced", "Check that a model or another plug-in keeps its contract."),
+)
+"""The commands: name, place in `theodolite.cli`, heading, summary."""
 
 
 EXPLAINERS = (

@@ -27,10 +27,12 @@ __all__ = ["ENTRY_POINT_GROUP", "Entry", "Kind", "Registrar", "Registry", "regis
 
 ENTRY_POINT_GROUP = "theodolite.plugins"
 
-Kind: TypeAlias = Literal["model", "family", "method", "explainer", "verifier", "source", "behaviour"]
+Kind: TypeAlias = Literal[
+    "instrument", "model", "family", "method", "explainer", "verifier", "source", "behaviour", "command"
+]
 """What can be plugged in. Model entries are the schemes of model names, such as ``hf`` in ``hf:path``; family entries
 are transformers' model types, such as ``qwen2_vl``; behaviours are functions from a request to an answer, open to
-``scripted:<name>``."""
+``scripted:<name>``; commands are Typer apps or functions of the command line."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
@@ -51,6 +53,8 @@ class Entry:
     """The optional dependency group it needs, empty if none."""
     needs: tuple[str, ...] = ()
     """The libraries of that group that must be importable."""
+    group: str = ""
+    """The heading under which a listing shows it."""
     origin: str = "theodolite"
     """The distribution it came from."""
 
@@ -86,7 +90,7 @@ class Entry:
 class Registrar(Protocol):
     """What a plug-in's ``register`` function receives."""
 
-    def __call__(  # noqa: D102 - one table row, written as one call
+    def __call__(  # noqa: D102, PLR0913 - one table row, written as one call
         self,
         kind: Kind,
         name: str,
@@ -96,6 +100,7 @@ class Registrar(Protocol):
         example: str = "",
         extra: str = "",
         needs: tuple[str, ...] = (),
+        group: str = "",
     ) -> None: ...
 
 
@@ -113,7 +118,7 @@ class Registry:
             register(self._registrar(origin))
 
     def _registrar(self, origin: str) -> Registrar:
-        def add(
+        def add(  # noqa: PLR0913 - one table row, written as one call
             kind: Kind,
             name: str,
             target: str,
@@ -122,6 +127,7 @@ class Registry:
             example: str = "",
             extra: str = "",
             needs: tuple[str, ...] = (),
+            group: str = "",
         ) -> None:
             if kind not in KINDS:
                 raise ContractError(
@@ -132,7 +138,9 @@ class Registry:
             if (kind, name) in self._entries:
                 first = self._entries[kind, name].origin
                 raise ContractError(f"both {first} and {origin} register the {kind} {name!r}; rename one")
-            self._entries[kind, name] = Entry(kind, name, target, summary, example, extra, needs, origin)
+            self._entries[kind, name] = Entry(
+                kind, name, target, summary, example, extra, needs, group, origin
+            )
 
         return add
 

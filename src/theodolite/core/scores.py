@@ -1,7 +1,8 @@
-"""What a stored run says of each item, in one form for all instruments: the readouts that twins are told apart by.
+"""Metrics, and their values on single items: the one form in which every instrument scores a run.
 
-A *readout* is one number that an instrument reads off one item: an angle, a share, whether an answer changed. A *reading*
-is its value on one item of one run. Readings are made from stored runs; no model is called.
+A stored run is scored item by item. A row names the item, the metric, the split and the cluster, and holds the value or
+the reason why there is none. Tables, intervals, the diagnosis and exports all aggregate these rows, so a stored run has
+one number under one name. Rows are computed from stored answers; no model is called.
 """
 
 from __future__ import annotations
@@ -12,86 +13,119 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 from theodolite.core.errors import UsageError
+from theodolite.core.tables import Unit
 
-__all__ = ["NEEDS", "Need", "Origin", "Reading", "Readout", "by_readout", "can"]
+__all__ = ["CAPABILITIES", "Average", "Capability", "ItemScore", "Metric", "Origin", "by_metric", "covers"]
 
 Origin: TypeAlias = Literal["paper", "sound", "ours"]
 """``paper``: as published. ``sound``: the published idea without its defect. ``ours``: not in any of the four papers."""
 
-Need: TypeAlias = Literal["text", "choices", "gradients"]
-"""What a model must give: answers in words, the log-probabilities of options, or gradients and attention."""
-NEEDS: tuple[Need, ...] = get_args(Need)
+Capability: TypeAlias = Literal["text", "choices", "gradients"]
+"""What a model gives: text answers, log-probabilities of options, or gradients and attention. Each includes the ones before."""
+CAPABILITIES: tuple[Capability, ...] = get_args(Capability)
+
+Average: TypeAlias = Literal["items", "groups"]
+"""``items``: the mean over items. ``groups``: the macro mean, over groups of items."""
 
 
 @dataclass(frozen=True, slots=True)
-class Readout:
-    """One number that an instrument reads off an item.
+class Metric:
+    """One number that an instrument computes for an item.
 
-    >>> Readout("compass.mirrored", "answer follows the mirrored picture", True, "ours", "text").instrument
+    >>> Metric("compass.mirrored", "answer follows the mirrored picture", True, "ours", "text").instrument
     'compass'
     """
 
     key: str
-    """``<instrument>.<name>``, such as ``compass.dae.paper.chefer@gt``."""
+    """``<instrument>.<name>``, with ``:<method>`` where several methods give it: ``compass.dae_paper:chefer``."""
     name: str
-    """In words, as tables and figures have it."""
+    """As tables and figures show it."""
     higher_is_grounded: bool
-    """Which way a model that looks is expected to lie."""
+    """True if a model that looks should score higher."""
     origin: Origin
-    needs: Need
+    needs: Capability
+    bounds: tuple[float, float] | None = (0.0, 1.0)
+    """The least and the largest possible value; None if there are none."""
+    unit: Unit = "share"
+    average: Average = "items"
 
     def __post_init__(self) -> None:
         if not all(self.key.partition(".")[::2]):
-            raise UsageError(f"a readout's key is <instrument>.<name>, not {self.key!r}")
-        if self.needs not in NEEDS or self.origin not in get_args(Origin):
-            raise UsageError(f"the readout {self.key} has the origin {self.origin!r}, needs {self.needs!r}")
+            raise UsageError(f"a metric's key is <instrument>.<name>, not {self.key!r}")
+        if self.needs not in CAPABILITIES or self.origin not in get_args(Origin):
+            raise UsageError(f"the metric {self.key} has the origin {self.origin!r}, needs {self.needs!r}")
 
     @property
     def instrument(self) -> str:
         """The part of the key before the first dot."""
         return self.key.partition(".")[0]
 
+    @property
+    def kind(self) -> str:
+        """The key without its method: what a definition is of.
+
+        >>> Metric("compass.dae_paper:chefer", "DAE", False, "paper", "gradients").kind
+        'compass.dae_paper'
+        """
+        return self.key.partition(":")[0]
+
     def towards_grounded(self, value: float) -> float:
-        """The value, with its sign turned where lower is grounded: then more is always more like looking."""
+        """The value, with its sign flipped where lower is grounded."""
         return value if self.higher_is_grounded else -value
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """The value of one readout on one item."""
+class ItemScore:
+    """The value of one metric on one item.
+
+    >>> ItemScore("pair-1", "compass.right", None, "picture-1", reason="refused").is_scored
+    False
+    """
 
     item: str
-    """What was read: a pair, a question, a scene, an episode. The same in runs of other models on the same data."""
-    readout: str
-    value: float
+    """The pair, question, scene or episode: the same in runs of other models on the same data."""
+    metric: str
+    """The metric's key."""
+    value: float | None
     cluster: str
     """The picture, scene or episode that the item shares with others."""
     split: str = ""
-    """``aligned``, ``crossed`` or ``free``; empty where the data are not the twins'."""
+    """``aligned``, ``crossed`` or ``free`` for drawn data; empty otherwise."""
+    group: str = ""
+    """The group of a macro mean: the kind of question, say."""
+    reason: str = ""
+    """Why there is no value: refused, unreadable, failed …"""
 
     def __post_init__(self) -> None:
-        if not math.isfinite(self.value):
+        if self.value is None and not self.reason:
+            raise UsageError(f"an item score without a value needs a reason ({self.metric} of {self.item})")
+        if self.value is not None and not math.isfinite(self.value):
             raise UsageError(
-                f"a reading is a finite number, not {self.value} ({self.readout} of {self.item})"
+                f"an item score is a finite number, not {self.value} ({self.metric} of {self.item})"
             )
 
+    @property
+    def is_scored(self) -> bool:
+        """True if there is a value."""
+        return self.value is not None
 
-def by_readout(readings: Iterable[Reading]) -> Mapping[str, list[Reading]]:
-    """The readings of each readout, in order.
 
-    >>> list(by_readout([Reading("a", "grid.swap", 1.0, "a"), Reading("b", "grid.swap", 0.0, "b")]))
+def by_metric(scores: Iterable[ItemScore]) -> Mapping[str, list[ItemScore]]:
+    """The scores of each metric, in order.
+
+    >>> list(by_metric([ItemScore("a", "grid.swap", 1.0, "a"), ItemScore("b", "grid.swap", 0.0, "b")]))
     ['grid.swap']
     """
-    found: dict[str, list[Reading]] = {}
-    for reading in readings:
-        found.setdefault(reading.readout, []).append(reading)
+    found: dict[str, list[ItemScore]] = {}
+    for score in scores:
+        found.setdefault(score.metric, []).append(score)
     return found
 
 
-def can(given: Need, needed: Need) -> bool:
-    """Whether a model that gives so much serves a readout that needs so much.
+def covers(given: Capability, needed: Capability) -> bool:
+    """True if the model's capability covers the metric's requirement.
 
-    >>> can("choices", "text"), can("choices", "gradients")
+    >>> covers("choices", "text"), covers("choices", "gradients")
     (True, False)
     """
-    return NEEDS.index(given) >= NEEDS.index(needed)
+    return CAPABILITIES.index(given) >= CAPABILITIES.index(needed)

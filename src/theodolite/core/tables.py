@@ -7,9 +7,9 @@ here, by the unit of its column.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, TypeAlias
 
 from theodolite.core.errors import UsageError
 from theodolite.core.estimates import Estimate
@@ -66,7 +66,9 @@ class Table:
             raise UsageError(f"two columns of the table {self.name} have one name: {names}")
         wrong = next((row for row in self.rows if len(row) != len(names)), None)
         if wrong is not None:
-            raise UsageError(f"a row of the table {self.name} has {len(wrong)} cells for {len(names)} columns")
+            raise UsageError(
+                f"a row of the table {self.name} has {len(wrong)} cells for {len(names)} columns"
+            )
 
     @classmethod
     def of(
@@ -80,12 +82,55 @@ class Table:
         """A table from any iterables."""
         return cls(name, title, tuple(columns), tuple(tuple(row) for row in rows), tuple(notes))
 
+    def as_json(self) -> dict[str, Any]:
+        """Plain values: rows are objects by column name, an estimate is an object with its interval.
+
+        >>> table = Table.of("a.b", "A", [Column("x", "x", "share")], [[None]])
+        >>> Table.from_json(table.as_json()) == table
+        True
+        """
+        return {
+            "name": self.name,
+            "title": self.title,
+            "columns": [asdict(column) for column in self.columns],
+            "rows": [
+                {
+                    column.name: asdict(cell) if isinstance(cell, Estimate) else cell
+                    for column, cell in zip(self.columns, row, strict=True)
+                }
+                for row in self.rows
+            ],
+            "notes": list(self.notes),
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> Table:
+        """The inverse of `as_json`.
+
+        Raises:
+            UsageError: it is not a table.
+        """
+        try:
+            columns = [Column(**column) for column in value["columns"]]
+            rows = [[_cell(row[column.name]) for column in columns] for row in value["rows"]]
+            return cls.of(str(value["name"]), str(value["title"]), columns, rows, map(str, value["notes"]))
+        except (KeyError, TypeError, AttributeError) as error:
+            raise UsageError(f"this is not a table of Theodolite's: {error!r:.120}") from error
+
     def text_rows(self) -> list[list[str]]:
         """Every cell as text."""
         return [
             [format_cell(cell, column) for cell, column in zip(row, self.columns, strict=True)]
             for row in self.rows
         ]
+
+
+def _cell(value: Any) -> Cell:
+    if isinstance(value, Mapping):
+        return Estimate(**value)
+    if value is None or isinstance(value, str | int | float):
+        return value
+    raise TypeError(f"{value!r:.80} is no cell")
 
 
 def format_cell(cell: Cell, column: Column) -> str:

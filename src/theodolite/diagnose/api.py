@@ -6,14 +6,16 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from theodolite.core.errors import UsageError
-from theodolite.diagnose.measuring import How
 from theodolite.diagnose.position import Twins
 from theodolite.diagnose.record import DIAGNOSIS_FILE, read_diagnosis
-from theodolite.diagnose.request import DATA, Order, Tell, check_folder
+from theodolite.diagnose.request import DiagnosisRequest, Tell, check_folder, find_size
 from theodolite.diagnose.result import Diagnosed
 from theodolite.diagnose.running import run_diagnosis
-from theodolite.diagnose.study import INSTRUMENTS, Study, find_instruments, find_size
-from theodolite.diagnose.user_data import find_own_data
+from theodolite.diagnose.user_data import find_user_data
+from theodolite.instruments.instrument import Instrument, UserData, find_instruments, instruments
+from theodolite.runs import EngineOptions
+
+__all__ = ["DEFAULT_MODELS", "diagnose", "open_diagnosis"]
 
 DEFAULT_MODELS: tuple[str, ...] = tuple(Twins())
 """Both twins, side by side."""
@@ -23,10 +25,10 @@ def diagnose(
     *models: str,
     out: str | Path = "report",
     size: str = "standard",
-    instruments: Sequence[str] = INSTRUMENTS,
+    instruments: Sequence[str] = (),
     data: Iterable[str | Path] = (),
     seed: int = 0,
-    how: How | None = None,
+    options: EngineOptions | None = None,
     tell: Tell | None = None,
 ) -> Diagnosed:
     """Measures models with all instruments, and says whether and where they are grounded.
@@ -34,46 +36,70 @@ def diagnose(
     What was measured before in the same folder is not measured again.
 
     Args:
-        models: by name, such as ``hf:PATH``; both twins if none is given.
-        out: the folder of the diagnosis.
+        models: Names such as ``hf:PATH``; both twins if none is given.
+        out: The folder of the diagnosis.
         size: ``quick``, ``standard`` or ``large``.
-        instruments: some of compass, grid, scene and trace.
-        data: one's own data sets, measured beside the twins' own.
-        seed: of every random draw.
-        how: engine and workers.
-        tell: called with model, instrument and how far it is.
+        instruments: Some of the instruments; all that have data if none is given.
+        data: Your own data sets.
+        seed: Of every random draw.
+        options: Engine, workers and cache.
+        tell: Called with model, instrument and progress.
     """
     chosen = tuple(dict.fromkeys(models)) or DEFAULT_MODELS
     if len(chosen) < len(models):
         raise UsageError("a model is named twice; compare a model with itself by two seeds, in two folders")
-    folder = Path(out)
-    order = Order(
+    own = find_user_data(data)
+    request = DiagnosisRequest(
         models=chosen,
-        study=Study(folder / DATA, find_size(size), seed, find_own_data(data)),
-        folder=folder,
-        instruments=find_instruments(instruments),
-        how=how or How(),
+        folder=Path(out),
+        instruments=_chosen(instruments, own),
+        size=find_size(size),
+        seed=seed,
+        data=own,
+        options=options or EngineOptions(),
         tell=tell or (lambda *_: None),
     )
-    check_folder(folder)
-    _keep_what_is_there(order)
-    return Diagnosed(run_diagnosis(order), folder)
+    check_folder(request.folder)
+    _keep_what_is_there(request)
+    return Diagnosed(run_diagnosis(request), request.folder)
 
 
-def _keep_what_is_there(order: Order) -> None:
-    """Refuses to write over a diagnosis that says more, or something else: whoever adds a model or an instrument names all."""
-    if not (order.folder / DIAGNOSIS_FILE).exists():
+def _chosen(names: Sequence[str], data: Sequence[UserData]) -> tuple[Instrument, ...]:
+    """The instruments that were named, or all that have data.
+
+    Raises:
+        UsageError: Data are given for an instrument that was not named, or an instrument lacks the data it needs.
+    """
+    given = {own.instrument: own for own in data}
+    found = find_instruments(names) if names else instruments()
+    if not names:
+        return tuple(each for each in found if not each.needs_data or each.name in given)
+    for each in found:
+        if each.needs_data and each.name not in given:
+            raise UsageError(f"{each.name} has no data of its own; give it some with --data: {each.takes}")
+    unused = [own for own in data if own.instrument not in {each.name for each in found}]
+    if unused:
+        raise UsageError(
+            f"{unused[0].path} is for {unused[0].instrument}, which --instruments does not name; add it, or leave the data out"
+        )
+    return found
+
+
+def _keep_what_is_there(request: DiagnosisRequest) -> None:
+    """Refuses to overwrite a diagnosis that says more, or something else."""
+    if not (request.folder / DIAGNOSIS_FILE).exists():
         return
-    old = read_diagnosis(order.folder)
-    lost = [model.name for model in old.models if not model.name.startswith("log:")]
-    lost = [name for name in lost if name not in order.models]
-    lost += [each.name for each in old.instruments if each.name not in order.instruments]
-    lost += [f"size {old.size}"] if old.size != order.study.size.name else []
-    lost += [f"seed {old.seed}"] if old.seed != order.study.seed else []
+    old = read_diagnosis(request.folder)
+    lost = [model.name for model in old.models if not model.is_recorded]
+    lost = [name for name in lost if name not in request.models]
+    known = {each.name for each in request.instruments}
+    lost += [each.name for each in old.instruments if each.name not in known]
+    lost += [f"size {old.size}"] if old.size != request.size else []
+    lost += [f"seed {old.seed}"] if old.seed != request.seed else []
     if lost:
         raise UsageError(
-            f"{order.folder} holds a diagnosis with {', '.join(lost)}, which would be lost; choose another folder with --out, or "
-            "name that again beside what is new"
+            f"{request.folder} holds a diagnosis with {', '.join(lost)}, which would be lost; choose another folder with "
+            "--out, or name that again beside what is new"
         )
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
-from theodolite.core.scores import Reading, Readout
+from theodolite.core.scores import ItemScore, Metric
+from theodolite.core.signatures import Signature
+from theodolite.core.splits import ALIGNED
 from theodolite.diagnose.comparing import compare_all
 from theodolite.diagnose.position import Calibration, Twins
 from theodolite.diagnose.record import (
@@ -19,30 +21,30 @@ from theodolite.diagnose.record import (
     InstrumentName,
     InstrumentOfModel,
     LeftOut,
+    MetricForm,
     ModelForm,
     OpenQuestion,
-    ReadoutForm,
-    Reference,
+    ReferenceForm,
     SignatureForm,
     Standing,
     Status,
+    TestResult,
     Verdict,
 )
 from theodolite.diagnose.sample_size import open_comparison, open_position
-from theodolite.diagnose.signatures import compass_signatures, grid_signatures
-from theodolite.diagnose.study import ALIGNED
-from theodolite.diagnose.table import Column, ReadingTable
+from theodolite.diagnose.table import Column, ScoreTable
 from theodolite.diagnose.verdict import (
     Placed,
     instrument_verdict,
     is_outside,
+    metric_results,
     model_verdict,
     place_model,
     place_of,
-    readout_results,
     why_guessing,
     why_lost,
 )
+from theodolite.instruments.instrument import Instrument, Reference
 
 CAVEATS = (
     "Signatures name behaviour, not its cause: they are syndromes, and no mechanism is proven by them.",
@@ -50,15 +52,6 @@ CAVEATS = (
     "The lines at ¼, ½ and ¾, at five points and at a tenth are conventions of this program.",
     "A remedy is the papers' hypothesis. None of them has shown that it helps.",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Instrument:
-    """What the document says of an instrument before anything is measured."""
-
-    name: InstrumentName
-    question: str
-    readouts: tuple[Readout, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +65,8 @@ class Measured:
     counts: Counts | None = None
     runs: tuple[str, ...] = ()
     seconds: float = 0.0
-    readings: tuple[Reading, ...] = ()
-    signatures: tuple[SignatureForm, ...] = ()
-    """Those that are read off the run itself."""
+    scores: tuple[ItemScore, ...] = ()
+    signatures: tuple[Signature, ...] = ()
     chance: float | None = None
     """How often a blind choice is right on the aligned split; None where there is nothing to choose from."""
 
@@ -88,6 +80,7 @@ class Subject:
     capabilities: tuple[str, ...]
     left_out: tuple[LeftOut, ...] = ()
     is_twin: bool = False
+    is_recorded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +111,7 @@ def assemble(
     subjects: Sequence[Subject],
     instruments: Sequence[Instrument],
     measured: Sequence[Measured],
-    calibration: Mapping[InstrumentName, Mapping[str, Sequence[Reading]]],
+    calibration: Mapping[InstrumentName, Mapping[str, Sequence[ItemScore]]],
 ) -> Diagnosis:
     """The document.
 
@@ -145,12 +138,12 @@ def assemble(
         size=question.size,
         data=dict(question.data),
         models=[_model(subject, [each.form for each in seen], measured) for subject in subjects],
-        readouts=[_readout(readout, each.name) for each in instruments for readout in each.readouts],
+        metrics=[_metric(metric, each.name) for each in instruments for metric in each.metrics],
         instruments=[each.form for each in seen],
         signatures=[signature for each in seen for signature in each.signatures],
         open_questions=[found for each in seen for found in each.open_questions],
         comparisons=[found for each in seen for found in each.comparisons],
-        references=list(question.references),
+        references=[ReferenceForm(**asdict(each)) for each in question.references],
         caveats=[*CAVEATS, *_cautions(measured)],
         settings=dict(question.settings),
     )
@@ -159,14 +152,14 @@ def assemble(
 def _instrument(
     instrument: Instrument,
     measured: Sequence[Measured],
-    calibration: Mapping[str, Sequence[Reading]],
+    calibration: Mapping[str, Sequence[ItemScore]],
     question: Question,
 ) -> _Seen:
     twins, seed = question.twins, question.seed
     models = [each.model for each in measured]
-    own = {each.model: each.readings for each in measured if each.readings}
-    table = ReadingTable.of({**{twin: calibration.get(twin, ()) for twin in twins}, **own})
-    results, calibrations = readout_results(table, instrument.readouts, models, twins=twins, seed=seed)
+    own = {each.model: each.scores for each in measured if each.scores}
+    table = ScoreTable.of({**{twin: calibration.get(twin, ()) for twin in twins}, **own}, instrument.metrics)
+    results, calibrations = metric_results(table, instrument.metrics, models, twins=twins, seed=seed)
     placed = {each.model: _placed(each, table, calibrations, question) for each in measured}
     chosen = [c for c in results_columns(table) if calibrations[c].is_calibrated or c[0].endswith(".right")]
     comparisons = compare_all(table, list(own), columns=chosen, seed=seed)
@@ -174,27 +167,30 @@ def _instrument(
         name=instrument.name,
         question=instrument.question,
         models=[_view(each, placed[each.model]) for each in measured],
-        readouts=results,
+        metrics=results,
     )
     return _Seen(
-        form, _signatures(measured, table, seed), _open(placed, comparisons, instrument.name), comparisons
+        form,
+        [_signature(found, each) for each in measured for found in each.signatures],
+        _open(placed, comparisons, instrument.name),
+        comparisons,
     )
 
 
 def _placed(
-    measured: Measured, table: ReadingTable, calibrations: Mapping[Column, Calibration], question: Question
+    measured: Measured, table: ScoreTable, calibrations: Mapping[Column, Calibration], question: Question
 ) -> Placed:
     why = why_lost(measured.counts)
-    if why or not measured.readings:
+    if why or not measured.scores:
         return Placed(measured.model, None, (), why)
     placed = place_model(table, measured.model, calibrations, twins=question.twins, seed=question.seed)
-    right = table.mean(measured.model, (f"{measured.instrument}.right", ALIGNED), seed=question.seed)
+    right = table.mean(measured.model, (f"{measured.instrument}.right", ALIGNED))
     why = why_guessing(right, measured.chance)
     return replace(placed, why_not=why) if why and placed.position else placed
 
 
-def results_columns(table: ReadingTable) -> list[Column]:
-    """The columns of a table, by readout and split."""
+def results_columns(table: ScoreTable) -> list[Column]:
+    """The columns of a table, by metric and split."""
     return sorted(table.columns)
 
 
@@ -206,20 +202,24 @@ def _open(
     return [each for each in found if each is not None]
 
 
-def _signatures(measured: Sequence[Measured], table: ReadingTable, seed: int) -> list[SignatureForm]:
-    found: list[SignatureForm] = []
-    for each in measured:
-        if each.readings and each.instrument == "compass":
-            found += compass_signatures(table, each.model, seed=seed)
-        if each.readings and each.instrument == "grid":
-            found += grid_signatures(table, each.model, seed=seed)
-        found += each.signatures
-    return found
+def _signature(found: Signature, each: Measured) -> SignatureForm:
+    return SignatureForm(
+        name=found.name,
+        instrument=each.instrument,
+        model=each.model,
+        standing=found.standing,
+        because=found.because,
+        numbers={label: Figure.of(estimate) for label, estimate in found.numbers.items()},
+        test=None if found.test is None else TestResult.of(found.test, found.name),
+        confirming_test=found.kind.confirming_test,
+        remedy=found.kind.remedy,
+        remedy_source=found.kind.source,
+    )
 
 
 def _view(measured: Measured, placed: Placed) -> InstrumentOfModel:
     where = placed.position
-    if measured.readings:
+    if measured.scores:
         verdict = instrument_verdict(placed)
     else:
         words = measured.because or "nothing could be read"
@@ -251,6 +251,7 @@ def _model(subject: Subject, forms: Sequence[InstrumentForm], measured: Sequence
         name=subject.name,
         identity=subject.identity,
         is_twin=subject.is_twin,
+        is_recorded=subject.is_recorded,
         capabilities=list(subject.capabilities),
         left_out=list(subject.left_out),
         verdict=model_verdict(standings),
@@ -259,14 +260,14 @@ def _model(subject: Subject, forms: Sequence[InstrumentForm], measured: Sequence
     )
 
 
-def _readout(readout: Readout, instrument: InstrumentName) -> ReadoutForm:
-    return ReadoutForm(
-        key=readout.key,
-        name=readout.name,
+def _metric(metric: Metric, instrument: InstrumentName) -> MetricForm:
+    return MetricForm(
+        key=metric.key,
+        name=metric.name,
         instrument=instrument,
-        higher_is_grounded=readout.higher_is_grounded,
-        origin=readout.origin,
-        needs=readout.needs,
+        higher_is_grounded=metric.higher_is_grounded,
+        origin=metric.origin,
+        needs=metric.needs,
     )
 
 

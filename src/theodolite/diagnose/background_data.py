@@ -1,7 +1,7 @@
-"""Stories are drawn beside the measuring: drawing them takes a minute, and the model is busy with other instruments meanwhile.
+"""Data sets that take long are made beside the measuring: the model is busy with other instruments meanwhile.
 
-Each set is made by a process of its own, ``python -m theodolite.diagnose.background_data FOLDER SPLIT EPISODES SEED``. A process that fails
-does no harm: whoever needs the set makes it then.
+Each instrument's sets are made by a process of their own, ``python -m theodolite.diagnose.background_data NAME FOLDER
+SIZE SEED SPLIT…``. A process that fails does no harm: whoever needs the data makes them then.
 """
 
 from __future__ import annotations
@@ -15,36 +15,31 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from theodolite.instruments.instrument import Instrument, Study, find_instruments
+
 
 class Makers:
-    """Processes at work, by the folder that each makes."""
+    """Processes at work, by instrument."""
 
     def __init__(self) -> None:
-        self._at_work: dict[Path, subprocess.Popen[bytes]] = {}
+        self._at_work: dict[str, subprocess.Popen[bytes]] = {}
 
-    def start(self, folder: Path, split: str, n: int, seed: int) -> None:
-        """Begins to make a set of stories, unless it is there."""
-        if folder.exists() or folder in self._at_work:
-            return
-        words: list[str | Path] = [
-            sys.executable,
-            "-m",
-            "theodolite.diagnose.background_data",
-            folder,
-            split,
-            str(n),
-            str(seed),
+    def start(self, instrument: Instrument, study: Study) -> None:
+        """Starts making an instrument's data."""
+        words = [
+            *(sys.executable, "-m", "theodolite.diagnose.background_data", instrument.name),
+            *(str(study.folder), str(study.size), str(study.seed), *study.splits),
         ]
         try:
-            self._at_work[folder] = subprocess.Popen(  # noqa: S603 - our own module
+            self._at_work[instrument.name] = subprocess.Popen(  # noqa: S603 - our own module
                 words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
             )
         except OSError:
-            return  # no room for another process: it is made when it is needed
+            return  # no room for another process: the data are made when they are needed
 
-    def wait(self, folder: Path) -> None:
-        """Waits until a folder is no longer being made."""
-        process = self._at_work.pop(folder, None)
+    def wait(self, instrument: Instrument) -> None:
+        """Waits until an instrument's data are no longer being made."""
+        process = self._at_work.pop(instrument.name, None)
         if process is not None:
             process.wait()
 
@@ -57,31 +52,30 @@ class Makers:
 
 
 @contextmanager
-def making(wanted: Iterable[tuple[Path, str, int, int]]) -> Iterator[Makers]:
-    """Makes sets of stories in the background: folder, split, episodes of each world, seed."""
+def making(wanted: Iterable[Instrument], study: Study) -> Iterator[Makers]:
+    """Makes the data of some instruments in the background."""
     makers = Makers()
     try:
-        for folder, split, n, seed in wanted:
-            makers.start(folder, split, n, seed)
+        for instrument in wanted:
+            makers.start(instrument, study)
         yield makers
     finally:
         makers.stop()
 
 
 def _end_with(parent: int) -> None:
-    """Ends this process once its parent is gone, however it went: nobody waits for the set any more."""
+    """Ends this process once its parent is gone, however it went."""
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(1)
 
 
 def main(words: list[str]) -> None:
-    """Makes one set."""
+    """Makes one instrument's data."""
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-    from theodolite.twins.parts import made, write_stories
-
-    folder, split, n, seed = words
-    made(Path(folder), lambda place: write_stories(place, split, int(n), int(seed)))
+    name, folder, size, seed, *splits = words
+    study = Study(Path(folder), int(size) if size.isdigit() else size, int(seed), tuple(splits))
+    find_instruments([name])[0].make_data(study)
 
 
 if __name__ == "__main__":

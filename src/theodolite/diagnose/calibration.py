@@ -14,49 +14,39 @@ from pathlib import Path
 from typing import Any
 
 from theodolite.core.errors import StorageError
-from theodolite.core.scores import Reading
+from theodolite.core.scores import ItemScore
 from theodolite.core.types import content_hash
-from theodolite.diagnose.record import InstrumentName
-from theodolite.diagnose.study import Study
+from theodolite.instruments.instrument import Instrument
 from theodolite.runs import Run
 
 FORMAT = 1
 _FOLDER = "calibration"
-_PLAIN: Mapping[str, tuple[str, str]] = {
-    "compass": ("condition", "plain"),
-    "grid-behaviour": ("condition", "plain"),
-    "grid-anchors": ("condition", "plain"),
-    "scene": ("setting", "base"),
-    "trace": ("wording", "original"),
-}
-"""By kind of run: which of its items every model is asked, whatever it gives."""
 
 
-def items_hash(folders: Sequence[Path]) -> str:
-    """A hash of the items that every model is asked, names and content; one's own data do not count."""
-    found: list[str] = []
+def items_hash(instrument: Instrument, folders: Sequence[Path]) -> str:
+    """A hash of the items that every model is asked, names and content; the user's own data do not count."""
+    found: set[str] = set()
     for folder in folders:
+        if folder.name.endswith(("-own", "-own-data")):
+            continue
         with Run.open(folder) as run:
-            if run.info.instrument not in _PLAIN or "-own" in folder.name:
-                continue
-            field, value = _PLAIN[run.info.instrument]
-            found += [
+            found |= {
                 f"{result.item.name} {result.item.request.digest}"
                 for result in run.results()
-                if result.item.meta.get(field) == value
-            ]
+                if instrument.is_plain(result.item)
+            }
     return content_hash(sorted(found))
 
 
-def shipped_path(study: Study, instrument: InstrumentName) -> Path:
-    """Where the package keeps the readings of a size and a seed."""
+def shipped_path(instrument: str, size: str, seed: int) -> Path:
+    """Where the package keeps the twins' scores of a size and a seed."""
     folder = Path(str(resources.files("theodolite.diagnose"))) / _FOLDER
-    return folder / f"{instrument}-{study.size.name}-{study.seed}.json.gz"
+    return folder / f"{instrument}-{size}-{seed}.json.gz"
 
 
 def read_calibration(
     path: Path, *, items: str, identities: Mapping[str, str]
-) -> dict[str, list[Reading]] | None:
+) -> dict[str, list[ItemScore]] | None:
     """The twins' readings in a file; None if there is no such file, or if it is of other twins or other items."""
     if not path.is_file():
         return None
@@ -75,21 +65,22 @@ def read_calibration(
 
 def write_calibration(
     path: Path,
-    readings: Mapping[str, Sequence[Reading]],
+    scores: Mapping[str, Sequence[ItemScore]],
     *,
     items: str,
     identities: Mapping[str, str],
 ) -> Path:
     """Writes the twins' readings of one instrument, for `read_calibration`."""
-    rows = sorted({(r.item, r.cluster) for found in readings.values() for r in found})
-    columns = sorted({(r.readout, r.split) for found in readings.values() for r in found})
-    place = {item: number for number, (item, _) in enumerate(rows)}
+    kept = {twin: [s for s in found if s.value is not None] for twin, found in scores.items()}
+    rows = sorted({(s.item, s.cluster, s.group) for found in kept.values() for s in found})
+    columns = sorted({(s.metric, s.split) for found in kept.values() for s in found})
+    place = {item: number for number, (item, _, _) in enumerate(rows)}
     values: dict[str, list[list[float | None]]] = {}
-    for twin, found in readings.items():
+    for twin, found in kept.items():
         cells: list[list[float | None]] = [[None] * len(columns) for _ in rows]
-        for reading in found:
-            column = columns.index((reading.readout, reading.split))
-            cells[place[reading.item]][column] = float(f"{reading.value:.8g}")
+        for score in found:
+            column = columns.index((score.metric, score.split))
+            cells[place[score.item]][column] = float(f"{score.value:.8g}")
         values[twin] = cells
     stored: dict[str, Any] = {
         "format": FORMAT,
@@ -105,10 +96,10 @@ def write_calibration(
     return path
 
 
-def _unpacked(stored: Mapping[str, Any], twin: str) -> list[Reading]:
+def _unpacked(stored: Mapping[str, Any], twin: str) -> list[ItemScore]:
     return [
-        Reading(item, key, float(value), cluster, split)
-        for (item, cluster), cells in zip(stored["rows"], stored["values"][twin], strict=True)
+        ItemScore(item, key, float(value), cluster, split, *group)
+        for (item, cluster, *group), cells in zip(stored["rows"], stored["values"][twin], strict=True)
         for (key, split), value in zip(stored["columns"], cells, strict=True)
         if value is not None
     ]

@@ -7,33 +7,31 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from theodolite.core.errors import UsageError
-from theodolite.core.scores import Reading
-from theodolite.diagnose.browse import INSTRUMENTS, browse
+from theodolite.core.scores import ItemScore
 from theodolite.diagnose.comparing import compare_models
-from theodolite.diagnose.reading import readings_of, readouts_of
 from theodolite.diagnose.record import (
     DIAGNOSIS_FILE,
     Comparison,
-    InstrumentName,
     InstrumentOfModel,
-    ReadoutForm,
+    MetricForm,
     read_diagnosis,
 )
-from theodolite.diagnose.table import ReadingTable
-from theodolite.runs import Run, find_runs, read_info
+from theodolite.diagnose.table import ScoreTable
+from theodolite.instruments.instrument import find_instruments, instrument_of_run, instruments
+from theodolite.runs import find_runs, read_info
 
 __all__ = ["Compared", "Positions", "Side", "compare", "open_side"]
 
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two: a model's readings, by instrument."""
+    """One of the two: a model's scores, by instrument."""
 
     label: str
     model: str
     place: str
-    readings: dict[InstrumentName, list[Reading]]
-    views: dict[InstrumentName, InstrumentOfModel] = field(default_factory=dict)
+    scores: dict[str, list[ItemScore]]
+    views: dict[str, InstrumentOfModel] = field(default_factory=dict)
     """What a diagnosis says of the model; a run says nothing of the kind."""
 
 
@@ -41,7 +39,7 @@ class Side:
 class Positions:
     """What one instrument says of both sides; None where a side has no diagnosis by it."""
 
-    instrument: InstrumentName
+    instrument: str
     first: InstrumentOfModel | None
     second: InstrumentOfModel | None
 
@@ -53,7 +51,7 @@ class Compared:
     first: str
     second: str
     comparisons: tuple[Comparison, ...]
-    readouts: tuple[ReadoutForm, ...]
+    metrics: tuple[MetricForm, ...]
     notes: tuple[str, ...]
     """What could not be compared, and why."""
     positions: tuple[Positions, ...] = ()
@@ -61,7 +59,7 @@ class Compared:
 
 
 def compare(first: str | Path, second: str | Path, *, seed: int = 0) -> Compared:
-    """First minus second on every readout that both have, paired by item.
+    """First minus second on every metric that both have, paired by item.
 
     Args:
         first: a diagnosis, a run, or a folder of runs of one model; ``FOLDER#MODEL`` picks one of several models.
@@ -73,23 +71,25 @@ def compare(first: str | Path, second: str | Path, *, seed: int = 0) -> Compared
     """
     sides = _labelled([open_side(first), open_side(second)])
     one, other = sides
-    shared = [name for name in one.readings if name in other.readings]
+    shared = [name for name in one.scores if name in other.scores]
     notes = [
         f"{name} was measured on one side only"
-        for name in {**one.readings, **other.readings}
+        for name in {**one.scores, **other.scores}
         if name not in shared
     ]
     comparisons: list[Comparison] = []
-    readouts: list[ReadoutForm] = []
+    metrics: list[MetricForm] = []
     for name in shared:
-        table = ReadingTable.of({side.label: side.readings[name] for side in sides})
+        table = ScoreTable.of(
+            {side.label: side.scores[name] for side in sides}, find_instruments([name])[0].metrics
+        )
         found = compare_models(table, one.label, other.label, columns=sorted(_both(table, sides)), seed=seed)
         comparisons += found
-        readouts += _forms(name, {each.readout for each in found})
+        metrics += _forms(name, {each.metric for each in found})
         notes += _unshared(table, sides, name)
     if not comparisons:
         raise UsageError(
-            f"{one.place} and {other.place} have no readout in common; compare runs of one instrument on the same data"
+            f"{one.place} and {other.place} have no metric in common; compare runs of one instrument on the same data"
         )
     if all(each.difference is None for each in comparisons):
         raise UsageError(
@@ -99,11 +99,11 @@ def compare(first: str | Path, second: str | Path, *, seed: int = 0) -> Compared
     positions = tuple(
         Positions(name, one.views.get(name), other.views.get(name)) for name in {**one.views, **other.views}
     )
-    return Compared(one.label, other.label, tuple(comparisons), tuple(readouts), tuple(notes), positions)
+    return Compared(one.label, other.label, tuple(comparisons), tuple(metrics), tuple(notes), positions)
 
 
 def open_side(given: str | Path) -> Side:
-    """The readings of a diagnosis's model, of a run, or of several runs of one model."""
+    """The scores of a diagnosis's model, of a run, or of several runs of one model."""
     text, _, model = str(given).partition("#")
     folder = Path(text)
     if not folder.exists():
@@ -141,27 +141,19 @@ def _of_diagnosis(folder: Path, model: str) -> Side:
 
 
 def _of_runs(folder: Path, model: str, runs: Sequence[Path]) -> Side:
-    found: dict[InstrumentName, list[Reading]] = {}
+    by_instrument: dict[str, list[Path]] = {}
     for run in runs:
         kind = read_info(run).instrument
-        if kind not in INSTRUMENTS:
-            raise UsageError(
-                f"{run} is a run of {kind}; compare takes runs of {', '.join(sorted(set(INSTRUMENTS.values())))}"
-            )
-        name = INSTRUMENTS[kind]
-        found.setdefault(name, []).extend(_accuracy(run) if kind == "grid" else readings_of(name, [run]))
-    return Side(model, model, str(folder), found)
-
-
-def _accuracy(folder: Path) -> list[Reading]:
-    """A run that only asks: whether each answer is right."""
-    with Run.open(folder) as run:
-        rows = browse(run, lambda picture: picture.digest).rows
-    return [
-        Reading(row.id, "grid.accuracy", float(row.correct), row.cluster, row.split)
-        for row in rows
-        if row.correct is not None
-    ]
+        instrument = instrument_of_run(kind)
+        if instrument is None:
+            known = ", ".join(each.name for each in instruments())
+            raise UsageError(f"{run} is a run of {kind}; compare takes runs of {known}")
+        by_instrument.setdefault(instrument.name, []).append(run)
+    scores = {
+        name: [score for score in find_instruments([name])[0].score_all(folders) if score.value is not None]
+        for name, folders in by_instrument.items()
+    }
+    return Side(model, model, str(folder), scores)
 
 
 def _labelled(sides: list[Side]) -> tuple[Side, Side]:
@@ -174,29 +166,29 @@ def _labelled(sides: list[Side]) -> tuple[Side, Side]:
     return tuple(replace(s, label=f"{s.model} ({s.place})") for s in sides)  # type: ignore[return-value]
 
 
-def _both(table: ReadingTable, sides: Sequence[Side]) -> list[tuple[str, str]]:
-    """The columns that both sides have readings of."""
-    return [column for column in table.columns if all(table.n_units(side.label, column) for side in sides)]
+def _both(table: ScoreTable, sides: Sequence[Side]) -> list[tuple[str, str]]:
+    """The columns that both sides have scores of."""
+    return [column for column in table.columns if all(table.n_clusters(side.label, column) for side in sides)]
 
 
-def _unshared(table: ReadingTable, sides: Sequence[Side], name: str) -> list[str]:
+def _unshared(table: ScoreTable, sides: Sequence[Side], name: str) -> list[str]:
     alone = len(table.columns) - len(_both(table, sides))
-    return [f"{name}: {alone} readouts were had on one side only"] if alone else []
+    return [f"{name}: {alone} metrics were had on one side only"] if alone else []
 
 
-def _forms(name: InstrumentName, keys: set[str]) -> list[ReadoutForm]:
-    known = {readout.key: readout for readout in readouts_of(name)}
+def _forms(name: str, keys: set[str]) -> list[MetricForm]:
+    known = {metric.key: metric for metric in find_instruments([name])[0].metrics}
     found = []
     for key in sorted(keys):
-        readout = known.get(key)
+        metric = known.get(key)
         found.append(
-            ReadoutForm(
+            MetricForm(
                 key=key,
-                name=readout.name if readout else "right answers",
+                name=metric.name if metric else "right answers",
                 instrument=name,
-                higher_is_grounded=readout.higher_is_grounded if readout else True,
-                origin=readout.origin if readout else "ours",
-                needs=readout.needs if readout else "text",
+                higher_is_grounded=metric.higher_is_grounded if metric else True,
+                origin=metric.origin if metric else "ours",
+                needs=metric.needs if metric else "text",
             )
         )
     return found

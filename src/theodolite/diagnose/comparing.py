@@ -1,18 +1,15 @@
-"""Two models on the same items: the paired difference of every readout that both have."""
+"""Two models on the same items: the paired difference of every metric that both have."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
-from typing import cast
-
-import numpy as np
 
 from theodolite import stats
 from theodolite.diagnose.position import LEAST_UNITS
-from theodolite.diagnose.record import Comparison, Figure, InstrumentName, TestResult
-from theodolite.diagnose.table import Column, ReadingTable, mean_of
+from theodolite.diagnose.record import Comparison, Figure, TestResult
+from theodolite.diagnose.table import Column, ScoreTable
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +21,12 @@ class _Found:
 
 
 def compare_models(
-    table: ReadingTable, first: str, second: str, *, columns: Sequence[Column], seed: int
+    table: ScoreTable, first: str, second: str, *, columns: Sequence[Column], seed: int
 ) -> list[Comparison]:
-    """First minus second on some readouts and splits, paired by item.
+    """First minus second on some metrics and splits, paired by item.
 
     The interval resamples whole clusters, the test flips the signs of whole clusters, and p is corrected by Holm over all
-    these readouts and splits.
+    these metrics and splits.
     """
     found = [_compare(table, first, second, column, seed) for column in columns]
     tested = [(each.column, each.test.p_value) for each in found if each.test is not None]
@@ -39,11 +36,11 @@ def compare_models(
         Comparison(
             first=first,
             second=second,
-            instrument=cast("InstrumentName", each.column[0].partition(".")[0]),
-            readout=each.column[0],
+            instrument=each.column[0].partition(".")[0],
+            metric=each.column[0],
             split=each.column[1],
             difference=Figure.of(each.difference) if each.difference else None,
-            test=_form(each.test),
+            test=TestResult.of(each.test, "paired difference is zero") if each.test else None,
             p_holm=p_holm.get(each.column),
             why_not=each.why_not,
         )
@@ -52,7 +49,7 @@ def compare_models(
 
 
 def compare_all(
-    table: ReadingTable, models: Sequence[str], *, columns: Sequence[Column], seed: int
+    table: ScoreTable, models: Sequence[str], *, columns: Sequence[Column], seed: int
 ) -> list[Comparison]:
     """Every pair of models, in the order given."""
     return [
@@ -62,30 +59,12 @@ def compare_all(
     ]
 
 
-def _compare(table: ReadingTable, first: str, second: str, column: Column, seed: int) -> _Found:
+def _compare(table: ScoreTable, first: str, second: str, column: Column, seed: int) -> _Found:
     mine, theirs, clusters = table.shared(first, second, column)
     n_units = len(set(clusters))
     if not n_units:
-        return _Found(column, None, None, "no item has a reading of both")
+        return _Found(column, None, None, "no item has a score of both")
     if n_units < LEAST_UNITS:
         return _Found(column, None, None, f"too little data: {n_units} units in common")
     test = stats.sign_flip_test(mine, theirs, clusters=clusters, seed=seed)
-    gaps = mine - theirs
-    if np.ptp(gaps) == 0 and abs(gaps[0]) == 1:  # no resample varies: Wilson's bounds, turned where need be
-        bound = mean_of(np.abs(gaps), clusters, seed=seed)
-        ends = sorted(gaps[0] * end for end in (bound.low, bound.high))
-        return _Found(column, replace(bound, value=float(gaps[0]), low=ends[0], high=ends[1]), test)
-    drawn = stats.bootstrap_distribution((mine, theirs), "difference", clusters=clusters, seed=seed)
-    return _Found(column, drawn.estimate("bca", fallback=True), test)
-
-
-def _form(test: stats.HypothesisTest | None) -> TestResult | None:
-    if test is None:
-        return None
-    return TestResult(
-        name="paired difference is zero",
-        statistic=test.statistic,
-        p_value=test.p_value,
-        n=test.n,
-        method=test.method,
-    )
+    return _Found(column, table.difference(first, second, column), test)

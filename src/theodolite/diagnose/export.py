@@ -11,10 +11,11 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Item, Picture
+from theodolite.core.views import ItemRow
 from theodolite.diagnose.browse import browse
 from theodolite.diagnose.export_lmms import write_tasks
 from theodolite.diagnose.export_tables import write_dataset, write_item_table
-from theodolite.diagnose.items import ItemRow, read_items
+from theodolite.diagnose.items import read_items
 from theodolite.diagnose.record import DIAGNOSIS_FILE
 from theodolite.runs import (
     InspectSample,
@@ -25,9 +26,9 @@ from theodolite.runs import (
     export_run,
     find_runs,
     read_info,
+    slug,
     write_inspect_log,
 )
-from theodolite.twins.measuring import slug
 
 __all__ = ["FORMATS", "Format", "export"]
 
@@ -170,7 +171,7 @@ def _document(kind: str, result: Result) -> tuple[Item, dict[str, Any]] | None:
     """An item as it is shown, with what scoring its answer needs; None for what only a white box can do."""
     meta = result.item.meta
     if kind == "compass":
-        from theodolite.instruments.compass.readouts import shown_item
+        from theodolite.instruments.compass.metrics import shown_item
 
         options = dict(zip(result.item.options, meta["directions"], strict=True))  # type: ignore[arg-type]
         gold = result.item.options[int(str(meta["gold"]))]

@@ -64,7 +64,7 @@ def prompt(doc, lmms_eval_specific_kwargs=None):
 
 def read(doc, text):
     if doc["reader"] == "option":
-        from theodolite.instruments.compass.readouts import read_option
+        from theodolite.instruments.compass.metrics import read_option
 
         return read_option(text, json.loads(doc["options"]))
     if doc["reader"] == "number":

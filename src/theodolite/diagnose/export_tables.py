@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from theodolite.core.errors import StorageError
-from theodolite.diagnose.items import ItemRow
+from theodolite.core.views import ItemRow
 
 _PLAIN = (
     "id",
@@ -33,12 +33,12 @@ configs:
 # {title}
 
 Items that Theodolite measured: one row each, with the pictures as the model saw them, the question, the answer as it was given,
-and the value of every readout as JSON.
+and the value of every metric as JSON.
 """
 
 
 def write_item_table(rows: Iterable[ItemRow], path: Path) -> dict[str, int]:
-    """Writes rows as one Parquet file; readouts are columns, what is drawn is JSON."""
+    """Writes rows as one Parquet file; metrics are columns, what is drawn is JSON."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -107,7 +107,7 @@ def _features(columns: Iterable[str]) -> dict[str, Any]:
 
 
 def _drawn(row: ItemRow) -> str:
-    view = getattr(row, row.instrument, None)
+    view = row.overlay or row.cells or row.plan or row.steps
     return "" if view is None else view.model_dump_json(exclude_defaults=True)
 
 

@@ -7,12 +7,12 @@ from collections.abc import Iterable
 import numpy as np
 
 from theodolite.core.errors import UsageError
-from theodolite.core.scores import Reading
+from theodolite.core.scores import ItemScore
 
 
 def mix_readings(
-    grounded: Iterable[Reading], shortcut: Iterable[Reading], *, share: float, seed: int
-) -> list[Reading]:
+    grounded: Iterable[ItemScore], shortcut: Iterable[ItemScore], *, share: float, seed: int
+) -> list[ItemScore]:
     """Readings that are the grounded twin's on a share of the clusters and the shortcut twin's on the others.
 
     Clusters are drawn at random, as many of each split as the share says, rounded; all readings of one cluster in a split come

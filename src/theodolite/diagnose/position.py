@@ -1,15 +1,15 @@
 """Where a model stands between two models of known reasoning.
 
-With x, g and s the means of a readout over the items of the model, of the grounded twin and of the shortcut twin::
+With x, g and s the means of a metric over the items of the model, of the grounded twin and of the shortcut twin::
 
     position = (x − s) / (g − s)
 
 It is 0 for a model that reads like the shortcut twin and 1 for one that reads like the grounded twin, whichever way the
-readout points. Whole clusters of items are resampled, the same for all three models, so that numerator and denominator vary
+metric points. Whole clusters of items are resampled, the same for all three models, so that numerator and denominator vary
 together; a model that answers like the one twin on a share λ of the items and like the other on the rest has the position λ.
 
-An instrument's position is the median of the positions over its calibrated readouts, computed anew on every resample: the
-median, because a readout on which the twins are close magnifies whatever a stranger does.
+An instrument's position is the median of the positions over its calibrated metrics, computed anew on every resample: the
+median, because a metric on which the twins are close magnifies whatever a stranger does.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from numpy.typing import NDArray
 
 from theodolite import stats
 from theodolite.core.errors import UsageError
-from theodolite.core.scores import Readout
-from theodolite.diagnose.table import Column, ReadingTable
+from theodolite.core.scores import Metric
+from theodolite.diagnose.table import Column, ScoreTable
 
 LEAST_UNITS = 12
 """Fewer pictures, scenes or episodes give no verdict: an interval from so few is not to be trusted."""
 LEAST_SEPARATION = 0.75
-"""The lower end of the interval of the AUC between the twins from which on a readout places other models. A convention: at
-0.75 a readout that is 0 or 1 differs by half its range between the twins, so that a position's error is at most twice the
-readout's."""
+"""The lower end of the interval of the AUC between the twins from which on a metric places other models. A convention: at
+0.75 a metric that is 0 or 1 differs by half its range between the twins, so that a position's error is at most twice the
+metric's."""
 
 _CONSTANT = 1e-12
 """Twins whose means are closer than this coincide."""
@@ -52,13 +52,13 @@ class Twins:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """How a readout lies on the two twins."""
+    """How a metric lies on the two twins."""
 
     column: Column
     grounded: stats.Estimate | None
     shortcut: stats.Estimate | None
     separation: stats.Estimate | None
-    """AUC of telling the grounded twin's items from the shortcut twin's, in the direction the readout promises."""
+    """AUC of telling the grounded twin's items from the shortcut twin's, in the direction the metric promises."""
     why_not: str = ""
     """Why it cannot place other models; empty if it can."""
 
@@ -68,19 +68,17 @@ class Calibration:
         return not self.why_not
 
 
-def calibrate(
-    table: ReadingTable, column: Column, readout: Readout, *, twins: Twins, seed: int
-) -> Calibration:
-    """Whether a readout tells the twins apart, on one split."""
+def calibrate(table: ScoreTable, column: Column, metric: Metric, *, twins: Twins, seed: int) -> Calibration:
+    """Whether a metric tells the twins apart, on one split."""
     found = [table.column(twin, column) for twin in twins]
-    means = [table.mean(twin, column, seed=seed) for twin in twins]
+    means = [table.mean(twin, column) for twin in twins]
     if any(mean is None for mean in means):
         return Calibration(column, means[0], means[1], None, "the twins have no reading of it on this split")
     fewest = min(len(set(clusters)) for _, clusters in found)
     if fewest < LEAST_UNITS:
         why = f"no verdict: too little data ({fewest} units; at least {LEAST_UNITS} are needed)"
         return Calibration(column, means[0], means[1], None, why)
-    sign = 1.0 if readout.higher_is_grounded else -1.0
+    sign = 1.0 if metric.higher_is_grounded else -1.0
     separation = stats.roc_auc(
         sign * np.concatenate([values for values, _ in found]),
         np.repeat([1, 0], [len(values) for values, _ in found]),
@@ -93,8 +91,8 @@ def calibrate(
     return Calibration(column, means[0], means[1], separation, why)
 
 
-def position(table: ReadingTable, model: str, column: Column, *, twins: Twins, seed: int) -> stats.Estimate:
-    """(x − s)/(g − s) on one readout and split, with its interval.
+def position(table: ScoreTable, model: str, column: Column, *, twins: Twins, seed: int) -> stats.Estimate:
+    """(x − s)/(g − s) on one metric and split, with its interval.
 
     Raises:
         UsageError: a reading is missing of one of the three, or the twins have the same mean.
@@ -103,20 +101,20 @@ def position(table: ReadingTable, model: str, column: Column, *, twins: Twins, s
 
 
 def median_position(
-    table: ReadingTable, model: str, columns: Sequence[Column], *, twins: Twins, seed: int
+    table: ScoreTable, model: str, columns: Sequence[Column], *, twins: Twins, seed: int
 ) -> stats.Estimate:
-    """The median of the positions over several readouts, with items resampled jointly.
+    """The median of the positions over several metrics, with items resampled jointly.
 
     Raises:
         UsageError: as `position`.
     """
     if not columns:
-        raise UsageError("a median position needs at least one calibrated readout")
+        raise UsageError("a median position needs at least one calibrated metric")
     return _estimate(table, model, list(columns), twins, seed)
 
 
 def _estimate(
-    table: ReadingTable, model: str, columns: list[Column], twins: Twins, seed: int
+    table: ScoreTable, model: str, columns: list[Column], twins: Twins, seed: int
 ) -> stats.Estimate:
     numbers = [table.columns.index(column) for column in columns]
     names = (model, twins.grounded, twins.shortcut)
@@ -136,16 +134,16 @@ def _estimate(
     found = distribution.estimate("bca", fallback=True)
     if found.high - found.low > _NO_WIDTH * max(1.0, abs(found.value)):
         return found
-    return _widened(found, table, model, columns, twins, seed)
+    return _widened(found, table, model, columns, twins)
 
 
 def _positions(*given: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The median over readouts of (x − s)/(g − s), one per row of weights; NaN where the twins coincide."""
+    """The median over metrics of (x − s)/(g − s), one per row of weights; NaN where the twins coincide."""
     *arrays, weights = given
     x, g, s = (
         (weights @ (values * mask)) / (weights @ mask)
         for values, mask in zip(arrays[:3], arrays[3:], strict=True)
-    )  # each (resamples, readouts)
+    )  # each (resamples, metrics)
     gap = g - s
     with np.errstate(divide="ignore", invalid="ignore"):
         each = np.where(np.abs(gap) > _CONSTANT, (x - s) / gap, np.nan)
@@ -154,16 +152,15 @@ def _positions(*given: NDArray[np.float64]) -> NDArray[np.float64]:
 
 def _widened(
     found: stats.Estimate,
-    table: ReadingTable,
+    table: ScoreTable,
     model: str,
     columns: list[Column],
     twins: Twins,
-    seed: int,
 ) -> stats.Estimate:
     """Where no resample varies, the bounds of x stand in for the interval: at 0 of 30 and 30 of 30 they are Wilson's."""
     lows, highs = [], []
     for column in columns:
-        x = table.mean(model, column, seed=seed)
+        x = table.mean(model, column)
         g, s = (float(table.column(twin, column)[0].mean()) for twin in twins)
         ends = [(end - s) / (g - s) for end in (x.low, x.high)] if x is not None else [found.value]
         lows.append(min(ends))

@@ -11,19 +11,20 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from theodolite.core.errors import StorageError, UsageError
-from theodolite.stats import Estimate
+from theodolite.core.estimates import Estimate, HypothesisTest
+from theodolite.core.views import Form
 
 SCHEMA_VERSION = 1
 """Of ``diagnosis.json`` and ``items.jsonl``. A reader refuses what is newer than itself."""
 DIAGNOSIS_FILE = "diagnosis.json"
 
-InstrumentName: TypeAlias = Literal["compass", "grid", "scene", "trace"]
+InstrumentName: TypeAlias = str
 Origin: TypeAlias = Literal["paper", "sound", "ours"]
 Status: TypeAlias = Literal["measured", "partly measured", "left out", "failed"]
-"""*partly measured*: some readouts could be had and some could not; *left out*: the model or the user did not allow it;
+"""*partly measured*: some metrics could be had and some could not; *left out*: the model or the user did not allow it;
 *failed*: it was tried, and gave no figure."""
 Place: TypeAlias = Literal["inside", "above", "below"]
 """Of a position: within [0, 1], above 1 or below 0."""
@@ -32,15 +33,9 @@ Standing: TypeAlias = Literal[
 ]
 """*grounded*: the whole interval lies above ¾; *shortcut*: below ¼; *between*: within (¼, ¾); *outside*: beyond 0 or 1, where
 the twins do not bracket the model; *undecided*: the interval covers several of these; *no verdict*: too little data, too few
-answers that can be read, or no readout tells the twins apart here. Of a model over all its instruments also *mixed*: they
+answers that can be read, or no metric tells the twins apart here. Of a model over all its instruments also *mixed*: they
 disagree."""
 SignatureStanding: TypeAlias = Literal["raised", "not raised", "not measured"]
-
-
-class Form(BaseModel):
-    """A part of the document."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="null")
 
 
 class Figure(Form):
@@ -81,9 +76,14 @@ class TestResult(Form):
     n: int
     method: str
 
+    @classmethod
+    def of(cls, test: HypothesisTest, name: str) -> TestResult:
+        """The form of a test."""
+        return cls(name=name, statistic=test.statistic, p_value=test.p_value, n=test.n, method=test.method)
 
-class ReadoutForm(Form):
-    """What a readout is. Its formula stands in the definitions under the same key."""
+
+class MetricForm(Form):
+    """What a metric is. Its formula stands in the definitions under the same key."""
 
     key: str
     """``<instrument>.<name>``."""
@@ -120,7 +120,9 @@ class ModelForm(Form):
     identity: str
     """What tells it from another model of the same name."""
     is_twin: bool = False
-    """Whether it is one of the two models of known reasoning."""
+    """True if it is one of the two models of known reasoning."""
+    is_recorded: bool = False
+    """True if its answers were recorded elsewhere."""
     capabilities: list[str]
     """Some of ``text``, ``choices``, ``gradients``."""
     left_out: list[LeftOut] = Field(default_factory=list)
@@ -132,11 +134,11 @@ class ModelForm(Form):
 
 
 class Calibrated(Form):
-    """Where one model stands between the twins on one readout: (x − s)/(g − s)."""
+    """Where one model stands between the twins on one metric: (x − s)/(g − s)."""
 
     model: str
     figure: Figure | None
-    """x: the model's own figure. None: it has no reading of this readout."""
+    """x: the model's own figure. None: it has no reading of this metric."""
     position: Figure | None
     """None where `why_not` says so."""
     place: Place | None = None
@@ -145,8 +147,8 @@ class Calibrated(Form):
     why_not: str = ""
 
 
-class ReadoutResult(Form):
-    """One readout on one split: both twins, whether it tells them apart, and every model between them."""
+class MetricResult(Form):
+    """One metric on one split: both twins, whether it tells them apart, and every model between them."""
 
     key: str
     split: str
@@ -156,7 +158,7 @@ class ReadoutResult(Form):
     shortcut: Figure | None
     """s: of the shortcut twin."""
     separation: Figure | None
-    """AUC of telling the grounded twin's items from the shortcut twin's; 1 is perfect, ½ is chance, and the readout's own
+    """AUC of telling the grounded twin's items from the shortcut twin's; 1 is perfect, ½ is chance, and the metric's own
     direction is taken into account."""
     is_calibrated: bool
     """Whether it tells the twins apart well enough to place others between them."""
@@ -190,24 +192,24 @@ class InstrumentOfModel(Form):
     """Why it is not `measured`."""
     counts: Counts | None = None
     position: Figure | None = None
-    """The median position over the calibrated readouts, with items resampled jointly."""
+    """The median position over the calibrated metrics, with items resampled jointly."""
     place: Place | None = None
     is_outside: bool = False
     verdict: Verdict
     rests_on: list[str] = Field(default_factory=list)
-    """The ``key@split`` of the readouts behind the position."""
+    """The ``key@split`` of the metrics behind the position."""
     runs: list[str] = Field(default_factory=list)
     """Run folders, relative to the diagnosis."""
     seconds: float = 0.0
 
 
 class InstrumentForm(Form):
-    """One instrument: its question, what it found of each model, and its readouts."""
+    """One instrument: its question, what it found of each model, and its metrics."""
 
     name: InstrumentName
     question: str
     models: list[InstrumentOfModel]
-    readouts: list[ReadoutResult]
+    metrics: list[MetricResult]
 
 
 class SignatureForm(Form):
@@ -250,7 +252,7 @@ class Comparison(Form):
     first: str
     second: str
     instrument: InstrumentName
-    readout: str
+    metric: str
     split: str
     difference: Figure | None
     """First minus second, paired by item, whole clusters resampled. None where `why_not` says so."""
@@ -260,10 +262,10 @@ class Comparison(Form):
     why_not: str = ""
 
 
-class Reference(Form):
+class ReferenceForm(Form):
     """A number that a paper reports for this quantity. It is shown beside ours and is no bar: other data, other models."""
 
-    readout: str
+    metric: str
     value: float
     what: str
     source: str
@@ -281,12 +283,12 @@ class Diagnosis(Form):
     data: dict[str, str]
     """By instrument: which items were measured, in words."""
     models: list[ModelForm]
-    readouts: list[ReadoutForm]
+    metrics: list[MetricForm]
     instruments: list[InstrumentForm]
     signatures: list[SignatureForm]
     open_questions: list[OpenQuestion]
     comparisons: list[Comparison]
-    references: list[Reference] = Field(default_factory=list)
+    references: list[ReferenceForm] = Field(default_factory=list)
     caveats: list[str]
     settings: dict[str, Any] = Field(default_factory=dict)
     """What was asked: enough to ask it again."""

@@ -1,4 +1,4 @@
-"""What is to be diagnosed, and what the document says of it."""
+"""What is to be diagnosed, how, and where the results go."""
 
 from __future__ import annotations
 
@@ -6,68 +6,75 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from theodolite.core.errors import StorageError
-from theodolite.diagnose.measuring import How
+from theodolite.core.errors import StorageError, UsageError
 from theodolite.diagnose.position import Twins
-from theodolite.diagnose.record import InstrumentName
-from theodolite.diagnose.study import INSTRUMENTS, Study
-from theodolite.runs import Tally
-from theodolite.twins.measuring import slug
+from theodolite.instruments.instrument import Instrument, Study, UserData
+from theodolite.runs import EngineOptions, Tally, slug
 
-Tell = Callable[[str, InstrumentName, "Tally | str"], None]
+__all__ = ["SIZES", "DiagnosisRequest", "Tell", "check_folder", "find_size"]
+
+Tell = Callable[[str, str, "Tally | str"], None]
 """Called with the model, the instrument, and how far it is: a tally, or a word for what else is going on."""
 
 RUNS, DATA, CACHE = "runs", "data", "cache"
-_HALF = ", half of them against the shortcut"
+SIZES = ("quick", "standard", "large")
 
 
 @dataclass(frozen=True, slots=True)
-class Order:
+class DiagnosisRequest:
     """What is to be diagnosed, how, and where it goes."""
 
     models: tuple[str, ...]
-    study: Study
     folder: Path
-    instruments: tuple[InstrumentName, ...] = INSTRUMENTS
-    how: How = field(default_factory=How)
+    instruments: tuple[Instrument, ...]
+    size: str = "standard"
+    seed: int = 0
+    data: tuple[UserData, ...] = ()
+    options: EngineOptions = field(default_factory=EngineOptions)
     twins: Twins = field(default_factory=Twins)
     tell: Tell = lambda *_: None
 
-    def run_folder(self, model: str, part: str) -> Path:
+    def study(self, instrument: Instrument) -> Study:
+        """What is asked of one instrument."""
+        own = next((each for each in self.data if each.instrument == instrument.name), None)
+        return Study(self.folder / DATA, self.size, self.seed, data=own)
+
+    def run_folder(self, model: str, name: str) -> Path:
         """Where a run lies."""
-        return self.folder / RUNS / slug(model) / part
+        return self.folder / RUNS / slug(model) / name
+
+    def described(self) -> dict[str, str]:
+        """What each instrument is asked about, in words."""
+        return {each.name: each.describe(self.study(each)) for each in self.instruments}
+
+    def settings(self) -> dict[str, object]:
+        """What would be asked for again."""
+        return {
+            "models": list(self.models),
+            "instruments": [each.name for each in self.instruments],
+            "size": self.size,
+            "seed": self.seed,
+            "data": {own.instrument: str(own.path) for own in self.data},
+            "engine": self.options.engine,
+        }
 
 
-def data_words(order: Order) -> dict[str, str]:
-    """What each instrument is asked about."""
-    size = order.study.size
-    own = {each.instrument: each.words for each in order.study.own}
-    words = {
-        "compass": f"{2 * size.pairs} drawn pictures of two to five things{_HALF}",
-        "grid": f"{24 * size.grids} grids with a relation to heed{_HALF}",
-        "scene": f"{size.rooms} drawn rooms, with questions that the shortcut answers rightly and others that it does not",
-        "trace": f"{6 * size.episodes} drawn stories of four frames, with their edits{_HALF}",
-    }
-    return {name: words[name] + (f"; and {own[name]}" if name in own else "") for name in order.instruments}
+def find_size(name: str) -> str:
+    """A size by name.
 
-
-def settings_of(order: Order) -> dict[str, object]:
-    """What would be asked for again."""
-    return {
-        "models": list(order.models),
-        "instruments": list(order.instruments),
-        "size": order.study.size.name,
-        "seed": order.study.seed,
-        "data": {own.instrument: str(own.path) for own in order.study.own},
-        "engine": order.how.engine,
-    }
+    Raises:
+        UsageError: There is none.
+    """
+    if name not in SIZES:
+        raise UsageError(f"there is no size {name!r}; there are {', '.join(SIZES)}")
+    return name
 
 
 def check_folder(folder: Path) -> None:
     """Makes sure, before anything is measured, that a diagnosis can be written here.
 
     Raises:
-        StorageError: it cannot.
+        StorageError: It cannot.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)

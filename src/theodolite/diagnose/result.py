@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from theodolite.diagnose.items import ItemRow, read_items
+from theodolite.core.views import ItemRow
+from theodolite.diagnose.items import read_items
 from theodolite.diagnose.record import Diagnosis, InstrumentOfModel, SignatureForm
 
 _COLOURS = {

@@ -1,7 +1,9 @@
-"""One diagnosis from beginning to end: plan, measure, read, assemble, write."""
+"""One diagnosis from beginning to end: plan, measure, score, assemble, write."""
 
 from __future__ import annotations
 
+import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -9,31 +11,25 @@ from pathlib import Path
 
 from theodolite import __version__
 from theodolite.core.errors import MissingExtraError, UnsupportedError
-from theodolite.core.scores import Reading
-from theodolite.diagnose.assemble import Instrument, Measured, Question, Subject, assemble
-from theodolite.diagnose.background_data import making
+from theodolite.core.scores import ItemScore
+from theodolite.core.types import Picture
+from theodolite.core.views import ItemRow
+from theodolite.diagnose.assemble import Measured, Question, Subject, assemble
+from theodolite.diagnose.background_data import Makers, making
 from theodolite.diagnose.calibration import items_hash, read_calibration, shipped_path
 from theodolite.diagnose.dedupe_images import keep_once
-from theodolite.diagnose.items import ItemRow, write_items
-from theodolite.diagnose.measuring import Opened, check_models, left_out, measure_part, opened
-from theodolite.diagnose.parts import PARTS, QUESTIONS, story_sets
-from theodolite.diagnose.reading import (
-    chance_of,
-    counts_of,
-    readings_of,
-    readouts_of,
-    rows_of,
-    seconds_of,
-    signatures_of,
-)
-from theodolite.diagnose.record import Diagnosis, InstrumentName, write_diagnosis
-from theodolite.diagnose.references import references_of
-from theodolite.diagnose.request import CACHE, Order, data_words, settings_of
-from theodolite.diagnose.rows import Home
-from theodolite.diagnose.trace_logs import logged_models, write_log_run
+from theodolite.diagnose.items import write_items
+from theodolite.diagnose.models import Opened, check_models, left_out, opened
+from theodolite.diagnose.record import Counts, Diagnosis, Status, write_diagnosis
+from theodolite.diagnose.request import CACHE, DiagnosisRequest
+from theodolite.instruments.instrument import Instrument
 from theodolite.models import open_model
-from theodolite.runs import AnswerCache, Tally
-from theodolite.twins.parts import Part
+from theodolite.runs import AsyncMeasurer, Run, RunSettings, Tally, measure_run, write_atomically
+
+__all__ = ["PictureStore", "run_diagnosis"]
+
+_IN_HAND = 8
+"""Batches in hand at once: requests of unlike length cannot share one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,121 +38,123 @@ class _Outcome:
 
     subject: Subject
     measured: list[Measured]
-    folders: Mapping[InstrumentName, list[Path]]
+    folders: Mapping[str, list[Path]]
+    """By instrument."""
     rows: list[ItemRow]
 
 
-def run_diagnosis(order: Order) -> Diagnosis:
-    """Measures, reads, and writes ``diagnosis.json`` and ``items.jsonl``."""
-    check_models(order.models[1:])  # the first is opened at once
-    with making(story_sets(order.study) if "trace" in order.instruments else ()) as makers:
-        order = replace(order, study=replace(order.study, makers=makers))
-        outcomes = [_diagnose_model(order, name) for name in order.models]
-        outcomes += _diagnose_logs(order)
-        calibration = _calibration(order, outcomes)
-    instruments = [Instrument(name, QUESTIONS[name], readouts_of(name)) for name in order.instruments]
+def run_diagnosis(request: DiagnosisRequest) -> Diagnosis:
+    """Measures, scores, and writes ``diagnosis.json`` and ``items.jsonl``."""
+    check_models(request.models[1:])  # the first is opened at once
+    slow = [each for each in request.instruments if each.makes_data_slowly]
+    study = replace(request.study(slow[0]), data=None) if slow else None
+    with making(slow if study else (), study) as makers:  # type: ignore[arg-type]  # without a study nothing is made
+        outcomes = [_diagnose_model(request, name, makers) for name in request.models]
+        outcomes += _diagnose_recorded(request)
+        calibration = _calibration(request, outcomes, makers)
     question = Question(
-        seed=order.study.seed,
-        size=order.study.size.name,
-        data=data_words(order),
+        seed=request.seed,
+        size=request.size,
+        data=request.described(),
         version=__version__,
-        settings=settings_of(order),
-        references=tuple(references_of(order.instruments)),
-        twins=order.twins,
+        settings=request.settings(),
+        references=tuple(each for instrument in request.instruments for each in instrument.references()),
+        twins=request.twins,
     )
     diagnosis = assemble(
         question,
         [outcome.subject for outcome in outcomes],
-        instruments,
+        request.instruments,
         [measured for outcome in outcomes for measured in outcome.measured],
         calibration,
     )
-    write_items((row for outcome in outcomes for row in outcome.rows), order.folder)
-    write_diagnosis(diagnosis, order.folder)
-    keep_once(order.folder)
+    write_items((row for outcome in outcomes for row in outcome.rows), request.folder)
+    write_diagnosis(diagnosis, request.folder)
+    keep_once(request.folder)
     return diagnosis
 
 
-def _diagnose_model(order: Order, name: str) -> _Outcome:
+def _diagnose_model(request: DiagnosisRequest, name: str, makers: Makers) -> _Outcome:
     """All instruments on one model; it is opened once."""
     with opened(name) as model:
-        folders: dict[InstrumentName, list[Path]] = {}
-        why: dict[InstrumentName, str] = {}
-        for instrument in order.instruments:
+        folders: dict[str, list[Path]] = {}
+        why: dict[str, str] = {}
+        for instrument in request.instruments:
             try:
-                folders[instrument] = _measure(order, model, instrument)
+                folders[instrument.name] = _measure(request, model, instrument, makers)
             except (UnsupportedError, MissingExtraError) as error:
-                why[instrument] = str(error)
-                order.tell(name, instrument, "left out")
+                why[instrument.name] = str(error)
+                request.tell(name, instrument.name, "left out")
         subject = Subject(
             name,
             model.identity,
             model.capabilities,
-            left_out({i: readouts_of(i) for i in order.instruments if i not in why}, model.gives, name),
-            is_twin=name in tuple(order.twins),
+            left_out((each for each in request.instruments if each.name not in why), model.gives, name),
+            is_twin=name in tuple(request.twins),
         )
-        measured, rows = [], []
-        for instrument in order.instruments:
-            if instrument in why:
-                measured.append(Measured(name, instrument, "left out", why[instrument]))
-                continue
-            order.tell(name, instrument, "reading")
-            found, shown = _read(order, subject, instrument, folders[instrument])
-            measured.append(found)
-            rows += shown
-            order.tell(name, instrument, "done")
+    measured, rows = [], []
+    for instrument in request.instruments:
+        if instrument.name in why:
+            measured.append(Measured(name, instrument.name, "left out", why[instrument.name]))
+            continue
+        found, shown = _score(request, subject, instrument, folders[instrument.name])
+        measured.append(found)
+        rows += shown
     return _Outcome(subject, measured, folders, rows)
 
 
-def _diagnose_logs(order: Order) -> list[_Outcome]:
-    """The models of logs of traces: each is read like the others, by one instrument."""
-    own = order.study.own_data("trace")
-    if own is None or "trace" not in order.instruments:
-        return []
+def _diagnose_recorded(request: DiagnosisRequest) -> list[_Outcome]:
+    """Models whose answers were recorded beside user data: each is scored by one instrument."""
     outcomes = []
-    for model in logged_models(own):
-        folder = write_log_run(
-            model, own, order.run_folder(model.name, "trace-own-data"), seed=order.study.seed
-        )
-        order.tell(model.name, "trace", "reading")
-        subject = Subject(model.name, model.identity, ("text",))
-        found, rows = _read(order, subject, "trace", [folder])
-        others = [
-            Measured(model.name, name, "left out", "a log of traces says nothing of it")
-            for name in order.instruments
-            if name != "trace"
-        ]
-        outcomes.append(_Outcome(subject, [*others, found], {"trace": [folder]}, rows))
-        order.tell(model.name, "trace", "done")
+    for instrument in request.instruments:
+        own = request.study(instrument).data
+        for model in instrument.recorded_models(own) if own is not None else ():
+            folder = request.run_folder(model.name, f"{instrument.name}-own-data")
+            model.write_run(folder, request.seed)
+            subject = Subject(model.name, model.identity, ("text",), is_recorded=True)
+            found, rows = _score(request, subject, instrument, [folder])
+            others = [
+                Measured(
+                    model.name, each.name, "left out", f"only answers for {instrument.name} were recorded"
+                )
+                for each in request.instruments
+                if each is not instrument
+            ]
+            outcomes.append(_Outcome(subject, [*others, found], {instrument.name: [folder]}, rows))
     return outcomes
 
 
-def _measure(order: Order, model: Opened, instrument: InstrumentName) -> list[Path]:
+def _measure(
+    request: DiagnosisRequest, model: Opened, instrument: Instrument, makers: Makers | None = None
+) -> list[Path]:
     """Measures all runs of an instrument; what two of them ask alike is asked once."""
-    order.tell(model.name, instrument, "making data")
-    parts: list[Part] = list(PARTS[instrument](order.study, model.gives))
+    request.tell(model.name, instrument.name, "making data")
+    if makers is not None:
+        makers.wait(instrument)
     done = Tally()
     folders = []
-    with AnswerCache(order.folder / CACHE) as cache:
-        for part in parts:
-            before = done
-            folder = order.run_folder(model.name, part.name)
-            tally = measure_part(
-                part,
-                model,
-                folder,
-                how=order.how,
-                seed=order.study.seed,
-                cache=cache,
-                progress=partial(_tell, order, model.name, instrument, before),
-            )
-            done = _added(before, tally)
-            folders.append(folder)
+    for plan in list(instrument.plan(request.study(instrument), model.gives)):
+        before, folder = done, request.run_folder(model.name, plan.name)
+        how = replace(request.options, cache=request.folder / CACHE)
+        if how.engine == "local":
+            measurer = plan.measurer(model.model)
+            if how.workers is None and not isinstance(measurer, AsyncMeasurer):
+                how = replace(how, workers=max(measurer.batch_size, model.model.batch_size * _IN_HAND))
+        tally = measure_run(
+            folder,
+            RunSettings(plan.kind, model.name, request.seed, plan.settings),
+            plan.items,
+            measurer if how.engine == "local" else plan.factory(model.name),
+            options=how,
+            progress=partial(_tell, request, model.name, instrument.name, before),
+        )
+        done = _added(before, tally)
+        folders.append(folder)
     return folders
 
 
-def _tell(order: Order, model: str, instrument: InstrumentName, before: Tally, tally: Tally) -> None:
-    order.tell(model, instrument, _added(before, tally))
+def _tell(request: DiagnosisRequest, model: str, instrument: str, before: Tally, tally: Tally) -> None:
+    request.tell(model, instrument, _added(before, tally))
 
 
 def _added(first: Tally, second: Tally) -> Tally:
@@ -169,88 +167,127 @@ def _added(first: Tally, second: Tally) -> Tally:
     )
 
 
-def _read(
-    order: Order, subject: Subject, instrument: InstrumentName, folders: Sequence[Path]
+def _score(
+    request: DiagnosisRequest, subject: Subject, instrument: Instrument, folders: Sequence[Path]
 ) -> tuple[Measured, list[ItemRow]]:
     """What the runs of one model and instrument say."""
-    name = subject.name
-    readings = readings_of(instrument, folders)
-    home = Home(order.folder)
-    rows = list(rows_of(instrument, folders, home, readings))
-    counts = counts_of(folders, sum(row.status == "unreadable" for row in rows))
-    lacking = [each for each in subject.left_out if each.instrument == instrument]
-    status, because = ("measured", "")
-    if not readings:
+    request.tell(subject.name, instrument.name, "scoring")
+    scores = instrument.score_all(folders)
+    store = PictureStore(request.folder)
+    rows: list[ItemRow] = []
+    for folder in folders:
+        with Run.open(folder) as run:
+            rows += instrument.rows(run, store.place, scores)
+    counts, seconds = _counts(folders, rows)
+    missing = [each for each in subject.left_out if each.instrument == instrument.name]
+    scored = [score for score in scores if score.value is not None]
+    status: Status = "measured"
+    because = ""
+    if not scored:
         status, because = "failed", _why_failed(rows, counts.planned)
-    elif lacking:
-        status, because = "partly measured", "; ".join(each.what for each in lacking)
+    elif missing:
+        status, because = "partly measured", "; ".join(each.what for each in missing)
     found = Measured(
-        name,
-        instrument,
-        status,  # type: ignore[arg-type]  # one of the statuses
+        subject.name,
+        instrument.name,
+        status,
         because,
         counts=counts,
-        runs=tuple(folder.relative_to(order.folder).as_posix() for folder in folders),
-        seconds=seconds_of(folders),
-        readings=tuple(readings),
-        signatures=tuple(
-            signatures_of(instrument, folders, name, home=home, readings=readings, seed=order.study.seed)
-            if readings
-            else ()
-        ),
-        chance=chance_of(instrument, folders),
+        runs=tuple(folder.relative_to(request.folder).as_posix() for folder in folders),
+        seconds=seconds,
+        scores=tuple(scored),
+        signatures=tuple(instrument.signatures(folders, scored, seed=request.seed) if scored else ()),
+        chance=instrument.chance(folders),
     )
+    request.tell(subject.name, instrument.name, "done")
     return found, rows
+
+
+def _counts(folders: Sequence[Path], rows: Sequence[ItemRow]) -> tuple[Counts, float]:
+    """What became of the items of some runs, and the seconds spent waiting for the model."""
+    total: Counter[str] = Counter()
+    seconds = 0.0
+    for folder in folders:
+        with Run.open(folder) as run:
+            tally = run.tally()
+            seconds += sum(result.record.response.seconds for result in run.results() if result.record)
+        total.update(
+            planned=tally.planned, answered=tally.answered, refused=tally.refused, failed=tally.failed
+        )
+    pending = total["planned"] - total["answered"] - total["refused"] - total["failed"]
+    unreadable = sum(row.status == "unreadable" for row in rows)
+    return Counts(**total, pending=pending, unreadable=unreadable), seconds
 
 
 def _why_failed(rows: Iterable[ItemRow], planned: int) -> str:
     reasons = [row.reason for row in rows if row.reason]
     first = f"; the first said: {reasons[0]}" if reasons else ""
-    return f"none of its {planned} items gave a reading{first}"
+    return f"none of its {planned} items gave a score{first}"
+
+
+@dataclass(frozen=True, slots=True)
+class PictureStore:
+    """Where rows find their pictures: below one folder, by relative names."""
+
+    folder: Path
+
+    def place(self, picture: Picture) -> str:
+        """Where a picture lies below the folder; one that lies elsewhere is copied there."""
+        folder = self.folder.resolve()
+        if picture.path is not None:
+            path = Path(os.path.abspath(picture.path))  # noqa: PTH100 - links stay links
+            if path.is_relative_to(folder):
+                return path.relative_to(folder).as_posix()
+        name = f"pictures/{picture.digest}.{picture.media_type.partition('/')[2]}"
+        if not (folder / name).exists():
+            (folder / "pictures").mkdir(parents=True, exist_ok=True)
+            write_atomically(folder / name, picture.read())
+        return name
 
 
 def _calibration(
-    order: Order, outcomes: Sequence[_Outcome]
-) -> dict[InstrumentName, dict[str, Sequence[Reading]]]:
-    """The twins' readings: from this very diagnosis, from the package, or measured now."""
+    request: DiagnosisRequest, outcomes: Sequence[_Outcome], makers: Makers
+) -> dict[str, dict[str, Sequence[ItemScore]]]:
+    """The twins' scores: from this very diagnosis, from the package, or measured now."""
     own = {outcome.subject.name: outcome for outcome in outcomes}
-    found: dict[InstrumentName, dict[str, Sequence[Reading]]] = {}
-    lacking: list[InstrumentName] = []
-    for instrument in order.instruments:
-        if all(twin in own for twin in order.twins):
-            found[instrument] = {
-                twin: next(m.readings for m in own[twin].measured if m.instrument == instrument)
-                for twin in order.twins
+    found: dict[str, dict[str, Sequence[ItemScore]]] = {}
+    missing: list[Instrument] = []
+    for instrument in request.instruments:
+        if instrument.needs_data:
+            continue  # the twins do not know the user's data
+        if all(twin in own for twin in request.twins):
+            found[instrument.name] = {
+                twin: next(m.scores for m in own[twin].measured if m.instrument == instrument.name)
+                for twin in request.twins
             }
             continue
-        folders = next((o.folders[instrument] for o in outcomes if instrument in o.folders), None)
+        folders = next((o.folders[instrument.name] for o in outcomes if instrument.name in o.folders), None)
         if folders is None:
             continue
-        shipped = _shipped(order, instrument, folders)
+        shipped = _shipped(request, instrument, folders)
         if shipped is None:
-            lacking.append(instrument)
+            missing.append(instrument)
         else:
-            found[instrument] = dict(shipped)
-    bare = replace(order, study=replace(order.study, own=()))  # a position is on the twins' own sets
-    for twin in order.twins if lacking else ():
+            found[instrument.name] = dict(shipped)
+    bare = replace(request, data=())  # a position is on the twins' own sets
+    for twin in request.twins if missing else ():
         with opened(twin) as model:
-            for instrument in lacking:
-                found.setdefault(instrument, {})[twin] = readings_of(
-                    instrument, _measure(bare, model, instrument)
-                )
-                order.tell(twin, instrument, "done")
+            for instrument in missing:
+                scores = instrument.score_all(_measure(bare, model, instrument, makers))
+                found.setdefault(instrument.name, {})[twin] = [s for s in scores if s.value is not None]
+                request.tell(twin, instrument.name, "done")
     return found
 
 
 def _shipped(
-    order: Order, instrument: InstrumentName, folders: Sequence[Path]
-) -> dict[str, list[Reading]] | None:
-    path = shipped_path(order.study, instrument)
+    request: DiagnosisRequest, instrument: Instrument, folders: Sequence[Path]
+) -> dict[str, list[ItemScore]] | None:
+    path = shipped_path(instrument.name, request.size, request.seed)
     if not path.is_file():
         return None
     identities = {}
-    for twin in order.twins:
+    for twin in request.twins:
         model = open_model(twin)
         identities[twin] = model.identity
         model.close()
-    return read_calibration(path, items=items_hash(folders), identities=identities)
+    return read_calibration(path, items=items_hash(instrument, folders), identities=identities)

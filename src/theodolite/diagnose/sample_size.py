@@ -80,7 +80,7 @@ def open_comparison(comparison: Comparison) -> OpenQuestion | None:
     return OpenQuestion(
         model=comparison.first,
         instrument=comparison.instrument,
-        question=f"Does it differ from {comparison.second} in {comparison.readout} ({comparison.split})? The difference is "
+        question=f"Does it differ from {comparison.second} in {comparison.metric} ({comparison.split})? The difference is "
         f"{figure.value:+.3f} [{figure.low:+.3f}, {figure.high:+.3f}].",
         n_now=figure.n,
         n_needed=needed,

@@ -1,8 +1,8 @@
-"""The readings of several models on the same items, as arrays."""
+"""Item scores of several models on the same items, as arrays."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,117 +10,132 @@ from numpy.typing import NDArray
 
 from theodolite import stats
 from theodolite.core.errors import UsageError
-from theodolite.core.scores import Reading
+from theodolite.core.scores import ItemScore, Metric
+
+__all__ = ["Column", "ScoreTable"]
 
 Column = tuple[str, str]
-"""A readout's key and a split."""
+"""A metric's key and a split."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class ReadingTable:
-    """Rows are items, columns are readouts on splits, and every model has a value or none in each cell."""
+class ScoreTable:
+    """Rows are items, columns are metrics on splits; every model has a value or none in each cell."""
 
     items: tuple[str, ...]
     clusters: tuple[str, ...]
     """Of each item: the picture, scene or episode it shares with others."""
+    groups: tuple[str, ...]
+    """Of each item, for macro means."""
     columns: tuple[Column, ...]
+    metrics: Mapping[str, Metric]
+    """By key."""
     values: Mapping[str, NDArray[np.float64]]
-    """By model, shape (items, columns); 0 where there is no reading."""
+    """By model, shape (items, columns); 0 where there is no score."""
     present: Mapping[str, NDArray[np.bool_]]
-    """By model, shape (items, columns): where there is a reading."""
+    """By model, shape (items, columns): where there is a score."""
 
     @classmethod
-    def of(cls, readings: Mapping[str, Iterable[Reading]]) -> ReadingTable:
-        """Arranges readings, by model.
+    def of(cls, scores: Mapping[str, Iterable[ItemScore]], metrics: Iterable[Metric]) -> ScoreTable:
+        """Arranges scores by model; those without a value are left out.
 
         Raises:
-            UsageError: two readings of one model are of the same item, readout and split, or an item is in two clusters.
+            UsageError: A model has two scores of one item, metric and split; an item is in two clusters; or a metric is
+                not described.
         """
-        lists = {model: list(found) for model, found in readings.items()}
+        lists = {model: [s for s in found if s.value is not None] for model, found in scores.items()}
         rows: dict[str, int] = {}
         columns: dict[Column, int] = {}
         clusters: dict[str, str] = {}
+        groups: dict[str, str] = {}
         for found in lists.values():
-            for reading in found:
-                rows.setdefault(reading.item, len(rows))
-                columns.setdefault((reading.readout, reading.split), len(columns))
-                if clusters.setdefault(reading.item, reading.cluster) != reading.cluster:
+            for score in found:
+                rows.setdefault(score.item, len(rows))
+                columns.setdefault((score.metric, score.split), len(columns))
+                groups[score.item] = score.group or groups.get(score.item, "")
+                if clusters.setdefault(score.item, score.cluster) != score.cluster:
                     raise UsageError(
-                        f"the item {reading.item!r} is in two clusters, {clusters[reading.item]!r} and {reading.cluster!r}"
+                        f"the item {score.item!r} is in two clusters, {clusters[score.item]!r} and {score.cluster!r}"
                     )
+        known = {metric.key: metric for metric in metrics}
+        strange = sorted({key for key, _ in columns} - set(known))
+        if strange:
+            raise UsageError(f"there are scores of {strange[0]!r}, which no metric describes")
         shape = len(rows), len(columns)
         values = {model: np.zeros(shape) for model in lists}
         present = {model: np.zeros(shape, bool) for model in lists}
         for model, found in lists.items():
-            for reading in found:
-                cell = rows[reading.item], columns[reading.readout, reading.split]
+            for score in found:
+                cell = rows[score.item], columns[score.metric, score.split]
                 if present[model][cell]:
-                    raise UsageError(
-                        f"{model} has two readings of {reading.readout} on the item {reading.item!r}"
-                    )
-                values[model][cell], present[model][cell] = reading.value, True
-        return cls(tuple(rows), tuple(clusters[item] for item in rows), tuple(columns), values, present)
+                    raise UsageError(f"{model} has two scores of {score.metric} on the item {score.item!r}")
+                values[model][cell], present[model][cell] = score.value, True
+        return cls(
+            tuple(rows),
+            tuple(clusters[item] for item in rows),
+            tuple(groups[item] for item in rows),
+            tuple(columns),
+            known,
+            values,
+            present,
+        )
 
     def column(self, model: str, column: Column) -> tuple[NDArray[np.float64], list[str]]:
         """The values that a model has in a column, and their clusters."""
-        if model not in self.values or column not in self.columns:
+        rows, number = self._rows(column, model)
+        if not rows.size:
             return np.zeros(0), []
-        number = self.columns.index(column)
-        rows = np.flatnonzero(self.present[model][:, number])
         return self.values[model][rows, number], [self.clusters[row] for row in rows]
+
+    def mean(self, model: str, column: Column) -> stats.Estimate | None:
+        """The mean of a model's scores in a column; None where it has none."""
+        rows, number = self._rows(column, model)
+        if not rows.size:
+            return None
+        metric = self.metrics[column[0]]
+        return stats.clustered_mean(
+            self.values[model][rows, number],
+            [self.clusters[row] for row in rows],
+            bounds=metric.bounds,
+            groups=self._groups(metric, rows),
+        )
 
     def shared(
         self, first: str, second: str, column: Column
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], list[str]]:
         """The values of two models on the items that both have, and their clusters."""
-        number = self.columns.index(column)
-        rows = np.flatnonzero(self.present[first][:, number] & self.present[second][:, number])
+        rows, number = self._rows(column, first, second)
         return (
             self.values[first][rows, number],
             self.values[second][rows, number],
             [self.clusters[row] for row in rows],
         )
 
-    def is_share(self, column: Column) -> bool:
-        """Whether every reading of a column, of every model, is 0 or 1."""
-        if column not in self.columns:
-            return False
-        number = self.columns.index(column)
-        return all(
-            np.isin(self.values[model][self.present[model][:, number], number], (0.0, 1.0)).all()
-            for model in self.values
+    def difference(self, first: str, second: str, column: Column) -> stats.Estimate | None:
+        """First minus second on the items that both have; None where they share none."""
+        rows, number = self._rows(column, first, second)
+        if not rows.size:
+            return None
+        metric = self.metrics[column[0]]
+        return stats.clustered_difference(
+            self.values[first][rows, number],
+            self.values[second][rows, number],
+            [self.clusters[row] for row in rows],
+            bounds=metric.bounds,
+            groups=self._groups(metric, rows),
         )
 
-    def mean(self, model: str, column: Column, *, seed: int) -> stats.Estimate | None:
-        """The mean of a model's readings in a column, with its interval; None where fewer than two clusters have any."""
-        values, clusters = self.column(model, column)
-        if len(set(clusters)) < 2:
-            return None
-        return mean_of(values, clusters, is_share=self.is_share(column), seed=seed)
-
-    def n_units(self, model: str, column: Column) -> int:
-        """How many clusters have a reading."""
+    def n_clusters(self, model: str, column: Column) -> int:
+        """How many clusters have a score."""
         return len(set(self.column(model, column)[1]))
 
+    def _rows(self, column: Column, *models: str) -> tuple[NDArray[np.int64], int]:
+        """The rows where all models have a score, and the column's number."""
+        if column not in self.columns or any(model not in self.values for model in models):
+            return np.zeros(0, np.int64), 0
+        number = self.columns.index(column)
+        both = np.logical_and.reduce([self.present[model][:, number] for model in models])
+        return np.flatnonzero(both), number
 
-def mean_of(
-    values: NDArray[np.float64], clusters: list[str], *, is_share: bool = True, seed: int
-) -> stats.Estimate:
-    """The mean of readings with its interval over clusters.
-
-    Readings that are all 0 or all 1 never vary when they are resampled, and an interval of no width would claim too much:
-    there it is Wilson's, with as many trials as clusters. Of readings that are no shares the interval then has no width, and
-    its method says so.
-
-    >>> print(mean_of(np.ones(20), [str(i) for i in range(20)], seed=0))
-    1.000 [0.839, 1.000] (n=20)
-    """
-    n_units = len(set(clusters))
-    if is_share and np.ptp(values) == 0 and values[0] in {0.0, 1.0}:
-        bound = stats.wilson_interval(n_units if values[0] else 0, n_units)
-        words = f"Wilson on {n_units} clusters: all {len(values)} readings are the same"
-        return stats.Estimate(
-            float(values[0]), bound.low, bound.high, n_units, bound.level, words, len(values)
-        )
-    distribution = stats.bootstrap_distribution(values, clusters=clusters, seed=seed)
-    return distribution.estimate("bca", fallback=True)
+    def _groups(self, metric: Metric, rows: Sequence[int] | NDArray[np.int64]) -> list[str] | None:
+        return [self.groups[row] for row in rows] if metric.average == "groups" else None

@@ -1,4 +1,4 @@
-"""From readings to statements: what each readout says of the twins, and where every model stands between them."""
+"""From readings to statements: what each metric says of the twins, and where every model stands between them."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 from theodolite import stats
 from theodolite.core.errors import UsageError
-from theodolite.core.scores import Readout
+from theodolite.core.scores import Metric
 from theodolite.diagnose.position import LEAST_UNITS, Calibration, Twins, calibrate, median_position, position
-from theodolite.diagnose.record import Calibrated, Counts, Figure, Place, ReadoutResult, Standing, Verdict
-from theodolite.diagnose.table import Column, ReadingTable
+from theodolite.diagnose.record import Calibrated, Counts, Figure, MetricResult, Place, Standing, Verdict
+from theodolite.diagnose.table import Column, ScoreTable
 
 NEAR = 0.25
 """A position is *like* a twin if its whole interval lies within a quarter of it. A convention, as are all such lines."""
@@ -64,27 +64,27 @@ def standing_of(position: stats.Estimate | None) -> Standing:
     return "between" if position.lies_within(NEAR, 1 - NEAR) else "undecided"
 
 
-def readout_results(
-    table: ReadingTable,
-    readouts: Sequence[Readout],
+def metric_results(
+    table: ScoreTable,
+    metrics: Sequence[Metric],
     models: Sequence[str],
     *,
     twins: Twins,
     seed: int,
-) -> tuple[list[ReadoutResult], dict[Column, Calibration]]:
-    """Every readout on every split that has readings, with both twins and all models."""
-    by_key = {readout.key: readout for readout in readouts}
+) -> tuple[list[MetricResult], dict[Column, Calibration]]:
+    """Every metric on every split that has readings, with both twins and all models."""
+    by_key = {metric.key: metric for metric in metrics}
     strange = sorted({key for key, _ in table.columns} - set(by_key))
     if strange:
-        raise UsageError(f"there are readings of {strange[0]!r}, which no readout describes")
-    order = {readout.key: number for number, readout in enumerate(readouts)}
+        raise UsageError(f"there are readings of {strange[0]!r}, which no metric describes")
+    order = {metric.key: number for number, metric in enumerate(metrics)}
     columns = sorted(table.columns, key=lambda column: (order[column[0]], column[1]))
     results, found = [], {}
     for column in columns:
         calibration = calibrate(table, column, by_key[column[0]], twins=twins, seed=seed)
         found[column] = calibration
         results.append(
-            ReadoutResult(
+            MetricResult(
                 key=column[0],
                 split=column[1],
                 grounded=_figure(calibration.grounded),
@@ -99,13 +99,13 @@ def readout_results(
 
 
 def _calibrated(
-    table: ReadingTable, model: str, calibration: Calibration, twins: Twins, seed: int
+    table: ScoreTable, model: str, calibration: Calibration, twins: Twins, seed: int
 ) -> Calibrated:
     column = calibration.column
-    mean = table.mean(model, column, seed=seed)
+    mean = table.mean(model, column)
     if mean is None:
         why = "only one picture, scene or episode has a reading of it, and one gives no interval"
-        if not table.n_units(model, column):
+        if not table.n_clusters(model, column):
             why = "the model has no reading of it"
         return Calibrated(model=model, figure=None, position=None, why_not=why)
     x = Figure.of(mean)
@@ -125,16 +125,16 @@ def _calibrated(
 
 
 def place_model(
-    table: ReadingTable, model: str, calibrations: Mapping[Column, Calibration], *, twins: Twins, seed: int
+    table: ScoreTable, model: str, calibrations: Mapping[Column, Calibration], *, twins: Twins, seed: int
 ) -> Placed:
-    """The median position of a model over the calibrated readouts that it has enough readings of."""
+    """The median position of a model over the calibrated metrics that it has enough readings of."""
     calibrated = [column for column, found in calibrations.items() if found.is_calibrated]
     if not calibrated:
         why = next((found.why_not for found in calibrations.values() if "too little" in found.why_not), "")
-        return Placed(model, None, (), why or "no verdict: no readout tells the twins apart here")
-    usable = tuple(column for column in calibrated if table.n_units(model, column) >= LEAST_UNITS)
+        return Placed(model, None, (), why or "no verdict: no metric tells the twins apart here")
+    usable = tuple(column for column in calibrated if table.n_clusters(model, column) >= LEAST_UNITS)
     if not usable:
-        most = max(table.n_units(model, column) for column in calibrated)
+        most = max(table.n_clusters(model, column) for column in calibrated)
         return Placed(
             model,
             None,
@@ -183,7 +183,7 @@ def instrument_verdict(placed: Placed) -> Verdict:
     n = len(placed.rests_on)
     sentence = (
         f"It {_WORDS[standing]}: position {where.value:.2f} [{where.low:.2f}, {where.high:.2f}] over "
-        f"{n} readout{'s' if n != 1 else ''} on {where.n} units"
+        f"{n} metric{'s' if n != 1 else ''} on {where.n} units"
     )
     return Verdict(standing=standing, sentence=sentence + ".")
 

@@ -35,7 +35,7 @@ class ModelName:
         if not colon or not scheme or not rest:
             raise UsageError(
                 f"{text!r} does not name a model; write scheme:target, such as scripted:looker or hf:path/to/folder "
-                "(`theodolite models list` shows all)"
+                "(`theodolite list models` shows all)"
             )
         target, _, query = rest.partition("?")
         try:

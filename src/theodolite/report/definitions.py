@@ -44,7 +44,7 @@ Reading: TypeAlias = Literal["paper", "sound", "ours"]
 
 _CHOICES = {"unit": Unit, "grounded": Direction, "reading": Reading}
 _NEEDED = ("name", "title", "unit", "grounded", "reading", "formula", "meaning")
-_LISTS = ("beside", "fields", "called", "readouts")
+_LISTS = ("beside", "fields", "called", "metrics")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class Definition:
     """One figure."""
 
     key: str
-    """``instrument.readout``."""
+    """``instrument.metric``."""
     name: str
     """As tables call it."""
     title: str
@@ -74,8 +74,8 @@ class Definition:
     """``Class.field`` of the instrument's records that hold it."""
     called: tuple[str, ...] = ()
     """Names by which tables of named figures call it."""
-    readouts: tuple[str, ...] = ()
-    """Kinds of readouts of single items that it defines: ``dae_paper`` of ``compass.dae_paper:chefer``."""
+    metrics: tuple[str, ...] = ()
+    """Kinds of metrics of single items that it defines: ``dae_paper`` of ``compass.dae_paper:chefer``."""
 
     @property
     def instrument(self) -> str:
@@ -114,15 +114,15 @@ def definition(key: str) -> Definition:
 
 
 @cache
-def _by_readout() -> Mapping[str, Definition]:
-    return {f"{each.instrument}.{kind}": each for each in definitions().values() for kind in each.readouts}
+def _by_metric() -> Mapping[str, Definition]:
+    return {f"{each.instrument}.{kind}": each for each in definitions().values() for kind in each.metrics}
 
 
-def definition_of(readout: str) -> Definition:
-    """The definition behind a readout of single items, whatever method or explainer it was read by.
+def definition_of(metric: str) -> Definition:
+    """The definition behind a metric of single items, whatever method or explainer it was read by.
 
     Args:
-        readout: its key, ``instrument.kind`` or ``instrument.kind:method``; a definition's own key will do.
+        metric: its key, ``instrument.kind`` or ``instrument.kind:method``; a definition's own key will do.
 
     Raises:
         UsageError: it is not defined.
@@ -130,8 +130,8 @@ def definition_of(readout: str) -> Definition:
     >>> definition_of("compass.dae_paper:chefer").key, definition_of("compass.dae").key
     ('compass.dae', 'compass.dae')
     """
-    found = _by_readout().get(readout.partition(":")[0])
-    return found if found is not None else definition(readout)
+    found = _by_metric().get(metric.partition(":")[0])
+    return found if found is not None else definition(metric)
 
 
 def read_definitions(text: str) -> dict[str, Definition]:
@@ -141,9 +141,9 @@ def read_definitions(text: str) -> dict[str, Definition]:
         UsageError: one lacks something, says something unknown, or points at a key that is not there.
     """
     found: dict[str, Definition] = {}
-    for instrument, readouts in tomllib.loads(text).items():
-        for readout, entry in readouts.items():
-            key = f"{instrument}.{readout}"
+    for instrument, metrics in tomllib.loads(text).items():
+        for metric, entry in metrics.items():
+            key = f"{instrument}.{metric}"
             found[key] = _definition(key, entry)
     beside: dict[str, list[str]] = {key: list(each.beside) for key, each in found.items()}
     for key, each in found.items():

@@ -1,4 +1,4 @@
-"""Figures of the twins: how well each readout of each instrument tells who looks from who does not."""
+"""Figures of the twins: how well each metric of each instrument tells who looks from who does not."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ _INSTRUMENTS = {
 
 
 def separation_figure(table: SeparationTable, *, title: str = "") -> Drawing:
-    """The AUC of every readout, one row for each kind, one mark for each method or explainer, instruments in panels.
+    """The AUC of every metric, one row for each kind, one mark for each method or explainer, instruments in panels.
 
-    Where a kind has several methods, the best has its interval drawn; a single readout always has.
+    Where a kind has several methods, the best has its interval drawn; a single metric always has.
 
     Args:
         table: from `theodolite.twins.separate.separate`.
         title: above the figure.
 
     Raises:
-        UsageError: no readout has an AUC.
+        UsageError: no metric has an AUC.
     """
     panels = {name: _kinds(table.of(name)) for name in table.instruments}
     panels = {name: kinds for name, kinds in panels.items() if kinds}
     if not panels:
-        raise UsageError("no readout has enough items of both twins to be drawn")
+        raise UsageError("no metric has enough items of both twins to be drawn")
     columns = _balanced(panels)
     lowest = _lowest(panels)
     tallest = max(sum(len(panels[name]) + _HEAD for name in column) for column in columns)
@@ -68,21 +68,21 @@ _HEAD = 2.6
 
 
 def _kinds(rows: Sequence[Separation]) -> list[tuple[str, list[Separation]]]:
-    """Readouts that differ only in their method, together; the kind with the best one comes first."""
+    """Metrics that differ only in their method, together; the kind with the best one comes first."""
     found: dict[str, list[Separation]] = {}
     for row in rows:
         if row.auc is not None:
-            found.setdefault(row.readout.key.partition(":")[0], []).append(row)
+            found.setdefault(row.metric.key.partition(":")[0], []).append(row)
     kinds = [(_kind_name(group), group) for group in found.values()]
     return sorted(kinds, key=lambda kind: -max(row.auc.value for row in kind[1] if row.auc))
 
 
 def _kind_name(group: Sequence[Separation]) -> str:
-    readout = group[0].readout
-    method = readout.key.partition(":")[2]
-    name = readout.name.removesuffix(f" ({method})")
+    metric = group[0].metric
+    method = metric.key.partition(":")[2]
+    name = metric.name.removesuffix(f" ({method})")
     if len(group) == 1:
-        return readout.name
+        return metric.name
     return f"{name} ({len(group)} methods)"
 
 
@@ -132,13 +132,13 @@ def _panel(axes: Axes, name: str, kinds: list[tuple[str, list[Separation]]], *, 
 def _mark(axes: Axes, y: int, row: Separation, *, is_best: bool) -> None:
     if row.auc is None:
         return
-    colour = _COLOURS[row.readout.origin]
+    colour = _COLOURS[row.metric.origin]
     if is_best:
         axes.plot([row.auc.low, row.auc.high], [y, y], color=colour, linewidth=2.2, zorder=2)
     axes.plot(
         row.auc.value,
         y,
-        _MARKS[row.readout.origin],
+        _MARKS[row.metric.origin],
         color=colour,
         markersize=6.5 if is_best else 4.5,
         alpha=1.0 if is_best else 0.45,
@@ -152,7 +152,7 @@ def _legend(figure: object, table: SeparationTable) -> None:
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    shown = [o for o in _COLOURS if any(row.readout.origin == o and row.auc for row in table.rows)]
+    shown = [o for o in _COLOURS if any(row.metric.origin == o and row.auc for row in table.rows)]
     handles: list[object] = [
         Line2D([], [], marker=_MARKS[o], color=_COLOURS[o], linewidth=2.2, markersize=6.5, label=_NAMES[o])
         for o in shown

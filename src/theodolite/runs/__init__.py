@@ -13,6 +13,8 @@ from theodolite.runs.event_loop import all_of, run_async
 from theodolite.runs.inspect_log import InspectSample, InspectScore, InspectTask, write_inspect_log
 from theodolite.runs.local import LocalEngine
 from theodolite.runs.measurer import AsyncMeasurer, Measurer, MeasurerFactory, Reuse
+from theodolite.runs.measuring import EngineOptions, Plan, RunSettings, measure_run
+from theodolite.runs.names import slug
 from theodolite.runs.ray import RayEngine
 from theodolite.runs.run import Run, find_runs, read_info, write_atomically
 from theodolite.runs.serialize import RunInfo
@@ -24,6 +26,7 @@ __all__ = [
     "AsyncMeasurer",
     "Engine",
     "EngineName",
+    "EngineOptions",
     "ExportFormat",
     "InspectSample",
     "InspectScore",
@@ -33,11 +36,13 @@ __all__ = [
     "Measurer",
     "MeasurerFactory",
     "Parsed",
+    "Plan",
     "RayEngine",
     "Result",
     "Reuse",
     "Run",
     "RunInfo",
+    "RunSettings",
     "Tally",
     "all_of",
     "describe",
@@ -45,8 +50,10 @@ __all__ = [
     "find_runs",
     "isolate",
     "measure",
+    "measure_run",
     "read_info",
     "run_async",
+    "slug",
     "write_atomically",
     "write_inspect_log",
 ]

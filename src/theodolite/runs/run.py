@@ -20,6 +20,7 @@ from typing import Any, Self
 from pydantic import ValidationError
 
 from theodolite.core.errors import StorageError, UsageError
+from theodolite.core.tables import Table
 from theodolite.core.types import Item, Json, Picture, canonical_json
 from theodolite.runs.lock import RunLock
 from theodolite.runs.schema import full_disk
@@ -132,8 +133,22 @@ class Run:
         return self.store.tally()
 
     def write_parsed(self, rows: Iterable[Parsed]) -> None:
-        """Keeps what a parser read beside the raw text."""
-        self.store.write_parsed(rows)
+        """Stores what was read in the answers beside the raw text. Does nothing if the run is open for reading only."""
+        if self.store.is_writable:
+            self.store.write_parsed(rows)
+
+    def write_tables(self, tables: Iterable[Table]) -> None:
+        """Replaces ``scores.json`` by these tables. Does nothing if the run is open for reading only."""
+        if self.store.is_writable:
+            value = {"instrument": self.info.instrument, "tables": [table.as_json() for table in tables]}
+            text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
+            write_atomically(self.folder / _SCORES, text + "\n")
+
+    def tables(self) -> list[Table]:
+        """The tables of the last scoring; none if the run was not scored, or by an older version."""
+        stored = self.scores()
+        found = stored.get("tables", []) if isinstance(stored, dict) else []
+        return [Table.from_json(table) for table in found]
 
     def write_scores(self, scores: Json) -> None:
         """Replaces ``scores.json`` in one step."""

@@ -89,6 +89,7 @@ class Store:
         """
         self.path = path
         self.folder = path.parent
+        self.is_writable = mode != "ro"
         with self._errors():
             self._db = open_store(path, mode)
 

@@ -1,23 +1,22 @@
-"""Figures with their intervals, and tests with their p-values.
+"""Estimates with their intervals, and tests with their p-values.
 
-Every figure is an `Estimate` (value, interval, level, method, and n: the independent units behind it); every
-test is a `HypothesisTest` or its kin. Items that depend on each other, such as the questions about one scene,
-are named by `clusters=`, and then n counts clusters. All randomness comes from `seed=`. Input that has no
-answer is refused with a `UsageError`; no function returns NaN.
+Every number is an `Estimate` (value, interval, level, method, and n: the independent units behind it); every test is a
+`HypothesisTest` or similar. Items that depend on each other, such as the questions about one scene, are named by
+`clusters=`, and then n counts clusters. All randomness comes from `seed=`. Invalid input raises a `UsageError`; no
+function returns NaN.
 
-- any statistic: `bootstrap`, `bootstrap_distribution`
-- differences: `permutation_test`, `sign_flip_test`, `mcnemar`; likeness: `equivalence_test`
-- proportions: `wilson_interval`, `binomial_test`, `equivalence_of_proportions`
+- means, shares and paired differences: `clustered_mean`, `clustered_difference`, `equivalent`; of item scores
+  `score_mean`, `score_difference`
+- any other statistic: `bootstrap`, `bootstrap_distribution`
+- tests of differences: `permutation_test`, `sign_flip_test`, `mcnemar`, `binomial_test`
 - ranking and abstaining: `roc_auc`, `risk_coverage`, `aurc`, `excess_aurc`, `accuracy_at_coverage`
-- association: `pearson`, `spearman`, `partial_correlation`, `correlation_permutation_test`,
-  `eta_squared`, `jonckheere_terpstra`, `mutual_information`, `cohen_kappa`
-- directions and distributions: `circular_mean`, `resultant_length`, `circular_distance`,
-  `jensen_shannon_divergence`
-- many tests: `holm`; how many items: `theodolite.stats.power`
+- association: `pearson`, `spearman`, `partial_correlation`, `correlation_permutation_test`, `eta_squared`,
+  `jonckheere_terpstra`, `mutual_information`, `cohen_kappa`
+- directions and distributions: `circular_mean`, `resultant_length`, `circular_distance`, `jensen_shannon_divergence`
+- several tests: `holm`; sample size: `theodolite.stats.power`
 
->>> scenes = ["a", "a", "b", "b", "c", "c", "d", "d"]
->>> print(bootstrap([1, 1, 0, 1, 0, 0, 1, 1], clusters=scenes, seed=0))
-0.625 [0.125, 1.000] (n=4, 8 items)
+>>> print(clustered_mean([1, 1, 0, 1, 0, 0, 1, 1], ["a", "a", "b", "b", "c", "c", "d", "d"]))
+0.625 [0.221, 0.907] (n=4, 8 items)
 """
 
 from theodolite.core.estimates import Estimate, HypothesisTest
@@ -29,6 +28,14 @@ from theodolite.stats.circular import (
     circular_mean,
     circular_mean_interval,
     resultant_length,
+)
+from theodolite.stats.clustered import (
+    SHARE,
+    Bounds,
+    Equivalence,
+    clustered_difference,
+    clustered_mean,
+    equivalent,
 )
 from theodolite.stats.correlation import partial_correlation, pearson, spearman
 from theodolite.stats.equivalence import EquivalenceTest, equivalence_of_proportions, equivalence_test
@@ -45,11 +52,15 @@ from theodolite.stats.risk_coverage import (
     excess_aurc,
     risk_coverage,
 )
+from theodolite.stats.summaries import score_difference, score_mean
 from theodolite.stats.trend import jonckheere_terpstra
 
 __all__ = [
+    "SHARE",
     "BatchStatistic",
     "BootstrapDistribution",
+    "Bounds",
+    "Equivalence",
     "EquivalenceTest",
     "Estimate",
     "HypothesisTest",
@@ -63,10 +74,13 @@ __all__ = [
     "circular_distance",
     "circular_mean",
     "circular_mean_interval",
+    "clustered_difference",
+    "clustered_mean",
     "cohen_kappa",
     "correlation_permutation_test",
     "equivalence_of_proportions",
     "equivalence_test",
+    "equivalent",
     "eta_squared",
     "excess_aurc",
     "holm",
@@ -80,6 +94,8 @@ __all__ = [
     "resultant_length",
     "risk_coverage",
     "roc_auc",
+    "score_difference",
+    "score_mean",
     "sign_flip_test",
     "spearman",
     "wilson_interval",

@@ -90,7 +90,7 @@ def clustered_mean(
     >>> print(clustered_mean([1, 0, 0], ["a", "a", "a"]))
     0.333 [0.025, 0.906] (n=1, 3 items)
     >>> print(clustered_mean([10.0, 20.0, 60.0, 50.0], ["a", "a", "b", "c"], bounds=(0, 180)))
-    35.000 [6.929, 106.211] (n=3, 4 items)
+    35.000 [6.740, 107.937] (n=3, 4 items)
     """
     check_level(level)
     found = _Mean.of(values, clusters, bounds, groups)

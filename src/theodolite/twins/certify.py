@@ -23,9 +23,8 @@ from typing import Any, Literal, TypeAlias, get_args
 from theodolite import __version__, stats
 from theodolite.core.errors import StorageError, UsageError
 from theodolite.models import open_model
-from theodolite.runs import write_atomically
+from theodolite.runs import slug, write_atomically
 from theodolite.twins.certificate_stats import BOUND, Line, Probe, Row, line_from_json, put
-from theodolite.twins.measuring import slug
 
 __all__ = [
     "BARS",
@@ -386,7 +385,7 @@ def score(model: str, folder: str | Path, making: Making) -> Certificate:
             path = making.kept(folder, model, task, half)
             if not path.is_file():
                 raise UsageError(
-                    f"{folder} holds no answers of {model} to {task}, {half}; `theodolite pocket certify` asks"
+                    f"{folder} holds no answers of {model} to {task}, {half}; `theodolite twins certify` asks"
                 )
             identity, own = _answers(path)
             identities.append(identity)

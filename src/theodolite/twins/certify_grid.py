@@ -10,13 +10,13 @@ import numpy as np
 
 from theodolite.core.types import Picture, Request
 from theodolite.instruments.grid.data.batch import SceneBatch, join
+from theodolite.instruments.grid.data.drawn import KEYS
 from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.data.render import render
 from theodolite.instruments.grid.data.world import BUCKETS
 from theodolite.instruments.grid.experiments.accuracy import prompt_of, read_answer
-from theodolite.instruments.grid.readouts import changed_scenes, words_answer
+from theodolite.instruments.grid.metrics import changed_scenes, words_answer
 from theodolite.twins.certificate_stats import Line, Probe, Row, difference, share
-from theodolite.twins.grids import KEYS
 
 _DENSITIES: Any = ("sparse", "dense")
 _SPLITS: dict[str, Any] = {"aligned": "spur", "crossed": "pure"}

@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
+from theodolite.core.splits import Split
+from theodolite.instruments.compass.data.drawn import edited_pair, relation_pairs
 from theodolite.instruments.compass.data.pairs import Pair
 from theodolite.instruments.compass.edited import brighter, mirrored
+from theodolite.instruments.compass.metrics import read_option
 from theodolite.instruments.compass.prompts import PROMPTS
 from theodolite.instruments.compass.questions import pair_item
-from theodolite.instruments.compass.readouts import read_option
 from theodolite.twins.certificate_stats import Line, Probe, Row, mean, share, spread
-from theodolite.twins.data import Split, edited_pair, relation_pairs
 
 FOLLOWED: dict[str, Callable[[Pair, int], Pair]] = {
     "flip": lambda pair, _: mirrored(pair),

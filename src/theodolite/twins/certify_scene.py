@@ -12,24 +12,25 @@ from typing import Any, cast
 
 import numpy as np
 
+from theodolite.core.splits import Split
 from theodolite.core.types import Item, Picture, Record, Request, Response
+from theodolite.instruments.instrument import made
+from theodolite.instruments.scene.data.drawn import RoomEdit, edited_scenes, scene_data
 from theodolite.instruments.scene.data.files import SceneData, read_data
 from theodolite.instruments.scene.data.questions import GROUPS, Question
+from theodolite.instruments.scene.data.shortcut_rule import scene_shortcut
 from theodolite.instruments.scene.formulas.sgc import mean_relative_accuracy, score_answer
-from theodolite.instruments.scene.questions import Settings, plan_scenes
-from theodolite.instruments.scene.readouts import (
+from theodolite.instruments.scene.metrics import (
     OTHER_PICTURE,
     changed_graphs,
     changed_questions,
     plan_pictures,
     with_picture,
 )
+from theodolite.instruments.scene.questions import Settings, plan_scenes
 from theodolite.instruments.scene.results import SceneRows, read_results
 from theodolite.runs import Result
 from theodolite.twins.certificate_stats import Line, Probe, Row, difference, macro, mean, spread
-from theodolite.twins.data import RoomEdit, Split, edited_scenes, scene_data
-from theodolite.twins.parts import made
-from theodolite.twins.rules import scene_shortcut
 
 _SPLITS: tuple[Split, ...] = ("aligned", "crossed")
 _PORTION = 50

@@ -10,20 +10,21 @@ from pathlib import Path
 
 import numpy as np
 
+from theodolite.core.splits import Split
 from theodolite.core.types import Item, Picture
 from theodolite.instruments.trace.claims.reading import read_trace, with_claims
 from theodolite.instruments.trace.claims.types import Trace
 from theodolite.instruments.trace.data.dataset import read_episodes, write_episodes
+from theodolite.instruments.trace.data.drawn import WORLDS, episodes
 from theodolite.instruments.trace.data.episode import Episode
+from theodolite.instruments.trace.data.stories import blind_text
+from theodolite.instruments.trace.data.story_edits import edited_episode
 from theodolite.instruments.trace.data.worlds.edits import Family
 from theodolite.instruments.trace.experiments.counterfactual import RandomLabels, random_trace
 from theodolite.instruments.trace.formulas.sgr import trace_sgr
 from theodolite.instruments.trace.questions import plan_traces
 from theodolite.instruments.trace.verifiers.judging import JudgedTrace, judge, open_verifier
 from theodolite.twins.certificate_stats import Line, Probe, Row, difference, mean, share, spread
-from theodolite.twins.data import WORLDS, Split, episodes
-from theodolite.twins.edits import edited_episode
-from theodolite.twins.stories import blind_text
 
 _SPLITS: tuple[Split, ...] = ("aligned", "crossed", "free")
 _MAX_TOKENS = 320

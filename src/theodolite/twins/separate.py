@@ -1,9 +1,9 @@
-"""How well each readout of each instrument tells the twin that looks from the twin that does not.
+"""How well each metric of each instrument tells the twin that looks from the twin that does not.
 
-On the aligned split both answer right, so accuracy sees no difference. For every readout the area under the ROC curve is the
+On the aligned split both answer right, so accuracy sees no difference. For every metric the area under the ROC curve is the
 probability that a random item of the grounded twin lies on the grounded side of a random item of the shortcut twin; ties count
 half. A mixed model, taught the rule's answer on a fixed half of the questions and the true one on the other, has the position
-(m − s)/(g − s) of the three means, and must lie between 0 and 1. Readouts that fail stand in the table like all others.
+(m − s)/(g − s) of the three means, and must lie between 0 and 1. Metrics that fail stand in the table like all others.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from theodolite import stats
 from theodolite.core.errors import StorageError, UsageError
-from theodolite.core.scores import Need, Reading, Readout, by_readout, can
+from theodolite.core.scores import Capability, ItemScore, Metric, by_metric, covers
+from theodolite.instruments.instrument import Instrument, instruments
 from theodolite.runs import write_atomically
-from theodolite.twins.measuring import Lab, gives_of, kept_readings, readings_of, readouts_of
-from theodolite.twins.parts import INSTRUMENTS, Instrument
+from theodolite.twins.workspace import Workspace, kept_scores, measured_scores, model_capability
 
 __all__ = [
     "PASSES",
@@ -35,13 +35,13 @@ __all__ = [
     "read_table",
     "released_table",
     "separate",
-    "separate_readings",
+    "separate_scores",
     "write_table",
 ]
 
 FILE = "separation.json"
 PASSES = 0.95
-"""The AUC that at least one readout of every instrument must reach."""
+"""The AUC that at least one metric of every instrument must reach."""
 _FEWEST = 5
 """Items of each twin that a comparison needs."""
 
@@ -62,9 +62,9 @@ class Sides:
 
 @dataclass(frozen=True, slots=True)
 class Separation:
-    """One readout on the twins."""
+    """One metric on the twins."""
 
-    readout: Readout
+    metric: Metric
     auc: stats.Estimate | None
     """None where there are fewer than five items of a twin; `why` says so."""
     grounded: stats.Estimate | None
@@ -91,7 +91,7 @@ class Separation:
 
 @dataclass(frozen=True, slots=True)
 class SeparationTable:
-    """Every readout of every instrument."""
+    """Every metric of every instrument."""
 
     sides: Sides
     split: str
@@ -101,22 +101,22 @@ class SeparationTable:
 
     def of(self, instrument: str) -> tuple[Separation, ...]:
         """The rows of one instrument."""
-        return tuple(row for row in self.rows if row.readout.instrument == instrument)
+        return tuple(row for row in self.rows if row.metric.instrument == instrument)
 
     @property
     def instruments(self) -> tuple[str, ...]:
         """Those that were measured, in order."""
-        return tuple(dict.fromkeys(row.readout.instrument for row in self.rows))
+        return tuple(dict.fromkeys(row.metric.instrument for row in self.rows))
 
     @property
     def failing(self) -> tuple[str, ...]:
-        """Instruments of which no readout reaches `PASSES`."""
+        """Instruments of which no metric reaches `PASSES`."""
         return tuple(name for name in self.instruments if not any(row.passes for row in self.of(name)))
 
     @property
     def not_between(self) -> tuple[str, ...]:
-        """Passing readouts on which the mixed model does not lie between the twins."""
-        return tuple(row.readout.key for row in self.rows if row.passes and row.is_between is False)
+        """Passing metrics on which the mixed model does not lie between the twins."""
+        return tuple(row.metric.key for row in self.rows if row.passes and row.is_between is False)
 
     def as_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -134,131 +134,127 @@ class SeparationTable:
 
 
 def separate(
-    lab: Lab,
+    workspace: Workspace,
     *,
     sides: Sides | None = None,
-    instruments: Sequence[Instrument] = INSTRUMENTS,
+    chosen: Sequence[Instrument] = (),
     asks: bool = True,
     only_right: bool = False,
 ) -> SeparationTable:
     """Measures what is pending of every model on the twins' sets, and tells the twins apart.
 
     Args:
-        lab: where, how much, and which split.
-        sides: the models.
-        instruments: which.
-        asks: whether to measure; otherwise the runs that are there are read as they are, and no model is opened.
-        only_right: whether only items count that both twins answer rightly.
+        workspace: Where, how much, and which split.
+        sides: The models.
+        chosen: The instruments; all that have data of their own if none is given.
+        asks: Whether to measure; otherwise the runs that are there are scored as they are, and no model is opened.
+        only_right: Whether only items count that both twins answer rightly.
     """
     sides = sides or Sides()
-    gives: dict[str, Need] = {model: gives_of(model) for model in sides.names} if asks else {}
-    found: dict[str, list[Reading]] = {model: [] for model in sides.names}
-    for instrument in instruments:
+    chosen = chosen or [each for each in instruments() if not each.needs_data]
+    gives: dict[str, Capability] = {model: model_capability(model) for model in sides.names} if asks else {}
+    found: dict[str, list[ItemScore]] = {model: [] for model in sides.names}
+    for instrument in chosen:
         for model in sides.names:
             found[model] += (
-                readings_of(model, instrument, lab, gives=gives[model])
+                measured_scores(model, instrument, workspace, gives=gives[model])
                 if asks
-                else kept_readings(model, instrument, lab)
+                else kept_scores(model, instrument, workspace)
             )
-    readouts = tuple(
-        readout
-        for instrument in instruments
-        for readout in readouts_of(instrument)
-        if all(can(given, readout.needs) for given in gives.values())
+    metrics = tuple(
+        metric
+        for instrument in chosen
+        for metric in instrument.metrics
+        if all(covers(given, metric.needs) for given in gives.values())
     )
     counted = both_right(found, sides) if only_right else found
-    return separate_readings(counted, readouts, sides=sides, split=lab.split, seed=lab.seed)
+    return separate_scores(counted, metrics, sides=sides, split=workspace.split, seed=workspace.seed)
 
 
-def separate_readings(
-    readings: Mapping[str, Sequence[Reading]],
-    readouts: Sequence[Readout],
+def separate_scores(
+    scores: Mapping[str, Sequence[ItemScore]],
+    metrics: Sequence[Metric],
     *,
     sides: Sides,
     split: str = "aligned",
     seed: int = 0,
 ) -> SeparationTable:
-    """The table from readings alone; no model is called.
+    """The table from scores alone; no model is called.
 
     Args:
-        readings: by model.
-        readouts: what is told of; one without readings has its row all the same.
+        scores: by model.
+        metrics: what is told of; one without scores has its row all the same.
         sides: which models they are.
-        split: the readings that count.
+        split: the scores that count.
         seed: of every bootstrap.
 
     Raises:
-        UsageError: a twin has no readings of that split at all.
+        UsageError: a twin has no scores of that split at all.
     """
     by_model = {
-        model: by_readout([each for each in readings.get(model, ()) if each.split == split])
+        model: by_metric([each for each in scores.get(model, ()) if each.split == split])
         for model in sides.names
     }
     empty = [model for model, found in by_model.items() if not found]
     if empty:
-        raise UsageError(f"{empty[0]} has no readings of the split {split!r}")
+        raise UsageError(f"{empty[0]} has no scores of the split {split!r}")
     rows = [
         _row(
-            readout,
-            [_Column.of(by_model[model].get(readout.key, ())) for model in sides.names],
+            metric,
+            [_Column.of(by_model[model].get(metric.key, ())) for model in sides.names],
             seed=seed,
         )
-        for readout in readouts
+        for metric in metrics
     ]
-    order = list(dict.fromkeys(readout.instrument for readout in readouts))
+    order = list(dict.fromkeys(metric.instrument for metric in metrics))
     rows.sort(
-        key=lambda row: (order.index(row.readout.instrument), -(row.auc.value if row.auc is not None else -1))
+        key=lambda row: (order.index(row.metric.instrument), -(row.auc.value if row.auc is not None else -1))
     )
     return SeparationTable(sides, split, seed, tuple(rows))
 
 
-def both_right(readings: Mapping[str, Sequence[Reading]], sides: Sides) -> dict[str, list[Reading]]:
-    """The readings of those items alone that both twins answer rightly, by their own ``<instrument>.right``.
+def both_right(scores: Mapping[str, Sequence[ItemScore]], sides: Sides) -> dict[str, list[ItemScore]]:
+    """The scores of those items alone that both twins answer rightly, by their own ``<instrument>.right``.
 
-    An instrument without such a readout keeps all of its items: of a scene, many questions are asked.
+    An instrument without such a metric keeps all of its items: of a scene, many questions are asked.
     """
     right: dict[str, set[str]] = {}
     for twin in (sides.grounded, sides.shortcut):
-        told = [each for each in readings.get(twin, ()) if each.readout.partition(".")[2] == "right"]
-        for instrument in {each.readout.partition(".")[0] for each in told}:
-            items = {each.item for each in told if each.readout == f"{instrument}.right" and each.value == 1}
+        told = [each for each in scores.get(twin, ()) if each.metric.partition(".")[2] == "right"]
+        for instrument in {each.metric.partition(".")[0] for each in told}:
+            items = {each.item for each in told if each.metric == f"{instrument}.right" and each.value == 1}
             right[instrument] = right.get(instrument, items) & items
 
-    def counts(each: Reading) -> bool:
-        instrument = each.readout.partition(".")[0]
+    def counts(each: ItemScore) -> bool:
+        instrument = each.metric.partition(".")[0]
         return instrument not in right or each.item in right[instrument]
 
-    return {model: [each for each in found if counts(each)] for model, found in readings.items()}
+    return {model: [each for each in found if counts(each)] for model, found in scores.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """One model's values of one readout."""
+    """One model's values of one metric, by cluster."""
 
-    items: tuple[str, ...]
-    values: NDArray[np.float64]
     clusters: tuple[str, ...]
+    values: NDArray[np.float64]
 
     @classmethod
-    def of(cls, readings: Sequence[Reading]) -> _Column:
-        return cls(
-            tuple(each.item for each in readings),
-            np.array([each.value for each in readings]),
-            tuple(each.cluster for each in readings),
-        )
+    def of(cls, scores: Sequence[ItemScore]) -> _Column:
+        """One value for each cluster: the mean of its items."""
+        sums: dict[str, list[float]] = {}
+        for each in scores:
+            if each.value is not None:
+                sums.setdefault(each.cluster, []).append(each.value)
+        clusters = tuple(sums)
+        return cls(clusters, np.array([float(np.mean(sums[name])) for name in clusters]))
 
-    def mean(self, seed: int) -> stats.Estimate | None:
-        """With its interval over clusters; of one cluster, or of values that are all alike, it has no width and says so."""
-        if not self.values.size:
-            return None
-        if len(set(self.clusters)) < 2 or not np.ptp(self.values):
-            value, n = float(self.values.mean()), len(set(self.clusters))
-            words = "all values alike: no interval" if n > 1 else "one unit: no interval"
-            return stats.Estimate(value, value, value, n, 0.95, words, self.values.size)
-        return stats.bootstrap(self.values, clusters=list(self.clusters), interval="percentile", seed=seed)
+    def mean(self, metric: Metric) -> stats.Estimate | None:
+        """With its interval over clusters."""
+        return stats.clustered_mean(self.values, bounds=metric.bounds)
 
 
-def _row(readout: Readout, columns: Sequence[_Column], *, seed: int) -> Separation:
+def _row(metric: Metric, columns: Sequence[_Column], *, seed: int) -> Separation:
     grounded, shortcut = columns[0], columns[1]
     mixed = columns[2] if len(columns) > 2 else None
     n = (len(grounded.values), len(shortcut.values))
@@ -268,7 +264,7 @@ def _row(readout: Readout, columns: Sequence[_Column], *, seed: int) -> Separati
     elif min(n) < _FEWEST:
         why = f"{n[0]} and {n[1]} items have it, and a comparison needs {_FEWEST} of each"
     else:
-        sign = readout.towards_grounded(1.0)
+        sign = metric.towards_grounded(1.0)
         auc = stats.roc_auc(
             sign * np.concatenate([grounded.values, shortcut.values]),
             np.repeat([1, 0], n),
@@ -276,11 +272,11 @@ def _row(readout: Readout, columns: Sequence[_Column], *, seed: int) -> Separati
             seed=seed,
         )
     return Separation(
-        readout,
+        metric,
         auc,
-        grounded.mean(seed),
-        shortcut.mean(seed),
-        mixed.mean(seed) if mixed is not None else None,
+        grounded.mean(metric),
+        shortcut.mean(metric),
+        mixed.mean(metric) if mixed is not None else None,
         _position(grounded, shortcut, mixed, seed) if mixed is not None else None,
         n,
         why,
@@ -289,18 +285,17 @@ def _row(readout: Readout, columns: Sequence[_Column], *, seed: int) -> Separati
 
 def _position(grounded: _Column, shortcut: _Column, mixed: _Column, seed: int) -> stats.Estimate | None:
     """(m − s)/(g − s) over the items that all three have, clusters drawn together; None where the twins' means may be the same."""
-    places = [{item: i for i, item in enumerate(column.items)} for column in (mixed, shortcut, grounded)]
-    shared = [item for item in mixed.items if all(item in each for each in places)]
+    places = [{name: i for i, name in enumerate(column.clusters)} for column in (mixed, shortcut, grounded)]
+    shared = [name for name in mixed.clusters if all(name in each for each in places)]
     if not shared:
         return None
     m, s, g = (
-        column.values[[place[item] for item in shared]]
+        column.values[[place[name] for name in shared]]
         for column, place in zip((mixed, shortcut, grounded), places, strict=True)
     )
-    clusters = [mixed.clusters[places[0][item]] for item in shared]
-    if g.mean() == s.mean() or len(set(clusters)) < 2:
+    if g.mean() == s.mean() or len(shared) < 2:
         return None
-    apart = stats.bootstrap((g, s), "difference", clusters=clusters, interval="percentile", seed=seed)
+    apart = stats.bootstrap((g, s), "difference", clusters=shared, interval="percentile", seed=seed)
     if apart.low <= 0 <= apart.high:
         return None
 
@@ -310,7 +305,7 @@ def _position(grounded: _Column, shortcut: _Column, mixed: _Column, seed: int) -
         span = float(third.mean() - second.mean())
         return float(first.mean() - second.mean()) / span if span else float("nan")
 
-    found = stats.bootstrap_distribution((m, s, g), position, clusters=clusters, jackknife=False, seed=seed)
+    found = stats.bootstrap_distribution((m, s, g), position, clusters=shared, jackknife=False, seed=seed)
     if found.n_undefined > 0.05 * found.resamples.size:
         return None
     return found.estimate("percentile")
@@ -340,7 +335,7 @@ def read_table(path: str | Path) -> SeparationTable:
         rows = tuple(_row_from_json(row) for row in value["rows"])
         return SeparationTable(Sides(**value["sides"]), str(value["split"]), int(value["seed"]), rows)
     except (KeyError, TypeError, ValueError, UsageError) as error:
-        raise UsageError(f"{path} is no table of readouts: {error!r}") from error
+        raise UsageError(f"{path} is no table of metrics: {error!r}") from error
 
 
 def _row_from_json(value: Mapping[str, Any]) -> Separation:
@@ -350,8 +345,17 @@ def _row_from_json(value: Mapping[str, Any]) -> Separation:
     }
     first, second = value["n"]
     return Separation(
-        Readout(**value["readout"]), **figures, n=(int(first), int(second)), why=str(value["why"])
+        _metric(value.get("metric") or value["readout"]),
+        **figures,
+        n=(int(first), int(second)),
+        why=str(value["why"]),
     )
+
+
+def _metric(value: Mapping[str, Any]) -> Metric:
+    fields = dict(value)
+    bounds = fields.get("bounds")
+    return Metric(**{**fields, "bounds": tuple(bounds)} if bounds is not None else fields)
 
 
 def released_table() -> SeparationTable:

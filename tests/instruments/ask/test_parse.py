@@ -1,7 +1,6 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from theodolite.instruments.ask.parse import parse_answer
 
 FOUR = ["left", "right", "above", "below"]

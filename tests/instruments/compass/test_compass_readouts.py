@@ -1,4 +1,4 @@
-"""Readouts of the compass: edits with a known answer, readings with values worked out by hand, and a run of a real checkpoint."""
+"""Metrics of the compass: edits with a known answer, readings with values worked out by hand, and a run of a real checkpoint."""
 
 import math
 
@@ -7,7 +7,7 @@ import pytest
 
 from theodolite.core.errors import UsageError
 from theodolite.core.registry import registry
-from theodolite.core.scores import by_readout
+from theodolite.core.scores import by_metric
 from theodolite.core.types import Choice, Picture, Record, Response
 from theodolite.geometry import Box
 from theodolite.instruments.compass.data.pairs import Pair, Region
@@ -21,16 +21,16 @@ from theodolite.instruments.compass.edited import (
     part_box,
     without_clutter,
 )
-from theodolite.instruments.compass.prompts import PROMPTS
-from theodolite.instruments.compass.readouts import (
+from theodolite.instruments.compass.metrics import (
     METHODS,
-    READOUTS,
+    METRICS,
     ReadingMeasurer,
     plan_readings,
     readings,
     readings_factory,
     shown_item,
 )
+from theodolite.instruments.compass.prompts import PROMPTS
 from theodolite.runs import LocalEngine, MeasureOptions, Run, RunInfo, measure
 
 
@@ -165,7 +165,7 @@ def run_of(folder, measurer, items, instrument="compass"):
 
 
 def values_of(run):
-    return {key: [each.value for each in rows] for key, rows in by_readout(readings(run)).items()}
+    return {key: [each.value for each in rows] for key, rows in by_metric(readings(run)).items()}
 
 
 def test_behaviour_readings_have_the_values_of_their_formulas(tmp_path):
@@ -284,10 +284,10 @@ def test_maps_and_answers_of_a_checkpoint_are_read_from_the_stored_run(tmp_path,
         items = {each.item for each in readings(run)}
     measurer.close()
     assert items == {f"{pair.id}/B" for pair in pairs}
-    known = {readout.key for readout in READOUTS}
+    known = {metric.key for metric in METRICS}
     assert set(found) <= known
     missing = known - set(found)
-    assert all("_share:gradcam" in key for key in missing), "every other readout is there for every pair"
+    assert all("_share:gradcam" in key for key in missing), "every other metric is there for every pair"
     assert all(len(values) == len(pairs) for values in found.values())
     for method in METHODS:
         angles = np.array(found[f"compass.dae_paper:{method}"])
@@ -297,13 +297,13 @@ def test_maps_and_answers_of_a_checkpoint_are_read_from_the_stored_run(tmp_path,
     assert all(0 <= value <= 1 for value in found["compass.image_share:chefer"])
 
 
-def test_readouts_name_registered_methods_and_each_key_once():
+def test_metrics_name_registered_methods_and_each_key_once():
     names = {entry.name for entry in registry().entries("method")}
     assert set(METHODS) <= names
     assert all("integrated" in name or "layers" in name or "single" in name for name in names - set(METHODS))
-    keys = [readout.key for readout in READOUTS]
+    keys = [metric.key for metric in METRICS]
     assert len(set(keys)) == len(keys)
-    assert not next(r for r in READOUTS if r.key == "compass.dae_paper:chefer").higher_is_grounded
+    assert not next(r for r in METRICS if r.key == "compass.dae_paper:chefer").higher_is_grounded
 
 
 def test_another_instruments_run_is_refused(tmp_path):

@@ -28,7 +28,7 @@ def one_hot(sector):
 
 @settings(deadline=None, max_examples=100)
 @given(st.lists(st.floats(0.001, 1), min_size=8, max_size=8), st.floats(0, 359.99))
-def test_readouts_equal_their_formulas(masses, true):
+def test_metrics_equal_their_formulas(masses, true):
     shares = np.array(masses) / sum(masses)
     found = compass(shares, true)
     mean, length = plain.mean_direction(shares, CENTRES)
@@ -118,5 +118,5 @@ def test_a_compass_is_cut_like_an_array():
     assert found[:, 2].peak_deg().tolist() == [112.5] * 3
     assert found[found.dae_deg() < 30].shape == (6,)
     assert found.exclusions() == {}
-    with pytest.raises(UsageError, match="readout"):
+    with pytest.raises(UsageError, match="metric"):
         found.dae_deg("median")

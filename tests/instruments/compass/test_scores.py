@@ -221,12 +221,12 @@ def test_comparisons_are_means_of_the_same_samples(samples):
         assert row.accuracy.value == pytest.approx(right[own].mean())
         if row.dae["lean@gt"] is not None:
             assert row.dae["lean@gt"].value == pytest.approx(errors["lean@gt"][own].mean())
-    readouts = next(row for row in found.readouts if (row.method, row.target) == ("lean", "gt"))
+    metrics = next(row for row in found.metrics if (row.method, row.target) == ("lean", "gt"))
     means = [
         error(mean_direction(plain_peak(s, s.maps["lean@gt"].values)[0], CENTRES)[0], true_deg(s))
         for s in samples
     ]
-    assert readouts.correlation.value == pytest.approx(np.corrcoef(errors["lean@gt"], means)[0, 1])
+    assert metrics.correlation.value == pytest.approx(np.corrcoef(errors["lean@gt"], means)[0, 1])
 
 
 def test_ablations_are_projections_of_the_same_maps(samples):

@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from theodolite.core.errors import UsageError
-from theodolite.core.scores import by_readout
+from theodolite.core.scores import by_metric
 from theodolite.instruments.grid.data.evaluate import dropped_anchor
 from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.experiments.anchors import (
     BUCKET_KEYS,
     INSTRUMENT,
-    READOUTS,
+    METRICS,
     plan_anchors,
     readings,
 )
@@ -35,7 +35,7 @@ def run_of(folder, scenes, answer_of):
     with Run.start(folder, info) as run:
         run.plan(items, whole=True)
         measure(run, engine)
-        return {key: [r.value for r in found] for key, found in by_readout(readings(run)).items()}
+        return {key: [r.value for r in found] for key, found in by_metric(readings(run)).items()}
 
 
 @pytest.mark.parametrize("k", [0, 1, 2])
@@ -57,7 +57,7 @@ def test_who_heeds_all_of_them_is_right_and_forgets_none(tmp_path, scenes):
         "grid.deep_bag_of_words",
     ):
         assert np.mean(found[key]) == 0
-    assert {readout.key for readout in READOUTS} == set(found)
+    assert {metric.key for metric in METRICS} == set(found)
 
 
 def test_only_scenes_on_which_forgetting_is_wrong_count(tmp_path, scenes):

@@ -1,26 +1,26 @@
-"""Readouts of the grid: on the symbolic twins, whose reasoning is exact, every one of them is known beforehand."""
+"""Metrics of the grid: on the symbolic twins, whose reasoning is exact, every one of them is known beforehand."""
 
 import numpy as np
 import pytest
 
 from theodolite.core.errors import UsageError
-from theodolite.core.scores import by_readout
+from theodolite.core.scores import by_metric
 from theodolite.instruments.grid.data.dataset import DatasetPlan, make_dataset
 from theodolite.instruments.grid.data.files import write_dataset
 from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.data.world import BUCKETS
 from theodolite.instruments.grid.explainers.contract import find_explainers
 from theodolite.instruments.grid.measure import explain_factory
-from theodolite.instruments.grid.questions import ExplainPlan, plan_explanations
-from theodolite.instruments.grid.readouts import (
+from theodolite.instruments.grid.metrics import (
     EXPLAINERS,
     INSTRUMENT,
-    READOUTS,
+    METRICS,
     changed_scenes,
     needs_gradients,
     plan_readings,
     readings,
 )
+from theodolite.instruments.grid.questions import ExplainPlan, plan_explanations
 from theodolite.instruments.grid.stored import INSTRUMENT as EXPLAIN
 from theodolite.models import ask_factory
 from theodolite.runs import LocalEngine, MeasureOptions, Run, RunInfo, measure
@@ -33,7 +33,7 @@ def scenes_of(mode, n=6, seed=3):
 
 
 def values_of(run):
-    return {key: np.array([each.value for each in rows]) for key, rows in by_readout(readings(run)).items()}
+    return {key: np.array([each.value for each in rows]) for key, rows in by_metric(readings(run)).items()}
 
 
 def measured(folder, instrument, model, items, factory, settings=None):
@@ -160,8 +160,8 @@ def test_maps_are_read_from_a_run_of_explanations(tmp_path):
 
 
 def test_keys_stand_once_and_say_which_way_looking_lies():
-    keys = {readout.key: readout for readout in READOUTS}
-    assert len(keys) == len(READOUTS)
+    keys = {metric.key: metric for metric in METRICS}
+    assert len(keys) == len(METRICS)
     assert not keys["grid.decoy_shift"].higher_is_grounded
     assert not keys["grid.adversarial_mass:dime"].higher_is_grounded
     assert keys["grid.swap_shift"].higher_is_grounded

@@ -1,4 +1,4 @@
-"""Readouts of scenes, on scripted models whose fault is known, and against plain means."""
+"""Metrics of scenes, on scripted models whose fault is known, and against plain means."""
 
 import json
 from dataclasses import replace
@@ -10,12 +10,12 @@ from PIL import Image
 from scene_worlds import box_world
 
 from theodolite.core.errors import UsageError
-from theodolite.core.scores import by_readout
+from theodolite.core.scores import by_metric
 from theodolite.core.types import Picture, Record, Response
 from theodolite.instruments.scene import scripts
 from theodolite.instruments.scene.formulas.sgc import score_answer, score_graph
+from theodolite.instruments.scene.metrics import METRICS, PICTURES, plan_pictures, readings
 from theodolite.instruments.scene.questions import Settings, plan_scenes
-from theodolite.instruments.scene.readouts import PICTURES, READOUTS, plan_pictures, readings
 from theodolite.instruments.scene.results import read_rows
 from theodolite.runs import LocalEngine, MeasureOptions, Run, RunInfo, measure
 
@@ -42,7 +42,7 @@ class Scripted:
 @pytest.fixture(scope="module")
 def world(tmp_path_factory):
     """Six scenes, each with a picture of its own colour, so that a script can tell which one it is shown."""
-    folder = tmp_path_factory.mktemp("readouts")
+    folder = tmp_path_factory.mktemp("metrics")
     data = box_world(6, seed=4, domains=("indoor",), folder=folder)
     scenes = {}
     for i, (name, scene) in enumerate(data.scenes.items()):
@@ -69,7 +69,7 @@ def run_of(folder, script, items, instrument="scene"):
 
 
 def values_of(run):
-    return {key: {each.item: each.value for each in rows} for key, rows in by_readout(readings(run)).items()}
+    return {key: {each.item: each.value for each in rows} for key, rows in by_metric(readings(run)).items()}
 
 
 BOTH = Settings(qa=("base", "blind"), graph=("base", "blind"))
@@ -86,8 +86,8 @@ def found(world, tmp_path_factory):
     return got
 
 
-def test_every_scene_has_every_readout_once(found, world):
-    own = {readout.key for readout in READOUTS if "other_" not in readout.key}
+def test_every_scene_has_every_metric_once(found, world):
+    own = {metric.key for metric in METRICS if "other_" not in metric.key}
     for values in found.values():
         assert set(values) == own
         for key in ("scene.qa", "scene.sgc", "scene.blind_changes", "scene.blind_graph_change"):

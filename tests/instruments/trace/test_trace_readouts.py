@@ -1,4 +1,4 @@
-"""Readouts of traces: on scripted models, one that looks and one that says the same whatever it is shown."""
+"""Metrics of traces: on scripted models, one that looks and one that says the same whatever it is shown."""
 
 from statistics import mean
 
@@ -7,13 +7,13 @@ import pytest
 from made_worlds import edits, made
 
 from theodolite.core.errors import UsageError
-from theodolite.core.scores import by_readout
+from theodolite.core.scores import by_metric
 from theodolite.core.types import Record, Response
 from theodolite.instruments.trace.claims.reading import read_trace, with_claims
 from theodolite.instruments.trace.data.dataset import write_episodes
 from theodolite.instruments.trace.formulas.sgr import grounding
 from theodolite.instruments.trace.formulas.vrs import reliance
-from theodolite.instruments.trace.readouts import BLIND, READOUTS, plan_readings, readings
+from theodolite.instruments.trace.metrics import BLIND, METRICS, plan_readings, readings
 from theodolite.instruments.trace.verifiers.judging import judge, open_verifier
 from theodolite.runs import LocalEngine, MeasureOptions, Run, RunInfo, measure
 
@@ -65,7 +65,7 @@ def run_of(folder, script, items, data, instrument="trace"):
 
 
 def values_of(run):
-    return {key: {each.item: each.value for each in rows} for key, rows in by_readout(readings(run)).items()}
+    return {key: {each.item: each.value for each in rows} for key, rows in by_metric(readings(run)).items()}
 
 
 @pytest.fixture(scope="module")
@@ -93,7 +93,7 @@ def test_every_plain_episode_is_read_and_asked_once_without_frames(episodes, fou
     assert all(not item.request.pictures for item in blind)
     for values in found.values():
         assert set(values["trace.sgr"]) == set(values["trace.blind_changes"]) == own
-        assert set(values) <= {readout.key for readout in READOUTS}
+        assert set(values) <= {metric.key for metric in METRICS}
 
 
 def test_where_the_story_learnt_by_heart_is_true_sgr_and_accuracy_see_no_difference(found):

@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
+from theodolite.answers.items import FORMAT, format_to_json
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Item, Message, Picture, Recall, Request
 from theodolite.instruments.ask.data.questions import Question
@@ -71,6 +72,7 @@ def _item(
             "options": list(question.options),
             "group": question.group,
             "cluster": question.pictures[0].digest,
+            FORMAT: format_to_json(question.format),
         },
     )
 

@@ -1,44 +1,82 @@
-"""Does the picture matter? Accuracy with it, without it and with a wrong one, all paired."""
+"""Does the picture matter? Accuracy with it, without it and with another one, paired by question.
+
+Item scores, by setting (``picture``, ``blind``, ``swapped``):
+
+accuracy:<setting>     1 if the answer is right; answers that are refused or cannot be read are not right
+drop:<setting>         accuracy with the picture − accuracy in that setting
+same_answer:<setting>  1 if the answer is the same as with the picture; of questions that can be read in both
+follows:swapped        1 if the answer is the one that the other picture holds; of swaps between questions of the same words
+"""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Literal, TypeAlias, cast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from theodolite import stats
+from theodolite.answers import READER, Answer, normal_form
+from theodolite.answers.items import read_record
 from theodolite.core.errors import UsageError
-from theodolite.instruments.ask.parse import PARSER, Answer, normal_form, parse_answer
+from theodolite.core.scores import ItemScore, Metric
+from theodolite.core.tables import Column, Table
 from theodolite.instruments.ask.questions import SETTINGS, Setting
 from theodolite.runs import Parsed, Result, Run
 
-Verdict: TypeAlias = Literal["looks", "does not look", "undecided"]
+__all__ = [
+    "METRICS",
+    "AskScore",
+    "Comparison",
+    "SettingScore",
+    "is_right",
+    "item_scores",
+    "score_ask",
+    "score_tables",
+]
+
+Verdict: TypeAlias = Literal["looks", "does not look", "cannot be read", "undecided"]
 
 EQUIVALENT = 0.05
 """A picture that moves accuracy by less than five points, with confidence, does not matter."""
+MOST_UNREAD = 0.5
+"""Above this share of answers that cannot be read with the picture, there is no verdict on looking."""
 _FEWEST = 20
 """Fewer pictures give no verdict."""
-_LEVEL, _TOST_LEVEL = 0.95, 0.90
-"""Of the intervals shown, and of the one that two one-sided tests at 5 % come down to."""
+
+_OTHERS = SETTINGS[1:]
+
+
+def _metric(key: str, name: str, *, higher: bool, bounds: tuple[float, float] = (0.0, 1.0)) -> Metric:
+    unit: Literal["share", "points"] = "points" if bounds[0] < 0 else "share"
+    return Metric(f"ask.{key}", name, higher, "ours", "text", bounds, unit)
+
+
+METRICS: tuple[Metric, ...] = (
+    *(_metric(f"accuracy:{setting}", f"accuracy, {setting}", higher=True) for setting in SETTINGS),
+    *(_metric(f"drop:{setting}", f"drop, {setting}", higher=True, bounds=(-1.0, 1.0)) for setting in _OTHERS),
+    *(_metric(f"same_answer:{setting}", f"same answer, {setting}", higher=False) for setting in _OTHERS),
+    _metric("follows:swapped", "answer follows the picture shown", higher=True),
+)
+_BY_KEY = {metric.key: metric for metric in METRICS}
 
 
 @dataclass(frozen=True, slots=True)
 class SettingScore:
-    """What came of one setting."""
+    """One setting."""
 
     setting: Setting
     asked: int
     answered: int
     refused: int
+    """Refused by the model in its answer, or by its server."""
     failed: int
     unreadable: int
-    """Answered, but nothing could be read in it."""
+    """Answered, but cut off, ambiguous, none of the options, or unreadable."""
     accuracy: stats.Estimate | None
-    """Share of right answers among all that were asked and not failed; unreadable and refused are not right."""
+    """Right answers among those asked and not failed; refused and unreadable ones are not right."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +85,15 @@ class Comparison:
 
     against: Setting
     drop: stats.Estimate
-    """Right with the picture minus right in the other setting, clustered by picture."""
+    """Accuracy with the picture minus accuracy in the other setting, clustered by picture."""
     p_value: float
-    """Exact McNemar test; where several questions share a picture, their signs flip together instead."""
+    """Exact McNemar test; sign flips of whole pictures where several questions share one."""
     same_answer: stats.Estimate | None
-    """Share of questions that get the same readable answer in both."""
     follows: stats.Estimate | None
-    """Of the swaps between questions of the same words: share that give the answer which the shown picture holds."""
     likeness: stats.Estimate
-    """The drop again, with the 90 % interval that decides on equivalence."""
+    """The drop with the 90 % interval that decides on equivalence."""
     is_equivalent: bool
-    """Whether that interval lies within ±5 points (two one-sided tests)."""
+    """True if that interval lies within ±5 points (two one-sided tests)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +108,16 @@ class AskScore:
     verdict: Verdict
     because: str
 
-    def as_json(self) -> dict[str, Any]:
-        """The score as plain JSON."""
-        return {"instrument": "ask", "parser": PARSER, **asdict(self)}
-
 
 @dataclass(frozen=True, slots=True)
 class _Row:
     question: str
     cluster: str
     gold: str
+    setting: Setting
+    answer: Answer
     status: str
-    answer: Answer | None
+    """``answered``, ``refused``, ``failed`` or ``pending``."""
     shown: str | None
     """The answer that the picture shown holds, where it is known and not the gold one."""
 
@@ -92,149 +126,173 @@ class _Row:
         return self.status in {"answered", "refused"}
 
     @property
-    def is_read(self) -> bool:
-        return self.answer is not None and self.answer.status == "parsed"
-
-    @property
     def says(self) -> str:
-        return normal_form(self.answer.value) if self.answer is not None else ""
+        return normal_form(str(self.answer.value)) if self.answer.is_read else ""
 
     @property
     def is_right(self) -> bool:
-        return self.is_read and self.says == normal_form(self.gold)
+        return is_right(self.answer, self.gold)
 
-    @property
-    def follows(self) -> bool:
-        return self.is_read and self.shown is not None and self.says == normal_form(self.shown)
+
+def is_right(answer: Answer, gold: str) -> bool:
+    """True if an answer was read and is the gold one, up to case, mark-up and punctuation."""
+    return answer.is_read and normal_form(str(answer.value)) == normal_form(gold)
+
+
+def item_scores(run: Run) -> list[ItemScore]:
+    """Every metric of every question of a run."""
+    return list(_scores(_read(run)))
+
+
+def _scores(rows: Mapping[Setting, Mapping[str, _Row]]) -> Iterator[ItemScore]:
+    for setting, asked in rows.items():
+        for row in asked.values():
+            if row.is_measured:
+                reason = "" if row.answer.is_read else row.answer.status
+                yield ItemScore(
+                    row.question, f"ask.accuracy:{setting}", float(row.is_right), row.cluster, reason=reason
+                )
+            else:
+                yield ItemScore(row.question, f"ask.accuracy:{setting}", None, row.cluster, reason=row.status)
+    with_picture = rows.get("picture", {})
+    for setting in _OTHERS:
+        for question, other in rows.get(setting, {}).items():
+            mine = with_picture.get(question)
+            if mine is not None and mine.is_measured and other.is_measured:
+                yield from _paired(mine, other, setting)
+
+
+def _paired(mine: _Row, other: _Row, setting: Setting) -> Iterator[ItemScore]:
+    def score(key: str, value: float) -> ItemScore:
+        return ItemScore(mine.question, f"ask.{key}:{setting}", value, mine.cluster)
+
+    yield score("drop", float(mine.is_right) - float(other.is_right))
+    if mine.answer.is_read and other.answer.is_read:
+        yield score("same_answer", float(mine.says == other.says))
+    if other.shown is not None:
+        yield score("follows", float(other.answer.is_read and other.says == normal_form(other.shown)))
 
 
 def score_ask(run: Run, *, seed: int = 0) -> AskScore:
-    """Reads a run's answers and scores them; keeps readings and scores in the run. Never calls a model.
+    """Scores a run and stores what was read in its answers. Calls no model.
 
     Args:
-        run: opened for writing.
-        seed: of the bootstrap.
+        run: Opened for writing.
+        seed: Of the sign-flip test.
     """
+    rows = _read(run)
+    scores = list(_scores(rows))
+    settings = tuple(_setting(setting, list(rows[setting].values()), scores) for setting in rows)
+    comparisons = tuple(
+        comparison
+        for other in _OTHERS
+        if "picture" in rows and other in rows
+        for comparison in [_compare(rows, other, scores, seed)]
+        if comparison is not None
+    )
+    golds = Counter(row.gold for row in next(iter(rows.values())).values())
+    verdict, because = _verdict(settings, comparisons)
+    score = AskScore(
+        run.info.model, settings, comparisons, max(golds.values()) / golds.total(), verdict, because
+    )
+    run.write_tables(score_tables(score))
+    return score
+
+
+def _read(run: Run) -> dict[Setting, dict[str, _Row]]:
+    """The rows of each setting by question; what was read is stored beside the raw text if the run is writable."""
     if run.info.instrument != "ask":
         raise UsageError(f"{run.folder} is a run of {run.info.instrument}, not of ask")
-    rows: defaultdict[Setting, list[_Row]] = defaultdict(list)
-    readings: list[Parsed] = []
+    rows: defaultdict[Setting, dict[str, _Row]] = defaultdict(dict)
+    parsed: list[Parsed] = []
     for result in run.results():
         if missing := {"question", "setting", "cluster", "gold", "options"} - result.item.meta.keys():
             raise UsageError(f"the item {result.item.name!r} of {run.folder} does not say its {min(missing)}")
         row = _row(result)
-        rows[cast("Setting", result.item.meta["setting"])].append(row)
-        if row.answer is not None:
-            readings.append(Parsed(result.item.id, PARSER, row.answer.status, row.answer.value))
+        rows[row.setting][row.question] = row
+        if row.status == "answered":
+            parsed.append(Parsed(result.item.id, READER, row.answer.status, row.answer.value))
     if not rows:
         raise UsageError(f"{run.folder} holds no question yet; repeat the command that made it")
-    run.write_parsed(readings)
-    score = _score(run.info.model, rows, seed)
-    run.write_scores(score.as_json())
-    return score
+    run.write_parsed(parsed)
+    return {setting: rows[setting] for setting in SETTINGS if setting in rows}
 
 
 def _row(result: Result) -> _Row:
     meta, record = result.item.meta, result.record
     status = record.response.status if record is not None else "pending"
-    answer = None
-    if record is not None and record.response.is_answered:
-        answer = parse_answer(record.response.text, cast("list[str]", meta["options"]))
+    answer = read_record(result.item, record)
+    if status == "answered" and answer.status == "refused":
+        status = "refused"
     shown = cast("str | None", meta.get("shown"))
-    return _Row(str(meta["question"]), str(meta["cluster"]), str(meta["gold"]), status, answer, shown)
-
-
-def _score(model: str, rows: Mapping[Setting, Sequence[_Row]], seed: int) -> AskScore:
-    settings = tuple(_setting(setting, rows[setting], seed) for setting in SETTINGS if setting in rows)
-    comparisons = tuple(
-        comparison
-        for other in SETTINGS[1:]
-        if "picture" in rows and other in rows
-        for comparison in [_compare(rows["picture"], rows[other], other, seed)]
-        if comparison is not None
+    setting = cast("Setting", meta["setting"])
+    return _Row(
+        str(meta["question"]), str(meta["cluster"]), str(meta["gold"]), setting, answer, status, shown
     )
-    golds = Counter(row.gold for row in next(iter(rows.values())))
-    majority = max(golds.values()) / golds.total()
-    verdict, because = _verdict(comparisons)
-    return AskScore(model, settings, comparisons, majority, verdict, because)
 
 
-def _setting(setting: Setting, rows: Sequence[_Row], seed: int) -> SettingScore:
+def _setting(setting: Setting, rows: Sequence[_Row], scores: Sequence[ItemScore]) -> SettingScore:
     statuses = Counter(row.status for row in rows)
-    asked = [row for row in rows if row.is_measured]
     return SettingScore(
         setting,
         asked=len(rows) - statuses["pending"],
         answered=statuses["answered"],
         refused=statuses["refused"],
         failed=statuses["failed"],
-        unreadable=sum(row.answer is not None and row.answer.status != "parsed" for row in rows),
-        accuracy=_share([row.is_right for row in asked], [row.cluster for row in asked], seed),
+        unreadable=sum(row.status == "answered" and not row.answer.is_read for row in rows),
+        accuracy=_mean(f"accuracy:{setting}", scores),
     )
 
 
-def _compare(mine: Sequence[_Row], theirs: Sequence[_Row], against: Setting, seed: int) -> Comparison | None:
-    """Pairs the questions that both settings measured; None if there are none."""
-    other = {row.question: row for row in theirs if row.is_measured}
-    pairs = [(row, other[row.question]) for row in mine if row.is_measured and row.question in other]
+def _mean(key: str, scores: Sequence[ItemScore]) -> stats.Estimate | None:
+    return stats.score_mean(_BY_KEY[f"ask.{key}"], scores)
+
+
+def _compare(
+    rows: Mapping[Setting, Mapping[str, _Row]], against: Setting, scores: Sequence[ItemScore], seed: int
+) -> Comparison | None:
+    """Pairs the questions that both settings measured; None if there are fewer than two."""
+    pairs = [
+        (mine, other)
+        for question, mine in rows["picture"].items()
+        if mine.is_measured and (other := rows[against].get(question)) is not None and other.is_measured
+    ]
     if len(pairs) < 2:
         return None
-    clusters = [row.cluster for row, _ in pairs]
-    with_picture, without = (
-        np.array([row.is_right for row in side], float) for side in zip(*pairs, strict=True)
+    clusters = [mine.cluster for mine, _ in pairs]
+    first, second = (np.array([row.is_right for row in side], float) for side in zip(*pairs, strict=True))
+    drop = stats.clustered_difference(first, second, clusters)
+    likeness = stats.equivalent(first, second, clusters, margin=EQUIVALENT)
+    if drop is None or likeness is None:
+        return None
+    is_single = len(set(clusters)) == len(clusters)
+    test = (
+        stats.mcnemar(first, second, method="exact")
+        if is_single
+        else stats.sign_flip_test(first, second, clusters=clusters, seed=seed)
     )
-    readable = [(a, b) for a, b in pairs if a.is_read and b.is_read]
-    shown = [row for _, row in pairs if row.shown is not None]
-    likeness = _difference(with_picture - without, clusters, level=_TOST_LEVEL, seed=seed)
     return Comparison(
         against=against,
-        drop=_difference(with_picture - without, clusters, level=_LEVEL, seed=seed),
-        p_value=_p_value(with_picture, without, clusters, seed),
-        same_answer=_share([a.says == b.says for a, b in readable], [a.cluster for a, _ in readable], seed),
-        follows=_share([row.follows for row in shown], [row.cluster for row in shown], seed),
-        likeness=likeness,
-        is_equivalent=likeness.lies_within(-EQUIVALENT, EQUIVALENT),
+        drop=drop,
+        p_value=test.p_value,
+        same_answer=_mean(f"same_answer:{against}", scores),
+        follows=_mean("follows:swapped", scores) if against == "swapped" else None,
+        likeness=likeness.estimate,
+        is_equivalent=likeness.is_equivalent,
     )
 
 
-def _share(flags: Sequence[bool], clusters: Sequence[str], seed: int) -> stats.Estimate | None:
-    """A share with its interval: clustered bootstrap, or Wilson's over clusters where all flags are alike."""
-    if not flags:
-        return None
-    n = len(set(clusters))
-    if len(set(flags)) == 1 or n < 2:
-        return stats.wilson_interval(n if flags[0] else 0, n)
-    return stats.bootstrap(np.array(flags, float), clusters=clusters, interval="percentile", seed=seed)
-
-
-def _difference(
-    differences: NDArray[np.float64], clusters: Sequence[str], *, level: float, seed: int
-) -> stats.Estimate:
-    """The mean of paired differences: clustered bootstrap, but never surer than the number of clusters allows.
-
-    Where nearly all pairs are alike, a bootstrap knows next to no doubt. But n clusters that show nothing still leave
-    room for a share 1 − w of others, w the lower Wilson bound of n out of n: the interval reaches at least that far.
-    """
-    n = len(set(clusters))
-    value, doubt = float(differences.mean()), 1 - stats.wilson_interval(n, n, level=level).low
-    low, high, method = max(-1.0, value - doubt), min(1.0, value + doubt), f"Wilson, {n} clusters"
-    if n > 1:
-        drawn = stats.bootstrap(differences, clusters=clusters, interval="percentile", level=level, seed=seed)
-        if drawn.low < low or drawn.high > high:
-            low, high, method = min(low, drawn.low), max(high, drawn.high), drawn.method
-    return stats.Estimate(value, low, high, n, level, method, n_items=len(differences))
-
-
-def _p_value(
-    first: NDArray[np.float64], second: NDArray[np.float64], clusters: Sequence[str], seed: int
-) -> float:
-    if len(set(clusters)) == len(clusters):
-        return stats.mcnemar(first, second, method="exact").p_value
-    return stats.sign_flip_test(first, second, clusters=clusters, seed=seed).p_value
-
-
-def _verdict(comparisons: Sequence[Comparison]) -> tuple[Verdict, str]:
-    """A wrong picture is the sharper test: it looks like any other request, so the model cannot excuse itself."""
+def _verdict(settings: Sequence[SettingScore], comparisons: Sequence[Comparison]) -> tuple[Verdict, str]:
+    """Another picture is the sharper test: it looks like any other request, so the model has no reason to refuse."""
+    shown = next((each for each in settings if each.setting == "picture"), None)
+    if shown is not None and shown.asked:
+        lost = shown.refused + shown.unreadable
+        if lost > MOST_UNREAD * (shown.answered + shown.refused):
+            told = f"{shown.refused} refused, {shown.unreadable} unreadable"
+            return (
+                "cannot be read",
+                f"{lost} of {shown.asked} answers with the picture hold no answer ({told})",
+            )
     if not comparisons:
         return "undecided", "no question was measured both with its picture and in another setting"
     sharpest = comparisons[-1]
@@ -257,3 +315,35 @@ def _points(drop: stats.Estimate) -> str:
         f"{100 * drop.value:.0f} points, {100 * drop.level:.0f} % interval [{100 * drop.low:.1f}, {100 * drop.high:.1f}], "
         f"of {drop.n_items} questions"
     )
+
+
+def score_tables(score: AskScore) -> list[Table]:
+    """The settings, the comparisons and the verdict."""
+    settings = Table.of(
+        "ask.settings",
+        score.model,
+        [
+            Column("setting", "setting"),
+            Column("accuracy", "accuracy", "share", "ask.accuracy"),
+            Column("asked", "asked", "count"),
+            Column("refused", "refused", "count"),
+            Column("failed", "failed", "count"),
+            Column("unreadable", "unreadable", "count"),
+        ],
+        [[s.setting, s.accuracy, s.asked, s.refused, s.failed, s.unreadable] for s in score.settings],
+        [f"Always giving the most frequent answer: {100 * score.majority:.1f} %"],
+    )
+    comparisons = Table.of(
+        "ask.comparisons",
+        "The picture against",
+        [
+            Column("against", "setting"),
+            Column("drop", "drop in points", "points", "ask.drop"),
+            Column("p", "p", "p"),
+            Column("same_answer", "same answer in both", "share", "ask.same_answer"),
+            Column("follows", "follows the picture shown", "share", "ask.follows"),
+        ],
+        [[c.against, c.drop, c.p_value, c.same_answer, c.follows] for c in score.comparisons],
+        [f"{score.verdict}: {score.because}"],
+    )
+    return [settings, comparisons]

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from theodolite import stats
+from theodolite.core.signatures import Signature
 from theodolite.instruments.scene.data.graph import Difficulty, Domain
 from theodolite.instruments.scene.data.questions import GROUPS, Competency, Form
 from theodolite.instruments.scene.estimates import Drawn
@@ -21,7 +22,7 @@ from theodolite.instruments.scene.experiments.interventions import (
 )
 from theodolite.instruments.scene.experiments.paired_settings import QaCount, qa_count
 from theodolite.instruments.scene.experiments.signature_evidence import Floors, gather
-from theodolite.instruments.scene.experiments.signatures import Signature, read_signatures
+from theodolite.instruments.scene.experiments.signatures import read_signatures
 from theodolite.instruments.scene.experiments.threshold import Threshold, threshold
 from theodolite.instruments.scene.formulas.derived import Cases, derive, failure_reasons, scores_of
 from theodolite.instruments.scene.formulas.graph_estimates import (

@@ -16,7 +16,7 @@ from theodolite.diagnose.record import (
     Diagnosis,
     InstrumentForm,
     InstrumentName,
-    ReadoutResult,
+    MetricResult,
     read_diagnosis,
 )
 from theodolite.report.definitions import definitions
@@ -33,7 +33,7 @@ from theodolite.report.html.spread import Spread, spread
 _SPREADS = 2
 """Histograms of items for each instrument."""
 _SHOWN = 6
-"""Readouts of a split that are shown before the fold."""
+"""Metrics of a split that are shown before the fold."""
 SPLITS = {
     "aligned": "Aligned items: the shortcut gives the true answer here, so being right proves nothing",
     "crossed": "Crossed items: the shortcut's answer contradicts the picture, so being right takes looking",
@@ -54,7 +54,7 @@ def diagnosis_page(
     """
     diagnosis = read_diagnosis(folder)
     home = (folder if folder.is_dir() else folder.parent).resolve()
-    names = {readout.key: readout.name for readout in diagnosis.readouts}
+    names = {metric.key: metric.name for metric in diagnosis.metrics}
     glossary = Glossary(names)
     context = diagnosis_context(diagnosis, glossary, home)
     blocks: list[DataBlock] = []
@@ -73,10 +73,10 @@ def diagnosis_page(
 
 
 def spreads(instrument: InstrumentForm, table: ItemTable, glossary: Glossary) -> list[Spread]:
-    """The items of the readouts that tell the twins apart best, those that have more to show than two values."""
+    """The items of the metrics that tell the twins apart best, those that have more to show than two values."""
     found: list[Spread] = []
     best = sorted(
-        (r for r in instrument.readouts if r.is_calibrated and r.separation is not None),
+        (r for r in instrument.metrics if r.is_calibrated and r.separation is not None),
         key=lambda r: -(r.separation.value if r.separation else 0.0),
     )
     for result in best:
@@ -105,16 +105,16 @@ def diagnosis_context(diagnosis: Diagnosis, glossary: Glossary, home: Path | Non
     """All that the templates of a diagnosis ask for, but its items; `home` is the folder it lies in."""
     d = diagnosis
     series = Series(model.name for model in d.models)
-    readouts = {readout.key: readout for readout in d.readouts}
+    metrics = {metric.key: metric for metric in d.metrics}
     glossary.anchor("diagnose.position")
-    helpers = Helpers(series, glossary, readouts)
+    helpers = Helpers(series, glossary, metrics)
     return {
         "d": d,
         **helpers.named(),
         "hands": lambda instrument: hands(instrument, series),
         "dial_words": dial_words,
-        "readout_groups": readout_groups,
-        "references": lambda key: [one for one in d.references if one.readout == key],
+        "metric_groups": metric_groups,
+        "references": lambda key: [one for one in d.references if one.metric == key],
         "signature_key": _signature_key,
         "counts_words": counts_words,
         "comparison_groups": comparison_groups,
@@ -149,28 +149,28 @@ def dial_words(instrument: InstrumentForm) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadoutGroup:
-    """The readouts of one split, the best at telling the twins apart first."""
+class MetricGroup:
+    """The metrics of one split, the best at telling the twins apart first."""
 
     title: str
-    shown: list[ReadoutResult]
-    leading: list[ReadoutResult]
+    shown: list[MetricResult]
+    leading: list[MetricResult]
     """Folded away, and a position rests on them."""
-    rest: list[ReadoutResult]
+    rest: list[MetricResult]
     """Folded away, and no position rests on them."""
 
 
-def readout_groups(instrument: InstrumentForm) -> list[ReadoutGroup]:
-    """Readouts by split: the first few to show, first of all those that the position rests on, and the others to fold away."""
+def metric_groups(instrument: InstrumentForm) -> list[MetricGroup]:
+    """Metrics by split: the first few to show, first of all those that the position rests on, and the others to fold away."""
     leading = {name for m in instrument.models for name in m.rests_on}
 
-    def leads(r: ReadoutResult) -> bool:
+    def leads(r: MetricResult) -> bool:
         return f"{r.key}@{r.split}" in leading
 
     groups = []
-    for split in dict.fromkeys(result.split for result in instrument.readouts):
+    for split in dict.fromkeys(result.split for result in instrument.metrics):
         rows = sorted(
-            (r for r in instrument.readouts if r.split == split),
+            (r for r in instrument.metrics if r.split == split),
             key=lambda r: (
                 not leads(r),
                 not r.is_calibrated,
@@ -181,7 +181,7 @@ def readout_groups(instrument: InstrumentForm) -> list[ReadoutGroup]:
         cut = len(rows) if len(rows) <= _SHOWN + 1 else _SHOWN
         folded = rows[cut:]
         groups.append(
-            ReadoutGroup(
+            MetricGroup(
                 SPLITS.get(split, split or "All items"),
                 rows[:cut],
                 [r for r in folded if leads(r)],

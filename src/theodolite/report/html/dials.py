@@ -2,7 +2,7 @@
 
 A dial is a half circle. Its scale holds positions from −¼ to 1¼, so that a model outside of the twins still has a place:
 θ(p) = 150° − 120°·p, counter-clockwise from the right; the shortcut twin (p = 0) is at 150°, the grounded one (p = 1) at 30°.
-A strip is a straight axis of a readout's own unit, in percent of its width.
+A strip is a straight axis of a metric's own unit, in percent of its width.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Whisker:
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """One readout on its own axis."""
+    """One metric on its own axis."""
 
     height: float
     axis_y: float
@@ -184,7 +184,7 @@ def strip(
     bounds: tuple[float, float] | None = None,
     show_zero: bool = False,
 ) -> Strip | None:
-    """One readout's axis with everything on it; None if there is nothing to show.
+    """One metric's axis with everything on it; None if there is nothing to show.
 
     Args:
         models: colour class, number of the mark, and figure of each.

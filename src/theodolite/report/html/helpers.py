@@ -1,4 +1,4 @@
-"""Functions that the templates call, and how readouts and differences are put on an axis."""
+"""Functions that the templates call, and how metrics and differences are put on an axis."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from theodolite.diagnose.record import Comparison, Figure, ReadoutForm, ReadoutResult
+from theodolite.diagnose.record import Comparison, Figure, MetricForm, MetricResult
 from theodolite.report.html.definitions import Glossary
 from theodolite.report.html.dials import RADIUS, Strip, arc, point, shape, strip, ticks
 from theodolite.report.html.numbers import about, p_value, prose, sentence, show_number
@@ -19,15 +19,15 @@ _COMPARED = 14
 """Comparisons of two models that are shown before the fold."""
 
 _ASKED = re.compile(r"(?<= in )(\S+?)(?=(?: \([^)]*\))?\?)")
-"""The key of the readout that a question is about."""
+"""The key of the metric that a question is about."""
 _DIFFERENCE = re.compile(r"The difference is ([-−+]?\d+\.\d+) \[([-−+]?\d+\.\d+), ([-−+]?\d+\.\d+)\]")
 
 
 class Helpers:
     """Functions that templates call."""
 
-    def __init__(self, series: Series, glossary: Glossary, readouts: Mapping[str, ReadoutForm]) -> None:
-        self.series, self.glossary, self.readouts = series, glossary, readouts
+    def __init__(self, series: Series, glossary: Glossary, metrics: Mapping[str, MetricForm]) -> None:
+        self.series, self.glossary, self.metrics = series, glossary, metrics
 
     def named(self) -> dict[str, Any]:
         """By the names that templates have for them."""
@@ -44,9 +44,9 @@ class Helpers:
             "colour": self.series.colour,
             "order": self.series.order,
             "short": self.series.name,
-            "readout_name": lambda key: self.readouts[key].name if key in self.readouts else key,
-            "readout_origin": lambda key: self.readouts[key].origin if key in self.readouts else "ours",
-            "readout_strip": self.readout_strip,
+            "metric_name": lambda key: self.metrics[key].name if key in self.metrics else key,
+            "metric_origin": lambda key: self.metrics[key].origin if key in self.metrics else "ours",
+            "metric_strip": self.metric_strip,
             "strip_words": self.strip_words,
             "difference_strips": self.difference_strips,
             "arc": arc,
@@ -63,15 +63,15 @@ class Helpers:
         return "points" if unit == "share" else unit
 
     def question_words(self, text: str) -> str:
-        """A question with the readout's name in place of its key, and a difference of shares in points."""
+        """A question with the metric's name in place of its key, and a difference of shares in points."""
         found = _ASKED.search(text)
-        if found is None or found[1] not in self.readouts:
+        if found is None or found[1] not in self.metrics:
             return sentence(text)
-        named = f"{text[: found.start()]}“{self.readouts[found[1]].name}”{text[found.end() :]}"
+        named = f"{text[: found.start()]}“{self.metrics[found[1]].name}”{text[found.end() :]}"
         return sentence(_DIFFERENCE.sub(partial(_difference, unit=self.difference_unit(found[1])), named))
 
-    def readout_strip(self, result: ReadoutResult) -> Strip | None:
-        """A readout on its own axis."""
+    def metric_strip(self, result: MetricResult) -> Strip | None:
+        """A metric on its own axis."""
         models = [
             (self.series.colour(c.model), self.series.order(c.model), c.figure.estimate())
             for c in result.models
@@ -85,7 +85,7 @@ class Helpers:
             bounds=(0.0, 1.0) if self.glossary.unit(result.key) == "share" else None,
         )
 
-    def strip_words(self, result: ReadoutResult) -> str:
+    def strip_words(self, result: MetricResult) -> str:
         """What a strip shows, for those who do not see it."""
         unit = self.glossary.unit(result.key)
         known: list[tuple[str, Figure | None]] = [
@@ -114,15 +114,15 @@ class Helpers:
     def _difference_strip(self, comparison: Comparison, beside: Sequence[Comparison]) -> Strip | None:
         """One difference; points have an axis from −100 to 100, those of another unit share theirs.
 
-        A difference of more than 100 points, of a readout that goes below nought, has a wider axis of its own.
+        A difference of more than 100 points, of a metric that goes below nought, has a wider axis of its own.
         """
-        unit = self.difference_unit(comparison.readout)
+        unit = self.difference_unit(comparison.metric)
         if comparison.difference is None:
             return None
         like = [
             c.difference
             for c in ([comparison] if unit == "points" else beside)
-            if c.difference is not None and self.difference_unit(c.readout) == unit
+            if c.difference is not None and self.difference_unit(c.metric) == unit
         ]
         widest = max(max(abs(d.low), abs(d.high)) for d in like)
         if unit == "points":

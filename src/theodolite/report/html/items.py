@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from theodolite.diagnose.items import UNSEEN, ItemRow
+from theodolite.core.views import UNSEEN, ItemRow
 from theodolite.report.html.definitions import Glossary
 from theodolite.report.html.page import DataBlock
 from theodolite.report.html.series import Series
@@ -28,10 +28,10 @@ class ItemTable:
     """The items of a page, in the making."""
 
     names: Mapping[str, str]
-    """Of readouts, by key."""
+    """Of metrics, by key."""
     models: dict[str, int] = field(default_factory=dict)
     """With their places in the list."""
-    readouts: dict[str, int] = field(default_factory=dict)
+    metrics: dict[str, int] = field(default_factory=dict)
     rows: list[list[Any]] = field(default_factory=list)
     details: list[dict[str, Any]] = field(default_factory=list)
 
@@ -65,7 +65,7 @@ class ItemTable:
             [
                 part
                 for key, value in item.values.items()
-                for part in (self.readouts.setdefault(key, len(self.readouts)), round(value, 5))
+                for part in (self.metrics.setdefault(key, len(self.metrics)), round(value, 5))
             ],
             pictures[0][0] if pictures else "",
             item.read_as,
@@ -73,8 +73,8 @@ class ItemTable:
         return row, detail
 
     def values(self, key: str, split: str) -> dict[str, list[float]]:
-        """The readings of one readout on one split, by model."""
-        number = self.readouts.get(key)
+        """The readings of one metric on one split, by model."""
+        number = self.metrics.get(key)
         found: dict[str, list[float]] = {}
         models = list(self.models)
         for row in self.rows:
@@ -89,9 +89,9 @@ class ItemTable:
         return {
             "models": list(self.models),
             "short": [series.name(model) for model in self.models],
-            "readouts": [
+            "metrics": [
                 {"key": key, "name": self.names.get(key, key), "anchor": glossary.anchor(key)}
-                for key in self.readouts
+                for key in self.metrics
             ],
             "rows": self.rows,
             "chunk": CHUNK,

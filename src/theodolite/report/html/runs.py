@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from theodolite.diagnose.browse import INSTRUMENTS, Browsed, RunFigure
+from theodolite.diagnose.browse import Browsed, RunFigure
 from theodolite.diagnose.record import Figure
+from theodolite.instruments.instrument import instrument_of_run
 from theodolite.report.html.definitions import Glossary
 from theodolite.report.html.diagnosis import SPLITS
 from theodolite.report.html.dials import Strip, strip
@@ -65,7 +66,7 @@ class RunView:
 
 @dataclass(frozen=True, slots=True)
 class FigureRow:
-    """One readout with the figure of every model."""
+    """One metric with the figure of every model."""
 
     key: str
     name: str
@@ -96,7 +97,7 @@ def run_view(run: Run, browsed: Browsed, *, name: str) -> RunView:
     return RunView(
         name=name,
         instrument=info.instrument,
-        section=INSTRUMENTS.get(info.instrument, info.instrument),
+        section=_section(info.instrument),
         model=info.model,
         identity=info.identity,
         version=info.theodolite,
@@ -110,6 +111,11 @@ def run_view(run: Run, browsed: Browsed, *, name: str) -> RunView:
         scored=scored[:_MOST_SCORED],
         n_scored=len(scored),
     )
+
+
+def _section(kind: str) -> str:
+    found = instrument_of_run(kind)
+    return found.name if found is not None else kind
 
 
 def runs_context(views: Sequence[RunView], glossary: Glossary, *, live: str = "") -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""How the items of a readout are spread: one outline for each model, on one axis.
+"""How the items of a metric are spread: one outline for each model, on one axis.
 
 An outline is a histogram of equal bins, 2√n of them but at least 8 and at most 24, with n the items of the model that has
 fewest; its height is the share of the model's items in a bin, over the largest share of any model in the figure. The same bins
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 FEWEST_BINS, MOST_BINS = 8, 24
 LEAST_VALUES = 8
-"""A readout with fewer different values is told by its mean; a histogram of noughts and ones says no more."""
+"""A metric with fewer different values is told by its mean; a histogram of noughts and ones says no more."""
 HIGH = 30.0
 """The height of the drawing, in units of which its width has 100."""
 
@@ -32,7 +32,7 @@ class Outline:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """One readout."""
+    """One metric."""
 
     key: str
     name: str
@@ -60,7 +60,7 @@ def spread(
 
     Args:
         values: by model.
-        key: of the readout.
+        key: of the metric.
         name: in words.
         split: that the items are of.
         label: how the ends of the axis are written.

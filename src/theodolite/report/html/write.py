@@ -12,7 +12,7 @@ from theodolite.core.errors import StorageError
 from theodolite.core.types import Picture
 from theodolite.diagnose.browse import browse
 from theodolite.diagnose.compare import Positions
-from theodolite.diagnose.record import Comparison, ReadoutForm
+from theodolite.diagnose.record import Comparison, MetricForm
 from theodolite.report.html.definitions import Glossary
 from theodolite.report.html.diagnosis import diagnosis_page, missing_words
 from theodolite.report.html.helpers import Helpers, comparison_groups
@@ -86,7 +86,7 @@ def write_run_report(runs: Sequence[str | Path], *, out: str | Path, one_file: b
 def write_comparison(
     comparisons: Sequence[Comparison],
     *,
-    readouts: Sequence[ReadoutForm],
+    metrics: Sequence[MetricForm],
     out: str | Path,
     title: str = "",
     notes: Sequence[str] = (),
@@ -96,7 +96,7 @@ def write_comparison(
 
     Args:
         comparisons: the differences.
-        readouts: what each readout is.
+        metrics: what each metric is.
         out: the folder of the page.
         title: of the page; the models' names if empty.
         notes: what a reader must know beside the figures.
@@ -107,8 +107,8 @@ def write_comparison(
     """
     models = list(dict.fromkeys(name for c in comparisons for name in (c.first, c.second)))
     series = Series(models)
-    known = {readout.key: readout for readout in readouts}
-    glossary = Glossary({key: readout.name for key, readout in known.items()})
+    known = {metric.key: metric for metric in metrics}
+    glossary = Glossary({key: metric.name for key, metric in known.items()})
     if positions:
         glossary.anchor("diagnose.position")
     told = [c for c in comparisons if c.difference is not None]
@@ -119,9 +119,9 @@ def write_comparison(
         "d": {"comparisons": comparisons},
         "title": title or " against ".join(map(series.name, models)) or "Nothing to compare",
         "eyebrow": "Paired comparison on the same items",
-        "summary": f"{apart} of {len(told)} readouts differ with a corrected p below {ALPHA:g}."
+        "summary": f"{apart} of {len(told)} metrics differ with a corrected p below {ALPHA:g}."
         if told
-        else "No readout could be compared.",
+        else "No metric could be compared.",
         "notes": notes,
         "positions": positions,
         "sides": models,

@@ -163,7 +163,7 @@ class RunSource:
             browsed = browse(run, self.shelf.place, may_read_data=is_whole and is_inside)
         if is_whole and not is_inside:
             browsed.notes.append(
-                "its data or pictures lie outside of the folders that are served, so that maps and readouts are not shown; "
+                "its data or pictures lie outside of the folders that are served, so that maps and metrics are not shown; "
                 "name their folder too"
             )
         table = ItemTable({figure.key: figure.name for figure in browsed.figures})

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from theodolite.answers import AnswerFormat, normal_form
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Picture, content_hash
-from theodolite.instruments.ask.parse import normal_form
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +31,11 @@ class Question:
     """What may be answered; empty for an open question."""
     group: str = ""
     """A name to report by."""
+
+    @property
+    def format(self) -> AnswerFormat:
+        """The form of its answer."""
+        return AnswerFormat.choice(self.options, style="word") if self.options else AnswerFormat.text()
 
     @property
     def prompt(self) -> str:

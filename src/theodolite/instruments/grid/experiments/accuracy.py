@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.core.errors import UsageError
+from theodolite.core.scores import ItemScore
 from theodolite.core.types import Item, Json, Message, Picture, Record, Request
 from theodolite.core.wording import NUMBER_WORDS, without_thinking
 from theodolite.instruments.grid.data.evaluate import bag_of_words
@@ -166,6 +167,23 @@ def score_accuracy(run: Run) -> AccuracyScore:
     score = AccuracyScore(run.info.model, tuple(_row(*key, found) for key, found in groups.items()))
     run.write_scores(score.as_json())
     return score
+
+
+def item_scores(run: Run) -> list[ItemScore]:
+    """Whether each answer is right, and whether it is what a bag of words says."""
+    found: list[ItemScore] = []
+    for result in run.results():
+        meta, record, name = result.item.meta, result.record, result.item.name
+        status = "pending" if record is None else record.response.status
+        for key, wanted in (("grid.accuracy", meta["gold"]), ("grid.bow_agreement", meta["bag_of_words"])):
+            if record is None or status != "answered":
+                found.append(ItemScore(name, key, None, name, reason=status))
+            else:
+                said = said_of(record)
+                found.append(
+                    ItemScore(name, key, float(said == wanted), name, reason="" if said else "unreadable")
+                )
+    return found
 
 
 def said_of(record: Record) -> str | None:

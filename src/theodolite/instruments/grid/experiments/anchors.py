@@ -1,7 +1,7 @@
 """Questions with several anchors: which of them does a model forget?
 
 A question of depth two or three restricts its targets by two or three anchors. Who forgets anchor k answers as if it were not
-there; on pure scenes that is another answer than the right one. Readouts, one value a scene:
+there; on pure scenes that is another answer than the right one. Metrics, one value a scene:
 
 deep_right         the answer is the right one
 dropped_anchor_k   the answer is what one says who forgets anchor k, where that is wrong; k from 1
@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, cast
 
 from theodolite.core.errors import UsageError
-from theodolite.core.scores import Reading, Readout
+from theodolite.core.scores import ItemScore, Metric
 from theodolite.core.types import Item, Message, Picture, Request
 from theodolite.instruments.grid.data.batch import SceneBatch
 from theodolite.instruments.grid.data.evaluate import bag_of_words, dropped_anchor
@@ -23,7 +23,7 @@ from theodolite.instruments.grid.data.world import ANCHOR_SIDE, BUCKETS
 from theodolite.instruments.grid.experiments.accuracy import prompt_of, said_of
 from theodolite.runs import Run
 
-__all__ = ["BUCKET_KEYS", "INSTRUMENT", "READOUTS", "plan_anchors", "readings"]
+__all__ = ["BUCKET_KEYS", "INSTRUMENT", "METRICS", "plan_anchors", "readings"]
 
 INSTRUMENT = "grid-anchors"
 SPLIT = "free"
@@ -34,8 +34,8 @@ BUCKET_KEYS = tuple(
 )
 """Counting and existence at depth two and three."""
 
-READOUTS: tuple[Readout, ...] = (
-    Readout(
+METRICS: tuple[Metric, ...] = (
+    Metric(
         "grid.deep_right",
         "answer is right, several anchors",
         higher_is_grounded=True,
@@ -43,7 +43,7 @@ READOUTS: tuple[Readout, ...] = (
         needs="text",
     ),
     *(
-        Readout(
+        Metric(
             f"grid.dropped_anchor_{k}",
             f"answer of who forgets anchor {k}, where it is wrong",
             higher_is_grounded=False,
@@ -52,7 +52,7 @@ READOUTS: tuple[Readout, ...] = (
         )
         for k in range(1, MOST + 1)
     ),
-    Readout(
+    Metric(
         "grid.deep_bag_of_words",
         "answer of a bag of words, several anchors",
         higher_is_grounded=False,
@@ -107,15 +107,15 @@ def plan_anchors(
         )
 
 
-def readings(run: Run) -> list[Reading]:
-    """Every readout of every scene that a run holds. No model is called.
+def readings(run: Run) -> list[ItemScore]:
+    """Every metric of every scene that a run holds. No model is called.
 
     Raises:
         UsageError: the run is another instrument's.
     """
     if run.info.instrument != INSTRUMENT:
         raise UsageError(f"{run.folder} is a run of {run.info.instrument}, not of {INSTRUMENT}")
-    found: list[Reading] = []
+    found: list[ItemScore] = []
     for result in run.results():
         record = result.record
         said = said_of(record) if record is not None and record.response.is_answered else None
@@ -124,7 +124,7 @@ def readings(run: Run) -> list[Reading]:
         meta = cast("Mapping[str, Any]", result.item.meta)
         for key, value in _values(said, meta):
             scene = str(meta["scene"])
-            found.append(Reading(scene, f"grid.{key}", float(value), scene, str(meta["split"])))
+            found.append(ItemScore(scene, f"grid.{key}", float(value), scene, str(meta["split"])))
     return found
 
 

@@ -178,6 +178,17 @@ class Explainer:
         object.__setattr__(self, "family", self.family or self.name)
 
     @property
+    def requirements(self) -> str:
+        """What it needs, in words."""
+        if self.needs_truth:
+            return "the truth"
+        if self.needs_gradients:
+            return "a white box" if self.name.startswith("relevance") else "second-order gradients"
+        if self.scope == "global":
+            return "a cross matrix"
+        return "a budget of model calls" if self.samples else "few or no model calls"
+
+    @property
     def scope(self) -> Scope:
         """Local or global."""
         return "local" if self.explain is not None else "global"
@@ -214,5 +225,5 @@ def find_explainers(names: Iterable[str]) -> list[Explainer]:
             if name not in {"local", "global"} or explainer.scope == name:
                 found[explainer.name] = explainer
     if not found:
-        raise UsageError("no explainer was named; `theodolite explainers list` shows them")
+        raise UsageError("no explainer was named; `theodolite list explainers` shows them")
     return list(found.values())

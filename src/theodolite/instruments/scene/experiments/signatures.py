@@ -25,11 +25,11 @@ behaviour, not its cause; several may hold at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Literal, TypeAlias, get_args
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from theodolite import stats
+from theodolite.core.signatures import Condition, Signature, SignatureKind, judge_signature
 
 MATTERS = 0.05
 """Five points: what a difference must exceed with confidence."""
@@ -37,19 +37,69 @@ HALF = 0.5
 SHARE = 0.1
 """What the share of refused or unreadable answers must exceed with confidence."""
 
-SignatureName: TypeAlias = Literal[
-    "structural alignment",
-    "semantic shortcut",
-    "perception–reasoning disconnect",
-    "modality trust bias",
-    "cognitive scaffold",
-    "semantic–geometric gap",
-    "language prior",
-    "refusal",
-    "format failure",
-]
-SIGNATURES: tuple[SignatureName, ...] = get_args(SignatureName)
-Standing: TypeAlias = Literal["raised", "not raised", "not measured"]
+_CRISP = "CRISP, section 6"
+_KINDS = (
+    SignatureKind(
+        "structural alignment",
+        "Repeat on scenes of one's own: alignment that holds only on drawn scenes is not yet alignment "
+        "(`theodolite scene build`).",
+        "",
+        _CRISP,
+    ),
+    SignatureKind(
+        "semantic shortcut",
+        "Put the true scene graph beside the picture: if answers then become right, reasoning was there and lacked "
+        "perception (`theodolite scene run --settings base,true-graph`).",
+        "A larger vision encoder, to refine metric perception; or training that supervises where the model looks.",
+        f"{_CRISP}; GridVQA-X, appendix A.2",
+    ),
+    SignatureKind(
+        "perception–reasoning disconnect",
+        "Answer the questions from the model's own graphs with a solver: what the solver gets right and the model does not "
+        "was seen and not used (`theodolite scene score`).",
+        "Another alignment between vision encoder and language model, so that what is seen is used.",
+        _CRISP,
+    ),
+    SignatureKind(
+        "modality trust bias",
+        "Put its own graph beside the picture again, with graded noise: the more it follows the noise, the less it looks "
+        "(`theodolite scene run --settings noisy-graph`).",
+        "A stronger language backbone that resolves conflicts between text and picture.",
+        _CRISP,
+    ),
+    SignatureKind(
+        "cognitive scaffold",
+        "Give another scene's graph in the place of its own: a scaffold helps by its content, not by its form.",
+        "Let the model write the graph before it answers compositional questions.",
+        "CRISP, section 5.3",
+    ),
+    SignatureKind(
+        "semantic–geometric gap",
+        "Score estimates and relations of the graphs separately (`theodolite scene score`): the gap lies in the estimates.",
+        "",
+        "CRISP, section 1",
+    ),
+    SignatureKind(
+        "language prior",
+        "Show the picture of another scene: an answer that stays was never about the picture (`theodolite ask run`).",
+        "Enforce consistency between answers and perceived structure in training, and balance the answers of the data.",
+        f"{_CRISP}; GridVQA-X, appendix B.1",
+    ),
+    SignatureKind(
+        "refusal",
+        "Read some of the refused answers in the item browser: a refusal is no failure to see.",
+        "",
+        "CRISP, section 4.2",
+    ),
+    SignatureKind(
+        "format failure",
+        "Read some of the unreadable answers in the item browser; ask again with more tokens.",
+        "",
+        "CRISP, section 4.2",
+    ),
+)
+KINDS = {kind.name: kind for kind in _KINDS}
+SIGNATURES = tuple(KINDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,33 +135,6 @@ class Evidence:
     """Share of answers that cannot be read, and of graphs that are invalid or lack parts, by task and setting."""
 
 
-@dataclass(frozen=True, slots=True)
-class Signature:
-    """Whether a signature is there, and why."""
-
-    name: SignatureName
-    standing: Standing
-    numbers: Mapping[str, stats.Estimate]
-    test: stats.HypothesisTest | None
-    """The confirming test, where there is one beside the intervals."""
-    because: str
-
-    @property
-    def is_raised(self) -> bool:
-        """Whether the run shows it."""
-        return self.standing == "raised"
-
-
-@dataclass(frozen=True, slots=True)
-class _Condition:
-    """One thing that must hold: a number, what is asked of it, and whether it does."""
-
-    label: str
-    estimate: stats.Estimate | None
-    holds: Callable[[stats.Estimate], bool]
-    words: str
-
-
 def read_signatures(evidence: Evidence) -> tuple[Signature, ...]:
     """All nine."""
     e = evidence
@@ -142,7 +165,7 @@ def read_signatures(evidence: Evidence) -> tuple[Signature, ...]:
         _judge(
             "language prior",
             [
-                _Condition(
+                Condition(
                     "drop of QA without the picture",
                     e.qa_drop,
                     lambda x: x.lies_within(-MATTERS, MATTERS),
@@ -162,13 +185,13 @@ def _gap(e: Evidence) -> Signature:
         "semantic–geometric gap",
         [
             _beyond("drop of QA without the picture", e.qa_drop, 1),
-            _Condition(
+            Condition(
                 "drop of SGC without the picture",
                 e.sgc_drop,
                 lambda x: x.high < MATTERS,
                 "within five points",
             ),
-            _Condition(
+            Condition(
                 "SGC over the prior graph",
                 e.sgc_over_prior,
                 lambda x: x.low > -MATTERS,
@@ -190,7 +213,7 @@ def _alignment(e: Evidence) -> Signature:
         conditions.append(_beyond("drop of QA without the picture", e.qa_drop, 1))
     if e.predicted_gain is not None:
         conditions.append(
-            _Condition(
+            Condition(
                 "QA with its own graph minus base",
                 e.predicted_gain,
                 lambda x: x.high >= -MATTERS,
@@ -217,51 +240,38 @@ def _shortcut(e: Evidence) -> Signature:
     )
 
 
-def _beyond(label: str, estimate: stats.Estimate | None, sign: int) -> _Condition:
+def _beyond(label: str, estimate: stats.Estimate | None, sign: int) -> Condition:
     if sign > 0:
-        return _Condition(label, estimate, lambda x: x.low > MATTERS, "above five points")
-    return _Condition(label, estimate, lambda x: x.high < -MATTERS, "below minus five points")
+        return Condition(label, estimate, lambda x: x.low > MATTERS, "above five points")
+    return Condition(label, estimate, lambda x: x.high < -MATTERS, "below minus five points")
 
 
-def _level(label: str, estimate: stats.Estimate | None, *, is_high: bool) -> _Condition:
+def _level(label: str, estimate: stats.Estimate | None, *, is_high: bool) -> Condition:
     if is_high:
-        return _Condition(label, estimate, lambda x: x.low > HALF, "above ½")
-    return _Condition(label, estimate, lambda x: x.high < HALF, "below ½")
+        return Condition(label, estimate, lambda x: x.low > HALF, "above ½")
+    return Condition(label, estimate, lambda x: x.high < HALF, "below ½")
 
 
 def _judge(
-    name: SignatureName,
-    conditions: list[_Condition],
+    name: str,
+    conditions: list[Condition],
     test: stats.HypothesisTest | None,
     *,
     also: Mapping[str, stats.Estimate | None] | None = None,
 ) -> Signature:
-    """Raised if every condition holds; not measured if one has no number."""
-    numbers = {c.label: c.estimate for c in conditions if c.estimate is not None}
-    numbers |= {label: found for label, found in (also or {}).items() if found is not None}
-    lacking = [c.label for c in conditions if c.estimate is None]
-    if lacking:
-        return Signature(name, "not measured", numbers, test, f"not measured: {', '.join(lacking)}")
-    failing = [c for c in conditions if c.estimate is not None and not c.holds(c.estimate)]
-    said = "; ".join(
-        f"{c.label} {_figure(c.estimate)}, {'but should be' if c in failing else 'which is'} {c.words}"
-        for c in (failing or conditions)
-        if c.estimate is not None
-    )
-    return Signature(name, "not raised" if failing else "raised", numbers, test, said)
+    found = judge_signature(KINDS[name], conditions, test=test)
+    more = {label: estimate for label, estimate in (also or {}).items() if estimate is not None}
+    return replace(found, numbers={**found.numbers, **more})
 
 
-def _figure(estimate: stats.Estimate) -> str:
-    return f"{estimate.value:.2f} [{estimate.low:.2f}, {estimate.high:.2f}]"
-
-
-def _share(name: SignatureName, shares: Mapping[str, stats.Estimate] | None, words: str) -> Signature:
+def _share(name: str, shares: Mapping[str, stats.Estimate] | None, words: str) -> Signature:
     """Raised if the share exceeds a tenth with confidence in any setting; the worst setting is named."""
     if not shares:
-        return Signature(name, "not measured", {}, None, "not measured: no answers")
+        return Signature(KINDS[name], "not measured", "not measured: no answers")
     over = {label: share for label, share in shares.items() if share.low > SHARE}
     worst = max(shares, key=lambda label: shares[label].low)
-    said = f"{words} in {worst}: {_figure(shares[worst])}"
+    most = shares[worst]
+    said = f"{words} in {worst}: {most.value:.2f} [{most.low:.2f}, {most.high:.2f}]"
     if len(over) > 1:
         said += f", and in {len(over) - 1} more settings"
-    return Signature(name, "raised" if over else "not raised", dict(shares), None, said)
+    return Signature(KINDS[name], "raised" if over else "not raised", said, dict(shares))

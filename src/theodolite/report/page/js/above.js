@@ -1,6 +1,6 @@
 // A scene from above: the camera at the bottom looks up; what is true, and where the model has it.
 function sceneDetail(item, source) {
-  const view = item.scene;
+  const view = item.plan;
   const said = view.said || [];
   const host = make("div");
   const pair = make("div", { class: "pair" });

@@ -1,7 +1,7 @@
 // One item, whole.
 const pictureOf = (item, source, i) => (item.pictures && item.pictures[i] ? pictureSource(item.pictures[i][0], source) : "");
 const pictureSize = (item, i, otherwise) => (item.pictures && item.pictures[i] && item.pictures[i][1] ? [item.pictures[i][1], item.pictures[i][2]] : otherwise);
-const VIEWS = { compass: compassDetail, grid: gridDetail, scene: sceneDetail, trace: traceDetail };
+const VIEWS = { overlay: compassDetail, cells: gridDetail, plan: sceneDetail, steps: traceDetail };
 
 function showItem(row, item, source, turn) {
   const words = [row[INSTRUMENT], source.short[row[MODEL]], row[SPLIT], row[CONDITION] !== "plain" ? row[CONDITION] : "", row[KIND]];
@@ -9,7 +9,7 @@ function showItem(row, item, source, turn) {
   const kind = Object.keys(VIEWS).find((name) => item[name]);
   const body = kind ? VIEWS[kind](item, source) : plainPictures(item, source);
   const said = item.answer || row[ANSWER] || "–";
-  const isLong = kind === "trace" && said.length > 80; // its steps stand below
+  const isLong = kind === "steps" && said.length > 80; // its steps stand below
   const answer = [["Answer", isLong
     ? make("details", {}, make("summary", {}, row[READ_AS] || "as given"), make("span", { class: "said" }, said))
     : make("span", { class: "said" }, said)]];
@@ -48,8 +48,8 @@ function readingTable(row, source) {
   if (!values.length) return null;
   const lines = [];
   for (let i = 0; i < values.length; i += 2) {
-    const readout = source.readouts[values[i]];
-    lines.push(make("tr", {}, make("th", { scope: "row" }, make("a", { href: `#${readout.anchor}` }, readout.name)), make("td", { class: "right" }, digits(values[i + 1]))));
+    const metric = source.metrics[values[i]];
+    lines.push(make("tr", {}, make("th", { scope: "row" }, make("a", { href: `#${metric.anchor}` }, metric.name)), make("td", { class: "right" }, digits(values[i + 1]))));
   }
   const table = (some) => make("table", { class: "readings" }, make("tbody", {}, some));
   const cut = lines.length > FIRST_READINGS + 3 ? FIRST_READINGS : lines.length;

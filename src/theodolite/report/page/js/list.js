@@ -74,7 +74,7 @@ class ItemList {
     const before = select.value;
     const held = new Set(rows.flatMap((row) => row[VALUES].filter((_, i) => i % 2 === 0)));
     const groups = new Map();
-    this.source.readouts.forEach(({ key, name }, i) => {
+    this.source.metrics.forEach(({ key, name }, i) => {
       if (!held.has(i)) return;
       const of = key.split(".")[0];
       if (!groups.has(of)) groups.set(of, []);
@@ -120,8 +120,8 @@ class ItemList {
       const order = new Intl.Collator("en", { numeric: true });
       this.shown.sort((a, b) => order.compare(rows[a][QUESTION], rows[b][QUESTION]) || a - b);
     } else if (by) {
-      const [sign, readout] = [by[0] === "-" ? -1 : 1, Number(by.slice(1))];
-      const value = new Map(this.shown.map((i) => [i, valueOf(rows[i], readout)]));
+      const [sign, metric] = [by[0] === "-" ? -1 : 1, Number(by.slice(1))];
+      const value = new Map(this.shown.map((i) => [i, valueOf(rows[i], metric)]));
       // Items without this reading stand last, whichever way the others go.
       this.shown.sort((a, b) => {
         const [x, y] = [value.get(a), value.get(b)];
@@ -211,9 +211,9 @@ function valuesOf(rows, column) {
   return [...new Set(rows.map((row) => row[column]))].filter((value) => value !== "").sort();
 }
 
-function valueOf(row, readout) {
+function valueOf(row, metric) {
   const values = row[VALUES];
-  for (let i = 0; i < values.length; i += 2) if (values[i] === readout) return values[i + 1];
+  for (let i = 0; i < values.length; i += 2) if (values[i] === metric) return values[i + 1];
   return null;
 }
 

@@ -101,7 +101,7 @@ const legend = (...entries) =>
 const heatLegend = (map) => [["heat", "relevance"], ...(map.values.flat().some((value) => value < -0.02) ? [["minus", "relevance against"]] : [])];
 
 function compassDetail(item, source) {
-  const view = item.compass;
+  const view = item.overlay;
   const [width, height] = view.size_px;
   const methods = [...new Set([...Object.keys(view.sectors || {}), ...(view.maps || []).map((map) => map.name)])];
   const host = make("div");
@@ -138,7 +138,7 @@ function compassDetail(item, source) {
 }
 
 function gridDetail(item, source) {
-  const view = item.grid;
+  const view = item.cells;
   const [width, height] = pictureSize(item, 0, [320, 320]);
   const maps = view.maps || [];
   const names = [...new Set([...maps.map((map) => map.name), ...Object.keys(view.word_masses || {})])];

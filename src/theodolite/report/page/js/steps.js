@@ -5,7 +5,7 @@ function traceDetail(item, source) {
   const frames = (item.pictures || []).map((_, i) => make("figure", { class: "frame" },
     make("img", { src: pictureOf(item, source, i), alt: `Frame ${i + 1}`, loading: "lazy" }), make("figcaption", {}, `frame ${i + 1}`)));
   const show = (wanted) => frames.forEach((frame, i) => { frame.toggleAttribute("data-on", wanted.includes(i)); });
-  const steps = item.trace.steps.map((step, i) => {
+  const steps = item.steps.steps.map((step, i) => {
     const claims = step.claims || [];
     const worst = ["unsupported", "unverifiable", "supported"].find((verdict) => claims.some((claim) => claim.verdict === verdict));
     const spoken = step.frames || [];

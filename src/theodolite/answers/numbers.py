@@ -1,0 +1,222 @@
+"""Numbers with their units: digits, decimal commas, fractions, powers of ten and English number words."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from theodolite.answers.plain import simple
+
+_FACTORS: Mapping[str, Mapping[float, str]] = {
+    "length": {
+        1.0: "m meter meters metre metres mtr mtrs 米 公尺",
+        0.01: "cm cms centimeter centimeters centimetre centimetres 厘米 公分",
+        0.001: "mm millimeter millimeters millimetre millimetres 毫米",
+        0.1: "dm decimeter decimeters decimetre decimetres",
+        1000.0: "km kilometer kilometers kilometre kilometres 公里 千米",
+        0.3048: "ft foot feet",
+        0.0254: "in inch inches",
+        0.9144: "yd yds yard yards",
+        1609.344: "mi mile miles",
+    },
+    "angle": {1.0: "deg degs degree degrees ° 度", 180 / math.pi: "rad rads radian radians"},
+    "time": {
+        1.0: "s sec secs second seconds 秒",
+        0.001: "ms",
+        60.0: "min mins minute minutes",
+        3600.0: "h hour hours",
+    },
+    "share": {1.0: "% percent"},
+    "pixels": {1.0: "px pixel pixels"},
+}
+_UNITS = {
+    name: (dimension, factor)
+    for dimension, table in _FACTORS.items()
+    for factor, names in table.items()
+    for name in names.split()
+}
+_ALSO_WORDS = frozenset({"in", "s", "h"})
+"""Units that are so only at the end of a clause: "3 in front" is no length."""
+_UNIT = "(?:" + "|".join(map(re.escape, sorted(_UNITS, key=len, reverse=True))) + r")(?![A-Za-z\d^])"
+_DIGITS = (
+    r"\d{1,9} \d{1,3} ?/ ?\d{1,3}(?![\d.,/])"  # 2 1/2
+    r"|\d{1,9} ?/ ?\d{1,9}(?![\d.,]*\d|/)"  # 1/2
+    r"|\d{1,3}(?:,\d{3})++(?:\.\d++)?(?![\d,])"  # 1,234.5
+    rf"|\d{{1,3}}(?: \d{{3}})++(?=\s?{_UNIT})"  # 2 500 mm
+    r"|\d++,\d{1,2}(?![\d,])"  # 3,2
+    r"|\d*+\.\d++|\d++"
+)
+_POWER = r"\s?(?:[x×·*]\s?10\s?(?:\^|\*\*)?\s?[{(]?(?P<ten>[-+]?\d++)[})]?|(?<=\d)[eE](?P<exp>[-+]?\d++))"
+_NUMBER = re.compile(
+    rf"(?<![A-Za-z0-9_.,^])(?P<sign>(?<![\w)])[-+])?(?P<digits>{_DIGITS})(?:{_POWER})?(?:[\s-]?\s?(?P<unit>{_UNIT}))?",
+    re.IGNORECASE,
+)
+_NOT_A_NUMBER = re.compile(r":\d|[A-WYZ_]|\s?[a-z]{1,2}\^", re.IGNORECASE)
+"""What follows the digits of "2nd", "3D", "0:03" and "3 m²"."""
+_SMALL = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen twenty"
+)
+NUMBER_WORDS = tuple(_SMALL.split())
+"""The words for 0 to 20, each at its own place."""
+_TENS = "thirty forty fifty sixty seventy eighty ninety"
+_VALUES = {word: float(i) for i, word in enumerate(NUMBER_WORDS)}
+_VALUES |= {word: 10.0 * i for i, word in enumerate(_TENS.split(), 3)}
+_SCALES = {"hundred": 100.0, "thousand": 1000.0, "dozen": 12.0}
+_PARTS = {"half": 0.5, "quarter": 0.25, "third": 1 / 3, "tenth": 0.1}
+_WORD = "(?:" + "|".join(sorted([*_VALUES, *_SCALES, "point"], key=len, reverse=True)) + ")(?![a-z])"
+_WORDS = re.compile(
+    rf"(?<![A-Za-z0-9_])(?:(?P<words>(?:an? (?=hundred|thousand|dozen))?{_WORD}(?:[\s-](?:and[\s-])?{_WORD})*+)"
+    r"(?P<part> and (?:an? |one |three )?(?:half|quarters?|third|tenth)(?![a-z]))?"
+    rf"(?:[\s-](?P<unit>{_UNIT}))?"
+    rf"|(?:(?:an?|one) )?(?P<fraction>half|quarter)[ -](?:of )?(?:an? )?(?P<of>{_UNIT}))",
+    re.IGNORECASE,
+)
+_JOINT = re.compile(r"\s*(?:-|–|—|~|to|or|x|×|by|(?P<and>and))\s*", re.IGNORECASE)
+_TOLERANCE = re.compile(r"\s*(?:±|\+\s?/\s?-|\+-|plus or minus|give or take)\s*", re.IGNORECASE)
+_BESIDE = re.compile(r"[\s,]*(?:and)?\s*", re.IGNORECASE)
+_LONGEST_GAP = 20
+_MOST_DIGITS, _LARGEST_POWER = 300, 99
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number that stands in a text.
+
+    Attributes:
+        value: As written.
+        unit: In lower case; empty if there is none.
+        start: Where it begins in the text, once its characters are made simple.
+        end: Where it ends.
+        is_word: True if it is written in words.
+    """
+
+    value: float
+    unit: str
+    start: int
+    end: int
+    is_word: bool = False
+
+    def to(self, unit: str) -> float | None:
+        """The value in another unit; None if that unit measures something else.
+
+        A number without a unit is taken to be in the unit asked for.
+
+        >>> quantities("10 mm")[0].to("m"), quantities("45°")[0].to("m")
+        (0.01, None)
+        """
+        asked = unit.lower()
+        if not self.unit or not unit or asked == self.unit:
+            return self.value
+        if asked not in _UNITS or _UNITS[asked][0] != _UNITS[self.unit][0]:
+            return None
+        value = float(f"{self.value * _UNITS[self.unit][1] / _UNITS[asked][1]:.12g}")
+        return value if math.isfinite(value) else None
+
+
+def quantities(text: str) -> list[Quantity]:
+    """All numbers of a text, in order. Compound lengths are one number; tolerances are left out.
+
+    >>> [f"{q.value:g}{q.unit}" for q in quantities("3,200; .5; 3,2 m; 1 1/2; 2½ m; 2 500 mm; 2.5 ± 0.3 m; 大约2.5米")]
+    ['3200', '0.5', '3.2m', '1.5', '2.5m', '2500mm', '2.5m', '2.5米']
+    >>> [round(q.to("m"), 3) for q in quantities("5 ft 3 in; two and a half metres; 1.5e3 mm")]
+    [1.6, 2.5, 1.5]
+    """
+    text = simple(text)
+    found = sorted([*_in_digits(text), *_in_words(text)], key=lambda quantity: quantity.start)
+    return _with_ranges(text, _joined(text, found))
+
+
+def _in_digits(text: str) -> Iterator[Quantity]:
+    for match in _NUMBER.finditer(text):
+        power = match["ten"] or match["exp"]
+        if match["unit"] is None and not power and _NOT_A_NUMBER.match(text, match.end("digits")):
+            continue
+        unit, end = (match["unit"] or "").lower(), match.end()
+        if unit not in _UNITS or (
+            unit in _ALSO_WORDS and not re.match(r"\s*(?:[.,;)\n]|$)", text[end : end + _LONGEST_GAP])
+        ):
+            unit, end = "", max(match.end("digits"), match.end("ten"), match.end("exp"))
+        value = _value(match["digits"], power or "0")
+        if value is not None:
+            yield Quantity(-value if match["sign"] == "-" else value, unit, match.start(), end)
+
+
+def _value(digits: str, power: str) -> float | None:
+    """The number that digits spell; None if it is too large to be one."""
+    if len(digits) > _MOST_DIGITS or len(power) > 4 or abs(int(power)) > _LARGEST_POWER:
+        return None
+    if "/" in digits:
+        *whole, above, below = map(float, re.split(r"[ /]+", digits))
+        value = sum(whole) + above / below if below else math.inf
+    elif re.fullmatch(r"\d{1,3}(?:[, ]\d{3})+(?:\.\d+)?", digits):
+        value = float(digits.replace(",", "").replace(" ", ""))
+    else:
+        value = float(digits.replace(",", "."))
+    value *= 10.0 ** int(power)
+    return value if math.isfinite(value) else None
+
+
+def _in_words(text: str) -> Iterator[Quantity]:
+    for match in _WORDS.finditer(text):
+        unit = (match["of"] or match["unit"] or "").lower()
+        value = _PARTS[match["fraction"].lower()] if match["fraction"] else word_value(match["words"])
+        if match["part"]:
+            part = match["part"].lower().split()
+            value += (3 if "three" in part else 1) * _PARTS[part[-1].removesuffix("s")]
+        if math.isfinite(value):
+            unit = unit if unit in _UNITS and unit not in _ALSO_WORDS else ""
+            yield Quantity(value, unit, match.start(), match.end(), is_word=True)
+
+
+def word_value(words: str) -> float:
+    """The value of English number words.
+
+    >>> word_value("one hundred and twenty-five"), word_value("three point two five")
+    (125.0, 3.25)
+    """
+    whole, _, decimals = words.lower().replace("-", " ").partition(" point ")
+    total = current = 0.0
+    for word in whole.split():
+        current = (current or 1.0) * _SCALES[word] if word in _SCALES else current + _VALUES.get(word, 0.0)
+        if word == "thousand":
+            total, current = total + current, 0.0
+    digits = "".join(f"{_VALUES[word]:g}" for word in decimals.split() if word in _VALUES)
+    return total + current + float(f"0.{digits[:_MOST_DIGITS]}")
+
+
+def _joined(text: str, found: list[Quantity]) -> list[Quantity]:
+    """Joins "1 m 20 cm", where the second unit is the smaller one, and drops the tolerance of "2.5 ± 0.3 m"."""
+    joined: list[Quantity] = []
+    for new in found:
+        last = joined[-1] if joined else None
+        gap = text[last.end : new.start][: _LONGEST_GAP + 1] if last else ""
+        if last and new.start < last.end:
+            continue
+        if last and _TOLERANCE.fullmatch(gap):
+            joined[-1] = replace(last, unit=last.unit or new.unit, end=new.end)
+        elif last and last.unit and new.unit and _is_smaller(new.unit, last.unit) and _BESIDE.fullmatch(gap):
+            joined[-1] = replace(last, value=last.value + (new.to(last.unit) or 0.0), end=new.end)
+        else:
+            joined.append(new)
+    return joined
+
+
+def _is_smaller(unit: str, than: str) -> bool:
+    (dimension, factor), (other, other_factor) = _UNITS[unit], _UNITS[than]
+    return dimension == other and factor < other_factor
+
+
+def _with_ranges(text: str, found: list[Quantity]) -> list[Quantity]:
+    """Gives the first end of a range the unit of the second: "2 to 3 m", "1 x 2 m"."""
+    for i in range(len(found) - 2, -1, -1):
+        first, second = found[i], found[i + 1]
+        joint = _JOINT.fullmatch(text[first.end : second.start][: _LONGEST_GAP + 1])
+        is_between = (
+            text[max(0, first.start - _LONGEST_GAP) : first.start].lower().rstrip().endswith("between")
+        )
+        if joint and (is_between or not joint["and"]):
+            found[i] = replace(first, unit=first.unit or second.unit)
+    return found

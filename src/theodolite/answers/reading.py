@@ -1,0 +1,251 @@
+"""From a model's text to its answer.
+
+The text is read in stages. The first stage that finds something decides:
+
+1. tagged: the last answer tag or box, or the answer field of a JSON object, read by stages 2 to 6 by itself;
+2. announced: "the answer is …", "Answer: …", "I choose …", the last one first;
+3. rejected: "none of the options applies";
+4. opening: the text opens with nothing but an answer ("B. …", "Yes, …", "About 3 m.");
+5. concluded: "so …", "therefore …", the last one first;
+6. named: whatever else the text names.
+
+In each stage the places that name an answer are weighed (`standing`): denied, asked and compared ones do not count, and of the
+others the firmest decide. If they name one value, it is the answer; if they name several, the answer is ambiguous.
+
+A text that was cut off is read by stages 1 to 4 only, since its reasoning was not finished. If no stage finds an answer, the
+status says why: refused, cut off, none of these, or unreadable.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+
+from theodolite.answers.announcements import announced, concluded, is_lead
+from theodolite.answers.choices import denies_all
+from theodolite.answers.formats import Answer, AnswerFormat
+from theodolite.answers.json_text import json_values
+from theodolite.answers.layers import Layers, outer_layers
+from theodolite.answers.options import options_of
+from theodolite.answers.plain import normal_form, simple, without_marks, word_set
+from theodolite.answers.refusals import chooses_anyway, declines, rejects_options
+from theodolite.answers.settling import is_whole, mentions_in, settled
+from theodolite.answers.standing import Mention, Passage, Standing
+
+READER = "answers/1"
+"""Name and version of the reader, stored beside every answer."""
+
+_LONGEST = 100_000
+"""Of longer texts only the beginning and the end are read, half as many characters each."""
+_EMPTY = "empty"
+_ANSWER_FIELDS = ("finalanswer", "answer", "ans", "choice", "option", "prediction", "result")
+_OPENERS = word_set(
+    "the a an to on in at of it is it's its option choice answer letter about approximately around roughly ca sure ok okay"
+)
+_AFTER_OPENING = word_set("because since as based given")
+_EMPTY_LEAD = frozenset({":", "answer", "final", "\n"})
+"""What is left of an announcement with nothing after it: "ANSWER:"."""
+_AFTER_YES = word_set("it there the they this that i")
+
+
+def read_answer(
+    text: str, expected: AnswerFormat, *, is_cut_off: bool = False, reasoning: str = ""
+) -> Answer:
+    """Reads the answer that a model gave.
+
+    Args:
+        text: The model's text.
+        expected: What the question asked for.
+        is_cut_off: True if generation stopped at the token limit.
+        reasoning: Reasoning that was returned apart from the text. Read only for tagged answers, if the text is empty.
+
+    Returns:
+        The answer, or why there is none. Never raises; the time is linear in the length of the text.
+
+    >>> sides = AnswerFormat.choice({"A": "to the left", "B": "to the right"}, style="letter")
+    >>> read_answer("It is not left but right.", sides).value
+    'B'
+    >>> read_answer("<think>10 mm?</think>The gap is 12 mm.", AnswerFormat.number("m")).value
+    0.012
+    >>> read_answer("There is no picture, so I cannot answer.", AnswerFormat.yes_no()).status
+    'refused'
+    """
+    layers = outer_layers(_shortened(text))
+    if not layers.visible and layers.tagged is None and reasoning:
+        inner = outer_layers(_shortened(reasoning))
+        layers = replace(layers, tagged=inner.tagged, is_closed=inner.is_closed)
+    for part in _tagged(layers):
+        answer = _read_part(part, expected, is_cut_off=is_cut_off and not layers.is_closed)
+        if answer.reason != _EMPTY:
+            return replace(answer, reason=f"in an answer tag: {answer.reason}")
+    if layers.is_unfinished:
+        return Answer("cut off", reason="the model was still thinking")
+    return _read_part(layers.visible, expected, is_cut_off=is_cut_off)
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]}\n{text[-_LONGEST // 2 :]}"
+
+
+def _tagged(layers: Layers) -> Iterator[str]:
+    """The answer fields of JSON objects, the last object first, and the tagged answer."""
+    source = layers.tagged or layers.visible
+    for found in json_values(source) if "{" in source else ():
+        table = found.value if isinstance(found.value, dict) else {}
+        known = {re.sub(r"[\W_]", "", key.lower()): value for key, value in table.items()}
+        yield from (
+            str(known[key]) for key in _ANSWER_FIELDS if isinstance(known.get(key), str | int | float)
+        )
+    if layers.tagged:
+        yield layers.tagged
+
+
+def _read_text(text: str, *, is_cut_off: bool) -> Answer:
+    """Free text: what is announced last, or everything."""
+    passage = Passage(without_marks(simple(text)))
+    for first, end in announced(passage):
+        if said := normal_form(passage.part(first, end).text) if not is_cut_off or end < len(passage) else "":
+            return Answer("value", said, "announced")
+    said = normal_form(passage.text)
+    if declines(passage.text):
+        return Answer("refused", reason="declines to answer")
+    if is_cut_off:
+        return Answer("cut off", reason="ends before an answer")
+    return Answer("value", said, "the whole text") if said else Answer("unreadable", reason=_EMPTY)
+
+
+def _read_part(text: str, expected: AnswerFormat, *, is_cut_off: bool) -> Answer:
+    """Stages 2 to 6, and the reason if all fail."""
+    if expected.kind == "text" or (expected.kind == "choice" and not expected.options):
+        return _read_text(text, is_cut_off=is_cut_off)
+    passage = Passage(without_marks(simple(text)).strip())
+    if not len(passage):
+        return Answer("cut off" if is_cut_off else "unreadable", reason=_EMPTY)
+    mentions = mentions_in(passage, expected)
+    is_unfinished = is_cut_off or _breaks_off(passage, mentions, expected)
+    stages: list[Callable[[], Answer | None]] = [
+        lambda: _announced(passage, expected, is_cut_off=is_cut_off),
+        lambda: _rejected(passage, mentions, expected, "says that no option holds"),
+        lambda: _opening(passage, mentions, expected, is_cut_off=is_cut_off),
+    ]
+    if not is_unfinished:
+        stages += [lambda: _concluded(passage, expected), lambda: _named(passage, mentions, expected)]
+    stages += [
+        lambda: _not_offered(passage, expected),
+        lambda: _unread(passage, expected, is_cut_off=is_unfinished),
+    ]
+    return next(answer for stage in stages if (answer := stage()))
+
+
+def _announced(passage: Passage, expected: AnswerFormat, *, is_cut_off: bool) -> Answer | None:
+    """Stage 2. Two announcements side by side that differ are ambiguous."""
+    places = announced(passage, is_count=expected.kind == "count")
+    for k, (first, end) in enumerate(places):
+        part = passage.part(first, end)
+        mentions = mentions_in(part, expected)
+        if is_cut_off and end == len(passage) and not is_whole(part, mentions, expected):
+            continue
+        answer = _rejected(part, mentions, expected, "announced") or settled(mentions, expected, "announced")
+        if answer is None and (answer := _not_offered(part, expected)) is None:
+            continue
+        if answer.is_read and k + 1 < len(places) and is_lead(passage, places[k + 1][1], first):
+            earlier = settled(mentions_in(passage.part(*places[k + 1]), expected), expected, "announced")
+            if earlier and earlier.is_read and earlier.value != answer.value:
+                return Answer("ambiguous", reason=f"announces {earlier.value} and {answer.value}")
+        return answer
+    return None
+
+
+def _rejected(
+    passage: Passage, mentions: Sequence[Mention], expected: AnswerFormat, reason: str
+) -> Answer | None:
+    """Stage 3."""
+    is_rejected = rejects_options(passage.text) and not chooses_anyway(passage.text)
+    if expected.options and (is_rejected or denies_all(passage, mentions, expected)):
+        return Answer("none of these", reason=reason)
+    return None
+
+
+def _opening(
+    passage: Passage, mentions: Sequence[Mention], expected: AnswerFormat, *, is_cut_off: bool
+) -> Answer | None:
+    """Stage 4: an answer that opens the text and is not part of a longer statement."""
+    end = passage.sentence(0)[1]
+    if end <= 3 and passage.norm(end - 1) == ".":  # "B. The cup is …"
+        end = passage.sentence(end)[1]
+    version = max((mention.weight.version for mention in mentions), default=0)
+    mentions = [mention for mention in mentions if mention.first < end]
+    if not mentions or mentions[0].weight != (Standing.ASSERTED, version):
+        return None
+    last = mentions[0]
+    for mention in mentions[1:]:
+        if mention.value == last.value and mention.first - last.end <= 2:
+            last = mention
+    after = passage.norm(last.end)
+    is_alone = (
+        not passage.is_word(last.end)
+        or after in _AFTER_OPENING
+        or (last.value in {"yes", "no"} and after in _AFTER_YES)
+    )
+    is_first = all(not passage.is_word(i) or passage.norm(i) in _OPENERS for i in range(mentions[0].first))
+    if not is_alone or not is_first:
+        return None
+    if is_cut_off and end == len(passage) and not is_whole(passage, mentions, expected):
+        return None
+    return settled(mentions, expected, "opens the text")
+
+
+def _concluded(passage: Passage, expected: AnswerFormat) -> Answer | None:
+    """Stage 5."""
+    parts = (passage.part(*place) for place in concluded(passage))
+    answers = (settled(mentions_in(part, expected), expected, "concluded") for part in parts)
+    return next(filter(None, answers), None)
+
+
+def _named(passage: Passage, mentions: Sequence[Mention], expected: AnswerFormat) -> Answer | None:
+    """Stage 6. Of several numbers that of the last sentence counts. Hedged words in a refusal do not."""
+    answer = settled(mentions, expected, "the only one named")
+    denied = {mention.value for mention in mentions if mention.weight.standing == Standing.DENIED}
+    if answer is None:
+        is_none = len(denied) > 1 and denied == set(expected.options)
+        return Answer("none of these", reason="denies every option") if is_none else None
+    firmest = max(mention.weight.standing for mention in mentions)
+    if declines(passage.text) and firmest <= (Standing.ASIDE if answer.is_read else Standing.HEDGED):
+        return None
+    if answer.is_read or expected.kind != "number":
+        return answer
+    last = [mention for mention in mentions if mention.first >= passage.sentences[-1][0]]
+    return settled(last, expected, "in the last sentence") or answer
+
+
+def _not_offered(passage: Passage, expected: AnswerFormat) -> Answer | None:
+    """A label or number that stands alone and is none of the options."""
+    words = [token.raw for i, token in enumerate(passage.tokens) if passage.is_word(i)]
+    if len(words) != 1 or not expected.options or passage.norm(0) in "-+" or not words[0].isascii():
+        return None
+    has_digits = any(label.isdigit() for label in expected.options) or bool(options_of(expected).numbers)
+    is_label = words[0].isdigit() if has_digits else len(words[0]) == 1
+    return Answer("none of these", reason=f"{words[0]} was not offered") if is_label else None
+
+
+def _unread(passage: Passage, expected: AnswerFormat, *, is_cut_off: bool) -> Answer:
+    """Why there is no answer."""
+    if declines(passage.text):
+        return Answer("refused", reason="declines to answer")
+    if is_cut_off:
+        return Answer("cut off", reason="ends before an answer")
+    if expected.options and rejects_options(passage.text):
+        return Answer("none of these", reason="says that no option holds")
+    return Answer("unreadable", reason="names no answer")
+
+
+def _breaks_off(passage: Passage, mentions: Sequence[Mention], expected: AnswerFormat) -> bool:
+    """True if reasoning about a number stops in mid-sentence, so that its result is missing."""
+    if expected.kind != "number" or len(passage.sentences) < 2:
+        return False
+    last = len(passage) - 1
+    while last > 0 and passage.norm(last) in _EMPTY_LEAD:
+        last -= 1
+    is_open = not passage.ends_sentence(last) and passage.norm(last) not in {")", '"', "'", "]"}
+    return is_open and not (mentions and mentions[-1].end > last)

@@ -1,0 +1,31 @@
+"""Where commands print: results on standard output, progress and notes on standard error."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+__all__ = ["err", "note", "notes", "out", "print_json"]
+
+out = Console(highlight=False)
+err = Console(stderr=True, highlight=False)
+
+
+def print_json(value: Any) -> None:
+    """One JSON document, never wrapped or coloured."""
+    out.file.write(json.dumps(value, indent=2, ensure_ascii=False, default=str) + "\n")
+
+
+def note(text: str) -> None:
+    """A remark beside the result; never wrapped, so that a path in it can be copied."""
+    err.print(Text(text), soft_wrap=True)
+
+
+def notes(texts: Sequence[str]) -> None:
+    """Several remarks."""
+    for text in texts:
+        note(text)

@@ -1,0 +1,84 @@
+"""``theodolite list``: everything in the registry."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+from rich.text import Text
+
+from theodolite.cli import options as o
+from theodolite.cli.console import err, out, print_json
+from theodolite.core.errors import UsageError
+from theodolite.core.registry import Entry, Kind, registry
+
+_KINDS: dict[str, Kind] = {
+    "instruments": "instrument",
+    "models": "model",
+    "methods": "method",
+    "explainers": "explainer",
+    "verifiers": "verifier",
+    "sources": "source",
+    "families": "family",
+    "behaviours": "behaviour",
+}
+
+
+def list_command(
+    kind: Annotated[
+        str, typer.Argument(metavar="[KIND]", help=f"One of {', '.join(_KINDS)}; a summary if not given.")
+    ] = "",
+    json: o.AsJson = False,
+) -> None:
+    """List what can be used. With a kind: what each entry is, what it needs, and what to know of it."""
+    if kind and kind not in _KINDS:
+        raise UsageError(f"there is no list of {kind!r}; there are {', '.join(_KINDS)}")
+    if not kind:
+        _summary(json=json)
+        return
+    entries = registry().entries(_KINDS[kind])
+    described = [_described(entry) for entry in entries]
+    if json:
+        print_json(described)
+        return
+    for entry, about in zip(entries, described, strict=True):
+        written = entry.example or entry.name
+        out.print(Text(written, style="bold"), Text(str(about["summary"])), soft_wrap=True)
+        for name in ("needs", "paper", "caveat"):
+            if about.get(name):
+                out.print(Text(f"    {name}: {about[name]}", style="dim"), soft_wrap=True)
+        if not entry.is_available:
+            out.print(Text(f"    pip install 'theodolite[{entry.extra}]'", style="yellow"))
+        if entry.origin != "theodolite":
+            out.print(Text(f"    from {entry.origin}", style="dim"))
+
+
+def _summary(*, json: bool) -> None:
+    names = {title: [entry.name for entry in registry().entries(kind)] for title, kind in _KINDS.items()}
+    if json:
+        print_json(names)
+        return
+    for title, found in names.items():
+        out.print(Text(f"{title:12}", style="bold"), Text(", ".join(found) or "none"), soft_wrap=True)
+    err.print(Text("`theodolite list KIND` says what each is", style="dim"))
+
+
+def _described(entry: Entry) -> dict[str, Any]:
+    """An entry as plain values; methods and explainers know more of themselves than the registry does."""
+    about: dict[str, Any] = {
+        "name": entry.name,
+        "summary": entry.summary,
+        "example": entry.example,
+        "origin": entry.origin,
+        "extra": entry.extra,
+        "available": entry.is_available,
+    }
+    if entry.kind in {"method", "explainer"} and entry.is_available:
+        loaded: Any = entry.load()
+        about |= {
+            name: getattr(loaded, name)
+            for name in ("summary", "paper", "caveat", "sound_variant", "scope", "reading", "family")
+            if getattr(loaded, name, "")
+        }
+        about["needs"] = str(loaded.requirements)
+    return about

@@ -1,0 +1,94 @@
+"""What every ``run`` command does once it has a plan: measure, then score, in one shape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import asdict
+from pathlib import Path
+
+import typer
+
+from theodolite.cli.console import note, print_json
+from theodolite.cli.output import progress_bar, show
+from theodolite.core.tables import Table
+from theodolite.core.types import Item
+from theodolite.runs import (
+    EngineOptions,
+    Measurer,
+    MeasurerFactory,
+    Plan,
+    Run,
+    RunSettings,
+    Tally,
+    measure_run,
+)
+
+__all__ = ["SOME_FAILED", "exit_if_failed", "run_and_show", "show_plan"]
+
+SOME_FAILED = 1
+"""The exit status of a run that ended with failed items."""
+
+
+def run_and_show(  # noqa: PLR0913 - what a run is made of
+    folder: Path,
+    settings: RunSettings,
+    plan: Plan | Iterable[Item],
+    source: Measurer | MeasurerFactory,
+    *,
+    options: EngineOptions,
+    limit: int | None = None,
+    tables: Callable[[Run], Iterable[Table]],
+    json: bool = False,
+) -> None:
+    """Measures a run, scores it, and prints its main tables; leaves with status 1 if items failed.
+
+    As JSON: ``{"run", "instrument", "model", "tally", "tables"}``, whatever the instrument.
+    """
+    with progress_bar(f"{settings.kind} {settings.model}", limit) as bar:
+        tally = measure_run(
+            folder,
+            settings,
+            plan if callable(plan) else (lambda _: plan),
+            source,
+            options=options,
+            limit=limit,
+            progress=bar,
+        )
+    with Run.open(folder, writable=True) as run:
+        found = list(tables(run)) if tally.finished else []
+        run.write_tables(found)
+    show(
+        found,
+        json=json,
+        run=str(folder),
+        instrument=settings.kind,
+        model=settings.model,
+        tally=asdict(tally),
+    )
+    if not json:
+        note(f"measured {tally.finished} of {tally.planned} items into {folder}")
+    exit_if_failed(tally, folder)
+
+
+def show_plan(items: Iterable[Item], *, json: bool) -> None:
+    """What a run would ask, without asking it: ``--plan``."""
+    found = list(items)
+    pictures = sum(len(item.request.pictures) for item in found)
+    tokens = sum(item.request.max_tokens for item in found)
+    counts = {"requests": len(found), "pictures": pictures, "longest_answers_tokens": tokens}
+    if json:
+        print_json({"plan": counts})
+        return
+    note(
+        f"{len(found)} requests with {pictures} pictures, at most {tokens} tokens of answers; nothing was asked"
+    )
+
+
+def exit_if_failed(tally: Tally, folder: Path) -> None:
+    """Tells of failed items, and leaves with status 1 if there are any."""
+    if tally.failed:
+        note(
+            f"{tally.failed} of {tally.planned} items failed; `theodolite runs show {folder}` tells why, "
+            "and the same command asks them again"
+        )
+        raise typer.Exit(SOME_FAILED)

@@ -1,0 +1,41 @@
+"""Rows of ask: each question in each setting, with what was read in the answer."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from theodolite.answers.items import read_record
+from theodolite.core.scores import ItemScore
+from theodolite.core.views import ItemRow
+from theodolite.instruments.ask.score import is_right
+from theodolite.instruments.instrument import Place
+from theodolite.instruments.rows import common, rounded, values_by_item, verdict
+from theodolite.runs import Run
+
+__all__ = ["ask_rows"]
+
+
+def ask_rows(run: Run, place: Place, scores: Sequence[ItemScore]) -> Iterator[ItemRow]:
+    """Every question in every setting; the values of a question stand in its row with the picture."""
+    values = values_by_item(scores)
+    for result in run.results():
+        meta = result.item.meta
+        answer = read_record(result.item, result.record)
+        question, setting = str(meta["question"]), str(meta["setting"])
+        condition = "plain" if setting == "picture" else setting
+        right = is_right(answer, str(meta["gold"])) if answer.is_read else None
+        yield ItemRow(
+            id=result.item.name,
+            instrument="ask",
+            model=run.info.model,
+            split=str(run.info.settings.get("split") or ""),
+            cluster=str(meta["cluster"]),
+            condition=condition,
+            kind=str(meta.get("group") or ""),
+            question=result.item.request.text,
+            read_as=str(answer.value) if answer.is_read else "",
+            gold=str(meta["gold"]),
+            correct=verdict(right, condition),
+            values=rounded(values.get((question, ""), {})) if condition == "plain" else {},
+            **common(result, place, is_read=answer.is_read),
+        )

@@ -1,0 +1,135 @@
+"""Drawn pictures of a few things that everybody can name, as pairs; and edits of them with their new truth.
+
+All of it follows from a seed. The pocket twins know these pictures; none of them is in their training data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+
+from theodolite.core.errors import UsageError
+from theodolite.core.splits import Split, check_split
+from theodolite.core.types import Json, Picture
+from theodolite.instruments.compass.data import drawn_pictures as relation
+from theodolite.instruments.compass.data.pairs import Pair, Region
+
+__all__ = ["EDITS", "Edit", "edited_pair", "relation_pairs"]
+
+_SEED = 101
+
+
+def relation_pairs(
+    n: int, *, seed: int = 0, split: Split = "free", n_things: int | None = None
+) -> list[Pair]:
+    """Pairs of named things, the four directions in turn.
+
+    ``meta`` holds the direction that the shortcut gives, the split, and the scene, from which `edited_pair` makes others.
+
+    Args:
+        n: how many, each on its own picture.
+        seed: of the draw.
+        split: which pairs.
+        n_things: on each picture; two to five if not given.
+
+    >>> pair = relation_pairs(1, seed=1, split="aligned")[0]
+    >>> pair.direction == pair.meta["shortcut"]
+    True
+    """
+    check_split(split)
+    return [_pair(i, seed, split, n_things) for i in range(n)]
+
+
+def _pair(number: int, seed: int, split: Split, n_things: int | None) -> Pair:
+    wanted = relation.DIRECTIONS[number % 4]
+    rng = np.random.default_rng([_SEED, seed, number, ("aligned", "crossed", "free").index(split)])
+    while True:
+        scene = relation.draw_scene(rng, n_things)
+        for i, j in rng.permutation(
+            [(a, b) for a in range(len(scene.things)) for b in range(len(scene.things)) if a != b]
+        ):
+            target, reference = scene.things[i], scene.things[j]
+            rule = relation.SHORTCUT[target.name, reference.name]
+            is_fit = split == "free" or (rule == wanted) == (split == "aligned")
+            if relation.direction(target, reference) == wanted and is_fit:
+                return _as_pair(
+                    f"relation-{split}-{seed}-{number:05d}", scene, (int(i), int(j)), {"split": split}
+                )
+
+
+def _as_pair(name: str, scene: relation.Scene, roles: tuple[int, int], meta: Mapping[str, Json]) -> Pair:
+    target, reference = (scene.things[i] for i in roles)
+    return Pair(
+        id=name,
+        picture=Picture.from_array(relation.render(scene)),
+        size_px=(relation.SIZE_PX, relation.SIZE_PX),
+        reference=Region(reference.name, reference.box),
+        target=Region(target.name, target.box),
+        direction=str(relation.direction(target, reference)),
+        others=tuple(t.box for k, t in enumerate(scene.things) if k not in roles),
+        source="pocket",
+        meta={
+            "shortcut": relation.SHORTCUT[target.name, reference.name],
+            "scene": {"things": [[t.name, t.x, t.y, t.side] for t in scene.things], "ground": scene.ground},
+            "roles": list(roles),
+            **meta,
+        },
+    )
+
+
+Edit: TypeAlias = Literal["mirror", "move", "swap", "blank", "ground", "clutter"]
+"""``mirror``: along the axis of the answer, every thing itself unchanged. ``move``: the target goes to another side of the
+reference. ``swap``: target and reference exchange their places. ``blank``: one grey picture. ``ground``: another background.
+``clutter``: the things that are not asked about are gone. The last two leave the answer as it is."""
+EDITS: tuple[Edit, ...] = ("mirror", "move", "swap", "blank", "ground", "clutter")
+
+
+def edited_pair(pair: Pair, edit: Edit, *, seed: int = 0) -> Pair:
+    """The same question about a picture that was edited at its source; its ``direction`` is the new truth.
+
+    Args:
+        pair: from `relation_pairs`.
+        edit: what to do; a blank picture keeps the old direction.
+        seed: of what an edit draws.
+    """
+    drawn: Any = pair.meta["scene"]
+    scene = relation.Scene(tuple(relation.Placed(*t) for t in drawn["things"]), drawn["ground"])
+    roles: Any = pair.meta["roles"]
+    i, j = (int(k) for k in roles)
+    rng = np.random.default_rng([_SEED, seed, scene.ground])
+    name, meta = f"{pair.id}/{edit}", {"split": pair.meta["split"], "edit": edit}
+    if edit == "blank":
+        grey = np.full((relation.SIZE_PX, relation.SIZE_PX, 3), 128, np.uint8)
+        return replace(pair, id=name, picture=Picture.from_array(grey), meta={**pair.meta, "edit": edit})
+    if edit == "mirror":
+        scene = scene.mirrored(across=pair.direction in {"left", "right"})
+    elif edit == "swap":
+        scene = scene.swapped(i, j)
+    elif edit == "ground":
+        scene = replace(scene, ground=int(rng.integers(2**31)))
+    elif edit == "clutter":
+        scene, i, j = replace(scene, things=(scene.things[i], scene.things[j])), 0, 1
+    elif edit == "move":
+        scene = _moved(scene, (i, j), pair.direction, rng)
+    else:
+        raise UsageError(f"there is no edit {edit!r}; there are {', '.join(EDITS)}")
+    return _as_pair(name, scene, (i, j), meta)
+
+
+def _moved(
+    scene: relation.Scene, roles: tuple[int, int], old: str, rng: np.random.Generator
+) -> relation.Scene:
+    """The target elsewhere, clear of the others, in another direction; the others move too only if there is no room."""
+    i, j = roles
+    for _ in range(2000):
+        side = scene.things[i].side
+        x, y = (int(v) for v in rng.integers(2, relation.SIZE_PX - side - 1, 2))
+        there = replace(scene.things[i], x=x, y=y)
+        others = [t for k, t in enumerate(scene.things) if k != i]
+        way = relation.direction(there, scene.things[j])
+        if way not in {None, old} and not any(relation.touch(there, t) for t in others):
+            return replace(scene, things=tuple(there if k == i else t for k, t in enumerate(scene.things)))
+    return scene.swapped(i, j)

@@ -1,0 +1,127 @@
+"""Rows of the compass: the picture with both boxes, relevance maps and sector masses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+
+from theodolite.attribution import RelevanceMap
+from theodolite.core.views import HeatMap, ItemRow, Overlay
+from theodolite.instruments.compass.formulas.exclusions import DegenerateError
+from theodolite.instruments.compass.formulas.projection import project
+from theodolite.instruments.compass.formulas.projection_options import SOUND
+from theodolite.instruments.compass.metrics import read_option, shown_item
+from theodolite.instruments.compass.samples import Sample, read_samples
+from theodolite.instruments.instrument import Place
+from theodolite.instruments.rows import Values, common, rounded, verdict
+from theodolite.runs import Result, Run
+
+SHOWN = ("chefer", "contrastive-grad-act-sound", "grad-act-absolute")
+"""The methods whose maps are kept for looking at."""
+_CELLS = 16
+_CARDINAL = {"right": 0.0, "above": 90.0, "left": 180.0, "below": 270.0}
+_HIDDEN = "part hidden"
+
+
+def compass_rows(run: Run, place: Place, values: Values) -> Iterator[ItemRow]:
+    """Every item of a run but those with one part of the picture hidden: there are sixteen of them to a pair."""
+    overlays = {sample.item_id: overlay(sample) for sample in read_samples(run)}
+    for result in run.results():
+        meta = cast("Mapping[str, Any]", result.item.meta)
+        if str(meta["condition"]).startswith(_HIDDEN):
+            continue
+        said = _said(result)
+        gold = str(meta["directions"][int(meta["gold"])])
+        split = str(meta.get("split") or "")
+        is_plain = meta["condition"] == "plain"
+        key = f"{meta['pair']}/{meta['prompt']}", split
+        yield ItemRow(
+            id=result.item.name,
+            instrument="compass",
+            model=run.info.model,
+            split=split,
+            cluster=str(meta["cluster"]),
+            condition=str(meta["condition"]),
+            kind=str(meta.get("group") or ""),
+            question=result.item.request.text,
+            read_as=said or "",
+            gold=gold,
+            correct=verdict(None if said is None else said == gold, str(meta["condition"])),
+            values=rounded(values.get(key, {})) if is_plain else {},
+            overlay=overlays.get(result.item.id) or _boxes(meta),
+            **common(replace(result, item=shown_item(result.item)), place, is_read=said is not None),
+        )
+
+
+def overlay(sample: Sample) -> Overlay:
+    """What is drawn over the picture of one measured pair."""
+    maps, sectors = [], {}
+    for key, relevance in sample.maps.items():
+        method = key.partition("@")[0]
+        if method in SHOWN:
+            maps.append(heat_map(relevance, method))
+            masses = sector_masses(relevance, sample)
+            if masses is not None:
+                sectors[method] = masses
+    return Overlay(
+        target=sample.target.name,
+        reference=sample.reference.name,
+        target_px=_corners(sample.target.box),
+        reference_px=_corners(sample.reference.box),
+        size_px=sample.size_px,
+        sectors=sectors,
+        maps=maps,
+    )
+
+
+def heat_map(relevance: RelevanceMap, name: str) -> HeatMap:
+    """The map on a small grid over the whole picture, whatever tiles it came in."""
+    heat = relevance.grid.paint(relevance.values)
+    height, width = heat.shape
+    rows, columns = min(_CELLS, height), min(_CELLS, width)
+    down = np.add.reduceat(heat, np.arange(rows) * height // rows, axis=0)
+    small = np.add.reduceat(down, np.arange(columns) * width // columns, axis=1)
+    largest = float(np.abs(small).max()) or 1.0
+    values = (small / largest).round(3)
+    return HeatMap(name=name, values=values.tolist(), place_px=(0.0, 0.0, float(width), float(height)))
+
+
+def sector_masses(relevance: RelevanceMap, sample: Sample) -> dict[str, float] | None:
+    """The share of the map's mass in each of the four directions from the reference; None if it has no direction."""
+    try:
+        compass = project(relevance, reference=sample.reference.box, target=sample.target.box, options=SOUND)
+    except DegenerateError:
+        return None
+    names = list(_CARDINAL)
+    angles = np.array(list(_CARDINAL.values()))
+    gaps = np.abs((compass.centres_deg[:, None] - angles + 180.0) % 360.0 - 180.0)  # (sectors, 4)
+    nearest = gaps.argmin(axis=1)
+    masses = np.bincount(nearest, weights=compass.distribution.reshape(-1), minlength=4)
+    return dict(zip(names, masses.round(4).tolist(), strict=True))
+
+
+def _said(result: Result) -> str | None:
+    """The direction that was said."""
+    record, meta = result.record, cast("Mapping[str, Any]", result.item.meta)
+    if record is None or not record.response.is_answered:
+        return None
+    options = dict(zip(result.item.options, meta["directions"], strict=True))
+    said = record.choice.best if record.choice is not None else read_option(record.response.text, options)
+    return None if said is None else str(options[said])
+
+
+def _boxes(meta: Mapping[str, Any]) -> Overlay:
+    return Overlay(
+        target=str(meta["target"]["name"]),
+        reference=str(meta["reference"]["name"]),
+        target_px=tuple(meta["target"]["box"]),
+        reference_px=tuple(meta["reference"]["box"]),
+        size_px=tuple(meta["size"]),
+    )
+
+
+def _corners(box: Any) -> tuple[float, float, float, float]:
+    return float(box.x0), float(box.y0), float(box.x1), float(box.y1)

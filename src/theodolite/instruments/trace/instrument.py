@@ -1,0 +1,201 @@
+"""The trace instrument behind the `Instrument` type."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from theodolite.core.errors import UsageError
+from theodolite.core.scores import Capability, ItemScore, Metric
+from theodolite.core.signatures import Signature
+from theodolite.core.splits import ALIGNED, OWN_SPLIT
+from theodolite.core.types import Item
+from theodolite.instruments.instrument import (
+    Instrument,
+    Place,
+    RecordedModel,
+    Reference,
+    RunPlan,
+    Study,
+    UserData,
+    made,
+)
+from theodolite.instruments.user_files import first_keys, has_file
+from theodolite.models import ask_factory, ask_measurer
+from theodolite.runs import Run
+
+if TYPE_CHECKING:
+    from theodolite.core.views import ItemRow
+
+_EPISODES: Mapping[str, int] = {"quick": 4, "standard": 7, "large": 40}
+"""Of each of three worlds in each split, by size."""
+_MAX_TOKENS = 320
+"""The longest trace: four frames in a few short sentences each."""
+
+
+class Trace(Instrument):
+    """Is each step of the reasoning supported by the frames, and does that predict robustness?"""
+
+    name = "trace"
+    question = "Is each step of its reasoning supported by the frames?"
+    run_kinds = ("trace",)
+    takes = "episodes made by `theodolite trace make` or `theodolite trace import`, or a log of traces beside its episodes"
+    makes_data_slowly = True
+
+    @property
+    def metrics(self) -> tuple[Metric, ...]:
+        """Grounding, consistency, reliance, and answers under edits."""
+        from theodolite.instruments.trace.metrics import METRICS
+
+        return METRICS
+
+    def plan(self, study: Study, gives: Capability) -> Iterator[RunPlan]:
+        """Episodes of every split with their edits, each once more without its frames, and the user's own."""
+        self.make_data(study)
+        folders = {split: folder for folder, split, _, _ in _sets(study)}
+        if study.data is not None and study.data.form == "episodes":
+            folders[OWN_SPLIT] = study.data.path
+        for split, folder in folders.items():
+            yield _run_plan(f"trace-{split.replace(' ', '-')}", folder, split=split)
+
+    def make_data(self, study: Study) -> None:
+        """Draws the episodes of a study."""
+        from theodolite.instruments.trace.data.drawn import write_stories
+
+        for folder, split, n, seed in _sets(study):
+            made(folder, partial(write_stories, split=cast("Any", split), n=n, seed=seed))
+
+    def score(self, run: Run) -> list[ItemScore]:
+        """Every metric of every episode."""
+        from theodolite.instruments.trace.metrics import readings
+
+        return readings(run)
+
+    def rows(self, run: Run, place: Place, scores: Sequence[ItemScore]) -> Iterator[ItemRow]:
+        """Steps with their claims and the verdict on each."""
+        from theodolite.instruments.rows import values_by_item
+        from theodolite.instruments.trace.rows import trace_rows
+
+        return trace_rows(run, place, values_by_item(scores))
+
+    def signatures(
+        self, folders: Sequence[Path], scores: Sequence[ItemScore], *, seed: int
+    ) -> list[Signature]:
+        """Temporal drift, and language prior."""
+        from theodolite.instruments.trace.signatures import trace_signatures
+
+        return trace_signatures(folders, scores, seed=seed)
+
+    def chance(self, folders: Sequence[Path]) -> float | None:
+        """The mean of 1/options over the episodes of the aligned split."""
+        from theodolite.instruments.trace.data.dataset import read_episodes
+
+        sizes: list[int] = []
+        for folder in folders:
+            with Run.open(folder) as run:
+                settings = run.info.settings
+            data = Path(str(settings.get("data", "")))
+            if settings.get("split") == ALIGNED and data.exists():
+                sizes += [
+                    len(e.options) for e in read_episodes(data).episodes if e.edit is None and e.options
+                ]
+        return sum(1 / size for size in sizes) / len(sizes) if sizes else None
+
+    def is_plain(self, item: Item) -> bool:
+        """True for the original wording with all frames."""
+        return item.meta.get("wording") == "original"
+
+    def references(self) -> Iterator[Reference]:
+        """The lowest and the highest of the paper's eight models on its first benchmark."""
+        from theodolite.instruments.trace.experiments.paper import paper_rows
+
+        rows = [row for row in paper_rows() if row.benchmark == "STAR"]
+        for key in ("sgr", "hr", "tcs"):
+            ordered = sorted(rows, key=lambda row: row.predictors[key])
+            for row, word in ((ordered[0], "lowest"), (ordered[-1], "highest")):
+                what = f"{row.model} on {row.benchmark}, the {word} of {len(rows)} models"
+                yield Reference(
+                    f"trace.{key}", round(row.predictors[key], 4), what, "step grounding, Table 1"
+                )
+
+    def describe(self, study: Study) -> str:
+        """What a study asks about."""
+        own = f"; and {study.data.words}" if study.data else ""
+        n = 6 * _episodes(study.size)
+        return f"{n} drawn stories of four frames, with their edits, half of them against the shortcut{own}"
+
+    def find_data(self, path: Path, images: Path | None) -> UserData | None:
+        """Episodes in a file or folder, or a log of traces beside its episodes."""
+        if path.is_dir():
+            if not has_file(path, "episodes.jsonl"):
+                return None
+            logs = tuple(
+                each
+                for each in sorted(path.glob("*.jsonl"))
+                if each.name != "episodes.jsonl" and _is_log(each)
+            )
+            return UserData("trace", "episodes", path, logs=logs)
+        if path.suffix != ".jsonl":
+            return None
+        if path.name == "episodes.jsonl" or {"task", "frames"} <= first_keys(path):
+            return UserData("trace", "episodes", path)
+        if not _is_log(path):
+            return None
+        if not (path.parent / "episodes.jsonl").is_file():
+            raise UsageError(
+                f"{path} holds traces, and {path.parent} has no episodes.jsonl that says what their frames show; put it "
+                "there (`theodolite trace import` makes it from STAR, R2R and TEACh)"
+            )
+        return UserData("trace", "traces", path.parent, logs=(path,))
+
+    def recorded_models(self, data: UserData) -> list[RecordedModel]:
+        """The models of logs of traces."""
+        from theodolite.instruments.trace.data.logs import logged_models, write_log_run
+
+        return [
+            RecordedModel(each.name, each.identity, partial(write_log_run, each, data))
+            for each in logged_models(data)
+        ]
+
+
+TRACE = Trace()
+
+
+def _episodes(size: str | int) -> int:
+    return _EPISODES[size] if isinstance(size, str) else max(2, round(0.12 * size))
+
+
+def _sets(study: Study) -> list[tuple[Path, str, int, int]]:
+    """Folder, split, episodes of each world and seed of every set.
+
+    Episodes are named by their seed, and those of one name count as one cluster: each split has its own seed.
+    """
+    n, splits = _episodes(study.size), study.splits
+    return [
+        (study.place(f"trace-{split}"), split, n, len(splits) * study.seed + place)
+        for place, split in enumerate(splits)
+    ]
+
+
+def _is_log(path: Path) -> bool:
+    keys = first_keys(path)
+    ours = "episode" in keys and bool({"text", "steps", "reasoning"} & keys)
+    return ours or {"question_id", "object_descriptions"} <= keys
+
+
+def _run_plan(name: str, folder: Path, *, split: str) -> RunPlan:
+    """Episodes, their edits among them, and each once more without its frames."""
+    from theodolite.instruments.trace.data.dataset import read_episodes
+    from theodolite.instruments.trace.metrics import plan_readings
+
+    episodes = read_episodes(folder).episodes
+    return RunPlan(
+        name,
+        "trace",
+        {"data": str(folder.absolute()), "split": split, "max_tokens": _MAX_TOKENS},
+        lambda _: plan_readings(episodes, max_tokens=_MAX_TOKENS),
+        ask_measurer,
+        ask_factory,
+    )

@@ -1,0 +1,26 @@
+"""Looking into files of the user's, to find out what they are."""
+
+from __future__ import annotations
+
+import json
+from itertools import islice
+from pathlib import Path
+
+__all__ = ["first_keys", "has_file"]
+
+
+def first_keys(path: Path) -> set[str]:
+    """The keys of the first object in a JSONL file; empty if there is none."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            line = next((line for line in islice(file, 20) if line.strip()), "")
+        value = json.loads(line)
+    except (OSError, ValueError):
+        return set()
+    return set(value) if isinstance(value, dict) else set()
+
+
+def has_file(folder: Path, name: str) -> bool:
+    """True if a folder holds a file of that name that is not empty."""
+    path = folder / name
+    return path.is_file() and path.stat().st_size > 0

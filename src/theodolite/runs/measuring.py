@@ -1,0 +1,118 @@
+"""The one measuring loop: start or resume a run, plan its items, measure what is pending, and plan again.
+
+Everything that calls a model goes through here: each ``run`` command, the diagnosis, and the twins' certificates of
+separation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from theodolite import __version__
+from theodolite.core.errors import UsageError
+from theodolite.core.types import Item
+from theodolite.runs.cache import AnswerCache
+from theodolite.runs.engine import Engine, MeasureOptions, measure
+from theodolite.runs.local import LocalEngine
+from theodolite.runs.measurer import Measurer, MeasurerFactory
+from theodolite.runs.ray import RayEngine
+from theodolite.runs.run import Run
+from theodolite.runs.serialize import RunInfo
+from theodolite.runs.store import Tally
+
+__all__ = ["EngineOptions", "Plan", "RunSettings", "measure_run"]
+
+Plan: TypeAlias = Callable[[Run], Iterable[Item]]
+"""The items of a run, given what the run holds already: some plans ask more once the first answers are there."""
+
+_RAY_WORKERS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class EngineOptions:
+    """Where and how the model runs."""
+
+    engine: str = "local"
+    workers: int | None = None
+    ray_address: str | None = None
+    cache: Path | None = None
+    """Where deterministic answers of other runs are kept."""
+
+    def __post_init__(self) -> None:
+        if self.engine not in {"local", "ray"}:
+            raise UsageError(f"there is no engine {self.engine!r}; there are local and ray")
+        if self.ray_address is not None and self.engine != "ray":
+            raise UsageError("--ray-address goes with --engine ray")
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """What makes a run this run and no other."""
+
+    kind: str
+    """The instrument, or one of its kinds of run, such as ``grid-explain``."""
+    model: str
+    seed: int = 0
+    settings: Mapping[str, Any] = field(default_factory=dict)
+
+
+def measure_run(
+    folder: Path,
+    settings: RunSettings,
+    plan: Plan,
+    source: Measurer | MeasurerFactory,
+    *,
+    options: EngineOptions | None = None,
+    limit: int | None = None,
+    progress: Callable[[Tally], None] | None = None,
+) -> Tally:
+    """Starts a run or resumes it, and measures until its plan holds nothing new.
+
+    Args:
+        folder: Of the run.
+        settings: Kind, model, seed and settings; a run that was started with others is refused.
+        plan: Its items.
+        source: What measures: open already, in which case it stays open; or a factory, which the engine calls.
+        options: Engine, workers and cache.
+        limit: Measure only the first items of the plan.
+        progress: Called after every commit.
+
+    Returns:
+        How far the run is.
+    """
+    how = options or EngineOptions()
+    with ExitStack() as stack:
+        engine = _engine(source, how, stack)
+        info = RunInfo(
+            instrument=settings.kind,
+            model=settings.model,
+            identity=engine.identity,
+            settings=dict(settings.settings),
+            seed=settings.seed,
+            theodolite=__version__,
+        )
+        run = stack.enter_context(Run.start(folder, info))
+        cache = stack.enter_context(AnswerCache(how.cache)) if how.cache is not None else None
+        measuring = MeasureOptions(limit=limit, cache=cache, progress=progress)
+        run.plan(plan(run), whole=True)
+        tally = measure(run, engine, measuring)
+        while run.plan(plan(run), whole=True):
+            tally = measure(run, engine, measuring)
+        return tally
+
+
+def _engine(source: Measurer | MeasurerFactory, how: EngineOptions, stack: ExitStack) -> Engine:
+    """The engine; one that opened its own measurer is closed with the stack."""
+    if isinstance(source, Measurer):
+        if how.engine == "ray":
+            raise UsageError("a model that is open already cannot be sent to Ray workers; name it instead")
+        return LocalEngine(source, workers=how.workers)
+    if how.engine == "ray":
+        engine: Engine = RayEngine(source, workers=how.workers or _RAY_WORKERS, address=how.ray_address)
+    else:
+        engine = LocalEngine(source(), workers=how.workers)
+    return stack.enter_context(closing(engine))

@@ -1,0 +1,72 @@
+"""Item scores summarised: the mean of a metric, and the paired difference of two models, each with its interval."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from theodolite.core.scores import ItemScore, Metric
+from theodolite.stats.clustered import clustered_difference, clustered_mean
+
+if TYPE_CHECKING:
+    from theodolite.core.estimates import Estimate
+
+__all__ = ["score_difference", "score_mean"]
+
+
+def score_mean(metric: Metric, scores: Iterable[ItemScore], *, level: float = 0.95) -> Estimate | None:
+    """The mean of a metric over the items that have a value; a macro mean where the metric says so.
+
+    Args:
+        metric: What is averaged; scores of other metrics are ignored.
+        scores: Of one model.
+        level: Confidence level.
+
+    Returns:
+        None if no item has a value.
+
+    >>> right = Metric("ask.right", "right", True, "ours", "text")
+    >>> rows = [ItemScore(str(i), "ask.right", float(i % 2), str(i // 2)) for i in range(8)]
+    >>> print(score_mean(right, rows))
+    0.500 [0.194, 0.806] (n=4, 8 items)
+    """
+    kept = [row for row in scores if row.metric == metric.key and row.value is not None]
+    return clustered_mean(
+        [row.value for row in kept if row.value is not None],
+        [row.cluster for row in kept] if kept else None,
+        bounds=metric.bounds,
+        groups=[row.group for row in kept] if metric.average == "groups" and kept else None,
+        level=level,
+    )
+
+
+def score_difference(
+    metric: Metric, first: Iterable[ItemScore], second: Iterable[ItemScore], *, level: float = 0.95
+) -> Estimate | None:
+    """The mean of first − second over the items that both have a value of, paired by item and split.
+
+    Args:
+        metric: What is compared; scores of other metrics are ignored.
+        first: Of one model.
+        second: Of another model, or of another setting of the same items.
+        level: Confidence level.
+
+    Returns:
+        None if they share no item.
+    """
+    theirs = {(row.item, row.split): row.value for row in second if row.metric == metric.key}
+    kept = [
+        (row, row.value, other)
+        for row in first
+        if row.metric == metric.key and row.value is not None
+        for other in [theirs.get((row.item, row.split))]
+        if other is not None
+    ]
+    return clustered_difference(
+        [mine for _, mine, _ in kept],
+        [other for _, _, other in kept],
+        [row.cluster for row, _, _ in kept] if kept else None,
+        bounds=metric.bounds,
+        groups=[row.group for row, _, _ in kept] if metric.average == "groups" and kept else None,
+        level=level,
+    )
