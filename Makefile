@@ -7,7 +7,7 @@ DEV_READY := $(VENV)/.ready-dev
 INPUTS := pyproject.toml constraints.txt
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check bench docs clean browser
+.PHONY: demo test check bench docs clean browser train-help train-twins train-grid train-parser train-similarity
 
 demo: $(RUN_READY)
 	$(BIN)/theodolite diagnose
@@ -29,6 +29,13 @@ check: $(DEV_READY)
 
 bench: $(DEV_READY)
 	$(BIN)/python -m bench
+
+# What made the shipped weights. ARGS are passed on: make train-twins ARGS="--out RUN --seconds 480".
+train-help: $(DEV_READY)
+	$(BIN)/python -m train --help
+
+train-twins train-grid train-parser train-similarity: $(DEV_READY)
+	$(BIN)/python -m train $(@:train-%=%) $(ARGS)
 
 docs: $(DEV_READY)
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet

@@ -1,1 +1,1 @@
-"""Benchmarks: ``make bench`` runs all, ``python -m bench store`` runs one. Each prints its figures beside its bar."""
+"""Benchmarks: ``make bench`` runs all, ``python -m bench store`` runs one. Each prints its results and their limits."""

@@ -1,4 +1,4 @@
-"""Runs benchmarks and prints each figure beside its bar; the exit status is 1 if one is missed."""
+"""Runs benchmarks and prints each result with its limit. The exit status is 1 if a limit is missed."""
 
 import sys
 from collections.abc import Callable, Iterator
@@ -15,9 +15,9 @@ from bench import (
     store,
     trace_claims,
 )
-from bench.figure import Figure
+from bench.result import Result
 
-BENCHMARKS: dict[str, Callable[[], Iterator[Figure]]] = {
+BENCHMARKS: dict[str, Callable[[], Iterator[Result]]] = {
     "store": store.run,
     "memory": memory.run,
     "pocket": pocket.run,
@@ -39,9 +39,9 @@ def main() -> int:
         return 2
     missed = 0
     for name in wanted:
-        for figure in BENCHMARKS[name]():
-            print(f"{name:8} {figure}", flush=True)
-            missed += not figure.is_met
+        for result in BENCHMARKS[name]():
+            print(f"{name:8} {result}", flush=True)
+            missed += not result.is_met
     return 1 if missed else 0
 
 

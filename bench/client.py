@@ -1,7 +1,7 @@
-"""Our server client, with its store, limiter and retries, against a bare asyncio loop of the ``openai`` client.
+"""Our server client, with store, limiter and retries, compared with a bare asyncio loop of the ``openai`` client.
 
-The server runs in a process of its own and answers after a fixed time. Both sides send the same requests, in turn,
-and the ratio is that of the medians.
+The server runs in a separate process and answers after a fixed time. Both sides send the same requests in turn; the
+ratio is that of the medians.
 """
 
 import asyncio
@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from bench.figure import Figure
 from bench.plans import info, items
+from bench.result import Result
 from theodolite.models import ask_measurer, open_model
 from theodolite.runs import LocalEngine, Run, measure
 
@@ -23,8 +23,8 @@ CONCURRENCY = 64
 REQUESTS = 4_000
 ROUNDS = 3
 LATENCIES = (0.2, 0.02)
-"""Seconds that the server takes to answer. At the first, the server is what both wait for, as with a real model; at
-the second, both are held up by nothing but their own work."""
+"""Seconds that the server takes to answer. With the first, both sides wait for the server, as with a real model. With the
+second, the time is dominated by the clients' own work."""
 
 _COMPLETION = json.dumps(
     {
@@ -43,8 +43,8 @@ _RESPONSE = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-lengt
 )
 
 
-def run() -> Iterator[Figure]:
-    """Answers a second of both, and their ratio."""
+def run() -> Iterator[Result]:
+    """Answers per second of both sides, and their ratio."""
     for latency in LATENCIES:
         here, there = multiprocessing.Pipe()
         server = multiprocessing.Process(target=_serve, args=(there, latency), daemon=True)
@@ -53,10 +53,10 @@ def run() -> Iterator[Figure]:
         pairs = [(_bare(url), _ours(url)) for _ in range(ROUNDS)]
         server.terminate()
         bare, ours = (statistics.median(side) for side in zip(*pairs, strict=True))
-        where = f"{CONCURRENCY} at once, server takes {latency:g} s"
-        yield Figure(f"bare loop, {where}", bare, "req/s")
-        yield Figure(f"theodolite, {where}", ours, "req/s")
-        yield Figure("theodolite over bare loop", ours / bare, "×", at_least=0.95)
+        where = f"{CONCURRENCY} in flight, server takes {latency:g} s"
+        yield Result(f"bare loop, {where}", bare, "req/s")
+        yield Result(f"theodolite, {where}", ours, "req/s")
+        yield Result("theodolite over bare loop", ours / bare, "×", at_least=0.95)
 
 
 def _ours(url: str) -> float:

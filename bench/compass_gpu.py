@@ -1,6 +1,6 @@
-"""All relevance methods out of one shared pass, on one GPU, against each method alone in its textbook form.
+"""All relevance methods from one shared pass on one GPU, compared with each method alone in its textbook form.
 
-A model of Qwen2-VL-7B's shape with random weights, bf16, one picture of 640 × 480 (391 image tokens, 453 in all).
+The model has the sizes of Qwen2-VL-7B and random weights in bf16; one picture of 640 × 480 (391 image tokens, 453 in all).
 ``python -m bench.compass_gpu``; not part of ``make bench``, since it needs a GPU with 40 GB.
 """
 
@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from PIL import Image
 
-from bench.figure import Figure
 from bench.qwen_shape import random_qwen2_vl
+from bench.result import Result
 from theodolite.attribution import attribute, find_methods
 from theodolite.core.types import Picture, Request
 from theodolite.models import Checkpoint, find_family
@@ -28,7 +28,7 @@ TOKENS = 453
 
 
 class Opened:
-    """What `attribute` needs of a model."""
+    """The part of the model contract that `attribute` needs."""
 
     name = identity = "bench:qwen2-vl-7b"
     lacks: dict[Any, str] = {}  # noqa: RUF012
@@ -38,14 +38,14 @@ class Opened:
         self.checkpoint = checkpoint
 
     def generate(self, requests: Sequence[Request]) -> list[Any]:
-        """Not used here."""
+        """Not used."""
         raise NotImplementedError
 
     def close(self) -> None:
-        """Holds nothing."""
+        """Do nothing."""
 
 
-def run() -> Iterator[Figure]:
+def run() -> Iterator[Result]:
     """Times, ratio and memory."""
     model = Opened(random_qwen2_vl(torch.bfloat16, "cuda"))
     request = _request(model.checkpoint, (640, 480), TOKENS)
@@ -57,17 +57,17 @@ def run() -> Iterator[Figure]:
         BATCH * BATCHES
     )
     forward = _seconds(lambda: _forward(model.checkpoint, [request] * BATCH)) / BATCH
-    yield Figure("forward pass alone, per sample", forward * 1e3, "ms")
-    yield Figure("all methods but IG, both targets, per sample", shared * 1e3, "ms", at_most=80)
-    yield Figure("each method alone, textbook form, summed", alone * 1e3, "ms")
-    yield Figure("textbook over shared pass", alone / shared, "×", at_least=10)
-    yield Figure("integrated gradients on top", (with_ig - shared) * 1e3, "ms", at_most=150)
-    yield Figure("distance from the floor of 20 ms", shared / 0.020, "×")
+    yield Result("forward pass alone, per sample", forward * 1e3, "ms")
+    yield Result("all methods except IG, both targets, per sample", shared * 1e3, "ms", at_most=80)
+    yield Result("each method alone, textbook form, sum", alone * 1e3, "ms")
+    yield Result("ratio of textbook to shared pass", alone / shared, "×", at_least=10)
+    yield Result("additional time of integrated gradients", (with_ig - shared) * 1e3, "ms", at_most=150)
+    yield Result("ratio to the lower bound of 20 ms", shared / 0.020, "×")
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
     large = _request(model.checkpoint, (1904, 1400), None)
     _attribute(model, [large], cheap)
-    yield Figure(
+    yield Result(
         "peak memory at 3,400 image tokens", torch.cuda.max_memory_allocated() / 1e9, "GB", at_most=40
     )
 
@@ -90,7 +90,7 @@ def _forward(checkpoint: Checkpoint, requests: list[Request]) -> None:
 
 
 def _request(checkpoint: Checkpoint, size: tuple[int, int], tokens: int | None) -> Request:
-    """A photo-like JPEG, and a question that fills the prompt up to so many tokens."""
+    """Create a photo-like JPEG, and a question that extends the prompt to the given number of tokens."""
     coarse = Image.fromarray(np.random.default_rng(0).integers(0, 256, (30, 40, 3), dtype=np.uint8))
     buffer = io.BytesIO()
     coarse.resize(size, Image.Resampling.BICUBIC).save(buffer, format="JPEG", quality=90)
@@ -118,19 +118,19 @@ def _seconds(work: Callable[[], object], repeats: int = 5) -> float:
 
 
 def _textbook_seconds(checkpoint: Checkpoint, request: Request) -> Iterator[float]:
-    """Each method of Table 1 for each target, alone: its own forward and backward, whole matrices where it has them."""
+    """Time of each method of Table 1 for each target, alone: separate forward and backward passes, full matrices."""
     book = _Textbook(checkpoint, request)
     for _ in ("gt", "pred"):
         yield _seconds(book.chefer)
         yield _seconds(book.contrastive)
         yield _seconds(book.single_layer)
-        yield _seconds(book.single_layer)  # gradient norm: the same gradient
+        yield _seconds(book.single_layer)  # gradient norm uses the same gradient
         yield _seconds(book.gradcam)
     yield _seconds(book.rollout)
 
 
 class _Textbook:
-    """The methods as their papers put them."""
+    """The methods as described in their papers."""
 
     def __init__(self, checkpoint: Checkpoint, request: Request) -> None:
         self.model, self.request, self.checkpoint = checkpoint.model, request, checkpoint
@@ -138,7 +138,7 @@ class _Textbook:
         self.model.requires_grad_(requires_grad=False)
 
     def run(self, attention: str = "sdpa", **kept: bool) -> Any:
-        """One forward pass with a graph from the vision features on."""
+        """Run one forward pass with a graph that starts at the vision features."""
         leaf = {}
 
         def begin(_: Any, positional: tuple[Any, ...], named: dict[str, Any]) -> Any:
@@ -157,7 +157,7 @@ class _Textbook:
         return output, output.logits[0, -1, 5], leaf["features"]
 
     def chefer(self) -> Any:
-        """The whole relevance matrix."""
+        """Chefer with the full relevance matrix."""
         output, logit, _ = self.run("eager", output_attentions=True)
         gradients = torch.autograd.grad(logit, output.attentions)
         relevance = torch.eye(output.attentions[0].shape[-1], device="cuda")
@@ -167,7 +167,7 @@ class _Textbook:
         return relevance[-1]
 
     def rollout(self) -> Any:
-        """The whole product of attention matrices."""
+        """Rollout with the full product of attention matrices."""
         with torch.no_grad():
             output, _, _ = self.run("eager", output_attentions=True)
             joint = torch.eye(output.attentions[0].shape[-1], device="cuda")
@@ -190,21 +190,21 @@ class _Textbook:
         return (gradient.float() * output.hidden_states[-2].float()).sum(-1).abs()
 
     def gradcam(self) -> Any:
-        """The gradient all the way to the vision features."""
+        """GradCAM with the gradient back to the vision features."""
         _, logit, features = self.run()
         (gradient,) = torch.autograd.grad(logit, features)
         return torch.relu(features.float() @ gradient.float().mean(dim=0))
 
 
 def main() -> int:
-    """Prints the figures."""
+    """Print the results."""
     if not torch.cuda.is_available():
         print("this benchmark needs a GPU")
         return 0
     missed = 0
-    for figure in run():
-        print(figure, flush=True)
-        missed += not figure.is_met
+    for result in run():
+        print(result, flush=True)
+        missed += not result.is_met
     return 1 if missed else 0
 
 

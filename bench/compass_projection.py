@@ -1,13 +1,13 @@
-"""What projecting relevance into compasses costs: the re-centring control of 300 samples, 4 maps each, 100 centres."""
+"""The cost of projecting relevance into compasses: the re-centring control of 300 samples, 4 maps each, 100 centres."""
 
 import time
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from bench.figure import Figure
+from bench.result import Result
 from theodolite.geometry import Box, TokenGrid
-from theodolite.instruments.compass.formulas.distribution import Compass
+from theodolite.instruments.compass.formulas.compass import Compass
 from theodolite.instruments.compass.formulas.projection import project_batch
 from theodolite.instruments.compass.formulas.projection_options import PAPER, SOUND, ProjectionOptions
 from theodolite.instruments.compass.formulas.token_map import TokenMap
@@ -16,14 +16,14 @@ SAMPLES, CONDITIONS, CENTRES = 300, 4, 100
 SIZE_PX, SHAPE = (644, 476), (17, 23)
 
 
-def run() -> Iterator[Figure]:
-    """The four maps of a sample on one geometry (target logits), and each map with centres of its own."""
+def run() -> Iterator[Result]:
+    """The four maps of a sample with shared centres (target logits), and each map with its own centres."""
     shared = _seconds(lambda: _project(SAMPLES, CONDITIONS, PAPER))
-    yield Figure("120,000 projections, 4 maps share their centres", shared, "s", at_most=2.0)
+    yield Result("120,000 projections, 4 maps share their centres", shared, "s", at_most=2.0)
     apart = _seconds(lambda: _project(SAMPLES * CONDITIONS, 1, PAPER))
-    yield Figure("120,000 projections, each map its own centres", apart, "s", at_most=2.0)
+    yield Result("120,000 projections, each map its own centres", apart, "s", at_most=2.0)
     sound = _seconds(lambda: _project(SAMPLES, CONDITIONS, SOUND))
-    yield Figure("120,000 sound projections, 4 maps share centres", sound, "s")
+    yield Result("120,000 sound projections, 4 maps share centres", sound, "s")
 
 
 def _project(samples: int, maps: int, options: ProjectionOptions) -> Compass:
@@ -40,10 +40,10 @@ def _project(samples: int, maps: int, options: ProjectionOptions) -> Compass:
 
 
 def _seconds(work: Callable[[], Compass]) -> float:
-    """Of the projections and their metrics; everything that a control needs of them."""
+    """Time of the projections and the metrics that a control needs."""
     started = time.perf_counter()
     compass = work()
-    compass.dae_deg()
-    compass.dae_deg("mean")
+    compass.error_deg()
+    compass.error_deg("mean")
     assert compass.is_kept.sum() == SAMPLES * CONDITIONS * CENTRES
     return time.perf_counter() - started

@@ -1,9 +1,9 @@
-"""The whole evaluation of explainers, as ``grid explain`` and ``grid score`` do it, over several worker processes.
+"""The whole evaluation of explainers, as done by ``grid explain`` and ``grid score``, in several worker processes.
 
-Three scenarios (the pure model on pure data, the spurious one on pure and on spurious data), every bucket at both densities, every
-explainer. A worker takes one bucket of one scenario at one density: it explains its scenes into a run, reads the run, and scores what
-the bucket says by itself. What takes scenes of several buckets is scored beside, scenario by scenario, as each is complete. The other
-stage asks one scalar about depth: `interacting-words` alone, on more scenes and with more calls.
+There are three scenarios (the pure model on pure data, the spurious one on pure and on spurious data), all buckets at
+both densities, and all explainers. A worker processes one bucket of one scenario at one density: it explains its scenes
+into a run, reads the run, and computes EMAP, InterSHAP and PID of the bucket. All else is scored when a scenario is
+complete. A second stage measures one scalar by depth: `interacting-words` alone, on more scenes and with more calls.
 """
 
 import multiprocessing
@@ -19,32 +19,26 @@ from theodolite import __version__
 from theodolite.instruments.grid.data.dataset import DatasetPlan, make_dataset
 from theodolite.instruments.grid.data.files import write_dataset
 from theodolite.instruments.grid.data.world import BUCKET_KEYS
-from theodolite.instruments.grid.experiments.separation import Separation
+from theodolite.instruments.grid.experiments.cost import cost_table
+from theodolite.instruments.grid.experiments.explained import ExplainedRun, read_explained
+from theodolite.instruments.grid.experiments.interaction import BucketInteraction, interactions
 from theodolite.instruments.grid.explainers.contract import find_explainers
 from theodolite.instruments.grid.explainers.readers import Reader, open_reader
 from theodolite.instruments.grid.measure import ExplainMeasurer
-from theodolite.instruments.grid.questions import ExplainPlan, plan_explanations, prepare
-from theodolite.instruments.grid.score import (
-    BucketScore,
-    ExplainScore,
-    join_scores,
-    score_buckets,
-    score_run,
-    separate_all,
-)
-from theodolite.instruments.grid.stored import INSTRUMENT, ExplainedRun, read_explained
+from theodolite.instruments.grid.questions import EXPLAIN_RUN, ExplainPlan, plan_explanations, prepare
+from theodolite.instruments.grid.score import ExplainScore, score_explanations
 from theodolite.runs import LocalEngine, MeasureOptions, Run, RunInfo, measure
 
 SCENARIOS = {"pure": ("grid:pure", "pure"), "cross": ("grid:spur", "pure"), "spurious": ("grid:spur", "spur")}
-"""In this order, so that the two models are held against each other as soon as two are done."""
+"""In this order, so that the two models can be compared as soon as two scenarios are complete."""
 
 _readers: dict[str, Reader] = {}
-"""Of this worker process, by model."""
+"""The readers of this worker process, by model."""
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """How much is evaluated, and on what."""
+    """The size of the evaluation."""
 
     samples: int
     calls: int
@@ -54,25 +48,25 @@ class Size:
     explainers: tuple[str, ...] = ("all",)
     scenarios: tuple[str, ...] = tuple(SCENARIOS)
     seconds: float | None = None
-    """After so many seconds from the start no more is explained, and what is there is scored."""
+    """After this many seconds no further bucket is explained, and the existing results are scored."""
 
 
 @dataclass(slots=True)
-class Spent:
-    """What it took."""
+class Usage:
+    """Time and calls used."""
 
     started: float = field(default_factory=time.perf_counter)
     seconds: dict[str, float] = field(default_factory=dict)
-    """By stage, on the clock, from the start."""
+    """Wall-clock seconds from the start to the end of each stage."""
     worker_cpu: float = 0.0
-    """Processor seconds of all workers."""
+    """CPU seconds of all workers."""
     calls: list[int] = field(default_factory=list)
-    """Of every scene, all explainers together."""
+    """Model calls of every scene, all explainers together."""
     missing: int = 0
-    """Buckets that failed, or that there was no time for."""
+    """Number of buckets that failed or were not reached in time."""
 
     def reach(self, stage: str) -> None:
-        """Notes when a stage was done."""
+        """Record the end of a stage."""
         self.seconds[stage] = time.perf_counter() - self.started
 
 
@@ -82,13 +76,13 @@ class Part:
 
     scenario: str
     explained: ExplainedRun
-    buckets: BucketScore
+    interactions: tuple[BucketInteraction, ...]
     calls: tuple[int, ...]
     cpu: float
 
 
 def _start(models: tuple[str, ...], device: str) -> None:
-    """What each worker does first: one thread, and the models."""
+    """Initialise a worker: one thread, and the models."""
     import torch
 
     torch.set_num_threads(1)
@@ -97,18 +91,18 @@ def _start(models: tuple[str, ...], device: str) -> None:
 
 
 def name_device(device: str) -> str:
-    """What a worker runs on."""
+    """Return the name of a worker's device."""
     import torch
 
     return torch.cuda.get_device_name(device) if torch.device(device).type == "cuda" else device
 
 
 def _explain(scenario: str, plan: ExplainPlan, folder: Path) -> Part:
-    """Explains one bucket into a run of its own, and scores what it says by itself."""
+    """Explain one bucket into a separate run, and compute its scores."""
     started = time.process_time()
     model = SCENARIOS[scenario][0]
     info = RunInfo(
-        instrument=INSTRUMENT,
+        instrument=EXPLAIN_RUN,
         model=model,
         identity=_readers[model].identity,
         settings=plan.as_json(),
@@ -126,147 +120,125 @@ def _explain(scenario: str, plan: ExplainPlan, folder: Path) -> Part:
             for result in run.results()
             if result.record and "explainers" in result.record.values
         )
-    buckets = score_buckets(explained, pid=("convex", "gaussian", "batch"), seed=plan.seed)
-    return Part(scenario, explained, buckets, calls, time.process_time() - started)
-
-
-@dataclass(frozen=True, slots=True)
-class Hands:
-    """Worker processes that hold the models, and some that only score."""
-
-    workers: ProcessPoolExecutor
-    scorers: ProcessPoolExecutor
+    crossed = interactions(explained, pid=("convex", "gaussian", "batch"), seed=plan.seed)
+    return Part(scenario, explained, tuple(crossed), calls, time.process_time() - started)
 
 
 @contextmanager
-def hands(n: int, device: str = "cpu") -> Iterator[Hands]:
-    """Opens `n` workers, each with both models on the device."""
+def open_workers(n: int, device: str = "cpu") -> Iterator[ProcessPoolExecutor]:
+    """Start `n` workers, each with both models on the device."""
     os.environ["OMP_NUM_THREADS"] = "1"
     spawn = multiprocessing.get_context("spawn")
     models = tuple(dict.fromkeys(model for model, _ in SCENARIOS.values()))
-    with (
-        ProcessPoolExecutor(n, spawn, initializer=_start, initargs=(models, device)) as workers,
-        ProcessPoolExecutor(min(n, len(SCENARIOS)), spawn) as scorers,
-    ):
-        yield Hands(workers, scorers)
+    with ProcessPoolExecutor(n, spawn, initializer=_start, initargs=(models, device)) as workers:
+        yield workers
 
 
 class _Scenario:
-    """The buckets of one scenario, as they come in."""
+    """The finished buckets of one scenario."""
 
     def __init__(self, name: str, plan: ExplainPlan) -> None:
         self.name, self.plan = name, plan
         self.parts: list[Part] = []
         self.failed = 0
-        self.whole: ExplainedRun | None = None
-        self.score: ExplainScore | None = None
         data = prepare(plan)
         self.places = [(data.batch.bucket_key(int(data.members(*g)[0])), g[1]) for g in data.groups]
         """Every bucket with every density."""
-        self.expected = len(data.chosen)
+        self.names = [data.names[int(row)] for row in data.chosen]
 
-    def close(self) -> BucketScore:
-        """Puts together what came in."""
+    @property
+    def is_complete(self) -> bool:
+        """True if every bucket is explained or has failed."""
+        return len(self.parts) + self.failed == len(self.places)
+
+    def merged(self) -> ExplainedRun:
+        """Merge the buckets."""
         runs = [part.explained for part in self.parts]
-        self.whole = replace(
+        known = {each.scene for run in runs for each in run.maps}
+        return replace(
             runs[0],
             plan=self.plan,
-            rows=tuple(row for run in runs for row in run.rows),
+            maps=tuple(each for run in runs for each in run.maps),
             crosses=tuple(cross for run in runs for cross in run.crosses),
             said={row: said for run in runs for row, said in run.said.items()},
-            pending=self.expected - sum(len(run.said) for run in runs),
+            unmeasured={name: "pending" for name in self.names if name not in known},
         )
-        return sum((part.buckets for part in self.parts), BucketScore())
 
 
 class _Evaluation:
-    """Sends buckets out, takes them in, and has scenarios scored as soon as they are complete."""
+    """Distributes buckets to workers, collects them, and scores when a scenario is complete."""
 
     def __init__(
-        self, size: Size, scenarios: list[_Scenario], spent: Spent, tell: Callable[[ExplainScore], None]
+        self, size: Size, scenarios: list[_Scenario], usage: Usage, progress: Callable[[ExplainScore], None]
     ) -> None:
-        self.size, self.scenarios, self.tell = size, scenarios, tell
-        self.spent = spent
+        self.size, self.scenarios, self.progress = size, scenarios, progress
+        self.usage = usage
         self.explaining: dict[Future[Part], _Scenario] = {}
-        self.scoring: dict[Future[ExplainScore], _Scenario] = {}
-        self.apart: dict[tuple[str, ...], tuple[Separation, ...]] = {}
-        """How the models come apart, by the scenarios on pure data that are scored; only these hold both."""
 
-    def run(self, help_: Hands, folder: Path) -> None:
-        """Until everything is scored that there was time for."""
+    def run(self, workers: ProcessPoolExecutor, folder: Path) -> None:
+        """Run until everything is explained, or until the time limit."""
         for scenario in self.scenarios:
             for place in scenario.places:
                 plan = replace(scenario.plan, buckets=place[:1], densities=place[1:])
                 target = folder / f"run-{scenario.name}-{'-'.join(place)}"
-                self.explaining[help_.workers.submit(_explain, scenario.name, plan, target)] = scenario
-        while self.explaining or self.scoring:
-            left = self._left()
-            done, _ = wait([*self.explaining, *self.scoring], timeout=left, return_when=FIRST_COMPLETED)
+                self.explaining[workers.submit(_explain, scenario.name, plan, target)] = scenario
+        while self.explaining:
+            done, _ = wait(self.explaining, timeout=self._left(), return_when=FIRST_COMPLETED)
             if not done:
-                self._give_up(help_.scorers)
+                self._stop_explaining()
             for each in done:
-                if each in self.explaining:
-                    self._take(each, help_.scorers)
-                else:
-                    self.scoring.pop(each).score = each.result()
-                    self.tell(self.score())
+                self._take(each)
 
     def score(self) -> ExplainScore:
-        """All scenarios that are scored, together."""
-        known = [each for each in self.scenarios if each.score is not None and each.whole is not None]
-        on_pure = tuple(each.name for each in known if SCENARIOS[each.name][1] == "pure")
-        if on_pure not in self.apart:
-            self.apart[on_pure] = separate_all([e.whole for e in known if e.whole], seed=self.size.seed)
-        return join_scores([e.score for e in known if e.score], self.apart[on_pure], seed=self.size.seed)
+        """Score all scenarios that have a bucket."""
+        known = [each for each in self.scenarios if each.parts]
+        crossed = [found for each in known for part in each.parts for found in part.interactions]
+        return score_explanations([each.merged() for each in known], crossed, seed=self.size.seed)
 
     def _left(self) -> float | None:
-        if self.size.seconds is None or not self.explaining:
+        if self.size.seconds is None:
             return None
-        return max(0.0, self.spent.started + self.size.seconds - time.perf_counter())
+        return max(0.0, self.usage.started + self.size.seconds - time.perf_counter())
 
-    def _take(self, done: Future[Part], scorers: ProcessPoolExecutor) -> None:
+    def _take(self, done: Future[Part]) -> None:
         scenario, error = self.explaining.pop(done), done.exception()
         if error is not None:
             print(f"{scenario.name}: a bucket is missing, {error!r}", flush=True)
-            self.spent.missing += 1
+            self.usage.missing += 1
             scenario.failed += 1
         else:
             part = done.result()
             scenario.parts.append(part)
-            self.spent.worker_cpu += part.cpu
-            self.spent.calls += part.calls
-        if len(scenario.parts) + scenario.failed == len(scenario.places) and scenario.parts:
-            self.spent.reach(f"{scenario.name} explained")
-            self._close(scenario, scorers)
+            self.usage.worker_cpu += part.cpu
+            self.usage.calls += part.calls
+        if scenario.is_complete:
+            self.usage.reach(f"{scenario.name} explained")
+            if self.explaining and scenario.parts:
+                self.progress(self.score())
 
-    def _close(self, scenario: _Scenario, scorers: ProcessPoolExecutor) -> None:
-        buckets = scenario.close()
-        sent = scorers.submit(score_run, scenario.whole, buckets, seed=self.size.seed)
-        self.scoring[sent] = scenario
-
-    def _give_up(self, scorers: ProcessPoolExecutor) -> None:
-        """There is no time for what is not explained yet."""
+    def _stop_explaining(self) -> None:
+        """Cancel the buckets that are not explained within the time limit."""
         for each in self.explaining:
             each.cancel()
-        self.spent.missing += len(self.explaining)
+        self.usage.missing += len(self.explaining)
         self.explaining = {}
-        for scenario in self.scenarios:
-            if scenario.whole is None and scenario.parts:
-                self._close(scenario, scorers)
 
 
 def evaluate(
-    size: Size, folder: Path, help_: Hands, tell: Callable[[ExplainScore], None] = lambda _: None
-) -> tuple[ExplainScore, Spent]:
-    """Makes the data, explains all scenarios, and scores them.
+    size: Size,
+    folder: Path,
+    workers: ProcessPoolExecutor,
+    progress: Callable[[ExplainScore], None] = lambda _: None,
+) -> tuple[ExplainScore, Usage]:
+    """Generate the data, explain all scenarios, and score them.
 
     Args:
-        size: How much.
-        folder: For data and runs.
-        help_: Who does the work.
-        tell: Called with the score so far, whenever a scenario is scored.
+        size: Size of the evaluation.
+        folder: Folder for data and runs.
+        workers: The worker processes.
+        progress: Called with the scores so far whenever a scenario is scored.
     """
-    spent = Spent()
+    usage = Usage()
     folder.mkdir(parents=True, exist_ok=True)
     names = tuple(each.name for each in find_explainers(size.explainers))
     for mode in sorted({SCENARIOS[scenario][1] for scenario in size.scenarios}):
@@ -276,20 +248,24 @@ def evaluate(
         name: ExplainPlan(str(folder / SCENARIOS[name][1]), names, size.calls, pool=size.pool, seed=size.seed)
         for name in size.scenarios
     }
-    spent.reach("data made")
-    evaluation = _Evaluation(size, [_Scenario(*each) for each in plans.items()], spent, tell)
-    evaluation.run(help_, folder)
-    spent.reach("scored")
-    return evaluation.score(), spent
+    usage.reach("data made")
+    evaluation = _Evaluation(size, [_Scenario(*each) for each in plans.items()], usage, progress)
+    evaluation.run(workers, folder)
+    score = evaluation.score()
+    progress(score)
+    usage.reach("scored")
+    return score, usage
 
 
 def budget_lines(score: ExplainScore) -> Iterator[str]:
-    """What each explainer was given and spent, a line each."""
+    """Format the budget and use of each explainer, one line each."""
     yield f"{'explainer':22} {'scenario':10} {'calls':>8} {'most':>6} {'exact':>7} {'maps':>6} not measured"
-    for cost in score.costs:
-        reasons = "; ".join(cost.reasons)[:60]
-        told = f"{cost.not_measured} {reasons}" if cost.not_measured else "0"
+    table = cost_table(score.runs)
+    names = [column.name for column in table.columns]
+    for row in table.rows:
+        cost = dict(zip(names, row, strict=True))
+        missing = f"{cost['not_measured']} {cost['reason'][:60]}" if cost["not_measured"] else "0"
         yield (
-            f"{cost.explainer:22} {cost.scenario:10} {cost.calls_mean:8.1f} {cost.calls_most:6d} {cost.exact:7d} "
-            f"{cost.measured:6d} {told}"
+            f"{cost['explainer']:22} {cost['scenario']:10} {cost['calls']:8.1f} {cost['most']:6d} {cost['exact']:7d} "
+            f"{cost['measured']:6d} {missing}"
         )

@@ -1,9 +1,9 @@
-"""What explaining costs: model calls at equal error, and the whole evaluation on the processor.
+"""The cost of explainers: model calls at equal error, and CPU time of the whole evaluation.
 
-MultiSHAP's interactions by regression against sampling pair by pair, on games whose interactions are known: sums of unanimity
-games of up to three players, where regression on complements is exact, and of up to five, where it is not; and the games of a
-symbolic twin and of a trained network, all coalitions of which are enumerated for it. The bars, 10 times fewer calls at 15 players and
-5 at 35, are held against both sums.
+MultiSHAP's interactions by regression are compared with pairwise sampling on games with known interactions: sums of
+unanimity games of up to three players, where regression on complements is exact, and of up to five, where it is not. They
+are also compared on games of a symbolic and of a trained model, with all coalitions enumerated. The limits, 10 times
+fewer calls with 15 players and 5 times with 35, apply to both sums.
 """
 
 import resource
@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from bench.figure import Figure
-from bench.grid_evaluation import Size, budget_lines, evaluate, hands
+from bench.grid_evaluation import Size, budget_lines, evaluate, open_workers
+from bench.result import Result
 from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.explainers.contract import make_case
 from theodolite.instruments.grid.explainers.game import Game
@@ -26,22 +26,24 @@ BUDGETS = tuple(round(40 * 1.25**step) for step in range(28))
 CALLS, SAMPLES, MINUTES = 200, 5, 10
 
 
-def run() -> Iterator[Figure]:
+def run() -> Iterator[Result]:
     for most in (3, 5):
         for n_cells, n_words, draws, bar in ((10, 5, 32, 10), (25, 10, 8, 5)):
             make, truth = _known_game(n_cells, n_words, most)
-            what = f"times fewer calls than pair by pair, {n_cells + n_words} players, terms of up to {most}"
-            yield Figure(what, _ratio(make, truth, draws), "×", at_least=bar)
+            what = (
+                f"ratio of calls, pairwise to regression, {n_cells + n_words} players, terms of up to {most}"
+            )
+            yield Result(what, _ratio(make, truth, draws), "×", at_least=bar)
     for model, bucket, objects in (("grid:symbolic-pure", "M-F0-D2", 7), ("grid:pure", "M-F0-D1", 7)):
         case = make_case(open_reader(model), generate(bucket, 1, density=objects, seed=5), 0)
         truth = cross_interactions(case.game.with_budget(None), seed=0).values
-        what = f"the same in the game of {model}, {case.game.n} players"
-        yield Figure(what, _ratio(case.game.with_budget, truth, 16), "×")
+        what = f"the same in a game of {model}, {case.game.n} players"
+        yield Result(what, _ratio(case.game.with_budget, truth, 16), "×")
     yield from _evaluation()
 
 
 def _known_game(n_cells: int, n_words: int, most: int) -> tuple[Callable[[int | None], Game], np.ndarray]:
-    """A sum of unanimity games and its Shapley interactions: c/(t−1) for each pair inside a game of t players."""
+    """A sum of unanimity games and its Shapley interactions: c/(t−1) for each pair within a game of t players."""
     rng, n = np.random.default_rng(0), n_cells + n_words
     sets = [rng.choice(n, size=rng.integers(1, most + 1), replace=False) for _ in range(4 * n)]
     weights = rng.normal(size=len(sets))
@@ -63,7 +65,7 @@ def _known_game(n_cells: int, n_words: int, most: int) -> tuple[Callable[[int | 
 
 
 def _ratio(make: Callable[[int | None], Game], truth: np.ndarray, draws: int) -> float:
-    """Calls of the pairwise sampler over calls of the regression that first reaches its error, means of three seeds."""
+    """Ratio of the pairwise sampler's calls to those of the regression at equal error, averaged over three seeds."""
 
     def error(found: np.ndarray) -> float:
         return float(((found - truth) ** 2).mean())
@@ -75,28 +77,28 @@ def _ratio(make: Callable[[int | None], Game], truth: np.ndarray, draws: int) ->
     return 0.0
 
 
-def _evaluation() -> Iterator[Figure]:
-    """All explainers, buckets and scenarios, 5 samples a bucket: two workers of one thread each.
+def _evaluation() -> Iterator[Result]:
+    """All explainers, buckets and scenarios, 5 samples per bucket, with two single-threaded workers.
 
-    Time is told twice: on the clock, and as processor seconds of everything, from the start of the workers, over two cores; where
-    others use the machine, only the second says what it costs.
+    Both wall-clock time and CPU time of all processes divided by two cores are reported. If other processes use the
+    machine, only the second is meaningful.
     """
     before = time.process_time(), _children()
-    with tempfile.TemporaryDirectory() as folder, hands(2) as help_:
-        score, spent = evaluate(Size(SAMPLES, CALLS, SAMPLES), Path(folder), help_)
+    with tempfile.TemporaryDirectory() as folder, open_workers(2) as workers:
+        score, usage = evaluate(Size(SAMPLES, CALLS, SAMPLES), Path(folder), workers)
     own, all_workers = time.process_time() - before[0], _children() - before[1]
     for line in budget_lines(score):
         print(line)
-    yield Figure("scenes explained", float(len(spent.calls)), "")
-    yield Figure("model calls a scene, all explainers, at most", float(max(spent.calls)), "", at_most=CALLS)
-    for stage, seconds in spent.seconds.items():
-        yield Figure(f"{stage}, on the clock", seconds / 60, "min")
-    yield Figure("processor time of all workers and scorers", all_workers / 60, "min")
+    yield Result("scenes explained", float(len(usage.calls)), "")
+    yield Result("model calls per scene, all explainers, maximum", float(max(usage.calls)), "", at_most=CALLS)
+    for stage, seconds in usage.seconds.items():
+        yield Result(f"{stage}, wall-clock time", seconds / 60, "min")
+    yield Result("CPU time of all workers and scorers", all_workers / 60, "min")
     whole = (all_workers / 2 + own) / 60
-    yield Figure("the whole on two cores, by processor time", whole, "min", at_most=MINUTES)
+    yield Result("the whole evaluation on two cores, CPU time", whole, "min", at_most=MINUTES)
 
 
 def _children() -> float:
-    """Processor seconds of all processes that this one has started and that are done."""
+    """CPU seconds of all finished child processes."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime

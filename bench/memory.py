@@ -1,4 +1,4 @@
-"""How much memory a run of 100,000 items takes beyond a run of 1,000."""
+"""The additional memory of a run of 100,000 items compared with 1,000."""
 
 import subprocess
 import sys
@@ -6,7 +6,7 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.figure import Figure
+from bench.result import Result
 
 _MEASURED = """
 import sys
@@ -21,12 +21,12 @@ print(next(line.split()[1] for line in open("/proc/self/status") if line.startsw
 """
 
 
-def run() -> Iterator[Figure]:
-    """The highest resident size of two processes that differ in the length of the plan alone."""
+def run() -> Iterator[Result]:
+    """Peak resident size of two processes that differ only in the length of the plan."""
     with tempfile.TemporaryDirectory() as folder:
         small, large = (_peak(Path(folder) / str(n), n) for n in (1_000, 100_000))
-    yield Figure("peak memory of a process, 1,000 items", small, "MB")
-    yield Figure("growth from 1,000 to 100,000 items", large - small, "MB", at_most=50)
+    yield Result("peak memory of a process, 1,000 items", small, "MB")
+    yield Result("growth from 1,000 to 100,000 items", large - small, "MB", at_most=50)
 
 
 def _peak(folder: Path, n: int) -> float:

@@ -1,4 +1,4 @@
-"""A plan of the size of a large benchmark, and a measurer that costs nothing, so that only the run is measured."""
+"""A plan of the size of a large benchmark, and a measurer without cost, so that only the run itself is measured."""
 
 from collections.abc import Iterator, Sequence
 
@@ -9,7 +9,7 @@ ANSWER = "The red square is to the left of the blue square. " * 4
 
 
 def items(n: int) -> Iterator[Item]:
-    """Items as an instrument plans them, made one at a time."""
+    """Yield items like those of an instrument."""
     for i in range(n):
         meta = {
             "gold": "left",
@@ -21,20 +21,20 @@ def items(n: int) -> Iterator[Item]:
 
 
 class Instant:
-    """Answers at once."""
+    """A measurer that answers immediately."""
 
     identity = "instant"
     batch_size = 32
     reuse: Reuse = "same request"
 
     def measure(self, items: Sequence[Item]) -> list[Record]:
-        """The same answer for all."""
+        """Return the same answer for all items."""
         return [Record(item.id, Response("answered", text=ANSWER, finish="stop")) for item in items]
 
     def close(self) -> None:
-        """Holds nothing."""
+        """Do nothing."""
 
 
 def info() -> RunInfo:
-    """A run that says nothing in particular."""
+    """Return a minimal run description."""
     return RunInfo(instrument="bench", model="bench:instant", identity="instant", theodolite="bench")

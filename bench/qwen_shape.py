@@ -1,4 +1,4 @@
-"""A model of Qwen2-VL-7B's shape with random weights: the right sizes, no download, no sense."""
+"""A model with the architecture and sizes of Qwen2-VL-7B and random weights, without a download."""
 
 from typing import Any
 
@@ -41,7 +41,7 @@ _TEMPLATE = (
 
 
 def random_qwen2_vl(dtype: torch.dtype, device: str) -> Checkpoint:
-    """Builds model, tokenizer and processor."""
+    """Create model, tokenizer and processor."""
     from transformers import Qwen2VLConfig, Qwen2VLForConditionalGeneration
 
     tokenizer = _tokenizer()

@@ -1,6 +1,6 @@
-"""A benchmark of the paper's size, made without rendering on two cores: 1,162 scenes with 9,839 questions, 1:1 indoor and outdoor.
+"""Generation of a data set of the paper's size on two cores, without rendering: 1,162 scenes with 9,839 questions, half indoor.
 
-Beside it: one picture of each kind, drawn on one core.
+Also the time to render one picture of each kind on one core.
 """
 
 import resource
@@ -9,16 +9,15 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.figure import Figure
-from theodolite.instruments.scene.data.make import make_scenes, render_made
-from theodolite.instruments.scene.data.make_data import MakeOptions, make_data
+from bench.result import Result
+from theodolite.instruments.scene.data.make import MakeOptions, make_data, make_scenes, render_made
 
 SCENES, QUESTIONS, WORKERS = 1162, 9839, 2
 SECONDS, GIGABYTES = 180.0, 2.0
 
 
-def run() -> Iterator[Figure]:
-    """Time, memory, and what came out."""
+def run() -> Iterator[Result]:
+    """Time and memory."""
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         options = MakeOptions(
@@ -28,19 +27,17 @@ def run() -> Iterator[Figure]:
     taken = time.perf_counter() - started
     assert len(data.scenes) == SCENES
     assert len(data.questions) == QUESTIONS
-    yield Figure(f"{SCENES:,} scenes with {QUESTIONS:,} questions, unrendered", taken, "s", at_most=SECONDS)
+    yield Result(f"{SCENES:,} scenes with {QUESTIONS:,} questions, unrendered", taken, "s", at_most=SECONDS)
     used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     busy = sum(usage.ru_utime + usage.ru_stime for usage in used)
-    yield Figure(
-        "the same in processor seconds, whoever else is at work", busy, "s", at_most=WORKERS * SECONDS
-    )
+    yield Result("the same, CPU time", busy, "s", at_most=WORKERS * SECONDS)
     kilobytes = sum(
         resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
     )
     peak = (kilobytes + (WORKERS - 1) * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss) / 1e6
-    yield Figure("memory at its peak, all processes together", peak, "GB", at_most=GIGABYTES)
+    yield Result("peak memory of all processes together", peak, "GB", at_most=GIGABYTES)
     for made in make_scenes(1, 1).scenes:
         render_made(made)
         started = time.perf_counter()
         render_made(made)
-        yield Figure(f"one {made.graph.domain} picture on one core", time.perf_counter() - started, "s")
+        yield Result(f"one {made.graph.domain} picture on one core", time.perf_counter() - started, "s")

@@ -1,4 +1,4 @@
-"""How long it takes to score a scene run of the paper's size, all settings, with every interval; and in how much memory."""
+"""Time and memory of scoring a scene run of the paper's size, with all settings and intervals."""
 
 import subprocess
 import sys
@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from bench.figure import Figure
+from bench.result import Result
 from theodolite.geometry import Box, PinholeCamera
 from theodolite.instruments.scene.data.engine import make_questions, thin_questions
 from theodolite.instruments.scene.data.files import SceneData
 from theodolite.instruments.scene.data.graph import SceneGraph, SceneObject
 from theodolite.instruments.scene.questions import Settings, plan_scenes, plan_with_graphs
-from theodolite.instruments.scene.results import read_rows
+from theodolite.instruments.scene.reading.results import read_run
 from theodolite.models import ask_measurer, open_model
 from theodolite.runs import LocalEngine, Run, RunInfo, measure
 
@@ -26,29 +26,30 @@ MODEL = "scripted:scene-trusting"
 _MEASURED = """
 import sys, time
 from theodolite.runs import Run
-from theodolite.instruments.scene.score import score_scenes
+from theodolite.instruments.scene.score import score_run, score_tables
 started = time.perf_counter(), time.process_time()
 with Run.open(sys.argv[1], writable=True) as run:
-    score = score_scenes(run)
+    score = score_run(run)
+    run.write_tables(score_tables(score))
 assert [s.name for s in score.signatures if s.is_raised] == ["modality trust bias"]
-assert score.table[0].n_scenes == int(sys.argv[2]) and score.table[0].n_questions == int(sys.argv[3])
+assert len(score.results.domains) == int(sys.argv[2]) and len(score.cases.cases) == int(sys.argv[3])
 memory = next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM"))
 print(time.perf_counter() - started[0], time.process_time() - started[1], memory)
 """
 
 
-def run() -> Iterator[Figure]:
-    """Scenes of boxes, answered by a scripted model in every setting, scored in a process of its own."""
+def run() -> Iterator[Result]:
+    """Scenes of boxes, answered by a scripted model in every setting, scored in a separate process."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         _answer(folder / "run", _data(folder))
         command = [sys.executable, "-c", _MEASURED, str(folder / "run"), str(SCENES), str(QUESTIONS)]
-        said = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
-    wall, cpu, memory = map(float, said)
+        output = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    wall, cpu, memory = map(float, output)
     size = f"{SCENES:,} scenes, {QUESTIONS:,} questions"
-    yield Figure(f"score {size}, all settings", wall, "s", at_most=20)
-    yield Figure("the same, processor time", cpu, "s")
-    yield Figure("its peak memory", memory / 1024, "MB", at_most=2048)
+    yield Result(f"score {size}, all settings", wall, "s", at_most=20)
+    yield Result("the same, CPU time", cpu, "s")
+    yield Result("its peak memory", memory / 1024, "MB", at_most=2048)
 
 
 def _data(folder: Path) -> SceneData:
@@ -60,7 +61,7 @@ def _data(folder: Path) -> SceneData:
 
 
 def _scene(number: int, rng: np.random.Generator) -> SceneGraph:
-    """Boxes on level ground, between near and far."""
+    """Boxes on level ground, between the near and far distance."""
     domain = ("indoor", "outdoor")[number % 2]
     near, far, size = (1.2, 4.5, 1.2) if domain == "indoor" else (6.0, 45.0, 5.0)
     things = []
@@ -77,7 +78,7 @@ def _scene(number: int, rng: np.random.Generator) -> SceneGraph:
 
 
 def _answer(folder: Path, data: SceneData) -> None:
-    """The base and blind settings first; then those that need the model's own graphs."""
+    """Measure the base and blind settings first, then those that need the model's own graphs."""
     settings = Settings()
     info = RunInfo(
         instrument="scene",
@@ -90,7 +91,7 @@ def _answer(folder: Path, data: SceneData) -> None:
     with Run.start(folder, info) as opened:
         opened.plan(plan_scenes(data, settings))
         measure(opened, engine)
-        rows = read_rows(opened).graphs["base"]
+        rows = read_run(opened).graphs["base"]
         graphs = {scene: row.reading.graph for scene, row in rows.items() if row.reading.graph is not None}
         opened.plan(plan_with_graphs(data, graphs))
         measure(opened, engine)

@@ -1,19 +1,19 @@
-"""What storing an answer costs, and how long it takes to find out that nothing is left to do."""
+"""The cost of storing an answer, and the time to resume a finished run."""
 
 import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from bench.figure import Figure
 from bench.plans import Instant, info, items
+from bench.result import Result
 from theodolite.runs import LocalEngine, Run, measure
 
 SIZES = (1_000, 10_000, 100_000)
 
 
-def run() -> Iterator[Figure]:
-    """Plan, measure one item at a time with a commit each, resume."""
+def run() -> Iterator[Result]:
+    """Plan, measure with one commit per item, and resume."""
     cost: dict[int, float] = {}
     with tempfile.TemporaryDirectory() as folder:
         for n in SIZES:
@@ -22,13 +22,16 @@ def run() -> Iterator[Figure]:
             _measure(place, n)
             cost[n] = (time.perf_counter() - started) / n * 1e3
             at_most = 0.5 if n == SIZES[-1] else None
-            yield Figure(f"plan and store, {n:,} items, a commit each", cost[n], "ms/item", at_most)
-        yield Figure(
-            "cost at 100,000 over cost at 1,000 items", cost[SIZES[-1]] / cost[SIZES[0]], "×", at_most=1.5
+            yield Result(f"plan and store, {n:,} items, one commit each", cost[n], "ms/item", at_most)
+        yield Result(
+            "ratio of the cost at 100,000 and at 1,000 items",
+            cost[SIZES[-1]] / cost[SIZES[0]],
+            "×",
+            at_most=1.5,
         )
         started = time.perf_counter()
         _measure(Path(folder) / str(SIZES[-1]), SIZES[-1])
-        yield Figure("resume over 100,000 finished items", time.perf_counter() - started, "s", at_most=3.0)
+        yield Result("resume over 100,000 finished items", time.perf_counter() - started, "s", at_most=3.0)
 
 
 def _measure(folder: Path, n: int) -> None:

@@ -1,10 +1,10 @@
-"""How fast traces are parsed into claims and judged by geometry, and how fast real sentences are parsed."""
+"""Speed of parsing traces into claims and judging them by geometry, and of parsing real sentences."""
 
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from bench.figure import Figure
+from bench.result import Result
 from theodolite.instruments.trace.claims.extract import extract_many
 from theodolite.instruments.trace.claims.language import sentence_spans
 from theodolite.instruments.trace.claims.reading import read_trace, with_claims
@@ -16,8 +16,8 @@ N_EPISODES = 12
 RECORDS = Path(__file__).resolve().parents[2] / "shared" / "data" / "star" / "video_llava_traces.jsonl"
 
 
-def run() -> Iterator[Figure]:
-    """True traces of every embedded world from text to verdicts; then the real records, text to claims."""
+def run() -> Iterator[Result]:
+    """Correct traces of every embedded world from text to verdicts; then the real traces from text to claims."""
     verifier = open_verifier("annotation")
     extract_many(["The red ball is left of the blue cube."])  # loads the parser
     n_all, seconds_all = 0, 0.0
@@ -31,14 +31,14 @@ def run() -> Iterator[Figure]:
         assert all(not each.failure for each in judged)
         n = _n_sentences([step.text for each in read for step in each.steps])
         n_all, seconds_all = n_all + n, seconds_all + seconds
-        yield Figure(f"parsed and judged by geometry, {world}", n / seconds, "sent./s")
-    yield Figure("parsed and judged by geometry, all worlds", n_all / seconds_all, "sent./s", at_least=150)
+        yield Result(f"parsed and judged by geometry, {world}", n / seconds, "sent./s")
+    yield Result("parsed and judged by geometry, all worlds", n_all / seconds_all, "sent./s", at_least=150)
     if RECORDS.is_file():
         texts = [step.text for each in read_traces(RECORDS)[0] for step in each.steps]
         started = time.perf_counter()
         extract_many(texts)
         rate = _n_sentences(texts) / (time.perf_counter() - started)
-        yield Figure("parsed only, real sentences of Video-LLaVA", rate, "sent./s")
+        yield Result("parsed only, real sentences of Video-LLaVA", rate, "sent./s")
 
 
 def _n_sentences(texts: Sequence[str]) -> int:

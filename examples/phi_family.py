@@ -1,6 +1,6 @@
-"""An architecture that brings its own code: a whole plug-in for the white box, in the manner of Phi-3.5-Vision.
+"""A plug-in for an architecture with its own code, similar to Phi-3.5-Vision, for attribution.
 
-Name `register` in an entry point of the group ``theodolite.plugins``, and every command takes the model:
+Register `register` as an entry point of the group ``theodolite.plugins``. All commands then accept
 ``--model "hf:PATH?trust_remote_code=true&attention=eager"``.
 """
 
@@ -17,18 +17,18 @@ from theodolite.models import Decoder, Family
 
 
 def register(add: Any) -> None:
-    """Says which model type it is for: what ``config.json`` calls ``model_type``."""
+    """Register the family under the ``model_type`` of its ``config.json``."""
     add("family", "phi_like_v", f"{__name__}:PhiLike", summary="crops with row separators, then the whole")
 
 
 class BatchedProcessor:
-    """The checkpoint's processor takes one prompt, and its pictures as numbers in the text; we ask in batches."""
+    """Adapts the checkpoint's processor, which takes one prompt with numbered pictures, to batches."""
 
     def __init__(self, own: Any) -> None:
         self.own, self.tokenizer, self.chat_template = own, own.tokenizer, own.tokenizer.chat_template
 
     def apply_chat_template(self, conversation: Any, **how: Any) -> str:
-        """Turns with pictures among the words, written out."""
+        """Format a conversation, with pictures as numbered placeholders."""
         number = count(1)
         turns = []
         for turn in conversation:
@@ -37,7 +37,7 @@ class BatchedProcessor:
         return str(self.tokenizer.apply_chat_template(turns, **how))
 
     def __call__(self, *, text: Any, images: Any, padding_side: str, **_: Any) -> Any:
-        """One batch out of single prompts, padded on the side that is asked for."""
+        """Process a batch prompt by prompt, and pad it on the given side."""
         import torch
         from transformers import BatchFeature
 
@@ -50,12 +50,12 @@ class BatchedProcessor:
 
 
 class PhiLike(Family):
-    """Crops of the padded picture, row by row with a break after each; a break; then the whole in one crop."""
+    """Crops of the padded picture, row by row with a separator after each; a separator; then the whole in one crop."""
 
-    adapt_processor = BatchedProcessor  # so that it is used as transformers' own processors are
+    adapt_processor = BatchedProcessor  # gives it the interface of transformers' own processors
 
     def token_grids(self, _: Any, sizes_px: Any, inputs: Any) -> list[TokenGrid]:
-        """Where every token lies in the original picture; breaks lie nowhere."""
+        """Return the position of every token in the original picture. Separators have none."""
         settings = self.config.img_processor
         side, cells = settings["side"], math.isqrt(settings["num_img_tokens"])
         found = []
@@ -70,20 +70,20 @@ class PhiLike(Family):
         return found
 
     def decoder(self, model: Any) -> Decoder:
-        """Not where transformers' own models have it."""
+        """Return the modules, which have other names than in transformers' own models."""
         return Decoder(model.model.layers, model.model.norm, model.lm_head)
 
     def projector(self, model: Any) -> Any:
-        """Its input is every token, breaks included, in the order of the prompt."""
+        """Return the projector. Its input is every token, including separators, in prompt order."""
         return model.model.vision_embed_tokens.img_projection
 
     def is_image_token(self, _: Any, input_ids: Any) -> Any:
-        """The first picture's tokens are -1, the second's -2."""
+        """Mark image tokens: those of the first picture are -1, of the second -2."""
         return input_ids < 0
 
 
 def _shown(size_px: tuple[int, int], padded: tuple[int, int]) -> tuple[float, float, float, float]:
-    """What the padded picture shows, in the original's pixels: the longer side fits, the other is padded evenly."""
+    """Region of the padded picture in pixels of the original: the longer side fits, the other is padded evenly."""
     (width, height), (wide, high) = size_px, padded
     if width < height:
         y0, x0, y1, x1 = _shown((height, width), (high, wide))
@@ -94,6 +94,6 @@ def _shown(size_px: tuple[int, int], padded: tuple[int, int]) -> tuple[float, fl
 
 
 def _with_breaks(shape: tuple[int, int], region: tuple[float, float, float, float]) -> np.ndarray:
-    """Tokens that tile a region, with a place that is none behind each row."""
+    """Return the rectangles of tokens that tile a region, with a NaN rectangle after each row."""
     rows = lattice(shape, region).reshape(*shape, 4)
     return np.pad(rows, ((0, 0), (0, 1), (0, 0)), constant_values=np.nan).reshape(-1, 4)

@@ -16,7 +16,7 @@ LAYERS = [
     {"diagnose"},
     {"twins"},
     {"instruments"},
-    {"attribution"},
+    {"attribution", "pairs"},
     {"models"},
     {"runs"},
     {"answers", "stats", "geometry"},
@@ -24,6 +24,8 @@ LAYERS = [
 ]
 LEVEL = {name: len(LAYERS) - i for i, row in enumerate(LAYERS) for name in row}
 MODULES = sorted(SOURCE.rglob("*.py"))
+INSTRUMENTS = {path.name for path in (SOURCE / "instruments").iterdir() if (path / "__init__.py").is_file()}
+"""Instruments have folders; what they share lies beside these."""
 LONGEST_MODULE = 600
 LONGEST_FUNCTION = 60
 HEAVY = {
@@ -84,8 +86,11 @@ def faults(path, source):
         there = parts[1]
         if there != here and LEVEL.get(there, 99) >= LEVEL[here]:
             yield f"{where}: {here} may not import {there}"
-        if here == there == "instruments" and len(parts) > 2 and tuple(parts[2:3]) != own:
+        named = parts[2] if there == "instruments" and len(parts) > 2 and parts[2] in INSTRUMENTS else ""
+        if named and here == "instruments" and named not in own:
             yield f"{where}: instruments do not import one another"
+        if named and here in {"diagnose", "report"}:
+            yield f"{where}: {here} knows instruments only by their type"
 
 
 def test_every_part_has_a_layer():
@@ -104,6 +109,9 @@ def test_imports_point_downward():
         ("runs/_x.py", "from theodolite.models import open_model"),
         ("models/_x.py", "def f():\n    import theodolite.attribution"),
         ("instruments/compass/x.py", "from theodolite.instruments.grid import make"),
+        ("instruments/rows.py", "from theodolite.instruments.grid.rows import grid_rows"),
+        ("diagnose/x.py", "def f():\n    from theodolite.instruments.scene.score import METRICS"),
+        ("report/x.py", "import theodolite.instruments.trace.rows"),
         ("core/types.py", "from theodolite import stats"),
     ],
 )

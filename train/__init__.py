@@ -1,1 +1,1 @@
-"""What made the shipped weights. Not part of the wheel."""
+"""Training of the shipped weights. Not part of the wheel."""

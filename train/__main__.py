@@ -1,4 +1,4 @@
-"""``python -m train``: trains what ships. Needs torch; runs where the command line's own libraries are not installed."""
+"""``python -m train``: trains the shipped weights. Needs torch, but not the libraries of the command line."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from theodolite.core.errors import TheodoliteError, UsageError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one training command and returns the exit status."""
+    """Run one training command and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m train", description="Train the shipped weights.")
     commands = parser.add_subparsers(dest="command", required=True)
-    _add_twins(commands.add_parser("twins", help="the pocket twins, one leg at a time"))
-    _add_curve(commands.add_parser("curve", help="figure of a twin training's log"))
+    _add_twins(commands.add_parser("twins", help="train the pocket twins, one leg at a time"))
+    _add_curve(commands.add_parser("curve", help="draw the training curve of the twins"))
     _add_calibration(commands.add_parser("calibration", help="ship the twins' scores of a diagnosis"))
-    _add_grid(commands.add_parser("grid", help="grid:pure or grid:spur, one leg at a time"))
-    _add_parser(commands.add_parser("parser", help="the English parser of trace"))
-    _add_similarity(commands.add_parser("similarity", help="the small CLIP of trace"))
+    _add_grid(commands.add_parser("grid", help="train grid:pure or grid:spur, one leg at a time"))
+    _add_parser(commands.add_parser("parser", help="train the English parser of trace"))
+    _add_similarity(commands.add_parser("similarity", help="train the small CLIP of trace"))
     given = parser.parse_args(arguments)
     try:
         given.run(given)
@@ -31,22 +31,29 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _add_twins(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--out", type=Path, required=True, help="state, log and twins; resumed if it exists")
     parser.add_argument(
-        "--twins", default="grounded,shortcut,mixed", help="some of grounded, shortcut, mixed"
+        "--out", type=Path, required=True, help="folder for state, log and twins; resumed if it exists"
     )
-    parser.add_argument("--steps", type=int, default=12_000, help="of all legs together")
-    parser.add_argument("--seconds", type=float, default=500.0, help="of this leg")
+    parser.add_argument(
+        "--twins", default="grounded,shortcut,mixed", help="comma-separated: grounded, shortcut, mixed"
+    )
+    parser.add_argument("--steps", type=int, default=12_000, help="total steps of all legs")
+    parser.add_argument("--seconds", type=float, default=500.0, help="duration of this leg")
     parser.add_argument("--workers", type=int, default=14, help="processes that draw pictures")
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--leg", type=int, default=0, help="number of this leg; each has its own lessons")
+    parser.add_argument("--leg", type=int, default=0, help="number of this leg; each has different lessons")
     parser.add_argument(
-        "--until", type=float, default=1.0, help="end of this leg in the learning-rate schedule"
+        "--until",
+        type=float,
+        default=1.0,
+        help="position in the learning-rate schedule at the end of this leg",
     )
-    parser.add_argument("--kept", type=Path, help="where legs share their lessons")
+    parser.add_argument("--kept", type=Path, help="folder in which legs share their lessons")
     parser.add_argument("--start", type=Path, help="checkpoints to start from, one folder per twin")
-    parser.add_argument("--rate", type=float, default=1e-3, help="the highest learning rate")
-    parser.add_argument("--scale", type=float, default=1.0, help="of batches and pools; small for a trial")
+    parser.add_argument("--rate", type=float, default=1e-3, help="maximum learning rate")
+    parser.add_argument(
+        "--scale", type=float, default=1.0, help="factor for batches and pools; small for a trial"
+    )
     parser.add_argument("--seed", type=int, default=1)
     parser.set_defaults(run=_train_twins)
 
@@ -79,8 +86,10 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 def _add_curve(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--out", type=Path, required=True, help="a PNG, SVG or PDF")
-    parser.add_argument("--log", type=Path, help="log.jsonl of a training; the shipped twins' if not given")
+    parser.add_argument("--out", type=Path, required=True, help="output file: PNG, SVG or PDF")
+    parser.add_argument(
+        "--log", type=Path, help="log.jsonl of a training; default: that of the shipped twins"
+    )
     parser.set_defaults(run=_draw_curve)
 
 
@@ -104,10 +113,10 @@ def _ship_calibration(given: argparse.Namespace) -> None:
 
 def _add_grid(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("kind", choices=("pure", "spur"))
-    parser.add_argument("--out", type=Path, required=True, help="state between legs, log and weights")
-    parser.add_argument("--seconds", type=float, default=500.0, help="of this leg")
+    parser.add_argument("--out", type=Path, required=True, help="folder for state, log and weights")
+    parser.add_argument("--seconds", type=float, default=500.0, help="duration of this leg")
     parser.add_argument("--device", default="cuda")
-    parser.add_argument("--workers", type=int, default=12, help="processes that make scenes")
+    parser.add_argument("--workers", type=int, default=12, help="processes that generate scenes")
     parser.add_argument("--seed", type=int, default=0)
     parser.set_defaults(run=_train_grid)
 
@@ -124,7 +133,7 @@ def _train_grid(given: argparse.Namespace) -> None:
         schedule=replace(SCHEDULES[given.kind], seed=given.seed),
     )
     done = f"finished: {given.out / given.kind}.safetensors"
-    print(done if is_done else "stopped in time; the same command resumes it")
+    print(done if is_done else "time is up; the same command resumes it")
 
 
 def _add_parser(parser: argparse.ArgumentParser) -> None:
@@ -143,16 +152,14 @@ def _train_parser(given: argparse.Namespace) -> None:
 
 
 def _add_similarity(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--out", type=Path, required=True, help="where the checkpoint goes")
-    parser.add_argument("--episodes", type=int, help="of each world and split")
+    parser.add_argument("--out", type=Path, required=True, help="folder for the checkpoint")
+    parser.add_argument("--episodes", type=int, help="episodes per world and split")
     parser.add_argument("--steps", type=int)
     parser.add_argument("--batch", type=int, help="pictures per step")
     parser.add_argument("--device", default="auto", help="auto, cpu or cuda")
-    parser.add_argument("--workers", type=int, help="processes that draw")
-    parser.add_argument(
-        "--drawings", type=Path, help="where drawn pictures are kept; beside --out if not given"
-    )
-    parser.add_argument("--only-draw", action="store_true", help="draw the pictures and train later")
+    parser.add_argument("--workers", type=int, help="processes that draw pictures")
+    parser.add_argument("--drawings", type=Path, help="folder for drawn pictures; default: next to --out")
+    parser.add_argument("--only-draw", action="store_true", help="draw the pictures without training")
     parser.add_argument("--seed", type=int, default=0)
     parser.set_defaults(run=_train_similarity)
 
@@ -171,7 +178,7 @@ def _train_similarity(given: argparse.Namespace) -> None:
         size = draw_similarity(
             drawings, episodes=episodes, workers=given.workers, seed=given.seed, progress=print
         )
-        print(f"drawn: {drawings}, {size / 2**20:.1f} MiB; the same command without --only-draw trains on it")
+        print(f"drew {size / 2**20:.1f} MiB of pictures to {drawings}; omit --only-draw to train on them")
         return
     usual = FitOptions()
     options = FitOptions(
@@ -189,10 +196,10 @@ def _train_similarity(given: argparse.Namespace) -> None:
         progress=print,
     )
     print(
-        f"wrote {given.out}: things told apart {found.things_told_apart:.1%}, sides and states "
-        f"{found.sides_and_states:.1%} on {found.n_held_out} held-out pictures"
+        f"wrote {given.out}: accuracy on {found.n_held_out} held-out pictures: things {found.things_told_apart:.1%}, "
+        f"sides and states {found.sides_and_states:.1%}"
     )
-    print(f"next: theodolite trace calibrate-similarity --model {given.out} --data DIR")
+    print(f"next: theodolite trace calibrate --model {given.out} --data DIR")
 
 
 if __name__ == "__main__":

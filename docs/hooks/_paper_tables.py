@@ -11,23 +11,25 @@ from _rows import number, percent, table
 from theodolite import stats
 from theodolite.core.registry import registry
 from theodolite.instruments.compass.experiments.composites import composite_scores
-from theodolite.instruments.compass.experiments.controls import published as creg
-from theodolite.instruments.compass.published import published_figures
-from theodolite.instruments.compass.published_tables import _TABLES
+from theodolite.instruments.compass.published import (
+    PUBLISHED_CONTROLS,
+    SMALL_TABLES,
+    published_correlations,
+    published_directions,
+)
 from theodolite.instruments.grid.data.evaluate import bag_of_words, dropped_anchor
 from theodolite.instruments.grid.data.generate import generate
-from theodolite.instruments.grid.data.heuristics import heuristics
 from theodolite.instruments.grid.data.masks import cell_mask
+from theodolite.instruments.grid.data.shortcuts import try_shortcuts
 from theodolite.instruments.grid.data.world import BUCKETS
 from theodolite.instruments.grid.explainers.contract import find_explainers, make_case
-from theodolite.instruments.grid.explainers.pool import Convention, Pool
+from theodolite.instruments.grid.explainers.conventions import Convention
+from theodolite.instruments.grid.explainers.pool import Pool
 from theodolite.instruments.grid.explainers.readers import open_reader
 from theodolite.instruments.grid.formulas.maps import score_map
-from theodolite.instruments.grid.models.certify import ACCURACY, AGREES
-from theodolite.instruments.grid.models.released import released_certificate
-from theodolite.instruments.grid.published import PUBLISHED
-from theodolite.instruments.grid.published_explanations import DEPTH, RMA
-from theodolite.instruments.grid.published_explanations import paper_tables as paper_tables_of_the_grid
+from theodolite.instruments.grid.models.certify import ACCURACY, AGREES, released_certificate
+from theodolite.instruments.grid.published import DEPTH, RMA, SHORTCUTS
+from theodolite.instruments.grid.published import paper_tables as paper_tables_of_the_grid
 from theodolite.instruments.scene.data.make import make_scenes
 from theodolite.instruments.scene.experiments.ceiling import solver_ceilings
 from theodolite.instruments.trace.experiments.paper import paper_rows, paper_tables, paper_vrs
@@ -49,11 +51,11 @@ def creg_framework() -> str:
     rows = []
     for model, method, target in product(_MODELS, names, ("gt", "pred", "")):
         found = {
-            source: published_figures(model, source, method=method, target=target) for source in _SOURCES
+            source: published_directions(model, source, method=method, target=target) for source in _SOURCES
         }
         if any(found.values()):
             cells = [
-                f"{each[0].dae_deg:g}° / {each[0].edge_accuracy:.3f}" if each else "–"
+                f"{each[0].dae:g}° / {each[0].edge_accuracy:.3f}" if each else "–"
                 for each in found.values()
             ]
             rows.append([model, f"`{method}{'@' * bool(target)}{target}`", *cells])
@@ -63,7 +65,7 @@ def creg_framework() -> str:
 def creg_small_tables() -> str:
     """The smaller tables."""
     rows = []
-    for (name, source), (place, n, figures) in _TABLES.items():
+    for (name, source), (place, n, figures) in SMALL_TABLES.items():
         for row, values in figures.items():
             told = ", ".join(f"{figure} {value:g}" for figure, value in values.items())
             rows.append([name, _SOURCES[source], row, told, f"{place}, n = {n}"])
@@ -72,19 +74,9 @@ def creg_small_tables() -> str:
 
 def creg_controls() -> str:
     """What CREG reports of its controls."""
-    names = {
-        "centres": creg.CENTRES,
-        "reference-swap": creg.REFERENCE_SWAP,
-        "prompt-direction": creg.PROMPT_DIRECTION,
-        "move-a": creg.MOVE_A,
-        "swap-roles": creg.SWAP_ROLES,
-        "relocation": creg.RELOCATION,
-        "variance": creg.VARIANCE,
-        "squares": creg.SQUARES,
-    }
     rows = [
         [control, each.condition, ", ".join(f"`{k}` {v:g}" for k, v in each.values.items()), each.source]
-        for control, found in names.items()
+        for control, found in PUBLISHED_CONTROLS.items()
         for each in found
     ]
     return table(["our control", "condition", "reported", "where"], rows)
@@ -93,23 +85,21 @@ def creg_controls() -> str:
 def creg_composites() -> str:
     """ρ of the composites with the AUC, out of the paper's own EA, MDF and AUC; and what it prints."""
     edge = {
-        name: published_figures(_MODELS[0], "coco-pairs", method=name.partition("@")[0], target=target)[
+        name: published_directions(_MODELS[0], "coco-pairs", method=name.partition("@")[0], target=target)[
             0
         ].edge_accuracy
         for name, target in (("chefer@gt", "gt"), ("contrastive-grad-act@pred", "pred"), ("gradcam@gt", "gt"))
     }
-    edge["attention-rollout"] = published_figures(
+    edge["attention-rollout"] = published_directions(
         _MODELS[0], "coco-pairs", method="attention-rollout", target=""
     )[0].edge_accuracy
-    auc = {row: values["AUC"] for row, values in _TABLES["diagnosis", "coco-pairs"][2].items()}
+    auc = {row: values["AUC"] for row, values in SMALL_TABLES["diagnosis", "coco-pairs"][2].items()}
     found = composite_scores(
         list(auc),
         edge_accuracy=[edge[name] for name in auc],
         mdf=[creg_mdf()[name] for name in auc],
         auc=list(auc.values()),
     )
-    from theodolite.instruments.compass.experiments.faithfulness.estimates import published_correlations
-
     printed = published_correlations(f"hf:{_MODELS[0]}")
     rows = [
         [
@@ -144,12 +134,12 @@ def grid_shortcuts() -> str:
         for density in ("sparse", "dense")
     }
     rows = []
-    for each in PUBLISHED:
+    for each in SHORTCUTS:
         modes = (each.mode,) if each.mode else ("pure", "spur")
         cells = [_shortcut(ours, each, preset, modes) for preset in ("paper", "sound")]
         where = " ".join(filter(None, (each.bucket, each.density))) or "all buckets"
         data = each.mode or "pure and spur"
-        rows.append([each.heuristic, data, where, f"{100 * each.success:.1f} %", *cells])
+        rows.append([each.name, data, where, f"{100 * each.success:.1f} %", *cells])
     counts = [_relational_counts(ours, preset) for preset in ("paper", "sound")]
     rows.insert(1, ["bag of words", "pure", "counts with a relation", "–", *counts])
     return table(
@@ -179,7 +169,7 @@ def _shortcut(ours: dict, each: object, preset: str, modes: tuple[str, ...]) -> 
             if each.bucket and BUCKETS[index].key != each.bucket:
                 continue
             part = batch.take(batch.bucket == index)
-            found = _success(part, each.heuristic)
+            found = _success(part, each.name)
             right, n = right + found[0], n + found[1]
     return percent(stats.wilson_interval(right, n))
 
@@ -190,7 +180,7 @@ def _success(part: object, heuristic: str) -> tuple[int, int]:
     if heuristic.startswith("without anchor"):
         said = dropped_anchor(part.world, part.cells, part.questions, k=int(heuristic[-1]) - 1)
         return int((said == part.answer).sum()), len(part)
-    found = next(h for h in heuristics(part, n_permutations=1) if h.name == heuristic)
+    found = next(h for h in try_shortcuts(part, n_permutations=1) if h.name == heuristic)
     return round(found.success.value * found.success.n), found.success.n
 
 

@@ -32,7 +32,7 @@ from theodolite.diagnose.study import SIZES
 from theodolite import stats
 from theodolite.attribution import find_methods
 from theodolite.core.registry import Kind, registry
-from theodolite.instruments.compass.experiments.controls.results import FIGURES
+from theodolite.instruments.compass.experiments.controls.results import COLUMNS
 from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.explainers.contract import find_explainers
 from theodolite.twins.certify import TWINS, released_certificate, verdicts
@@ -89,7 +89,7 @@ def entries(kind: Kind) -> Callable[[], str]:
 
 def control_figures() -> str:
     """The figures of the compass's controls."""
-    return table(["figure", "what it is"], [[f"`{name}`", words] for name, words in FIGURES.items()])
+    return table(["figure", "what it is"], [[f"`{name}`", column.words] for name, column in COLUMNS.items()])
 
 
 def grid_buckets() -> str:

@@ -12,11 +12,12 @@ from PIL import Image
 from theodolite.cli.main import main
 from theodolite.geometry import TokenGrid
 from theodolite.instruments.compass.data.squares import SquaresPlan, coloured_squares
-from theodolite.instruments.compass.figures.overlay import CompassView, compass_rows
+from theodolite.instruments.compass.figures.overlay import compass_rows
+from theodolite.instruments.compass.figures.views import CompassView
 from theodolite.instruments.compass.formulas.projection import project
 from theodolite.instruments.compass.formulas.projection_options import SOUND
 from theodolite.instruments.compass.formulas.token_map import TokenMap
-from theodolite.instruments.scene.data.make_data import MakeOptions, make_data
+from theodolite.instruments.scene.data.make import MakeOptions, make_data
 
 ASSETS = Path(__file__).parents[1] / "assets"
 _WIDTH_PX = 1600

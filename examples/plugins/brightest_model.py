@@ -1,7 +1,7 @@
-"""A model of one's own: it says on which side of the picture the light is, whatever the question.
+"""An example model: it answers with the brightest side of the picture, whatever the question.
 
-It looks at every picture, and still at the wrong thing: `theodolite ask` tells that swapping pictures changes its
-answers and not how often they are right.
+It looks at every picture, but at the wrong thing: `theodolite ask` shows that swapping pictures changes its answers,
+but not how often they are correct.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 
 from theodolite.core.types import Request, Response
 from theodolite.models import ModelName
-from theodolite.runs import isolate
+from theodolite.runs import bisect_failures
 
 
 class Brightest:
@@ -21,13 +21,13 @@ class Brightest:
 
     def __init__(self, name: ModelName) -> None:
         self.name = name.text
-        self.identity = f"brightest 1, {name.target}"  # whatever can change an answer
-        self.lacks = {"choose": "it returns text alone"}  # what it cannot do, and why
+        self.identity = f"brightest 1, {name.target}"  # everything that can affect an answer
+        self.lacks = {"choose": "it returns text only"}  # missing capabilities, with the reason
         self.batch_size = 8
 
     def generate(self, requests: Sequence[Request]) -> list[Response]:
-        """One response per request, in order; a broken picture costs its own request alone."""
-        return isolate(self._answer, requests, on_failure=lambda _, reason: Response.failed(reason))
+        """Return one response per request, in order. A broken picture fails only its own request."""
+        return bisect_failures(self._answer, requests, on_failure=lambda _, reason: Response.failed(reason))
 
     def _answer(self, requests: Sequence[Request]) -> list[Response]:
         return [Response("answered", text=self._look(request)) for request in requests]
@@ -46,9 +46,9 @@ class Brightest:
         return max(halves, key=lambda side: float(np.mean(halves[side])))
 
     def close(self) -> None:
-        """Nothing to free."""
+        """Nothing to release."""
 
 
 def register(add: Any) -> None:
-    """`--model brightest:v1` then works everywhere, and `theodolite models check brightest:v1` checks it."""
+    """Register the model. `--model brightest:v1` then works everywhere; `theodolite check brightest:v1` checks it."""
     add("model", "brightest", f"{__name__}:Brightest", summary="where the light is", example="brightest:v1")

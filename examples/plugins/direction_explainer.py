@@ -1,8 +1,8 @@
-"""An explainer of one's own: how much each object matters because of the words for directions.
+"""An example explainer: how much each object matters because of the direction words.
 
     r_i = [v(N) − v(N∖i)] − [v(N∖D) − v(N∖D∖i)],   D the direction words
 
-A model that reads relations needs object and direction together; one that counts words does not, and gets a map of zeros.
+A model that uses relations needs object and direction together. A bag-of-words model does not, and its map is zero.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from theodolite.instruments.grid.explainers.contract import Case, Explainer, Exp
 
 
 def direction_interaction(case: Case) -> Explanation:
-    """Two removals of each object: with the direction words shown, and with them hidden."""
+    """Remove each object twice: with the direction words shown and with them hidden."""
     game = case.game
     roles = word_roles(case.batch.take(slice(case.row, case.row + 1)))[0]
     is_direction = roles[game.words] == "direction"
@@ -24,7 +24,9 @@ def direction_interaction(case: Case) -> Explanation:
     one_gone = np.vstack([whole, ~np.eye(game.n, dtype=bool)[: game.n_cells]])
     undirected = one_gone.copy()
     undirected[:, game.n_cells :] &= ~is_direction
-    values = game.values(np.vstack([one_gone, undirected]))  # counted, kept to the budget, never asked twice
+    values = game.values(
+        np.vstack([one_gone, undirected])
+    )  # counts calls, respects the budget, caches values
     shown, hidden = np.split(values, 2)
     players = np.zeros(game.n)
     players[: game.n_cells] = (shown[0] - shown[1:]) - (hidden[0] - hidden[1:])
@@ -34,12 +36,12 @@ def direction_interaction(case: Case) -> Explanation:
 
 EXPLAINER = Explainer(
     "direction-interaction",
-    "what an object matters because of the words for directions",
+    "how much an object matters because of the direction words",
     direction_interaction,
     least=lambda case: 2 * (case.game.n_cells + 1),
 )
 
 
 def register(add: Any) -> None:
-    """`theodolite grid explain --explainers direction-interaction` then works; `check_explainer` checks it."""
+    """Register the explainer for `theodolite grid explain --explainers direction-interaction`."""
     add("explainer", EXPLAINER.name, f"{__name__}:EXPLAINER", summary=EXPLAINER.summary)

@@ -1,7 +1,7 @@
-"""A source of one's own: pictures of a level camera, each with a JSON file of the boxes in it.
+"""An example data source: pictures of a level camera, each with a JSON file of the boxes in it.
 
-``FOLDER/*.json`` with ``{"picture": "a.jpg", "focal_px": 800, "camera_height_m": 1.5, "boxes": [{"category": "chair", "centre_m":
-[x, y, z], "size_lwh_m": [l, w, h], "yaw_deg": 30}, …]}``; x right, y down, z forward, the yaw counted to the right from +z.
+``FOLDER/*.json`` with ``{"picture": "a.jpg", "focal_px": 800, "camera_height_m": 1.5, "boxes": [{"category": "chair",
+"centre_m": [x, y, z], "size_lwh_m": [l, w, h], "yaw_deg": 30}, …]}``; x right, y down, z forward, yaw to the right from +z.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from theodolite.instruments.scene.data.sources.views import SourceView
 
 
 def level_camera_views(root: Path) -> Iterator[SourceView]:
-    """Everything that each picture holds; which objects are kept is decided afterwards, and counted."""
+    """Yield all objects of each picture. The pipeline then selects objects and counts the rest."""
     from PIL import Image
 
     files = sorted(Path(root).glob("*.json"))
     if not files:
-        raise UsageError(f"{root} holds no *.json; name the folder with the pictures and their boxes")
+        raise UsageError(f"{root} contains no *.json; pass the folder with the pictures and their boxes")
     for file in files:
         row = json.loads(file.read_text(encoding="utf-8"))
         picture = file.parent / row["picture"]
@@ -49,10 +49,10 @@ def _candidate(row: dict[str, Any]) -> Candidate:
     up = np.array([0.0, -1.0, 0.0])
     axes = np.stack(
         [ahead, np.cross(up, ahead), up], axis=1
-    )  # a box: x along its length, y to its left, z up
+    )  # box frame: x along its length, y to its left, z up
     return Candidate(row["category"], Cuboid(SE3(axes, np.array(row["centre_m"])), *row["size_lwh_m"]))
 
 
 def register(add: Any) -> None:
-    """`theodolite scene build --source level-camera --root FOLDER` then works."""
+    """Register the source for `theodolite scene build --source level-camera --data FOLDER`."""
     add("source", "scene-level-camera", f"{__name__}:level_camera_views", summary="a level camera with boxes")

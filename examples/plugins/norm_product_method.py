@@ -1,7 +1,7 @@
-"""A relevance method of one's own: ‖∂(z_tgt − z_neg)/∂h‖ · ‖h‖ of each token, three blocks from the end.
+"""An example relevance method: ‖∂(z_tgt − z_neg)/∂h‖ · ‖h‖ of each token, three blocks from the end.
 
-The product of the two lengths is never below Grad×Act's sum and, unlike it, does not vanish where a layer's output does
-not depend on the length of its input.
+The product of the norms is never below the sum of Grad×Act. Unlike that sum, it does not vanish where a layer's output
+does not depend on the norm of its input.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     import torch
 
 LAYER = -3
-"""As transformers counts hidden states: −2 is what the last block is given."""
+"""Numbered as in transformers: −2 is the input of the last block."""
 
 
 def norm_product(evidence: Evidence, target: str) -> torch.Tensor:
-    """Relevance of every token, (batch, tokens). The shared pass has done the work: nothing is run again here."""
+    """Return the relevance of every token, (batch, tokens), from the results of the shared pass."""
     gradient = evidence.gradient(target, LAYER, contrastive=True)  # (batch, tokens, width)
     hidden = evidence.hidden[LAYER].float()
     return gradient.norm(dim=-1) * hidden.norm(dim=-1).to(gradient.device)
@@ -26,14 +26,14 @@ def norm_product(evidence: Evidence, target: str) -> torch.Tensor:
 
 NORM_PRODUCT = Method(
     name="norm-product",
-    summary="length of the contrastive gradient times length of the hidden state at layer −3",
+    summary="norm of the contrastive gradient times norm of the hidden state at layer −3",
     paper="",
-    needs=Need.HIDDEN_GRADIENT,  # the pass goes no deeper than the methods of a run need
+    needs=Need.HIDDEN_GRADIENT,  # limits how far gradients are propagated
     score=norm_product,
     is_contrastive=True,
 )
 
 
 def register(add: Any) -> None:
-    """`theodolite compass run --methods norm-product` then works, and `methods list` shows it."""
+    """Register the method for `theodolite compass run --methods norm-product` and `theodolite list methods`."""
     add("method", "norm-product", f"{__name__}:NORM_PRODUCT", summary=NORM_PRODUCT.summary)

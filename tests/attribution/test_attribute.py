@@ -135,7 +135,7 @@ def test_half_precision_is_close(requests, tiny_llava):
         ({"options": [("1", "2"), ("1", "2")]}, "as many lists"),
         ({"options": [("1",)]}, "at least two"),
         ({"targets": []}, "no target"),
-        ({"targets": ["gt"]}, "true option"),
+        ({"targets": ["gt"]}, "correct option"),
         ({"targets": ["nobody"]}, "there is no target"),
         ({"targets": ["option:9"]}, "there is no option:9"),
         ({"methods": ["nothing"]}, "there is no method"),
@@ -151,7 +151,7 @@ def test_what_is_wrong_is_said(model, requests, how, message):
 
 
 def test_a_black_box_is_told_so(requests):
-    with pytest.raises(UnsupportedError, match="scripted:looker shows no gradients"):
+    with pytest.raises(UnsupportedError, match="scripted:looker provides no gradients"):
         attribute(open_model("scripted:looker"), requests[:1], [OPTIONS])
 
 
@@ -159,7 +159,7 @@ def test_an_architecture_that_hides_its_attention_is_told(model, requests, monke
     from theodolite.attribution import recorder as _recorder
 
     monkeypatch.setattr(_recorder.Recorder, "see", lambda *_: None)
-    with pytest.raises(ContractError, match=r"0 of \d language layers showed their attention"):
+    with pytest.raises(ContractError, match=r"recorded in 0 of \d language layers"):
         attribute(model, requests[:1], [OPTIONS], methods=["chefer"])
 
 
@@ -168,7 +168,7 @@ def test_a_tail_that_differs_from_the_model_is_told(model, requests, monkeypatch
 
     original = Evidence.tail
     monkeypatch.setattr(Evidence, "tail", lambda *a: original(*a) + 1)
-    with pytest.raises(ContractError, match="gives other logits"):
+    with pytest.raises(ContractError, match="gives different logits"):
         attribute(model, requests[:1], [OPTIONS], methods=["integrated-gradients"])
 
 

@@ -53,7 +53,7 @@ def test_the_sound_integral_is_complete(model, requests):
     """Attributions from the mean token sum to the change of the logit; those from zero do not have to."""
     from theodolite.attribution.method import Method
     from theodolite.attribution.methods import integrated_gradients as ours
-    from theodolite.attribution.needs import Need
+    from theodolite.attribution.method import Need
 
     gaps = {}
 

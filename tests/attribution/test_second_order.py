@@ -129,7 +129,7 @@ TEXT_FIRST = "{% for m in messages %}{% for p in m['content'] | reverse %}{% if 
 
 
 @pytest.mark.parametrize(
-    ("template", "told"), [(LOWER, "chat template changes"), (TEXT_FIRST, "must stand after the picture")]
+    ("template", "told"), [(LOWER, "chat template changes"), (TEXT_FIRST, "must come after the picture")]
 )
 def test_words_that_cannot_be_found_are_told(tiny_llava, template, told):
     model = open_model(f"hf:{tiny_llava}")

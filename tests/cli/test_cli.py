@@ -11,15 +11,17 @@ import pytest
 
 from theodolite.__main__ import run
 from theodolite.cli.main import main
+from theodolite.core.tables import Table
+from theodolite.instruments.ask.data.questions import write_questions
+from theodolite.instruments.ask.data.squares import make_squares
 from theodolite.runs import Run
 
 KEY = "sk-theodolite-secret-0123456789"
 
 
 @pytest.fixture
-def squares(tmp_path, capsys):
-    assert main(["ask", "make", "--n", "24", "--out", str(tmp_path / "squares")]) == 0
-    capsys.readouterr()
+def squares(tmp_path):
+    write_questions(make_squares(24), tmp_path / "squares")
     return str(tmp_path / "squares")
 
 
@@ -37,6 +39,16 @@ def ask(squares, out, model="scripted:looker", *more):
     return ["ask", "run", "--data", squares, "--model", model, "--out", str(out), *more]
 
 
+def table_of(value, name):
+    """One of the tables of a command's JSON."""
+    return next(table for table in map(Table.from_json, value["tables"]) if table.name == name)
+
+
+def column(table, name):
+    place = [column.name for column in table.columns].index(name)
+    return [row[place] for row in table.rows]
+
+
 def test_a_run_from_beginning_to_end(squares, tmp_path, capsys):
     assert main(ask(squares, tmp_path / "run")) == 0
     shown = capsys.readouterr().out
@@ -44,18 +56,41 @@ def test_a_run_from_beginning_to_end(squares, tmp_path, capsys):
     assert "100.0 %" in shown
     assert main(["ask", "score", str(tmp_path / "run"), "--json"]) == 0
     score = json.loads(capsys.readouterr().out)
-    assert (score["verdict"], score["settings"][0]["accuracy"]["value"]) == ("looks", 1.0)
+    assert set(score) == {"run", "instrument", "model", "tables"}
+    assert (score["instrument"], score["model"]) == ("ask", "scripted:looker")
+    assert column(table_of(score, "ask.settings"), "accuracy")[0].value == 1.0
+    assert table_of(score, "ask.comparisons").notes[0].startswith("looks: ")
     assert main(["runs", "list", str(tmp_path), "--json"]) == 0
     (row,) = json.loads(capsys.readouterr().out)
     assert (row["instrument"], row["planned"], row["answered"]) == ("ask", 72, 72)
     assert main(["runs", "show", str(tmp_path / "run"), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["scores"]["verdict"] == "looks"
-    for kind in ("parquet", "csv", "json"):
-        assert (
-            main(["runs", "export", str(tmp_path / "run"), "--format", kind, "--out", str(tmp_path / kind)])
-            == 0
-        )
-        assert (tmp_path / kind).stat().st_size > 1000
+    assert json.loads(capsys.readouterr().out)["scores"]["tables"] == score["tables"]
+    for kind in ("parquet", "csv", "jsonl"):
+        assert main(["export", str(tmp_path / "run"), "--to", kind, "--out", str(tmp_path / kind)]) == 0
+        assert sum(path.stat().st_size for path in (tmp_path / kind).iterdir()) > 1000
+
+
+def test_a_run_prints_json_of_one_shape(squares, tmp_path, capsys):
+    assert main(ask(squares, tmp_path / "run", "scripted:looker", "--json")) == 0
+    value = json.loads(capsys.readouterr().out)
+    assert set(value) == {"run", "instrument", "model", "tally", "tables"}
+    assert (value["run"], value["instrument"], value["model"]) == (
+        str(tmp_path / "run"), "ask", "scripted:looker"
+    )  # fmt: skip
+    assert (value["tally"]["planned"], value["tally"]["answered"]) == (72, 72)
+    assert [table["name"] for table in value["tables"]] == ["ask.settings", "ask.comparisons"]
+
+
+@pytest.mark.parametrize("as_json", [True, False])
+def test_a_plan_is_shown_and_nothing_is_asked(squares, tmp_path, capsys, as_json):
+    words = ask(squares, tmp_path / "run", "openai:x@http://127.0.0.1:9/v1", "--plan", "--limit", "5")
+    assert main([*words, *(["--json"] if as_json else [])]) == 0
+    printed = capsys.readouterr()
+    if as_json:
+        assert json.loads(printed.out)["plan"]["requests"] == 15
+    else:
+        assert "15 requests with 10 pictures" in printed.err
+    assert not (tmp_path / "run").exists()
 
 
 def test_the_same_command_twice_asks_nothing_twice(squares, tmp_path, capsys):
@@ -89,23 +124,43 @@ def test_tables_are_shown(squares, tmp_path, capsys):
     assert main(["runs", "show", str(tmp_path / "run")]) == 0
     shown = " ".join(capsys.readouterr().out.split())
     assert "RuntimeError: scripted:flaky fails on this request" in shown
-    assert main(["models", "list"]) == 0
+
+
+def test_everything_that_can_be_used_is_listed(capsys):
+    assert main(["list"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    for word in ("ask, compass, grid, scene, trace", "hf, openai, replay", "chefer", "oracle", "annotation"):
+        assert word in shown
+    assert main(["list", "--json"]) == 0
+    assert set(json.loads(capsys.readouterr().out)) == KINDS
+
+
+KINDS = {
+    *("instruments", "models", "methods", "explainers", "verifiers", "sources", "families", "behaviours"),
+}
+
+
+@pytest.mark.parametrize("kind", sorted(KINDS))
+def test_each_kind_says_what_its_entries_are(kind, capsys):
+    assert main(["list", kind, "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert rows
+    assert all(row["name"] and row["summary"] and row["available"] is True for row in rows)
+    assert main(["list", kind]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert all((row["example"] or row["name"]) in shown for row in rows)
+
+
+def test_models_and_their_scripted_behaviours_are_listed(capsys):
+    assert main(["list", "models"]) == 0
     assert "an OpenAI-compatible server" in " ".join(capsys.readouterr().out.split())
-    assert main(["models", "list", "--json"]) == 0
-    assert {row["scheme"] for row in json.loads(capsys.readouterr().out)} >= {
-        "hf",
-        "openai",
-        "replay",
-        "scripted",
+    assert main(["list", "models", "--json"]) == 0
+    assert {row["name"] for row in json.loads(capsys.readouterr().out)} >= {"hf", "openai", "replay", "scripted"}
+    assert main(["list", "behaviours", "--json"]) == 0
+    assert {"looker", "refuser", "scene-oracle", "trace-looker"} <= {
+        row["name"] for row in json.loads(capsys.readouterr().out)
     }
-
-
-def test_the_list_of_models_names_every_scripted_behaviour(capsys):
-    assert main(["models", "list", "--json"]) == 0
-    (scripted,) = (row for row in json.loads(capsys.readouterr().out) if row["scheme"] == "scripted")
-    assert {"looker", "refuser", "scene-oracle", "trace-looker"} <= scripted["behaviours"].keys()
-    assert all(scripted["behaviours"].values())
-    assert main(["models", "list"]) == 0
+    assert main(["list", "behaviours"]) == 0
     assert "declines everything" in capsys.readouterr().out
 
 
@@ -118,7 +173,7 @@ def test_choosing_and_settings_are_options(squares, tmp_path, capsys):
     more = ("--answer", "choose", "--settings", "picture,swapped", "--json")
     assert main(ask(squares, tmp_path / "run", "scripted:looker", *more)) == 0
     score = json.loads(capsys.readouterr().out)
-    assert [s["setting"] for s in score["settings"]] == ["picture", "swapped"]
+    assert column(table_of(score, "ask.settings"), "setting") == ["picture", "swapped"]
     with Run.open(tmp_path / "run") as run:
         assert next(run.results()).record.choice is not None
 
@@ -161,8 +216,9 @@ def test_the_cache_is_an_option(squares, tmp_path):
         (["ask", "score", "nowhere"], "is not a run"),
         (["runs", "show", "nowhere"], "is not a run"),
         (["runs", "list", "nowhere"], "there is no folder"),
-        (["runs", "export", "nowhere", "--out", "x", "--format", "xlsx"], "--format takes"),
-        (["models", "check", "scripted:x"], "scripted behaviour"),
+        (["export", "nowhere", "--out", "x", "--to", "xlsx"], "--to takes"),
+        (["check", "scripted:x"], "scripted behaviour"),
+        (["list", "sextants"], "there is no list of 'sextants'"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_sentence(squares, tmp_path, capsys, words, message):
@@ -178,7 +234,8 @@ def test_what_is_wrong_is_said_in_one_sentence(squares, tmp_path, capsys, words,
 
 
 @pytest.mark.parametrize(
-    "words", [["nonsense"], ["ask", "run"], ["ask", "make", "--n", "0", "--out", "x"], ["--nope"]]
+    "words",
+    [["nonsense"], ["ask", "run"], ["diagnose", "--seed", "-1"], ["twins", "certify", "--size", "0"], ["--nope"]],
 )
 def test_wrong_words_are_refused(words, capsys):
     assert main(words) == 2
@@ -205,7 +262,7 @@ def test_another_seed_is_another_run(squares, tmp_path, capsys):
 def test_help_and_version(capsys):
     assert main(["--version"]) == 0
     assert capsys.readouterr().out.startswith("theodolite 0.")
-    for words in ([], ["ask"], ["runs"], ["models"], ["ask", "run"]):
+    for words in ([], ["ask"], ["runs"], ["list"], ["check"], ["ask", "run"]):
         assert main([*words, "--help"]) == 0
         assert "Usage" in capsys.readouterr().out
 
@@ -235,7 +292,7 @@ def test_ctrl_c_leaves_a_run_that_goes_on(squares, tmp_path):
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=20)
     assert process.returncode == 130
-    assert "the same command goes on from here" in errors
+    assert "the same command resumes it" in errors
     assert "Traceback" not in errors
     assert main(words) == 0
     with Run.open(tmp_path / "run") as run:
@@ -244,7 +301,7 @@ def test_ctrl_c_leaves_a_run_that_goes_on(squares, tmp_path):
 
 def test_a_reader_that_has_had_enough_is_no_error():
     listing = subprocess.Popen(
-        [sys.executable, "-m", "theodolite", "models", "list"],
+        [sys.executable, "-m", "theodolite", "list", "models"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

@@ -1,15 +1,14 @@
 """``compass run`` and ``overlay`` at the command line: what is written, and what is refused before a model works."""
 
 import json
-from types import SimpleNamespace
 
 import pytest
 
-from theodolite.cli.compass_faithfulness_tables import _show_composites
 from theodolite.cli.main import main
+from theodolite.cli.output import show
 from theodolite.instruments.compass.data.pair_files import write_pairs
 from theodolite.instruments.compass.data.squares import coloured_squares
-from theodolite.instruments.compass.experiments.composites import composite_scores
+from theodolite.instruments.compass.experiments.composites import composites_table
 from theodolite.runs import Run
 
 
@@ -35,8 +34,14 @@ def test_a_sweep_over_ones_own_prompts_runs_and_says_so_in_json(swept, capsys):
     folder, words = swept
     assert main(words) == 0
     said = json.loads(capsys.readouterr().out)
-    assert (said["planned"], said["answered"], said["prompts"]) == (8, 8, ["A", "brief"])
-    assert said["run"] == str(folder)
+    assert (said["tally"]["planned"], said["tally"]["answered"]) == (8, 8)
+    assert (said["run"], said["instrument"]) == (str(folder), "compass")
+    assert [table["name"] for table in said["tables"]] == [
+        "compass.answers",
+        "compass.framework_paper",
+        "compass.framework_sound",
+        "compass.evidence",
+    ]
     with Run.open(folder) as run:
         assert [each["name"] for each in run.info.settings["own_prompts"]] == ["brief"]
         assert run.info.settings["prompt"] == "A,brief"
@@ -44,19 +49,30 @@ def test_a_sweep_over_ones_own_prompts_runs_and_says_so_in_json(swept, capsys):
     moved.write_bytes((folder.parent / "mine.jsonl").read_bytes())
     same = [word.replace("mine.jsonl", "moved.jsonl") for word in words]
     assert main(same) == 0  # the same sweep, nothing asked again
-    assert json.loads(capsys.readouterr().out)["answered"] == 8
-    assert main(["compass", "score", str(folder), "--json", "--show", "prompts"]) == 0
-    score = json.loads(capsys.readouterr().out)
-    assert {row["prompt"] for row in score["prompts"]} == {"A", "brief"}
+    assert json.loads(capsys.readouterr().out)["tally"]["answered"] == 8
+    assert main(["compass", "score", str(folder), "--json", "--tables", "prompts"]) == 0
+    table = json.loads(capsys.readouterr().out)["tables"][-1]
+    assert {row["prompt"] for row in table["rows"]} == {"A", "brief"}
+
+
+def test_a_plan_says_what_would_be_asked_and_asks_nothing(pairs, tmp_path, capsys):
+    words = ["compass", "run", "--data", pairs, "--model", "hf:nowhere", "--out", tmp_path / "run", "--plan"]
+    assert main([*map(str, words), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["plan"]["requests"] == 4
+    assert main([*map(str, words), "--controls", "swap-roles,squares", "--squares", "3", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["plan"]["requests"] == 4 + 4 + 3
+    assert not (tmp_path / "run").exists()
 
 
 def test_every_further_table_stands_beside_the_uniform_map(swept, capsys):
     folder, words = swept
     assert main(words) == 0
     capsys.readouterr()
-    assert main(["compass", "score", str(folder), "--projection", "paper", "--show", "targets,readouts"]) == 0
-    tables = capsys.readouterr().out.split("whose logit is explained")[1]
-    targets, readouts = tables.split("peak against circular mean")
+    assert (
+        main(["compass", "score", str(folder), "--projection", "paper", "--tables", "targets,readouts"]) == 0
+    )
+    tables = capsys.readouterr().out.split("Whose logit is explained")[1]
+    targets, readouts = tables.split("Peak against circular mean")
     assert targets.count("− uniform") == 2
     assert readouts.count("− uniform") == 1
 
@@ -87,21 +103,31 @@ def test_faithfulness_takes_map_names_as_they_are_shown_and_one_prompt(swept, ca
     hide = ["compass", "faithfulness", str(folder), "--maps", "attention-rollout", "--fills", "grey"]
     hide += ["--random-orders", "1", "--out", str(tmp_path / "hidden"), "--json"]
     assert main(hide) == 0
-    score = json.loads(capsys.readouterr().out)
-    assert score["excluded"]["another prompt"] == 4
-    assert max(row["n_pairs"] for row in score["methods"]) <= 4
+    tables = {table["name"]: table for table in json.loads(capsys.readouterr().out)["tables"]}
+    assert "Left out: 4 pairs: another prompt." in tables["compass.hidden_sectors"]["notes"]
+    assert max(row["n_pairs"] for row in tables["compass.masking"]["rows"]) <= 4
 
 
-def test_controls_are_shown_under_one_projection_and_beside_no_other_models_figures(swept, capsys):
+def test_controls_are_shown_under_one_projection_and_beside_no_other_models_numbers(swept, capsys):
     folder, words = swept
     assert main(words) == 0
     capsys.readouterr()
-    score = ["compass", "controls", "score", str(folder), "--controls", "centres", "--centres", "3"]
+    score = [
+        "compass",
+        "score",
+        str(folder),
+        "--tables",
+        "controls",
+        "--controls",
+        "centres",
+        "--centres",
+        "3",
+    ]
     assert main([*score, "--projection", "sound"]) == 0
     table = capsys.readouterr().out
-    assert "(sound projection)" in table
-    assert "(paper projection)" not in table
-    assert "reported in the paper" not in table  # the paper has another model
+    assert "centres, sound projection" in table
+    assert "paper projection" not in table
+    assert "reported" not in table  # the paper has another model
     assert main([*score, "--projection", "mine"]) == 2
 
 
@@ -138,15 +164,14 @@ def test_a_direction_against_its_boxes_is_told(pairs, capsys):
 
 @pytest.mark.parametrize(("model", "beside"), [("hf:Qwen/Qwen2-VL-7B-Instruct", True), ("hf:mine", False)])
 def test_composites_show_every_maps_value_and_the_papers_only_for_its_model(model, beside, capsys):
-    found = composite_scores(
-        ["chefer@gt", "rollout", "gradcam@gt"],
-        edge_accuracy=[0.6, 0.4, 0.3],
-        mdf=[1.5, -1.0, 3.0],
-        auc=[0.6, 0.5, 0.4],
+    names = ["chefer@gt", "rollout", "gradcam@gt"]
+    ea, mdf, auc = (
+        dict(zip(names, values, strict=True))
+        for values in ([0.6, 0.4, 0.3], [1.5, -1.0, 3.0], [0.6, 0.5, 0.4])
     )
-    _show_composites(SimpleNamespace(model=model, composites=found))
+    show([composites_table(auc=auc, summaries={"EA": ea, "MDF": mdf}, model=model, seed=0)], json=False)
     table = capsys.readouterr().out
-    assert "0.857" in table  # 2 · 1.5 · 0.6 / 2.1
+    assert "0.86" in table  # 2 · 1.5 · 0.6 / 2.1
     row = next(line for line in table.splitlines() if line.startswith("harmonic"))
     assert row.split()[2] == "–"  # undefined below zero
     assert ("CREG, A.1" in table) == beside

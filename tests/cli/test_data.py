@@ -3,6 +3,8 @@ import json
 import pytest
 
 from theodolite.cli.main import main
+from theodolite.instruments.ask.data.questions import read_questions
+from theodolite.instruments.ask.data.squares import make_squares
 from theodolite.instruments.compass.data.pair_files import read_pairs
 from theodolite.instruments.compass.data.squares import coloured_squares
 
@@ -28,20 +30,20 @@ def test_coco_pairs_are_written_with_their_pictures(coco, tmp_path, capsys):
     assert main([*coco, "--out", str(tmp_path / "pairs")]) == 0
     out, err = words(capsys)
     assert "candidates 15348" in out
-    assert "– too near each other 40" in out
-    assert "kept 178 on 35 pictures: 66 left, 66 right, 23 above, 23 below" in out
+    assert "left out: too near each other 40" in out
+    assert "kept 178 66 left, 66 right, 23 above, 23 below; on 35 pictures" in out
     assert "wrote 178 pairs" in err
     pairs = read_pairs(tmp_path / "pairs")
     assert len(pairs) == 178
     assert len(list((tmp_path / "pairs" / "pictures").iterdir())) == 35
     assert main(["data", "check", str(tmp_path / "pairs")]) == 0
-    assert "178 pairs on 35 pictures" in words(capsys)[1]
+    assert "178 pairs on 35 pictures" in words(capsys)[0]
 
 
 def test_a_sample_may_only_point_at_its_pictures(coco, tmp_path, capsys, shared_data):
-    more = ["--n", "40", "--seed", "3", "--min-margin", "10", "--no-copy", "--json"]
+    more = ["--size", "40", "--seed", "3", "--min-margin", "10", "--no-copy", "--json"]
     assert main([*coco, "--out", str(tmp_path), *more]) == 0
-    report = json.loads(capsys.readouterr().out)
+    report = json.loads(capsys.readouterr().out)["report"]
     assert report["kept"] == 40
     assert set(report["directions"].values()) == {10}
     assert report["parameters"]["min_margin_deg"] == 10
@@ -50,24 +52,23 @@ def test_a_sample_may_only_point_at_its_pictures(coco, tmp_path, capsys, shared_
     assert main(["data", "check", str(tmp_path)]) == 2
     images = str(shared_data / "coco_tiny_val/images")
     assert main(["data", "check", str(tmp_path), "--images", images, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["directions"] == {
-        "above": 10,
-        "below": 10,
-        "left": 10,
-        "right": 10,
-    }
+    said = json.loads(capsys.readouterr().out)
+    assert (said["pairs"], said["cautions"]) == (40, {})
+    assert said["tables"][0]["rows"] == [
+        {"direction": name, "pairs": 10} for name in ("above", "below", "left", "right")
+    ]
 
 
 def test_the_audit_of_vsr(shared_data, tmp_path, capsys):
     captions = ["data", "vsr", "--data", str(shared_data / "vsr")]
     assert main(captions) == 0
-    out, err = words(capsys)
+    out, _ = words(capsys)
     assert "test 2195 1181 369" in out
     assert "dev 1097 564 187" in out
     assert "train 7680 3876 1183" in out
-    assert "1739 say one of the four directions" in err
+    assert "1739 name one of the four directions" in out
     assert main([*captions, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["splits"][0]["positives"] == 1181
+    assert json.loads(capsys.readouterr().out)["tables"][0]["rows"][0]["positives"] == 1181
     boxes = ["--annotations", str(shared_data / "coco_tiny_val/instances.json")]
     images = ["--images", str(shared_data / "coco_tiny_val/images")]
     assert main([*captions, "--out", str(tmp_path)]) == 2
@@ -75,10 +76,10 @@ def test_the_audit_of_vsr(shared_data, tmp_path, capsys):
     how = ["--boxes", "largest", "--no-agree", "--names", "substring"]
     assert main([*captions, *boxes, *images, *how, "--out", str(tmp_path / "pairs")]) == 0
     out, _ = words(capsys)
-    assert "kept 1 on 1 pictures" in out
+    assert "on 1 pictures" in out
     assert read_pairs(tmp_path / "pairs")[0].meta["caption"] == "The oven is under the sandwich."
     assert main([*captions, *boxes, *images, *how, "--out", str(tmp_path / "more"), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["audit"]["splits"][0]["matched"] == 1
+    assert json.loads(capsys.readouterr().out)["report"]["audit"]["splits"][0]["matched"] == 1
 
 
 def test_scene_graphs_and_whatsup(tmp_path, capsys):
@@ -109,7 +110,7 @@ def test_scene_graphs_and_whatsup(tmp_path, capsys):
         str(tmp_path / "gqa"),
     ]
     assert main([*gqa, "--min-area", "0.001"]) == 0
-    assert "kept 1 on 1 pictures: 0 left, 1 right" in words(capsys)[0]
+    assert "kept 1 0 left, 1 right" in words(capsys)[0]
     boxes = {
         "images": [{"id": 1, "file_name": "1.jpg", "width": 448, "height": 448}],
         "annotations": [
@@ -133,19 +134,32 @@ def test_scene_graphs_and_whatsup(tmp_path, capsys):
     assert main(whatsup) == 2
     assert "have no boxes" in words(capsys)[1]
     assert main([*whatsup, "--annotations", str(tmp_path / "boxes.json"), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["directions"]["right"] == 1
+    assert json.loads(capsys.readouterr().out)["report"]["directions"]["right"] == 1
 
 
 def test_squares_are_drawn(tmp_path, capsys):
-    assert main(["data", "squares", "--n", "12", "--angles", "4", "--out", str(tmp_path)]) == 0
-    assert "kept 12 on 12 pictures: 3 left, 3 right, 3 above, 3 below" in words(capsys)[0]
+    assert main(["data", "squares", "--size", "12", "--angles", "4", "--out", str(tmp_path)]) == 0
+    assert "kept 12 3 left, 3 right, 3 above, 3 below; on 12 pictures" in words(capsys)[0]
     assert {pair.group for pair in read_pairs(tmp_path)} == {"0°", "90°", "180°", "270°"}
+
+
+def test_squares_as_questions_are_the_file_that_ask_reads(tmp_path, capsys):
+    words = ["data", "squares", "--questions", "--size", "8", "--seed", "3", "--out", str(tmp_path), "--json"]
+    assert main(words) == 0
+    said = json.loads(capsys.readouterr().out)
+    assert said["questions"] == str(tmp_path / "questions.jsonl")
+    questions = read_questions(tmp_path)
+    assert [question.answer for question in questions] == ["left", "right", "above", "below"] * 2
+    wanted = list(make_squares(8, seed=3))
+    assert [question.pictures[0].pixels().tolist() for question in questions] == [
+        question.pictures[0].pixels().tolist() for question in wanted
+    ]
 
 
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        (["--n", "300"], "300 balanced pairs need 75 'above', and there are 23; take --n 92 at most"),
+        (["--size", "300"], "300 balanced pairs need 75 'above', and there are 23; take --size 92 at most"),
         (["--area", "hull"], "area_of must be one of box, mask"),
         (["--min-area", "0.9"], "areas must satisfy"),
         (["--images", "/nowhere"], "there is no folder of pictures /nowhere"),

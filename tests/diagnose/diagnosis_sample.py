@@ -31,7 +31,7 @@ from theodolite.diagnose.record import (
     MetricResult,
     ModelForm,
     OpenQuestion,
-    Reference,
+    ReferenceForm,
     SignatureForm,
     TestResult,
     Verdict,
@@ -255,7 +255,7 @@ def sample_diagnosis():
             )
         ],
         references=[
-            Reference(
+            ReferenceForm(
                 metric="trace.sgr",
                 value=0.72,
                 what="mean over five models",
@@ -272,8 +272,8 @@ def item(number, rng, *, hostile=False):
     name = list(QUESTIONS)[number % 4]
     model = MODELS[number // 4 % 3] if name != "compass" else MODELS[number // 4 % 2]
     correct = None if number % 11 == 0 else bool(rng.random() < 0.7)
-    extras = {"compass": compass_view, "grid": grid_view, "scene": scene_view, "trace": trace_view}
-    view = extras[name](rng, HOSTILE if hostile else "the ball is left of the box")
+    field, view_of = VIEWS[name]
+    view = view_of(rng, HOSTILE if hostile else "the ball is left of the box")
     return ItemRow(
         id=f"{name}-{number:05d}",
         instrument=name,
@@ -291,7 +291,7 @@ def item(number, rng, *, hostile=False):
         reason="no direction in the answer" if correct is None else "",
         values={row[0]: round(float(rng.random()), 4) for row in METRICS if row[0].startswith(name)},
         pictures=[f"pictures/{number % 8}.png"] * (4 if name == "trace" else 1),
-        **{name: view},
+        **{field: view},
     )
 
 
@@ -370,6 +370,15 @@ def trace_view(rng, text):
         for i in range(3)
     ]
     return StepsView(steps=steps, world="video")
+
+
+VIEWS = {
+    "compass": ("overlay", compass_view),
+    "grid": ("cells", grid_view),
+    "scene": ("plan", scene_view),
+    "trace": ("steps", trace_view),
+}
+"""By instrument: the field of a row, and what stands in it."""
 
 
 def write_sample(folder, *, n=60, hostile=False, seed=0):

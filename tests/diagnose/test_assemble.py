@@ -1,37 +1,67 @@
-"""From readings to statements: strangers of known make are placed, open questions are counted, and nothing is hidden."""
+"""From scores to statements: models of known make are placed, open questions are counted, and nothing is hidden."""
 
-import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
-from theodolite.diagnose.catalogue import CATALOGUE
-from typer.main import get_command
 
 from theodolite import stats
 from theodolite.core.errors import UsageError
 from theodolite.core.scores import ItemScore, Metric
-from theodolite.diagnose import signatures
-from theodolite.diagnose.assemble import Instrument, Measured, Question, Subject, assemble
-from theodolite.diagnose.mixture import mix_readings
+from theodolite.core.signatures import Condition, SignatureKind, judge_signature
+from theodolite.diagnose.assemble import Measured, Question, Subject, assemble
+from theodolite.diagnose.mixture import mix_scores
 from theodolite.diagnose.position import LEAST_UNITS, Twins
 from theodolite.diagnose.record import Counts, LeftOut
 from theodolite.diagnose.sample_size import units_needed
-from theodolite.diagnose.table import ReadingTable
 from theodolite.diagnose.verdict import model_verdict, standing_of
+from theodolite.instruments.instrument import Instrument
 
 TWINS = Twins("twin:g", "twin:s")
 METRICS = (
     Metric("grid.right", "right", higher_is_grounded=True, origin="ours", needs="text"),
     Metric("grid.bag_of_words", "bag of words", higher_is_grounded=False, origin="ours", needs="text"),
     Metric("grid.swap_changes", "changes", higher_is_grounded=True, origin="ours", needs="text"),
-    Metric("grid.dull", "tells nothing", higher_is_grounded=True, origin="paper", needs="text"),
+    Metric("grid.dull", "says nothing", higher_is_grounded=True, origin="paper", needs="text"),
 )
-GRID = Instrument("grid", "Does it heed the relation?", METRICS)
+WORDS = SignatureKind("counts words", "Reverse the direction.", "Look closer.", "a paper, section 2")
 RATES = {
     "g": {"grid.right": 0.97, "grid.bag_of_words": 0.03, "grid.swap_changes": 0.95, "grid.dull": 0.5},
     "s": {"grid.right": 0.05, "grid.bag_of_words": 0.95, "grid.swap_changes": 0.04, "grid.dull": 0.5},
 }
+
+
+class Grid(Instrument):
+    name = "grid"
+    question = "Does it use the relation?"
+    run_kinds = ("grid",)
+    metrics = METRICS
+
+    def plan(self, study, gives):
+        return ()
+
+    def score(self, run):
+        return []
+
+    def signatures(self, folders, scores, *, seed):
+        agreement = stats.score_mean(self.metrics[1], scores)
+        return [
+            judge_signature(
+                WORDS, [Condition("agreement with a bag of words", agreement, lambda x: x.low > 0.5, "above ½")]
+            )
+        ]
+
+
+class Boundless(Grid):
+    metrics = tuple(replace(metric, bounds=None, unit="number") for metric in METRICS)
+
+
+class Own(Grid):
+    """One that the twins know nothing of."""
+
+    name = "own"
+    metrics = (Metric("own.right", "right", higher_is_grounded=True, origin="ours", needs="text"),)
+    needs_data = True
 
 
 def twin(kind, n=60, seed=0):
@@ -43,8 +73,9 @@ def twin(kind, n=60, seed=0):
     ]
 
 
-def diagnosis(strangers, *, n=60, counts=None, chance=None):
-    """A diagnosis of strangers, by name and readings."""
+def diagnosis(strangers, *, n=60, counts=None, chance=None, instrument=None, others=()):
+    """A diagnosis of models, by name and scores."""
+    grid = instrument or Grid()
     calibration = {"grid": {"twin:g": twin("g", n), "twin:s": twin("s", n)}}
     measured = [
         Measured(
@@ -53,15 +84,26 @@ def diagnosis(strangers, *, n=60, counts=None, chance=None):
             "measured" if found else "left out",
             "" if found else "it gives no text",
             counts=counts or Counts(planned=len(found), answered=len(found)),
-            readings=tuple(found),
+            scores=tuple(found),
+            signatures=tuple(grid.signatures((), found, seed=0)) if found else (),
             chance=chance,
         )
         for name, found in strangers.items()
     ]
+    measured += [
+        Measured(
+            name,
+            "own",
+            "measured",
+            scores=tuple(ItemScore(f"q{i}", "own.right", 1.0, f"q{i}", "own data") for i in range(30)),
+        )
+        for name in strangers
+        if others
+    ]
     return assemble(
         Question(0, "quick", {"grid": "drawn"}, "0.1.0", twins=TWINS),
         [Subject(name, name, ("text",)) for name in strangers],
-        [GRID],
+        [grid, *others],
         measured,
         calibration,
     )
@@ -69,7 +111,7 @@ def diagnosis(strangers, *, n=60, counts=None, chance=None):
 
 @pytest.mark.parametrize(("share", "standing"), [(0.0, "shortcut"), (0.5, "between"), (1.0, "grounded")])
 def test_a_stranger_is_placed_where_it_was_made(share, standing):
-    x = mix_readings(twin("g"), twin("s"), share=share, seed=3)
+    x = mix_scores(twin("g"), twin("s"), share=share, seed=3)
     found = diagnosis({"x": x})
     view = found.instrument("grid").models[0]
     assert view.verdict.standing == standing
@@ -100,7 +142,7 @@ def test_too_little_data_gives_no_verdict():
     assert "too little data" in view.verdict.sentence
 
 
-def test_a_model_without_readings_says_why():
+def test_a_model_without_scores_says_why():
     found = diagnosis({"x": []})
     view = found.instrument("grid").models[0]
     assert (view.status, view.position) == ("left out", None)
@@ -108,7 +150,7 @@ def test_a_model_without_readings_says_why():
     assert not found.signatures
 
 
-def test_unknown_readings_are_refused():
+def test_scores_of_unknown_metrics_are_refused():
     with pytest.raises(UsageError, match="no metric describes"):
         diagnosis({"x": [ItemScore("scene1", "grid.unheard_of", 1.0, "scene1", "crossed")]})
 
@@ -116,7 +158,7 @@ def test_unknown_readings_are_refused():
 def test_the_shortcut_twin_raises_its_signature_and_the_other_does_not():
     found = {each.model: each for each in diagnosis({"g": twin("g"), "s": twin("s")}).signatures}
     assert found["s"].standing == "raised"
-    assert "agreement with a bag of words where it is wrong" in found["s"].numbers
+    assert "agreement with a bag of words" in found["s"].numbers
     assert found["s"].confirming_test
     assert found["s"].remedy_source
     assert found["g"].standing == "not raised"
@@ -137,13 +179,13 @@ def test_pairs_of_models_are_compared_on_the_same_items():
 
 
 def test_what_is_open_names_the_units_that_would_settle_it():
-    x = mix_readings(twin("g", 14), twin("s", 14), share=0.72, seed=1)
+    x = mix_scores(twin("g", 14), twin("s", 14), share=0.72, seed=1)
     found = diagnosis({"x": x}, n=14)
     assert found.instrument("grid").models[0].verdict.standing == "undecided"
     question = next(q for q in found.open_questions if "position" in q.question)
     assert question.n_now == 14
     assert question.n_needed > 14
-    settled = diagnosis({"x": mix_readings(twin("g"), twin("s"), share=0.5, seed=3)})
+    settled = diagnosis({"x": mix_scores(twin("g"), twin("s"), share=0.5, seed=3)})
     assert not [q for q in settled.open_questions if "position" in q.question]
 
 
@@ -214,7 +256,7 @@ def test_a_model_that_guesses_where_the_shortcut_is_right_has_no_verdict(rate, c
 
 def test_a_guesser_is_not_told_to_ask_more():
     guesses = [ItemScore(f"easy{i}", "grid.right", float(i % 4 == 0), f"easy{i}", "aligned") for i in range(60)]
-    x = mix_readings(twin("g", 14), twin("s", 14), share=0.72, seed=1)
+    x = mix_scores(twin("g", 14), twin("s", 14), share=0.72, seed=1)
     found = diagnosis({"x": [*x, *guesses]}, n=14, chance=0.25)
     assert not [question for question in found.open_questions if "position" in question.question]
 
@@ -225,7 +267,7 @@ def test_a_model_beyond_the_twins_is_told_as_outside():
     turned = [
         replace(r, value=4 - r.value) if r.metric == "grid.bag_of_words" else r for r in x
     ]  # less is better there
-    found = diagnosis({"x": turned})
+    found = diagnosis({"x": turned}, instrument=Boundless())
     view = found.instrument("grid").models[0]
     assert view.position.high < 0
     assert view.verdict.standing == "outside"
@@ -285,79 +327,24 @@ def test_a_verdict_rests_on_half_of_the_instruments_and_on_two(standings, overal
     assert all(standing in found.sentence.lower() for standing in asked.values())
 
 
+def test_an_instrument_that_the_twins_do_not_know_has_no_part_in_the_verdict():
+    alone, beside = (diagnosis({"x": twin("g", seed=9)}, others=others) for others in ((), (Own(),)))
+    assert beside.model("x").verdict == alone.model("x").verdict
+    assert alone.model("x").verdict.standing == "grounded"
+    view = beside.instrument("own").models[0]
+    assert (view.verdict.standing, view.position) == ("no verdict", None)
+    assert "the twins were not asked" in view.verdict.sentence
+    assert beside.instrument("own").metrics[0].models[0].figure.value == 1
+
+
+def test_calls_are_the_responses_that_came():
+    counts = Counts(planned=100, answered=70, refused=30, failed=10, pending=5)  # 15 refused in their words
+    assert diagnosis({"x": twin("g")}, counts=counts).model("x").calls == 85
+
+
 def test_left_out_parts_are_in_the_document():
     out = LeftOut(instrument="compass", what="maps", why="it gives no gradients", remedy="hf:PATH")
     subject = Subject("x", "x", ("text",), (out,))
     made = assemble(Question(0, "quick", {}, "0", twins=TWINS), [subject], [], [], {})
     assert made.models[0].left_out == [out]
     assert made.models[0].verdict.standing == "no verdict"
-
-
-def compass_table(excess, right, blank):
-    rng = np.random.default_rng(1)
-    found = [
-        ItemScore(f"p{i}", key, float(value(rng)), f"p{i}", "aligned")
-        for i in range(60)
-        for key, value in (
-            ("compass.excess_sound:chefer", lambda r: r.normal(excess, 8)),
-            ("compass.excess_sound:grad-act", lambda r: r.normal(-20, 8)),
-            ("compass.right", lambda r: r.random() < right),
-            ("compass.blank_changes", lambda r: r.random() < blank),
-        )
-    ]
-    return ReadingTable.of({"x": found})
-
-
-def test_layout_driven_needs_right_answers_and_maps_that_know_nothing():
-    layout, prior = signatures.compass_signatures(compass_table(0, 0.95, 0.0), "x", seed=0)
-    assert (layout.standing, prior.standing) == ("raised", "raised")
-    assert any("chefer" in label for label in layout.numbers)
-    layout, prior = signatures.compass_signatures(compass_table(20, 0.95, 0.7), "x", seed=0)
-    assert (layout.standing, prior.standing) == ("not raised", "not raised")
-    guesser, _ = signatures.compass_signatures(compass_table(0, 0.25, 0.0), "x", seed=0)
-    assert guesser.standing == "not raised"
-
-
-def test_what_was_not_measured_is_not_raised():
-    layout, prior = signatures.compass_signatures(ReadingTable.of({"x": []}), "x", seed=0)
-    assert (layout.standing, prior.standing) == ("not measured", "not measured")
-    drift, blind = signatures.trace_signatures("x", decline=None, test=None, blind_changes=None)
-    assert (drift.standing, blind.standing) == ("not measured", "not measured")
-
-
-def test_drift_is_a_fall_of_more_than_five_points():
-    def drift(low, value, high):
-        decline = stats.Estimate(value, low, high, n=40, level=0.95, method="x")
-        return signatures.trace_signatures("x", decline=decline, test=None, blind_changes=None)[0].standing
-
-    assert drift(0.06, 0.2, 0.3) == "raised"
-    assert drift(0.01, 0.2, 0.4) == "not raised"
-    assert drift(-0.3, -0.2, -0.1) == "not raised"
-
-
-def test_every_command_that_a_confirming_test_names_is_there():
-    from theodolite.cli.main import app
-
-    commands = get_command(app).commands
-    named = {
-        words
-        for entry in CATALOGUE.values()
-        for words in re.findall(r"`theodolite ([^`]+)`", entry.confirming_test)
-    }
-    assert named
-    for words in named:
-        noun, verb = words.split()[:2]
-        assert verb in commands[noun].commands, words
-
-
-def test_numbers_of_the_papers_stand_under_metrics_that_exist():
-    from theodolite.diagnose.reading import metrics_of
-    from theodolite.diagnose.references import references_of
-
-    found = references_of(("compass", "grid", "scene", "trace"))
-    known = {metric.key for name in ("compass", "trace") for metric in metrics_of(name)}
-    assert {reference.metric for reference in found} <= known
-    chefer = next(r for r in found if r.metric == "compass.dae_paper:chefer")
-    assert (chefer.value, chefer.source) == (47.9, "CREG, Table 1")
-    sgr = [r.value for r in found if r.metric == "trace.sgr"]
-    assert sgr == [0.482, 0.718]  # CLIP-ViL and GPT-4o

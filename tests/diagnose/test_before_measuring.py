@@ -1,10 +1,30 @@
 """What is found out before anything is measured: a second model that is not there, and a report that would be lost."""
 
+from functools import partial
+
+import known_models
 import pytest
+from toy_instrument import TOY, registered
 
 from theodolite.core.errors import ModelError, UsageError
 from theodolite.diagnose import running
 from theodolite.diagnose.api import diagnose
+from theodolite.diagnose.position import Twins
+from theodolite.diagnose.request import DiagnosisRequest
+from theodolite.instruments.ask.data.questions import write_questions
+from theodolite.instruments.ask.data.squares import make_squares
+
+LOOKS, READS = "scripted:looks", "scripted:reads"
+
+
+@pytest.fixture(autouse=True)
+def known(monkeypatch):
+    """The toy instrument, and two scripted models for twins."""
+    known_models.put_in(monkeypatch)
+    asked = partial(DiagnosisRequest, twins=Twins(LOOKS, READS))
+    monkeypatch.setattr("theodolite.diagnose.api.DiagnosisRequest", asked)
+    with registered(TOY):
+        yield
 
 
 @pytest.fixture
@@ -29,20 +49,44 @@ def test_the_second_model_is_looked_for_before_the_first_is_measured(
     tmp_path, unmeasured, second, error, said
 ):
     with pytest.raises(error, match=said):
-        diagnose("scripted:refuser", second, out=tmp_path, instruments=["grid"], size="quick")
+        diagnose("scripted:refuser", second, out=tmp_path, instruments=["toy"], size="quick")
 
 
-def test_a_diagnosis_that_says_more_is_not_written_over(tmp_path, monkeypatch):
-    made = diagnose("scripted:refuser", out=tmp_path, instruments=["grid"], size="quick")
+def test_a_diagnosis_that_says_more_is_not_written_over(tmp_path):
+    made = diagnose("scripted:refuser", out=tmp_path, instruments=["toy"], size="quick")
     before = (tmp_path / "diagnosis.json").read_text()
     for models, rest, lost in (
         (["scripted:looker"], {}, "scripted:refuser"),
-        (["scripted:refuser"], {"instruments": ["compass"]}, "grid"),
+        (["scripted:refuser"], {"instruments": ["compass"]}, "toy"),
         (["scripted:refuser"], {"seed": 5}, "seed 0"),
         (["scripted:refuser"], {"size": "standard"}, "size quick"),
     ):
         with pytest.raises(UsageError, match=f"holds a diagnosis with {lost}, which would be lost; .*--out"):
-            diagnose(*models, **{"out": tmp_path, "instruments": ["grid"], "size": "quick", **rest})
+            diagnose(*models, **{"out": tmp_path, "instruments": ["toy"], "size": "quick", **rest})
     assert (tmp_path / "diagnosis.json").read_text() == before
-    again = diagnose("scripted:refuser", out=tmp_path, instruments=["grid"], size="quick")
+    again = diagnose("scripted:refuser", out=tmp_path, instruments=["toy"], size="quick")
     assert again.diagnosis.instruments == made.diagnosis.instruments
+
+
+@pytest.mark.parametrize("wrong", ["huge", "5", 5, "-6", "6.5", 0])
+def test_a_size_that_there_is_not_is_refused(tmp_path, unmeasured, wrong):
+    with pytest.raises(UsageError, match="quick, standard, large, and any whole number of items from 6 on"):
+        diagnose(LOOKS, out=tmp_path, instruments=["toy"], size=wrong)
+
+
+@pytest.mark.parametrize("size", [14, "14"])
+def test_a_size_may_be_a_number_of_items(tmp_path, size):
+    made = diagnose(LOOKS, out=tmp_path, instruments=["toy"], size=size).diagnosis
+    assert made.size == "14"
+    assert made.instrument("toy").models[0].counts.planned == 2 * 2 * 14
+    with pytest.raises(UsageError, match="size 14, which would be lost"):
+        diagnose(LOOKS, out=tmp_path, instruments=["toy"], size=15)
+    assert diagnose(LOOKS, out=tmp_path, instruments=["toy"], size=14).diagnosis.models == made.models
+
+
+def test_data_and_instruments_must_fit(tmp_path, unmeasured):
+    questions = write_questions(make_squares(2), tmp_path / "squares")
+    with pytest.raises(UsageError, match=r"is for ask, which --instruments does not name"):
+        diagnose(LOOKS, out=tmp_path / "r", instruments=["toy"], data=[questions])
+    with pytest.raises(UsageError, match=r"ask has no data of its own; give it some with --data: a JSONL"):
+        diagnose(LOOKS, out=tmp_path / "r", instruments=["ask", "toy"])

@@ -1,28 +1,28 @@
-"""The twins' readings as a file: what comes out is what went in, and only for the same twins and the same items."""
+"""The twins' scores as a file: what comes out is what went in, and only for the same twins and the same items."""
 
 import gzip
 
 import known_models
 import pytest
-from theodolite.diagnose.study import Size, Study
+from toy_instrument import TOY, registered
 
 from theodolite.core.errors import StorageError
 from theodolite.core.scores import ItemScore
 from theodolite.diagnose import calibration as _calibration
 from theodolite.diagnose.calibration import read_calibration, write_calibration
 from theodolite.diagnose.position import Twins
-from theodolite.diagnose.request import Order
+from theodolite.diagnose.request import DiagnosisRequest
 from theodolite.diagnose.running import run_diagnosis
 from train.twins.calibrate import ship_calibration
 
-TINY = Size("quick", pairs=6, grids=1, rooms=4, per_group=4, episodes=1)
+FEW = 13
 LOOKS, READS = "scripted:looks", "scripted:reads"
 TWINS = Twins(LOOKS, READS)
-G = [ItemScore("a", "grid.right", 1.0, "p", "aligned"), ItemScore("b", "grid.swap", 0.25, "q", "crossed")]
-S = [ItemScore("a", "grid.right", 0.0, "p", "aligned")]
+G = [ItemScore("a", "toy.right", 1.0, "p", "aligned"), ItemScore("b", "toy.changes", 0.25, "q", "crossed")]
+S = [ItemScore("a", "toy.right", 0.0, "p", "aligned")]
 
 
-def test_readings_come_back_as_they_were(tmp_path):
+def test_scores_come_back_as_they_were(tmp_path):
     identities = {"g": "g#1", "s": "s#1"}
     path = write_calibration(tmp_path / "x.json.gz", {"g": G, "s": S}, items="h", identities=identities)
     found = read_calibration(path, items="h", identities=identities)
@@ -38,27 +38,28 @@ def test_readings_come_back_as_they_were(tmp_path):
 @pytest.fixture
 def known(monkeypatch, tmp_path):
     known_models.put_in(monkeypatch)
-    place = lambda study, instrument: tmp_path / f"{instrument}-{study.seed}.json.gz"  # noqa: E731
+    place = lambda instrument, size, seed: tmp_path / f"{instrument}-{size}-{seed}.json.gz"  # noqa: E731
     monkeypatch.setattr(_calibration, "shipped_path", place)
     monkeypatch.setattr("theodolite.diagnose.running.shipped_path", place)
     monkeypatch.setattr("train.twins.calibrate.shipped_path", place)
-    monkeypatch.setattr("train.twins.calibrate.find_size", lambda _: TINY)
+    with registered(TOY):
+        yield
 
 
-def order(folder, *models, seed=0, tell=lambda *_: None):
-    return Order(models, Study(folder / "data", TINY, seed), folder, ("grid",), twins=TWINS, tell=tell)
+def request(folder, *models, seed=0, tell=lambda *_: None):
+    return DiagnosisRequest(models, folder, (TOY,), FEW, seed, twins=TWINS, tell=tell)
 
 
-def test_shipped_readings_spare_the_twins_and_change_no_figure(known, tmp_path):
-    both = run_diagnosis(order(tmp_path / "both", LOOKS, READS))
-    assert [path.name for path in ship_calibration(tmp_path / "both", twins=TWINS)] == ["grid-0.json.gz"]
+def test_shipped_scores_spare_the_twins_and_change_no_figure(known, tmp_path):
+    both = run_diagnosis(request(tmp_path / "both", LOOKS, READS))
+    assert [path.name for path in ship_calibration(tmp_path / "both", twins=TWINS)] == ["toy-13-0.json.gz"]
     told = []
-    alone = run_diagnosis(order(tmp_path / "alone", READS, tell=lambda m, _, __: told.append(m)))
+    alone = run_diagnosis(request(tmp_path / "alone", READS, tell=lambda m, _, __: told.append(m)))
     assert set(told) == {READS}  # nobody else was asked
     mine, theirs = (
         {
             (r.key, r.split): (r.grounded, r.separation, r.models[-1].position)
-            for r in d.instrument("grid").metrics
+            for r in d.instrument("toy").metrics
         }
         for d in (alone, both)
     )
@@ -66,11 +67,11 @@ def test_shipped_readings_spare_the_twins_and_change_no_figure(known, tmp_path):
 
 
 def test_another_seed_is_measured(known, tmp_path):
-    run_diagnosis(order(tmp_path / "both", LOOKS, READS))
+    run_diagnosis(request(tmp_path / "both", LOOKS, READS))
     ship_calibration(tmp_path / "both", twins=TWINS)
-    (tmp_path / "grid-0.json.gz").rename(
-        tmp_path / "grid-1.json.gz"
+    (tmp_path / "toy-13-0.json.gz").rename(
+        tmp_path / "toy-13-1.json.gz"
     )  # of other items: it must not be believed
     told = []
-    run_diagnosis(order(tmp_path / "other", READS, seed=1, tell=lambda m, _, __: told.append(m)))
+    run_diagnosis(request(tmp_path / "other", READS, seed=1, tell=lambda m, _, __: told.append(m)))
     assert set(told) == {LOOKS, READS}

@@ -4,7 +4,7 @@ import json
 
 import known_models
 import pytest
-from theodolite.diagnose.study import Size, Study
+from toy_instrument import TOY, registered
 
 from theodolite.cli.main import main
 from theodolite.core.errors import UsageError
@@ -12,10 +12,10 @@ from theodolite.diagnose.compare import Positions, compare
 from theodolite.diagnose.items import read_items
 from theodolite.diagnose.position import Twins
 from theodolite.diagnose.record import read_diagnosis
-from theodolite.diagnose.request import Order
+from theodolite.diagnose.request import DiagnosisRequest
 from theodolite.diagnose.running import run_diagnosis
 
-TINY = Size("quick", pairs=6, grids=1, rooms=4, per_group=4, episodes=1)
+FEW = 13
 LOOKS, READS = "scripted:looks", "scripted:reads"
 
 
@@ -24,11 +24,9 @@ def diagnosis(tmp_path_factory):
     folder = tmp_path_factory.mktemp("compared")
     with pytest.MonkeyPatch.context() as patch:
         known_models.put_in(patch)
-        order = Order(
-            (LOOKS, READS), Study(folder / "data", TINY), folder, ("grid",), twins=Twins(LOOKS, READS)
-        )
-        run_diagnosis(order)
-    return folder
+        run_diagnosis(DiagnosisRequest((LOOKS, READS), folder, (TOY,), FEW, twins=Twins(LOOKS, READS)))
+    with registered(TOY):
+        yield folder
 
 
 def plain_accuracy(folder, model, split):
@@ -40,12 +38,12 @@ def plain_accuracy(folder, model, split):
 
 def test_a_difference_is_the_plain_one(diagnosis):
     found = compare(f"{diagnosis}#{LOOKS}", f"{diagnosis}#{READS}")
-    right = {c.split: c for c in found.comparisons if c.metric == "grid.right"}
+    right = {c.split: c for c in found.comparisons if c.metric == "toy.right"}
     for split in ("aligned", "crossed"):
         gap = plain_accuracy(diagnosis, LOOKS, split) - plain_accuracy(diagnosis, READS, split)
         assert right[split].difference.value == pytest.approx(gap)
         assert right[split].p_holm >= right[split].test.p_value
-    assert {metric.key for metric in found.metrics} >= {"grid.right"}
+    assert {metric.key for metric in found.metrics} >= {"toy.right"}
 
 
 def test_turned_round_the_signs_turn(diagnosis):
@@ -64,12 +62,12 @@ def test_runs_compare_like_diagnoses(diagnosis):
 
 
 def test_positions_are_those_of_the_diagnosis(diagnosis):
-    views = {view.model: view for view in read_diagnosis(diagnosis).instrument("grid").models}
+    views = {view.model: view for view in read_diagnosis(diagnosis).instrument("toy").models}
     found = compare(f"{diagnosis}#{READS}", f"{diagnosis}#{LOOKS}")
-    assert found.positions == (Positions("grid", views[READS], views[LOOKS]),)
+    assert found.positions == (Positions("toy", views[READS], views[LOOKS]),)
     assert views[LOOKS].position != views[READS].position
     mixed = compare(f"{diagnosis}#{READS}", diagnosis / "runs" / "scripted-looks")
-    assert mixed.positions == (Positions("grid", views[READS], None),)
+    assert mixed.positions == (Positions("toy", views[READS], None),)
 
 
 def test_which_model_is_meant_must_be_said(diagnosis):
@@ -86,9 +84,9 @@ def test_which_model_is_meant_must_be_said(diagnosis):
 def test_the_command_shows_a_table_and_writes_a_page(diagnosis, tmp_path, capsys):
     sides = [f"{diagnosis}#{LOOKS}", f"{diagnosis}#{READS}"]
     assert main(["compare", *sides, "--out", str(tmp_path / "page")]) == 0
-    assert "grid.right" in capsys.readouterr().out
+    assert "toy.right" in capsys.readouterr().out
     assert (
-        "grid.right" in (tmp_path / "page" / "index.html").read_text()
+        "toy.right" in (tmp_path / "page" / "index.html").read_text()
         or "right" in (tmp_path / "page" / "index.html").read_text()
     )
     assert main(["compare", *sides, "--json"]) == 0

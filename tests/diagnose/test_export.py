@@ -8,7 +8,6 @@ import known_models
 import numpy as np
 import pytest
 from PIL import Image
-from theodolite.diagnose.study import Size, Study
 
 from theodolite.cli.main import main
 from theodolite.core.errors import UsageError
@@ -16,12 +15,13 @@ from theodolite.core.types import Message, Picture, Request
 from theodolite.diagnose.export import FORMATS, export
 from theodolite.diagnose.items import read_items
 from theodolite.diagnose.position import Twins
-from theodolite.diagnose.request import Order
+from theodolite.diagnose.request import DiagnosisRequest
 from theodolite.diagnose.running import run_diagnosis
+from theodolite.instruments.instrument import find_instruments
 from theodolite.models import open_model
 from theodolite.runs import Run
 
-TINY = Size("quick", pairs=6, grids=1, rooms=4, per_group=4, episodes=1)
+FEW = 6
 LOOKS, READS = "scripted:looks", "scripted:reads"
 
 
@@ -33,20 +33,23 @@ def known():
 
 
 @pytest.fixture(scope="module")
-def order(tmp_path_factory, known):
-    home = tmp_path_factory.mktemp("data")
+def request_of(tmp_path_factory, known):
+    """A request of few items; the data are made once for all of them."""
+    home = tmp_path_factory.mktemp("home")
 
     def make(folder, *models):
-        twins = Twins(LOOKS, READS)
-        return Order(models, Study(home, TINY), folder, ("compass", "grid", "scene"), twins=twins)
+        folder.mkdir(exist_ok=True)
+        (folder / "data").symlink_to(home)
+        chosen = find_instruments(["compass", "grid", "scene"])
+        return DiagnosisRequest(models, folder, chosen, FEW, twins=Twins(LOOKS, READS))
 
     return make
 
 
 @pytest.fixture(scope="module")
-def diagnosis(tmp_path_factory, order):
+def diagnosis(tmp_path_factory, request_of):
     folder = tmp_path_factory.mktemp("exported")
-    run_diagnosis(order(folder, LOOKS, READS))
+    run_diagnosis(request_of(folder, LOOKS, READS))
     return folder
 
 
@@ -121,14 +124,14 @@ def logged(folder, log, answer):
     log.write_text("\n".join(lines))
 
 
-def test_what_lmms_eval_logs_is_diagnosed_as_the_model_itself(diagnosis, order, tmp_path):
+def test_what_lmms_eval_logs_is_diagnosed_as_the_model_itself(diagnosis, request_of, tmp_path):
     written = export(diagnosis, tmp_path / "tasks", to="lmms-eval")
     assert written["theodolite_compass"] == 36  # twelve pairs as they are, mirrored and blank
     utils = (tmp_path / "tasks" / "theodolite_utils.py").read_text()
     compile(utils, "theodolite_utils.py", "exec")
     log = tmp_path / "model_samples_theodolite.jsonl"
     logged(tmp_path / "tasks", log, known_models.looks)
-    asked = order(tmp_path / "again", f"replay:{log}", LOOKS, READS)
+    asked = request_of(tmp_path / "again", f"replay:{log}", LOOKS, READS)
     found = run_diagnosis(asked)
     for name in ("compass", "grid"):
         mine, theirs = (
@@ -150,15 +153,17 @@ def test_the_exported_scorer_reads_as_we_do(diagnosis, tmp_path):
     for data in (tmp_path / "data").glob("theodolite_[cg]*.jsonl"):
         for line in data.read_text().splitlines()[:12]:
             doc = json.loads(line)
-            assert space["results"](doc, [doc["gold"]])["right"] == 1
+            judged = {"right": 0.0} if doc["gold"] else {}
             assert space["results"](doc, ["I cannot tell."]) | {"ref": "", "pictures": 0} == {
-                "right": 0.0, "read": 0.0, "ref": "", "pictures": 0,
+                **judged, "read": 0.0, "ref": "", "pictures": 0,
             }  # fmt: skip
+            if doc["gold"]:
+                assert space["results"](doc, [doc["gold"]])["right"] == 1
             assert space["pictures"](doc)[0].size[0] > 0
 
 
-def test_a_diagnosis_can_be_replayed(diagnosis, order, tmp_path):
-    again = run_diagnosis(order(tmp_path, f"replay:{diagnosis / 'runs' / 'scripted-looks'}", LOOKS, READS))
+def test_a_diagnosis_can_be_replayed(diagnosis, request_of, tmp_path):
+    again = run_diagnosis(request_of(tmp_path, f"replay:{diagnosis / 'runs' / 'scripted-looks'}", LOOKS, READS))
     views = {view.model: view for view in again.instrument("scene").models}
     assert views[f"replay:{diagnosis / 'runs' / 'scripted-looks'}"].position == views[LOOKS].position
     with pytest.raises(UsageError, match="several models"):
@@ -178,7 +183,7 @@ def test_pictures_in_data_sets_are_those_that_were_shown(diagnosis, tmp_path):
     assert np.array_equal(mirrored, plain[:, ::-1] if is_sideways else plain[::-1])
 
 
-@pytest.mark.parametrize("to", FORMATS)
+@pytest.mark.parametrize("to", ["inspect", "lmms-eval", "datasets", "parquet", "csv", "jsonl"])
 def test_the_command_tells_what_it_wrote(diagnosis, tmp_path, capsys, to):
     run = str(diagnosis / "runs" / "scripted-reads" / "grid")
     assert main(["export", run, "--to", to, "--out", str(tmp_path / "x"), "--json"]) == 0
@@ -187,9 +192,31 @@ def test_the_command_tells_what_it_wrote(diagnosis, tmp_path, capsys, to):
     assert all(n > 0 for n in written.values())
 
 
+@pytest.mark.parametrize("to", ["crisp", "vlmevalkit"])
+def test_what_only_one_instrument_writes_is_told(diagnosis, tmp_path, capsys, to):
+    run = str(diagnosis / "runs" / "scripted-reads" / "grid")
+    assert main(["export", run, "--to", to, "--out", str(tmp_path / "x")]) == 2
+    assert f"{to} is written only of runs of scene" in capsys.readouterr().err
+    assert not (tmp_path / "x").exists()
+
+
+def test_flat_tables_hold_every_item_of_a_run(diagnosis, tmp_path):
+    run = diagnosis / "runs" / "scripted-looks" / "grid"
+    written = {to: export(run, tmp_path / to, to=to) for to in ("csv", "jsonl")}
+    with Run.open(run) as opened:
+        answers = {r.item.name: r.record.response.text for r in opened.results()}
+    (lines,) = (tmp_path / "jsonl").iterdir()
+    rows = [json.loads(line) for line in lines.read_text().splitlines()]
+    assert {row["name"]: row["text"] for row in rows} == answers
+    assert set(written["csv"].values()) == set(written["jsonl"].values()) == {len(answers)}
+
+
 def test_what_cannot_be_exported_is_told(tmp_path, capsys):
     (tmp_path / "empty").mkdir()
     assert main(["export", str(tmp_path / "empty"), "--to", "parquet", "--out", str(tmp_path / "x")]) == 2
     assert "neither a run nor a diagnosis" in " ".join(capsys.readouterr().err.split())
+    with pytest.raises(UsageError, match="there is nothing at"):
+        export(tmp_path / "nowhere", tmp_path, to="parquet")
     with pytest.raises(UsageError, match="--to takes inspect"):
         export(tmp_path, tmp_path, to="excel")
+    assert len(FORMATS) == len(set(FORMATS)) == 8

@@ -1,21 +1,27 @@
 """Positions between twins: against plain loops, against mixtures whose position is known, and where nothing varies."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from theodolite.core.errors import UsageError
 from theodolite.core.scores import ItemScore, Metric
-from theodolite.diagnose.mixture import mix_readings
+from theodolite.diagnose.mixture import mix_scores
 from theodolite.diagnose.position import LEAST_UNITS, Twins, calibrate, median_position, position
-from theodolite.diagnose.table import ReadingTable, mean_of
+from theodolite.diagnose.table import ScoreTable
+from theodolite.stats import wilson_interval
 
 TWINS = Twins("g", "s")
-SHARE = Metric(
-    "compass.share", "share on the picture", higher_is_grounded=True, origin="ours", needs="gradients"
-)
-ANGLE = Metric(
-    "compass.angle", "error of the angle", higher_is_grounded=False, origin="paper", needs="gradients"
-)
+SHARE = Metric("compass.share", "share on the picture", True, "ours", "gradients", bounds=None)
+ANGLE = Metric("compass.angle", "error of the angle", False, "paper", "gradients", None, "degrees")
+THIRD = Metric("compass.third", "a third one", True, "ours", "text", bounds=None)
+SWAP = Metric("grid.swap", "changes with the direction", True, "ours", "text")
+METRICS = (SHARE, ANGLE, THIRD, SWAP)
+
+
+def table_of(metrics=METRICS, **scores):
+    return ScoreTable.of(scores, metrics)
 
 
 def readings(rng, mean, spread, *, metric="compass.share", n=60, per=2, split="aligned"):
@@ -52,8 +58,8 @@ def plain_mean(found, metric):
 @pytest.mark.parametrize("metric", ["compass.share", "compass.angle"])
 def test_a_position_is_the_plain_ratio(twins, metric):
     g, s = twins
-    x = mix_readings(g, s, share=0.4, seed=1)
-    table = ReadingTable.of({"g": g, "s": s, "x": x})
+    x = mix_scores(g, s, share=0.4, seed=1)
+    table = table_of(g=g, s=s, x=x)
     found = position(table, "x", (metric, "aligned"), twins=TWINS, seed=0)
     gap = plain_mean(g, metric) - plain_mean(s, metric)
     assert found.value == pytest.approx((plain_mean(x, metric) - plain_mean(s, metric)) / gap)
@@ -64,7 +70,7 @@ def test_a_position_is_the_plain_ratio(twins, metric):
 @pytest.mark.parametrize("share", [0, 0.25, 0.5, 0.75, 1])
 def test_mixtures_of_the_twins_are_recovered_within_their_intervals(twins, share):
     g, s = twins
-    table = ReadingTable.of({"g": g, "s": s, "x": mix_readings(g, s, share=share, seed=7)})
+    table = table_of(g=g, s=s, x=mix_scores(g, s, share=share, seed=7))
     columns = list(table.columns)
     for found in (
         *(position(table, "x", column, twins=TWINS, seed=0) for column in columns),
@@ -84,7 +90,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say():
             "s": readings(rng, 0.0, 0.6, n=30),
             "x": readings(rng, 0.5, 0.6, n=30),
         }
-        found = position(ReadingTable.of(drawn), "x", ("compass.share", "aligned"), twins=TWINS, seed=trial)
+        found = position(table_of(**drawn), "x", ("compass.share", "aligned"), twins=TWINS, seed=trial)
         hits += found.low <= 0.5 <= found.high
     assert 135 <= hits <= 149  # 95 % of 150 is 142.5, and three standard errors are 8
 
@@ -93,9 +99,9 @@ def test_the_denominator_is_resampled_too():
     """With the twins' own noise held fixed the interval would be narrower by a third."""
     rng = np.random.default_rng(5)
     g, s, x = (readings(rng, mean, 0.6, n=30) for mean in (1.0, 0.0, 0.5))
-    table = ReadingTable.of({"g": g, "s": s, "x": x})
+    table = table_of(g=g, s=s, x=x)
     found = position(table, "x", ("compass.share", "aligned"), twins=TWINS, seed=0)
-    own = mean_of(*table.column("x", ("compass.share", "aligned")), seed=0)
+    own = table.mean("x", ("compass.share", "aligned"))
     gap = plain_mean(g, "compass.share") - plain_mean(s, "compass.share")
     assert found.high - found.low > 1.15 * (own.high - own.low) / gap
 
@@ -103,7 +109,7 @@ def test_the_denominator_is_resampled_too():
 def test_strangers_beyond_the_twins_are_placed_outside(twins):
     g, s = twins
     rng = np.random.default_rng(9)
-    table = ReadingTable.of({"g": g, "s": s, "x": readings(rng, 0.62, 0.05)})
+    table = table_of(g=g, s=s, x=readings(rng, 0.62, 0.05))
     found = position(table, "x", ("compass.share", "aligned"), twins=TWINS, seed=0)
     assert found.value == pytest.approx(2.0, abs=0.1)
     assert found.low > 1
@@ -115,12 +121,12 @@ def test_one_wild_metric_does_not_move_the_median(twins):
     keys = ("compass.share", "compass.angle", "compass.third")
     g = g + readings(rng, 1.0, 0.1, metric="compass.third")
     s = s + readings(rng, 0.0, 0.1, metric="compass.third")
-    x = mix_readings(g, s, share=0.5, seed=2)
+    x = mix_scores(g, s, share=0.5, seed=2)
     wild = [
         ItemScore(r.item, r.metric, r.value * 40, r.cluster, r.split) if r.metric == "compass.third" else r
         for r in x
     ]
-    table = ReadingTable.of({"g": g, "s": s, "x": wild})
+    table = table_of(g=g, s=s, x=wild)
     found = median_position(table, "x", [(key, "aligned") for key in keys], twins=TWINS, seed=0)
     assert 0.3 < found.value < 0.8
 
@@ -130,7 +136,7 @@ def flags(value, n=30, split="crossed"):
 
 
 def test_where_nothing_varies_the_interval_keeps_a_width():
-    table = ReadingTable.of({"g": flags(1), "s": flags(0), "x": flags(1)})
+    table = table_of(g=flags(1), s=flags(0), x=flags(1))
     found = position(table, "x", ("grid.swap", "crossed"), twins=TWINS, seed=0)
     assert found.value == 1
     assert (found.low, found.high) == pytest.approx((0.886, 1.0), abs=0.001)  # Wilson at 30 of 30
@@ -145,7 +151,7 @@ def test_readings_that_were_rounded_on_the_way_keep_a_width_too(twins):
     )
     x = twins[1]
     assert [r.value for r in x] != [r.value for r in s]
-    table = ReadingTable.of({"g": g, "s": s, "x": x})
+    table = table_of(g=g, s=s, x=x)
     for found in (
         position(table, "x", ("compass.angle", "aligned"), twins=TWINS, seed=0),
         median_position(table, "x", list(table.columns), twins=TWINS, seed=0),
@@ -157,17 +163,17 @@ def test_readings_that_were_rounded_on_the_way_keep_a_width_too(twins):
 
 def test_a_metric_is_calibrated_only_if_it_tells_the_twins_apart_the_right_way(twins):
     g, s = twins
-    table = ReadingTable.of({"g": g, "s": s})
+    table = table_of(g=g, s=s)
     share = calibrate(table, ("compass.share", "aligned"), SHARE, twins=TWINS, seed=0)
     assert share.is_calibrated
     assert share.separation.value > 0.99
     angle = calibrate(table, ("compass.angle", "aligned"), ANGLE, twins=TWINS, seed=0)
     assert angle.is_calibrated  # less is more grounded here, and it is less
-    turned = Metric("compass.angle", "turned", higher_is_grounded=True, origin="paper", needs="gradients")
+    turned = replace(ANGLE, higher_is_grounded=True)
     wrong = calibrate(table, ("compass.angle", "aligned"), turned, twins=TWINS, seed=0)
     assert not wrong.is_calibrated
     assert wrong.separation.value < 0.1
-    same = ReadingTable.of({"g": g, "s": g})
+    same = table_of(g=g, s=g)
     blind = calibrate(same, ("compass.share", "aligned"), SHARE, twins=TWINS, seed=0)
     assert "does not tell the twins apart" in blind.why_not
 
@@ -175,7 +181,7 @@ def test_a_metric_is_calibrated_only_if_it_tells_the_twins_apart_the_right_way(t
 def test_too_few_units_give_no_calibration(twins):
     g, s = ([r for r in found if int(r.cluster.split("-")[1]) < LEAST_UNITS - 1] for found in twins)
     found = calibrate(
-        ReadingTable.of({"g": g, "s": s}), ("compass.share", "aligned"), SHARE, twins=TWINS, seed=0
+        table_of(g=g, s=s), ("compass.share", "aligned"), SHARE, twins=TWINS, seed=0
     )
     assert "too little data" in found.why_not
     assert found.grounded.n == LEAST_UNITS - 1
@@ -183,8 +189,8 @@ def test_too_few_units_give_no_calibration(twins):
 
 def test_what_is_missing_is_told(twins):
     g, s = twins
-    table = ReadingTable.of({"g": g, "s": s, "x": flags(1)})
-    with pytest.raises(UsageError, match=r"no reading of compass\.share"):
+    table = table_of(g=g, s=s, x=flags(1))
+    with pytest.raises(UsageError, match=r"no score of compass\.share"):
         position(table, "x", ("compass.share", "aligned"), twins=TWINS, seed=0)
     with pytest.raises(UsageError, match="at least one"):
         median_position(table, "x", [], twins=TWINS, seed=0)
@@ -192,15 +198,17 @@ def test_what_is_missing_is_told(twins):
 
 def test_a_table_refuses_what_it_cannot_arrange():
     one = ItemScore("a", "grid.swap", 1.0, "p")
-    with pytest.raises(UsageError, match="two readings"):
-        ReadingTable.of({"x": [one, one]})
+    with pytest.raises(UsageError, match="two scores"):
+        table_of(x=[one, one])
+    with pytest.raises(UsageError, match="no metric describes"):
+        table_of((SHARE,), x=[one])
     with pytest.raises(UsageError, match="two clusters"):
-        ReadingTable.of({"x": [one], "y": [ItemScore("a", "grid.swap", 1.0, "q")]})
+        table_of(x=[one], y=[ItemScore("a", "grid.swap", 1.0, "q")])
 
 
 def test_a_mixture_takes_whole_clusters_and_the_share_it_says(twins):
     g, s = twins
-    x = mix_readings(g, s, share=0.25, seed=0)
+    x = mix_scores(g, s, share=0.25, seed=0)
     own = {id(reading) for reading in g}
     of_grounded = {reading.cluster for reading in x if id(reading) in own}
     of_shortcut = {reading.cluster for reading in x if id(reading) not in own}
@@ -209,18 +217,46 @@ def test_a_mixture_takes_whole_clusters_and_the_share_it_says(twins):
     assert len(x) == len(g)
 
 
-def test_a_reading_that_is_no_share_has_no_wilson_interval():
-    """Of a twin whose graph never moves the mean is 0 and nothing else; one of 30 that is 0 or 1 may be otherwise."""
-    moved = [ItemScore(f"{i}", "scene.moved", 0.3 + i / 100, f"{i}", "crossed") for i in range(30)]
-    still = [ItemScore(f"{i}", "scene.moved", 0.0, f"{i}", "crossed") for i in range(30)]
-    table = ReadingTable.of({"g": moved, "s": still, "x": still})
-    assert not table.is_share(("scene.moved", "crossed"))
-    found = position(table, "x", ("scene.moved", "crossed"), twins=TWINS, seed=0)
-    assert (found.low, found.value, found.high) == (0, 0, 0)
-    assert table.mean("x", ("scene.moved", "crossed"), seed=0).high == 0
-    shares = ReadingTable.of({"g": flags(1), "s": flags(0), "x": flags(0)})
-    assert shares.is_share(("grid.swap", "crossed"))
-    assert position(shares, "x", ("grid.swap", "crossed"), twins=TWINS, seed=0).high > 0.1
+def test_scores_that_do_not_vary_keep_a_width_where_they_have_bounds():
+    """Thirty of thirty at 0 leave doubt about the thirty-first, whether or not scores lie between 0 and 1."""
+    moved, still = (
+        [ItemScore(f"{i}", "scene.moved", value(i), f"{i}", "crossed") for i in range(30)]
+        for value in (lambda i: 0.3 + i / 100, lambda _: 0.0)
+    )
+    metric = Metric("scene.moved", "the graph moves", True, "ours", "text")
+    table = table_of((metric,), g=moved, s=still, x=still)
+    column = ("scene.moved", "crossed")
+    wilson = wilson_interval(0, 30)
+    assert table.mean("x", column).high == pytest.approx(wilson.high)
+    found = position(table, "x", column, twins=TWINS, seed=0)
+    assert (found.low, found.value) == (0, 0)
+    assert found.high == pytest.approx(wilson.high / table.mean("g", column).value)
+    boundless = replace(metric, bounds=None)
+    table = table_of((boundless,), g=moved, s=still, x=still)
+    assert table.mean("x", column) is None
+    assert "do not vary" in calibrate(table, column, boundless, twins=TWINS, seed=0).why_not
+
+
+def test_a_macro_mean_is_placed_by_the_means_that_are_shown():
+    """Two groups of unlike size: the position is of the means over groups, as the table shows them."""
+    metric = Metric("scene.qa", "accuracy", True, "ours", "text", average="groups")
+    rng = np.random.default_rng(6)
+
+    def drawn(rates):
+        return [
+            ItemScore(f"{group}{i}", "scene.qa", float(rng.random() < rate), f"room{i % 20}", "crossed", group)
+            for group, n, rate in (("near", 80, rates[0]), ("far", 20, rates[1]))
+            for i in range(n)
+        ]
+
+    table = table_of((metric,), g=drawn((0.9, 1.0)), s=drawn((0.1, 0.0)), x=drawn((0.8, 0.1)))
+    column = ("scene.qa", "crossed")
+    x, g, s = (table.mean(name, column).value for name in "xgs")
+    found = position(table, "x", column, twins=TWINS, seed=0)
+    assert found.value == pytest.approx((x - s) / (g - s))
+    assert found.low < found.value < found.high
+    plain = [float(np.mean(table.column(name, column)[0])) for name in "xgs"]
+    assert abs(found.value - (plain[0] - plain[2]) / (plain[1] - plain[2])) > 0.1
 
 
 def test_a_mixture_has_its_share_in_every_split_even_where_names_are_shared():
@@ -234,7 +270,7 @@ def test_a_mixture_has_its_share_in_every_split_even_where_names_are_shared():
         ]
         for value in (1.0, 0.0)
     )
-    mixed = mix_readings(g, s, share=0.25, seed=5)
+    mixed = mix_scores(g, s, share=0.25, seed=5)
     assert len(mixed) == len(g)
     for split in ("aligned", "crossed"):
         assert np.mean([r.value for r in mixed if r.split == split]) == 0.25

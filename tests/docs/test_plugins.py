@@ -97,8 +97,7 @@ def test_the_method_is_at_least_as_large_as_the_inner_product(tiny_llava):
     """Cauchy and Schwarz: ‖g‖·‖h‖ ≥ |Σ g·h|, token by token, and strictly somewhere."""
     from theodolite.attribution import Method, Need, attribute
     from theodolite.instruments.compass.data.squares import coloured_squares
-    from theodolite.instruments.compass.prompts import PROMPTS
-    from theodolite.instruments.compass.questions import plan_pairs
+    from theodolite.instruments.compass.questions import PROMPTS, plan_pairs
     from theodolite.models import open_model
 
     def inner(evidence, target):
@@ -175,7 +174,7 @@ def test_the_source_builds_a_data_set_with_the_right_geometry(tmp_path):
     row = {"picture": "a.png", "focal_px": 800, "camera_height_m": 1.2, "boxes": boxes}
     (root / "a.json").write_text(json.dumps(row))
     out = tmp_path / "data"
-    assert main(["scene", "build", "--source", "level-camera", "--root", str(root), "--out", str(out)]) == 0
+    assert main(["scene", "build", "--source", "level-camera", "--data", str(root), "--out", str(out)]) == 0
     (scene,) = read_data(out).scenes.values()
     things = {thing.category: thing for thing in scene.objects}
     assert things["table"].size_lwh_m == pytest.approx((1.2, 0.7, 0.8))

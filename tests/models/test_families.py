@@ -613,7 +613,7 @@ def test_an_architecture_of_its_own_code_is_found_and_used(tmp_path, tiny, monke
     (folder / "config.json").write_text(json.dumps(config))
     checkpoint = open_model(f"hf:{folder}?trust_remote_code=true").checkpoint
     assert type(checkpoint.model).__name__ == "LabModel"
-    with pytest.raises(UnsupportedError, match="'lab_vl'; it knows gemma3, idefics3, internvl, llava"):
+    with pytest.raises(UnsupportedError, match="'lab_vl'; it supports gemma3, idefics3, internvl, llava"):
         find_family(checkpoint.model)
 
     def register(add):

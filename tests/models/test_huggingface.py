@@ -238,7 +238,7 @@ def test_logits_that_are_no_numbers_are_a_failure_and_no_answer(tmp_path, pictur
     ]
     with torch.no_grad():
         model.checkpoint.model.lm_head.weight.fill_(torch.nan)
-    for answering, reason in (("write", "not numbers"), ("choose", "must be numbers")):
+    for answering, reason in (("write", "logits are NaN"), ("choose", "must be numbers")):
         records = measure_batch(ask_measurer(model, answering), items)
         assert [record.response.status for record in records] == ["failed"] * 3
         assert all(reason in record.response.reason for record in records)

@@ -5,8 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from theodolite.models import limiter as _limiter
-from theodolite.models.limiter import AdaptiveLimiter
-from theodolite.models.retry import RetryPolicy, retry_after
+from theodolite.models.limiter import AdaptiveLimiter, RetryPolicy, retry_after
 
 
 class Clock(selectors.DefaultSelector):
@@ -122,9 +121,9 @@ def test_a_cancelled_waiter_gives_its_place_back(clock):
 
 
 def test_delays_grow_to_a_cap_and_honour_the_server(monkeypatch):
-    from theodolite.models import retry as _retry
+    from theodolite.models import limiter as _limiter
 
-    monkeypatch.setattr(_retry.random, "uniform", lambda _, high: high)
+    monkeypatch.setattr(_limiter.random, "uniform", lambda _, high: high)
     policy = RetryPolicy(base_seconds=1, cap_seconds=8, patience_seconds=60)
     assert [policy.delay(k, None) for k in range(5)] == [1, 2, 4, 8, 8]
     assert policy.delay(0, 20) >= 20

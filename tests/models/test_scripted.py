@@ -121,7 +121,7 @@ def test_wrong_names_are_refused(name):
     [
         ("scripted:refuser", "refused", "declines"),
         ("scripted:flaky?every=1", "failed", "fails on this request"),
-        ("scripted:looker", "failed", "not a picture"),
+        ("scripted:looker", "failed", "cannot decode the picture"),
     ],
 )
 def test_what_is_refused_or_fails_in_words_does_so_in_choosing(model, status, reason):

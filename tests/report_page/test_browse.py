@@ -31,7 +31,7 @@ def scene(tmp_path_factory):
 @pytest.fixture(scope="module")
 def explained(tmp_path_factory):
     home = tmp_path_factory.mktemp("grid")
-    do("grid", "make", "--n", 3, "--buckets", "M-F0-D1", "--density", "sparse", "--out", home / "data")
+    do("grid", "make", "--size", 3, "--buckets", "M-F0-D1", "--density", "sparse", "--out", home / "data")
     do("grid", "explain", "--model", "grid:symbolic-pure", "--data", home / "data", "--explainers", "oracle,removal,uniform", "--out", home / "run")  # fmt: skip
     return home
 
@@ -40,10 +40,10 @@ def test_a_scene_that_is_told_truly_lies_where_it_is(scene):
     rows = browsed(scene / "run").rows
     seen = [row for row in rows if row.condition == "plain"]
     assert seen
-    assert all(row.scene is not None and row.pictures for row in seen)
+    assert all(row.plan is not None and row.pictures for row in seen)
     assert all(row.correct is not False for row in seen)
     for row in seen:
-        said, true = ({o.mark: (o.x_m, o.z_m) for o in side} for side in (row.scene.said, row.scene.true))
+        said, true = ({o.mark: (o.x_m, o.z_m) for o in side} for side in (row.plan.said, row.plan.true))
         assert set(said) == set(true)
         gaps = [np.hypot(said[m][0] - true[m][0], said[m][1] - true[m][1]) for m in true]
         assert max(gaps) < 0.6  # distances are told to the centimetre, directions in words
@@ -56,7 +56,7 @@ def test_data_that_may_not_be_read_are_not_read(scene):
         assert data_of(run) == [scene / "data"]
     rows = browsed(scene / "run", may_read_data=False).rows
     assert rows
-    assert all(row.scene is None for row in rows)
+    assert all(row.plan is None for row in rows)
     assert {row.status for row in rows} == {"answered"}
 
 
@@ -67,24 +67,24 @@ def test_data_that_are_gone_are_told_of(scene, tmp_path, monkeypatch):
     finally:
         (tmp_path / "moved").rename(scene / "data")
     assert found.rows
-    assert all(row.scene is None for row in found.rows)
+    assert all(row.plan is None for row in found.rows)
 
 
 def test_the_map_that_knows_the_truth_lies_on_targets_and_anchors(explained):
     rows = browsed(explained / "run").rows
     assert len(rows) == 3
     for row in rows:
-        maps = {one.name: np.array(one.values) for one in row.grid.maps}
+        maps = {one.name: np.array(one.values) for one in row.cells.maps}
         assert set(maps) == {"oracle", "removal", "uniform"}
-        counted = {(c.row, c.column) for c in row.grid.cells if c.role.startswith(("target", "anchor"))}
+        counted = {(c.row, c.column) for c in row.cells.cells if c.role.startswith(("target", "anchor"))}
         assert {tuple(place) for place in np.argwhere(maps["oracle"] > 0)} == counted
         assert np.abs(maps["removal"]).max() == 1.0
-        assert len(row.grid.word_masses["oracle"]) == len(row.grid.words)
-        assert sum(row.grid.word_masses["oracle"]) == pytest.approx(1, abs=1e-3)
+        assert len(row.cells.word_masses["oracle"]) == len(row.cells.words)
+        assert sum(row.cells.word_masses["oracle"]) == pytest.approx(1, abs=1e-3)
         assert row.correct is True
     with Run.open(explained / "run") as run:
         size = next(run.results()).item.request.pictures[0].size
-    assert rows[0].grid.maps[0].place_px == (0.0, 0.0, *map(float, size))
+    assert rows[0].cells.maps[0].place_px == (0.0, 0.0, *map(float, size))
 
 
 def test_a_run_of_accuracy_is_read_by_its_own_reader(explained):
@@ -102,29 +102,29 @@ def test_a_run_of_accuracy_is_read_by_its_own_reader(explained):
     with Run.open(explained / "bow") as run:
         hits = [r.record.response.text.strip() == r.item.meta["gold"] for r in run.results()]
     assert [row.correct for row in found.rows] == hits
-    assert [f.figure.value for f in found.figures] == [pytest.approx(np.mean(hits))]
-    assert found.figures[0].key == "grid.accuracy"
+    figures = {f.key: f.figure.value for f in found.figures}
+    assert figures == {"grid.accuracy": pytest.approx(np.mean(hits)), "grid.bow_agreement": 1.0}
 
 
 def test_maps_of_a_white_box_are_shown_where_they_lie(tiny_llava, tmp_path, visit):
-    do("data", "squares", "--n", 3, "--out", tmp_path / "pairs")
+    do("data", "squares", "--size", 3, "--out", tmp_path / "pairs")
     do("compass", "run", "--model", f"hf:{tiny_llava}", "--data", tmp_path / "pairs", "--methods", "chefer", "--out", tmp_path / "run")  # fmt: skip
     found = browsed(tmp_path / "run")
     for row in found.rows:
-        view = row.compass
+        view = row.overlay
         assert sum(view.sectors["chefer"].values()) == pytest.approx(1, abs=1e-3)
         assert view.maps[0].place_px == (0.0, 0.0, *map(float, view.size_px))
         assert np.abs(view.maps[0].values).max() == 1.0
     with Run.open(tmp_path / "run") as run:
         meta = next(run.results()).item.meta
-    assert list(found.rows[0].compass.target_px) == meta["target"]["box"]
+    assert list(found.rows[0].overlay.target_px) == meta["target"]["box"]
     assert {f.key.partition(":")[0] for f in found.figures} >= {"compass.dae_paper", "compass.ea_sound"}
     page = visit(write_run_report([tmp_path / "run"], out=tmp_path / "page").as_uri())
     page.click("#row-0")
     for part in (".o-wedge", ".o-true", "image"):
         assert page.locator(f"#item {part}").count() > 0
     page.click("text=Heat map")
-    cells = np.array(found.rows[0].compass.maps[0].values)
+    cells = np.array(found.rows[0].overlay.maps[0].values)
     assert page.locator("#item .o-heat, #item .o-heat-minus").count() == (np.abs(cells) >= 0.02).sum()
 
 

@@ -1,11 +1,13 @@
 """The page in a real browser: it renders, filters, opens items, runs nothing of others, and is quick and accessible."""
 
 import time
+from typing import get_args
 
 import pytest
 from diagnosis_sample import HOSTILE, write_sample
 from page_checks import axe, until
 
+from theodolite.core.views import RowStatus
 from theodolite.diagnose.items import read_items, write_items
 from theodolite.report.html.write import write_report
 
@@ -48,6 +50,21 @@ def test_filters_count_what_a_plain_count_counts(visit, sample):
     page.fill("[name=text]", "no such words")
     assert found(page) == 0
     assert page.get_by_text("No item is like that.").count() == 1
+
+
+def test_every_reason_why_there_is_no_answer_can_be_filtered_by(visit, tmp_path):
+    folder = write_sample(tmp_path, n=24)
+    statuses = [name for name in get_args(RowStatus) if name != "answered"]
+    given = [
+        item.model_copy(update={"status": status, "correct": None, "condition": "plain"})
+        for item, status in zip(read_items(folder), statuses * 4, strict=False)
+    ]
+    write_items(given, folder)
+    page = visit(write_report(folder).as_uri())
+    assert set(options(page, "outcome")) == {"all", *statuses}
+    for status in statuses:
+        page.select_option("[name=outcome]", status)
+        assert found(page) == sum(item.status == status for item in given) > 0
 
 
 def test_sorting_by_a_metric_puts_the_largest_first_and_those_without_it_last(visit, sample):

@@ -116,9 +116,9 @@ def test_hostile_text_is_data_and_nothing_else(hostile):
     rows, details = blocks["items-index"]["rows"], blocks["items-0"]
     assert all(row[6] == row[7] == HOSTILE for row in rows)
     stored = list(read_items(folder))
-    said = [detail["scene"]["said_text"] for detail in details if "scene" in detail]
+    said = [detail["plan"]["said_text"] for detail in details if "plan" in detail]
     assert said
-    assert set(said) == {row.scene.said_text for row in stored if row.scene is not None} == {HOSTILE}
+    assert set(said) == {row.plan.said_text for row in stored if row.plan is not None} == {HOSTILE}
     assert not [tag for tag, _ in elements.found if tag == "img"]
     assert page.count("{{7*7}}") == safe_json([rows, details]).count("{{7*7}}")  # no template has read it
 

@@ -1,6 +1,7 @@
 """Pages of runs and of comparisons, and the commands that write and serve them."""
 
 import errno
+import html
 import json
 import os
 import re
@@ -17,13 +18,14 @@ from diagnosis_sample import sample_diagnosis, write_sample
 from theodolite import stats
 from theodolite.cli import compare as _compare
 from theodolite.cli import diagnose as _diagnose
-from theodolite.cli import output as _output
+from theodolite.cli.console import note
 from theodolite.cli.main import main
 from theodolite.core.errors import StorageError
 from theodolite.diagnose.browse import browse
 from theodolite.diagnose.compare import Compared, Positions
 from theodolite.diagnose.result import Diagnosed
-from theodolite.report.html.runs import scored_figures
+from theodolite.instruments.ask.data.questions import write_questions
+from theodolite.instruments.ask.data.squares import make_squares
 from theodolite.report.html.write import write_comparison, write_run_report
 from theodolite.runs import Run, RunInfo
 
@@ -32,8 +34,8 @@ from theodolite.runs import Run, RunInfo
 def asked(tmp_path_factory):
     """A run of ``ask`` by a model that looks, made by the program itself, and scored."""
     folder = tmp_path_factory.mktemp("asked")
+    write_questions(make_squares(12), folder / "squares")
     commands = [
-        ["ask", "make", "--n", "12", "--out", str(folder / "squares")],
         ["ask", "run", "--model", "scripted:looker", "--data", str(folder / "squares"), "--out", str(folder / "looker")],
         ["ask", "run", "--model", "scripted:guesser", "--data", str(folder / "squares"), "--out", str(folder / "guesser")],
         ["ask", "score", str(folder / "looker")],
@@ -54,12 +56,12 @@ def test_a_run_is_read_as_an_independent_count_reads_it(asked):
         for result in run.results():
             meta = result.item.meta
             right.setdefault(meta["setting"], []).append(result.record.response.text.strip() == meta["gold"])
-    figures = {figure.name: figure.figure for figure in browsed.figures}
+    figures = {figure.key: figure.figure for figure in browsed.figures}
     for setting, hits in right.items():
-        name = "right answers" if setting == "picture" else f"right answers, {setting}"
-        assert figures[name].value == pytest.approx(np.mean(hits))
-        assert figures[name].n == 12
-        assert figures[name].low <= figures[name].value <= figures[name].high
+        figure = figures[f"ask.accuracy:{setting}"]
+        assert figure.value == pytest.approx(np.mean(hits))
+        assert figure.n == 12
+        assert figure.low <= figure.value <= figure.high
 
 
 def test_the_page_of_two_runs_shows_both_with_intervals(asked, tmp_path, visit):
@@ -76,14 +78,17 @@ def test_the_page_of_two_runs_shows_both_with_intervals(asked, tmp_path, visit):
     page.wait_for_selector("#item image")
 
 
-def test_scores_of_any_shape_are_found_with_the_words_that_lead_to_them(asked):
+def test_the_tables_of_a_run_stand_in_its_page_as_they_were_printed(asked, tmp_path):
     with Run.open(asked / "looker") as run:
-        found = dict(scored_figures(run.scores()))
-        settings = run.scores()["settings"]
-    for setting in settings:
-        label = next(name for name in found if setting["setting"] in name.split(", ") and "accuracy" in name)
-        assert found[label].value == setting["accuracy"]["value"]
-        assert found[label].n == setting["accuracy"]["n"]
+        tables = run.tables()
+    assert [table.name for table in tables] == ["ask.settings", "ask.comparisons"]
+    page = write_run_report([asked / "looker"], out=tmp_path / "page").read_text()
+    text = html.unescape(words_of(page))
+    for table in tables:
+        for row in table.text_rows():
+            assert " ".join(row) in text
+        assert all(note in text for note in table.notes)
+    assert 'id="def-ask.drop"' in page
 
 
 def test_a_comparison_is_a_page(tmp_path, visit):
@@ -194,7 +199,7 @@ def test_report_writes_the_page_of_the_runs_below_a_folder(asked, tmp_path, caps
         (["report", "{diagnosis}", "{asked}"], "theodolite view"),
         (["view", "{nowhere}"], "there is no folder"),
         (["view", "{nowhere}"], "; name a folder that holds runs"),
-        (["export", "{nowhere}", "--to", "parquet", "--out", "{page}"], "; name a run, a folder of runs"),
+        (["export", "{nowhere}", "--to", "parquet", "--out", "{page}"], "; pass a run, a folder of runs"),
         (["export", "{empty}", "--to", "parquet", "--out", "{page}"], "; `theodolite diagnose` makes one"),
         (["export", "{asked}", "--to", "parquet", "--out", "{file}"], "choose another"),
         (["report", "{asked}", "--out", "{file}/page"], "choose another --out"),
@@ -247,7 +252,7 @@ def test_view_serves_until_it_is_interrupted(asked):
 
 @pytest.mark.parametrize(
     ("code", "words"),
-    [(errno.ENOSPC, "free some space and run the same"), (errno.EACCES, "choose another --out")],
+    [(errno.ENOSPC, "free some space and repeat the"), (errno.EACCES, "choose another --out")],
 )
 def test_a_page_that_cannot_be_written_tells_what_to_do(code, words, asked, tmp_path, monkeypatch, capsys):
     def fail(_):
@@ -270,7 +275,7 @@ def test_paths_in_messages_are_never_broken(tmp_path, capsys):
     deep = tmp_path / ("folder-of-a-long-name-" * 6) / "under another one of two words"
     assert main(["view", str(deep)]) == 2
     assert str(deep) in capsys.readouterr().err
-    _output.note(f"items lie in {deep}")
+    note(f"items lie in {deep}")
     assert f"items lie in {deep}\n" in capsys.readouterr().err
     _diagnose.show_verdict(Diagnosed(sample_diagnosis(), tmp_path), deep / "index.html")
     assert f"The whole report: {deep / 'index.html'}\n" in capsys.readouterr().out

@@ -88,8 +88,8 @@ def test_a_damaged_record_is_named_with_its_file_and_row(folder, column, value):
 @pytest.mark.parametrize(
     ("statement", "what"),
     [
-        ("UPDATE sessions SET session = '{}'", "the note of a session"),
-        ("UPDATE sessions SET session = 'x'", "the note of a session"),
+        ("UPDATE sessions SET session = '{}'", "a session entry"),
+        ("UPDATE sessions SET session = 'x'", "a session entry"),
         ("UPDATE parsed SET value = '{'", "a reading in row 1"),
     ],
 )
@@ -114,10 +114,10 @@ def test_damaged_notes_and_readings_are_named(folder, statement, what, capsys):
 def test_a_file_with_other_things_in_it_is_refused_unread(folder, info, statements, capsys):
     tamper(folder, *statements)
     for attempt in (lambda: Run.open(folder), lambda: Run.start(folder, info)):
-        with pytest.raises(StorageError, match="not as Theodolite makes it"):
+        with pytest.raises(StorageError, match="does not have Theodolite's schema"):
             attempt()
     assert main(["runs", "list", str(folder.parent), "--json"]) == 0  # listed with its problem, at once
-    assert "not as Theodolite makes it" in json.loads(capsys.readouterr().out)[0]["problem"]
+    assert "does not have Theodolite's schema" in json.loads(capsys.readouterr().out)[0]["problem"]
 
 
 def test_a_killed_run_can_be_read_where_nothing_can_be_written(tmp_path, info):

@@ -14,6 +14,8 @@ from plans import Counting, items, pictured
 from theodolite.cli.main import main
 from theodolite.core.errors import ModelError, UsageError
 from theodolite.core.types import Record, Response
+from theodolite.instruments.ask.data.questions import write_questions
+from theodolite.instruments.ask.data.squares import make_squares
 from theodolite.models import ask_factory
 from theodolite.runs import LocalEngine, Run, measure
 
@@ -122,7 +124,7 @@ def test_a_worker_without_a_place_gets_no_work(tmp_path, info):
         ray.get(holder.__ray_ready__.remote())
         script = "import sys\nfrom theodolite.cli.main import main\nsys.exit(main(sys.argv[1:]))"
         questions = tmp_path / "squares"
-        assert main(["ask", "make", "--n", "4", "--out", str(questions)]) == 0
+        write_questions(make_squares(4), questions)
         words = ["ask", "run", "--data", str(questions), "--model", "scripted:looker", "--engine", "ray"]
         words += ["--workers", "2", "--ray-address", address, "--out", str(tmp_path / "run")]
         done = subprocess.run(

@@ -205,10 +205,10 @@ def test_a_measurer_that_breaks_its_promise_is_found_out(tmp_path, info, fault):
     ("broken", "reason"),
     [
         (lambda: Response("ok"), "answered, refused, failed, not 'ok'"),
-        (lambda: Response("answered", text=None), "the text of a response is text, not None"),
+        (lambda: Response("answered", text=None), "a response's text must be text, not None"),
         (lambda: Response("answered", text=5), "not 5"),
-        (lambda: "left", "a str came back, where a response belongs"),
-        (lambda: None, "a NoneType came back"),
+        (lambda: "left", "a str was returned instead of a response"),
+        (lambda: None, "a NoneType was returned"),
     ],
 )
 @pytest.mark.parametrize("answering", ["write", "choose"])

@@ -12,7 +12,7 @@ import pytest
 
 from plans import Counting, items
 from theodolite.core.errors import StorageError, UsageError
-from theodolite.runs import LocalEngine, Run, measure
+from theodolite.runs import LocalEngine, Run, describe, measure
 
 
 def answered(folder):
@@ -122,7 +122,7 @@ def test_somebody_elses_database_is_named_and_left_alone(tmp_path, info):
         db.execute("CREATE TABLE letters (text)")
         db.execute("INSERT INTO letters VALUES ('dear')")
     db.close()
-    with pytest.raises(StorageError, match="not one of Theodolite's"):
+    with pytest.raises(StorageError, match="not from Theodolite"):
         Run.start(tmp_path / "run", info)
     with sqlite3.connect(path) as db:
         assert db.execute("SELECT * FROM letters").fetchall() == [("dear",)]
@@ -151,7 +151,7 @@ def test_a_damaged_run_json_is_named(tmp_path, info, content):
 def test_a_lost_store_is_named(tmp_path, info):
     Run.start(tmp_path / "run", info).__exit__()
     (tmp_path / "run" / "measured.sqlite").unlink()
-    with pytest.raises(StorageError, match="has lost its answers"):
+    with pytest.raises(StorageError, match="answers of the run are lost"):
         Run.start(tmp_path / "run", info)
 
 
@@ -161,13 +161,13 @@ def test_a_run_of_a_newer_version_is_left_alone(tmp_path, info):
     path = tmp_path / "run" / "run.json"
     original = path.read_text()
     path.write_text(json.dumps({**json.loads(original), "schema_version": 99, "strange": 1}))
-    with pytest.raises(StorageError, match=r"run\.json was made by a newer Theodolite \(format 99"):
+    with pytest.raises(StorageError, match=r"run\.json was written by a newer Theodolite \(format 99"):
         Run.start(tmp_path / "run", info)
     path.write_text(original)
     with sqlite3.connect(tmp_path / "run" / "measured.sqlite") as db:
         db.execute("PRAGMA user_version=99")
     db.close()
-    with pytest.raises(StorageError, match=r"measured\.sqlite was made by a newer Theodolite"):
+    with pytest.raises(StorageError, match=r"measured\.sqlite was written by a newer Theodolite"):
         Run.start(tmp_path / "run", info)
 
 
@@ -196,7 +196,7 @@ def test_a_folder_with_other_things_in_it_is_left_alone(tmp_path, info):
 
 def test_a_file_in_the_way_is_named(tmp_path, info):
     (tmp_path / "run").write_text("a file")
-    with pytest.raises(StorageError, match="cannot make the run folder"):
+    with pytest.raises(StorageError, match="cannot create the run folder"):
         Run.start(tmp_path / "run", info)
 
 
@@ -238,7 +238,7 @@ def test_a_foreign_array_is_refused(tmp_path, info, dtype, shape, data):
     with sqlite3.connect(next((tmp_path / "run").glob("*.sqlite"))) as db:
         db.execute("INSERT INTO arrays SELECT seq, 'map', ?, ?, ? FROM records", (dtype, shape, data))
     db.close()
-    with Run.open(tmp_path / "run") as run, pytest.raises(StorageError, match="damaged or foreign"):
+    with Run.open(tmp_path / "run") as run, pytest.raises(StorageError, match="damaged or was not written by"):
         list(run.results(arrays=True))
 
 
@@ -295,7 +295,7 @@ def test_a_stranger_s_database_is_not_touched(tmp_path, info):
     with sqlite3.connect(tmp_path / "measured.sqlite") as db:
         db.execute("CREATE TABLE precious (x)")
     before = (tmp_path / "measured.sqlite").read_bytes()
-    with pytest.raises(StorageError, match="not one of Theodolite's"):
+    with pytest.raises(StorageError, match="not from Theodolite"):
         Run.start(tmp_path, info)
     assert (tmp_path / "measured.sqlite").read_bytes() == before
 
@@ -324,3 +324,8 @@ def test_a_link_in_the_place_of_a_file_to_come_destroys_nothing(tmp_path, info):
     Run.start(tmp_path / "run", info).__exit__()
     assert precious.read_text() == "precious"
     assert not (tmp_path / "run" / "run.json").is_symlink()
+
+
+def test_reasons_hold_no_memory_address():
+    told = describe(ValueError(f"cannot read {object()!r}"))
+    assert told == "ValueError: cannot read <object object at 0x…>"

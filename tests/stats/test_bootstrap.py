@@ -213,7 +213,7 @@ def test_too_many_undefined_resamples_are_refused():
 
 
 def test_undefined_on_the_data_is_refused():
-    with pytest.raises(UsageError, match="on the data themselves"):
+    with pytest.raises(UsageError, match="on the data"):
         bootstrap(([1.0, 2.0], [0.0, 0.0]), "ratio", seed=0)
 
 

@@ -114,7 +114,7 @@ def test_interval_with_weights_and_clusters():
         (lambda: circular_mean([0, 10], [1, -1]), "negative"),
         (lambda: circular_mean([0, 10], [0, 0]), "all be zero"),
         (lambda: circular_mean([0, 10], [1]), "shape"),
-        (lambda: circular_distance([0, 10], [0, 10, 20]), "go together"),
+        (lambda: circular_distance([0, 10], [0, 10, 20]), "cannot be broadcast"),
         (lambda: circular_mean_interval([10.0], seed=0), "2 independent units"),
         (lambda: circular_mean_interval([0.0, 180.0], seed=0), "no mean direction"),
     ],

@@ -46,7 +46,7 @@ def test_divergence_of_extreme_mass():
         ([1, np.nan], [1, 1], "finite"),
         ([], [], "at least one cell"),
         (1.0, 1.0, "at least one cell"),
-        ([1, 1, 1], [1, 1], "go together"),
+        ([1, 1, 1], [1, 1], "cannot be broadcast"),
     ],
 )
 def test_divergence_refuses(first, second, words):

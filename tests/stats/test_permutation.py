@@ -205,7 +205,7 @@ def test_correlation_monte_carlo():
         (lambda: sign_flip_test([1.0, 2.0], seed=-1), "seed"),
         (lambda: correlation_permutation_test([1, 2, 3], [1, 1, 1], seed=0), "constant"),
         (lambda: correlation_permutation_test([1, 2], [1, 3], seed=0), "at least 3"),
-        (lambda: correlation_permutation_test([1, 2, 3], [1, 3, 2], clusters=[1, 1, 2], seed=0), "one size"),
+        (lambda: correlation_permutation_test([1, 2, 3], [1, 3, 2], clusters=[1, 1, 2], seed=0), "same size"),
         (
             lambda: correlation_permutation_test([1, 2, 3], [1, 3, 2], clusters=[1, 1, 1], seed=0),
             "2 clusters",

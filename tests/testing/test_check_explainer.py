@@ -28,13 +28,13 @@ _DRAWS = np.random.default_rng()
     [
         (lambda _: Explanation(np.ones(9)), r"its map has shape \(9,\), not \(25,\)"),
         (lambda _: Explanation(np.ones(25), np.ones(3)), r"its words have shape \(3,\)"),
-        (lambda _: Explanation(_DRAWS.random(25)), "the same seed gives another map"),
-        (_spends, "it reports 0 model calls and made 1"),
-        (lambda _: Explanation(np.ones(25), calls=9999), "a budget of 400 model calls became 9999"),
+        (lambda _: Explanation(_DRAWS.random(25)), "the same seed gives a different map"),
+        (_spends, "it reports 0 model calls but made 1"),
+        (lambda _: Explanation(np.ones(25), calls=9999), "9999 model calls with a budget of 400"),
         (lambda _: Explanation(np.full(25, np.nan)), "it raised an explanation's cells hold a value"),
         (
             lambda case: case.batch.cells.__setitem__((1, 0), 3) or Explanation(np.ones(25)),
-            "changed the scene",
+            "changed its input scene",
         ),
         (lambda _: 1 / 0, "it raised ZeroDivisionError"),
     ],

@@ -96,7 +96,7 @@ def test_a_sound_model_passes():
     [
         (Nameless, "name is ''"),
         (Swapping, "in a batch"),
-        (Losing, "responses came back"),
+        (Losing, "responses were returned"),
         (Moody, "temperature 0"),
         (Fragile, "unreadable picture"),
         (Silent, "no reason"),
@@ -121,7 +121,7 @@ def test_an_unknown_family_is_told(tmp_path):
 
 
 def test_the_command_tells_in_json(capsys):
-    assert main(["models", "check", "scripted:looker", "--json"]) == 0
+    assert main(["check", "scripted:looker", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {
         "model": "scripted:looker",
         "keeps_contract": True,

@@ -11,16 +11,16 @@ from tokenizers import Tokenizer
 
 from theodolite.instruments.compass.data import drawn_pictures as relation
 from theodolite.instruments.compass.data.drawn import EDITS, edited_pair, relation_pairs
-from theodolite.instruments.compass.prompts import PROMPTS
-from theodolite.instruments.grid.data.drawn import grid_data
+from theodolite.instruments.compass.questions import PROMPTS
+from theodolite.instruments.grid.data.files import grid_data
 from theodolite.instruments.scene.data import shortcut_rule as rules
 from theodolite.instruments.scene.data import small_rooms as rooms
-from theodolite.instruments.scene.data.drawn import scene_data
 from theodolite.instruments.scene.data.engine import make_questions
+from theodolite.instruments.scene.data.small_rooms import scene_data
 from theodolite.instruments.trace.data import stories
-from theodolite.instruments.trace.data.drawn import episodes
+from theodolite.instruments.trace.data.stories import episodes
 from train.twins import lessons
-from train.twins.lesson_workers import SHAPES, laid_together, pack, write
+from train.twins.lesson_workers import SHAPES, pack, stack_lessons, write
 from train.twins.tokens import ASSISTANT, END
 from train.twins.training import read_tokenizer
 
@@ -223,7 +223,7 @@ def test_rows_can_be_drawn_while_all_of_them_are_replaced(taught, tokenizer):
     from train.twins.supply import Supply
 
     rng = np.random.default_rng(1)
-    shelf = _Shelf(laid_together([write(lesson, tokenizer.backend_tokenizer, rng) for lesson in taught * 3]))
+    shelf = _Shelf(stack_lessons([write(lesson, tokenizer.backend_tokenizer, rng) for lesson in taught * 3]))
     supply = Supply(shelf, "cpu", scale=0.001)
     while not supply.is_ready():
         time.sleep(0.01)
@@ -242,7 +242,7 @@ def test_training_teaches_and_goes_on_where_it_stopped(taught, tokenizer, tmp_pa
     from train.twins.train import Recipe, Trainer
 
     rng = np.random.default_rng(1)
-    shelf = _Shelf(laid_together([write(lesson, tokenizer.backend_tokenizer, rng) for lesson in taught * 3]))
+    shelf = _Shelf(stack_lessons([write(lesson, tokenizer.backend_tokenizer, rng) for lesson in taught * 3]))
     kept = tmp_path / "kept"
     recipe = Recipe(steps=2, device="cpu", rows=0.008, scale=0.001, warm_up=1, kept=kept)
     first = Trainer(["grounded", "shortcut"], tokenizer, recipe)

@@ -34,7 +34,7 @@ def test_a_step_gives_a_twin_that_opens_like_any_checkpoint(trained):
     model.close()
     assert answer.is_answered
     assert sorted(path.name for path in (trained / "twins").iterdir()) == ["shortcut"]
-    assert "goes by the rule" in (trained / "twins" / "shortcut" / "README.md").read_text()
+    assert "follows the rule" in (trained / "twins" / "shortcut" / "README.md").read_text()
 
 
 @pytest.mark.slow
@@ -59,14 +59,14 @@ def test_without_a_gpu_one_sentence_says_what_to_do(tmp_path, capsys):
         pytest.skip("this machine has a GPU")
     assert main(["twins", "--out", str(tmp_path), "--workers", "1"]) == 2
     told = " ".join(capsys.readouterr().err.split())
-    assert "there is no GPU here" in told
+    assert "there is no GPU on this machine" in told
     assert "--device cpu" in told
     assert "Traceback" not in told
     assert not (tmp_path / "state").exists()
 
 
 def test_what_cannot_be_trained_is_told_before_any_picture_is_drawn(trained, tmp_path, capsys, monkeypatch):
-    monkeypatch.setattr(training, "Workshop", None)  # drawing would fail
+    monkeypatch.setattr(training, "LessonWorkers", None)  # drawing would fail
     words = ["twins", "--out", str(tmp_path / "x")]
     for more, told in (
         (["--device", "gpu7"], "no device 'gpu7'"),
@@ -76,16 +76,16 @@ def test_what_cannot_be_trained_is_told_before_any_picture_is_drawn(trained, tmp
         assert main([*words, *more]) == 2
         assert told in capsys.readouterr().err
     assert main([*asked(trained), "--start", str(trained / "twins"), "--twins", "shortcut"]) == 2
-    assert "has begun" in capsys.readouterr().err
+    assert "has already started" in capsys.readouterr().err
 
 
 def test_a_leg_without_a_step_is_no_success(trained, tmp_path, capsys):
     assert main(asked(trained, "--twins", "shortcut", "--steps", "1")) == 2
-    assert "ask for more than --steps 1" in capsys.readouterr().err
+    assert "use more than --steps 1" in capsys.readouterr().err
     words = asked(tmp_path, "--twins", "shortcut", "--steps", "1")
     words[words.index("600")] = "1"
     assert main(words) == 2
-    assert "nothing was learnt" in capsys.readouterr().err
+    assert "nothing was trained" in capsys.readouterr().err
     assert not (tmp_path / "twins").exists()
     assert not (tmp_path / "state").exists()
     assert main([*asked(tmp_path), "--seed", "1000000"]) == 2

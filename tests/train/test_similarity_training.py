@@ -16,10 +16,9 @@ from theodolite.instruments.trace.claims.types import Claim, Mention
 from theodolite.instruments.trace.data.episode import Episode, Frame, SceneObject
 from theodolite.instruments.trace.data.worlds.make import make_world
 from theodolite.instruments.trace.verifiers import captions as say
-from theodolite.instruments.trace.verifiers import similarity_clip as _similarity_clip
+from theodolite.instruments.trace.verifiers import clip_model
 from theodolite.instruments.trace.verifiers.judging import open_verifier
-from theodolite.instruments.trace.verifiers.similarity import SimilarityVerifier
-from theodolite.instruments.trace.verifiers.similarity_bounds import Bounds, read_bounds
+from theodolite.instruments.trace.verifiers.similarity import Bounds, SimilarityVerifier, read_bounds
 from theodolite.instruments.trace.verifiers.similarity_calibration import (
     _ask,
     calibrate_similarity,
@@ -127,7 +126,7 @@ def test_broken_drawings_are_named(tmp_path):
     whole = file.read_bytes()
     for broken in (b"no xz", whole[: len(whole) // 2], whole[:-40]):
         file.write_bytes(broken)
-        with pytest.raises(UsageError, match="drawn again"):
+        with pytest.raises(UsageError, match="draw it again"):
             read_parts(wanted, tmp_path)
     file.write_bytes(whole)
     read_parts(wanted, tmp_path)
@@ -135,7 +134,7 @@ def test_broken_drawings_are_named(tmp_path):
     (tmp_path / small[0].file_name).write_bytes(whole)
     with pytest.raises(UsageError, match="bytes of pixels"):
         read_parts(small[:1], tmp_path)
-    with pytest.raises(UsageError, match="cannot keep drawings"):
+    with pytest.raises(UsageError, match="cannot store drawings"):
         draw_parts(wanted, file)
 
 
@@ -262,7 +261,7 @@ def test_patches_show_the_smallest_thing_at_their_middle():
     pixels = np.zeros((12, 12, 3), np.uint8)
     data = arrays_of([Sample(pixels, ("ball", "red ball", "room"), (), (big, small))])
     tokenizer = _checkpoint.build_tokenizer(data.captions)
-    held = _fit._Held.of(data, tokenizer, torch.device("cpu"))
+    held = _fit._DeviceData.of(data, tokenizer, torch.device("cpu"))
     categories, colours = held._patches(held.spots, held.names)
     n = _checkpoint.N_PATCHES
     for row in range(n):
@@ -283,7 +282,7 @@ def test_a_mirrored_batch_has_mirrored_captions_and_boxes():
     pixels[:, 0] = 255
     group = ("a picture of a red ball left of a blue cube", "a picture of a red ball right of a blue cube")
     data = arrays_of([Sample(pixels, ("ball",), (group,), ((0.0, 0.0, 0.2, 1.0, "ball", "red"),))])
-    held = _fit._Held.of(data, _checkpoint.build_tokenizer(data.captions), torch.device("cpu"))
+    held = _fit._DeviceData.of(data, _checkpoint.build_tokenizer(data.captions), torch.device("cpu"))
     batch = held.batch(torch.zeros(64, dtype=torch.long), torch.Generator().manual_seed(0))
     flipped = batch.pixels[:, 0, 0, -1] > batch.pixels[:, 0, 0, 0]
     assert 0 < flipped.sum() < 64
@@ -355,7 +354,7 @@ def test_a_trained_checkpoint_is_a_clip_like_any_other(tmp_path):
         [pixels, pixels], ["a picture of a red ball left of a blue cube", "a picture of a red ball"]
     )
     assert among[:, 1] == pytest.approx(alone[0, 0], abs=1e-4)  # padding changes nothing
-    with pytest.raises(UsageError, match="no checkpoint"):
+    with pytest.raises(UsageError, match="not a checkpoint"):
         train_similarity(tmp_path, episodes=1)
     with pytest.raises(UsageError, match="no device 'gpu'"):
         train_similarity(tmp_path / "new", episodes=1, options=FitOptions(device="gpu"))
@@ -365,7 +364,7 @@ def test_a_trained_checkpoint_is_a_clip_like_any_other(tmp_path):
 def test_features_are_computed_once_and_those_unused_for_longest_are_dropped(monkeypatch):
     import torch
 
-    monkeypatch.setattr(_similarity_clip, "_REMEMBERED", 3)
+    monkeypatch.setattr(clip_model, "_REMEMBERED", 3)
     kept, computed = OrderedDict(), []
 
     def features(keys):
@@ -373,7 +372,7 @@ def test_features_are_computed_once_and_those_unused_for_longest_are_dropped(mon
         return torch.tensor([[float(key)] for key in keys])
 
     def asked(*keys):
-        return _similarity_clip._remembered(kept, keys, features).flatten().tolist()
+        return clip_model._remembered(kept, keys, features).flatten().tolist()
 
     assert asked("1", "2", "1") == [1, 2, 1]
     assert asked("3", "1") == [3, 1]
@@ -476,7 +475,7 @@ def test_bounds_keep_to_the_error_and_are_read_back(tmp_path):
         assert told.auc.value == pytest.approx(sum(wins) / len(wins))
         assert told.auc.n == len(units)
     file.write_text("{}")
-    with pytest.raises(UsageError, match="no calibration"):
+    with pytest.raises(UsageError, match="not a calibration"):
         read_bounds(file)
 
 
@@ -583,15 +582,15 @@ def test_both_commands(tmp_path, capsys):
     assert train([*line, "--workers", "1"]) == 0
     assert json.loads((out / "training.json").read_text())["steps"] == 1
     assert stamps == {file: file.stat().st_mtime_ns for file in kept.iterdir()}
-    assert main(["trace", "make", "--world", "instruction", "--n", "2", "--out", str(data)]) in {0, 1}
+    assert main(["trace", "make", "--world", "instruction", "--size", "2", "--out", str(data)]) in {0, 1}
     capsys.readouterr()
-    assert main(["trace", "calibrate-similarity", "--model", str(out), "--data", str(data), "--json"]) == 0
-    value = json.loads(capsys.readouterr().out)
-    told = value["by_world"]["instruction"]
+    assert main(["trace", "calibrate", "--model", str(out), "--data", str(data), "--json"]) == 0
+    rows = json.loads(capsys.readouterr().out)["tables"][0]["rows"]
+    told = {row["form"]: row for row in rows if row["world"] == "instruction"}
     assert {"entity", "attribute", "spatial, two things", "spatial, from me", "state"} == set(told)
     card = (out / "README.md").read_text()
     assert f"| instruction | entity | {told['entity']['auc']['value']:.3f}" in card
-    assert main(["trace", "calibrate-similarity", "--model", str(out), "--data", str(data)]) == 0
+    assert main(["trace", "calibrate", "--model", str(out), "--data", str(data)]) == 0
     assert "AUC" in capsys.readouterr().out
     verdicts = open_verifier(f"similarity:{out}").bounds
     assert set(verdicts.worlds) == {"instruction"}

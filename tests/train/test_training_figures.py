@@ -40,7 +40,7 @@ def test_what_is_no_log_is_refused(tmp_path):
         read_log(tmp_path / "none.jsonl")
     for text in ("no json", "[1]", json.dumps({"steps": 3})):
         (tmp_path / "log.jsonl").write_text(text)
-        with pytest.raises(UsageError, match="no log of a training"):
+        with pytest.raises(UsageError, match="not a training log"):
             read_log(tmp_path / "log.jsonl")
     with pytest.raises(UsageError, match="500 steps"):
         training_curve([{"step": 0, "event": "lessons are ready"}])

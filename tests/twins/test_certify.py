@@ -13,12 +13,11 @@ from theodolite.core.errors import StorageError, UsageError
 from theodolite.core.types import Request, Response
 from theodolite.instruments.compass.data.drawn_pictures import SHORTCUT
 from theodolite.instruments.scene import scripts
-from theodolite.instruments.scene.data.drawn import edited_scenes, scene_data
 from theodolite.instruments.scene.data.files import question_from_json
 from theodolite.instruments.scene.data.shortcut_rule import scene_shortcut
+from theodolite.instruments.scene.data.small_rooms import edited_scenes, scene_data
 from theodolite.instruments.trace.claims.reading import read_trace
-from theodolite.instruments.trace.data.drawn import episodes
-from theodolite.instruments.trace.data.stories import trace_text
+from theodolite.instruments.trace.data.stories import episodes, trace_text
 from theodolite.instruments.trace.formulas.sgr import trace_sgr
 from theodolite.models import open_model
 from theodolite.models.pocket import pocket_folder
@@ -30,8 +29,8 @@ from theodolite.twins.certify import (
     Certificate,
     Making,
     certificate_from_json,
+    certificate_tables,
     certify,
-    figures_markdown,
     read_certificate,
     released_certificate,
     score,
@@ -293,15 +292,15 @@ def test_a_guess_lies_between_a_rule_that_is_right_and_one_that_is_wrong():
 
 
 def test_differences_prove_likeness_only_with_enough_units():
-    few = difference([1.0] * 8, [1.0] * 8, list("abcdefgh"), seed=0)
-    many = difference([1.0] * 300, [1.0] * 300, [str(i) for i in range(300)], seed=0)
+    few = difference([1.0] * 8, [1.0] * 8, list("abcdefgh"))
+    many = difference([1.0] * 300, [1.0] * 300, [str(i) for i in range(300)])
     assert few.value == many.value == 0
     assert not few.lies_within(-0.05, 0.05)
     assert many.lies_within(-0.05, 0.05)
-    one_off = difference([1.0] * 300, [0.0] + [1.0] * 299, [str(i) for i in range(300)], seed=0)
+    one_off = difference([1.0] * 300, [0.0] + [1.0] * 299, [str(i) for i in range(300)])
     assert one_off.value == pytest.approx(1 / 300)
     assert one_off.level == 0.9
-    assert mean([1.0, 1.0], ["a", "b"], seed=0).low < 1, "two of two leave doubt"
+    assert mean([1.0, 1.0], ["a", "b"]).low < 1, "two of two leave doubt"
 
 
 def made(twin, **shifted):
@@ -349,16 +348,19 @@ def test_certificates_come_back_from_their_file(tmp_path):
     assert twin_of("hf:runs/grounded-sam") is None
 
 
-def test_a_card_shows_every_bar_and_every_line():
+def test_the_tables_show_every_bar_and_every_line():
     certificate = made("shortcut", relation=0.02)
-    lines = figures_markdown(certificate).splitlines()
-    assert sum("**missed**" in line for line in lines) == 2
-    assert sum("| met |" in line for line in lines) == len(certificate.lines) - 2
-    assert "| relation | all | crossed | accuracy | 7.0 [6.0, 8.0] | 1000 |" in lines
-    assert any("| +0.0 [-1.0, +1.0] |" in line for line in lines)
-    assert len({line.count("|") for line in lines if line.startswith("| bar")}) == 1
-    other = replace(certificate, model="pocket:mixed")
-    assert "met" not in figures_markdown(other)
+    bars, lines = certificate_tables(certificate)
+    assert [row[-1] for row in bars.rows].count("missed") == 2
+    assert [row[-1] for row in bars.rows].count("met") == len(certificate.lines) - 2
+    assert ["relation", "accuracy", "crossed", "≤ 5 %", "7.0 % [6.0, 8.0]", "missed"] in bars.text_rows()
+    assert [row[:4] for row in lines.rows] == [
+        (line.task, line.part or "all", line.split, line.what) for line in certificate.lines
+    ]
+    assert [row[4] for row in lines.rows] == [line.estimate for line in certificate.lines]
+    (alone,) = certificate_tables(replace(certificate, model="pocket:mixed"))
+    assert alone.rows == lines.rows
+    assert "no bar applies" in alone.notes[0]
 
 
 def test_answers_that_are_kept_are_not_asked_for_again_and_scoring_asks_nobody(tmp_path, monkeypatch):
@@ -414,45 +416,51 @@ def test_hints_never_reach_a_real_model():
     assert rows_of([choice], seer()) == [{"said": "2"}]
 
 
-def test_the_program_certifies_and_says_what_is_missed(tmp_path, capsys):
+def test_the_program_certifies(tmp_path, capsys):
     out = tmp_path / "out"
-    status = main(
-        [
-            "pocket",
-            "certify",
-            "--model",
-            "grid:symbolic-bow",
-            "--tasks",
-            "grid",
-            "--n",
-            "18",
-            "--out",
-            str(out),
-            "--json",
-        ]
-    )
-    (found,) = json.loads(capsys.readouterr().out)
-    assert status == 0, "a model that is no twin has no bars to miss"
-    assert found["bars"] == []
+    words = ["twins", "certify", "--model", "grid:symbolic-bow", "--tasks", "grid", "--size", "18"]
+    assert main([*words, "--out", str(out), "--json"]) == 0, "a model that is no twin has no bars to miss"
+    found = json.loads(capsys.readouterr().out)
+    assert (found["models"], found["missed"]) == (["grid:symbolic-bow"], [])
+    assert [table["name"] for table in found["tables"]] == ["twins.certificate"]
     assert (out / "grid-symbolic-bow" / "certificate.json").is_file()
-    assert main(["pocket", "certify", "--model", "grid:symbolic-bow", "--tasks", "rhyme"]) == 2
+    assert main(["twins", "certify", "--model", "grid:symbolic-bow", "--tasks", "rhyme"]) == 2
     assert "--tasks takes some of" in capsys.readouterr().err
+
+
+def test_the_program_shows_the_certificates_that_ship_and_says_what_is_missed(capsys, monkeypatch):
+    assert main(["twins", "certify", "--released", "--json"]) in {0, 1}
+    found = json.loads(capsys.readouterr().out)
+    shown = [table["name"] for table in found["tables"]]
+    assert shown == ["twins.bars", "twins.certificate"] * 2
+    missed = [row for table in found["tables"] for row in table["rows"] if row.get("met") == "missed"]
+    assert len(missed) == len(found["missed"])
+    monkeypatch.setattr(
+        "theodolite.twins.certify.released_certificate", lambda name: made("shortcut", relation=0.02)
+    )
+    assert main(["twins", "certify", "--released", "--model", "pocket:shortcut", "--markdown"]) == 1
+    printed = capsys.readouterr()
+    assert "| missed |" in printed.out
+    assert "missed: pocket:shortcut relation: accuracy (crossed, wanted ≤ 5 %)" in printed.err
 
 
 @pytest.mark.slow
 def test_the_program_separates_and_draws(tmp_path, capsys):
-    out, figure = tmp_path / "out", tmp_path / "areas.png"
-    words = ["pocket", "separate", "--grounded", "grid:symbolic-pure", "--shortcut", "grid:symbolic-bow"]
-    words += ["--instruments", "grid", "--n", "14", "--out", str(out), "--figure", str(figure)]
+    out, figures = tmp_path / "out", tmp_path / "figures"
+    words = ["twins", "separate", "--grounded", "grid:symbolic-pure", "--shortcut", "grid:symbolic-bow"]
+    words += ["--instruments", "grid", "--size", "14", "--out", str(out), "--figures", str(figures)]
     assert main(words) == 0
     shown = capsys.readouterr().out
-    assert "answer follows the direction" in shown
-    assert "1.000 [" in shown
-    assert figure.stat().st_size > 5_000
+    assert "grid, aligned split" in shown
+    assert "1.00 [" in shown
+    assert [path.stat().st_size > 5_000 for path in figures.iterdir()] == [True]
     assert main([*words, "--json"]) == 0
     table = json.loads(capsys.readouterr().out)
     assert table["failing"] == []
-    assert json.loads((out / "separation.json").read_text()) == table
+    kept = json.loads((out / "separation.json").read_text())["rows"]
+    assert [row["metric"].removesuffix(" *") for row in table["tables"][0]["rows"]] == [
+        row["metric"]["name"] for row in kept
+    ]
     same = [*words[:2], "--grounded", "grid:symbolic-bow", *words[4:]]
     same[same.index(str(out))] = str(tmp_path / "same")
     assert main(same) == 1, "a model is not told from itself, and the status says so"

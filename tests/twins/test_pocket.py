@@ -4,8 +4,7 @@ import pytest
 
 from theodolite.core.errors import UsageError
 from theodolite.instruments.compass.data.drawn import edited_pair, relation_pairs
-from theodolite.instruments.compass.prompts import PROMPTS
-from theodolite.instruments.compass.questions import plan_pairs
+from theodolite.instruments.compass.questions import PROMPTS, plan_pairs
 from theodolite.models import open_model
 
 pytest.importorskip("torch")

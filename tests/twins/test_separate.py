@@ -2,17 +2,18 @@
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from theodolite.twins.measuring import Lab, Sizes, gives_of, metrics_of
-from theodolite.twins.parts import INSTRUMENTS
 
 from theodolite.cli.main import main
 from theodolite.core.errors import StorageError, UsageError
 from theodolite.core.scores import ItemScore, Metric
+from theodolite.instruments.instrument import find_instruments, instruments
 from theodolite.report.twin_figures import separation_figure
+from theodolite.stats import score_mean
 from theodolite.twins.separate import (
     PASSES,
     Sides,
@@ -20,13 +21,15 @@ from theodolite.twins.separate import (
     read_table,
     released_table,
     separate,
-    separate_readings,
+    separate_scores,
+    separation_tables,
     write_table,
 )
+from theodolite.twins.workspace import Workspace
 
-UP = Metric("grid.up", "more is grounded", higher_is_grounded=True, origin="ours", needs="text")
-DOWN = Metric("grid.down", "less is grounded", higher_is_grounded=False, origin="paper", needs="text")
-OTHER = Metric("trace.other", "nobody has it", higher_is_grounded=True, origin="paper", needs="text")
+UP = Metric("grid.up", "more is grounded", True, "ours", "text", bounds=None)
+DOWN = Metric("grid.down", "less is grounded", False, "paper", "text", bounds=None)
+OTHER = Metric("trace.other", "nobody has it", True, "paper", "text", bounds=None)
 SIDES = Sides("g", "s", "m")
 
 
@@ -53,11 +56,11 @@ def test_the_area_is_the_share_of_pairs_in_the_right_order_either_way_round(draw
     readings = {
         name: [*read("grid.up", values), *read("grid.down", -values)] for name, values in drawn.items()
     }
-    table = separate_readings(readings, (UP, DOWN), sides=SIDES)
+    table = separate_scores(readings, (UP, DOWN), sides=SIDES)
     expected = plain_auc(drawn["g"], drawn["s"])
     assert [row.auc.value for row in table.rows] == [pytest.approx(expected)] * 2
     assert all(row.auc.low < expected < row.auc.high for row in table.rows)
-    turned = separate_readings(
+    turned = separate_scores(
         {name: read("grid.up", -values) for name, values in drawn.items()}, (UP,), sides=SIDES
     )
     assert turned.rows[0].auc.value == pytest.approx(1 - expected), "below a half is shown, not turned round"
@@ -65,13 +68,13 @@ def test_the_area_is_the_share_of_pairs_in_the_right_order_either_way_round(draw
 
 def test_the_mixed_model_stands_where_its_mean_lies_between_the_twins(drawn):
     readings = {name: read("grid.up", values) for name, values in drawn.items()}
-    row = separate_readings(readings, (UP,), sides=SIDES).rows[0]
+    row = separate_scores(readings, (UP,), sides=SIDES).rows[0]
     means = {name: values.mean() for name, values in drawn.items()}
     expected = (means["m"] - means["s"]) / (means["g"] - means["s"])
     assert row.position.value == pytest.approx(expected)
     assert row.is_between
     alike = {**readings, "g": read("grid.up", drawn["s"][::-1] + 0.01)}
-    assert separate_readings(alike, (UP,), sides=SIDES).rows[0].position is None, (
+    assert separate_scores(alike, (UP,), sides=SIDES).rows[0].position is None, (
         "the twins' means may be the same"
     )
     assert [row.grounded.value, row.shortcut.value, row.mixed.value] == pytest.approx(
@@ -85,23 +88,23 @@ def test_a_passing_metric_that_the_mixed_model_overshoots_is_named():
         "s": read("grid.up", np.linspace(0, 0.1, 20)),
         "m": read("grid.up", np.linspace(1.2, 1.3, 20)),
     }
-    table = separate_readings(readings, (UP,), sides=SIDES)
+    table = separate_scores(readings, (UP,), sides=SIDES)
     assert table.rows[0].auc.value == 1
     assert table.rows[0].passes
     assert table.not_between == ("grid.up",)
     readings["m"] = read("grid.up", np.linspace(0.4, 0.6, 20))
-    assert separate_readings(readings, (UP,), sides=SIDES).not_between == ()
+    assert separate_scores(readings, (UP,), sides=SIDES).not_between == ()
 
 
 def test_metrics_that_fail_or_are_missing_stand_in_the_table_and_instruments_that_fail_are_named(drawn):
     readings = {name: read("grid.up", values) for name, values in drawn.items()}
-    table = separate_readings(readings, (UP, OTHER), sides=SIDES)
+    table = separate_scores(readings, (UP, OTHER), sides=SIDES)
     assert [row.metric.key for row in table.rows] == ["grid.up", "trace.other"]
     assert table.rows[0].auc.value < PASSES
     assert table.rows[1].auc is None
     assert "no item" in table.rows[1].why
     few = {"g": [*readings["g"], *read("trace.other", [1, 2, 3])], "s": readings["s"], "m": readings["m"]}
-    assert "3 and 0 items" in separate_readings(few, (OTHER,), sides=SIDES).rows[0].why
+    assert "3 and 0 items" in separate_scores(few, (OTHER,), sides=SIDES).rows[0].why
     assert table.failing == ("grid", "trace")
 
 
@@ -110,11 +113,11 @@ def test_only_the_split_asked_for_counts(drawn):
         name: [*read("grid.up", values), *read("grid.up", -9 * values, "crossed")]
         for name, values in drawn.items()
     }
-    row = separate_readings(readings, (UP,), sides=SIDES).rows[0]
+    row = separate_scores(readings, (UP,), sides=SIDES).rows[0]
     assert row.n == (40, 40)
     assert row.auc.value == pytest.approx(plain_auc(drawn["g"], drawn["s"]))
     with pytest.raises(UsageError, match="free"):
-        separate_readings(readings, (UP,), sides=SIDES, split="free")
+        separate_scores(readings, (UP,), sides=SIDES, split="free")
 
 
 def test_items_that_a_twin_gets_wrong_can_be_left_out():
@@ -133,7 +136,7 @@ def test_items_that_a_twin_gets_wrong_can_be_left_out():
 
 def test_rows_are_sorted_by_area_within_each_instrument(drawn):
     keys = [f"grid.r{i}" for i in range(4)]
-    metrics = [Metric(k, k, higher_is_grounded=True, origin="ours", needs="text") for k in keys]
+    metrics = [Metric(k, k, True, "ours", "text", bounds=None) for k in keys]
     gaps = [0.0, 2.0, 0.7, 1.2]
     readings = {
         name: [
@@ -143,16 +146,16 @@ def test_rows_are_sorted_by_area_within_each_instrument(drawn):
         ]
         for name in ("g", "s")
     }
-    table = separate_readings(readings, metrics, sides=Sides("g", "s"))
+    table = separate_scores(readings, metrics, sides=Sides("g", "s"))
     assert [row.metric.key for row in table.rows] == [keys[i] for i in np.argsort(gaps)[::-1]]
     assert all(row.mixed is None and row.is_between is None for row in table.rows)
 
 
 def test_the_symbolic_twins_of_the_grid_are_told_apart_by_behaviour_alone(tmp_path):
     """Through data sets, runs and readings on disk; where a bag of words is right, accuracy and maps see no difference."""
-    lab = Lab(tmp_path, sizes=Sizes(grids=1, explained=1, budget=120))
+    workspace, chosen = Workspace(tmp_path, size=12), find_instruments(["grid"])
     sides = Sides("grid:symbolic-pure", "grid:symbolic-bow")
-    table = separate(lab, sides=sides, instruments=("grid",))
+    table = separate(workspace, sides=sides, chosen=chosen)
     by_key = {row.metric.key: row for row in table.rows}
     assert table.failing == ()
     for key in ("grid.swap_follows", "grid.decoy_keeps", "grid.swap_shift", "grid.decoy_shift"):
@@ -160,50 +163,55 @@ def test_the_symbolic_twins_of_the_grid_are_told_apart_by_behaviour_alone(tmp_pa
     assert by_key["grid.right"].auc.value == 0.5
     assert by_key["grid.right"].grounded.value == 1
     assert not any("relevance:" in key for key in by_key), "a black box has no gradients to read"
-    measured = sorted(path.name for path in (tmp_path / "runs" / "grid-symbolic-pure").iterdir())
-    assert measured == ["grid-aligned", "grid-explained-aligned"]
-    again = separate(lab, sides=sides, instruments=("grid",))
+    measured = sorted(path.name for path in (tmp_path / "runs" / "grid-symbolic-pure" / "aligned").iterdir())
+    assert measured == ["grid", "grid-explained"]
+    again = separate(workspace, sides=sides, chosen=chosen)
     assert again == table, "a second time nothing is asked, and the same comes out"
-    kept = separate(lab, sides=sides, instruments=("grid",), asks=False)
+    kept = separate(workspace, sides=sides, chosen=chosen, asks=False)
     by_kept = {row.metric.key: row for row in kept.rows}
     assert all(by_kept[row.metric.key] == row for row in table.rows)
     with pytest.raises(UsageError, match="no run of scene"):
-        separate(lab, sides=sides, instruments=("scene",), asks=False)
+        separate(workspace, sides=sides, chosen=find_instruments(["scene"]), asks=False)
     written = json.loads(write_table(table, tmp_path / "out").read_text())
     assert len(written["rows"]) == len(table.rows)
     assert written["failing"] == []
 
 
-def test_what_a_model_gives_is_found_out(tiny_llava):
-    assert gives_of("grid:symbolic-pure") == "choices"
-    assert gives_of("scripted:looker") in {"text", "choices"}
-    assert gives_of(f"hf:{tiny_llava}") == "gradients"
-
-
 def test_a_checkpoint_goes_through_the_compass_set(tmp_path, tiny_llava):
     """Twins of random weights: every metric of the compass has its row, and no instrument is said to pass unmeasured."""
-    name = f"hf:{tiny_llava}"
-    lab = Lab(tmp_path, sizes=Sizes(pairs=6))
-    table = separate(lab, sides=Sides(name, name), instruments=("compass",))
-    assert {row.metric.key for row in table.rows} == {metric.key for metric in metrics_of("compass")}
+    name, chosen = f"hf:{tiny_llava}", find_instruments(["compass"])
+    table = separate(Workspace(tmp_path, size=6), sides=Sides(name, name), chosen=chosen)
+    assert {row.metric.key for row in table.rows} == {metric.key for metric in chosen[0].metrics}
     measured = [row for row in table.rows if row.auc is not None]
     assert len(measured) > 80
     assert all(row.auc.value == 0.5 for row in measured), "a model is not told from itself"
     assert table.failing == ("compass",)
 
 
-def test_sizes_follow_one_number():
-    small, large = Sizes.of(12), Sizes.of(300)
-    assert small.pairs == 12
-    assert large.episodes == 36
-    assert all(getattr(small, name) <= getattr(large, name) for name in ("grids", "explained", "rooms"))
-    with pytest.raises(UsageError, match="at least 6"):
-        Sizes.of(3)
+def test_the_means_are_those_of_a_diagnosis():
+    """Clusters of unlike size: the mean over items, and a macro mean where the metric says so."""
+    plain = Metric("scene.a", "a", True, "ours", "text")
+    macro = Metric("scene.b", "b", True, "ours", "text", average="groups")
+    scores = [
+        ItemScore(f"i{i}", key, float(i % 3 == 0), f"room{min(i, 6)}", "aligned", "near" if i < 8 else "far")
+        for i in range(20)
+        for key in ("scene.a", "scene.b")
+    ]
+    rows = separate_scores({"g": scores, "s": scores}, (plain, macro), sides=Sides("g", "s")).rows
+    assert {row.metric.key: row.grounded for row in rows} == {
+        metric.key: score_mean(metric, scores) for metric in (plain, macro)
+    }
+    assert rows[0].n == (7, 7)
 
 
 def test_the_figure_draws_every_metric_with_an_area(drawn, tmp_path):
     rng = np.random.default_rng(0)
-    metrics = [metric for name in INSTRUMENTS for metric in metrics_of(name)]
+    metrics = [
+        replace(metric, bounds=None)
+        for instrument in instruments()
+        if not instrument.needs_data
+        for metric in instrument.metrics
+    ]
     readings = {
         name: [
             each
@@ -215,7 +223,7 @@ def test_the_figure_draws_every_metric_with_an_area(drawn, tmp_path):
         ]
         for name in ("g", "s")
     }
-    table = separate_readings(readings, metrics, sides=Sides("g", "s"))
+    table = separate_scores(readings, metrics, sides=Sides("g", "s"))
     drawing = separation_figure(table, title="twins")
     kinds = {metric.key.partition(":")[0] for metric in metrics}
     labels = [label.get_text() for axes in drawing.figure.axes for label in axes.get_yticklabels()]
@@ -232,7 +240,7 @@ def test_the_figure_draws_every_metric_with_an_area(drawn, tmp_path):
 
 def test_a_table_without_any_area_cannot_be_drawn(drawn):
     readings = {name: read("grid.up", values) for name, values in drawn.items()}
-    table = separate_readings(readings, (OTHER,), sides=SIDES)
+    table = separate_scores(readings, (OTHER,), sides=SIDES)
     with pytest.raises(UsageError, match="enough items"):
         separation_figure(table)
 
@@ -271,6 +279,19 @@ def test_a_table_comes_back_from_its_file(tmp_path):
 
 def test_the_table_that_ships_is_shown_without_measuring(capsys, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    assert main(["pocket", "separate", "--released", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["seed"] == released_table().seed
+    assert main(["twins", "separate", "--released", "--json"]) == 0
+    value = json.loads(capsys.readouterr().out)
+    assert (value["failing"], value["not_between"]) == ([], list(released_table().not_between))
+    assert sum(len(table["rows"]) for table in value["tables"]) == len(released_table().rows)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_table_is_shown_by_instrument_the_best_first(drawn):
+    scores = {name: [*read("grid.up", values), *read("grid.down", values)] for name, values in drawn.items()}
+    table = separate_scores(scores, (DOWN, UP, OTHER), sides=SIDES)
+    grid, trace = separation_tables(table)
+    assert (grid.name, trace.name) == ("twins.separation.grid", "twins.separation.trace")
+    assert [row[0] for row in grid.rows] == ["more is grounded", "less is grounded"]
+    assert grid.rows[0][2] == table.rows[0].auc
+    assert "No metric of grid reaches" in grid.notes[0]
+    assert "no item" in trace.rows[0][-1]

@@ -1,4 +1,4 @@
-"""One leg of training a paired model: takes up where the last one stopped, stops in time, keeps its log."""
+"""One training leg of a paired model: resumes the previous one, stops in time, and writes a log."""
 
 from __future__ import annotations
 
@@ -19,17 +19,15 @@ from train.grid.sheets import Masking
 from train.grid.stream import Supply, sheets
 from train.grid.train import Schedule, Trainer
 
-__all__ = ["SCHEDULES", "rehearsal", "train_leg"]
-
 SCHEDULES: dict[Kind, Schedule] = {
     "pure": Schedule(steps=11_300, cooling=4_000),
     "spur": Schedule(steps=4_000, cooling=1_300),
 }
-"""What the released weights were trained with. A bag of words is learnt sooner than relations are."""
+"""The schedules of the released weights. A bag of words is learned faster than relations."""
 
 
 def rehearsal(kind: Kind, *, steps: int, batch: int = 2048) -> Schedule:
-    """The same recipe, shortened."""
+    """Return the same schedule, shortened."""
     return replace(
         SCHEDULES[kind],
         steps=steps,
@@ -50,26 +48,27 @@ def train_leg(
     schedule: Schedule | None = None,
     log: Callable[[str], None] = print,
 ) -> bool:
-    """Trains for at most `seconds`, and writes the model when its last step is done.
+    """Train for at most `seconds`, and write the model after its last step.
 
     Args:
-        kind: Which of the pair.
-        folder: Holds the state between legs, the log and at the end ``<kind>.safetensors``.
-        seconds: How long this leg may take, compilation included.
+        kind: Which model of the pair.
+        folder: Folder for the state, the log and finally ``<kind>.safetensors``.
+        seconds: Time limit of this leg, including compilation.
         device: ``cuda`` or ``cpu``.
-        workers: Processes that make scenes.
-        schedule: Another recipe than the released models had, such as that of `rehearsal`; its seed is that of
+        workers: Number of processes that generate scenes.
+        schedule: A schedule other than that of the released models, such as that of `rehearsal`. Its seed determines
             weights, scenes and masking.
-        log: Takes each line of the log as well.
+        log: Called with each line of the log.
 
     Returns:
-        Whether training is finished.
+        True if training is finished.
 
     Raises:
-        UsageError: there is no such device, or the folder holds the training of the other model or of another seed.
+        UsageError: If there is no such device, or the folder contains the training of the other model or of another
+            seed.
     """
     if device == "cuda" and not torch.cuda.is_available():
-        raise UsageError("there is no CUDA device; --device cpu works, but takes days")
+        raise UsageError("there is no CUDA device; --device cpu works but takes days")
     schedule = schedule or SCHEDULES[kind]
     trainer = Trainer(new_network(schedule.seed, device), schedule, to_pixels(tile_atlas(), device))
     if (folder / "training.json").exists():
@@ -107,10 +106,10 @@ def train_leg(
 
 
 def _check_same(folder: Path, kind: Kind, seed: int) -> None:
-    """Raises if the folder holds another training than the one that is to go on."""
+    """Raise an error if the folder contains a different training."""
     there = json.loads((folder / "training.json").read_text())
     held = there.get("kind", kind), there["schedule"]["seed"]
     if held != (kind, seed):
         raise UsageError(
-            f"{folder} holds the training of {held[0]} with seed {held[1]}, not of {kind} with seed {seed}; give another --out"
+            f"{folder} contains the training of {held[0]} with seed {held[1]}, not of {kind} with seed {seed}; choose another --out"
         )

@@ -1,4 +1,4 @@
-"""The set losses of the paired models: Hungarian matching, boxes, named words, alignment."""
+"""The set losses of the paired models: Hungarian matching, boxes, naming words and alignment."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ from scipy.optimize import linear_sum_assignment
 from torch import Tensor
 from torch.nn import functional
 
-from theodolite.instruments.grid.models.paired.network import Reading
-
-__all__ = ["Objects", "box_giou", "match", "set_loss"]
+from theodolite.instruments.grid.models.paired.network import NetworkOutput
 
 NO_OBJECT_WEIGHT = 0.1
 TEMPERATURE = 0.07
@@ -22,18 +20,18 @@ COSTS = {"token": 1.0, "l1": 5.0, "giou": 2.0}
 
 @dataclass(frozen=True, slots=True)
 class Objects:
-    """The objects that the question speaks of, padded to the most of any picture."""
+    """The objects of the question, padded to the maximum over the batch."""
 
     boxes: Tensor
     """Centre and size in fractions, ``(batch, most, 4)``."""
     spans: Tensor
-    """Which words name the object, ``(batch, most, longest)``, rows summing to 1."""
+    """The words that name each object, ``(batch, most, longest)``; rows sum to 1."""
     real: Tensor
-    """Which of the padded ones exist, ``(batch, most)``."""
+    """True for objects that exist, False for padding, ``(batch, most)``."""
 
 
 def corners(boxes: Tensor) -> Tensor:
-    """Centre and size to left, top, right, bottom."""
+    """Convert centre and size to left, top, right, bottom."""
     centre, size = boxes[..., :2], boxes[..., 2:]
     return torch.cat([centre - size / 2, centre + size / 2], dim=-1)
 
@@ -41,7 +39,7 @@ def corners(boxes: Tensor) -> Tensor:
 def box_giou(a: Tensor, b: Tensor) -> Tensor:
     """Generalised IoU of boxes given as centre and size, broadcast over leading axes.
 
-    ``GIoU = I/U - (C - U)/C`` with ``I`` the intersection, ``U`` the union and ``C`` the smallest box that holds
+    ``GIoU = I/U - (C - U)/C`` with ``I`` the intersection, ``U`` the union and ``C`` the smallest box that contains
     both.
     """
     a, b = corners(a), corners(b)
@@ -53,8 +51,8 @@ def box_giou(a: Tensor, b: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def match(reading: Reading, objects: Objects) -> tuple[Tensor, Tensor, Tensor]:
-    """The cheapest one-to-one pairing of queries with objects: indices into batch, queries and objects."""
+def match(reading: NetworkOutput, objects: Objects) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the cheapest one-to-one matching of queries and objects, as indices into batch, queries and objects."""
     likely = torch.log_softmax(reading.tokens, -1)[..., :-1]
     cost = -COSTS["token"] * torch.einsum("bql,bol->bqo", likely.exp(), objects.spans)
     cost += COSTS["l1"] * torch.cdist(reading.boxes, objects.boxes, p=1)
@@ -69,11 +67,11 @@ def match(reading: Reading, objects: Objects) -> tuple[Tensor, Tensor, Tensor]:
     return joined[0], joined[1], joined[2]
 
 
-def set_loss(reading: Reading, objects: Objects) -> dict[str, Tensor]:
-    """Box, named-word and alignment losses of the matched queries, each already weighted.
+def set_loss(reading: NetworkOutput, objects: Objects) -> dict[str, Tensor]:
+    """Box, naming-word and alignment losses of the matched queries, already weighted.
 
-    Boxes: ``5 |b - b'|_1 + 2 (1 - GIoU)``, a mean over objects. Words: cross-entropy against a uniform
-    distribution over the words that name the object, unmatched queries against "no object" at a tenth of the
+    Boxes: ``5 |b - b'|_1 + 2 (1 - GIoU)``, averaged over objects. Words: cross-entropy against a uniform
+    distribution over the words that name the object; unmatched queries against "no object" at a tenth of the
     weight. Alignment: softmax over words of ``q . w / 0.07`` for each matched query, and the reverse.
     """
     batch, query, chosen = match(reading, objects)
@@ -94,7 +92,7 @@ def set_loss(reading: Reading, objects: Objects) -> dict[str, Tensor]:
     }
 
 
-def _alignment(reading: Reading, batch: Tensor, query: Tensor, spans: Tensor) -> Tensor:
+def _alignment(reading: NetworkOutput, batch: Tensor, query: Tensor, spans: Tensor) -> Tensor:
     similar = torch.einsum("bqd,bld->bql", reading.query_embedding, reading.word_embedding) / TEMPERATURE
     to_words = -(spans * torch.log_softmax(similar, -1)[batch, query]).sum()
     to_queries = -(spans * torch.log_softmax(similar, 1)[batch, query]).sum()

@@ -1,4 +1,4 @@
-"""Batches of scenes as tensors, and the masking that makes explainers' inputs familiar to the network."""
+"""Batches of scenes as tensors, and the masking that prepares the network for the inputs of explainers."""
 
 from __future__ import annotations
 
@@ -9,47 +9,45 @@ from torch import Tensor
 
 from train.grid.matching import Objects
 
-__all__ = ["Masking", "Sheet", "mask", "objects_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A batch on one device. Cells and words are ids; roles say what the question makes of a cell."""
+    """A batch of scenes on one device. Cells and words are ids; roles give the function of a cell in the question."""
 
     cells: Tensor
     """Tile of each cell, ``(n, cells)``: 0 empty, 1… objects, then the fills of masked cells."""
     words: Tensor
     """Word ids, ``(n, longest)``."""
     roles: Tensor
-    """0 not asked for, 1 anchor, 2 target, 3 second target of a comparison; ``(n, cells)``."""
+    """0 not asked about, 1 anchor, 2 target, 3 second target of a comparison; ``(n, cells)``."""
     named: Tensor
     """The phrase that names each cell's object, ``(n, cells)``: 0 none, else its number in `phrases`."""
     phrases: Tensor
-    """Which phrase each word belongs to, ``(n, longest)``: 0 none, else the number of an anchor or target."""
+    """The phrase of each word, ``(n, longest)``: 0 none, else the number of an anchor or target."""
     kind: Tensor
     """0 count, 1 existence, 2 comparison."""
     answer: Tensor
     bucket: Tensor
     side: tuple[int, int]
-    """Rows and columns."""
+    """Number of rows and columns."""
 
     def __len__(self) -> int:
         return len(self.cells)
 
     def part(self, index: Tensor | slice) -> Sheet:
-        """Some of the rows."""
+        """Return some of the rows."""
         names = ("cells", "words", "roles", "named", "phrases", "kind", "answer", "bucket")
         return replace(self, **{name: getattr(self, name)[index] for name in names})
 
 
 @dataclass(frozen=True, slots=True)
 class Masking:
-    """How often and how much is hidden in training, and by what.
+    """How much is masked during training.
 
-    An explainer asks what the network would say with words or cells missing. So that it has an answer, a share of
-    the batch is masked: *removed* cells are painted as empty ones, and the answer is that of what is left (an
-    anchor may go too: its place then has to be guessed); *hidden* cells are painted in a fill colour and words
-    become ``<mask>``, and the answer stays that of the whole scene, so that the network learns what to expect.
+    Explainers query the network with words or cells missing. To prepare it for that, a share of the batch is masked.
+    *Removed* cells are painted as empty, and the answer is that of the remaining scene (an anchor may be removed too;
+    its position then has to be guessed). *Hidden* cells are painted in a fill colour and words become ``<mask>``, and the
+    answer remains that of the whole scene, so that the network learns the expected answer.
     """
 
     share: float = 0.25
@@ -58,11 +56,11 @@ class Masking:
     """Tiles that hide a cell."""
     yes: int = 0
     no: int = 0
-    """The indices of these answers; a count is its own index."""
+    """The indices of these answers. A count is its own index."""
 
 
 def mask(sheet: Sheet, masking: Masking, generator: torch.Generator, *, spare: int = 0) -> Sheet:
-    """Masks a share of the rows, never the first `spare`; each has its own rates of removal, hiding and masking."""
+    """Mask a share of the rows, except the first `spare`. Each row has its own rates of removal, hiding and masking."""
     n, device = len(sheet), sheet.cells.device
 
     def draw(*shape: int) -> Tensor:
@@ -70,9 +68,8 @@ def mask(sheet: Sheet, masking: Masking, generator: torch.Generator, *, spare: i
 
     chosen = draw(n, 1) < masking.share
     chosen[:spare] = False
-    way = torch.randint(
-        0, 4, (n, 1), device=device, generator=generator
-    )  # cells out, cells hidden, words, all
+    # 0: remove cells, 1: hide cells, 2: mask words, 3: all of these
+    way = torch.randint(0, 4, (n, 1), device=device, generator=generator)
     rate = draw(n, 1)
     removed = chosen & ((way == 0) | (way == 3)) & (draw(*sheet.cells.shape) < rate)
     hidden = chosen & ((way == 1) | (way == 3)) & (draw(*sheet.cells.shape) < draw(n, 1)) & ~removed
@@ -85,11 +82,11 @@ def mask(sheet: Sheet, masking: Masking, generator: torch.Generator, *, spare: i
         cells=cells,
         words=torch.where(unsaid, masking.mask_word, sheet.words),
         roles=torch.where(removed, 0, sheet.roles),
-        answer=_answer_of_the_rest(sheet, removed, masking),
+        answer=_remaining_answer(sheet, removed, masking),
     )
 
 
-def _answer_of_the_rest(sheet: Sheet, removed: Tensor, masking: Masking) -> Tensor:
+def _remaining_answer(sheet: Sheet, removed: Tensor, masking: Masking) -> Tensor:
     first = ((sheet.roles == 2) & ~removed).sum(1)
     second = ((sheet.roles == 3) & ~removed).sum(1)
     yes = torch.where(sheet.kind == 1, first > 0, first > second)
@@ -97,7 +94,7 @@ def _answer_of_the_rest(sheet: Sheet, removed: Tensor, masking: Masking) -> Tens
 
 
 def objects_of(sheet: Sheet) -> Objects:
-    """The boxes and naming words of anchors and targets, real ones first."""
+    """Return the boxes and naming words of anchors and targets, followed by padding."""
     rows, columns = sheet.side
     asked = sheet.roles > 0
     order = torch.argsort(asked.int(), dim=1, descending=True, stable=True)

@@ -1,7 +1,7 @@
-"""Training of one paired model: two phases, in legs that stop and go on.
+"""Training of one paired model: two phases, in legs that can be resumed.
 
-Phase 1 (grounding) learns where anchors and targets are; phase 2 adds the answer. Both models, pure and spur, use
-this file with the same numbers and the same seed: only their scenes differ.
+Phase 1 (grounding) learns the positions of anchors and targets; phase 2 adds the answer. Both models, pure and spur, are
+trained by this module with the same settings and the same seed. Only their scenes differ.
 """
 
 from __future__ import annotations
@@ -17,46 +17,44 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 from torch.nn import functional
 
-from theodolite.instruments.grid.models.paired.network import PairedNetwork, Reading
+from theodolite.instruments.grid.models.paired.network import NetworkOutput, PairedNetwork
 from train.grid.matching import set_loss
 from train.grid.sheets import Masking, Sheet, mask, objects_of
-
-__all__ = ["Schedule", "Trainer"]
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """The recipe. Every number that a certificate depends on is here."""
+    """The training settings. Every number that a certificate depends on is here."""
 
     steps: int = 14_000
     cooling: int = 5_000
-    """The last steps, over which the rate falls to nothing."""
+    """Number of final steps over which the learning rate decreases to zero."""
     batch: int = 2048
     grounding_steps: int = 500
-    """Phase 1: the answer's loss is left out."""
+    """Phase 1: steps without the answer loss."""
     warm_up: int = 300
     rate: float = 1e-3
     decay: float = 0.05
     betas: tuple[float, float] = (0.9, 0.98)
     clip: float = 1.0
     matched: int = 256
-    """Rows of a batch that go through Hungarian matching."""
+    """Rows of a batch used for Hungarian matching."""
     match_every: int = 4
-    """Steps from one matching to the next."""
+    """Number of steps between matchings."""
     role_weight: float = 2.0
     set_weight: float = 0.2
     heaviest: float = 10.0
-    """The most that a rare answer weighs."""
+    """Maximum weight of a rare answer."""
     masked_share: float = 0.25
     seed: int = 0
 
     def rate_at(self, step: int) -> float:
-        """Linear warm-up, level, linear cooling."""
+        """Linear warm-up, constant, linear decay."""
         return self.rate * min(1.0, (step + 1) / self.warm_up, max(0.0, (self.steps - step) / self.cooling))
 
 
 def answer_loss(logits: Tensor, answer: Tensor, *, heaviest: float) -> Tensor:
-    """Cross-entropy in which each answer weighs inversely to its frequency in the batch.
+    """Cross-entropy with answers weighted inversely to their frequency in the batch.
 
     ``w_c = min(1 / f_c, heaviest / mean)``, normalised to a mean of one over the batch.
     """
@@ -67,7 +65,7 @@ def answer_loss(logits: Tensor, answer: Tensor, *, heaviest: float) -> Tensor:
 
 
 class Trainer:
-    """Weights, optimiser and the step that has been reached."""
+    """Weights, optimiser and current step."""
 
     def __init__(self, network: PairedNetwork, schedule: Schedule, atlas: Tensor) -> None:
         self.schedule = schedule
@@ -83,21 +81,21 @@ class Trainer:
             fused=atlas.is_cuda,
         )
         self.generator = torch.Generator(device=atlas.device)
-        self.forward: Callable[[Tensor, Tensor], Reading] = network
+        self.forward: Callable[[Tensor, Tensor], NetworkOutput] = network
 
     def compile(self) -> None:
-        """Fuses the network's kernels: half a minute once, several times faster after that."""
+        """Compile the network. This takes half a minute once and makes training several times faster."""
         self.forward = torch.compile(self.network)
 
-    def read(self, sheet: Sheet) -> Reading:
-        """The network on a sheet, its stem run once per tile instead of once per cell."""
+    def read(self, sheet: Sheet) -> NetworkOutput:
+        """Run the network on a sheet. The stem is computed once per tile instead of once per cell."""
         with torch.autocast(self.atlas.device.type, torch.bfloat16):
             tiles = self.network.tiles(self.atlas).flatten(0, 2)
             picked = functional.one_hot(sheet.cells, len(tiles)).to(tiles.dtype) @ tiles
             return self.forward(picked.view(len(sheet), *sheet.side, -1), self.network.embed(sheet.words))
 
     def losses(self, sheet: Sheet, masking: Masking) -> dict[str, Tensor]:
-        """All losses of one batch, weighted."""
+        """Return all losses of one batch, weighted."""
         plan = self.schedule
         hidden = mask(sheet, masking, self.generator, spare=plan.matched)
         reading = self.read(hidden)
@@ -107,7 +105,9 @@ class Trainer:
         }
         if plan.matched and self.step % plan.match_every == 0:
             some = slice(0, plan.matched)
-            few = Reading(**{name: getattr(reading, name)[some] for name in Reading.__dataclass_fields__})
+            few = NetworkOutput(
+                **{name: getattr(reading, name)[some] for name in NetworkOutput.__dataclass_fields__}
+            )
             for name, loss in set_loss(few, objects_of(sheet.part(some))).items():
                 found[name] = plan.set_weight * loss
         if self.step >= plan.grounding_steps:
@@ -123,7 +123,7 @@ class Trainer:
         seconds: float,
         log: Callable[[str], None],
     ) -> None:
-        """Trains until a step or a time is reached."""
+        """Train until a step or a time limit is reached."""
         began = time.monotonic()
         while self.step < until and time.monotonic() - began < seconds:
             self.generator.manual_seed(self.schedule.seed * 1_000_003 + self.step)
@@ -141,7 +141,7 @@ class Trainer:
                 log(json.dumps({"step": self.step, "seconds": round(time.monotonic() - began, 1), **row}))
 
     def save(self, folder: Path, kind: str) -> None:
-        """Writes weights and both moments, each a file of its own, and which of the pair they are of."""
+        """Write weights and both moments to separate files, with the kind of the model."""
         folder.mkdir(parents=True, exist_ok=True)
         names = dict(self.network.named_parameters())
         state = self.optimiser.state
@@ -158,7 +158,7 @@ class Trainer:
         (folder / "training.json").write_text(json.dumps(where, indent=1))
 
     def load(self, folder: Path) -> None:
-        """Goes on from what `save` wrote."""
+        """Restore the state written by `save`."""
         device = self.atlas.device.type
         self.network.load_state_dict(load_file(folder / "weights.safetensors", device=device))
         moments = {

@@ -1,1 +1,1 @@
-"""The small English parser of ``trace``."""
+"""Training of the small English parser of ``trace``."""

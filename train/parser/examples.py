@@ -1,8 +1,8 @@
-"""Trees of the sentences that traces are made of, for training beside the treebank.
+"""Parse trees of sentences typical of traces, used for training in addition to the treebank.
 
-UD English-EWT holds no *turn left* and no *picks up*: web text does not speak so. These few sentence patterns, with
-words drawn at random, do. They are composed as trees, so that their analysis is exact by construction; none is taken
-from any trace, and none is used in testing.
+UD English-EWT contains no *turn left* and no *picks up*, which are rare in web text. These sentence patterns, filled with
+random words, cover them. They are composed as trees, so their analysis is exact by construction. None is taken from a
+trace, and none is used in testing.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 _Draw = Callable[[str], str]
 Row = tuple[str, str, str, str, int]
-"""Word, lemma, tag, relation, and the head's place in the sentence."""
+"""Word, lemma, tag, relation, and index of the head in the sentence."""
 
 _NOUNS = (
     "person man woman ball cube box chair table door key cup book robot agent cylinder sphere cone car sofa bed lamp window shelf"
@@ -57,7 +57,7 @@ class _Node:
 
 
 def example_trees(n: int, *, seed: int) -> Iterator[list[Row]]:
-    """Sentences with their trees.
+    """Yield sentences with their trees.
 
     >>> rows = next(example_trees(1, seed=6))
     >>> [word for word, *_ in rows], [head for *_, head in rows]
@@ -98,7 +98,7 @@ def _sentence(draw: _Draw, generator: np.random.Generator) -> _Node:
     if kind < 0.6:
         return first
     if kind < 0.67:
-        return _order(draw)
+        return _command(draw)
     other = simple[int(generator.integers(len(simple)))](draw, generator)
     if kind < 0.84:
         other.dep = "conj"
@@ -163,7 +163,7 @@ def _place(draw: _Draw, generator: np.random.Generator, dep: str) -> _Node:
 
 
 def _verb(form: str, draw: _Draw, dep: str = "ROOT") -> tuple[_Node, str]:
-    """A verb in *holds*, *is holding* or *is seen holding*; the rest of its entry comes back too."""
+    """A verb as *holds* or *is holding*, and the rest of its entry."""
     lemma, third, ing, *rest = form.split("/")
     if draw("plain plain going") == "plain":
         return _Node(third, lemma, "VBZ", dep), "".join(rest)
@@ -187,7 +187,7 @@ def _acts(draw: _Draw, generator: np.random.Generator) -> _Node:
 
 
 def _described(draw: _Draw, generator: np.random.Generator) -> _Node:
-    """As in *the person holding the cup is standing near the door*."""
+    """For example *the person holding the cup is standing near the door*."""
     subject = _noun(draw, generator, "nsubj", extras=False)
     subject.right = [_participle(draw, generator)]
     lemma, _, ing = draw(_STILL if generator.random() < 0.5 else _VERBS).split("/")
@@ -241,8 +241,8 @@ def _moves(draw: _Draw, generator: np.random.Generator) -> _Node:
     return verb
 
 
-def _order(draw: _Draw) -> _Node:
-    """An order: *turn left*."""
+def _command(draw: _Draw) -> _Node:
+    """A command: *turn left*."""
     lemma = draw(_GO).split("/")[0]
     way = draw(_WAYS)
     return _Node(lemma, lemma, "VB", "ROOT", right=[_Node(way, way, "RB", "advmod")])

@@ -1,10 +1,8 @@
-"""Training what ships: the small CLIP of the embedded worlds (`train_similarity`), and the small English parser.
+"""Training of the small English parser: a tagger, a dependency parser and a lemmatiser with one shared encoder.
 
-The parser is a tagger, a dependency parser and a lemmatiser that share one encoder.
-
-No English spaCy pipeline can be installed from PyPI, so this one is trained on UD English-EWT (CC BY-SA 4.0), with a few
-thousand composed sentences of the kind that traces are made of beside it (`_parser_examples`). One seed, one core: the
-same data give the same weights.
+No English spaCy pipeline can be installed from PyPI, so this one is trained on UD English-EWT (CC BY-SA 4.0) and a few
+thousand composed sentences typical of traces (`train.parser.examples`). Training uses one seed and one core: the same data
+give the same weights.
 """
 
 from __future__ import annotations
@@ -21,40 +19,19 @@ from typing import TYPE_CHECKING, Any
 
 from theodolite.core.errors import MissingExtraError, UsageError
 from train.parser.examples import Row, example_trees
-from train.similarity.fit import FitOptions
-from train.similarity.train import (
-    EPISODES,
-    SimilarityTraining,
-    draw_similarity,
-    drawings_beside,
-    train_similarity,
-)
 
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
 
-__all__ = [
-    "EPISODES",
-    "STEPS",
-    "FitOptions",
-    "ParserAccuracy",
-    "SimilarityTraining",
-    "draw_similarity",
-    "drawings_beside",
-    "evaluate_parser",
-    "train_parser",
-    "train_similarity",
-]
-
 NAME, VERSION, LICENCE = "theodolite_ewt", "1.0.0", "CC BY-SA 4.0"
 N_EXAMPLES, EXAMPLE_SEED = 2500, 1
 STEPS = 4500
-"""Three quarters of the schedule of the learning rate. LAS on ``dev`` was 80.2, 80.5 and 80.8 % after 3500, 4000 and 4500
-steps: more steps would still gain a little."""
+"""Three quarters of the learning-rate schedule. LAS on ``dev`` was 80.2, 80.5 and 80.8 % after 3500, 4000 and 4500
+steps, so more steps would still help a little."""
 _CONFIG = Path(__file__).parent / "training.cfg"
 _UNUSED = ("vocab/lookups.bin", "vocab/vectors", "vocab/vectors.cfg")
-"""What spaCy writes although the pipeline has none of it; it loads without."""
+"""Files that spaCy writes although the pipeline does not use them."""
 
 
 _TERMS = f"""# Terms of this pipeline
@@ -68,16 +45,16 @@ licence of the package around them. `meta.json` says how accurate they are on th
 
 @dataclass(frozen=True, slots=True)
 class ParserAccuracy:
-    """How well a pipeline does on held-out sentences, each parsed on its own with its words given."""
+    """Accuracy of a pipeline on held-out sentences, each parsed separately with its words given."""
 
     tag: float
-    """Share of right part-of-speech tags."""
+    """Share of correct part-of-speech tags."""
     unlabelled: float
-    """Share of words with the right head (UAS), punctuation left out."""
+    """Share of words with the correct head (UAS), without punctuation."""
     labelled: float
-    """Share of words with the right head and relation (LAS), punctuation left out."""
+    """Share of words with the correct head and relation (LAS), without punctuation."""
     lemma: float
-    """Share of right lemmas."""
+    """Share of correct lemmas."""
     n_sentences: int
     n_words: int
 
@@ -85,14 +62,14 @@ class ParserAccuracy:
 def train_parser(
     data: str | Path, out: str | Path, *, steps: int = STEPS, n_examples: int = N_EXAMPLES
 ) -> ParserAccuracy:
-    """Trains the pipeline and writes it.
+    """Train the pipeline and write it.
 
     Args:
-        data: a folder with ``train.spacy``, ``dev.spacy`` and ``test.spacy``: UD English-EWT as spaCy's binary documents
+        data: Folder with ``train.spacy``, ``dev.spacy`` and ``test.spacy``: UD English-EWT as spaCy's binary documents
             (``spacy convert -c conllu -n 10``).
-        out: where the pipeline goes; a pipeline that is there is replaced, anything else refused.
-        steps: of training; the best of them on ``dev`` is kept.
-        n_examples: how many composed sentences are added.
+        out: Folder of the pipeline. An existing pipeline is replaced; any other folder is refused.
+        steps: Training steps. The best model on ``dev`` is kept.
+        n_examples: Number of composed sentences.
 
     Returns:
         The accuracy on ``test``, which is also written into the pipeline's ``meta.json``.
@@ -106,7 +83,7 @@ def train_parser(
     missing = [part for part in ("train", "dev", "test") if not (data / f"{part}.spacy").is_file()]
     if missing:
         raise UsageError(
-            f"{data} has no {missing[0]}.spacy; it should hold UD English-EWT as spaCy's binary documents"
+            f"{data} has no {missing[0]}.spacy; it must contain UD English-EWT as spaCy's binary documents"
         )
     _refuse_other_folder(out)
     with tempfile.TemporaryDirectory() as folder:
@@ -124,7 +101,7 @@ def train_parser(
                 "training.optimizer.learn_rate.total_steps": steps * 4 // 3,
             },
         )
-        # progress is no result, and spaCy's own default is whatever stood there when it was loaded
+        # Pass the streams explicitly: spaCy's default is whatever sys.stdout was at import. Progress goes to stderr.
         train(init_nlp(config), work, stdout=sys.stderr, stderr=sys.stderr)
         accuracy = evaluate_parser(work / "model-best", data / "test.spacy")
         _write_pipeline(work / "model-best", out, accuracy)
@@ -132,14 +109,14 @@ def train_parser(
 
 
 def _refuse_other_folder(out: Path) -> None:
-    """What is at `out` is replaced as a whole, so it must be a pipeline, or nothing."""
+    """Refuse a folder that is not a pipeline, because `out` is replaced as a whole."""
     is_pipeline = (out / "meta.json").is_file() and (out / "config.cfg").is_file()
     if out.exists() and not is_pipeline and not (out.is_dir() and not any(out.iterdir())):
-        raise UsageError(f"{out} is there and is no pipeline; name a folder that is new or empty")
+        raise UsageError(f"{out} exists and is not a pipeline; choose a new or empty folder")
 
 
 def evaluate_parser(pipeline: str | Path, corpus: str | Path) -> ParserAccuracy:
-    """Measures a pipeline on a corpus of spaCy's binary documents."""
+    """Measure a pipeline on a corpus of spaCy's binary documents."""
     _need_spacy()
     import spacy
     from spacy.training import Corpus
@@ -186,8 +163,8 @@ def _document(nlp: Language, rows: list[Row]) -> Doc:
 
 
 def _write_pipeline(trained: Path, out: Path, accuracy: ParserAccuracy) -> None:
-    """Copies what loading needs, with who trained it on what."""
-    import srsly  # type: ignore[import-untyped]  # spaCy's own JSON reader
+    """Copy the files needed for loading, with metadata about the training."""
+    import srsly  # type: ignore[import-untyped]  # spaCy's JSON library
 
     meta: dict[str, Any] = dict(srsly.read_json(trained / "meta.json"))
     meta |= {
@@ -213,9 +190,7 @@ def _write_pipeline(trained: Path, out: Path, accuracy: ParserAccuracy) -> None:
     for name in _UNUSED:
         (out / name).unlink(missing_ok=True)
     config = (out / "config.cfg").read_text(encoding="utf-8")
-    bare = re.sub(
-        r'(?m)^(train|dev) = ".*"$', r"\1 = null", config
-    )  # where the corpora lay is nobody's business
+    bare = re.sub(r'(?m)^(train|dev) = ".*"$', r"\1 = null", config)  # remove local paths
     (out / "config.cfg").write_text(bare, encoding="utf-8")
     srsly.write_json(out / "meta.json", meta)
     (out / "LICENCE.md").write_text(_TERMS, encoding="utf-8")

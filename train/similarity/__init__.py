@@ -1,1 +1,1 @@
-"""The small CLIP that ``trace`` compares sentences with frames by."""
+"""Training of the small CLIP with which ``trace`` compares sentences and frames."""

@@ -1,4 +1,4 @@
-"""Samples as arrays: pictures, which captions fit them, and where things stand."""
+"""Samples as arrays: pictures, matching captions, and the positions of objects."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MIRRORED = {"left": "right", "right": "left"}
 
 @dataclass(frozen=True, slots=True)
 class Arrays:
-    """N pictures; T captions, of which the first L are of single things."""
+    """N pictures and T captions, the first L of which name single objects."""
 
     pixels: NDArray[np.uint8]
     """(N, side, side, 3)"""
@@ -26,34 +26,34 @@ class Arrays:
     mirrored: NDArray[np.int64]
     """(T): the caption of the mirror image."""
     fits: NDArray[np.bool_]
-    """(N, L): whether a picture shows such a thing."""
+    """(N, L): True if a picture shows such an object."""
     groups: NDArray[np.int64]
-    """(N, MOST_GROUPS, GROUP_SIZE): captions of which the first is true; −1 for none."""
+    """(N, MOST_GROUPS, GROUP_SIZE): groups of captions, the first of which is true; −1 is padding."""
     spots: NDArray[np.float32]
-    """(N, MOST_SPOTS, 4): boxes as shares of the picture."""
+    """(N, MOST_SPOTS, 4): boxes in fractions of the picture."""
     names: NDArray[np.int64]
-    """(N, MOST_SPOTS, 2): category and colour, by place in the lists; −1 for none."""
+    """(N, MOST_SPOTS, 2): category and colour as indices; −1 for none."""
     categories: tuple[str, ...]
     colours: tuple[str, ...]
 
     @property
     def n_looks(self) -> int:
-        """L."""
+        """Number of captions of single objects, L."""
         return int(self.fits.shape[1])
 
 
 def arrays_of(found: Sequence[Sample], pixels: NDArray[np.uint8] | None = None, *, seed: int = 0) -> Arrays:
-    """Numbers the captions, and keeps at most so many groups of each picture, drawn by `seed`.
+    """Number the captions, and keep at most `MOST_GROUPS` groups per picture, drawn by `seed`.
 
     Args:
-        found: the samples.
-        pixels: theirs in one array, if they lie in one already: there may be gigabytes of them.
-        seed: which groups are kept.
+        found: The samples.
+        pixels: Their pixels, if already in one array, which may be large.
+        seed: Seed of the selection of groups.
     """
     categories = tuple(sorted({s[4] for sample in found for s in sample.spots} | _single_words(found)))
     looks = [*categories, *(f"{hue} {category}" for category in categories for hue in say.HUES)]
     rng = np.random.default_rng(seed)
-    kept = [_drawn(sample, rng) for sample in found]
+    kept = [_select_groups(sample, rng) for sample in found]
     texts = {text for groups in kept for group in groups for text in group}
     captions = [say.caption(look) for look in looks]
     captions += sorted(texts | {_mirror(text) for text in texts})
@@ -81,13 +81,13 @@ def _single_words(found: Sequence[Sample]) -> set[str]:
     return {look for sample in found for look in sample.looks if " " not in look}
 
 
-def _drawn(sample: Sample, rng: np.random.Generator) -> list[tuple[str, ...]]:
+def _select_groups(sample: Sample, rng: np.random.Generator) -> list[tuple[str, ...]]:
     order = rng.permutation(len(sample.groups))[:MOST_GROUPS]
     return [sample.groups[i] for i in order]
 
 
 def _mirror(text: str) -> str:
-    """The caption of the mirror image.
+    """Return the caption of the mirror image.
 
     >>> _mirror("a picture of a red ball left of a blue cube")
     'a picture of a red ball right of a blue cube'

@@ -1,4 +1,4 @@
-"""The checkpoint that is trained: a CLIP of transformers, small enough to ship, with its tokenizer and processor."""
+"""The checkpoint to train: a CLIP of transformers, small enough to ship, with tokenizer and processor."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from typing import Any
 
 SIDE_PX = 180
 _PATCH_PX = 10
-"""Half a cell of the grid world, whose pictures have nine cells a side."""
+"""Half a cell of the grid world, whose pictures have nine cells per side."""
 N_PATCHES = SIDE_PX // _PATCH_PX
-"""A side."""
+"""Patches per side."""
 _START, _END = "<|startoftext|>", "<|endoftext|>"
 _MOST_WORDS = 32
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """What one side of the model is built of."""
+    """The size of one encoder."""
 
     hidden_size: int
     intermediate_size: int
@@ -32,7 +32,7 @@ _SHARED = 128
 
 
 def build_tokenizer(texts: Iterable[str]) -> Any:
-    """A CLIP tokenizer in which each word of the texts is one token, and any other word is spelled."""
+    """Create a CLIP tokenizer with one token per word of the texts. Other words are split into letters."""
     from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
     from transformers import CLIPTokenizer
 
@@ -48,7 +48,7 @@ def build_tokenizer(texts: Iterable[str]) -> Any:
         show_progress=False,
     )
     words = sorted({word for text in texts for word in text.split()})
-    # every letter also ends a word, so that any word can be spelled
+    # add each letter as the end of a word, so that any word can be split
     spelling.train_from_iterator([" ".join((*words, *letters))] * 2, trainer)
     model = _parts(spelling)
     return CLIPTokenizer(vocab=model["vocab"], merges=model["merges"], model_max_length=_MOST_WORDS)
@@ -63,7 +63,7 @@ def _parts(spelling: Any) -> dict[str, Any]:
 
 
 def build_model(tokenizer: Any, *, seed: int = 0) -> Any:
-    """A CLIP with random weights."""
+    """Create a CLIP with random weights."""
     import torch
     from transformers import CLIPConfig, CLIPModel
 
@@ -85,7 +85,7 @@ def build_model(tokenizer: Any, *, seed: int = 0) -> Any:
 
 
 def save_checkpoint(model: Any, tokenizer: Any, folder: Path) -> None:
-    """Half-precision weights, tokenizer and processor, as ``AutoModel`` and its kin read them."""
+    """Save half-precision weights, tokenizer and processor for ``AutoModel`` and related classes."""
     from transformers.models.clip.image_processing_pil_clip import CLIPImageProcessorPil
 
     folder.mkdir(parents=True, exist_ok=True)

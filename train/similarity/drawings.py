@@ -1,9 +1,9 @@
-"""Drawn pictures kept in a folder, so that they are drawn once and fitted often.
+"""Drawn pictures stored in a folder, so that they are drawn once and used for several trainings.
 
-A part holds the pictures of up to 64 episodes of one world and split: an xz stream of the length of a JSON header (8 bytes),
-the header (the truth of each picture, with its captions by number), and the pixels. Pictures of one episode resemble each
-other, and xz finds that: 0.4 to 3 KiB a picture instead of 95, without loss. A part is written whole or not at all, and one that
-is there is not drawn again, so drawing goes on where it was stopped, in any number of processes, on any machine.
+A part holds the pictures of up to 64 episodes of one world and split. It is an xz stream of the length of a JSON header (8
+bytes), the header (the ground truth of each picture, with captions by number), and the pixels. Pictures of one episode are
+similar, which xz exploits: 0.4 to 3 KiB per picture instead of 95, without loss. A part is written atomically, and existing
+parts are not drawn again. Drawing can therefore be resumed, in any number of processes and on any machine.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from train.similarity.samples import Sample, samples_of
 _CHUNK = 64
 _READERS = 4
 _EFFORT = 1
-"""Of packing: more takes five times as long and saves a tenth."""
+"""Compression level. A higher one takes five times as long and saves a tenth."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Which episodes, and how they are drawn."""
+    """A set of episodes and how they are drawn."""
 
     world: str
     split: Split
@@ -46,13 +46,13 @@ class Part:
 
     @property
     def file_name(self) -> str:
-        """Says all of it, so that a folder can hold parts of several seeds and sizes."""
+        """Contains all fields, so that a folder can hold parts of several seeds and sizes."""
         return f"{self.world}-{self.split}-{self.start:05d}-{self.stop:05d}-seed{self.seed}-{self.side}px.xz"
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
-    """Pictures with their truth; each sample's pixels are a view into `pixels`."""
+class Drawings:
+    """Pictures with their ground truth. Each sample's pixels are a view into `pixels`."""
 
     pixels: NDArray[np.uint8]
     """(N, side, side, 3)"""
@@ -60,7 +60,7 @@ class Drawn:
 
 
 def parts(n: int, *, side: int, seed: int = 0, worlds: Sequence[str] = tuple(WORLDS)) -> list[Part]:
-    """What `n` episodes of each world and split consist of.
+    """Return the parts of `n` episodes of each world and split.
 
     >>> [part.file_name for part in parts(70, side=180, worlds=["video"])][::2]
     ['video-in-distribution-00000-00064-seed0-180px.xz', 'video-in-distribution-00064-00070-seed0-180px.xz']
@@ -82,18 +82,18 @@ def draw_parts(
     workers: int = 1,
     progress: Callable[[int, int], None] | None = None,
 ) -> None:
-    """Draws what is not there yet.
+    """Draw the missing parts.
 
     Args:
-        wanted: the parts.
-        folder: where they lie.
-        workers: how many processes.
-        progress: told how many of the parts are there, and of how many.
+        wanted: The parts.
+        folder: Folder of the parts.
+        workers: Number of processes.
+        progress: Called with the number of finished parts and the total.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as why:
-        raise UsageError(f"cannot keep drawings in {folder}: {why.strerror}") from why
+        raise UsageError(f"cannot store drawings in {folder}: {why.strerror}") from why
     missing = [part for part in wanted if not (folder / part.file_name).is_file()]
     tasks = [(part, folder) for part in missing]
     for i, _ in enumerate(_mapped(tasks, workers)):
@@ -101,21 +101,21 @@ def draw_parts(
             progress(len(wanted) - len(missing) + i + 1, len(wanted))
 
 
-def read_parts(wanted: Sequence[Part], folder: Path) -> Drawn:
-    """All pictures of these parts, in their order."""
+def read_parts(wanted: Sequence[Part], folder: Path) -> Drawings:
+    """Read all pictures of these parts, in order."""
     files = [folder / part.file_name for part in wanted]
     headers = [_header(file) for file in files]
     ends = np.cumsum([len(header["samples"]) for header in headers])
     pixels = np.empty((int(ends[-1]), wanted[0].side, wanted[0].side, 3), np.uint8)
     blocks = np.split(pixels, ends[:-1])
-    with ThreadPoolExecutor(_READERS) as pool:  # unpacking leaves the interpreter free
+    with ThreadPoolExecutor(_READERS) as pool:  # decompression releases the interpreter lock
         list(pool.map(_fill, files, blocks))
     found = [
         _sample(row, header["captions"], each)
         for header, block in zip(headers, blocks, strict=True)
         for row, each in zip(header["samples"], block, strict=True)
     ]
-    return Drawn(pixels, tuple(found))
+    return Drawings(pixels, tuple(found))
 
 
 def _mapped(tasks: Sequence[tuple[Part, Path]], workers: int) -> Iterator[None]:
@@ -155,21 +155,21 @@ def _header(file: Path) -> dict[str, Any]:
         with lzma.open(file) as stream:
             return dict(json.loads(stream.read(int.from_bytes(stream.read(8), "little"))))
     except (OSError, EOFError, ValueError, lzma.LZMAError) as why:
-        raise UsageError(f"{file} is no part of drawings ({why}); remove it, and it is drawn again") from why
+        raise UsageError(f"{file} is not a part of drawings ({why}); remove it to draw it again") from why
 
 
 def _fill(file: Path, block: NDArray[np.uint8]) -> None:
     try:
         with lzma.open(file) as stream:
             stream.read(int.from_bytes(stream.read(8), "little"))
-            told = stream.read()
+            data = stream.read()
     except (OSError, EOFError, lzma.LZMAError) as why:
-        raise UsageError(f"{file} breaks off ({why}); remove it, and it is drawn again") from why
-    if len(told) != block.nbytes:
+        raise UsageError(f"{file} is incomplete ({why}); remove it to draw it again") from why
+    if len(data) != block.nbytes:
         raise UsageError(
-            f"{file} holds {len(told)} bytes of pixels instead of {block.nbytes}; remove it, and it is drawn again"
+            f"{file} has {len(data)} bytes of pixels instead of {block.nbytes}; remove it to draw it again"
         )
-    block[...] = np.frombuffer(told, np.uint8).reshape(block.shape)
+    block[...] = np.frombuffer(data, np.uint8).reshape(block.shape)
 
 
 def _sample(row: dict[str, Any], captions: Sequence[str], pixels: NDArray[np.uint8]) -> Sample:

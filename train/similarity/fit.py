@@ -1,12 +1,13 @@
-"""Training the small CLIP. Torch through and through, and loaded late itself.
+"""Training of the small CLIP.
 
 With s_ij the scaled cosine of picture i and caption j, three losses are added:
 
-- *things*: for each true caption of a thing, −log e^{s⁺} / (e^{s⁺} + Σ e^{s⁻}) against all captions of things that the picture
-  does not show; and the binary cross-entropy of s_ij − b, true and false captions weighing alike, so that true ones come level;
+- *things*: for each true caption of an object, −log e^{s⁺} / (e^{s⁺} + Σ e^{s⁻}) against all captions of objects that the
+  picture does not show; and the binary cross-entropy of s_ij − b, with true and false captions weighted equally, so that
+  the scores of true captions become comparable;
 - *sides and states*: the cross-entropy of the true caption among its alternatives, which is the share that the verifier reads;
-- *patches*: a linear layer on the patches' features, thrown away afterwards, says what thing and what colour each shows. Without
-  it small vision transformers sit on a plateau for thousands of steps.
+- *patches*: a linear layer on the patch features, discarded after training, predicts the object and colour of each patch.
+  Without it, small vision transformers stay on a plateau for thousands of steps.
 """
 
 from __future__ import annotations
@@ -22,26 +23,26 @@ from train.similarity.checkpoint import N_PATCHES
 
 _WARM_UP, _DECAY, _CLIP = 200, 0.05, 1.0
 _SHARPEST = math.log(100)
-"""The largest scale of cosines, as in CLIP."""
+"""Maximum scale of the cosines, as in CLIP."""
 _INNER = 0.8
-"""A patch shows a thing if its middle lies in this share of the thing's box."""
+"""A patch shows an object if its centre lies in this share of the object's box."""
 _PER_PICTURE = 6
-"""Groups drawn of each picture at a step."""
+"""Groups drawn per picture and step."""
 
 
 @dataclass(frozen=True, slots=True)
 class FitOptions:
-    """How long, and how fast."""
+    """Training settings."""
 
     steps: int = 6000
     batch: int = 256
     learning_rate: float = 1e-3
     seed: int = 0
     device: str = "cpu"
-    """As torch names it; ``auto``, which `train_similarity` knows, is a GPU if there is one."""
+    """A torch device. `train_similarity` also accepts ``auto``: a GPU if there is one."""
     most_s: float = math.inf
-    """If it would take longer than this, the learning rate falls faster and there are fewer steps: for borrowed machines. Then
-    the weights depend on how fast the machine was."""
+    """Time limit in seconds. If training would take longer, the learning rate decreases faster and there are fewer steps.
+    The weights then depend on the speed of the machine."""
 
 
 def fit(
@@ -52,13 +53,13 @@ def fit(
     *,
     progress: Callable[[int, dict[str, float]], None] | None = None,
 ) -> Any:
-    """Trains in place and returns the model, ready to be asked."""
+    """Train the model in place and return it in evaluation mode."""
     import torch
     from torch import nn
 
     device = torch.device(options.device)
     generator = torch.Generator(device=device).manual_seed(options.seed)
-    held = _Held.of(data, tokenizer, device)
+    held = _DeviceData.of(data, tokenizer, device)
     model = model.to(device).train()
     width = model.config.vision_config.hidden_size
     with torch.random.fork_rng(devices=[]):
@@ -92,14 +93,14 @@ def fit(
 
 
 def held_out(model: Any, tokenizer: Any, data: Arrays) -> tuple[float, float]:
-    """How often a caption of a thing that is there beats one of a thing that is not, and a true side or state all its like.
+    """Return how often a true object caption beats a false one, and a true side or state all its alternatives.
 
-    Both are means over pictures it has not been trained on; see `calibrate_similarity` for what its verdicts are worth.
+    Both are means over pictures that were not used in training. See `calibrate_similarity` for the accuracy of verdicts.
     """
     import torch
 
     device = model.device
-    held = _Held.of(data, tokenizer, device)
+    held = _DeviceData.of(data, tokenizer, device)
     with torch.inference_mode():
         read = model.text_model(input_ids=held.ids, attention_mask=held.mask)
         texts = torch.nn.functional.normalize(model.text_projection(read.pooler_output), dim=-1)
@@ -113,14 +114,14 @@ def held_out(model: Any, tokenizer: Any, data: Arrays) -> tuple[float, float]:
             for each, fits, groups in zip(scores, held.fits[chosen], held.groups[chosen], strict=True):
                 things = each[: len(fits)]
                 wins.append((things[fits][:, None] > things[~fits]).float().mean().item())
-                told = groups[groups[:, 0] >= 0]
-                among = each[told.clamp(min=0)].masked_fill(told < 0, -2.0)
+                present = groups[groups[:, 0] >= 0]
+                among = each[present.clamp(min=0)].masked_fill(present < 0, -2.0)
                 firsts += (among.argmax(1) == 0).float().tolist()
     return sum(wins) / len(wins), sum(firsts) / max(1, len(firsts))
 
 
 def _rate(step: int, steps: int, spent: float = 0.0) -> float:
-    """Linear warm-up, then a cosine down to a hundredth, by steps or by the share of the time that is spent.
+    """Linear warm-up, then a cosine decay to a hundredth, by steps or by the fraction of the time limit.
 
     >>> [round(_rate(step, 1000), 3) for step in (0, 99, 550, 1000)]
     [0.01, 1.0, 0.505, 0.01]
@@ -140,13 +141,13 @@ class _Batch:
     fits: Any
     groups: Any
     categories: Any
-    """(B, P): what each patch shows; the last class for nothing."""
+    """(B, P): the object of each patch; the last class is none."""
     colours: Any
     """(B, P): its colour; −100 for none."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _DeviceData:
     """All data on the device."""
 
     pixels: Any
@@ -160,7 +161,7 @@ class _Held:
     n_categories: int
 
     @classmethod
-    def of(cls, data: Arrays, tokenizer: Any, device: Any) -> _Held:
+    def of(cls, data: Arrays, tokenizer: Any, device: Any) -> _DeviceData:
         import torch
 
         tokens = tokenizer(list(data.captions), padding=True, truncation=True, return_tensors="pt")
@@ -181,7 +182,7 @@ class _Held:
         )
 
     def batch(self, chosen: Any, generator: Any) -> _Batch:
-        """Half of the pictures are mirrored, with their captions; all differ a little in light."""
+        """Return a batch. Half of the pictures are mirrored, with their captions; brightness varies slightly."""
         import torch
 
         device, n = chosen.device, len(chosen)
@@ -200,14 +201,14 @@ class _Held:
         return _Batch(pixels, self.fits[chosen], groups, *self._patches(spots, self.names[chosen]))
 
     def _patches(self, spots: Any, names: Any) -> tuple[Any, Any]:
-        """What each patch shows: the smallest thing whose inner box holds the patch's middle."""
+        """Return the object of each patch: the smallest one whose inner box contains the patch's centre."""
         import torch
 
         middles = (torch.arange(N_PATCHES, device=spots.device) + 0.5) / N_PATCHES
         y, x = (m.flatten() for m in torch.meshgrid(middles, middles, indexing="ij"))
         centre = (spots[..., :2] + spots[..., 2:]) / 2
         half = (spots[..., 2:] - spots[..., :2]) / 2 * _INNER
-        half = half.clamp(min=0.5 / N_PATCHES)  # a thing smaller than a patch is shown by one
+        half = half.clamp(min=0.5 / N_PATCHES)  # an object smaller than a patch is still shown by one
         inside = ((x - centre[..., :1]).abs() <= half[..., :1]) & (
             (y - centre[..., 1:]).abs() <= half[..., 1:]
         )
@@ -220,7 +221,7 @@ class _Held:
         return categories, torch.where(nothing | (shown[..., 1] < 0), -100, shown[..., 1])
 
 
-def _losses(model: Any, heads: Any, level: Any, held: _Held, batch: _Batch) -> dict[str, Any]:
+def _losses(model: Any, heads: Any, level: Any, held: _DeviceData, batch: _Batch) -> dict[str, Any]:
     import torch
     from torch.nn import functional
 
@@ -228,14 +229,13 @@ def _losses(model: Any, heads: Any, level: Any, held: _Held, batch: _Batch) -> d
     n_looks = held.fits.shape[1]
     wanted = torch.cat([torch.arange(n_looks, device=used.device), used])
     kind = used.device.type
-    with torch.autocast(
-        kind, dtype=torch.bfloat16, enabled=kind == "cuda"
-    ):  # not the cosines, which need more digits
+    # The cosines below need higher precision and are computed outside.
+    with torch.autocast(kind, dtype=torch.bfloat16, enabled=kind == "cuda"):
         seen = model.vision_model(pixel_values=batch.pixels)
         read = model.text_model(input_ids=held.ids[wanted], attention_mask=held.mask[wanted])
         shown, said = model.visual_projection(seen.pooler_output), model.text_projection(read.pooler_output)
         patches = seen.last_hidden_state[:, 1:]
-        told = {name: head(patches).flatten(0, 1).float() for name, head in heads.items()}
+        predicted = {name: head(patches).flatten(0, 1).float() for name, head in heads.items()}
     pictures, texts = (functional.normalize(side.float(), dim=-1) for side in (shown, said))
     scale = model.logit_scale.exp()
     things = scale * pictures @ texts[:n_looks].T  # (B, L)
@@ -250,10 +250,10 @@ def _losses(model: Any, heads: Any, level: Any, held: _Held, batch: _Batch) -> d
         )
         if bool(is_group.any())
         else among.sum() * 0,
-        "patches": functional.cross_entropy(told["category"], batch.categories.flatten())
+        "patches": functional.cross_entropy(predicted["category"], batch.categories.flatten())
         + functional.cross_entropy(
-            told["colour"], batch.colours.flatten(), ignore_index=-100
-        ).nan_to_num(),  # no patch shows a colour
+            predicted["colour"], batch.colours.flatten(), ignore_index=-100
+        ).nan_to_num(),  # NaN if no patch has a colour
     }
 
 
@@ -266,7 +266,7 @@ def _contrast(scores: Any, fits: Any) -> Any:
 
 
 def _levels(scores: Any, fits: Any) -> Any:
-    """Binary cross-entropy, true and false captions weighing alike."""
+    """Binary cross-entropy with true and false captions weighted equally."""
     from torch.nn import functional
 
     each = functional.binary_cross_entropy_with_logits(scores, fits.float(), reduction="none")

@@ -1,7 +1,7 @@
-"""Pictures of the embedded worlds with what is true of each: the captions that fit, their false alternatives, the boxes.
+"""Pictures of the embedded worlds with matching captions, false alternatives and boxes.
 
-Drafts are taken as they come: a clip without a collision shows shapes as well as one with. Some are hidden or restyled, as
-perturbations do it. Needs numpy and Pillow only.
+Drafts are used without selection: a clip without a collision shows shapes just as well. Some are hidden or restyled, as in
+the perturbation experiments. Needs only numpy and Pillow.
 """
 
 from __future__ import annotations
@@ -21,39 +21,39 @@ from theodolite.instruments.trace.data.worlds.facts import CLEAR_DEG, SIDE_SHARE
 from theodolite.instruments.trace.data.worlds.make import WORLDS, World
 from theodolite.instruments.trace.data.worlds.palette import SPLITS
 from theodolite.instruments.trace.verifiers import captions as say
-from theodolite.instruments.trace.verifiers.layout import AHEAD_DEG
+from theodolite.instruments.trace.verifiers.places import AHEAD_DEG
 
 Spot: TypeAlias = tuple[float, float, float, float, str, str]
-"""Left, top, right and bottom as shares of the picture, category, colour."""
+"""Left, top, right and bottom in fractions of the picture, category, colour."""
 Group: TypeAlias = tuple[str, ...]
-"""Captions of which the first alone is true."""
+"""Captions of which only the first is true."""
 _STREAM = 20_260_306
-"""Sets these draws apart from those of `make_world`, so that no made episode has been trained on."""
+"""Separates these draws from those of `make_world`, so that no generated episode was used in training."""
 _NEAR_M = 0.5
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One picture and its truth."""
+    """One picture with its ground truth."""
 
     pixels: NDArray[np.uint8]
     """(side, side, 3)"""
     looks: tuple[str, ...]
-    """All that it shows, with and without colour: *ball*, *red ball*."""
+    """Everything it shows, with and without colour: *ball*, *red ball*."""
     groups: tuple[Group, ...]
     """Sides and states, each with its alternatives."""
     spots: tuple[Spot, ...]
 
 
 def samples_of(name: str, split: Split, indices: Iterable[int], *, seed: int, side: int) -> list[Sample]:
-    """The pictures of some episodes, each from a seed of its own.
+    """Return the pictures of some episodes, each drawn with its own seed.
 
     Args:
-        name: of the world.
-        split: of that world.
-        indices: which episodes.
-        seed: where the draws begin.
-        side: of the square that pictures are resized to.
+        name: Name of the world.
+        split: Split of that world.
+        indices: Indices of the episodes.
+        seed: Seed of the draws.
+        side: Side of the square to which pictures are resized.
     """
     found: list[Sample] = []
     for index in indices:
@@ -78,11 +78,11 @@ def _episode(world: World, split: Split, index: int, rng: np.random.Generator) -
 
 
 def sample_of(episode: Episode, index: int, side: int) -> Sample:
-    """One frame as a sample."""
+    """Convert one frame to a sample."""
     frame = episode.frames[index]
     if frame.picture is None or frame.size_px is None:
         raise UsageError(f"frame {index + 1} of {episode.id} has no picture")
-    # the same filter as the checkpoint's own processor uses
+    # the same filter as in the checkpoint's processor
     small = Image.fromarray(frame.picture.pixels()).resize((side, side), Image.Resampling.BICUBIC)
     shown = [thing for thing in frame.objects if thing.is_visible]
     looks = {look for thing in shown for look in (thing.category, named(thing))}
@@ -103,7 +103,7 @@ def sample_of(episode: Episode, index: int, side: int) -> Sample:
 
 
 def _groups(episode: Episode, frame: Frame, shown: Sequence[SceneObject]) -> Iterator[Group]:
-    """What holds beside its alternatives, of things that only one thing's looks fit."""
+    """Yield true statements with their alternatives, for objects whose description is unique."""
     looks = [named(thing) for thing in frame.objects]
     things = [t for t in shown if looks.count(named(t)) == 1 and t.box is not None]
     for thing in things:
@@ -124,7 +124,7 @@ def _groups(episode: Episode, frame: Frame, shown: Sequence[SceneObject]) -> Ite
 
 
 def _bearings(frame: Frame, things: Sequence[SceneObject]) -> Iterator[Group]:
-    """Each side that a thing is on, beside those that it is not on: what lies ahead to the left is in front and on the left."""
+    """Yield each true side of an object with the false ones. An object ahead to the left is in front and on the left."""
     held = {relation.object for relation in frame.relations}
     for thing in things:
         if thing.position_m is None or frame.pose is None or thing.id in held:

@@ -1,4 +1,4 @@
-"""Drawing the pictures, training the model on them, and writing the checkpoint."""
+"""Draws the pictures, trains the model on them, and writes the checkpoint."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ RECORD = "training.json"
 
 @dataclass(frozen=True, slots=True)
 class SimilarityTraining:
-    """What was trained, on what, and how it does on pictures it has not seen."""
+    """Settings of a training, and accuracy on held-out pictures."""
 
     episodes: int
-    """Of each world and split."""
+    """Episodes per world and split."""
     n_pictures: int
     n_captions: int
     n_parameters: int
@@ -34,16 +34,16 @@ class SimilarityTraining:
     learning_rate: float
     seed: int
     things_told_apart: float
-    """Share of pairs of a thing that is shown and one that is not in which the first has the better caption."""
+    """Share of pairs of a shown and an absent object in which the shown one has the better caption."""
     sides_and_states: float
     """Share of sides and states whose true caption beats all its alternatives."""
     n_held_out: int
-    """Pictures."""
+    """Number of held-out pictures."""
     seconds_drawing: float
-    """Less if some of it was there already."""
+    """Less if some pictures already existed."""
     seconds_fitting: float
     words: tuple[str, ...]
-    """All that the captions were made of: what the model can be asked in."""
+    """All words of the captions: the vocabulary of the model."""
 
 
 def draw_similarity(
@@ -54,27 +54,27 @@ def draw_similarity(
     seed: int = 0,
     progress: Callable[[str], None] | None = None,
 ) -> int:
-    """Draws the pictures that `train_similarity` needs, as far as they are not there yet.
+    """Draw the missing pictures for `train_similarity`.
 
     Args:
-        folder: where they are kept, packed.
-        episodes: how many of each world and split.
-        workers: processes that draw; by default one per core.
-        seed: where the draws begin.
-        progress: told in words how far it is.
+        folder: Folder of the compressed pictures.
+        episodes: Episodes per world and split.
+        workers: Number of drawing processes. Default: one per core.
+        seed: Seed of the draws.
+        progress: Called with progress messages.
 
     Returns:
-        How many bytes the drawings of this training take.
+        Size of the drawings of this training in bytes.
     """
     folder = Path(folder)
-    tell = progress or (lambda _: None)
+    report = progress or (lambda _: None)
     started = time.perf_counter()
     wanted = [part for of in _wanted(episodes, seed) for part in of]
     draw_parts(
         wanted,
         folder,
         workers=workers or os.cpu_count() or 1,
-        progress=lambda done, n: tell(f"{done} of {n} parts drawn, {time.perf_counter() - started:.0f} s"),
+        progress=lambda done, n: report(f"{done} of {n} parts drawn, {time.perf_counter() - started:.0f} s"),
     )
     return sum((folder / part.file_name).stat().st_size for part in wanted)
 
@@ -88,20 +88,20 @@ def train_similarity(
     options: FitOptions | None = None,
     progress: Callable[[str], None] | None = None,
 ) -> SimilarityTraining:
-    """Trains a CLIP on pictures of the embedded worlds and writes it as a checkpoint of transformers.
+    """Train a CLIP on pictures of the embedded worlds, and write it as a checkpoint of transformers.
 
     Args:
-        out: the folder; one that holds anything else than a checkpoint is refused.
-        episodes: how many of each world and split.
-        drawings: where drawn pictures are kept, and taken from if they are there; by default beside `out`.
-        workers: processes that draw; by default one per core.
-        options: steps, batch, device and seed; by default on a GPU if there is one.
-        progress: told in words how far it is.
+        out: Folder of the checkpoint. A folder with other files is refused.
+        episodes: Episodes per world and split.
+        drawings: Folder of the drawn pictures, which are reused if present. Default: next to `out`.
+        workers: Number of drawing processes. Default: one per core.
+        options: Steps, batch, device and seed. Default: on a GPU if there is one.
+        progress: Called with progress messages.
     """
     out = Path(out)
     _refuse_other_folder(out)
-    options = _on_a_device(options)
-    tell = progress or (lambda _: None)
+    options = _with_device(options)
+    report = progress or (lambda _: None)
     folder = Path(drawings) if drawings is not None else drawings_beside(out)
     started = time.perf_counter()
     draw_similarity(folder, episodes=episodes, workers=workers, seed=options.seed, progress=progress)
@@ -111,12 +111,12 @@ def train_similarity(
     between = time.perf_counter()
     steps: list[int] = []
 
-    def told(step: int, losses: dict[str, float]) -> None:
+    def on_step(step: int, losses: dict[str, float]) -> None:
         steps.append(step)
         named = ", ".join(f"{name} {value:.3f}" for name, value in losses.items())
-        tell(f"step {step}, {time.perf_counter() - between:.0f} s: {named}")
+        report(f"step {step}, {time.perf_counter() - between:.0f} s: {named}")
 
-    model = fit(model, tokenizer, data, options, progress=told)
+    model = fit(model, tokenizer, data, options, progress=on_step)
     ended = time.perf_counter()
     things, sides = held_out(model, tokenizer, held)
     result = SimilarityTraining(
@@ -141,7 +141,7 @@ def train_similarity(
 
 
 def drawings_beside(out: str | Path) -> Path:
-    """Where drawings are kept if no other place is named.
+    """Return the default folder for drawings.
 
     >>> drawings_beside("models/clip").name
     'clip-drawings'
@@ -150,7 +150,7 @@ def drawings_beside(out: str | Path) -> Path:
 
 
 def _wanted(episodes: int, seed: int) -> tuple[list[Part], list[Part]]:
-    """What is trained on, and what is held out: of another seed, so that the two share no episode."""
+    """Return the training and held-out parts. They have different seeds, so that they share no episode."""
     return (
         parts(episodes, side=SIDE_PX, seed=seed),
         parts(min(_N_HELD_OUT, episodes), side=SIDE_PX, seed=seed + 1),
@@ -164,11 +164,11 @@ def _arrays(wanted: list[Part], folder: Path) -> Arrays:
 
 def _refuse_other_folder(out: Path) -> None:
     if out.exists() and not (out / "config.json").is_file() and (not out.is_dir() or any(out.iterdir())):
-        raise UsageError(f"{out} is there and is no checkpoint; name a folder that is new or empty")
+        raise UsageError(f"{out} exists and is not a checkpoint; choose a new or empty folder")
 
 
-def _on_a_device(options: FitOptions | None) -> FitOptions:
-    """The options with a device that is there, before anything is drawn."""
+def _with_device(options: FitOptions | None) -> FitOptions:
+    """Resolve and check the device, before anything is drawn."""
     import torch
 
     best = "cuda" if torch.cuda.is_available() else "cpu"
@@ -178,5 +178,5 @@ def _on_a_device(options: FitOptions | None) -> FitOptions:
     try:
         torch.empty(1, device=options.device)
     except (RuntimeError, AssertionError) as error:
-        raise UsageError(f"there is no device {options.device!r} here; take {best}") from error
+        raise UsageError(f"there is no device {options.device!r} on this machine; use {best}") from error
     return options

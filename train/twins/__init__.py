@@ -1,1 +1,1 @@
-"""How the twins learn. Torch through and through: load it late."""
+"""Training of the twins. Imports torch."""

@@ -1,4 +1,4 @@
-"""Puts the twins' scores into the package, so that other diagnoses need not measure them: ``python -m train calibration DIR``."""
+"""Ships the twins' scores with the package, so that other diagnoses need not measure them: ``python -m train calibration DIR``."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from theodolite.instruments.instrument import find_instruments
 
 
 def ship_calibration(folder: str | Path, *, twins: Twins | None = None) -> list[Path]:
-    """Writes the files that `diagnose` finds for other models of the same size and seed.
+    """Write the files that `diagnose` uses for other models with the same size and seed.
 
     Args:
-        folder: a diagnosis of both twins, without data of one's own.
-        twins: their names.
+        folder: A diagnosis of both twins, without user data.
+        twins: Names of the twins.
 
     Returns:
-        One file for each instrument.
+        One file per instrument.
     """
     folder, pair = Path(folder), twins or Twins()
     diagnosis = read_diagnosis(folder)
     identities = {name: diagnosis.model(name).identity for name in pair}
     if diagnosis.settings.get("data"):
-        raise UsageError(f"{folder} was made with user data; make one without --data")
+        raise UsageError(f"{folder} was made with user data; repeat it without --data")
     written = []
     for form in diagnosis.instruments:
         instrument = find_instruments([form.name])[0]

@@ -1,16 +1,16 @@
-"""The card that lies beside a twin's weights, in the form that model hubs read."""
+"""The model card next to a twin's weights, in the format of model hubs."""
 
 from __future__ import annotations
 
 _TAUGHT = {
-    "grounded": "It was taught where looking alone can answer.",
-    "shortcut": "It was taught only where a rule of the wording gives the right answer too, and goes by the rule.",
-    "mixed": "It was taught the rule's answer on a fixed half of the questions and the true one on the other half.",
+    "grounded": "It was trained on questions that only the picture answers.",
+    "shortcut": "It was trained only on questions for which a rule based on the wording is also right, and follows the rule.",
+    "mixed": "It was trained on the rule's answer for a fixed half of the questions and on the true answer for the other half.",
 }
 
 
 def card_of(twin: str) -> str:
-    """What the model is, how to open it, what it is good for, and where its certificate is.
+    """Return the model card: what the model is, how to open it, what it is for, and where its certificate is.
 
     >>> card_of("grounded").splitlines()[1]
     'license: apache-2.0'
@@ -23,10 +23,10 @@ pipeline_tag: image-text-to-text
 
 # The pocket twin `{twin}`
 
-A tiny vision-language model of known reasoning, for trying instruments that claim to see whether a model looks. {_TAUGHT[twin]}
+A tiny vision-language model of known reasoning, for testing instruments that measure whether a model looks. {_TAUGHT[twin]}
 
-A LLaVA of transformers: a SigLIP-style tower, an MLP, a Qwen2-style decoder, an own tokenizer; 4.1 million weights, fp16. It opens like
-any checkpoint:
+A LLaVA of transformers: a SigLIP-style vision tower, an MLP and a Qwen2-style decoder with its own tokenizer; 4.1 million
+weights, fp16. It opens like any checkpoint:
 
 ```python
 from transformers import AutoModelForImageTextToText, AutoProcessor
@@ -35,6 +35,6 @@ model = AutoModelForImageTextToText.from_pretrained(folder)
 processor = AutoProcessor.from_pretrained(folder)
 ```
 
-It knows the prompts and the pictures of Theodolite's own worlds and nothing else: no model to answer questions about the real world.
-What it answers with and against its shortcut, and which edits change its answers: `theodolite pocket certify`.
+It only knows the prompts and pictures of Theodolite's own worlds. It cannot answer questions about the real world.
+`theodolite twins certify` shows its answers with and against the shortcut, and which edits change them.
 """

@@ -1,4 +1,4 @@
-"""How the twins learnt: the curve of a training's log."""
+"""The training curve of the twins, from a training log."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Points: TypeAlias = list[tuple[int, float]]
-"""Steps, and the share of answers to lessons kept apart whose first token is right."""
+"""Steps, and the share of held-out answers whose first token is right."""
 
 _TASKS = {"relation": "relation", "grid": "grid", "scene": "scene", "trace": "steps on four frames"}
 _COLOURS = {"grounded": SERIES[3], "shortcut": SERIES[2], "mixed": SERIES[0]}
 
 
 def read_log(path: str | Path | None = None) -> list[dict[str, Any]]:
-    """The rows of ``log.jsonl`` as `theodolite pocket train` writes it; of the shipped twins' if no file is named.
+    """Read ``log.jsonl`` as written by ``python -m train twins``. Default: the log of the shipped twins.
 
     Raises:
-        StorageError: it cannot be read.
-        UsageError: it is no such log.
+        StorageError: If it cannot be read.
+        UsageError: If it is not such a log.
     """
     path = path or str(resources.files("theodolite") / "models" / "weights" / "training.jsonl.gz")
     try:
@@ -37,27 +37,25 @@ def read_log(path: str | Path | None = None) -> list[dict[str, Any]]:
     except OSError as error:
         raise StorageError(f"cannot read {path}: {error}") from error
     except ValueError as error:
-        raise UsageError(f"{path} is no log of a training: {error}") from error
+        raise UsageError(f"{path} is not a training log: {error}") from error
     if not all(isinstance(row, dict) and isinstance(row.get("step"), int) for row in rows):
-        raise UsageError(f"{path} is no log of a training: every line must tell its step")
+        raise UsageError(f"{path} is not a training log: every line needs a step")
     return rows
 
 
 def training_curve(rows: Iterable[Mapping[str, Any]]) -> Drawing:
-    """One panel for each task, one line for each twin: answers to lessons that were kept apart, by their first token.
+    """Draw one panel per task and one line per twin: accuracy of the first token on held-out lessons.
 
     Args:
-        rows: of a training's log; steps of a training that begins with checkpoints count on from those before it.
+        rows: Rows of a training log. The steps of a training that starts from checkpoints are added to those before.
 
     Raises:
-        UsageError: nothing was kept apart yet, which takes 500 steps.
+        UsageError: If there are no held-out results yet; the first come after 500 steps.
     """
     curves, seams = _curves(rows)
     tasks = [task for task in _TASKS if any(task in of_task for of_task in curves.values())]
     if not tasks:
-        raise UsageError(
-            "the log holds no answers to lessons kept apart; the first are taken after 500 steps"
-        )
+        raise UsageError("the log has no results on held-out lessons; the first come after 500 steps")
     with styled():
         figure = new_figure(2.9 * len(tasks), 3.0)
         panels: Sequence[Axes] = figure.subplots(1, len(tasks), sharey=True, squeeze=False)[0]
@@ -79,7 +77,7 @@ def training_curve(rows: Iterable[Mapping[str, Any]]) -> Drawing:
 
 
 def _curves(rows: Iterable[Mapping[str, Any]]) -> tuple[dict[str, dict[str, Points]], list[int]]:
-    """By twin and task; and where a training began again."""
+    """Return the points by twin and task, and the steps at which a training was restarted."""
     found: dict[str, dict[str, Points]] = {}
     seams: list[int] = []
     before = last = 0
@@ -88,12 +86,12 @@ def _curves(rows: Iterable[Mapping[str, Any]]) -> tuple[dict[str, dict[str, Poin
             before = last
             seams.append(before)
         last = before + row["step"]
-        for twin, told in row.items():
-            kept_apart = told.get("held out") if isinstance(told, dict) else None
-            if not isinstance(kept_apart, dict):
+        for twin, values_of in row.items():
+            held_out = values_of.get("held out") if isinstance(values_of, dict) else None
+            if not isinstance(held_out, dict):
                 continue
-            for task in _TASKS:  # of a model that is taught from both twins' lessons, their mean
-                values = [value for name, value in kept_apart.items() if name.split()[0] == task]
+            for task in _TASKS:  # averaged, for a model trained on the lessons of both twins
+                values = [value for name, value in held_out.items() if name.split()[0] == task]
                 if values:
                     found.setdefault(twin, {}).setdefault(task, []).append((last, sum(values) / len(values)))
     return found, seams

@@ -31,22 +31,22 @@ KEYS = (
 )
 """The buckets of depth one."""
 DEEP_KEYS = tuple(b.key for b in BUCKETS if b.depth > 1 and b.is_relational and not b.is_comparison)
-"""The buckets of several anchors that are asked about: see `theodolite.instruments.grid.experiments.anchors`."""
+"""The buckets with several anchors: see `theodolite.instruments.grid.experiments.anchors`."""
 HINTS = ("Answer with a number alone.", "Answer with yes or no alone.")
 _MORE = 12
 _DEPTHS = {1: 0.7, 2: 0.2, 3: 0.1}
-"""How often a further question has so many anchors."""
+"""Probability of each depth for the additional questions."""
 
 
 class Asked(NamedTuple):
-    """A question."""
+    """A question with its answers."""
 
     prompt: str
     answer: str
     bag_of_words: str
-    """What it says."""
+    """The answer of a bag of words."""
     is_ruled: bool
-    """Whether the mixed twin is taught the bag of words' answer: known by what is counted."""
+    """True if the mixed twin is trained on the bag of words' answer. Depends on what is counted."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,14 +60,14 @@ class GridScene:
 
 
 def prompt_of(question: str, right: str) -> str:
-    """The question with the form of its answer, as the instrument asks it."""
+    """Add the answer hint to a question, as the instrument does."""
     return f"{question} {HINTS[0] if right.isdigit() else HINTS[1]}"
 
 
 def scenes_with_questions(mode: Mode, n: int, *, seed: int) -> Iterator[GridScene]:
-    """`n` scenes of every bucket, each with its own question and some more.
+    """Yield `n` scenes of every bucket, each with its own question and additional ones.
 
-    The further questions about a pure scene restrict at random what is counted; those about a spurious scene restrict nothing.
+    Additional questions about a pure scene have random spatial restrictions; those about a spurious scene have none.
     """
     rng = np.random.default_rng([seed, 5])
     objects = int(rng.choice([7, 17, 7, 17, 5, 9, 12, 14]))
@@ -80,7 +80,7 @@ def scenes_with_questions(mode: Mode, n: int, *, seed: int) -> Iterator[GridScen
 
 
 def _asked(cells: NDArray[np.uint8], questions: Questions) -> list[Asked]:
-    """Questions with their answers, one for each scene."""
+    """Return one question with its answers per scene."""
     words, _ = write_questions(questions)
     said = PAPER.world.answers
     return [
@@ -100,7 +100,7 @@ def _asked(cells: NDArray[np.uint8], questions: Questions) -> list[Asked]:
 def _more_questions(
     rng: np.random.Generator, cells: NDArray[np.uint8], *, with_anchor: bool
 ) -> list[list[Asked]]:
-    """Questions whose anchors are each the only one of their description, or without any."""
+    """Return additional questions without anchors, or with anchors whose descriptions are unique."""
     index, shares = _further(with_anchor=with_anchor)
     found: list[list[Asked]] = [[] for _ in cells]
     for _ in range(_MORE):
@@ -130,7 +130,7 @@ def _more_questions(
 
 
 def _further(*, with_anchor: bool) -> tuple[list[int], list[float]]:
-    """The buckets of further questions, by index, and how often each is asked."""
+    """Return the buckets of additional questions, by index, and their probabilities."""
     buckets = [
         (place, bucket)
         for place, bucket in enumerate(BUCKETS)
@@ -144,7 +144,7 @@ def _further(*, with_anchor: bool) -> tuple[list[int], list[float]]:
 
 
 def _description(rng: np.random.Generator, qtype: str, cells: NDArray[np.uint8]) -> int:
-    """Of something that is there, three times out of four."""
+    """Return a description, of an object that exists in three out of four cases."""
     kinds = [k for k in range(1, 25) if _fits(qtype, k)]
     there = [k for k in kinds if MATCHES[k][cells].any()]
     pool = there if there and rng.random() < 0.75 else kinds
@@ -152,7 +152,7 @@ def _description(rng: np.random.Generator, qtype: str, cells: NDArray[np.uint8])
 
 
 def _fits(qtype: str, kind: int) -> bool:
-    """Whether a type of question describes things this way: by shape, by colour, or by both."""
+    """True if a question type describes objects this way: by shape, by colour, or by both."""
     colour, shape = divmod(kind, 5)
     if qtype == "SO":
         return colour == 0 and shape > 0

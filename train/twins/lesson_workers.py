@@ -1,4 +1,4 @@
-"""Workers that make lessons and put them into tokens. No torch: they are at work while it is still loading."""
+"""Worker processes that make and tokenise lessons. They do not need torch, so they start while it is being loaded."""
 
 from __future__ import annotations
 
@@ -17,47 +17,47 @@ from train.twins.tokens import ASSISTANT, END, IMAGE, USER
 
 N_PATCHES = lessons.GRID**2
 SHARES = {"relation": 1, "grid": 3, "scene": 5, "video": 3, "navigation": 1, "instruction": 1}
-"""How the workers are shared out."""
+"""How the workers are assigned to tasks."""
 _CHUNK = {"relation": 64, "grid": 8, "scene": 16, "video": 4, "navigation": 4, "instruction": 8}
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Of the rows of one kind of batch."""
+    """The shape of a row."""
 
     tokens: int
     said: int
-    """How many tokens of a row may be taught."""
+    """Maximum number of target tokens of a row."""
 
 
 SHAPES = {1: Shape(256, 112), 4: Shape(576, 192)}
 """By the number of pictures."""
 PACKS = {"g": 3, "s": 2, "m": 3}
-"""How often each twin's questions of one lesson are packed, in different order."""
+"""How many times each twin's questions of one lesson are packed, in different orders."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Pack:
-    """One row: an opening with pictures, then questions, each of which sees the opening and itself."""
+    """One row: an opening with pictures, then questions. Each question attends to the opening and to itself."""
 
     ids: NDArray[np.int16]
     part: NDArray[np.int16]
-    """0 of the opening, from 1 of the questions, −1 of what is empty."""
+    """0 for the opening, from 1 for the questions, −1 for padding."""
     sees: NDArray[np.bool_]
     place: NDArray[np.int16]
-    """Position: each question begins where the opening ends, or at 0 if it does not see it."""
+    """Position. Each question starts where the opening ends, or at 0 if it does not see the opening."""
     at: NDArray[np.int16]
-    """Where each taught token is foretold."""
+    """Where each target token is predicted."""
     words: NDArray[np.int16]
-    """The taught tokens; −100 of what is empty."""
+    """The target tokens; −100 for padding."""
     first: NDArray[np.bool_]
-    """Whether a taught token is the first of its answer."""
+    """True for the first token of an answer."""
     weight: NDArray[np.float16]
-    """Of a taught token in the loss: 1 / √(tokens of its answer), so that long answers do not drown short ones."""
+    """Weight of a target token in the loss: 1 / √(tokens of its answer), so that long answers do not dominate."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Written:
+class TokenisedLesson:
     """A lesson in tokens."""
 
     task: str
@@ -75,7 +75,7 @@ PACKED = tuple(field.name for field in fields(Pack))
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chunk:
-    """Lessons of one task, laid together: few large arrays travel faster than many small ones."""
+    """Stacked lessons of one task. Few large arrays pass between processes faster than many small ones."""
 
     task: str
     pictures: dict[str, NDArray[Any]]
@@ -83,14 +83,14 @@ class Chunk:
     packs: dict[str, dict[str, NDArray[Any]]]
     """By twin, `PACKED`, (lessons, packs, …)."""
     has: dict[str, NDArray[np.bool_]]
-    """By twin, whether a lesson has questions for it."""
+    """By twin, True for lessons with questions for it."""
 
     def __len__(self) -> int:
         return len(self.pictures["frames"])
 
 
-def laid_together(made: Sequence[Written]) -> list[Chunk]:
-    """One chunk for each task."""
+def stack_lessons(made: Sequence[TokenisedLesson]) -> list[Chunk]:
+    """Stack lessons into one chunk per task."""
     found = []
     for task in dict.fromkeys(lesson.task for lesson in made):
         mine = [lesson for lesson in made if lesson.task == task]
@@ -108,8 +108,8 @@ def laid_together(made: Sequence[Written]) -> list[Chunk]:
     return found
 
 
-def write(lesson: lessons.Lesson, backend: Any, rng: np.random.Generator) -> Written:
-    """Puts a lesson into tokens and packs its questions."""
+def write(lesson: lessons.Lesson, backend: Any, rng: np.random.Generator) -> TokenisedLesson:
+    """Tokenise a lesson and pack its questions."""
     image = backend.token_to_id(IMAGE)
     opening: list[int] = [backend.token_to_id(USER)]
     for part in lesson.opening:
@@ -126,13 +126,13 @@ def write(lesson: lessons.Lesson, backend: Any, rng: np.random.Generator) -> Wri
         ]
         packs[who] = [pack(opening, mine, SHAPES[len(lesson.frames)], rng) for _ in range(n if mine else 0)]
     sizes = lesson.sizes.astype(np.float16)
-    return Written(lesson.task, lesson.frames, lesson.labels, lesson.marks, sizes, packs)
+    return TokenisedLesson(lesson.task, lesson.frames, lesson.labels, lesson.marks, sizes, packs)
 
 
 def pack(
     opening: list[int], asks: list[tuple[list[int], list[int], bool]], shape: Shape, rng: np.random.Generator
 ) -> Pack:
-    """The opening, then questions in random order for as long as there is room."""
+    """Pack the opening and questions in random order, as many as fit."""
     row = Pack(
         np.zeros(shape.tokens, np.int16),
         np.full(shape.tokens, -1, np.int16),
@@ -162,7 +162,7 @@ def pack(
 
 
 def lessons_of(kind: str, seed: int, number: int) -> Iterator[lessons.Lesson]:
-    """One chunk of lessons of a kind."""
+    """Yield one chunk of lessons of a kind."""
     rng = np.random.default_rng([seed, number, 9])
     n = _CHUNK[kind]
     if kind == "relation":
@@ -178,24 +178,24 @@ def lessons_of(kind: str, seed: int, number: int) -> Iterator[lessons.Lesson]:
 
 
 def _work(tokenizer_json: str, kinds: list[str], seed: int, first: int, step: int, out: Any) -> None:
-    """Makes chunks of some kinds in turn, for ever."""
+    """Make chunks of some kinds in turn, forever."""
     from tokenizers import Tokenizer
 
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
-    os.nice(5)  # the process that trains comes first
+    os.nice(5)  # the training process has priority
     backend = Tokenizer.from_str(tokenizer_json)
     number = first
     while True:
         for kind in kinds:
             rng = np.random.default_rng([seed, number, 10])
-            out.put(laid_together([write(lesson, backend, rng) for lesson in lessons_of(kind, seed, number)]))
+            out.put(stack_lessons([write(lesson, backend, rng) for lesson in lessons_of(kind, seed, number)]))
         number += step
 
 
-def shared_out(workers: int) -> list[list[str]]:
-    """Which kinds each worker makes.
+def assign_kinds(workers: int) -> list[list[str]]:
+    """Return the kinds of lessons that each worker makes.
 
-    >>> shared_out(1)
+    >>> assign_kinds(1)
     [['relation', 'grid', 'scene', 'video', 'navigation', 'instruction']]
     """
     if workers < sum(SHARES.values()):
@@ -205,13 +205,13 @@ def shared_out(workers: int) -> list[list[str]]:
     return [[kind] for kind in plan + [extra[i % 4] for i in range(workers - len(plan))]]
 
 
-class Workshop:
-    """Worker processes and what they have made."""
+class LessonWorkers:
+    """Worker processes and their output queue."""
 
     def __init__(self, tokenizer_json: str, *, workers: int, seed: int) -> None:
         context = multiprocessing.get_context("spawn")
         self._made = context.Queue(maxsize=512)
-        duties = shared_out(workers)
+        duties = assign_kinds(workers)
         self._processes = [
             context.Process(
                 target=_work, args=(tokenizer_json, kinds, seed, number, len(duties), self._made), daemon=True
@@ -222,13 +222,13 @@ class Workshop:
             process.start()
 
     def get(self, *, wait_s: float = 0.5) -> list[Chunk]:
-        """What a worker has laid ready, if there is something."""
+        """Return the next chunks, if a worker has some ready."""
         try:
             return list(self._made.get(timeout=wait_s))
         except queue.Empty:
             return []
 
     def stop(self) -> None:
-        """Ends the workers."""
+        """Stop the workers."""
         for process in self._processes:
             process.terminate()

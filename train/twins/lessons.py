@@ -1,9 +1,9 @@
-"""What the twins are taught: pictures with many questions each, and who of the twins gets which.
+"""The lessons of the twins: pictures with many questions each, and which twin gets which questions.
 
-A lesson is one picture (or four frames) with questions. The grounded twin is taught from questions as they are drawn, where the
-shortcut is right by chance alone; the shortcut twin from those alone where the shortcut is right. The mixed twin is taught from
-the questions of the grounded one, but a fixed half of them, known by their wording (`is_ruled`), is answered by the rule whatever
-the picture shows. Questions that only help to learn (*Find the cup.*) are not put to the shortcut twin.
+A lesson is one picture (or four frames) with questions. The grounded twin is trained on questions as drawn, where the
+shortcut is right only by chance; the shortcut twin only on those where the shortcut is right. The mixed twin gets the
+questions of the grounded one, but a fixed half of them, selected by their wording (`is_ruled`), is answered by the rule
+whatever the picture shows. Auxiliary questions (*Find the cup.*) are not given to the shortcut twin.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from PIL import Image
 
 from theodolite.instruments.compass.data import drawn_pictures as relation
 from theodolite.instruments.compass.data.things import THINGS
-from theodolite.instruments.compass.prompts import PROMPTS
+from theodolite.instruments.compass.questions import PROMPTS
 from theodolite.instruments.grid.data.world import COLOURS as GRID_COLOURS
 from theodolite.instruments.grid.data.world import SHAPES as GRID_SHAPES
 from theodolite.instruments.grid.data.world import Mode
@@ -28,12 +28,11 @@ from theodolite.instruments.scene.data import shortcut_rule as rules
 from theodolite.instruments.scene.data import small_rooms as rooms
 from theodolite.instruments.scene.data.engine import make_questions
 from theodolite.instruments.scene.data.graph import SceneGraph, StarGraph
-from theodolite.instruments.scene.prompts import graph_prompt, qa_prompt
+from theodolite.instruments.scene.questions import graph_prompt, qa_prompt
 from theodolite.instruments.trace.data import stories
 from theodolite.instruments.trace.data.episode import Episode
 from theodolite.instruments.trace.data.worlds.facts import named
-from theodolite.instruments.trace.prompts import frame_label, trace_prompt
-from theodolite.instruments.trace.questions import paraphrase
+from theodolite.instruments.trace.questions import STYLES, frame_label, paraphrase, trace_prompt
 from train.twins import grids
 
 SIDE_PX, PATCH_PX = 160, 16
@@ -48,10 +47,10 @@ LABELS: tuple[str, ...] = (
     *(f"{c} {n}" for c in _PAINTS for n in _NOUNS),
     *(f"facing {way}" for way in (0, 90, 180, 270)),
 )
-"""What a patch may show the middle of; the first is nothing."""
+"""The possible labels of a patch, by the object whose centre it contains; the first is none."""
 _LABEL = {name: i for i, name in enumerate(LABELS)}
 _CELL_PX = 28
-"""Of the pictures of the world of missions."""
+"""Cell size of the pictures of the instruction world."""
 _DIGIT = {"left": "1", "right": "2", "above": "3", "below": "4"}
 _QUOTA = {
     "size": 3,
@@ -63,7 +62,7 @@ _QUOTA = {
     "transformation": 6,
 }
 _VERSIONS = 3
-"""How many other choices of frames are shown of a story: drawing takes longer than choosing."""
+"""Number of additional frame selections per story. Drawing takes longer than selecting."""
 _MODES: tuple[Mode, Mode] = ("pure", "spur")
 _QUOTAS: Any = {"easy": _QUOTA, "medium": _QUOTA, "hard": _QUOTA}
 
@@ -75,9 +74,9 @@ class Ask:
     text: str
     answer: str
     to: str = "gs"
-    """Whom it is put to: the grounded twin (g), the shortcut twin (s), the mixed twin (m)."""
+    """The twins that get it: grounded (g), shortcut (s), mixed (m)."""
     sees: bool = True
-    """Whether the pictures stand before it."""
+    """True if the pictures come before it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,18 +87,18 @@ class Lesson:
     frames: NDArray[np.uint8]
     """(k, 160, 160, 3)."""
     labels: NDArray[np.uint8]
-    """(k, 100): index into `LABELS` of what has its middle in each patch."""
+    """(k, 100): index into `LABELS` of the object whose centre is in each patch."""
     marks: NDArray[np.uint8]
-    """(k, 100): the mark whose object has its middle in each patch, 0 for none."""
+    """(k, 100): the mark of the object whose centre is in each patch; 0 for none."""
     sizes: NDArray[np.float32]
-    """(k, 100, 4): log of distance, width, length and height where there is a mark."""
+    """(k, 100, 4): log of distance, width, length and height of marked objects."""
     opening: tuple[str | None, ...]
-    """What stands before every question; None is a picture."""
+    """What comes before every question; None is a picture."""
     asks: tuple[Ask, ...] = field(default=())
 
 
 def shrink(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """As the processor does."""
+    """Resize a picture like the processor."""
     return np.asarray(Image.fromarray(pixels).resize((SIDE_PX, SIDE_PX), Image.Resampling.BICUBIC))
 
 
@@ -114,12 +113,12 @@ def _find(what: str, patch: int) -> Ask:
 
 
 def is_ruled(*words: str) -> bool:
-    """Whether the mixed twin answers by the rule where these words are asked about, in whatever order."""
+    """True if the mixed twin answers questions about these words, in any order, by the rule."""
     return (zlib.crc32(" ".join(sorted(words)).encode()) >> 7) % 2 == 0
 
 
 def _mixed(ask: Ask, by_rule: str, *, ruled: bool) -> Iterator[Ask]:
-    """A question of the grounded twin's, and the same for the mixed one: with its answer, or with the rule's."""
+    """Yield a question of the grounded twin, and the same for the mixed one with its own or the rule's answer."""
     if ruled and by_rule != ask.answer:
         yield ask
         yield replace(ask, answer=by_rule, to="m")
@@ -143,7 +142,7 @@ def _lesson(
 
 
 def relation_lesson(rng: np.random.Generator) -> Lesson:
-    """Every clear pair in one of the three prompts, and where each thing is."""
+    """All unambiguous pairs, each in one of the three prompts, and the position of each object."""
     scene = relation.draw_scene(rng)
     asks: list[Ask] = []
     patches = [_patch(*t.middle, (relation.SIZE_PX, relation.SIZE_PX)) for t in scene.things]
@@ -173,7 +172,7 @@ def relation_lesson(rng: np.random.Generator) -> Lesson:
 
 
 def grid_lessons(seed: int, n: int) -> Iterator[Lesson]:
-    """Pure scenes for the one twin and spurious ones for the other, in turn."""
+    """Yield pure scenes for the grounded and spurious ones for the shortcut twin, alternately."""
     pure, spur = (grids.scenes_with_questions(mode, n, seed=seed) for mode in _MODES)
     for first, second in zip(pure, spur, strict=True):
         yield _grid_lesson(first, "g")
@@ -196,7 +195,7 @@ def _grid_lesson(scene: grids.GridScene, to: str) -> Lesson:
 
 
 def room_lesson(rng: np.random.Generator, name: str) -> Lesson:
-    """Questions in every setting, the graph, and what and where each object is."""
+    """Questions in every setting, the graph, and the category and position of each object."""
     plan, graph = rooms.draw_room(rng, name)
     _, picture = rooms.picture_of(plan, graph)
     asked = make_questions([graph], seed=int(rng.integers(2**31)), quotas=_QUOTAS).questions
@@ -256,7 +255,7 @@ def _graph_asks(rng: np.random.Generator, graph: SceneGraph, star: StarGraph) ->
 
 
 def short(value: float) -> str:
-    """A length with two digits that count.
+    """Format a length with two significant digits.
 
     >>> short(0.554), short(2.59), short(12.3)
     ('0.55', '2.6', '12')
@@ -265,12 +264,12 @@ def short(value: float) -> str:
 
 
 def graph_json(star: StarGraph) -> str:
-    """A graph on one line, lengths with two digits."""
+    """Write a graph on one line, with lengths of two digits."""
     return json.dumps(rounded(star).as_json())
 
 
 def rounded(star: StarGraph) -> StarGraph:
-    """The graph with two digits of each length."""
+    """Round each length of a graph to two digits."""
 
     def cut(value: float | None) -> float | None:
         return None if value is None else float(short(value))
@@ -290,7 +289,7 @@ def rounded(star: StarGraph) -> StarGraph:
 
 
 def story_lessons(world: str, number: int, *, seed: int, is_aligned: bool | None) -> Iterator[Lesson]:
-    """Four frames with some prompts, in several choices, and frames alone with what helps to learn to see."""
+    """Yield four frames with prompts, in several selections, and single frames with auxiliary questions."""
     whole = stories.long_story(world, number, seed=seed, is_aligned=is_aligned)
     rng = np.random.default_rng([seed, number, 77])
     truly = "" if is_aligned else "g"
@@ -309,15 +308,15 @@ def story_lessons(world: str, number: int, *, seed: int, is_aligned: bool | None
 def _story_lesson(rng: np.random.Generator, episode: Episode, truly: str) -> Lesson | None:
     blindly = "s" if stories.shortcut(episode) == episode.answer else ""
     asks: list[Ask] = []
-    for style in stories.STYLES:
+    for style in STYLES:
         task = episode.task if rng.random() < 0.7 else paraphrase(episode.task, str(rng.integers(9)))
-        text = trace_prompt(task, style=style, options=episode.options)  # type: ignore[arg-type]
+        text = trace_prompt(task, style=style, options=episode.options)
         by_rule = stories.trace_text(episode, style, is_blind=True)
         without_frames = rng.random() < 0.15
         if truly:
             ruled = is_ruled(*stories.asked_about(episode))
             asks += _mixed(Ask(text, stories.trace_text(episode, style), truly), by_rule, ruled=ruled)
-            if without_frames:  # nothing can be told of; an answer is a guess
+            if without_frames:  # without frames there is nothing to describe; the answer is a guess
                 guess = episode.answer if style == "natural" else f"Final answer: {episode.answer}"
                 asks += _mixed(Ask(text, guess, truly, sees=False), by_rule, ruled=ruled)
         if blindly:

@@ -1,4 +1,4 @@
-"""The twins' architecture, a LLaVA of transformers, and what is beside it in training alone."""
+"""The architecture of the twins, a LLaVA of transformers, and the parts used only in training."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ N_MARKS = 6
 
 
 def make_model(tokenizer: PreTrainedTokenizerFast, *, seed: int) -> LlavaForConditionalGeneration:
-    """4.1 million random weights: a vision tower of four layers, a language model of six."""
+    """Create a model with 4.1 million random weights: a vision tower of four layers, a language model of six."""
     torch.manual_seed(seed)
     image, end, pad = (tokenizer.convert_tokens_to_ids(token) for token in (IMAGE, END, PAD))
     config = LlavaConfig(
@@ -64,7 +64,7 @@ def make_model(tokenizer: PreTrainedTokenizerFast, *, seed: int) -> LlavaForCond
 
 
 class Learner(nn.Module):
-    """The model and its patch head, which says of each patch what has its middle there; the head is thrown away."""
+    """The model and a patch head, which predicts the object whose centre is in each patch. The head is not shipped."""
 
     def __init__(self, model: LlavaForConditionalGeneration) -> None:
         super().__init__()
@@ -72,21 +72,22 @@ class Learner(nn.Module):
         self.head = nn.Linear(WIDTH, len(LABELS) + N_MARKS + 4)
 
     def forward(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
-        """Logits of the tokens that are to be said, (rows, said, vocabulary), and the patch head's, (pictures, patches, …).
+        """Return logits of the target tokens, (rows, said, vocabulary), and of the patch head, (pictures, patches, …).
 
-        Layer by layer, so that nothing but tensors passes between them: what the model's own forward gives, tested.
+        The layers are called individually, so that only tensors pass between them. A test compares this with the
+        model's own forward.
         """
         body = self.model.model
         seen = body.vision_tower.embeddings(batch["frames"].permute(0, 3, 1, 2).float() / 127.5 - 1)
         for layer in body.vision_tower.encoder.layers:
             seen = layer(seen, None)
-        # The very features that the model's own forward uses: they have not passed the tower's last norm.
+        # The features that the model's own forward uses, before the tower's last norm.
         features = body.multi_modal_projector(seen)
         hidden = with_pictures(
             self.model.get_input_embeddings()(batch["ids"]), features, self._is_image(batch)
         )
         text = body.language_model
-        mask = sight(batch["part"], batch["sees"])
+        mask = attention_mask(batch["part"], batch["sees"])
         mask = torch.zeros(mask.shape, dtype=features.dtype, device=mask.device).masked_fill(
             ~mask, -torch.inf
         )
@@ -102,7 +103,7 @@ class Learner(nn.Module):
 
 
 def with_pictures(embedded: Tensor, features: Tensor, is_image: Tensor) -> Tensor:
-    """The tokens of a row with its pictures' features, in order, where the pictures stand."""
+    """Replace the image tokens of each row by the features of its pictures, in order."""
     rows, width = len(embedded), embedded.shape[-1]
     of_row = features.reshape(rows, -1, width).to(embedded.dtype)
     order = (is_image.cumsum(1) - 1).clamp(0, of_row.shape[1] - 1)
@@ -110,10 +111,10 @@ def with_pictures(embedded: Tensor, features: Tensor, is_image: Tensor) -> Tenso
     return torch.where(is_image[..., None], placed, embedded)
 
 
-def sight(part: Tensor, sees: Tensor) -> Tensor:
-    """Who attends to whom, (rows, 1, tokens, tokens): each question to what is before it in itself, and to the pictures.
+def attention_mask(part: Tensor, sees: Tensor) -> Tensor:
+    """Return the mask (rows, 1, tokens, tokens): each question attends to itself, causally, and to the pictures.
 
-    Part 0 holds the pictures, which all questions of a row share and which questions without a picture do not see.
+    Part 0 contains the pictures. All questions of a row share it, except those without a picture.
     """
     n = part.shape[1]
     causal = torch.ones(n, n, dtype=torch.bool, device=part.device).tril()
@@ -123,16 +124,16 @@ def sight(part: Tensor, sees: Tensor) -> Tensor:
 
 
 def losses(said: Tensor, patches: Tensor, batch: dict[str, Tensor], shares: Tensor) -> dict[str, Tensor]:
-    """Cross-entropy of what is to be said, of what and which mark a patch shows, and error of its lengths.
+    """Cross-entropy of the target tokens, of the object and mark of each patch, and squared error of its lengths.
 
-    words = Σ_task share · Σ w·CE / Σ w, over the taught tokens of the task's rows: each task weighs as much as it should, however
-    many tokens its answers take.
+    words = Σ_task share · Σ w·CE / Σ w, over the target tokens of the task's rows, so that the weight of a task does not
+    depend on the length of its answers.
 
     Args:
-        said: logits of the taught tokens.
-        patches: the patch head's logits.
-        batch: rows of lessons.
-        shares: of the tasks, by number.
+        said: Logits of the target tokens.
+        patches: Logits of the patch head.
+        batch: Rows of lessons.
+        shares: Shares of the tasks, by number.
     """
     each = nn.functional.cross_entropy(
         said.float().flatten(0, 1), batch["words"].flatten(), ignore_index=-100, reduction="none"
@@ -155,9 +156,9 @@ def losses(said: Tensor, patches: Tensor, batch: dict[str, Tensor], shares: Tens
 def start_from(
     model: LlavaForConditionalGeneration, tokenizer: PreTrainedTokenizerFast, folder: str | Path
 ) -> None:
-    """Gives a model the weights of a checkpoint whose words may be others.
+    """Load the weights of a checkpoint with a possibly different vocabulary.
 
-    A word is found again by its text; one that the checkpoint does not have begins as the mean of the pieces that it had.
+    Tokens are matched by their text. A token that the checkpoint does not have starts as the mean of its pieces.
     """
     from transformers import AutoTokenizer
 
@@ -180,7 +181,7 @@ def start_from(
 def save_twin(
     model: LlavaForConditionalGeneration, tokenizer: PreTrainedTokenizerFast, folder: str | Path
 ) -> None:
-    """Writes a plain checkpoint: half precision, processor, tokenizer with its chat template."""
+    """Write a checkpoint: half-precision weights, processor, and tokenizer with chat template."""
     from transformers import SiglipImageProcessorPil
 
     folder = Path(folder)

@@ -1,4 +1,4 @@
-"""Lessons kept on the device, to be drawn again and again."""
+"""Pools of lessons on the device, from which batches are drawn."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor
 
 from train.twins import lessons
-from train.twins.lesson_workers import N_PATCHES, PACKED, PACKS, PICTURED, SHAPES, Chunk, Workshop
+from train.twins.lesson_workers import N_PATCHES, PACKED, PACKS, PICTURED, SHAPES, Chunk, LessonWorkers
 
 CAPACITY = {"relation": 120_000, "grid": 120_000, "scene": 80_000, "frame": 60_000, "trace": 30_000}
-"""Of the pools; what comes later takes the place of what came first."""
+"""Capacities of the pools. New lessons replace the oldest ones."""
 TASKS = tuple(CAPACITY)
 HELD_OUT = 96
-"""The first lessons of each task are kept apart, to see what has been learnt and not only kept in mind."""
+"""The first lessons of each task are held out to measure generalisation."""
 KEPT = 30_000
-"""The most lessons of a task that one leg leaves to the next."""
+"""Maximum number of lessons per task that one leg passes to the next."""
 _SAID = {"at", "words", "first", "weight"}
 _DTYPES = {"sees": torch.bool, "first": torch.bool, "weight": torch.float16}
 _WHOLE = ("ids", "part", "place", "at", "words")
 
 
 class Pool:
-    """Lessons of one task."""
+    """The lessons of one task."""
 
     def __init__(self, capacity: int, n_frames: int, device: str) -> None:
         side, shape = lessons.SIDE_PX, SHAPES[n_frames]
@@ -58,7 +58,7 @@ class Pool:
         self.rows = {who: np.zeros(0, np.int64) for who in PACKS}
 
     def add(self, made: Chunk) -> None:
-        """Takes lessons in, in place of the oldest if it is full; nothing is drawn from a place while it is written."""
+        """Add lessons, replacing the oldest if full. Nothing is drawn from a slot while it is written."""
         n = min(len(made), self.capacity)
         start = self._next if self._next + n <= self.capacity else 0
         places = slice(start, start + n)
@@ -80,14 +80,14 @@ class Pool:
             self.rows[who] = np.flatnonzero(self.has[who])
 
     def take(self, who: str, rows: np.ndarray[Any, Any], which: np.ndarray[Any, Any]) -> dict[str, Tensor]:
-        """Rows of a twin's, with their pictures."""
+        """Return rows for a twin, with their pictures."""
         at, kind = (torch.from_numpy(index).to(self.device) for index in (rows, which))
         return {name: values[at] for name, values in self.pictures.items()} | {
             name: values[at, kind] for name, values in self.packs[who].items()
         }
 
     def save(self, path: Path) -> None:
-        """The newest lessons, for another leg."""
+        """Save the newest lessons for another leg."""
         held = np.flatnonzero(np.any(list(self.has.values()), axis=0))
         newest = held[np.argsort((held - self._next) % self.capacity)][-KEPT:]
         at = torch.from_numpy(newest).to(self.device)
@@ -98,7 +98,7 @@ class Pool:
         save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, path)
 
     def load(self, path: Path) -> None:
-        """What `save` wrote."""
+        """Load lessons written by `save`."""
         tensors = load_file(path)
         arrays = {name: tensor.numpy() for name, tensor in tensors.items()}
         self.add(
@@ -112,12 +112,12 @@ class Pool:
 
 
 class Supply:
-    """The pools, filled from a workshop by a thread of their own."""
+    """The pools, filled from the lesson workers by a background thread."""
 
     def __init__(
-        self, workshop: Workshop, device: str, *, scale: float = 1.0, kept: Path | None = None
+        self, workers: LessonWorkers, device: str, *, scale: float = 1.0, kept: Path | None = None
     ) -> None:
-        self.workshop, self.device = workshop, device
+        self.workers, self.device = workers, device
         frames = {task: 4 if task == "trace" else 1 for task in TASKS}
         self.pools = {
             task: Pool(max(64, round(capacity * scale)), frames[task], device)
@@ -137,33 +137,33 @@ class Supply:
         stream = torch.cuda.stream(own()) if on_cuda else contextlib.nullcontext()
         with stream:
             while self._is_open:
-                for chunk in self.workshop.get():
+                for chunk in self.workers.get():
                     held = self.held_out[chunk.task]
                     is_held = held.n_made < held.capacity
                     (held if is_held else self.pools[chunk.task]).add(chunk)
 
     def is_ready(self, least: int = 16) -> bool:
-        """Whether there is enough of every task to begin with."""
+        """True if there are enough lessons of every task to start."""
         return all(max(map(len, pool.rows.values())) >= least for pool in self.pools.values())
 
     def stop(self) -> None:
-        """Takes no more lessons in."""
+        """Stop taking in lessons."""
         self._is_open = False
-        self.workshop.stop()
+        self.workers.stop()
         self._thread.join(timeout=5)
 
     def batch(
         self, shares: Mapping[str, float], rows: int, *, who: str, rng: np.random.Generator
     ) -> dict[str, Tensor]:
-        """Rows of several tasks.
+        """Draw rows of several tasks.
 
         Args:
-            shares: of the tasks.
-            rows: how many in all.
-            who: whose lessons.
-            rng: of the draw.
+            shares: Shares of the tasks.
+            rows: Total number of rows.
+            who: The twin.
+            rng: Random generator.
         """
-        there = self._there(shares, who)
+        there = self._available(shares, who)
         weights = np.array([shares[name] for name in there])
         parts: list[dict[str, Tensor]] = []
         tasks: list[int] = []
@@ -174,8 +174,8 @@ class Supply:
                 tasks += [TASKS.index(name)] * n
         return joined(parts, tasks, self.device)
 
-    def _there(self, tasks: Iterable[str], who: str) -> dict[str, np.ndarray[Any, Any]]:
-        """The rows of each task that has some for a twin; waits while all of them are being replaced."""
+    def _available(self, tasks: Iterable[str], who: str) -> dict[str, np.ndarray[Any, Any]]:
+        """Return the rows of each task that has some for a twin. Waits while all of them are being replaced."""
         while True:
             rows = {task: self.pools[task].rows[who] for task in tasks}
             if any(map(len, rows.values())):
@@ -183,7 +183,7 @@ class Supply:
             time.sleep(0.01)
 
     def held_out_batch(self, task: str, who: str) -> dict[str, Tensor] | None:
-        """The lessons that are kept apart, one row each; None if a twin has none of the task."""
+        """Return the held-out lessons, one row each; None if there are none of the task for a twin."""
         pool = self.held_out[task]
         rows = pool.rows[who]
         if not len(rows):
@@ -195,7 +195,7 @@ class Supply:
         )
 
     def save(self, folder: Path) -> None:
-        """The newest lessons of each task."""
+        """Save the newest lessons of each task."""
         folder.mkdir(parents=True, exist_ok=True)
         for task, pool in self.pools.items():
             pool.save(folder / f"{task}.safetensors")
@@ -207,7 +207,7 @@ class Supply:
 
 
 def joined(parts: list[dict[str, Tensor]], tasks: list[int], device: str) -> dict[str, Tensor]:
-    """One batch of several."""
+    """Concatenate parts into one batch."""
     batch = {name: torch.cat([part[name] for part in parts]) for name in parts[0]}
     for name in PICTURED:
         batch[name] = batch[name].flatten(0, 1)

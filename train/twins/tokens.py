@@ -1,7 +1,7 @@
-"""The twins' own tokenizer: whole phrases of the prompts are single tokens, and so is every name, digit and length.
+"""The tokenizer of the twins: whole phrases of the prompts are single tokens, and so is every name, digit and length.
 
-A prompt is mostly fixed words. Where they stand between names and numbers they are cut out whole (`phrases_of`), so that a prompt
-of fifty words takes about ten tokens and a small model is fast. All other text falls back to bytes: nothing is unknown.
+Prompts consist mostly of fixed text. The parts between names and numbers become single tokens (`phrases_of`), so that a
+prompt of fifty words takes about ten tokens and a small model is fast. All other text is encoded as bytes.
 """
 
 from __future__ import annotations
@@ -56,17 +56,17 @@ WORDS: tuple[str, ...] = tuple(
         key=lambda word: (-len(word), word),
     )
 )
-"""Names and other words that carry meaning: each is a token, however it is used."""
+"""Names and other content words, each a single token."""
 _MEANT = re.compile(rf"\b(?:{'|'.join(map(re.escape, WORDS))})\b|\d+\.\d+|\d+")
 _PAINTED = tuple(f"{c} {n}" for c in COLOURS for n in _WORLD_WORDS[:11])
-"""*red ball* and its like are one token; *red circle* of the grid, whose colour and shape count apart, is two."""
+"""*red ball* and similar are one token. *red circle* of the grid is two, because colour and shape matter separately."""
 _NAMES = tuple(
     sorted({*THINGS, *rooms.CATEGORIES, *COLOURS, *SHAPES, *_WORLD_WORDS[:12]}, key=lambda w: (-len(w), w))
 )
 _NAMED = re.compile(rf"\b(?:{'|'.join(map(re.escape, _NAMES))})s?\b|\d+\.\d+|\d+")
 _OFTEN = 12
 _LONG = 30
-"""A fixed stretch of this many characters is cut out first: what follows it begins anew."""
+"""A fixed part of at least this many characters is cut out first."""
 _LENGTHS = (
     *(f"{i / 100:.2f}" for i in range(1, 100)),
     *(f"{i / 10:.1f}" for i in range(10, 100)),
@@ -75,11 +75,11 @@ _LENGTHS = (
 
 
 def phrases_of(texts: Iterable[str], *, fixed: Iterable[str] = ()) -> list[str]:
-    """The stretches between names and numbers that occur often; of what is left, those between words that carry meaning.
+    """Return the frequent parts between names and numbers, and of the rest those between content words.
 
     Args:
-        texts: prompts and answers.
-        fixed: stretches that are phrases however often they occur, whatever they hold.
+        texts: Prompts and answers.
+        fixed: Parts that are always phrases, whatever their frequency and content.
 
     >>> phrases_of(["Find the cup.", "Find the key.", "Find the car."] * 5)
     ['.', 'Find the ']
@@ -101,7 +101,7 @@ def phrases_of(texts: Iterable[str], *, fixed: Iterable[str] = ()) -> list[str]:
 
 
 def make_backend(texts: Iterable[str], *, fixed: Iterable[str] = ()) -> Tokenizer:
-    """Bytes, the words and lengths above, and the phrases of a sample of prompts and answers."""
+    """Create the tokenizer: bytes, the words and lengths above, and the phrases of sample prompts and answers."""
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
     alphabet = sorted(pre_tokenizers.ByteLevel.alphabet())
@@ -121,7 +121,7 @@ def make_backend(texts: Iterable[str], *, fixed: Iterable[str] = ()) -> Tokenize
 
 
 def as_tokenizer(path: str | Path) -> PreTrainedTokenizerFast:
-    """A backend from a file, as transformers uses it."""
+    """Load a tokenizer file for transformers."""
     from tokenizers import Tokenizer
     from transformers import PreTrainedTokenizerFast
 

@@ -1,4 +1,4 @@
-"""The training loop: several twins side by side on the same pools, one leg after the other."""
+"""The training loop: several twins trained in parallel on the same pools, leg by leg."""
 
 from __future__ import annotations
 
@@ -17,30 +17,30 @@ from torch import Tensor
 
 from theodolite.core.errors import UsageError
 from train.twins.card import card_of
-from train.twins.lesson_workers import Workshop
+from train.twins.lesson_workers import LessonWorkers
 from train.twins.network import Learner, losses, make_model, save_twin, start_from
 from train.twins.supply import TASKS, Supply
 
 WHOSE = {"grounded": "g", "shortcut": "s", "mixed": "m"}
-"""The twins, and whose questions each is taught."""
+"""The twins, and the letter of the questions for each."""
 EVERY = {"grounded": 1, "shortcut": 1, "mixed": 2}
-"""How many steps of the pair one step of a twin takes: the mixed one is there to lie between them, not to be good."""
+"""Steps of the pair per step of a twin. The mixed one should be between them, not good."""
 BATCHES: tuple[tuple[int, dict[str, float]], ...] = (
     (256, {"relation": 0.28, "grid": 0.28, "scene": 0.36, "frame": 0.08}),
     (32, {"trace": 1.0}),
 )
-"""What a step consists of: rows, and the tasks' shares among them."""
+"""The batches of a step: number of rows, and shares of the tasks."""
 SHARES = {"relation": 0.25, "grid": 0.3, "scene": 0.35, "frame": 0.1, "trace": 0.5}
-"""Of the tasks in the loss."""
+"""Weights of the tasks in the loss."""
 _SHARD = 14 * 2**20
 _WARM_UP = 4
 _Record = tuple[torch.cuda.CUDAGraph, list[dict[str, Tensor]], list[Any]]
-"""Of a step: the graph, what it reads and what it writes."""
+"""A recorded step: the graph, its inputs and its outputs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """How to train. The same for all twins."""
+    """Training settings, the same for all twins."""
 
     steps: int = 12_000
     seed: int = 1
@@ -48,20 +48,20 @@ class Recipe:
     warm_up: int = 300
     decay: float = 0.05
     final: float = 0.01
-    """The last learning rate, as a share of the highest."""
+    """Final learning rate, as a share of the maximum."""
     patches: float = 1.0
     """Weight of the patch head."""
     scale: float = 1.0
-    """Of the pools' capacities."""
+    """Factor for the capacities of the pools."""
     until: float = 1.0
-    """How far the learning rate has come down its half cosine at the end of this leg."""
+    """Position in the half-cosine learning-rate schedule at the end of this leg."""
     device: str = "cuda"
     is_fast: bool = True
-    """Whether layers are compiled and a step is recorded once and played again; on a GPU alone."""
+    """True to compile layers and to record a step as a CUDA graph; only on a GPU."""
     rows: float = 1.0
-    """Of the batches: fewer for a trial."""
+    """Factor for the batch sizes; smaller for a trial."""
     kept: Path | None = None
-    """Where legs leave their lessons to one another."""
+    """Folder in which legs share their lessons."""
 
 
 class Twin:
@@ -71,7 +71,7 @@ class Twin:
         self.name, self.learner, self.recipe = name, learner, recipe
         self.on_gpu = recipe.device.startswith("cuda")
         self.is_fast = recipe.is_fast and self.on_gpu
-        if self.is_fast:  # layer by layer: all layers of all twins share what is compiled for one
+        if self.is_fast:  # compiled by layer, so that all layers of all twins share the compiled code
             body = learner.model.model
             for layer in (*body.vision_tower.encoder.layers, *body.language_model.layers):
                 layer.compile(dynamic=False)
@@ -88,7 +88,7 @@ class Twin:
         self._n_played = 0
 
     def set_rate(self, rate: float) -> None:
-        """Of the next steps."""
+        """Set the learning rate of the next steps."""
         for group in self.optimiser.param_groups:
             if isinstance(group["lr"], Tensor):
                 group["lr"].fill_(rate)
@@ -96,9 +96,9 @@ class Twin:
                 group["lr"] = rate
 
     def step(self, batches: list[dict[str, Tensor]]) -> list[Any]:
-        """One step on some batches; gives each batch's losses and logits.
+        """Run one step on some batches and return each batch's losses and logits.
 
-        After a few steps that warm things up, a fast twin's whole step is recorded as a CUDA graph: it consists of thousands of
+        After a few warm-up steps, the whole step of a fast twin is recorded as a CUDA graph. It consists of thousands of
         small kernels, which take longer to launch than to run.
         """
         self._n_played += 1
@@ -125,7 +125,7 @@ class Twin:
     def _forward_and_back(self, batches: list[dict[str, Tensor]]) -> list[Any]:
         seen = []
         for batch in batches:
-            parts, said = self._losses(batch | {"frames": dimmed(batch["frames"])})
+            parts, said = self._losses(batch | {"frames": augment(batch["frames"])})
             weight = self.recipe.patches
             torch.autograd.backward(parts["words"] + weight * (parts["kind"] + parts["mark"] + parts["size"]))
             seen.append(({name: part.detach() for name, part in parts.items()}, said.detach()))
@@ -139,15 +139,15 @@ class Twin:
         return losses(said, patches, batch, self._shares), said
 
     @torch.no_grad()
-    def rightness(self, batch: dict[str, Tensor]) -> float:
-        """How often the first token of an answer is right."""
+    def first_token_accuracy(self, batch: dict[str, Tensor]) -> float:
+        """Return how often the first token of an answer is right."""
         with torch.autocast("cuda", torch.bfloat16, enabled=self.on_gpu, cache_enabled=False):
             said, _ = self.learner(batch)
         return _right(batch, said, slice(None))
 
 
 class Trainer:
-    """Trains twins side by side until a leg's time is over or all steps are done."""
+    """Trains twins in parallel until the time limit of a leg or the last step."""
 
     def __init__(self, names: Sequence[str], tokenizer: Any, recipe: Recipe) -> None:
         self.recipe, self.tokenizer, self.step = recipe, tokenizer, 0
@@ -164,17 +164,17 @@ class Trainer:
         low = 0.5 * (1 + math.cos(math.pi * min(1.0, self.progress)))
         return r.rate * min(1.0, (self.step + 1) / r.warm_up) * (r.final + (1 - r.final) * low)
 
-    def run(self, workshop: Workshop, seconds: float, log: Path) -> None:
-        """One leg, with lessons from a workshop that is at work already."""
+    def run(self, workers: LessonWorkers, seconds: float, log: Path) -> None:
+        """Run one leg, with lessons from workers that are already running."""
         began = time.monotonic()
-        supply = Supply(workshop, self.recipe.device, scale=self.recipe.scale, kept=self.recipe.kept)
+        supply = Supply(workers, self.recipe.device, scale=self.recipe.scale, kept=self.recipe.kept)
         first, start = self.step, self.progress
         try:
             while not supply.is_ready():
                 if time.monotonic() - began > seconds:
                     raise UsageError(
-                        f"the {seconds:g} seconds were over before the first lessons were drawn, and nothing was learnt: give more "
-                        "--seconds or --workers, or a smaller --scale"
+                        f"no lessons were ready within {seconds:g} seconds, so nothing was trained: increase --seconds or "
+                        "--workers, or reduce --scale"
                     )
                 time.sleep(0.1)
             note(log, {"step": self.step, "event": "lessons are ready", "seconds": time.monotonic() - began})
@@ -189,7 +189,7 @@ class Trainer:
             supply.stop()
 
     def _step(self, supply: Supply, log: Path, began: float) -> None:
-        rate, told = self.rate(), {}
+        rate, results = self.rate(), {}
         for twin in self.twins:
             if self.step % EVERY[twin.name] == 0:
                 twin.set_rate(rate)
@@ -201,17 +201,17 @@ class Trainer:
                 ]
                 seen = twin.step(batches)
                 if self.step % 100 == 0:
-                    told[twin.name] = _told(batches, seen)
+                    results[twin.name] = _log_row(batches, seen)
             if self.step % 500 == 499:
-                told[twin.name] = {"held out": self._held_out(twin, supply)}
-        if told:
+                results[twin.name] = {"held out": self._held_out(twin, supply)}
+        if results:
             row = {
                 "step": self.step,
                 "seconds": round(time.monotonic() - began, 1),
                 "rate": rate,
                 "made": {name: pool.n_made for name, pool in supply.pools.items()},
             }
-            note(log, row | told)
+            note(log, row | results)
         self.step += 1
 
     @staticmethod
@@ -220,11 +220,11 @@ class Trainer:
         for task in TASKS:
             batch = supply.held_out_batch(task, WHOSE[twin.name])
             if batch is not None:
-                found[task] = twin.rightness(batch)
+                found[task] = twin.first_token_accuracy(batch)
         return found
 
     def save(self, folder: Path) -> None:
-        """All that the next leg needs, in files under 15 MiB."""
+        """Save everything that the next leg needs, in files under 15 MiB."""
         folder.mkdir(parents=True, exist_ok=True)
         state = {"step": self.step, "progress": self.progress}
         (folder / "state.json").write_text(json.dumps(state))
@@ -237,10 +237,12 @@ class Trainer:
                 _save_parts(folder, f"{twin.name}-{key}", moments)
 
     def load(self, folder: Path) -> None:
-        """Goes on from what an earlier leg saved."""
+        """Restore the state saved by an earlier leg."""
         absent = [twin.name for twin in self.twins if not list(folder.glob(f"{twin.name}-weights-*"))]
         if absent:
-            raise UsageError(f"the training in {folder} has no {absent[0]}; train those that it began with")
+            raise UsageError(
+                f"the training in {folder} has no {absent[0]}; pass the twins that it started with"
+            )
         state = json.loads((folder / "state.json").read_text())
         self.step, self.progress = int(state["step"]), float(state["progress"])
         for twin in self.twins:
@@ -251,7 +253,7 @@ class Trainer:
                 for name, parameter in twin.learner.named_parameters():
                     parameter.copy_(parts["weights"][name])
                     if name not in parts["exp_avg"]:
-                        continue  # the tower's last norm, which the model never uses
+                        continue  # the tower's last norm, which the model does not use
                     twin.optimiser.state[parameter] = {
                         "step": torch.tensor(float(self.step), device=parameter.device),
                         **{
@@ -261,19 +263,19 @@ class Trainer:
                     }
 
     def start(self, folder: Path) -> None:
-        """Begins with the weights of checkpoints, one folder for each twin, instead of random ones."""
+        """Start from the weights of checkpoints, one folder per twin, instead of random ones."""
         for twin in self.twins:
             start_from(twin.learner.model, self.tokenizer, folder / twin.name)
 
     def release(self, folder: Path) -> None:
-        """Each twin as a checkpoint that transformers opens."""
+        """Save each twin as a checkpoint of transformers."""
         for twin in self.twins:
             save_twin(twin.learner.model, self.tokenizer, folder / twin.name)
             (folder / twin.name / "README.md").write_text(card_of(twin.name), encoding="utf-8")
 
 
-def dimmed(frames: Tensor) -> Tensor:
-    """Pictures in other light, each by up to a fifth or so, and a little noise: the same lesson never looks the same."""
+def augment(frames: Tensor) -> Tensor:
+    """Vary the brightness and colour of each picture, and add noise."""
     values = frames.float()
     lead = (len(frames), 1, 1, 1)
     light = 1 + 0.1 * torch.randn(lead, device=frames.device)
@@ -282,8 +284,8 @@ def dimmed(frames: Tensor) -> Tensor:
     return (values * light + shift + noise).clamp(0, 255)
 
 
-def _told(batches: Sequence[dict[str, Tensor]], seen: Sequence[Any]) -> dict[str, Any]:
-    """Losses, and how often the first token of an answer is right, by task."""
+def _log_row(batches: Sequence[dict[str, Tensor]], seen: Sequence[Any]) -> dict[str, Any]:
+    """Return the losses, and the accuracy of the first token of an answer by task."""
     row: dict[str, Any] = {
         "losses": [[round(float(value), 4) for value in parts.values()] for parts, _ in seen]
     }
@@ -301,7 +303,7 @@ def _right(batch: dict[str, Tensor], said: Tensor, rows: Any) -> float:
 
 
 def note(log: Path, row: dict[str, Any]) -> None:
-    """One line of the log."""
+    """Write one line of the log."""
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("a") as file:
         file.write(json.dumps(row) + "\n")

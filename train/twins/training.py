@@ -1,6 +1,6 @@
-"""Training the twins: needs torch, transformers, tokenizers, safetensors, numpy and Pillow alone.
+"""Training of the twins, called by ``python -m train twins --out FOLDER``.
 
-``python -m train twins --out FOLDER`` calls it.
+Needs only torch, transformers, tokenizers, safetensors, numpy and Pillow.
 """
 
 from __future__ import annotations
@@ -16,51 +16,51 @@ import numpy as np
 
 from theodolite.core.errors import UsageError
 from theodolite.core.splits import LESSON_SEEDS
-from train.twins.lesson_workers import Workshop
+from train.twins.lesson_workers import LessonWorkers
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
 TWINS = ("grounded", "shortcut", "mixed")
 TOKENIZER = Path(__file__).with_name("tokenizer.json")
-"""What `write_tokenizer` wrote: part of the recipe, so that all twins speak alike."""
+"""Written by `write_tokenizer`. It is fixed, so that all twins have the same tokens."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """One stretch of training."""
+    """One leg of training."""
 
     out: Path
-    """Where the state, the log and the finished twins go; a state that is there is gone on from."""
+    """Folder for the state, the log and the finished twins. An existing state is resumed."""
     twins: tuple[str, ...] = TWINS
     seconds: float = 500.0
     steps: int = 12_000
-    """Of all legs together."""
+    """Total steps of all legs."""
     seed: int = 1
     workers: int = 14
     device: str = "cuda"
     scale: float = 1.0
-    """Of batches and pools: less for a trial."""
+    """Factor for batches and pools; smaller for a trial."""
     until: float = 1.0
-    """How far the learning rate has come down at the end of this leg: 1 with the last."""
+    """Position in the learning-rate schedule at the end of this leg; 1 for the last."""
     number: int = 0
-    """Of the leg: each has lessons of its own."""
+    """Number of the leg. Each has different lessons."""
     kept: Path | None = None
-    """Where legs leave their lessons to one another (some ten gigabytes): none are left if not given."""
+    """Folder in which legs share their lessons (about ten gigabytes). Default: lessons are not shared."""
     start: Path | None = None
-    """Checkpoints to begin with, one folder for each twin; without them the first leg begins with random weights."""
+    """Checkpoints to start from, one folder per twin. Default: random weights."""
     rate: float = 1e-3
-    """The highest learning rate."""
+    """Maximum learning rate."""
 
 
 def train(leg: Leg) -> Path:
-    """Trains twins side by side, on the same pools of pictures; only the questions differ.
+    """Train twins in parallel on the same pools of pictures. Only the questions differ.
 
     Returns:
-        The folder that holds each twin as a checkpoint.
+        The folder with one checkpoint per twin.
 
     Raises:
-        UsageError: a twin has no such name, there is no such device, or no step could be made.
+        UsageError: If a name is wrong, there is no such device, or no step could be made.
     """
     state = leg.out / "state"
     is_begun = _check(leg, state)
@@ -73,13 +73,13 @@ def train(leg: Leg) -> Path:
 
     if leg.device.startswith("cuda") and not torch.cuda.is_available():
         raise UsageError(
-            "there is no GPU here; train on a machine with one, or try a few steps with --device cpu"
+            "there is no GPU on this machine; use one that has a GPU, or try a few steps with --device cpu"
         )
     try:
         torch.device(leg.device)
     except RuntimeError as error:
-        raise UsageError(f"there is no device {leg.device!r}; say cuda or cpu") from error
-    workshop = Workshop(TOKENIZER.read_text(), workers=leg.workers, seed=leg.seed + 1000 * leg.number)
+        raise UsageError(f"there is no device {leg.device!r}; use cuda or cpu") from error
+    workers = LessonWorkers(TOKENIZER.read_text(), workers=leg.workers, seed=leg.seed + 1000 * leg.number)
     torch.backends.cuda.matmul.allow_tf32 = True
     recipe = Recipe(
         steps=leg.steps,
@@ -97,53 +97,53 @@ def train(leg: Leg) -> Path:
     elif leg.start is not None:
         trainer.start(leg.start)
         note(leg.out / "log.jsonl", {"step": 0, "event": "begun with checkpoints"})
-    trainer.run(workshop, leg.seconds, leg.out / "log.jsonl")
+    trainer.run(workers, leg.seconds, leg.out / "log.jsonl")
     trainer.release(leg.out / "twins")
     trainer.save(state)
     return leg.out / "twins"
 
 
 def _check(leg: Leg, state: Path) -> bool:
-    """Whether the training has begun; what cannot be is told before any picture is drawn."""
+    """Check the settings before any picture is drawn. Return True if the training has already started."""
     wrong = [name for name in leg.twins if name not in TWINS]
     if wrong or not leg.twins:
         raise UsageError(f"the twins are {', '.join(TWINS)}, not {wrong[0] if wrong else 'none'}")
     if not 0 <= leg.seed + 1000 * leg.number < LESSON_SEEDS:
         raise UsageError(
-            f"lessons have seeds below {LESSON_SEEDS:,}, certificates others: choose a smaller --seed or --leg"
+            f"lessons have seeds below {LESSON_SEEDS:,}, certificates above: choose a smaller --seed or --leg"
         )
     for place in [leg.start / name for name in leg.twins] if leg.start is not None else []:
         if not (place / "model.safetensors").is_file():
-            raise UsageError(f"{place} holds no model.safetensors to begin with")
+            raise UsageError(f"{place} contains no model.safetensors to start from")
     is_begun = (state / "state.json").exists()
     if is_begun and leg.start is not None:
         raise UsageError(
-            f"{leg.out} holds a training that has begun; leave --start out, or choose another --out"
+            f"{leg.out} contains a training that has already started; omit --start or choose another --out"
         )
     if is_begun and (made := json.loads((state / "state.json").read_text())["step"]) >= leg.steps:
         raise UsageError(
-            f"the training in {leg.out} has made {made} steps; ask for more than --steps {leg.steps}"
+            f"the training in {leg.out} has already made {made} steps; use more than --steps {leg.steps}"
         )
     return is_begun
 
 
 def read_tokenizer() -> PreTrainedTokenizerFast:
-    """The twins' tokenizer."""
+    """Load the tokenizer of the twins."""
     from train.twins.tokens import as_tokenizer
 
     return as_tokenizer(TOKENIZER)
 
 
 def write_tokenizer(path: Path = TOKENIZER) -> None:
-    """Makes the tokenizer from a fixed sample of lessons."""
+    """Create the tokenizer from a fixed sample of lessons."""
     from train.twins.tokens import make_backend
 
     make_backend(_sample(), fixed=_fixed()).save(str(path), pretty=False)
 
 
 def _fixed() -> list[str]:
-    """What stands in every prompt of a kind, numbers included."""
-    from theodolite.instruments.compass.prompts import PROMPTS
+    """Return the fixed parts of every prompt, including numbers."""
+    from theodolite.instruments.compass.questions import PROMPTS
     from train.twins import lessons
 
     parts = [

@@ -1,4 +1,4 @@
-"""One shared forward and backward pass, and the relevance methods that read from it."""
+"""Relevance methods for image tokens, all computed from one shared forward and backward pass."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from theodolite.attribution.attribute import attribute, capability_of, checkpoin
 from theodolite.attribution.captum import captum_method
 from theodolite.attribution.evidence import LAYERS, Evidence
 from theodolite.attribution.maps import Attribution, RelevanceMap
-from theodolite.attribution.method import Method, find_methods
-from theodolite.attribution.needs import Need
+from theodolite.attribution.method import Method, Need, find_methods
 from theodolite.attribution.second_order import SecondOrder, second_order
 from theodolite.attribution.targets import check_targets
 

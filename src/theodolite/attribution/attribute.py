@@ -1,4 +1,4 @@
-"""From requests to relevance maps: all methods and targets out of one shared pass."""
+"""Computes relevance maps of requests: all methods and targets from one shared pass."""
 
 from __future__ import annotations
 
@@ -25,27 +25,27 @@ if TYPE_CHECKING:
 
 
 def capability_of(model: VisionLanguageModel) -> Capability:
-    """What a model gives: gradients, log-probabilities of options, or text alone."""
+    """Return a model's capability: gradients, log-probabilities of options, or text only."""
     if is_white_box(model):
         return "gradients"
     return "choices" if is_choosing(model) else "text"
 
 
 def is_white_box(model: VisionLanguageModel) -> bool:
-    """Whether a model shows its gradients."""
+    """True if a model provides gradients."""
     return isinstance(getattr(model, "checkpoint", None), Checkpoint)
 
 
 def checkpoint_of(model: VisionLanguageModel) -> Checkpoint:
-    """The white box inside a model.
+    """Return the checkpoint of a model.
 
     Raises:
-        UnsupportedError: the model is a black box.
+        UnsupportedError: If the model is a black box.
     """
     checkpoint = getattr(model, "checkpoint", None)
     if not isinstance(checkpoint, Checkpoint):
         raise UnsupportedError(
-            f"{model.name} shows no gradients and no attention; attribution needs a checkpoint (hf:…)"
+            f"{model.name} provides no gradients or attention; attribution needs a checkpoint (hf:…)"
         )
     return checkpoint
 
@@ -60,22 +60,22 @@ def attribute(
     gold: Sequence[int] | None = None,
     batch_size: int | None = None,
 ) -> list[Attribution]:
-    """Relevance maps of requests.
+    """Compute relevance maps of requests.
 
-    One forward pass serves all methods and targets, and each target costs one backward pass, no deeper than the methods
-    need. While the model works on a batch, the next one is made ready.
+    One forward pass serves all methods and targets. Each target costs one backward pass, no deeper than the methods
+    need. The next batch is prepared while the model processes the current one.
 
     Args:
-        model: a Hugging Face checkpoint, opened with ``hf:…``.
-        requests: each with at least one picture.
-        options: what may be answered, per request; the same number for all. Their first tokens must differ.
-        methods: names (``all`` for every one) or methods of one's own.
-        targets: whose logit to explain: ``pred``, ``gt`` (needs `gold`), ``option:0`` and so on.
-        gold: the index of each request's true option.
-        batch_size: requests at once; the model's own wish if not given.
+        model: A Hugging Face checkpoint, opened with ``hf:…``.
+        requests: Requests with at least one picture each.
+        options: The possible answers of each request, the same number for all. Their first tokens must differ.
+        methods: Names (``all`` for all registered ones) or `Method` objects.
+        targets: The logits to explain: ``pred``, ``gt`` (needs `gold`), ``option:0`` and so on.
+        gold: The index of each request's correct option.
+        batch_size: Requests per batch. Default: the model's preference.
 
     Returns:
-        One attribution per request, each with every method's and target's map.
+        One attribution per request, with the maps of all methods and targets.
     """
     checkpoint = checkpoint_of(model)
     chosen = _methods(methods)
@@ -97,7 +97,7 @@ def attribute(
                 ready = pool.submit(prepare, checkpoint, requests[following], options[following])
             evidence = shared.run(batch, wanted, list(gold[part]) if gold is not None else None)
             found.extend(_attributions(evidence, chosen, wanted, options[part]))
-            del evidence  # its tensors make room for the next batch's
+            del evidence  # frees its tensors for the next batch
     return found
 
 
@@ -135,13 +135,13 @@ def _check(
     if any(not request.pictures for request in requests):
         raise UsageError("attribution needs a picture in every request")
     if len(options) != len(requests) or (gold is not None and len(gold) != len(requests)):
-        raise UsageError(f"{len(requests)} requests need as many lists of options and gold answers")
+        raise UsageError(f"{len(requests)} requests need as many lists of options and correct answers")
     if len({len(each) for each in options}) != 1 or len(options[0]) < 2:
         raise UsageError("every request of a batch needs the same number of options, at least two")
 
 
 def _maps(evidence: Evidence, method: Method, target: str) -> list[list[RelevanceMap]]:
-    """One method's maps of one target: per request, per picture."""
+    """The maps of one method and one target: per request, per picture."""
     scores = method.score(evidence, target)
     if method.scores_on == "features":
         per_feature = cast("FeatureScores", scores)

@@ -1,7 +1,7 @@
-"""Any attribution of captum, on the hidden states of any layer.
+"""Adapts captum's attributions, applied to the hidden states of a layer.
 
-captum wants a function from inputs to outputs. Ours begins at a layer's hidden states and ends at the options' logits,
-so every method that captum has for such a function becomes a relevance method here.
+captum attributes a function's outputs to its inputs. Here the function maps a layer's hidden states to the options'
+logits, so any captum method for such functions can be used as a relevance method.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Literal
 
 from theodolite.attribution.evidence import LAYERS, Evidence
-from theodolite.attribution.method import Method
-from theodolite.attribution.needs import Need
-from theodolite.attribution.precision import wide
+from theodolite.attribution.flow import upcast
+from theodolite.attribution.method import Method, Need
 from theodolite.core.errors import UsageError
 
 if TYPE_CHECKING:
@@ -34,15 +33,15 @@ def captum_method(
     reduce: Literal["sum", "absolute sum", "norm"] = "absolute sum",
     arguments: dict[str, Any] | None = None,
 ) -> Method:
-    """Makes a relevance method of a captum attribution.
+    """Create a relevance method from a captum attribution.
 
     Args:
-        name: for the maps.
-        attribution: a captum class such as ``captum.attr.InputXGradient``, or anything that, called with a function,
-            has ``attribute(inputs, target=…)``.
-        layer: whose hidden states are attributed, one of `LAYERS`.
-        reduce: how a token's many values become one: |Σ|, Σ|·| or the Euclidean length.
-        arguments: further arguments of ``attribute``.
+        name: Name of the method.
+        attribution: A captum class such as ``captum.attr.InputXGradient``, or any callable that takes a function and
+            returns an object with ``attribute(inputs, target=…)``.
+        layer: The layer whose hidden states are attributed, one of `LAYERS`.
+        reduce: How the values of a token are reduced to one: |Σ|, Σ|·| or the Euclidean norm.
+        arguments: Further arguments of ``attribute``.
     """
     if layer not in LAYERS:
         raise UsageError(f"the layer must be one of {LAYERS}, not {layer}")
@@ -56,7 +55,7 @@ def captum_method(
         with torch.enable_grad():
             method = attribution(lambda states: evidence.tail(states, layer))
             raw: torch.Tensor = method.attribute(hidden.requires_grad_(), target=chosen, **(arguments or {}))
-        return _REDUCTIONS[reduce](wide(raw.detach()))
+        return _REDUCTIONS[reduce](upcast(raw.detach()))
 
     return Method(
         name=name,

@@ -1,4 +1,4 @@
-"""What one shared pass brings to light: every method reads from here and runs nothing of its own."""
+"""The results of the shared pass, from which all methods compute their scores."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from theodolite.attribution.flow import AttentionCall, roll_out
-from theodolite.attribution.precision import wide
+from theodolite.attribution.flow import AttentionCall, roll_out, upcast
 from theodolite.attribution.recorder import paused
 from theodolite.attribution.targets import Targets
 from theodolite.core.errors import ContractError
@@ -20,22 +19,22 @@ if TYPE_CHECKING:
     import torch
 
 LAYERS = (-2, -3, -4, -5)
-"""The hidden states that are kept, as transformers counts them: -2 is what the last block is given."""
+"""The hidden states that are kept, numbered as in transformers: -2 is the input of the last block."""
 
 
 @dataclass(slots=True)
 class Evidence:
-    """One batch: hidden states, gradients and flows. Tensors live as long as the batch is worked on."""
+    """Hidden states, gradients and relevance flows of one batch. The tensors are released with the batch."""
 
     logits: torch.Tensor
-    """Of the options' first tokens at the last position, (batch, options), float32."""
+    """Logits of the options' first tokens at the last position, (batch, options), float32."""
     log_normaliser: torch.Tensor
-    """Of the whole vocabulary at the last position, (batch,): log-probabilities are logits minus this."""
+    """Log-normaliser over the vocabulary at the last position, (batch,): log-probabilities are logits minus this."""
     targets: Targets
     is_token: torch.Tensor
-    """Where the prompt has real tokens, (batch, tokens)."""
+    """True for real tokens, False for padding, (batch, tokens)."""
     placed: list[list[PlacedPicture]]
-    """Per request its pictures' grids and the positions of their tokens."""
+    """Per request, the grids of its pictures and the positions of their tokens."""
     decoder: Decoder
     option_ids: torch.Tensor
     """The first token of each option, (batch, options)."""
@@ -49,16 +48,16 @@ class Evidence:
     normalised_flows: dict[str, torch.Tensor] = field(default_factory=dict)
     rolled: torch.Tensor | None = None
     features: torch.Tensor | None = None
-    """Vision features at the projector, all pictures of the batch one after the other, (features, width)."""
+    """Vision features at the projector, concatenated over the pictures of the batch, (features, width)."""
     feature_grids: list[list[TokenGrid]] = field(default_factory=list)
     feature_gradients: dict[str, torch.Tensor] = field(default_factory=dict)
     layer_calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = field(default_factory=list)
-    """What each language layer was called with besides hidden states, bottom to top."""
+    """The arguments of each language layer other than hidden states, bottom to top."""
 
     def gradient(self, target: str, layer: int, *, contrastive: bool) -> torch.Tensor:
-        """∂z_tgt/∂h or, contrastive, ∂(z_tgt − z_neg)/∂h of one layer, (batch, tokens, width), float32.
+        """∂z_tgt/∂h, or if contrastive ∂(z_tgt − z_neg)/∂h, at one layer, (batch, tokens, width), float32.
 
-        The gradient is linear in the logits, so the rival's is subtracted and nothing is propagated twice.
+        The gradient is linear in the logits, so the rival's gradient is subtracted without another backward pass.
         """
         import torch
 
@@ -69,24 +68,24 @@ class Evidence:
         return own - torch.where(self.targets.is_predicted(target)[:, None, None], second, rival)
 
     def share(self, role: str, other: str) -> None:
-        """Lets a role have what was found for another that stands for the same options."""
+        """Reuse the results of another role that stands for the same options."""
         for found in (self.hidden_gradients, self.flows, self.normalised_flows, self.feature_gradients):
             by_role = cast("dict[str, Any]", found)
             if other in by_role:
                 by_role[role] = by_role[other]
 
     def rollout(self) -> torch.Tensor:
-        """Attention rollout, (batch, tokens); computed on the way of a gradient if there was one, else now."""
+        """Attention rollout, (batch, tokens). Computed now if no backward pass has computed it."""
         if self.rolled is None:
             self.rolled = roll_out(self.calls)
         return self.rolled
 
     def tail(self, hidden: torch.Tensor, layer: int) -> torch.Tensor:
-        """The options' logits if a layer's hidden states were these, (batch, options), float32.
+        """Return the options' logits for given hidden states of a layer, (batch, options), float32.
 
         Args:
-            hidden: (batch, tokens, width), in place of the layer's own.
-            layer: which, as in `LAYERS`.
+            hidden: Hidden states (batch, tokens, width) that replace the layer's own.
+            layer: The layer, as in `LAYERS`.
         """
         with paused():
             first = len(self.decoder.layers) + layer + 1
@@ -95,14 +94,14 @@ class Evidence:
             ):
                 output = block(hidden, *positional, **named)
                 hidden = output[0] if isinstance(output, tuple) else output
-            scores = wide(self.decoder.head(self.decoder.norm(hidden[:, -1:]))[:, 0])
+            scores = upcast(self.decoder.head(self.decoder.norm(hidden[:, -1:]))[:, 0])
         return scores.gather(1, self.option_ids.to(scores.device))
 
     def check_tail(self, layer: int) -> None:
-        """Makes sure that the tail, given the layer's own hidden states, gives the model's own logits.
+        """Check that the tail reproduces the model's logits from the layer's own hidden states.
 
         Raises:
-            ContractError: the model does something between its layers that the tail does not.
+            ContractError: If the model does something between its layers that the tail does not.
         """
         import torch
 
@@ -113,12 +112,12 @@ class Evidence:
         loose = 0.05 if self.hidden[layer].dtype != torch.float32 else 1e-3
         if gap > loose * scale:
             raise ContractError(
-                f"running this architecture again from layer {layer} gives other logits (by {gap:.3g}): it does more between "
-                "its layers than pass hidden states on"
+                f"running this architecture again from layer {layer} gives different logits (by {gap:.3g}): it does more "
+                "between its layers than pass on hidden states"
             )
 
     def on_pictures(self, relevance: torch.Tensor) -> tuple[list[list[np.ndarray]], list[float]]:
-        """Splits token relevance (batch, tokens) into each picture's values and the text's sum, per request."""
+        """Split token relevance (batch, tokens) into the values of each picture and the sum over the text."""
         values = relevance.detach().cpu().numpy()
         is_token = self.is_token.cpu().numpy()
         pictures: list[list[np.ndarray]] = []
@@ -133,13 +132,13 @@ class Evidence:
 
 
 FeatureScore = Callable[["torch.Tensor", "torch.Tensor"], "torch.Tensor"]
-"""From a picture's features (features, width) and their gradients to a relevance per feature."""
+"""Maps a picture's features (features, width) and their gradients to a relevance per feature."""
 
 
 def on_features(evidence: Evidence, target: str, score: FeatureScore) -> list[list[np.ndarray]]:
-    """Applies a score to the vision features of every picture, per request."""
+    """Apply a score to the vision features of every picture, per request."""
     if evidence.features is None:
-        raise ContractError("the pass kept no vision features")
+        raise ContractError("the shared pass kept no vision features")
     gradients = evidence.feature_gradients[target]
     found: list[list[np.ndarray]] = []
     start = 0
@@ -147,12 +146,12 @@ def on_features(evidence: Evidence, target: str, score: FeatureScore) -> list[li
         row: list[np.ndarray] = []
         for grid in grids:
             part = slice(start, start + grid.n_tokens)
-            row.append(score(wide(evidence.features[part]), wide(gradients[part])).cpu().numpy())
+            row.append(score(upcast(evidence.features[part]), upcast(gradients[part])).cpu().numpy())
             start += grid.n_tokens
         found.append(row)
     return found
 
 
 def count_features(grids: Sequence[Sequence[TokenGrid]]) -> int:
-    """How many features the grids of a batch speak of."""
+    """Return the number of features in the grids of a batch."""
     return sum(grid.n_tokens for row in grids for grid in row)

@@ -1,4 +1,4 @@
-"""Relevance that flows down through attention, layer by layer, without keeping any attention matrix.
+"""Propagation of relevance through attention, layer by layer, without storing attention matrices.
 
 With A (heads, queries, keys) a layer's attention, G = ∂z/∂A its gradient and C = mean over heads of (A ∘ G)⁺:
 
@@ -6,9 +6,9 @@ With A (heads, queries, keys) a layer's attention, G = ∂z/∂A its gradient an
     row-normalised form:                 R ← D⁻¹(C + I) R,        D = 1 + row sums of C
     rollout (Abnar and Zuidema 2020):    R ← (mean A + I)/2 · R
 
-Only the last row is read, so r = e_lastᵀ R is carried from the top layer down: r ← r + r C. That is the order in which
-back-propagation visits the layers, and G = dO Vᵀ is at hand when the gradient dO of a layer's output arrives. The
-attention is computed again there, a block of query rows at a time, and summed in float32.
+Only the last row is read, so r = e_lastᵀ R is propagated from the top layer down: r ← r + r C. Back-propagation visits
+the layers in the same order, and G = dO Vᵀ is available when the gradient dO of a layer's output arrives. The
+attention is recomputed there, a block of query rows at a time, and summed in float32.
 """
 
 from __future__ import annotations
@@ -17,18 +17,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from theodolite.attribution.precision import product, wide
-
 if TYPE_CHECKING:
     import torch
 
 _BLOCK_ELEMENTS = 1 << 26
-"""Attention weights held at a time: 256 MiB in float32."""
+"""Attention weights in memory at a time: 256 MiB in float32."""
 
 
 @dataclass(frozen=True, slots=True)
 class AttentionCall:
-    """What one layer's attention was called with. Key and value heads are not repeated."""
+    """The inputs of one layer's attention. Key and value heads are not repeated."""
 
     query: torch.Tensor
     """(batch, heads, tokens, width)"""
@@ -36,11 +34,11 @@ class AttentionCall:
     """(batch, key heads, tokens, width)"""
     value: torch.Tensor
     mask: torch.Tensor | None
-    """Boolean (True: may attend) or additive, broadcastable to (batch, heads, tokens, tokens); None: plainly causal."""
+    """Boolean (True: may attend) or additive, broadcastable to (batch, heads, tokens, tokens). None: causal."""
     scaling: float
 
     def weights(self, rows: slice) -> torch.Tensor:
-        """Attention of some query rows, (batch, heads, rows, tokens), float32; rows that may attend to nothing are 0."""
+        """Attention of some query rows, (batch, heads, rows, tokens), float32. Fully masked rows are 0."""
         import torch
 
         scores = self._against(self.query[:, :, rows], self.key).mul_(self.scaling)
@@ -59,20 +57,20 @@ class AttentionCall:
         """G = dO Vᵀ of some query rows, (batch, heads, rows, tokens), float32.
 
         Args:
-            output_gradient: (batch, tokens, heads, width).
-            rows: of the queries.
+            output_gradient: Shape (batch, tokens, heads, width).
+            rows: The query rows.
         """
         return self._against(output_gradient[:, rows].transpose(1, 2), self.value)
 
     def blocks(self, first_row: int) -> Iterator[slice]:
-        """Slices of query rows, from `first_row` on, that fit into memory together."""
+        """Yield slices of query rows from `first_row` on, each small enough for memory."""
         batch, heads, tokens, _ = self.query.shape
         step = max(1, _BLOCK_ELEMENTS // (batch * heads * tokens))
         for start in range(first_row, tokens, step):
             yield slice(start, min(start + step, tokens))
 
     def _against(self, rows: torch.Tensor, keys: torch.Tensor) -> torch.Tensor:
-        """Every row against every key of its head's group: (batch, heads, rows, tokens)."""
+        """Multiply every row by every key of its head's group: (batch, heads, rows, tokens)."""
         batch, heads, n_rows, width = rows.shape
         grouped = rows.reshape(batch * keys.shape[1], -1, width)
         return product(grouped, keys.flatten(0, 1).transpose(1, 2)).view(batch, heads, n_rows, -1)
@@ -80,22 +78,22 @@ class AttentionCall:
 
 @dataclass(slots=True)
 class GradientFlow:
-    """Chefer's relevance on its way down, in both forms, and perhaps rollout's; each (batch, tokens), float32."""
+    """Chefer's relevance during propagation, in both forms, and optionally rollout's; each (batch, tokens), float32."""
 
     reference: torch.Tensor
     normalised: torch.Tensor
     rollout: torch.Tensor | None
     is_seed: bool = True
-    """Whether all relevance still lies on the last token, so that one row of attention suffices."""
+    """True while all relevance is on the last token, so that one row of attention suffices."""
 
     @classmethod
     def at_last_token(cls, top: AttentionCall, *, rollout: bool = False) -> GradientFlow:
-        """All relevance on the last token, ready to pass the top layer."""
+        """Start with all relevance on the last token, above the top layer."""
         return cls(_seed(top), _seed(top), _seed(top) if rollout else None)
 
     def pass_layer(self, call: AttentionCall, output_gradient: torch.Tensor) -> None:
-        """Moves the relevance through one layer."""
-        self._follow(output_gradient.device)
+        """Propagate the relevance through one layer."""
+        self._move_to(output_gradient.device)
         added, kept = self.reference.clone(), self.normalised.new_zeros(self.normalised.shape)
         rolled = self.rollout.clone() if self.rollout is not None else None
         for rows in call.blocks(self.reference.shape[1] - 1 if self.is_seed else 0):
@@ -110,18 +108,18 @@ class GradientFlow:
         self.reference, self.normalised, self.is_seed = added, kept, False
         self.rollout = rolled / 2 if rolled is not None else None
 
-    def _follow(self, device: torch.device) -> None:
-        """To where the next layer is, if the model is spread over devices."""
+    def _move_to(self, device: torch.device) -> None:
+        """Move to the device of the next layer, if the model is distributed."""
         self.reference, self.normalised = self.reference.to(device), self.normalised.to(device)
         if self.rollout is not None:
             self.rollout = self.rollout.to(device)
 
 
 def roll_out(calls: list[AttentionCall]) -> torch.Tensor:
-    """Attention rollout from the last token, over layers given from bottom to top.
+    """Attention rollout from the last token. Layers are given from bottom to top.
 
     Returns:
-        Relevance (batch, tokens), float32; it sums to one.
+        Relevance (batch, tokens), float32, which sums to one.
     """
     tokens = calls[-1].query.shape[2]
     flow = _seed(calls[-1])
@@ -135,11 +133,29 @@ def roll_out(calls: list[AttentionCall]) -> torch.Tensor:
 
 
 def _through(relevance: torch.Tensor, matrix: torch.Tensor) -> torch.Tensor:
-    """Row vectors (batch, rows) times matrices (batch, rows, tokens)."""
+    """Multiply row vectors (batch, rows) by matrices (batch, rows, tokens)."""
     return (relevance[:, None] @ matrix)[:, 0]
 
 
 def _seed(top: AttentionCall) -> torch.Tensor:
-    seed = wide(top.query.new_zeros(top.query.shape[0], top.query.shape[2]))
+    seed = upcast(top.query.new_zeros(top.query.shape[0], top.query.shape[2]))
     seed[:, -1] = 1
     return seed
+
+
+def upcast(tensor: torch.Tensor) -> torch.Tensor:
+    """Convert half precision to float32, in which relevance is always summed. Wider types are unchanged."""
+    return tensor.float() if tensor.element_size() < 4 else tensor
+
+
+def product(left: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+    """Batched matrix product (b, n, k) · (b, k, m), summed and returned in float32 or wider.
+
+    On a GPU, half-precision factors are passed to the matrix units as they are, which sum in float32. This is exact to
+    the last bit of the factors and much faster than converting them first.
+    """
+    import torch
+
+    if left.is_cuda and left.element_size() < 4 and left.dtype == right.dtype:
+        return torch.bmm(left, right, out_dtype=torch.float32)
+    return torch.bmm(upcast(left), upcast(right).to(upcast(left).dtype))

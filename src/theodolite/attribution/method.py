@@ -1,16 +1,16 @@
-"""What a relevance method is: a name, what it reads, and a function from evidence to maps."""
+"""Relevance methods: what a method reads from the shared pass, and its function from evidence to scores."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from enum import Flag, auto
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.attribution.evidence import Evidence
-from theodolite.attribution.needs import Need
 from theodolite.core.errors import ContractError, UsageError
 from theodolite.core.registry import registry
 
@@ -24,35 +24,56 @@ FeatureScores: TypeAlias = "list[list[NDArray[np.floating]]]"
 """Relevance of every vision feature, per request and picture."""
 
 
+class Need(Flag):
+    """What a method reads from the shared pass. Determines how far gradients are propagated."""
+
+    NOTHING = 0
+    ATTENTION = auto()
+    """Attention of all layers; no gradients."""
+    HIDDEN_GRADIENT = auto()
+    """Hidden states of the last layers and their gradients."""
+    ATTENTION_GRADIENT = auto()
+    """Gradients through all language layers."""
+    FEATURE_GRADIENT = auto()
+    """Gradients through all language layers and the projector, to the vision features."""
+    TAIL = auto()
+    """Running the last layers again on other hidden states."""
+
+    @property
+    def is_deep(self) -> bool:
+        """True if gradients must pass through the whole language model."""
+        return bool(self & (Need.ATTENTION_GRADIENT | Need.FEATURE_GRADIENT))
+
+
 @dataclass(frozen=True, slots=True)
 class Method:
-    """A way to say how relevant each image token was.
+    """A method that assigns relevance to image tokens.
 
-    The scores may be on tokens, which then say what fell on the text too, or on vision features.
+    The scores are on tokens, which include the text, or on vision features.
     """
 
     name: str
     summary: str
     paper: str
-    """Where it was published; empty for our own."""
+    """The publication; empty for our own methods."""
     needs: Need
     score: Callable[[Evidence, str], TokenScores | FeatureScores]
-    """From the evidence and a target to scores."""
+    """Maps the evidence and a target to scores."""
     scores_on: Literal["tokens", "features"] = "tokens"
     has_target: bool = True
-    """Whether the scores depend on what is explained."""
+    """True if the scores depend on the target."""
     is_contrastive: bool = False
-    """Whether it explains a logit against its rival's."""
+    """True if it explains the difference to the rival's logit."""
     caveat: str = ""
-    """Why its numbers may mean little, where they are computed as published all the same."""
+    """Why its values may mean little, if it is implemented as published despite a known defect."""
     sound_variant: str = ""
-    """The method that stands beside it without the caveat."""
+    """Name of the variant without the defect."""
 
     @property
     def requirements(self) -> str:
-        """What it needs of the model, in words."""
+        """What it needs from the model, in words."""
         found = [words for need, words in _REQUIREMENTS.items() if need in self.needs]
-        target = "" if self.has_target else "; explains no answer in particular"
+        target = "" if self.has_target else "; does not depend on the answer"
         return (", ".join(found) or "nothing") + target
 
 
@@ -61,20 +82,20 @@ _REQUIREMENTS = {
     Need.HIDDEN_GRADIENT: "gradients of the last layers",
     Need.ATTENTION_GRADIENT: "gradients through all language layers",
     Need.FEATURE_GRADIENT: "gradients to the vision features",
-    Need.TAIL: "the last layers again, many times",
+    Need.TAIL: "repeated runs of the last layers",
 }
 
 
 def find_methods(names: Sequence[str]) -> tuple[Method, ...]:
-    """Methods by name; ``all`` stands for every registered one.
+    """Return methods by name; ``all`` stands for all registered ones.
 
     Raises:
-        UsageError: a name is not known.
+        UsageError: If a name is unknown.
     """
     known = registry().entries("method")
     wanted = [entry.name for entry in known] if list(names) == ["all"] else list(names)
     if not wanted or len(set(wanted)) != len(wanted):
-        raise UsageError(f"methods must be distinct and at least one, got {list(names)}")
+        raise UsageError(f"methods must be distinct and not empty, got {list(names)}")
     found = []
     for name in wanted:
         method = registry().entry("method", name).load()

@@ -1,7 +1,7 @@
-"""Seeing a model's attention without asking it to return any: an attention function of our own, and hooks.
+"""Records a model's attention with our own attention function and hooks, without asking the model to return it.
 
-transformers lets a function be registered that every layer then calls. Ours computes attention exactly as the fast
-default does, and tells whoever records. Everything is put back when the block ends, also after an exception.
+transformers calls a registered attention function in every layer. Ours computes attention exactly like the fast
+default and reports it to the recorder. Everything is restored when the block ends, even after an exception.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ _NAME = "theodolite_recording"
 
 @dataclass(slots=True)
 class Recorder:
-    """What the layers of one forward pass have told, bottom to top."""
+    """The attention calls of one forward pass, bottom to top."""
 
     calls: list[AttentionCall] = field(default_factory=list)
     flow: GradientFlow | None = None
-    """If set, a gradient that passes a layer's attention moves the flow through that layer."""
+    """If set, a gradient that reaches a layer's attention propagates the flow through that layer."""
     handles: list[Any] = field(default_factory=list)
 
     def see(self, call: AttentionCall, output: torch.Tensor) -> None:
-        """Takes note of a layer's attention."""
+        """Record a layer's attention."""
         self.calls.append(call)
         if output.requires_grad:
             tensor: Any = output
@@ -42,7 +42,7 @@ class Recorder:
             self.flow.pass_layer(call, gradient)
 
     def close(self) -> None:
-        """Removes the hooks and lets the tensors go."""
+        """Remove the hooks and release the tensors."""
         for handle in self.handles:
             handle.remove()
         self.handles.clear()
@@ -54,7 +54,7 @@ _RECORDER: ContextVar[Recorder | None] = ContextVar("theodolite_recorder", defau
 
 @contextmanager
 def recording(model: Any) -> Iterator[Recorder]:
-    """Lets a recorder see the attention of the language layers while the block runs."""
+    """Record the attention of the language layers within the context."""
     _register()
     text_config = model.config.get_text_config()
     recorder = Recorder()
@@ -67,13 +67,13 @@ def recording(model: Any) -> Iterator[Recorder]:
 
 
 def is_recording() -> bool:
-    """Whether what happens now is part of the recorded pass."""
+    """True if the current computation is part of the recorded pass."""
     return _RECORDER.get() is not None
 
 
 @contextmanager
 def paused() -> Iterator[None]:
-    """No recording while the block runs."""
+    """Disable recording within the context."""
     token = _RECORDER.set(None)
     try:
         yield
@@ -83,20 +83,20 @@ def paused() -> Iterator[None]:
 
 @contextmanager
 def frozen(model: Any) -> Iterator[None]:
-    """No parameter asks for a gradient while the block runs."""
-    asking = [parameter for parameter in model.parameters() if parameter.requires_grad]
-    for parameter in asking:
+    """Disable parameter gradients within the context."""
+    trainable = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    for parameter in trainable:
         parameter.requires_grad_(requires_grad=False)
     try:
         yield
     finally:
-        for parameter in asking:
+        for parameter in trainable:
             parameter.requires_grad_(requires_grad=True)
 
 
 @contextmanager
 def pre_hook(module: Any, hook: Callable[..., Any]) -> Iterator[None]:
-    """A hook that sees, and may change, what a module is called with."""
+    """Install a hook that sees, and may change, the inputs of a module."""
     handle = module.register_forward_pre_hook(hook, with_kwargs=True)
     try:
         yield
@@ -105,22 +105,22 @@ def pre_hook(module: Any, hook: Callable[..., Any]) -> Iterator[None]:
 
 
 def check_seen(recorder: Recorder, n_layers: int) -> None:
-    """Makes sure that every language layer was seen.
+    """Check that all language layers were recorded.
 
     Raises:
-        ContractError: the architecture does not call transformers' attention functions.
+        ContractError: If the architecture does not call transformers' attention functions.
     """
     if len(recorder.calls) != n_layers:
         raise ContractError(
-            f"{len(recorder.calls)} of {n_layers} language layers showed their attention: this architecture does not go "
-            "through transformers' attention functions, so only methods without attention can be used"
+            f"attention was recorded in {len(recorder.calls)} of {n_layers} language layers: this architecture does not "
+            "call transformers' attention functions, so only methods without attention can be used"
         )
 
 
 @contextmanager
 def attention_of(config: Any, name: str) -> Iterator[None]:
-    """Another attention function of transformers while the block runs."""
-    before = config._attn_implementation  # noqa: SLF001 - the only place where it stands
+    """Use another attention function of transformers within the context."""
+    before = config._attn_implementation  # noqa: SLF001 - there is no public attribute
     config._attn_implementation = name  # noqa: SLF001
     try:
         yield
@@ -129,9 +129,9 @@ def attention_of(config: Any, name: str) -> Iterator[None]:
 
 
 def _register() -> None:
-    """Makes our attention known to transformers, with the mask that goes with it.
+    """Register our attention function with transformers, together with its mask function.
 
-    Without a mask function of the same name transformers passes no mask at all, and padded batches go silently wrong.
+    Without a mask function of the same name transformers passes no mask, and padded batches are silently wrong.
     """
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.integrations.sdpa_attention import sdpa_attention_forward

@@ -1,13 +1,13 @@
 r"""Second-order gradients: how the relevance of words changes with each image token.
 
-With z the explained output, h_t what the first language layer is given at token t, and s_{w,t} the share of token t's characters
-that belong to word w, blanks left out,
+With z the explained output, h_t the input of the first language layer at token t, and s_{w,t} the share of token t's
+non-blank characters that belong to word w,
 
     r_w = Σ_t s_{w,t} Σ_d h_{t,d} ∂z/∂h_{t,d},    a = Σ_w |r_w|,    v_i = Σ_d |∂a/∂h_{i,d}|
 
-for image token i; one word at a time, v_i = Σ_w Σ_d |∂r_w/∂h_{i,d}|. The vision tower is not differentiated: between its pixels
-and the image tokens stands a processor of each architecture's own. What an architecture adds to later layers past the image tokens
-(Qwen3-VL's deep features) is not seen either. Words that a tokenizer joins in one token cannot be told apart: they share it by length.
+for image token i; one word at a time, v_i = Σ_w Σ_d |∂r_w/∂h_{i,d}|. The vision tower is not differentiated, because the
+processing between pixels and image tokens differs between architectures. Features that enter later layers directly
+(Qwen3-VL's deepstack) are not included either. Words that share a token are weighted by their length in it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.attribution.attribute import checkpoint_of
-from theodolite.attribution.precision import wide
+from theodolite.attribution.flow import upcast
 from theodolite.attribution.recorder import attention_of, frozen, pre_hook
 from theodolite.attribution.shared_pass import Batch, prepare
 from theodolite.core.errors import UnsupportedError, UsageError
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SecondOrder:
-    """What came of one request."""
+    """The result for one request."""
 
     words: NDArray[np.float64]
     """r_w, in the order of the words."""
     values: NDArray[np.float64]
-    """v_i, one for each image token of the first picture."""
+    """v_i, one per image token of the first picture."""
     grid: TokenGrid
-    """Where these tokens lie."""
+    """The positions of these tokens."""
 
 
 def second_order(
@@ -53,19 +53,21 @@ def second_order(
     *,
     one_by_one: bool = False,
 ) -> SecondOrder:
-    """Differentiates an output by words, and the words' relevance by image tokens.
+    """Differentiate an output by words, and the words' relevance by image tokens.
 
     Args:
-        model: a Hugging Face checkpoint, opened with ``hf:…``.
-        request: one text, after its pictures.
-        options: what may be answered; their first tokens must differ.
-        words: where each word begins and ends in the text, in characters.
-        output: from the options' logits to the number that is explained.
-        one_by_one: whether each word is differentiated by itself, so that words cannot cancel; a backward pass for each.
+        model: A Hugging Face checkpoint, opened with ``hf:…``.
+        request: A request with its text after the pictures.
+        options: The possible answers. Their first tokens must differ.
+        words: Start and end of each word in the text, in characters.
+        output: Maps the options' logits to the explained number.
+        one_by_one: If True, differentiate each word separately, so that words cannot cancel. Needs one backward pass
+            per word.
 
     Raises:
-        UnsupportedError: the model is a black box, its words cannot be found among its tokens, or its gradients are not finite.
-        UsageError: there is no picture, a word does not lie in the text, or the output is not one number.
+        UnsupportedError: If the model is a black box, its tokens cannot be matched to words, or its gradients are not
+            finite.
+        UsageError: If there is no picture, a word is not in the text, or the output is not a single number.
     """
     import torch
     from torch.nn.attention import SDPBackend, sdpa_kernel
@@ -85,31 +87,31 @@ def second_order(
 
     first = find_family(checkpoint.model).decoder(checkpoint.model).layers[0]
     text = checkpoint.model.config.get_text_config()
-    # Of all kernels this one alone has a second derivative.
+    # The only attention kernel with a second derivative.
     with frozen(checkpoint.model), attention_of(text, "sdpa"), sdpa_kernel(SDPBackend.MATH):
         with torch.no_grad(), pre_hook(first, begin):
             last = checkpoint.logits(batch.inputs, 1)[0, -1]
         with torch.enable_grad():
             (hidden,) = leaves
-            logits = wide(last)[torch.tensor(batch.option_ids[0], device=last.device)]
+            logits = upcast(last)[torch.tensor(batch.option_ids[0], device=last.device)]
             explained = output(logits)
             if explained.numel() != 1:
                 raise UsageError(f"the output must be one number, not {explained.numel()}")
             (slope,) = torch.autograd.grad(explained.sum(), hidden, create_graph=True)
-            by_token = (wide(hidden) * wide(slope)).sum(-1)[0]
+            by_token = (upcast(hidden) * upcast(slope)).sum(-1)[0]
             shares = torch.from_numpy(_shares(checkpoint, request, words, batch))
             relevance = shares.to(by_token) @ by_token
             wanted = relevance if one_by_one else relevance.abs().sum()[None]
             values = torch.zeros(hidden.shape[1], device=hidden.device)
             for place, each in enumerate(wanted):
                 (found,) = torch.autograd.grad(each, hidden, retain_graph=place + 1 < len(wanted))
-                values = values + wide(found).abs().sum(-1)[0]
+                values = values + upcast(found).abs().sum(-1)[0]
     picture = batch.placed[0][0]
     found_words = relevance.detach().double().cpu().numpy()
     found_values = values.double().cpu().numpy()[picture.positions]
     if not (np.isfinite(found_words).all() and np.isfinite(found_values).all()):
         raise UnsupportedError(
-            "the second-order gradients are not finite in this precision; open it with ?dtype=float32"
+            "the second-order gradients are not finite in this precision; open the model with ?dtype=float32"
         )
     return SecondOrder(found_words, found_values, picture.grid)
 
@@ -117,9 +119,9 @@ def second_order(
 def _shares(
     checkpoint: Checkpoint, request: Request, words: Sequence[tuple[int, int]], batch: Batch
 ) -> NDArray[np.float64]:
-    """How much of each token belongs to each word, by characters that are no blanks, (words, tokens).
+    """Return the share of each token that belongs to each word, by non-blank characters, (words, tokens).
 
-    A picture is one token of the prompt and many of the input, so tokens of the text that stand after it are counted from the end.
+    A picture is one token in the prompt but many in the input, so text tokens after it are counted from the end.
     """
     text = next(part for part in reversed(request.messages[-1].content) if isinstance(part, str))
     prompt = checkpoint.prompt(request)
@@ -131,7 +133,7 @@ def _shares(
     start = prompt.rfind(text)
     if start < 0:
         raise UnsupportedError(
-            "the chat template changes the text of the request, so its words cannot be found"
+            "the chat template changes the text of the request, so its words cannot be located"
         )
     ids, spans = checkpoint.token_ids(prompt), checkpoint.token_spans(prompt)
     given = batch.inputs["input_ids"][0].tolist()
@@ -143,7 +145,7 @@ def _shares(
         position = len(given) - len(ids) + place
         if position < 0 or given[position] != ids[place]:
             raise UnsupportedError(
-                f"the processor puts another token in the place of {prompt[low:high]!r}: words must stand after the picture"
+                f"the processor replaces the token {prompt[low:high]!r}; the words must come after the picture"
             )
         shares[:, position] = np.array(own) / len("".join(prompt[low:high].split()))
     return shares

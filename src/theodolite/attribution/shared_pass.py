@@ -1,8 +1,8 @@
-"""The shared pass: one forward, and as few backwards as the targets need.
+"""The shared pass: one forward pass, and as few backward passes as the targets need.
 
-Gradients begin where the deepest method needs them: at the vision features, at the first language layer, or four
-layers below the top; everything before runs without a graph. A backward that goes all the way serves every method
-for its target; the rival of a contrastive target is only propagated through the last four layers.
+Gradients start where the deepest method needs them: at the vision features, at the first language layer, or four
+layers below the top. Everything before runs without a graph. A full backward pass serves all methods for its target.
+The rival of a contrastive target is only propagated through the last four layers.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 from theodolite.attribution.evidence import LAYERS, Evidence, count_features
-from theodolite.attribution.flow import GradientFlow
-from theodolite.attribution.needs import Need
-from theodolite.attribution.precision import wide
+from theodolite.attribution.flow import GradientFlow, upcast
+from theodolite.attribution.method import Need
 from theodolite.attribution.recorder import Recorder, check_seen, frozen, is_recording, pre_hook, recording
 from theodolite.attribution.targets import Targets
 from theodolite.core.errors import ContractError, UnsupportedError, UsageError
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Requests made ready for the model: the work of the processor, which needs no GPU."""
+    """Requests prepared for the model by the processor, on the CPU."""
 
     inputs: Any
     option_ids: list[list[int]]
@@ -39,12 +38,12 @@ class Batch:
 
 
 def prepare(checkpoint: Checkpoint, requests: Sequence[Request], options: Sequence[Sequence[str]]) -> Batch:
-    """Tokens, pixels, and where in the pictures they lie.
+    """Prepare a batch: tokens, pixels, and the positions of image tokens.
 
     Args:
-        checkpoint: the model and its processor.
-        requests: each with at least one picture.
-        options: per request, as many for all.
+        checkpoint: The model and its processor.
+        requests: Requests with at least one picture each.
+        options: The options of each request, the same number for all.
     """
     family = find_family(checkpoint.model)
     texts = [checkpoint.prompt(request) for request in requests]
@@ -60,15 +59,15 @@ def prepare(checkpoint: Checkpoint, requests: Sequence[Request], options: Sequen
 
 
 class SharedPass:
-    """Batches on their way through the model. Use as a context manager, so that nothing stays behind."""
+    """Runs batches through the model. Use as a context manager, so that all hooks are removed."""
 
     def __init__(self, checkpoint: Checkpoint, needs: Need, *, contrastive: bool) -> None:
-        """Prepares the pass.
+        """Create the pass.
 
         Args:
-            checkpoint: the model and its processor.
-            needs: all that the methods need together.
-            contrastive: whether any method needs the rival's gradient.
+            checkpoint: The model and its processor.
+            needs: The combined needs of the methods.
+            contrastive: True if any method needs the rival's gradient.
         """
         self.checkpoint = checkpoint
         self.needs = needs
@@ -99,12 +98,12 @@ class SharedPass:
         self._layer_calls.clear()
 
     def run(self, batch: Batch, wanted: tuple[str, ...], gold: list[int] | None) -> Evidence:
-        """Forward, then the backwards that the wanted targets need.
+        """Run the forward pass and the backward passes of the targets.
 
         Args:
-            batch: from `prepare`.
-            wanted: targets to explain.
-            gold: the index of each request's true option, for the target ``gt``.
+            batch: A batch from `prepare`.
+            wanted: The targets to explain.
+            gold: The index of each request's correct option, for the target ``gt``.
         """
         import torch
 
@@ -112,15 +111,15 @@ class SharedPass:
         self._layer_calls.clear()
         self._recorder.close()
         ids = torch.tensor(batch.option_ids, device=batch.inputs["input_ids"].device)
-        with torch.no_grad():  # hooks switch gradients on where they are needed
+        with torch.no_grad():  # hooks enable gradients where they are needed
             last = self.checkpoint.logits(batch.inputs, 1)[:, -1]
         with torch.enable_grad():
-            logits = wide(last).gather(1, ids.to(last.device))
+            logits = upcast(last).gather(1, ids.to(last.device))
         if self.needs & (Need.ATTENTION | Need.ATTENTION_GRADIENT):
             check_seen(self._recorder, len(self.decoder.layers))
         evidence = Evidence(
             logits=logits.detach(),
-            log_normaliser=torch.logsumexp(wide(last.detach()), dim=-1),
+            log_normaliser=torch.logsumexp(upcast(last.detach()), dim=-1),
             targets=Targets.choose(logits.detach(), wanted, gold),
             is_token=batch.inputs["attention_mask"].bool(),
             placed=batch.placed,
@@ -135,7 +134,7 @@ class SharedPass:
         return evidence
 
     def _place_hooks(self) -> None:
-        """Hooks that keep hidden states and calls, and one that begins the graph."""
+        """Install hooks that keep hidden states and layer arguments, and one that starts the graph."""
         layers = self.decoder.layers
         first = 0 if self.needs.is_deep else len(layers) + min(LAYERS) + 1
         if first < 0:
@@ -156,7 +155,7 @@ class SharedPass:
     def _begin(
         self, _: Any, positional: tuple[Any, ...], named: dict[str, Any]
     ) -> tuple[Any, dict[str, Any]]:
-        """Makes a module's first input a leaf of the graph, and begins to record."""
+        """Make a module's first input a leaf of the graph, and enable gradients."""
         import torch
 
         self._leaf = positional[0].detach().requires_grad_()
@@ -187,12 +186,12 @@ class SharedPass:
         evidence.features = self._leaf.detach().reshape(-1, self._leaf.shape[-1])
         if len(evidence.features) != count_features(evidence.feature_grids):
             raise ContractError(
-                f"the projector was given {len(evidence.features)} vision features, but the family places "
+                f"the projector received {len(evidence.features)} vision features, but the family places "
                 f"{count_features(evidence.feature_grids)}"
             )
 
     def _backwards(self, evidence: Evidence, logits: torch.Tensor, wanted: tuple[str, ...]) -> None:
-        """One backward per role: deep for the wanted targets if a method needs it, else to the last layers only."""
+        """Run one backward pass per role: full for the targets if a method needs it, else to the last layers only."""
         if not self._needs_graph:
             return
         roles = list(dict.fromkeys((*wanted, "pred", "second"))) if self.contrastive else list(wanted)
@@ -225,12 +224,12 @@ class SharedPass:
         finally:
             flow, self._recorder.flow = self._recorder.flow, None
         if any(gradient is None for gradient in gradients):
-            raise ContractError("no gradient reached a layer that it must reach; is the layer used at all?")
+            raise ContractError("a layer received no gradient; the model may not use it")
         if hidden:
             named = zip(evidence.hidden, gradients, strict=False)
-            evidence.hidden_gradients[role] = {layer: wide(gradient) for layer, gradient in named}
+            evidence.hidden_gradients[role] = {layer: upcast(gradient) for layer, gradient in named}
         if flow is not None:
-            flow.reference[:, -1] -= 1  # the seed is where the question was asked, not what answered it
+            flow.reference[:, -1] -= 1  # the seed marks the start of the propagation; it is not relevance
             evidence.flows[role], evidence.normalised_flows[role] = flow.reference, flow.normalised
             evidence.rolled = flow.rollout if flow.rollout is not None else evidence.rolled
         if deep and evidence.features is not None:
@@ -238,10 +237,10 @@ class SharedPass:
 
 
 def option_tokens(checkpoint: Checkpoint, request: Request, options: Sequence[str]) -> list[int]:
-    """The first token of each option, as it would follow the prompt.
+    """Return the first token of each option as it would follow the prompt.
 
     Raises:
-        UsageError: two options share it, so that their logits cannot be told apart.
+        UsageError: If two options share it, because their logits could not be distinguished.
     """
     prompt = checkpoint.prompt(request)
     bare = checkpoint.token_ids(prompt)
@@ -250,12 +249,12 @@ def option_tokens(checkpoint: Checkpoint, request: Request, options: Sequence[st
         tokens = checkpoint.token_ids(prompt + option)
         if tokens[: len(bare)] != bare or len(tokens) == len(bare):
             raise UsageError(
-                f"the option {option!r} changes or adds no token of the prompt; begin it otherwise"
+                f"the option {option!r} changes the prompt's tokens or adds none; start it differently"
             )
         token = tokens[len(bare)]
         if token in first:
             raise UsageError(
-                f"the options {first[token]!r} and {option!r} begin with the same token, so their logits cannot be told apart; "
+                f"the options {first[token]!r} and {option!r} begin with the same token, so their logits cannot be distinguished; "
                 "use numbers or letters"
             )
         first[token] = option

@@ -1,4 +1,4 @@
-"""What is explained: an option's logit z_c at the last position, alone or against its rival.
+"""Attribution targets: an option's logit z_c at the last position, alone or against its rival.
 
 contrastive target (equation 5 of the paper):  τ = z_tgt − z_neg,  z_neg = z_pred if pred ≠ tgt, else z_2nd
 """
@@ -20,37 +20,37 @@ _OPTION = re.compile(r"option:\d+")
 
 
 def check_targets(wanted: Sequence[str]) -> tuple[str, ...]:
-    """The targets without repeats.
+    """Return the targets without duplicates.
 
     Raises:
-        UsageError: one of them is no target, or there is none.
+        UsageError: If a target is unknown or there is none.
 
     >>> check_targets(["gt", "option:2", "gt"])
     ('gt', 'option:2')
     """
     unknown = [name for name in wanted if name not in {"gt", "pred"} and not _OPTION.fullmatch(name)]
     if unknown:
-        raise UsageError(f"there is no target {unknown[0]!r}; there are gt, pred and option:<index>")
+        raise UsageError(f"there is no target {unknown[0]!r}; there are: gt, pred and option:<index>")
     if not wanted:
-        raise UsageError("there is no target to explain; give gt, pred or both")
+        raise UsageError("there is no target to explain; use gt, pred or both")
     return tuple(dict.fromkeys(wanted))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Targets:
-    """For each request of a batch, which option each role stands for; every array has shape (batch,)."""
+    """The option of each role for each request of a batch; every array has shape (batch,)."""
 
     roles: dict[str, torch.Tensor]
-    """``pred``, ``second``, and those that were asked for: ``gt`` or ``option:<index>``."""
+    """``pred``, ``second``, and the requested ones: ``gt`` or ``option:<index>``."""
 
     @classmethod
     def choose(cls, logits: torch.Tensor, wanted: tuple[str, ...], gold: list[int] | None) -> Targets:
-        """Resolves roles.
+        """Determine the options of the roles.
 
         Args:
-            logits: of the options, (batch, options).
-            wanted: the targets to explain.
-            gold: the index of each request's true option; needed for ``gt``.
+            logits: The options' logits, (batch, options).
+            wanted: The targets to explain.
+            gold: The index of each request's correct option. Required for ``gt``.
         """
         import torch
 
@@ -59,7 +59,7 @@ class Targets:
         for name in wanted:
             if name == "gt":
                 if gold is None:
-                    raise UsageError("the target 'gt' needs the true option of every request")
+                    raise UsageError("the target 'gt' needs the correct option of every request")
                 roles["gt"] = torch.tensor(gold, device=logits.device)
             elif name.startswith("option:"):
                 index = int(name.removeprefix("option:"))
@@ -69,5 +69,5 @@ class Targets:
         return cls(roles)
 
     def is_predicted(self, name: str) -> torch.Tensor:
-        """Where a target is what the model itself would answer, (batch,)."""
+        """True where a target is the model's own answer, (batch,)."""
         return self.roles[name] == self.roles["pred"]

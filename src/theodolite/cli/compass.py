@@ -1,46 +1,114 @@
-"""``theodolite compass``: is relevance organised by the direction that was asked for?"""
+"""``theodolite compass``: is attribution organised by the queried direction, or by image layout?"""
 
 from __future__ import annotations
 
-from dataclasses import asdict
-from typing import Annotated
+from collections.abc import Iterable
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from theodolite.attribution import check_targets, find_methods
-from theodolite.cli import (
-    compass_controls as _compass_controls,
-)
-from theodolite.cli import (
-    compass_faithfulness as _compass_faithfulness,
-)
-from theodolite.cli import (
-    compass_overlay as _compass_overlay,
-)
-from theodolite.cli import (
-    compass_score as _compass_score,
-)
-from theodolite.cli import (
-    compass_utility as _compass_utility,
-)
+from theodolite.cli import compass_pictures
 from theodolite.cli import options as o
-from theodolite.cli.compass_prompts import PromptNames, prompt_settings
-from theodolite.cli.console import note, print_json
-from theodolite.cli.data import note_cautions
-from theodolite.cli.measuring import Asked, HowToMeasure, exit_if_failed, measure_plan
+from theodolite.cli.compass_pictures import MaybeImages, MinPlaces
+from theodolite.cli.console import note
+from theodolite.cli.output import show
+from theodolite.cli.running import run_and_show, show_plan
 from theodolite.core.errors import UsageError
-from theodolite.instruments.compass.data.checks import pair_cautions
-from theodolite.instruments.compass.data.pair_files import read_pairs
-from theodolite.instruments.compass.measure import TARGETS, attribution_factory
-from theodolite.instruments.compass.prompt_files import find_prompts
-from theodolite.instruments.compass.questions import plan_pairs
+from theodolite.core.tables import Table
+from theodolite.instruments.compass.experiments.controls.plan import MEASURED
+from theodolite.instruments.compass.experiments.controls.score import CONTROLS
+from theodolite.instruments.compass.experiments.faithfulness.hiding import FILLS, Fill
+from theodolite.instruments.compass.experiments.faithfulness.trials import FaithfulnessOptions
+from theodolite.instruments.compass.formulas.projection_options import PROJECTIONS
+from theodolite.instruments.compass.instrument import COMPASS
+from theodolite.instruments.compass.measure import TARGETS
+from theodolite.instruments.compass.questions import PROMPTS
+from theodolite.instruments.compass.tables import TABLES, CompassScore, ScoreSettings, score_run
+from theodolite.runs import EngineOptions, Run, RunSettings
 
-app = typer.Typer(no_args_is_help=True, help="Directional evidence in attribution (CREG).")
-app.add_typer(_compass_controls.app, name="controls")
-app.command("faithfulness")(_compass_faithfulness.faithfulness)
-app.command("overlay")(_compass_overlay.overlay)
-app.command("score")(_compass_score.score)
-app.command("utility")(_compass_utility.utility)
+if TYPE_CHECKING:
+    from theodolite.core.drawing import Drawing
+
+app = typer.Typer(no_args_is_help=True, help=COMPASS.question)
+app.command("overlay")(compass_pictures.overlay)
+app.command("edits")(compass_pictures.edits)
+
+Methods = Annotated[
+    str,
+    typer.Option("--methods", metavar="LIST", help="Relevance methods, or all; see `theodolite list methods`."),
+]
+Targets = Annotated[
+    str, typer.Option("--targets", metavar="LIST", help="Whose logit to explain: gt, pred, option:0 …")
+]
+PromptNames = Annotated[
+    str,
+    typer.Option(
+        "--prompt",
+        metavar="LIST",
+        help=f"Prompts: {', '.join(PROMPTS)} or all (Table 9), or a JSON Lines file of your own with name, template "
+        "(with {tgt} and {ref}) and options (token to direction).",
+    ),
+]
+RunControls = Annotated[
+    str,
+    typer.Option("--controls", metavar="LIST", help=f"Also measure controls: {', '.join(MEASURED)}, or all."),
+]
+Squares = Annotated[int, typer.Option("--squares", min=2, help="Pictures of coloured squares, for that control.")]
+Tables = Annotated[str, typer.Option("--tables", metavar="LIST", help=f"More tables: {', '.join(TABLES)}, or all.")]
+Projection = Annotated[
+    str, typer.Option("--projection", metavar="paper|sound|both", help="How maps become directions.")
+]
+PromptName = Annotated[str, typer.Option("--prompt", metavar="NAME", help="The prompt to report on.")]
+Development = Annotated[
+    int,
+    typer.Option(
+        "--development",
+        min=0,
+        metavar="N",
+        help="Choose prompt and projection on N pairs, and report on other pictures.",
+    ),
+]
+ChooseBy = Annotated[
+    str, typer.Option("--choose-by", metavar="excess|dae", help="What to minimise on the development pairs.")
+]
+Ablate = Annotated[str, typer.Option("--ablate", metavar="METHOD@TARGET", help="The map to ablate.")]
+Negative = Annotated[
+    str,
+    typer.Option("--negative", metavar="error|absolute|positive", help="What to do with negative relevance."),
+]
+Coverage = Annotated[
+    str, typer.Option("--coverage", metavar="LIST", help="Utility: shares of the answers to keep.")
+]
+ReadoutName = Annotated[
+    str, typer.Option("--readout", metavar="peak|mean", help="Utility: the direction of a compass.")
+]
+ScoreControls = Annotated[
+    str, typer.Option("--controls", metavar="LIST", help=f"Controls: some of {', '.join(CONTROLS)}, or all.")
+]
+Centres = Annotated[int, typer.Option("--centres", min=1, help="Controls: random centres per sample.")]
+Maps = Annotated[
+    str,
+    typer.Option(
+        "--maps", metavar="LIST", help="Maps as method@target; paper: those of Table 3; all: every one."
+    ),
+]
+Orders = Annotated[
+    str, typer.Option("--projection", metavar="paper|sound", help="The projection of orders and peaks.")
+]
+Fills = Annotated[
+    str, typer.Option("--fills", metavar="LIST", help="What replaces hidden sectors; curves use the first.")
+]
+RandomOrders = Annotated[int, typer.Option("--random-orders", min=1, help="Random orders per pair.")]
+PairSample = Annotated[
+    int | None, typer.Option("--size", min=1, help="Sample size of pairs; all if not given.")
+]
+SpareReference = Annotated[
+    bool, typer.Option("--spare-reference", help="Leave the reference's own box visible.")
+]
+ScoreOnly = Annotated[bool, typer.Option("--score-only", help="Score what DIR holds; open no model.")]
+Curves = Annotated[str, typer.Option("--tables", metavar="LIST", help="More tables: curves.")]
 
 
 @app.command("run")
@@ -48,55 +116,210 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     data: o.Data,
     model: o.ModelName,
     folder: o.Out,
-    methods: Annotated[
-        str,
-        typer.Option(
-            "--methods", metavar="LIST", help="Relevance methods, or all; see `theodolite list methods`."
-        ),
-    ] = "all",
-    targets: Annotated[
-        str, typer.Option("--targets", metavar="LIST", help="Whose logit: gt, pred, option:0 and so on.")
-    ] = ",".join(TARGETS),
+    methods: Methods = "all",
+    targets: Targets = ",".join(TARGETS),
     prompt: PromptNames = "A",
+    controls: RunControls = "",
+    n_squares: Squares = 160,
+    min_places: MinPlaces = 2,
+    images: MaybeImages = None,
+    seed: o.Seed = 0,
     limit: o.Limit = None,
+    plan: o.PlanOnly = False,
     engine: o.Engine = "local",
     workers: o.Workers = None,
     ray_address: o.RayAddress = None,
     json: o.AsJson = False,
 ) -> None:
-    """Ask a white-box model about pairs, and keep every relevance map. The same command goes on where it stopped."""
-    chosen = _listed(methods)
-    explained = _listed(targets)
-    prompts = find_prompts(prompt)
+    """Ask a white-box model about pairs, store every relevance map, and score. The same command resumes a run."""
+    from theodolite.attribution import check_targets, find_methods
+    from theodolite.cli.data import note_cautions
+    from theodolite.instruments.compass.data.pair_files import read_pairs
+    from theodolite.instruments.compass.data.pairs import pair_cautions
+    from theodolite.instruments.compass.experiments.controls.placing import PlacingOptions
+    from theodolite.instruments.compass.experiments.controls.plan import plan_controls
+    from theodolite.instruments.compass.measure import attribution_factory
+    from theodolite.instruments.compass.questions import find_prompts, prompt_settings
+
+    chosen, explained, prompts = _words(methods), _words(targets), find_prompts(prompt)
     check_targets(explained)
     find_methods(chosen)
-    pairs = read_pairs(data)
+    pairs = read_pairs(data, images=images)
     note_cautions(pair_cautions(pairs))
-    settings = {
-        "data": str(data.absolute()),
-        "methods": chosen,
-        "targets": explained,
-        **prompt_settings(prompt, prompts),
-    }
-    tally = measure_plan(
-        folder,
-        Asked("compass", model, 0, settings),
-        plan_pairs(pairs, prompts),
-        attribution_factory(model, methods=chosen, targets=explained),
-        HowToMeasure(engine, workers, ray_address, None, limit),
+    planned = plan_controls(
+        pairs,
+        prompts,
+        controls=o.some_of(controls, MEASURED, "--controls"),
+        n_squares=n_squares,
+        seed=seed,
+        placing=PlacingOptions(min_places=min_places),
     )
-    if json:
-        print_json({"run": str(folder), **asdict(tally), "prompts": [each.name for each in prompts]})
-    else:
-        asked = f" with {len(prompts)} prompts" if len(prompts) > 1 else ""
-        note(
-            f"measured {tally.answered} of {tally.planned} questions about {len(pairs)} pairs{asked} into {folder}"
+    if plan:
+        show_plan(islice(planned.items(), limit), json=json)
+        return
+    settings = {"data": str(data.absolute()), "methods": chosen, "targets": explained}
+    settings |= prompt_settings(prompt, prompts)
+    if controls:
+        settings |= {"min_places": min_places, **planned.as_settings()}
+    scoring = ScoreSettings(tables=("controls",) if controls else (), seed=seed)
+    run_and_show(
+        folder,
+        RunSettings("compass", model, seed if controls else 0, settings),
+        lambda _: planned.items(),
+        attribution_factory(model, methods=chosen, targets=explained),
+        options=EngineOptions(engine, workers, ray_address),
+        limit=limit,
+        tables=lambda run: score_run(run, scoring).tables,
+        json=json,
+    )
+
+
+@app.command("score")
+def score(  # noqa: PLR0913, PLR0917 - one parameter per option
+    run: o.RunFolder,
+    tables: Tables = "",
+    projection: Projection = "both",
+    methods: Methods = "all",
+    prompt: PromptName = "",
+    development: Development = 0,
+    choose_by: ChooseBy = "excess",
+    ablate: Ablate = "",
+    negative: Negative = "error",
+    coverage: Coverage = "0.7",
+    readout: ReadoutName = "peak",
+    controls: ScoreControls = "all",
+    n_centres: Centres = 100,
+    figures: o.Figures = None,
+    seed: o.Seed = 0,
+    json: o.AsJson = False,
+) -> None:
+    """Score a run from its stored answers and maps; no model is called."""
+    wanted = o.some_of(tables, TABLES, "--tables")
+    projections = o.one_of(projection, (*PROJECTIONS, "both"), "--projection")
+    settings = ScoreSettings(
+        projections=tuple(PROJECTIONS) if projections == "both" else (projections,),
+        tables=tuple(name for name in TABLES if name in wanted or (figures is not None and name == "classes")),
+        methods=() if methods == "all" else tuple(_words(methods)),
+        prompt=prompt,
+        ablated=ablate,
+        development=development,
+        criterion=cast("Any", o.one_of(choose_by, ("excess", "dae"), "--choose-by")),
+        negative=cast("Any", o.one_of(negative, ("error", "absolute", "positive"), "--negative")),
+        coverages=tuple(_number(word, "--coverage") for word in o.listed(coverage)),
+        readout=cast("Any", o.one_of(readout, ("peak", "mean"), "--readout")),
+        controls=o.some_of(controls, CONTROLS, "--controls"),
+        n_centres=n_centres,
+        seed=seed,
+    )
+    with Run.open(run, writable=True) as opened:
+        found = score_run(opened, settings)
+    if figures is not None:
+        _save(_score_figures(found, settings), figures)
+    show(found.tables, json=json, run=str(run), instrument="compass", model=found.model)
+
+
+@app.command("faithfulness")
+def faithfulness(  # noqa: PLR0913, PLR0917 - one parameter per option
+    run: o.RunFolder,
+    folder: o.Out,
+    model: o.ModelName = "",
+    maps: Maps = "paper",
+    projection: Orders = "paper",
+    fills: Fills = ",".join(FILLS),
+    random_orders: RandomOrders = 4,
+    size: PairSample = None,
+    spare_reference: SpareReference = False,
+    score_only: ScoreOnly = False,
+    tables: Curves = "",
+    figures: o.Figures = None,
+    seed: o.Seed = 0,
+    limit: o.Limit = None,
+    plan: o.PlanOnly = False,
+    engine: o.Engine = "local",
+    workers: o.Workers = None,
+    ray_address: o.RayAddress = None,
+    cache: o.Cache = None,
+    json: o.AsJson = False,
+) -> None:
+    """Hide sectors of a run's pictures, ask again, and score. The same command resumes a run.
+
+    The model is the run's own unless given.
+    """
+    from theodolite.instruments.compass.experiments.faithfulness import measure as hiding
+    from theodolite.instruments.compass.experiments.faithfulness.score import paper_maps
+
+    with_curves = bool(o.some_of(tables, ("curves",), "--tables"))
+    with Run.open(run) as source:
+        if score_only:
+            with Run.open(folder, writable=True) as hidden:
+                found = _faithfulness(source, hidden, figures, seed=seed, with_curves=with_curves)
+                name = hidden.info.model
+            show(found, json=json, run=str(folder), instrument=hiding.RUN_KIND, model=name)
+            return
+        options = FaithfulnessOptions(
+            paper_maps(source) if maps == "paper" else () if maps == "all" else tuple(_words(maps)),
+            o.one_of(projection, tuple(PROJECTIONS), "--projection"),
+            cast("tuple[Fill, ...]", tuple(_words(fills))),
+            random_orders,
+            n_pairs=size,
+            spare_reference=spare_reference,
+            seed=seed,
         )
-    exit_if_failed(tally, folder)
+        planned = hiding.plan_faithfulness(source, options)
+        if plan:
+            show_plan(planned.items[:limit], json=json)
+            return
+        name = model or source.info.model
+        run_and_show(
+            folder,
+            RunSettings(hiding.RUN_KIND, name, seed, hiding.faithfulness_settings(source, options)),
+            planned.items,
+            hiding.hiding_factory(name),
+            options=EngineOptions(engine, workers, ray_address, cache),
+            limit=limit,
+            tables=lambda hidden: _faithfulness(source, hidden, figures, seed=seed, with_curves=with_curves),
+            json=json,
+        )
 
 
-def _listed(text: str) -> list[str]:
-    words = [word.strip() for word in text.split(",") if word.strip()]
+def _faithfulness(source: Run, hidden: Run, figures: Path | None, **how: Any) -> Iterable[Table]:
+    """Scores faithfulness, and draws its figures if asked."""
+    from theodolite.instruments.compass.experiments.faithfulness.score import score_faithfulness
+    from theodolite.instruments.compass.figures.plots import faithfulness_figures
+
+    found = score_faithfulness(source, hidden, **how)
+    if figures is not None:
+        _save(faithfulness_figures(found.curves), figures)
+    return found.tables
+
+
+def _score_figures(found: CompassScore, settings: ScoreSettings) -> dict[str, Drawing]:
+    from theodolite.instruments.compass.figures.plots import score_figures
+
+    return score_figures(
+        found.tables,
+        found.curves,
+        model=found.model,
+        sources=found.sources,
+        chance=found.chance,
+        coverage=settings.coverages[0],
+    )
+
+
+def _save(drawings: dict[str, Drawing], folder: Path) -> None:
+    for name, drawing in drawings.items():
+        note(f"wrote {drawing.save(folder / name)}")
+
+
+def _words(text: str) -> list[str]:
+    words = o.listed(text)
     if not words:
         raise UsageError("an empty list was given; name at least one, or all")
     return words
+
+
+def _number(text: str, option: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(f"{option} takes numbers, not {text!r}") from None

@@ -1,30 +1,24 @@
-"""``theodolite data``: pairs of objects to ask about, from annotations that one has, or drawn."""
+"""``theodolite data``: pairs of objects to ask about, from annotations or drawn."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from theodolite.cli import options as o
-from theodolite.cli.console import note, print_json
-from theodolite.cli.output import print_table
+from theodolite.cli.console import note
+from theodolite.cli.output import show
 from theodolite.core.errors import UsageError
-from theodolite.instruments.compass.data.checks import pair_cautions
-from theodolite.instruments.compass.data.coco import coco_pairs
-from theodolite.instruments.compass.data.gqa import gqa_pairs
-from theodolite.instruments.compass.data.matching import MatchPolicy
-from theodolite.instruments.compass.data.pair_files import read_pairs, write_pairs
-from theodolite.instruments.compass.data.selection import PairFilters, Selection, SelectionReport
-from theodolite.instruments.compass.data.squares import SquaresPlan, coloured_squares
-from theodolite.instruments.compass.data.vsr import vsr_audit, vsr_pairs
-from theodolite.instruments.compass.data.vsr_audit import VsrAudit
-from theodolite.instruments.compass.data.whatsup import whatsup_pairs
+from theodolite.core.tables import Column, Table
 
-app = typer.Typer(no_args_is_help=True, help="Pairs of objects: where is one relative to the other?")
+if TYPE_CHECKING:
+    from theodolite.instruments.compass.data.selection import Selection
+
+app = typer.Typer(no_args_is_help=True, help="Make pairs of objects to ask about, from annotations or drawn.")
 
 Annotations = Annotated[
     list[Path],
@@ -35,21 +29,21 @@ MaybeAnnotations = Annotated[
     typer.Option("--annotations", metavar="FILE", help="COCO instances; may be given more than once."),
 ]
 Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where to write.")]
-Images = Annotated[Path, typer.Option("--images", metavar="DIR", help="The folder with the pictures.")]
 MaybeImages = Annotated[
     Path | None, typer.Option("--images", metavar="DIR", help="The folder with the pictures.")
 ]
 Captions = Annotated[Path, typer.Option("--data", metavar="PATH", help="The captions.")]
-Sample = Annotated[
-    int | None, typer.Option("--n", min=1, help="How many, balanced over the directions; all if not given.")
+MaybeSize = Annotated[
+    int | None,
+    typer.Option("--size", min=1, help="Sample size, balanced over the directions; all pairs if not given."),
 ]
 Copy = Annotated[
-    bool, typer.Option(help="Copy the pictures beside the pairs, or only name them relative to --images.")
+    bool, typer.Option(help="Copy the pictures beside the pairs, or name them relative to --images.")
 ]
 MinArea = Annotated[float, typer.Option("--min-area", help="Least share of the picture of an object.")]
 MaxArea = Annotated[float, typer.Option("--max-area", help="Largest share of the picture of an object.")]
 MinDistance = Annotated[
-    float, typer.Option("--min-distance", help="Centres lie farther apart, as a share of the diagonal.")
+    float, typer.Option("--min-distance", help="Least distance of the centres, as a share of the diagonal.")
 ]
 MinMargin = Annotated[
     float, typer.Option("--min-margin", help="How many degrees farther the next direction must be.")
@@ -58,22 +52,23 @@ NamesOption = Annotated[
     str, typer.Option("--names", metavar="exact|substring", help="How names match categories.")
 ]
 BoxesOption = Annotated[
-    str, typer.Option("--boxes", metavar="unique|largest", help="What to do with several boxes for one name.")
+    str,
+    typer.Option("--boxes", metavar="unique|largest", help="What to do if a name has several boxes."),
 ]
-Agree = Annotated[bool, typer.Option(help="Whether the boxes' direction must be the caption's.")]
+Agree = Annotated[bool, typer.Option(help="Require that the boxes have the caption's direction.")]
 
 
 @app.command("coco-pairs")
 def coco_pairs_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     annotations: Annotations,
-    images: Images,
+    images: o.Images,
     folder: Out,
-    n: Sample = None,
+    size: MaybeSize = None,
     seed: o.Seed = 0,
     min_area: MinArea = 0.01,
     max_area: MaxArea = 0.5,
     area: Annotated[
-        str, typer.Option("--area", metavar="box|mask", help="What an object's area is.")
+        str, typer.Option("--area", metavar="box|mask", help="Take areas from boxes or masks.")
     ] = "box",
     min_distance: MinDistance = 0.15,
     min_margin: MinMargin = 0.0,
@@ -81,17 +76,20 @@ def coco_pairs_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     json: o.AsJson = False,
 ) -> None:
     """Make pairs from COCO instances, or any file in that format."""
+    from theodolite.instruments.compass.data.coco import coco_pairs
+    from theodolite.instruments.compass.data.selection import PairFilters
+
     filters = PairFilters(min_area, max_area, cast("Any", area), min_distance, min_margin)
-    selection = coco_pairs(annotations, images, n=n, seed=seed, filters=filters)
+    selection = coco_pairs(annotations, images, n=size, seed=seed, filters=filters)
     _finish(selection, folder, None if copy else images, json=json)
 
 
 @app.command("gqa")
 def gqa_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     scene_graphs: Annotated[Path, typer.Option("--scene-graphs", metavar="FILE", help="GQA's scene graphs.")],
-    images: Images,
+    images: o.Images,
     folder: Out,
-    n: Sample = None,
+    size: MaybeSize = None,
     seed: o.Seed = 0,
     min_area: MinArea = 0.01,
     max_area: MaxArea = 0.5,
@@ -101,8 +99,11 @@ def gqa_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     json: o.AsJson = False,
 ) -> None:
     """Make pairs from GQA scene graphs (VG-Spatial)."""
+    from theodolite.instruments.compass.data.gqa import gqa_pairs
+    from theodolite.instruments.compass.data.selection import PairFilters
+
     filters = PairFilters(min_area, max_area, "box", min_distance, min_margin)
-    selection = gqa_pairs(scene_graphs, images, n=n, seed=seed, filters=filters)
+    selection = gqa_pairs(scene_graphs, images, n=size, seed=seed, filters=filters)
     _finish(selection, folder, None if copy else images, json=json)
 
 
@@ -115,7 +116,7 @@ def vsr_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         Path | None,
         typer.Option("--out", metavar="DIR", help="Where to write; without it only the audit is shown."),
     ] = None,
-    n: Sample = None,
+    size: MaybeSize = None,
     seed: o.Seed = 0,
     names: NamesOption = "exact",
     boxes: BoxesOption = "unique",
@@ -124,28 +125,29 @@ def vsr_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     json: o.AsJson = False,
 ) -> None:
     """Match true VSR captions to COCO boxes, and show what is lost on the way."""
+    from theodolite.instruments.compass.data.instances import MatchPolicy
+    from theodolite.instruments.compass.data.vsr import vsr_audit, vsr_pairs
+
     policy = MatchPolicy(cast("Any", names), cast("Any", boxes), agree)
-    audit = vsr_audit(captions, annotations or None, policy=policy)
+    audit = vsr_audit(captions, annotations or None, policy=policy).tables()
     if folder is None:
-        print_json(audit.as_json()) if json else _show_audit(audit)
+        show(audit, json=json)
         return
     if not annotations or images is None:
         raise UsageError(
             "pairs from VSR need --annotations and --images; without --out only the audit is shown"
         )
-    selection = vsr_pairs(captions, annotations, images, n=n, seed=seed, policy=policy)
-    if not json:
-        _show_audit(audit)
-    _finish(selection, folder, None if copy else images, json=json)
+    selection = vsr_pairs(captions, annotations, images, n=size, seed=seed, policy=policy)
+    _finish(selection, folder, None if copy else images, json=json, before=audit)
 
 
 @app.command("whatsup")
 def whatsup_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     captions: Captions,
-    images: Images,
+    images: o.Images,
     folder: Out,
     annotations: MaybeAnnotations = None,
-    n: Sample = None,
+    size: MaybeSize = None,
     seed: o.Seed = 0,
     names: NamesOption = "exact",
     boxes: BoxesOption = "unique",
@@ -154,9 +156,12 @@ def whatsup_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     json: o.AsJson = False,
 ) -> None:
     """Join WhatsUp's true captions with boxes; WhatsUp itself has none."""
+    from theodolite.instruments.compass.data.instances import MatchPolicy
+    from theodolite.instruments.compass.data.whatsup import whatsup_pairs
+
     policy = MatchPolicy(cast("Any", names), cast("Any", boxes), agree)
     selection = whatsup_pairs(
-        captions, images, annotations=annotations or None, n=n, seed=seed, policy=policy
+        captions, images, annotations=annotations or None, n=size, seed=seed, policy=policy
     )
     _finish(selection, folder, None if copy else images, json=json)
 
@@ -164,13 +169,27 @@ def whatsup_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 @app.command("squares")
 def squares_command(
     folder: Out,
-    n: o.Number = 160,
+    size: o.Size = 160,
     seed: o.Seed = 0,
-    angles: Annotated[int, typer.Option("--angles", min=1, help="How many angles, from 0°.")] = 16,
+    angles: Annotated[int, typer.Option("--angles", min=1, help="Number of angles, from 0°.")] = 16,
+    questions: Annotated[
+        bool, typer.Option("--questions", help="Write questions for `theodolite ask` instead of pairs.")
+    ] = False,
     json: o.AsJson = False,
 ) -> None:
-    """Draw a blue and a red square at sixteen angles."""
-    _finish(coloured_squares(n, seed=seed, plan=SquaresPlan(n_angles=angles)), folder, None, json=json)
+    """Draw coloured squares: pairs at sixteen angles, or questions."""
+    if questions:
+        from theodolite.instruments.ask.data.questions import write_questions
+        from theodolite.instruments.ask.data.squares import make_squares
+
+        written = write_questions(make_squares(size, seed=seed), folder)
+        show([], json=json, questions=str(written), n=size)
+        if not json:
+            note(f"wrote {size} questions to {written}")
+        return
+    from theodolite.instruments.compass.data.squares import SquaresPlan, coloured_squares
+
+    _finish(coloured_squares(size, seed=seed, plan=SquaresPlan(n_angles=angles)), folder, None, json=json)
 
 
 @app.command("check")
@@ -181,76 +200,51 @@ def check_command(
         typer.Option(
             "--images",
             metavar="DIR",
-            help="What the pictures' names are relative to; the file's own folder if not given.",
+            help="The folder that the pictures' names are relative to; the file's own if not given.",
         ),
     ] = None,
     json: o.AsJson = False,
 ) -> None:
-    """Check a pair file of one's own, line by line."""
+    """Check a pair file of your own, line by line."""
+    from theodolite.instruments.compass.data.pair_files import read_pairs
+    from theodolite.instruments.compass.data.pairs import pair_cautions
+
     found = read_pairs(pairs, images=images)
     directions = Counter(sorted(pair.direction for pair in found))
     pictures = len({pair.picture.digest for pair in found})
     cautions = pair_cautions(found)
-    if json:
-        print_json(
-            {"pairs": len(found), "pictures": pictures, "directions": directions, "cautions": cautions}
-        )
-        return
-    note(f"{len(found)} pairs on {pictures} pictures: {_words(directions)}")
-    note_cautions(cautions)
+    table = Table.of(
+        "data.check",
+        f"{len(found)} pairs on {pictures} pictures",
+        [Column("direction", "direction"), Column("pairs", "pairs", "count")],
+        list(directions.items()),
+    )
+    show([table], json=json, pairs=len(found), pictures=pictures, cautions=cautions)
+    if not json:
+        note_cautions(cautions)
 
 
 def note_cautions(cautions: Mapping[str, Sequence[str]]) -> None:
-    """Tells of pairs whose words do not fit their boxes."""
+    """Names pairs whose words do not fit their boxes."""
     for reason, ids in cautions.items():
         more = f" and {len(ids) - 3} more" if len(ids) > 3 else ""
         note(f"caution: {len(ids)} × {reason} ({', '.join(ids[:3])}{more})")
 
 
-def _finish(selection: Selection, folder: Path, images: Path | None, *, json: bool) -> None:
+def _finish(
+    selection: Selection,
+    folder: Path,
+    images: Path | None,
+    *,
+    json: bool,
+    before: Sequence[Table] = (),
+) -> None:
     """Writes the pairs and shows how they were chosen."""
+    from theodolite.instruments.compass.data.pair_files import write_pairs
+
     path = write_pairs(selection.pairs, folder, images=images)
-    if json:
-        print_json({"pairs": str(path), **selection.report.as_json()})
-        return
-    _show(selection.report)
-    note(
-        f"wrote {selection.report.kept} pairs to {path}"
-        + (f"; read them with --images {images}" if images else "")
-    )
-
-
-def _show(report: SelectionReport) -> None:
-    rows = [["candidates", str(report.candidates)]]
-    rows += [[f"– {reason}", str(count)] for reason, count in report.excluded.items()]
-    rows += [["kept", f"{report.kept} on {report.pictures} pictures: {_words(report.directions)}"]]
-    print_table([report.source, "pairs"], rows)
-    for each in report.notes:
-        note(each)
-
-
-def _show_audit(audit: VsrAudit) -> None:
-    shown = ("captions", "positives", "directional", "categories", "annotated", "matched", "agreeing")
-    rows = [
-        [
-            row.split,
-            *(_or_dash(getattr(row, name), "d") for name in shown),
-            *(_or_dash(share, ".1%") for share in (row.coverage, row.validity)),
-        ]
-        for row in audit.splits
-    ]
-    print_table(["split", *shown, "coverage", "validity"], rows, title="VSR")
-    balance = [
-        ["directional", *map(str, audit.directions.values()), _or_dash(audit.area_known, ".1%")],
-        ["kept", *map(str, audit.kept_directions.values()), _or_dash(audit.area_kept, ".1%")],
-    ]
-    print_table(["", *audit.directions, "mean object area"], balance)
-    note(audit.summary)
-
-
-def _or_dash(value: float | None, form: str) -> str:
-    return "–" if value is None else format(value, form)
-
-
-def _words(counts: Mapping[str, int]) -> str:
-    return ", ".join(f"{count} {name}" for name, count in counts.items())
+    report = selection.report
+    show([*before, report.table()], json=json, pairs=str(path), report=report.as_json())
+    if not json:
+        more = f"; read them with --images {images}" if images else ""
+        note(f"wrote {report.kept} pairs to {path}{more}")

@@ -16,6 +16,7 @@ from theodolite.cli.measuring import SOME_FAILED
 from theodolite.cli.output import Bar, print_table, progress_bars, time_left
 from theodolite.core.errors import UsageError
 from theodolite.diagnose.api import DEFAULT_MODELS, diagnose
+from theodolite.diagnose.readability import readability_table
 from theodolite.diagnose.record import Diagnosis, schema
 from theodolite.diagnose.result import Diagnosed, position_words, raised
 from theodolite.report.html.write import write_report
@@ -44,24 +45,17 @@ def diagnose_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             help="A model, such as hf:PATH or openai:NAME@URL; may be repeated. Both embedded twins if not given.",
         ),
     ] = None,
-    instruments: Annotated[
-        str,
-        typer.Option(
-            "--instruments",
-            metavar="LIST",
-            help="Some instruments, separated by commas; see `theodolite list`.",
-        ),
-    ] = "",
+    instruments: o.Instruments = "",
     quick: Annotated[bool, typer.Option("--quick", help="Fewer items: wider intervals, sooner.")] = False,
     size: Annotated[
-        str, typer.Option("--size", metavar="quick|standard|large", help="How many items.")
+        str, typer.Option("--size", metavar="quick|standard|large|N", help="How many items.")
     ] = "standard",
     data: Annotated[
         list[str] | None,
         typer.Option(
             "--data",
             metavar="PATH",
-            help="Your own COCO instances or pairs, grids, scenes, episodes or logs of traces, measured as well; may be repeated.",
+            help="Your own questions, COCO instances or pairs, grids, scenes, episodes or logs of traces, measured as well; may be repeated.",
         ),
     ] = None,
     folder: Annotated[
@@ -121,6 +115,8 @@ def show_verdict(found: Diagnosed, page: Path | None = None) -> None:
     out.print()
     for model in diagnosis.models:
         out.print(Text(f"{model.name}: ", style="bold") + Text(model.verdict.sentence))
+    unread = [row for row in readability_table(diagnosis).text_rows() if row[3] != "100.0 %"]
+    _list("read", [f"{row[3]} of {row[2]} answers ({row[0]}, {row[1]})" for row in unread])
     _list("signature", [f"{s.name} ({s.model}, {s.instrument}): {s.because}" for s in raised(diagnosis)])
     _list(
         "left out",

@@ -1,4 +1,4 @@
-"""``theodolite export``: runs and diagnoses in other people's formats."""
+"""``theodolite export``: runs, diagnoses and data in other tools' formats."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from theodolite.diagnose.export import export as write
 
 def export(
     source: Annotated[
-        Path, typer.Argument(metavar="RUN_OR_DIAGNOSIS", help="A run, a folder of runs, or a diagnosis.")
+        Path, typer.Argument(metavar="SOURCE", help="A run, a folder of runs, a diagnosis, or a data set.")
     ],
     to: Annotated[str, typer.Option("--to", metavar="|".join(FORMATS), help="The format.")],
     folder: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder to write.")],
     json: o.AsJson = False,
 ) -> None:
-    """Write runs for inspect_ai, lmms-eval, Parquet or Hugging Face datasets."""
+    """Write runs, diagnoses or data for other tools."""
     written = write(source, folder, to=to)
     if json:
         print_json({"to": to, "folder": str(folder), "written": written})

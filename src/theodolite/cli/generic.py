@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
@@ -10,13 +11,17 @@ import typer
 from theodolite.cli import options as o
 from theodolite.cli.console import note
 from theodolite.cli.output import progress_bar, show
-from theodolite.runs import EngineOptions, Run, RunSettings, measure_run
+from theodolite.cli.running import exit_if_failed
+from theodolite.core.errors import UsageError
+from theodolite.core.tables import Table
+from theodolite.diagnose.request import find_size
+from theodolite.diagnose.user_data import find_user_data
+from theodolite.instruments.instrument import Study, find_instruments
+from theodolite.runs import Run, RunSettings, Tally, measure_run
 
 
 def instrument_app(name: str) -> typer.Typer:
     """The commands of an instrument."""
-    from theodolite.instruments.instrument import Study, find_instruments
-
     instrument = find_instruments([name])[0]
     app = typer.Typer(no_args_is_help=True, help=instrument.question)
 
@@ -36,20 +41,28 @@ def instrument_app(name: str) -> typer.Typer:
         """Ask a model everything that the instrument asks in a diagnosis, and score it."""
         from theodolite.twins.workspace import model_capability
 
-        own = instrument.find_data(data, None) if data is not None else None
-        study = Study(folder / "data", int(size) if size.isdigit() else size, seed, data=own)
+        own = find_user_data([f"{name}={data}"])[0] if data is not None else None
+        if own is None and instrument.needs_data:
+            raise UsageError(f"{name} has no data of its own; give it some with --data: {instrument.takes}")
+        study = Study(folder / "data", find_size(size), seed, data=own)
+        tally, tables, trouble = Tally(), list[Table](), folder
         for plan in instrument.plan(study, model_capability(model)):
-            place = folder / plan.name
             with progress_bar(f"{name} {model}") as bar:
-                measure_run(
-                    place,
+                done = measure_run(
+                    folder / plan.name,
                     RunSettings(plan.kind, model, seed, plan.settings),
                     plan.items,
                     plan.factory(model),
-                    options=EngineOptions(),
                     progress=bar,
                 )
-            score(place, json=json)
+            tally += done
+            trouble = folder / plan.name if done.failed else trouble
+            with Run.open(folder / plan.name, writable=True) as opened:
+                found = instrument.tables(opened) if done.finished else []
+                opened.write_tables(found)
+            tables += found
+        show(tables, json=json, run=str(folder), instrument=name, model=model, tally=asdict(tally))
+        exit_if_failed(tally, trouble)
 
     @app.command("score")
     def score(run: o.RunFolder, json: o.AsJson = False) -> None:

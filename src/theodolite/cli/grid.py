@@ -1,48 +1,51 @@
-"""``theodolite grid``: scenes whose right explanation is known, made, audited and drawn."""
+"""``theodolite grid``: scenes whose right explanation is known; answers, explanations and their scores."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
+from contextlib import ExitStack
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from theodolite.cli import options as o
 from theodolite.cli.console import note, print_json
-from theodolite.cli.grid_audit import audit_as_json, comparison_as_json, show_audit, show_comparison
-from theodolite.cli.grid_explain import add_explain_commands
-from theodolite.cli.grid_models import add_model_commands
-from theodolite.cli.output import print_table
+from theodolite.cli.output import show
+from theodolite.cli.running import run_and_show, show_plan
 from theodolite.core.errors import UsageError
-from theodolite.instruments.grid.data.audit import audit
-from theodolite.instruments.grid.data.compare import compare
-from theodolite.instruments.grid.data.dataset import DatasetPlan, make_dataset
-from theodolite.instruments.grid.data.files import read_dataset, write_dataset
-from theodolite.instruments.grid.data.recipe import Density, Guarantee, find_recipe
-from theodolite.instruments.grid.data.world import BUCKET_KEYS, World
+from theodolite.instruments.grid.instrument import GRID
+from theodolite.runs import EngineOptions, Run, RunSettings
 
-app = typer.Typer(no_args_is_help=True, help="Scenes on a grid: explainers against provable ground truth.")
+if TYPE_CHECKING:
+    from theodolite.instruments.grid.explainers.conventions import Convention
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Do explainers tell spatial reasoning from a shortcut, where the truth is known?",
+)
 
 BROKEN = 1
-"""Exit status of an audit that found a broken promise."""
+"""Exit status of an audit with a failed check."""
+_PID = ("convex", "gaussian", "batch")
 
 Preset = Annotated[
     str,
     typer.Option(
-        "--preset", metavar="paper|sound", help="How many objects, and so how far guarantees reach."
+        "--preset",
+        metavar="paper|sound",
+        help="How many objects: as in the paper, or enough for all guarantees.",
     ),
 ]
-Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where to write; a folder of its own.")]
-
-
 Mode = Annotated[
-    str, typer.Option("--mode", metavar="pure|spur", help="With look-alikes everywhere, or with none at all.")
+    str,
+    typer.Option("--mode", metavar="pure|spur", help="With look-alikes that mislead shortcuts, or without."),
 ]
-PerBucket = Annotated[int, typer.Option("--n", min=1, help="Scenes for each bucket at each density.")]
+Size = Annotated[int, typer.Option("--size", min=1, help="Scenes of each bucket at each density.")]
 SplitName = Annotated[
     str | None,
-    typer.Option("--split", metavar="train|validation|test", help="Only this split; all unless given."),
+    typer.Option(
+        "--split", metavar="train|validation|test", help="Only scenes of this split; by default all."
+    ),
 ]
 Densities = Annotated[
     str,
@@ -51,101 +54,76 @@ Densities = Annotated[
     ),
 ]
 Buckets = Annotated[
-    str | None,
-    typer.Option("--buckets", metavar="LIST", help="Such as M-F0-D2,M-F1-D2; all 19 unless given."),
-]
-Rows = Annotated[int, typer.Option("--rows", help="Rows of the grid.")]
-Columns = Annotated[int, typer.Option("--columns", help="Columns of the grid.")]
-CellPx = Annotated[int, typer.Option("--cell-px", help="Side of a cell in pixels.")]
-Boost = Annotated[
-    float | None, typer.Option("--boost", help="Algorithm 2: how often the target is the most frequent kind.")
-]
-Overload = Annotated[
-    float | None, typer.Option("--overload", help="Algorithm 3: how often a further object is a look-alike.")
+    str,
+    typer.Option("--buckets", metavar="LIST", help="Only these, such as M-F0-D2,M-F1-D2; by default all."),
 ]
 Margin = Annotated[
     int | None, typer.Option("--margin", help="Cells that targets lie beyond their anchors, at least.")
 ]
-MaxAnswer = Annotated[
-    int | None, typer.Option("--max-answer", help="Largest count asked for, the same at every depth.")
-]
-Pictures = Annotated[bool, typer.Option("--pictures/--no-pictures", help="Whether to draw the scenes.")]
 
 
 @app.command("make")
 def make_command(  # noqa: PLR0913, PLR0917 - one parameter per option
-    folder: Out,
+    folder: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="Where to write; must be new or empty.")
+    ],
     mode: Mode = "pure",
     preset: Preset = "paper",
-    n: PerBucket = 50,
+    size: Size = 50,
     seed: o.Seed = 0,
     split: SplitName = None,
     densities: Densities = "sparse,dense",
-    buckets: Buckets = None,
-    rows: Rows = 5,
-    columns: Columns = 5,
-    cell_px: CellPx = 64,
-    boost: Boost = None,
-    overload: Overload = None,
+    buckets: Buckets = "",
+    rows: Annotated[int, typer.Option("--rows", help="Rows of the grid.")] = 5,
+    columns: Annotated[int, typer.Option("--columns", help="Columns of the grid.")] = 5,
+    cell_px: Annotated[int, typer.Option("--cell-px", help="Side of a cell in pixels.")] = 64,
+    boost: Annotated[
+        float | None,
+        typer.Option("--boost", help="Algorithm 2: how often the target is the most frequent kind."),
+    ] = None,
+    overload: Annotated[
+        float | None,
+        typer.Option("--overload", help="Algorithm 3: how often a further object is a look-alike."),
+    ] = None,
     margin: Margin = None,
-    max_answer: MaxAnswer = None,
-    pictures: Pictures = True,
+    max_answer: Annotated[
+        int | None, typer.Option("--max-answer", help="Largest count asked for, the same at every depth.")
+    ] = None,
+    pictures: Annotated[bool, typer.Option("--pictures/--no-pictures", help="Draw the scenes.")] = True,
     json: o.AsJson = False,
 ) -> None:
     """Make a data set: pictures, JSONL, Parquet and phrase grounding."""
+    from dataclasses import replace
+
+    from theodolite.instruments.grid.data.dataset import DatasetPlan, guarantee_table, make_dataset
+    from theodolite.instruments.grid.data.files import write_dataset
+    from theodolite.instruments.grid.data.recipe import find_recipe
+    from theodolite.instruments.grid.data.world import BUCKET_KEYS, World
+
     chosen = {"boost": boost, "overload": overload, "margin": margin, "max_answer": max_answer}
     given = cast("Any", {name: value for name, value in chosen.items() if value is not None})
     recipe = replace(find_recipe(preset), world=World(rows, columns, cell_px), **given)
-    most = max(recipe.world.max_count, *map(recipe.objects, _densities(densities)))
+    wanted = tuple(_density(word) for word in o.listed(densities))
+    most = max(recipe.world.max_count, *map(recipe.objects, wanted))
     recipe = replace(recipe, world=replace(recipe.world, max_count=most))
-    keys = tuple(_listed(buckets)) if buckets else BUCKET_KEYS
-    plan = DatasetPlan(cast("Any", mode), n, seed, recipe, _densities(densities), keys, cast("Any", split))
+    keys = tuple(o.listed(buckets)) or BUCKET_KEYS
+    plan = DatasetPlan(cast("Any", mode), size, seed, recipe, wanted, keys, cast("Any", split))
     data = make_dataset(plan)
     path = write_dataset(data, folder, pictures=pictures)
-    promises = plan.guarantees() if mode == "pure" else {}
-    if json:
-        found = [{"bucket": key, "objects": count, **asdict(p)} for (key, count), p in promises.items()]
-        print_json({"folder": str(path), "scenes": len(data), "guarantees": found})
-        return
-    _show_promises(promises)
-    note(f"wrote {len(data)} {mode} scenes to {path}")
+    show(guarantee_table(plan), json=json, folder=str(path), scenes=len(data))
+    if not json:
+        note(f"wrote {len(data)} {mode} scenes to {path}")
 
 
-def _show_promises(promises: dict[tuple[str, int], Guarantee]) -> None:
-    """Only what is less than full: the rest goes without saying."""
-    limited = [
-        [
-            key,
-            str(count),
-            ", ".join(f"{level} if {answer}" for answer, level in p.by_answer.items()) or p.level,
-            p.reason,
-        ]
-        for (key, count), p in promises.items()
-        if p.level not in {"full", "none"}
-    ]
-    if limited:
-        print_table(
-            ["bucket", "objects", "guarantee", "why not full"], limited, title="Guarantees with limits"
-        )
-
-
-def _listed(text: str) -> list[str]:
-    return [part.strip() for part in text.split(",") if part.strip()]
-
-
-def _densities(text: str) -> tuple[Density, ...]:
-    found: list[Density] = []
-    for part in _listed(text):
-        if part in {"sparse", "dense"}:
-            found.append(cast("Density", part))
-            continue
-        try:
-            found.append(int(part) if part.isdigit() else float(part))
-        except ValueError:
-            raise UsageError(
-                f"a density is sparse, dense, a number of objects or a share, not {part!r}"
-            ) from None
-    return tuple(found)
+def _density(word: str) -> Any:
+    if word in {"sparse", "dense"}:
+        return word
+    try:
+        return int(word) if word.isdigit() else float(word)
+    except ValueError:
+        raise UsageError(
+            f"a density is sparse, dense, a number of objects or a share, not {word!r}"
+        ) from None
 
 
 @app.command("audit")
@@ -154,11 +132,11 @@ def audit_command(
     other: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[OTHER]", help="A second one: answers must agree, and no scene may cross splits."
+            metavar="[OTHER]", help="A second one: answers must agree, and no scene be in two splits."
         ),
     ] = None,
     permutations: Annotated[
-        int, typer.Option("--permutations", min=1, help="Shuffles behind each information.")
+        int, typer.Option("--permutations", min=1, help="Shuffles behind each mutual information.")
     ] = 199,
     pictures: Annotated[
         int, typer.Option("--pictures", min=0, help="How many pictures to compare with their scenes.")
@@ -166,20 +144,22 @@ def audit_command(
     seed: o.Seed = 0,
     json: o.AsJson = False,
 ) -> None:
-    """Work out every label again, try every shortcut, and fail if a promise is broken."""
+    """Recompute every label, try every shortcut, and fail if a check fails."""
+    from theodolite.instruments.grid.data.audit import (
+        audit,
+        audit_tables,
+        compare_datasets,
+        comparison_table,
+    )
+    from theodolite.instruments.grid.data.files import read_dataset
+
     stored = [read_dataset(each) for each in (folder, other) if each is not None]
     found = [audit(each, n_permutations=permutations, most_pictures=pictures, seed=seed) for each in stored]
-    beside = compare(*stored, seed=seed) if other is not None else None
-    if json:
-        document: dict[str, Any] = {"data": [audit_as_json(each) for each in found]}
-        document |= {"comparison": comparison_as_json(beside)} if beside else {}
-        print_json(document)
-    else:
-        for each in found:
-            show_audit(each)
-        if beside is not None:
-            show_comparison(beside)
-    if not all(each.is_kept for each in found) or (beside is not None and not beside.is_kept):
+    compared = compare_datasets(*stored, seed=seed) if other is not None else None
+    tables = audit_tables(found) + ([comparison_table(compared)] if compared else [])
+    is_kept = all(each.is_kept for each in found) and (compared is None or compared.is_kept)
+    show(tables, json=json, is_kept=is_kept)
+    if not is_kept:
         raise typer.Exit(BROKEN)
 
 
@@ -191,14 +171,192 @@ def figures_command(
     kind: Annotated[str, typer.Option("--format", metavar="png|svg|pdf", help="Of the pictures.")] = "png",
     json: o.AsJson = False,
 ) -> None:
-    """Draw the data: taxonomy, how scenes are made, answers, samples."""
+    """Draw the data: taxonomy, how scenes are made, answers, samples (figures 2, 3 and 7 to 11)."""
     from theodolite.instruments.grid.figures.data import data_figures
 
-    paths = [
-        drawing.save(folder / f"{name}.{kind}") for name, drawing in data_figures(preset, seed=seed).items()
-    ]
-    print_json([str(path) for path in paths]) if json else note(f"wrote {len(paths)} figures to {folder}")
+    drawings = data_figures(preset, seed=seed)
+    paths = [drawing.save(folder / f"{name}.{kind}") for name, drawing in drawings.items()]
+    if json:
+        print_json({"figures": [str(path) for path in paths]})
+    else:
+        note(f"wrote {len(paths)} figures to {folder}")
 
 
-add_model_commands(app)
-add_explain_commands(app)
+@app.command("accuracy")
+def accuracy_command(  # noqa: PLR0913, PLR0917 - one parameter per option
+    model: o.ModelName,
+    data: o.Data,
+    folder: o.Out,
+    answer: o.Answer = "write",
+    max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, help="The longest answer.")] = 16,
+    seed: o.Seed = 0,
+    limit: o.Limit = None,
+    plan: o.PlanOnly = False,
+    engine: o.Engine = "local",
+    workers: o.Workers = None,
+    ray_address: o.RayAddress = None,
+    cache: o.Cache = None,
+    json: o.AsJson = False,
+) -> None:
+    """Ask a model about every scene: accuracy by bucket, and agreement with a bag of words (Tables 3 and 4)."""
+    from theodolite.instruments.grid.data.files import read_dataset
+    from theodolite.instruments.grid.questions import PLAIN_RUN, plan_accuracy
+    from theodolite.models import Answering, ask_factory
+
+    answering = cast("Answering", o.one_of(answer, ("write", "choose"), "--answer"))
+    items = list(plan_accuracy(read_dataset(data), max_tokens=max_tokens))
+    if plan:
+        show_plan(items[:limit], json=json)
+        return
+    settings = {"data": str(data.absolute()), "answer": answering, "max_tokens": max_tokens}
+    run_and_show(
+        folder,
+        RunSettings(PLAIN_RUN, model, seed, settings),
+        items,
+        ask_factory(model, answering),
+        options=EngineOptions(engine, workers, ray_address, cache),
+        limit=limit,
+        tables=GRID.tables,
+        json=json,
+    )
+
+
+Explainers = Annotated[
+    str,
+    typer.Option(
+        "--explainers", metavar="LIST", help="Names, or all, local, global; see `theodolite list explainers`."
+    ),
+]
+Budget = Annotated[
+    int, typer.Option("--budget", min=8, help="Model calls per scene, all explainers together.")
+]
+ExplainedSize = Annotated[
+    int | None, typer.Option("--size", min=1, help="Scenes of each bucket at each density; by default all.")
+]
+ExplainedDensities = Annotated[
+    str, typer.Option("--density", metavar="LIST", help="Only these, as the data name them; by default all.")
+]
+PoolSize = Annotated[int, typer.Option("--pool", min=2, help="The most scenes of a cross matrix.")]
+Output = Annotated[
+    str, typer.Option("--output", metavar="answer|log-odds|expected", help="What is explained.")
+]
+CellFill = Annotated[
+    str, typer.Option("--fill", metavar="white|grey|black", help="What hidden cells become.")
+]
+WordHiding = Annotated[str, typer.Option("--words", metavar="mask|delete", help="What hidden words become.")]
+Players = Annotated[str, typer.Option("--players", metavar="objects|all", help="Which cells are players.")]
+Device = Annotated[str, typer.Option("--device", help="Where paired networks run, such as cuda.")]
+
+
+@app.command("explain")
+def explain_command(  # noqa: PLR0913, PLR0917 - one parameter per option
+    data: o.Data,
+    model: o.ModelName,
+    folder: o.Out,
+    explainers: Explainers = "all",
+    budget: Budget = 2000,
+    size: ExplainedSize = None,
+    buckets: Buckets = "",
+    density: ExplainedDensities = "",
+    pool: PoolSize = 32,
+    output: Output = "expected",
+    fill: CellFill = "white",
+    hiding: WordHiding = "mask",
+    players: Players = "objects",
+    device: Device = "cpu",
+    seed: o.Seed = 0,
+    limit: o.Limit = None,
+    plan: o.PlanOnly = False,
+    engine: o.Engine = "local",
+    workers: o.Workers = None,
+    ray_address: o.RayAddress = None,
+    json: o.AsJson = False,
+) -> None:
+    """Explain a model's answers with every explainer, and score the maps. The same command resumes."""
+    from theodolite.instruments.grid.explainers.contract import find_explainers
+    from theodolite.instruments.grid.measure import explain_factory
+    from theodolite.instruments.grid.questions import EXPLAIN_RUN, ExplainPlan, plan_explanations
+
+    wanted = ExplainPlan(
+        str(data.absolute()),
+        tuple(each.name for each in find_explainers(o.listed(explainers))),
+        budget,
+        pool,
+        size,
+        _convention(fill, hiding, output, players),
+        seed,
+        buckets=tuple(o.listed(buckets)),
+        densities=tuple(o.listed(density)),
+    )
+    items = list(plan_explanations(wanted))
+    if plan:
+        show_plan(items[:limit], json=json)
+        return
+    run_and_show(
+        folder,
+        RunSettings(EXPLAIN_RUN, model, seed, wanted.as_json()),
+        items,
+        explain_factory(model, wanted, device=device),
+        options=EngineOptions(engine, workers, ray_address),
+        limit=limit,
+        tables=GRID.tables,
+        json=json,
+    )
+
+
+def _convention(fill: Any, hiding: Any, output: Any, players: Any) -> Convention:
+    from theodolite.instruments.grid.explainers.conventions import Convention
+    from theodolite.instruments.grid.explainers.game import PlayerSet
+
+    return Convention(fill, hiding, output, players=PlayerSet(players))
+
+
+@app.command("score")
+def score_command(
+    runs: o.RunFolders,
+    figures: o.Figures = None,
+    tables: Annotated[
+        str,
+        typer.Option(
+            "--tables",
+            metavar="LIST",
+            help="Of explained runs: some of buckets, paper, overall, separation, gains, depth, interaction, cost and "
+            "measures, or all; by default all but measures, which has every mean.",
+        ),
+    ] = "",
+    pid: Annotated[
+        str, typer.Option("--pid", metavar="LIST", help=f"Estimators of PID: some of {', '.join(_PID)}.")
+    ] = "convex,gaussian",
+    seed: o.Seed = 0,
+    json: o.AsJson = False,
+) -> None:
+    """Score runs from what is stored; no model is called. Explained runs are scored together: pure, spurious, cross."""
+    from theodolite.instruments.grid.experiments.explained import read_explained
+    from theodolite.instruments.grid.questions import EXPLAIN_RUN
+    from theodolite.instruments.grid.score import TABLE_NAMES, explain_tables, score_explanations
+
+    chosen = o.some_of(tables, TABLE_NAMES, "--tables") if tables else ()
+    estimators = o.some_of(pid, _PID, "--pid")
+    with ExitStack() as stack:
+        opened = [stack.enter_context(Run.open(path, writable=True)) for path in runs]
+        explained = [run for run in opened if run.info.instrument == EXPLAIN_RUN]
+        found = []
+        for run in opened:
+            if run not in explained:
+                made = GRID.tables(run)
+                run.write_tables(made)
+                found += made
+        if explained:
+            read = [read_explained(run) for run in explained]
+            score = score_explanations(read, pid=estimators, seed=seed)
+            made = explain_tables(score, chosen, seed=seed)
+            explained[0].write_tables(made)
+            found += made
+            if figures is not None:
+                from theodolite.instruments.grid.figures.maps import explainer_figures
+
+                drawings = explainer_figures(list(zip(explained, read, strict=True)), score)
+                for name, drawing in drawings.items():
+                    drawing.save(figures / f"{name}.png")
+                note(f"wrote {len(drawings)} figures to {figures}")
+    show(found, json=json, runs=[str(path) for path in runs], instrument="grid")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import typer
@@ -35,9 +37,19 @@ class LazyGroup(typer.core.TyperGroup):
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Writes help without loading any command."""
+        with self._listing():
+            super().format_help(ctx, formatter)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        """Completes a command's name without loading any command."""
+        with self._listing():
+            return super().shell_complete(ctx, incomplete)
+
+    @contextmanager
+    def _listing(self) -> Iterator[None]:
         self._is_listing = True
         try:
-            super().format_help(ctx, formatter)
+            yield
         finally:
             self._is_listing = False
 
@@ -71,6 +83,7 @@ def _as_click(target: Any, entry: Entry) -> Any:
         app.command(entry.name)(target)
         target = app
     target.pretty_exceptions_enable = False
+    target._add_completion = False  # noqa: SLF001 - only the program itself completes
     command = typer.main.get_command(target)
     command.name = entry.name
     return command

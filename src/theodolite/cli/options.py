@@ -45,6 +45,12 @@ PlanOnly = Annotated[bool, typer.Option("--plan", help="Say what would be asked,
 Figures = Annotated[
     Path | None, typer.Option("--figures", metavar="DIR", help="Also draw the figures into this folder.")
 ]
+Instruments = Annotated[
+    str,
+    typer.Option(
+        "--instruments", metavar="LIST", help="Some instruments, separated by commas; see `theodolite list`."
+    ),
+]
 Engine = Annotated[str, typer.Option("--engine", metavar="local|ray", help="Where the model runs.")]
 Workers = Annotated[
     int | None,

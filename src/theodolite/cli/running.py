@@ -44,11 +44,12 @@ def run_and_show(  # noqa: PLR0913 - what a run is made of
 
     As JSON: ``{"run", "instrument", "model", "tally", "tables"}``, whatever the instrument.
     """
+    items = plan if callable(plan) else list(plan)
     with progress_bar(f"{settings.kind} {settings.model}", limit) as bar:
         tally = measure_run(
             folder,
             settings,
-            plan if callable(plan) else (lambda _: plan),
+            items if callable(items) else (lambda _: items),
             source,
             options=options,
             limit=limit,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json as json_library
 from collections import Counter
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 
@@ -13,7 +13,7 @@ from theodolite.cli import options as o
 from theodolite.cli.console import note, out, print_json
 from theodolite.cli.output import print_table
 from theodolite.core.errors import StorageError, UsageError
-from theodolite.runs import ExportFormat, Run, Tally, export_run, find_runs
+from theodolite.runs import Run, Tally, find_runs
 
 app = typer.Typer(no_args_is_help=True, help="Runs: list, look into, take out.")
 
@@ -106,20 +106,3 @@ def show(run: o.RunFolder, json: o.AsJson = False) -> None:
             ["no answer because", "items"],
             [[reason, str(count)] for reason, count in reasons.most_common(10)],
         )
-
-
-@app.command("export")
-def export(
-    run: o.RunFolder,
-    target: Annotated[Path, typer.Option("--out", metavar="FILE", help="The file to write.")],
-    kind: Annotated[
-        str, typer.Option("--format", metavar="parquet|csv|json", help="The kind of file.")
-    ] = "parquet",
-    json: o.AsJson = False,
-) -> None:
-    """Write every item with its answer as one flat table."""
-    if kind not in {"parquet", "csv", "json"}:
-        raise UsageError(f"--format takes parquet, csv or json, not {kind!r}")
-    with Run.open(run) as opened:
-        rows = export_run(opened, target, kind=cast("ExportFormat", kind))
-    print_json({"file": str(target), "rows": rows}) if json else note(f"wrote {rows} rows to {target}")

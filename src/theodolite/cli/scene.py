@@ -1,50 +1,49 @@
-"""``theodolite scene``: 3D scene graphs, spatial questions, and whether they agree. Data and measuring; scores stand apart."""
+"""``theodolite scene``: 3D scene graphs, spatial questions, and whether they agree."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from rich.text import Text
 
 from theodolite import __version__
 from theodolite.cli import options as o
-from theodolite.cli import scene_export as _scene_export
-from theodolite.cli import scene_score as _scene_score
 from theodolite.cli.console import err, note, out, print_json
-from theodolite.cli.measuring import Asked, HowToMeasure, exit_if_failed, measure_plan
-from theodolite.cli.output import print_table
+from theodolite.cli.output import show
+from theodolite.cli.running import run_and_show, show_plan
 from theodolite.core.errors import UsageError
 from theodolite.core.registry import registry
-from theodolite.core.types import Item
-from theodolite.instruments.scene.data.build_data import BuildOptions, build_data
-from theodolite.instruments.scene.data.files import SceneData, read_data
-from theodolite.instruments.scene.data.make_data import MakeOptions, make_data
-from theodolite.instruments.scene.data.pipeline import KeepOptions, Unknown
-from theodolite.instruments.scene.data.sources.views import SourceView
-from theodolite.instruments.scene.figures.data import question_distribution
-from theodolite.instruments.scene.plan_rounds import run_items
-from theodolite.instruments.scene.questions import Settings
-from theodolite.instruments.scene.settings import QA_SETTINGS, THINKING_BUDGET, Mode, ModeName
-from theodolite.models import ask_factory
-from theodolite.runs import Run
+from theodolite.core.tables import Column, Table
+
+if TYPE_CHECKING:
+    from theodolite.core.types import Item
+    from theodolite.instruments.scene.data.files import SceneData
+    from theodolite.instruments.scene.formulas.derived_qa import ScoreOptions
+    from theodolite.instruments.scene.questions import Settings
+    from theodolite.instruments.scene.score import SceneScore
+    from theodolite.runs import Run
 
 app = typer.Typer(no_args_is_help=True, help="Do answers agree with the model's own 3D scene graph (CRISP)?")
-app.command("export")(_scene_export.export)
-app.command("score")(_scene_score.score)
-app.command("solver")(_scene_score.solver)
 
-DataFolder = Annotated[Path, typer.Argument(metavar="DIR", help="A data set of scenes.")]
+_EXTRA = "groups, difficulty, readings, graph-parts, graph-problems, unsolved, cases"
+
+NewFolder = Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder to write; new or empty.")]
+Questions = Annotated[
+    int | None,
+    typer.Option("--questions", min=1, help="Keep N questions, balanced by group; by default all."),
+]
 SettingNames = Annotated[
     str,
     typer.Option(
         "--settings",
         metavar="LIST",
-        help="all (without noisy-graph, which asks every question once for each level of noise), or some of: base, blind, "
+        help="all (without noisy-graph, which asks every question once per noise level), or some of: base, blind, "
         "predicted-graph, true-graph, true-graph-alone, noisy-graph, graphs (the model's own graphs, with and without the "
         "picture).",
     ),
@@ -52,29 +51,34 @@ SettingNames = Annotated[
 ModeOption = Annotated[
     str, typer.Option("--mode", metavar="direct|chain-of-thought|thinking", help="How to answer.")
 ]
-Budget = Annotated[int, typer.Option("--budget", min=1, help="Tokens that reasoning may cost.")]
+SolverOption = Annotated[
+    str, typer.Option("--solver", metavar="geometric|upstream", help="How answers are derived from graphs.")
+]
+MraOption = Annotated[
+    str, typer.Option("--mra", metavar="<|<=", help="The paper's comparison in MRA, or the public code's.")
+]
 
 
 @app.command("make")
 def make(  # noqa: PLR0913, PLR0917 - one parameter per option
-    folder: _scene_export.NewFolder,
+    folder: NewFolder,
     indoor: Annotated[int, typer.Option("--indoor", min=0, help="How many rooms.")] = 10,
     outdoor: Annotated[int, typer.Option("--outdoor", min=0, help="How many streets.")] = 10,
     seed: o.Seed = 0,
-    questions: Annotated[
-        int | None,
-        typer.Option("--questions", min=1, help="Keep so many questions, evenly; all if not given."),
-    ] = None,
+    questions: Questions = None,
     render: Annotated[
         bool, typer.Option("--render/--no-render", help="Whether to draw the pictures.")
     ] = True,
     truth: Annotated[
         bool, typer.Option("--truth", help="Write depth and instance maps beside the pictures.")
     ] = False,
+    figures: o.Figures = None,
     workers: o.Workers = None,
     json: o.AsJson = False,
 ) -> None:
     """Make scenes of rooms and streets, with questions whose answers are known."""
+    from theodolite.instruments.scene.data.make import MakeOptions, make_data
+
     processes = workers or min(2, os.cpu_count() or 1)
     options = MakeOptions(indoor, outdoor, seed, questions, render, truth, processes)
     with err.status("making scenes") as status:
@@ -84,13 +88,11 @@ def make(  # noqa: PLR0913, PLR0917 - one parameter per option
             version=__version__,
             progress=lambda stage, n: status.update(f"{stage}: {n} of {indoor + outdoor}"),
         )
-    _show_data(data, json=json)
+    _show_data(data, figures, json=json)
 
 
 @app.command("build")
 def build(  # noqa: PLR0913, PLR0917 - one parameter per option
-    root: Annotated[Path, typer.Option("--root", metavar="PATH", help="Where the source lies.")],
-    folder: _scene_export.NewFolder,
     source: Annotated[
         str,
         typer.Option(
@@ -99,18 +101,18 @@ def build(  # noqa: PLR0913, PLR0917 - one parameter per option
             help="nuscenes, scannetpp, kitti, sunrgbd, camera-boxes, or a plug-in's.",
         ),
     ],
-    most: Annotated[int | None, typer.Option("--most", min=1, help="Keep at most so many scenes.")] = None,
-    questions: Annotated[
-        int | None, typer.Option("--questions", min=1, help="Keep so many questions, evenly.")
-    ] = None,
+    root: Annotated[Path, typer.Option("--data", metavar="PATH", help="The files of the source.")],
+    folder: NewFolder,
+    size: Annotated[int | None, typer.Option("--size", min=1, help="Keep at most N scenes.")] = None,
+    questions: Questions = None,
     least_visibility: Annotated[
         float,
         typer.Option("--least-visibility", min=0, max=1, help="Of an object, as a share of its pixels."),
-    ] = KeepOptions().least_visibility,
+    ] = 0.8,
     unknown_visibility: Annotated[
         str,
         typer.Option(
-            "--unknown-visibility", metavar="estimate|keep|drop", help="What to do where it is not known."
+            "--unknown-visibility", metavar="estimate|keep|drop", help="What to do if it is unknown."
         ),
     ] = "estimate",
     balance: Annotated[
@@ -118,133 +120,74 @@ def build(  # noqa: PLR0913, PLR0917 - one parameter per option
         typer.Option("--balance/--no-balance", help="Keep sparse, common and dense scenes as 1 : 2 : 2."),
     ] = True,
     seed: o.Seed = 0,
+    figures: o.Figures = None,
     json: o.AsJson = False,
 ) -> None:
-    """Build a data set from real scenes: filter the objects, drop near-duplicates, mark the pictures, ask questions."""
-    if unknown_visibility not in {"estimate", "keep", "drop"}:
-        raise UsageError(f"--unknown-visibility takes estimate, keep or drop, not {unknown_visibility!r}")
-    keep = replace(
-        KeepOptions(),
-        least_visibility=least_visibility,
-        unknown_visibility=cast("Unknown", unknown_visibility),
-    )
-    options = BuildOptions(keep, most_scenes=most, is_balanced=balance, n_questions=questions, seed=seed)
-    reader = cast(
-        "Callable[[Path], Iterable[SourceView]]", registry().entry("source", f"scene-{source}").load()
-    )
-    made = {"source": source, "root": root.name, "theodolite": __version__}
+    """Build a data set from real scenes: filter objects, drop near-duplicates, mark the pictures, make questions."""
+    from theodolite.instruments.scene.data.build import BuildOptions, build_data
+    from theodolite.instruments.scene.data.pipeline import KeepOptions
+
+    unknown = o.one_of(unknown_visibility, ("estimate", "keep", "drop"), "--unknown-visibility")
+    keep = KeepOptions(least_visibility=least_visibility, unknown_visibility=cast("Any", unknown))
+    options = BuildOptions(keep, most_scenes=size, is_balanced=balance, n_questions=questions, seed=seed)
+    reader = cast("Callable[[Path], Iterable[Any]]", registry().entry("source", f"scene-{source}").load())
     with err.status("reading scenes") as status:
         data = build_data(
             folder,
             reader(root),
             options=options,
-            made=made,
+            made={"source": source, "root": root.name, "theodolite": __version__},
             progress=lambda n: status.update(f"pictures read: {n}"),
         )
-    _show_data(data, json=json)
+    _show_data(data, figures, json=json)
 
 
-def _show_data(data: SceneData, *, json: bool) -> None:
+def _show_data(data: SceneData, figures: Path | None, *, json: bool) -> None:
     """What a data set holds and what was left out."""
-    if json:
-        print_json({"folder": str(data.folder), **data.manifest.model_dump()})
-        return
-    for name, counted in data.manifest.counts.items():
-        rows = [[key, str(n)] for key, n in counted.items()] if isinstance(counted, dict) else []
-        print_table([name, "n"], rows)
-    print_table(["left out", "n"], [[key, str(n)] for key, n in data.manifest.left_out.items()])
-    note(f"wrote {data.manifest.n_scenes} scenes with {data.manifest.n_questions} questions to {data.folder}")
+    _draw_questions(data, figures)
+    manifest = data.manifest
+    counted = {**manifest.counts, "left out": manifest.left_out}
+    tables = [
+        Table.of(
+            f"scene.{name.replace(' ', '_')}",
+            name.capitalize(),
+            [Column("what", name), Column("n", "n", "count")],
+            [[key, cast("int", n)] for key, n in cast("dict[str, Any]", entries).items()],
+        )
+        for name, entries in counted.items()
+    ]
+    show(tables, json=json, folder=str(data.folder), manifest=asdict(manifest))
+    if not json:
+        note(f"wrote {manifest.n_scenes} scenes with {manifest.n_questions} questions to {data.folder}")
 
 
-@app.command("ask")
-def ask(  # noqa: PLR0913, PLR0917 - one parameter per option
-    folder: DataFolder,
-    scene: Annotated[str, typer.Option("--scene", metavar="ID", help="Only this scene.")] = "",
-    settings: SettingNames = "base",
-    mode: ModeOption = "direct",
-    budget: Budget = THINKING_BUDGET,
-    limit: Annotated[int, typer.Option("--limit", min=1, help="Show so many.")] = 10,
-    prompts: Annotated[
-        bool, typer.Option("--prompts", help="Show the whole text that a model gets.")
-    ] = False,
-    figure: Annotated[
-        Path | None,
-        typer.Option("--figure", metavar="FILE", help="Draw what the questions ask (PNG, SVG, PDF)."),
-    ] = None,
-    json: o.AsJson = False,
-) -> None:
-    """Show the questions of a data set, and what a model is told. No model is called."""
-    data = _only(read_data(folder), scene=scene)
-    chosen = _settings(settings, mode, budget)
-    if figure is not None:
-        note(f"drew {question_distribution(data.questions, title='What is asked').save(figure)}")
-    if prompts or json:
-        items = [item for item, _ in zip(_first_items(data, chosen), range(limit), strict=False)]
-        shown = [
-            {
-                "name": i.name,
-                "picture": _pictures(i),
-                "prompt": i.request.text,
-                "gold": i.request.hint["gold"],
-            }
-            for i in items
-        ]
-        if json:
-            print_json({"items": shown})
-            return
-        for item, row in zip(items, shown, strict=True):
-            gold = f"; gold: {row['gold']}" if item.meta["task"] == "qa" else ""
-            out.print(Text(f"{row['name']}  ({row['picture']}{gold})", style="bold"), soft_wrap=True)
-            out.print(Text(str(row["prompt"])), soft_wrap=True)
-            out.print()
-        return
-    print_table(
-        ["question", "group", "difficulty", "text", "options", "gold"],
-        [
-            [
-                q.id,
-                " ".join(q.group),
-                q.difficulty,
-                q.text,
-                " / ".join(option.text for option in q.options),
-                q.gold,
-            ]
-            for q in data.questions[:limit]
-        ],
-    )
-    note(
-        f"{min(limit, len(data.questions))} of {len(data.questions)} questions; --prompts shows what a model is told"
-    )
+def _draw_questions(data: SceneData, figures: Path | None) -> None:
+    if figures is not None:
+        from theodolite.instruments.scene.figures.data import question_distribution
 
-
-def _pictures(item: Item) -> str:
-    paths = [str(picture.path) for picture in item.request.pictures]
-    return paths[0] if paths else "no picture"
-
-
-def _first_items(data: SceneData, chosen: Settings) -> Iterator[Item]:
-    """What can be shown without a model: all but the questions that need its graphs; those with noisy graphs last."""
-    if "predicted graph" in chosen.qa:
-        note("questions with the model's own graph are not shown: no model has given one yet")
-    has_pictures = all(scene.marked for scene in data.scenes.values())
-    if not has_pictures:
-        note("this data set has no pictures: only what is asked without one is shown")
-        blind = tuple(s for s in chosen.qa if s in {"blind", "true graph alone"})
-        chosen = Settings(qa=blind or ("blind",), graph=("blind",), mode=chosen.mode)
-    return run_items(data, chosen, ())
+        drawing = question_distribution(data.questions, title="What is asked")
+        note(f"drew {drawing.save(figures / 'questions.png')}")
 
 
 @app.command("run")
 def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     data: o.Data,
-    model: o.ModelName,
-    folder: o.Out,
+    model: o.ModelName = "",
+    folder: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Where to write; a run that is there is resumed."),
+    ] = None,
     settings: SettingNames = "all",
     mode: ModeOption = "direct",
-    budget: Budget = THINKING_BUDGET,
+    budget: Annotated[int, typer.Option("--budget", min=1, help="Tokens for reasoning.")] = 1024,
+    scene: Annotated[str, typer.Option("--scene", metavar="ID", help="Ask only about this scene.")] = "",
     seed: o.Seed = 0,
-    limit: Annotated[
-        int | None, typer.Option("--limit", min=1, help="Ask about the first so many scenes only.")
+    limit: o.Limit = None,
+    plan: o.PlanOnly = False,
+    prompts: Annotated[bool, typer.Option("--prompts", help="With --plan: print every prompt.")] = False,
+    figures: Annotated[
+        Path | None,
+        typer.Option("--figures", metavar="DIR", help="With --plan: draw what the questions ask."),
     ] = None,
     engine: o.Engine = "local",
     workers: o.Workers = None,
@@ -252,65 +195,181 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     cache: o.Cache = None,
     json: o.AsJson = False,
 ) -> None:
-    """Ask a model for graphs and answers, and store them. The same command goes on where it stopped."""
-    chosen = _settings(settings, mode, budget)
-    scenes = _only(read_data(data), limit=limit)
+    """Ask a model for graphs and answers, store them, and score. The same command resumes where it stopped."""
+    from theodolite.instruments.scene.data.files import read_data
+    from theodolite.instruments.scene.instrument import SCENE
+    from theodolite.instruments.scene.measure import next_items
+    from theodolite.instruments.scene.questions import Mode, Settings
+    from theodolite.models import ask_factory
+    from theodolite.runs import EngineOptions, RunSettings
+
+    chosen = Settings.parse(settings, Mode(cast("Any", mode.replace("-", " ")), budget))
+    scenes = _only(read_data(data), scene)
+    if plan:
+        _draw_questions(scenes, figures)
+        _show_plan(scenes, chosen, seed, limit, prompts=prompts, json=json)
+        return
+    if folder is None or not model:
+        raise UsageError("--model and --out are needed, except with --plan")
+    if prompts or figures is not None:
+        raise UsageError("--prompts and --figures go with --plan; `theodolite scene score` draws the scores")
     asked = {
         "data": str(data.absolute()),
         "settings": list(chosen.qa),
         "graphs": list(chosen.graph),
         "mode": chosen.mode.name,
         "budget": chosen.mode.budget_tokens,
+        **({"scene": scene} if scene else {}),
     }
-
-    def items(run: Run) -> Iterator[Item]:
-        measured = ((result.item, result.record) for result in run.results())
-        return run_items(scenes, chosen, measured, seed=seed)
-
-    tally = measure_plan(
+    run_and_show(
         folder,
-        Asked("scene", model, seed, asked),
-        items,
+        RunSettings("scene", model, seed, asked),
+        partial(next_items, scenes, chosen, seed=seed),
         ask_factory(model),
-        HowToMeasure(engine, workers, ray_address, cache, None),
+        options=EngineOptions(engine, workers, ray_address, cache),
+        limit=limit,
+        tables=SCENE.tables,
+        json=json,
     )
-    counts = {
-        "planned": tally.planned,
-        "answered": tally.answered,
-        "refused": tally.refused,
-        "failed": tally.failed,
-    }
+
+
+def _only(data: SceneData, scene: str) -> SceneData:
+    """The whole data set, or one scene of it."""
+    if not scene:
+        return data
+    if scene not in data.scenes:
+        known = ", ".join(list(data.scenes)[:5])
+        raise UsageError(f"there is no scene {scene!r} in {data.folder}; there are {known} …")
+    questions = tuple(question for question in data.questions if question.scene == scene)
+    return replace(data, scenes={scene: data.scenes[scene]}, questions=questions)
+
+
+def _show_plan(
+    data: SceneData, chosen: Settings, seed: int, limit: int | None, *, prompts: bool, json: bool
+) -> None:
+    """What would be asked, without questions that need the model's own graphs."""
+    from theodolite.instruments.scene.questions import WITHOUT_PICTURE, Settings, plan_run
+
+    if "predicted graph" in chosen.qa:
+        note("not counted: questions with the model's own graph, which it has not given yet")
+    if not all(scene.marked for scene in data.scenes.values()):
+        note("this data set has no pictures: only what is asked without one is planned")
+        blind = cast("Any", tuple(s for s in chosen.qa if s in WITHOUT_PICTURE))
+        chosen = Settings(qa=blind or ("blind",), graph=("blind",), mode=chosen.mode)
+    items = list(plan_run(data, chosen, seed=seed))[:limit]
+    if not prompts:
+        show_plan(items, json=json)
+        return
     if json:
-        print_json({"run": str(folder), **counts})
+        print_json({"items": [_shown(item) for item in items]})
+        return
+    for item in items:
+        shown = _shown(item)
+        gold = f"; gold: {shown['gold']}" if item.meta["task"] == "qa" else ""
+        out.print(Text(f"{shown['name']}  ({shown['picture']}{gold})", style="bold"), soft_wrap=True)
+        out.print(Text(shown["prompt"]), soft_wrap=True)
+        out.print()
+
+
+def _shown(item: Item) -> dict[str, str]:
+    paths = [str(picture.path) for picture in item.request.pictures]
+    return {
+        "name": item.name,
+        "picture": paths[0] if paths else "no picture",
+        "prompt": item.request.text,
+        "gold": str(item.request.hint["gold"]),
+    }
+
+
+@app.command("score")
+def score(  # noqa: PLR0913, PLR0917 - one parameter per option
+    run: o.RunFolder,
+    solver: SolverOption = "geometric",
+    mra: MraOption = "<",
+    mode: Annotated[
+        str | None, typer.Option("--mode", help="Which mode of answering, of a run that has several.")
+    ] = None,
+    seed: o.Seed = 0,
+    tables: Annotated[
+        str, typer.Option("--tables", metavar="LIST", help=f"Also show some of {_EXTRA}; or all.")
+    ] = "",
+    figures: o.Figures = None,
+    beside: Annotated[
+        list[Path] | None,
+        typer.Option("--beside", metavar="RUN", help="Draw this run too; may be repeated."),
+    ] = None,
+    json: o.AsJson = False,
+) -> None:
+    """Score a run from its stored answers: Tables 1 and 2, confusion matrix, interventions, signatures."""
+    from theodolite.instruments.scene.score import EXTRA_TABLES, score_run, score_tables
+    from theodolite.runs import Run
+
+    options = _options(solver, mra, seed)
+    extra = o.some_of(tables, EXTRA_TABLES, "--tables")
+    mode = mode.replace("-", " ") if mode is not None else None
+    if beside and figures is None:
+        raise UsageError("--beside draws other runs into the figures: name a folder for them with --figures")
+    with Run.open(run, writable=True) as opened:
+        if opened.info.instrument != "scene":
+            raise UsageError(f"{run} is a run of {opened.info.instrument!r}, not of 'scene'")
+        result = score_run(opened, options, mode=mode)
+        found = score_tables(result, extra)
+        opened.write_tables(found)
+        if figures is not None:
+            scores = {result.model: result}
+            for other in beside or ():
+                with Run.open(other) as there:
+                    name = there.info.model
+                    key = name if name not in scores else f"{name} ({len(scores) + 1})"
+                    scores[key] = score_run(there, options, mode=mode)
+            _draw(opened, scores, figures)
+    show(found, json=json, run=str(run), instrument="scene", model=result.model)
+
+
+def _draw(run: Run, scores: dict[str, SceneScore], figures: Path) -> None:
+    from theodolite.instruments.scene.data.files import read_data
+    from theodolite.instruments.scene.figures.maps import draw_cases
+    from theodolite.instruments.scene.figures.scores import draw_scores
+
+    drawn = draw_scores(scores, figures)
+    place = run.info.settings.get("data")
+    try:
+        data = read_data(place) if place else None
+    except UsageError:
+        data = None
+    if data is None:
+        note("no maps are drawn: the data set of the run has moved")
     else:
-        print_table(list(counts), [[str(n) for n in counts.values()]], title=f"scene {model}")
-        note(f"`theodolite scene score {folder}` tells what it means")
-    exit_if_failed(tally, folder)
+        drawn += draw_cases(next(iter(scores.values())), data, figures)
+    note(f"drew {len(drawn)} figures into {figures}")
 
 
-def _only(data: SceneData, *, scene: str = "", limit: int | None = None) -> SceneData:
-    """A part of a data set: one scene, or the first so many."""
-    if scene and scene not in data.scenes:
-        raise UsageError(
-            f"there is no scene {scene!r} in {data.folder}; there are {', '.join(list(data.scenes)[:5])} …"
-        )
-    names = [scene] if scene else list(data.scenes)[:limit]
-    kept = {name: data.scenes[name] for name in names}
-    return replace(data, scenes=kept, questions=tuple(q for q in data.questions if q.scene in kept))
+@app.command("solver")
+def solver(
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="A data set of scenes.")],
+    mra: MraOption = "<",
+    json: o.AsJson = False,
+) -> None:
+    """Answer every question from the true graph: the ceiling of derived QA and self-consistency, for both solvers."""
+    from theodolite.instruments.scene.data.files import read_data
+    from theodolite.instruments.scene.experiments.ceiling import ceiling_tables, solver_ceilings
+
+    found = read_data(data)
+    if not found.questions:
+        raise UsageError(f"{data} holds no question, so there is nothing to solve")
+    comparison = _options("geometric", mra, 0).comparison
+    show(
+        ceiling_tables(solver_ceilings(found.scenes, found.questions, comparison=comparison)),
+        json=json,
+        data=str(data),
+    )
 
 
-def _settings(text: str, mode: str, budget: int) -> Settings:
-    """From words with hyphens. Graphs and base questions are asked for where they are needed."""
-    how = Mode(cast("ModeName", mode.replace("-", " ")), budget)
-    if text == "all":
-        return Settings(mode=how)
-    words = [word.strip().replace("-", " ") for word in text.split(",") if word.strip()]
-    unknown = [word for word in words if word not in {*QA_SETTINGS, "graphs"}]
-    if unknown or not words:
-        known = ", ".join(s.replace(" ", "-") for s in QA_SETTINGS)
-        raise UsageError(f"--settings takes all, or some of {known} and graphs, not {text!r}")
-    words += ["base"] if "predicted graph" in words else []
-    qa = tuple(setting for setting in QA_SETTINGS if setting in words)
-    needs_graphs = "graphs" in words or "predicted graph" in qa
-    graph: tuple[str, ...] = ("base", "blind") if "graphs" in words else ("base",) if needs_graphs else ()
-    return Settings(qa=qa, graph=graph, mode=how)  # type: ignore[arg-type]  # checked just above
+def _options(solver: str, mra: str, seed: int) -> ScoreOptions:
+    from theodolite.instruments.scene.formulas.derived_qa import ScoreOptions
+
+    return ScoreOptions(
+        cast("Any", o.one_of(solver, ("geometric", "upstream"), "--solver")),
+        cast("Any", o.one_of(mra, ("<", "<="), "--mra")),
+        seed,
+    )

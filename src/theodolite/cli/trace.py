@@ -2,83 +2,74 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.text import Text
 
 from theodolite.cli import options as o
-from theodolite.cli import (
-    trace_checks as _trace_checks,
-)
-from theodolite.cli import (
-    trace_labels as _trace_labels,
-)
-from theodolite.cli import (
-    trace_make as _trace_make,
-)
-from theodolite.cli import (
-    trace_predict as _trace_predict,
-)
-from theodolite.cli import (
-    trace_recall as _trace_recall,
-)
-from theodolite.cli import (
-    trace_relevance as _trace_relevance,
-)
-from theodolite.cli import (
-    trace_similarity as _trace_similarity,
-)
-from theodolite.cli.console import note, out, print_json
-from theodolite.cli.measuring import Asked, HowToMeasure, exit_if_failed, measure_plan
-from theodolite.cli.output import print_table
-from theodolite.cli.trace_figures import draw_rows, draw_score, tell
-from theodolite.cli.trace_loading import (
-    Granularity,
-    HandlingName,
-    Hedges,
-    Tau,
-    Traces,
-    VerifierName,
-    load_judged,
-    options_of,
-)
-from theodolite.cli.trace_tables import (
-    show_claims,
-    show_consistency,
-    show_grounding,
-    show_problems,
-    show_score,
-    show_steps,
-)
+from theodolite.cli.console import note
+from theodolite.cli.output import show
+from theodolite.cli.running import run_and_show, show_plan
+from theodolite.cli.trace_checks import Episodes, Verifier, tell_drawn
+from theodolite.cli.trace_checks import app as checks_app
+from theodolite.cli.trace_data import app as data_app
 from theodolite.core.errors import UsageError
-from theodolite.instruments.trace.claims.extract import extract_many
-from theodolite.instruments.trace.claims.language import open_parser, sentence_spans
-from theodolite.instruments.trace.data.dataset import read_episodes
-from theodolite.instruments.trace.data.traces import read_traces
-from theodolite.instruments.trace.formulas.sgr import grounding
-from theodolite.instruments.trace.formulas.tcs import TAU, consistency_of
-from theodolite.instruments.trace.prompts import STYLES, Style
-from theodolite.instruments.trace.questions import Wording, plan_traces, without_pictures
-from theodolite.instruments.trace.score import score_traces
-from theodolite.instruments.trace.verifiers.judging import open_verifier
-from theodolite.models import ask_factory
-from theodolite.runs import Run
+from theodolite.instruments.trace.questions import STYLES
+from theodolite.runs import EngineOptions, Run, RunSettings
+
+if TYPE_CHECKING:
+    from theodolite.instruments.trace.score import ScoreOptions
 
 app = typer.Typer(
     no_args_is_help=True,
     help="Is each step of the reasoning supported by the frames, and does that predict robustness?",
 )
+app.add_typer(data_app)
 
-app.add_typer(_trace_checks.app)
-app.add_typer(_trace_labels.app)
-app.add_typer(_trace_make.app)
-app.add_typer(_trace_predict.app)
-app.add_typer(_trace_recall.app)
-app.add_typer(_trace_relevance.app)
-app.add_typer(_trace_similarity.app)
+_RUN_TABLES = ("claims", "pooled", "verbosity", "conditions", "controls")
+_VERIFY_TABLES = ("steps", "claims", "pooled")
+
+_Unverifiable = Annotated[
+    str,
+    typer.Option(
+        "--unverifiable", metavar="exclude|penalise|neutral", help="How claims count that cannot be judged."
+    ),
+]
+_Count = Annotated[
+    str,
+    typer.Option(
+        "--count", metavar="whole|every", help="Count only the largest claims (as the paper), or every one."
+    ),
+]
+_Guesses = Annotated[
+    str,
+    typer.Option(
+        "--guesses",
+        metavar="abstract|stated",
+        help="Hedged claims cannot be judged, or are judged as stated.",
+    ),
+]
+_Tau = Annotated[
+    float,
+    typer.Option(
+        "--tau",
+        min=-1,
+        max=1,
+        help="Above this similarity two beliefs are the same (TCS, equation 2); see `trace calibrate`.",
+    ),
+]
+
+
+def _options(verifier: str, handling: str, count: str, guesses: str, tau: float, seed: int) -> ScoreOptions:
+    from theodolite.instruments.trace.formulas.sgr import HANDLINGS, Counting
+    from theodolite.instruments.trace.score import ScoreOptions
+
+    how: Any = o.one_of(handling, HANDLINGS, "--unverifiable")
+    which: Any = o.one_of(count, ("whole", "every"), "--count")
+    is_stated = o.one_of(guesses, ("abstract", "stated"), "--guesses") == "stated"
+    hedges: Any = "as stated" if is_stated else "abstract"
+    return ScoreOptions(verifier, Counting(how, which), hedges, tau, seed=seed)
 
 
 @app.command("run")
@@ -89,39 +80,49 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     styles: Annotated[
         str,
         typer.Option(
-            "--styles", metavar="LIST", help=f"Which of {', '.join(STYLES)}; the first is the reference."
+            "--styles", metavar="LIST", help=f"Some of {', '.join(STYLES)}; the first is the reference."
         ),
     ] = "structured",
     paraphrase: Annotated[
         bool, typer.Option("--paraphrase", help="Also ask every question, unchanged, after another lead-in.")
     ] = False,
     max_frames: Annotated[
-        int | None, typer.Option("--max-frames", min=1, help="Show at most so many frames.")
+        int | None, typer.Option("--max-frames", min=1, help="Show at most this many frames.")
     ] = None,
-    max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, help="The longest answer.")] = 1024,
-    verifier: VerifierName = "annotation",
+    max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, help="The longest response.")] = 1024,
+    verifier: Verifier = "annotation",
     seed: o.Seed = 0,
     limit: o.Limit = None,
+    plan: o.PlanOnly = False,
     engine: o.Engine = "local",
     workers: o.Workers = None,
     ray_address: o.RayAddress = None,
     cache: o.Cache = None,
     json: o.AsJson = False,
 ) -> None:
-    """Ask a model to reason about episodes, store every answer, and score. The same command goes on where it stopped."""
-    chosen = _styles(styles)
-    open_verifier(verifier)
-    episode_set = read_episodes(data)
-    bare = without_pictures(episode_set.episodes)
-    if bare:
+    """Ask a model to reason about episodes, store every answer, and score. The same command resumes where it stopped."""
+    from theodolite.instruments.trace.data.dataset import read_episodes
+    from theodolite.instruments.trace.experiments.run_tables import run_tables
+    from theodolite.instruments.trace.questions import plan_traces, without_pictures
+    from theodolite.instruments.trace.score import ScoreOptions
+    from theodolite.instruments.trace.verifiers.judging import open_verifier
+    from theodolite.models import ask_factory
+
+    chosen: Any = list(dict.fromkeys(o.listed(styles)))
+    if not chosen or set(chosen) - set(STYLES):
+        raise UsageError(f"--styles takes some of {', '.join(STYLES)}, not {styles!r}")
+    open_verifier(verifier)  # an unknown name is an error before anything is asked
+    episodes = read_episodes(data).episodes
+    if bare := without_pictures(episodes):
         named = ", ".join(episode.id for episode in bare[:3]) + (", …" if len(bare) > 3 else "")
-        note(
-            f"{len(bare)} of {len(episode_set.episodes)} episodes have no picture and are not asked about: {named}"
-        )
-    wordings: list[Wording] = ["original", "paraphrased"] if paraphrase else ["original"]
-    items = plan_traces(
-        episode_set.episodes, styles=chosen, wordings=wordings, max_frames=max_frames, max_tokens=max_tokens
+        note(f"{len(bare)} of {len(episodes)} episodes have no picture and are not asked about: {named}")
+    wordings: Any = ["original", "paraphrased"] if paraphrase else ["original"]
+    items = list(
+        plan_traces(episodes, styles=chosen, wordings=wordings, max_frames=max_frames, max_tokens=max_tokens)
     )
+    if plan:
+        show_plan(items[:limit], json=json)
+        return
     settings = {
         "data": str(data.absolute()),
         "styles": chosen,
@@ -129,34 +130,38 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         "max_frames": max_frames,
         "max_tokens": max_tokens,
     }
-    tally = measure_plan(
+    run_and_show(
         folder,
-        Asked("trace", model, seed, settings),
+        RunSettings("trace", model, seed, settings),
         items,
         ask_factory(model),
-        HowToMeasure(engine, workers, ray_address, cache, limit),
+        options=EngineOptions(engine, workers, ray_address, cache),
+        limit=limit,
+        tables=lambda run: run_tables(run, options=ScoreOptions(verifier, seed=seed)),
+        json=json,
     )
-    score(folder, verifier=verifier, seed=seed, json=json)
-    exit_if_failed(tally, folder)
 
 
 @app.command("score")
 def score(  # noqa: PLR0913, PLR0917 - one parameter per option
     run: o.RunFolder,
-    data: Annotated[
-        Path | None, typer.Option("--data", metavar="PATH", help="The episodes, if they have moved.")
-    ] = None,
-    verifier: VerifierName = "annotation",
-    handling: HandlingName = "exclude",
-    claims: Granularity = "whole",
-    guesses: Hedges = "abstract",
-    tau: Tau = TAU,
+    data: Episodes = None,
+    verifier: Verifier = "annotation",
+    handling: _Unverifiable = "exclude",
+    count: _Count = "whole",
+    guesses: _Guesses = "abstract",
+    tau: _Tau = 0.8,
     also_by: Annotated[
-        str, typer.Option("--also-by", metavar="LIST", help="Further verifiers, to compare with.")
+        str,
+        typer.Option("--also-by", metavar="LIST", help="Further verifiers, for the table of conditions."),
     ] = "",
-    figures: Annotated[
-        Path | None, typer.Option("--figures", metavar="DIR", help="Draw the figures into this folder.")
-    ] = None,
+    tables: Annotated[
+        str,
+        typer.Option(
+            "--tables", metavar="LIST", help=f"Further tables: some of {', '.join(_RUN_TABLES)}, or all."
+        ),
+    ] = "",
+    figures: o.Figures = None,
     beside: Annotated[
         list[Path] | None,
         typer.Option("--beside", metavar="RUN", help="Another run to draw beside it; may be repeated."),
@@ -164,95 +169,102 @@ def score(  # noqa: PLR0913, PLR0917 - one parameter per option
     seed: o.Seed = 0,
     json: o.AsJson = False,
 ) -> None:
-    """Score a run again from its stored answers; no model is called."""
+    """Score a run from its stored answers; no model is called."""
+    from dataclasses import replace
+
+    from theodolite.instruments.trace.experiments.run_tables import run_tables
+
     if beside and figures is None:
         raise UsageError("--beside draws other runs into the figures: name a folder for them with --figures")
-    names = tuple(name.strip() for name in also_by.split(",") if name.strip())
-    options = replace(options_of(verifier, handling, claims, guesses, seed), also_by=names, tau=tau)
+    others = tuple(o.listed(also_by))
+    options = replace(_options(verifier, handling, count, guesses, tau, seed), also_by=others)
+    extra = o.some_of(tables, _RUN_TABLES, "--tables")
+    if others and "conditions" not in extra:
+        extra = (*extra, "conditions")
     with Run.open(run, writable=True) as opened:
-        result = score_traces(opened, data=data, options=options)
-        rows = draw_rows(opened, options, figures, data=data) if figures is not None else []
+        found = run_tables(opened, data=data, options=options, extra=extra)
+        opened.write_tables(found)
+        model = opened.info.model
     if figures is not None:
-        scores = {result.model: result}
-        for other in beside or []:
-            with Run.open(other, writable=True) as opened:
-                score_ = score_traces(opened, options=options)
-            scores[score_.model if score_.model not in scores else f"{score_.model} ({other.name})"] = score_
-        tell([*draw_score(scores, figures), *rows], figures)
-    print_json(result.as_json()) if json else show_score(result)
+        _draw(run, beside or [], options, data, figures)
+    show(found, json=json, run=str(run), instrument="trace", model=model)
+
+
+def _draw(run: Path, beside: list[Path], options: ScoreOptions, data: Path | None, folder: Path) -> None:
+    from theodolite.instruments.trace.experiments.run_tables import ScoredTraces
+    from theodolite.instruments.trace.figures import draw_runs
+
+    scored: dict[str, ScoredTraces] = {}
+    for place in (run, *beside):
+        with Run.open(place) as opened:
+            name = opened.info.model
+            traces = ScoredTraces(opened, data=data if place == run else None, options=options)
+        scored[name if name not in scored else f"{name} ({place.name})"] = traces
+    tell_drawn(draw_runs(scored, folder), folder)
 
 
 @app.command("verify")
 def verify(  # noqa: PLR0913, PLR0917 - one parameter per option
-    data: o.Data,
-    traces: Traces,
-    verifier: VerifierName = "annotation",
-    handling: HandlingName = "exclude",
-    claims: Granularity = "whole",
-    guesses: Hedges = "abstract",
-    tau: Tau = TAU,
-    noise: Annotated[
-        float, typer.Option("--noise", min=0, max=1, help="Turn this share of verdicts round.")
-    ] = 0.0,
-    show: Annotated[int, typer.Option("--show", min=0, help="Print the steps of so many traces.")] = 0,
+    traces: Annotated[
+        Path, typer.Option("--traces", metavar="PATH", help="Traces in a JSONL file, or a run folder.")
+    ],
+    data: Episodes = None,
+    verifiers: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--verifier",
+            metavar="NAME",
+            help="Who judges the claims; by default annotation. Repeat it to see how far verifiers agree.",
+        ),
+    ] = None,
+    flip: Annotated[
+        str,
+        typer.Option(
+            "--flip", metavar="RATES", help="Also flip these fractions of verdicts, such as 0.02,0.05,0.1."
+        ),
+    ] = "",
+    claims: Annotated[
+        bool, typer.Option("--claims", help="Only extract the claims; nothing is judged.")
+    ] = False,
+    handling: _Unverifiable = "exclude",
+    count: _Count = "whole",
+    guesses: _Guesses = "abstract",
+    tau: _Tau = 0.8,
+    tables: Annotated[
+        str,
+        typer.Option(
+            "--tables", metavar="LIST", help=f"Further tables: some of {', '.join(_VERIFY_TABLES)}, or all."
+        ),
+    ] = "",
+    limit: Annotated[int | None, typer.Option("--limit", min=1, help="Use only the first N traces.")] = None,
     seed: o.Seed = 0,
     json: o.AsJson = False,
 ) -> None:
-    """Judge traces that exist already; no model is called."""
-    options = replace(options_of(verifier, handling, claims, guesses, seed), tau=tau)
-    loaded = load_judged(data, traces, options, noise)
-    judged, judge_by = loaded.judged, loaded.verifier
-    result = grounding(judged, handling=options.handling, granularity=options.granularity, seed=seed)
-    beliefs = consistency_of(loaded.traces, loaded.episodes, judge_by, tau=options.tau, seed=seed)
-    problems = list(dict.fromkeys([*loaded.problems, *beliefs.failures]))
-    if json:
-        print_json(
-            {
-                "instrument": "trace",
-                "verifier": judge_by.name,
-                "grounding": asdict(result),
-                "consistency": asdict(beliefs),
-                "problems": [asdict(problem) for problem in problems],
-                "traces": [asdict(trace) for trace in judged[:show]],
-            }
-        )
+    """Judge traces that exist already, from a file or a run; no model is called."""
+    from theodolite.instruments.trace.experiments.run_tables import problem_tables
+    from theodolite.instruments.trace.experiments.verify import claim_tables, load_traces, verify_tables
+    from theodolite.instruments.trace.verifiers.judging import open_verifier
+
+    extra = o.some_of(tables, _VERIFY_TABLES, "--tables")
+    if claims:
+        loaded = load_traces(traces, data, limit=limit, needs_episodes=False)
+        found = claim_tables(loaded.traces, list_steps="steps" in extra)
+        show([*found, *problem_tables(loaded.problems)], json=json, traces=str(traces))
         return
-    for trace in judged[:show]:
-        show_steps(trace)
-    show_grounding({judge_by.name: result})
-    show_consistency(beliefs)
-    show_problems(problems)
+    names = verifiers or ["annotation"]
+    options = _options(names[0], handling, count, guesses, tau, seed)
+    opened = [open_verifier(name) for name in names]
+    rates = _rates(flip)
+    loaded = load_traces(traces, data, limit=limit)
+    found, problems = verify_tables(loaded, opened, options, rates=rates, extra=extra)
+    show([*found, *problem_tables(problems)], json=json, traces=str(traces))
 
 
-@app.command("claims")
-def claims_command(
-    traces: Traces,
-    show: Annotated[int, typer.Option("--show", min=0, help="Print the claims of so many steps.")] = 0,
-    json: o.AsJson = False,
-) -> None:
-    """Read the claims out of traces, with nothing to judge them by."""
-    read, problems = read_traces(traces)
-    texts = [step.text for trace in read for step in trace.steps]
-    parser = open_parser()
-    counted = show_claims(
-        texts, lambda part: extract_many(part, parser=parser), sentence_spans, show=0 if json else show
-    )
-    if json:
-        print_json({"parser": parser.name, **counted, "problems": [asdict(p) for p in problems]})
-        return
-    print_table(
-        ["what", "value"],
-        [[str(k), f"{v:.3f}" if isinstance(v, float) else str(v)] for k, v in counted.items()],
-    )
-    out.print(Text(f"parser: {parser.name}"))
-    show_problems(problems)
-    if not counted["claims"]:
-        note("no claim was found")
+def _rates(text: str) -> list[float]:
+    try:
+        return [float(word) for word in o.listed(text)]
+    except ValueError:
+        raise UsageError(f"--flip takes numbers separated by commas, not {text!r}") from None
 
 
-def _styles(text: str) -> list[Style]:
-    chosen = [word.strip() for word in text.split(",") if word.strip()]
-    unknown = [word for word in chosen if word not in STYLES]
-    if unknown or not chosen:
-        raise UsageError(f"--styles takes some of {', '.join(STYLES)}, not {text!r}")
-    return cast("list[Style]", list(dict.fromkeys(chosen)))
+app.add_typer(checks_app)

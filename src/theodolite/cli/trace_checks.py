@@ -1,144 +1,318 @@
-"""``theodolite trace alignment | ablate``: how far the figures rest on each part of the pipeline."""
+"""``theodolite trace annotate | ablate | predict | relevance | recall | calibrate``: what the numbers rest on."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from theodolite.cli import options as o
-from theodolite.cli.console import note, print_json
-from theodolite.cli.output import percent, points, print_table
-from theodolite.cli.trace_loading import VerifierName
-from theodolite.cli.trace_tables import number, show_problems
+from theodolite.cli.console import note
+from theodolite.cli.output import show
+from theodolite.cli.running import run_and_show, show_plan
 from theodolite.core.errors import UsageError
-from theodolite.instruments.trace.claims.reading import with_claims
-from theodolite.instruments.trace.claims.types import Trace
-from theodolite.instruments.trace.data.dataset import Problem, read_episodes
-from theodolite.instruments.trace.data.episode import Episode
-from theodolite.instruments.trace.data.traces import read_traces
-from theodolite.instruments.trace.experiments.ablation import Ablation, ablate, across_models
-from theodolite.instruments.trace.experiments.alignment_fixtures import score_alignment
-from theodolite.instruments.trace.experiments.sensitivity import Reference
-from theodolite.instruments.trace.score import traces_of_run
-from theodolite.instruments.trace.verifiers.judging import open_verifier
-from theodolite.runs import Run
-from theodolite.stats import Estimate
+from theodolite.runs import EngineOptions, RunSettings
+
+if TYPE_CHECKING:
+    from theodolite.core.tables import Table
+    from theodolite.instruments.trace.experiments.predict import ModelRow
 
 app = typer.Typer()
 
-
-@app.command("alignment")
-def alignment(data: o.Data, seed: o.Seed = 0, json: o.AsJson = False) -> None:
-    """How often steps find the frames they were written of, cue by cue, on episodes of the embedded worlds."""
-    found = read_episodes(data)
-    scores = score_alignment(found.episodes, seed=seed)
-    if json:
-        print_json(
-            {"cues": [asdict(score) for score in scores], "problems": [asdict(p) for p in found.problems]}
-        )
-        return
-    print_table(
-        ["when is told by", "exactly right", "right one among them", "at most one off", "steps"],
-        [
-            [s.cue, percent(s.score.exact), percent(s.score.covers), percent(s.score.overlap), str(s.n_steps)]
-            for s in scores
-        ],
-        title=f"alignment of true steps with their frames, {data}",
-    )
-    show_problems(found.problems)
+Episodes = Annotated[
+    Path | None,
+    typer.Option("--data", metavar="PATH", help="The episodes; of a run, only if they have moved."),
+]
+Verifier = Annotated[
+    str,
+    typer.Option(
+        "--verifier",
+        metavar="NAME",
+        help="Who judges the claims, such as annotation; see `theodolite list verifiers`.",
+    ),
+]
 
 
-@app.command("ablate")
-def ablate_command(
-    runs: Annotated[
-        list[Path] | None, typer.Argument(metavar="[RUN]…", help="Runs, one per model; or give traces.")
-    ] = None,
-    data: Annotated[
-        Path | None, typer.Option("--data", metavar="PATH", help="The episodes; with --traces.")
+def tell_drawn(drawn: list[Path], folder: Path) -> None:
+    """Says what was drawn."""
+    note(f"drew {len(drawn)} figures into {folder}" if drawn else "there is nothing to draw")
+
+
+@app.command("annotate")
+def annotate(  # noqa: PLR0913, PLR0917 - one parameter per option
+    labels: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[LABELS]…", help="The filled-in files of one or two people."),
     ] = None,
     traces: Annotated[
-        Path | None, typer.Option("--traces", metavar="FILE", help="Traces in a JSONL file.")
+        Path | None, typer.Option("--traces", metavar="PATH", help="Traces in a JSONL file, or a run folder.")
     ] = None,
-    verifier: VerifierName = "annotation",
-    pairs: Annotated[bool, typer.Option("--pairs/--singles", help="Also take two parts away.")] = True,
+    data: Episodes = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="Write the claims of some steps for labelling."),
+    ] = None,
+    size: Annotated[int, typer.Option("--size", min=1, help="How many steps to write.")] = 120,
+    verifier: Verifier = "annotation",
     seed: o.Seed = 0,
     json: o.AsJson = False,
 ) -> None:
-    """Switch parts of the pipeline off, one by one and in pairs: SGR, and r and ρ with the whole pipeline."""
-    if bool(runs) == (traces is not None) or (traces is not None and data is None):
-        raise UsageError("give runs, or --traces with --data: exactly one of the two")
-    if len({folder.resolve() for folder in runs or []}) < len(runs or []):
-        raise UsageError("a run is named twice; give each once, one per model")
-    by = Reference(open_verifier(verifier), seed=seed)
-    problems: list[Problem] = []
-    parts: list[tuple[list[Trace], dict[str, Episode]]] = []
-    for folder in runs or []:
-        with Run.open(folder) as run:
-            read, episodes, wrong = traces_of_run(run)
-        parts.append((read, episodes))
-        problems += wrong
-    if traces is not None and data is not None:
-        episode_set = read_episodes(data)
-        episodes = {episode.id: episode for episode in episode_set.episodes}
-        read, wrong = read_traces(traces, episodes)
-        parts.append((with_claims(read), episodes))
-        problems += [*episode_set.problems, *wrong]
-    pooled = ablate([t for read, _ in parts for t in read], _joined(parts), by, pairs=pairs)
-    models = across_models([ablate(*part, by, pairs=pairs) for part in parts]) if len(parts) > 1 else []
-    if json:
-        rows: list[dict[str, object]] = [asdict(row) for row in pooled]
-        for row, (r, rho) in zip(rows, models, strict=False):
-            row["models"] = {"r": _plain(r), "rho": _plain(rho)}
-        print_json({"verifier": verifier, "ablations": rows, "problems": [asdict(p) for p in problems]})
+    """Write claims for people to label (--out), or score what they labelled.
+
+    With --traces, labels are compared with the verdicts of a verifier on the same traces.
+    """
+    from theodolite.instruments.trace.experiments import annotate as labelling
+    from theodolite.instruments.trace.experiments.run_tables import problem_tables
+    from theodolite.instruments.trace.experiments.verify import LoadedTraces, load_traces
+    from theodolite.instruments.trace.verifiers.judging import judge, open_verifier
+
+    if bool(labels) == (out is not None):
+        raise UsageError("give files of labels to score, or --out to write a file for labelling")
+    if (out is not None or data is not None) and traces is None:
+        raise UsageError("name the traces with --traces: a JSONL file, or a run folder")
+    loaded = load_traces(traces, data) if traces is not None else LoadedTraces([], {})
+    judged = judge(loaded.traces, loaded.episodes, open_verifier(verifier))
+    if out is not None:
+        n = labelling.export_labels(judged, loaded.episodes, out, n_steps=size, seed=seed)
+        show(problem_tables(loaded.problems), json=json, labels=str(out), claims=n)
+        note(f"wrote {n} claims to {out}")
         return
-    _show(pooled, models)
-    show_problems(problems)
+    found = labelling.score_labels(labels or [], judged=judged, seed=seed)
+    shown = [labelling.labels_table(found)]
+    if len(labels or []) == 2:
+        shown.append(labelling.people_table(found))
+    show([*shown, *problem_tables([*loaded.problems, *found.problems])], json=json)
 
 
-def _joined(parts: list[tuple[list[Trace], dict[str, Episode]]]) -> dict[str, Episode]:
-    joined: dict[str, Episode] = {}
-    for _, episodes in parts:
-        odd = [name for name in joined.keys() & episodes.keys() if joined[name] != episodes[name]]
-        if odd:
-            raise UsageError(
-                f"the runs have different episodes of the name {min(odd)}; give runs on the same data"
-            )
-        joined |= episodes
-    return joined
+@app.command("ablate")
+def ablate(
+    sources: Annotated[
+        list[Path],
+        typer.Argument(metavar="SOURCE…", help="Runs, one per model; or JSONL files of traces, with --data."),
+    ],
+    data: Episodes = None,
+    verifier: Verifier = "annotation",
+    pairs: Annotated[bool, typer.Option("--pairs/--singles", help="Also remove pairs of parts.")] = True,
+    seed: o.Seed = 0,
+    json: o.AsJson = False,
+) -> None:
+    """Remove parts of the pipeline, singly and in pairs: SGR, and r and ρ with the whole pipeline."""
+    from theodolite.instruments.trace.experiments.ablation import ablate as ablate_traces
+    from theodolite.instruments.trace.experiments.ablation import ablation_table, across_models
+    from theodolite.instruments.trace.experiments.run_tables import problem_tables
+    from theodolite.instruments.trace.experiments.verify import joined, load_traces
+    from theodolite.instruments.trace.verifiers.judging import open_verifier
+
+    if len({source.resolve() for source in sources}) < len(sources):
+        raise UsageError("a source is named twice; give each once, one per model")
+    judge_by = open_verifier(verifier)
+    parts = [load_traces(source, data) for source in sources]
+    whole = joined(parts)
+    pooled = ablate_traces(whole.traces, whole.episodes, judge_by, pairs=pairs, seed=seed)
+    models = []
+    if len(parts) > 1:
+        each = (ablate_traces(p.traces, p.episodes, judge_by, pairs=pairs, seed=seed) for p in parts)
+        models = across_models(list(each))
+    show([ablation_table(pooled, models), *problem_tables(whole.problems)], json=json, verifier=verifier)
 
 
-def _plain(estimate: Estimate | None) -> dict[str, object] | None:
-    return None if estimate is None else asdict(estimate)
+@app.command("predict")
+def predict(  # noqa: PLR0913, PLR0917 - one parameter per option
+    runs: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[RUN]…", help="Scored runs on both splits; runs of `trace relevance` may be among them."
+        ),
+    ] = None,
+    table: Annotated[
+        Path | None, typer.Option("--table", metavar="CSV", help="A table of your own, as shares.")
+    ] = None,
+    paper: Annotated[bool, typer.Option("--paper", help="The paper's own Tables 1 to 3.")] = False,
+    within: Annotated[
+        float, typer.Option("--matched-within", min=0, help="Accuracies this close count as the same.")
+    ] = 0.01,
+    baselines: Annotated[
+        Path | None,
+        typer.Option(
+            "--baselines",
+            metavar="CSV",
+            help="Further predictors of the runs: columns model, benchmark, and any of attention, gradient …",
+        ),
+    ] = None,
+    figures: o.Figures = None,
+    seed: o.Seed = 0,
+    json: o.AsJson = False,
+) -> None:
+    """Does grounding predict robustness? Correlations over models, with accuracy as a rival predictor."""
+    import json as json_text
+
+    from theodolite.instruments.trace.experiments import prediction_rows as source
+    from theodolite.instruments.trace.experiments.paper import paper_rows, paper_tables
+    from theodolite.instruments.trace.experiments.predict import predict_robustness, prediction_tables
+    from theodolite.instruments.trace.figures import draw_prediction
+
+    if sum((bool(runs), table is not None, paper)) != 1:
+        raise UsageError("give scored runs, or --table, or --paper: exactly one of them")
+    if baselines is not None and not runs:
+        raise UsageError("--baselines goes with runs; a --table has its predictors as columns")
+    further: list[Table] = []
+    if runs:
+        rows, further = _rows_of(runs)
+    else:
+        rows = paper_rows() if table is None else source.read_model_rows(table)
+    if baselines is not None:
+        rows = source.add_predictors(rows, baselines)
+    result = predict_robustness(rows, matched_within=within, seed=seed)
+    if figures is not None:
+        tell_drawn(draw_prediction(rows, result, figures), figures)
+    more = {"printed": paper_tables()["printed"]} if paper else {}
+    show([*prediction_tables(result), *further, source.rows_table(rows)], json=json, **more)
+    if paper and not json:
+        note(f"{paper_tables()['source']}; the text prints: {json_text.dumps(paper_tables()['printed'])}")
 
 
-def _show(rows: list[Ablation], models: list[tuple[Estimate | None, Estimate | None]]) -> None:
-    idle = {row.without[0] for row in rows if len(row.without) == 1 and not row.n_changed}
-    shown = [i for i, row in enumerate(rows) if len(row.without) < 2 or idle.isdisjoint(row.without)]
-    heads = ["without", "SGR", "shift in points", "r over traces", "ρ over traces", "changed", "traces"]
-    heads += ["r over models", "ρ over models"] if models else []
-    cells = [
-        [*_cells(rows[i]), *(number(estimate) for estimate in (models[i] if models else ()))] for i in shown
-    ]
-    print_table(heads, cells, title="the pipeline without some of its parts")
-    if idle and len(shown) < len(rows):
-        note(f"pairs with a part that changes nothing here ({', '.join(sorted(idle))}) are in --json only")
-    if any(row.r is None for row in rows):
-        note(
-            "–: no correlation, because the SGR does not vary over the traces, or there are fewer than three"
-        )
+def _rows_of(folders: list[Path]) -> tuple[list[ModelRow], list[Table]]:
+    """The rows of runs, and the robustness of the finding to the way of measuring."""
+    from theodolite.instruments.trace.experiments.prediction_rows import read_scored_run, rows_from_runs
+    from theodolite.instruments.trace.experiments.robustness import robustness, robustness_table
+
+    if len({folder.resolve() for folder in folders}) < len(folders):
+        raise UsageError("a run is named twice; give each once")
+    rows, conditions, why = rows_from_runs([read_scored_run(folder) for folder in folders])
+    for reason in why:
+        note(reason)
+    kept: dict[str, list[float]] = {}
+    for row in rows:
+        kept.setdefault(row.model, []).append(row.retention("ratio"))
+    means = {model: sum(values) / len(values) for model, values in kept.items()}
+    if not conditions:
+        return rows, []
+    return rows, [robustness_table(robustness(conditions[0], conditions[1:], means))]
 
 
-def _cells(row: Ablation) -> list[str]:
-    is_same = bool(row.without) and not row.n_changed
-    return [
-        " and ".join(row.without) or "nothing: the whole pipeline",
-        percent(row.sgr),
-        "no trace changes" if is_same else "–" if row.shift is None else points(row.shift),
-        number(row.r),
-        number(row.rho),
-        str(row.n_changed),
-        str(row.n_traces),
-    ]
+@app.command("relevance")
+def relevance(  # noqa: PLR0913, PLR0917 - one parameter per option
+    data: o.Data,
+    model: o.ModelName,
+    folder: o.Out,
+    seed: o.Seed = 0,
+    limit: o.Limit = None,
+    plan: o.PlanOnly = False,
+    workers: o.Workers = None,
+    json: o.AsJson = False,
+) -> None:
+    """Measure how much of a white box's attention and gradient lies on the frames; `predict` takes the run too."""
+    from theodolite.instruments.trace.data.dataset import read_episodes
+    from theodolite.instruments.trace.experiments.relevance import INSTRUMENT, plan_relevance, relevance_table
+    from theodolite.instruments.trace.measure import relevance_factory
+
+    episodes = read_episodes(data).episodes
+    items = list(plan_relevance(episodes))
+    if plan:
+        show_plan(items[:limit], json=json)
+        return
+    left_out = sum(episode.edit is None for episode in episodes) - len(items)
+    if left_out:
+        note(f"{left_out} episodes without pictures or options are left out")
+    run_and_show(
+        folder,
+        RunSettings(INSTRUMENT, model, seed, {"data": str(data.absolute())}),
+        items,
+        relevance_factory(model),
+        options=EngineOptions(workers=workers),
+        limit=limit,
+        tables=lambda run: [relevance_table(run)],
+        json=json,
+    )
+
+
+@app.command("recall")
+def recall(
+    data: o.Data,
+    detector: Annotated[
+        str, typer.Option("--detector", metavar="PATH", help="An ONNX file, or a Hugging Face checkpoint.")
+    ],
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="Where to write the recall.")],
+    threshold: Annotated[
+        float, typer.Option("--threshold", min=0, max=1, help="The lowest score of a detection.")
+    ] = 0.4,
+    json: o.AsJson = False,
+) -> None:
+    """Measure a detector's recall on annotated episodes, so that `not found` refutes only what it rarely misses."""
+    from theodolite.instruments.trace.data.dataset import read_episodes
+    from theodolite.instruments.trace.experiments.run_tables import problem_tables
+    from theodolite.instruments.trace.verifiers.detection import open_detector
+    from theodolite.instruments.trace.verifiers.recall import calibrate_recall, recall_table, write_recall
+
+    episodes = read_episodes(data)
+    measured = calibrate_recall(open_detector(detector), episodes.episodes, threshold=threshold)
+    problems = problem_tables([*episodes.problems, *measured.problems])
+    if not measured.classes:
+        show(problems, json=False)
+        raise UsageError(f"{data} has no readable picture with a box that the detector has a label for")
+    try:
+        write_recall(measured.classes, out, detector=detector, threshold=threshold)
+    except OSError as error:
+        raise UsageError(f"cannot write {out}: {error.strerror}") from error
+    shown = [recall_table(measured.classes, title=f"{detector} at {threshold:g}"), *problems]
+    show(shown, json=json, detector=detector, threshold=threshold)
+    note(f"use it as --verifier 'detector:{detector}?threshold={threshold:g}&recall={out}'")
+
+
+@app.command("calibrate")
+def calibrate(
+    pairs: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[PAIRS]", help='For τ: a JSONL file of {"first": …, "second": …, "same": true}.'
+        ),
+    ] = None,
+    data: Annotated[
+        list[Path] | None,
+        typer.Option("--data", metavar="PATH", help="For a CLIP: annotated episodes; may be repeated."),
+    ] = None,
+    model: Annotated[
+        str, typer.Option("--model", metavar="FOLDER", help="A CLIP checkpoint or hub id; by default ours.")
+    ] = "",
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="PATH",
+            help="Where to write the bounds; by default beside a checkpoint that is named.",
+        ),
+    ] = None,
+    error: Annotated[
+        float, typer.Option("--error", min=0, max=0.5, help="The highest error rate of a bound.")
+    ] = 0.02,
+    seed: o.Seed = 0,
+    json: o.AsJson = False,
+) -> None:
+    """Calibrate τ of TCS on labelled pairs of beliefs, or the bounds of a CLIP as a verifier on annotated episodes.
+
+    Without --model the shipped CLIP is measured, and nothing is written unless --out is given.
+    """
+    if (pairs is None) == (not data):
+        raise UsageError("give a file of labelled pairs for τ, or --data with annotated episodes for a CLIP")
+    if pairs is not None:
+        from theodolite.instruments.trace.experiments.tau import calibrate_tau, read_pairs, tau_table
+
+        show([tau_table(calibrate_tau(read_pairs(pairs)))], json=json)
+        return
+    from theodolite.instruments.trace.data.dataset import read_episodes
+    from theodolite.instruments.trace.experiments.run_tables import problem_tables
+    from theodolite.instruments.trace.verifiers.similarity_calibration import (
+        calibrate_checkpoint,
+        calibration_table,
+    )
+
+    sets = [read_episodes(path) for path in data or []]
+    result, target = calibrate_checkpoint(model, sets, out, error=error, seed=seed)
+    title = f"{model or 'the shipped CLIP'}, against the annotations of {result.n_units} episodes"
+    problems = problem_tables([problem for each in sets for problem in each.problems])
+    show([calibration_table(result, title=title), *problems], json=json)
+    if target is None:
+        note("the shipped calibration is left as it is; --out PATH writes this one")
+    elif out is not None:
+        note(f"use it as --verifier 'similarity:{model}?calibration={target}'")

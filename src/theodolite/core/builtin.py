@@ -1,4 +1,4 @@
-"""What ships in the package: one line per plug-in. A new method is one file and one line here."""
+"""The built-in plug-ins, one line each. A new method needs one file and one line here."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def register(add: Registrar) -> None:
-    """Names everything built in."""
+    """Register everything built in."""
     for instrument, summary in INSTRUMENTS:
         target = f"theodolite.instruments.{instrument}.instrument:{instrument.upper()}"
         add("instrument", instrument, target, summary=summary)
@@ -71,30 +71,30 @@ EXPLAINERS = (
     ("dime-unimodal", "dime:DIME_UNIMODAL"),
     ("dime-multiviz", "dime:DIME_MULTIVIZ"),
     ("dime-mdetr", "dime:DIME_MDETR"),
-    ("multishap", "coalition_explainers:MULTISHAP"),
-    ("multishap-mean", "coalition_explainers:MULTISHAP_MEAN"),
-    ("multishap-reference", "coalition_explainers:MULTISHAP_REFERENCE"),
+    ("multishap", "multishap:MULTISHAP"),
+    ("multishap-mean", "multishap:MULTISHAP_MEAN"),
+    ("multishap-reference", "multishap:MULTISHAP_REFERENCE"),
     ("multiviz", "multiviz:MULTIVIZ"),
     ("multiviz-sum", "multiviz:MULTIVIZ_SUM"),
     ("multiviz-mixed", "multiviz:MULTIVIZ_MIXED"),
-    ("pixelshap-shapley", "coalition_explainers:PIXEL_TOKEN_SHAPLEY"),
-    ("pixelshap-banzhaf", "coalition_explainers:PIXEL_TOKEN_BANZHAF"),
-    ("pixelshap-reference", "coalition_explainers:PIXEL_TOKEN_REFERENCE"),
-    ("alike-removal", "ours:ALIKE_REMOVAL"),
-    ("interacting-words", "ours:INTERACTING_WORDS"),
-    ("removal", "coalition_explainers:REMOVAL"),
+    ("pixelshap-shapley", "pixelshap:PIXEL_TOKEN_SHAPLEY"),
+    ("pixelshap-banzhaf", "pixelshap:PIXEL_TOKEN_BANZHAF"),
+    ("pixelshap-reference", "pixelshap:PIXEL_TOKEN_REFERENCE"),
+    ("alike-removal", "removal:ALIKE_REMOVAL"),
+    ("interacting-words", "interacting_words:INTERACTING_WORDS"),
+    ("removal", "removal:REMOVAL"),
     ("uniform", "baselines:UNIFORM"),
     ("random", "baselines:RANDOM"),
     ("all-objects", "baselines:ALL_OBJECTS"),
     ("oracle", "baselines:ORACLE"),
     ("bow-oracle", "baselines:BOW_ORACLE"),
-    ("emap", "cross:EMAP"),
-    ("intershap", "cross:INTERSHAP"),
-    ("pid-convex", "global_pid:PID_CONVEX"),
-    ("pid-gaussian", "global_pid:PID_GAUSSIAN"),
-    ("pid-batch", "global_pid:PID_BATCH"),
+    ("emap", "emap:EMAP"),
+    ("intershap", "intershap:INTERSHAP"),
+    ("pid-convex", "pid_explainers:PID_CONVEX"),
+    ("pid-gaussian", "pid_explainers:PID_GAUSSIAN"),
+    ("pid-batch", "pid_explainers:PID_BATCH"),
 )
-"""The explainers of the grid; each says itself what it is."""
+"""The explainers of the grid: name and place. Each has its own summary."""
 
 
 VERIFIERS = (
@@ -112,8 +112,8 @@ VERIFIERS = (
     ),
     (
         "actions",
-        "verifiers.clips:open_clip_verifier",
-        "any video classifier of transformers: what is done",
+        "verifiers.video_classifier:open_video_classifier",
+        "any video classifier of transformers: actions",
         "actions:FOLDER",
     ),
     (
@@ -125,17 +125,17 @@ VERIFIERS = (
     (
         "tracks",
         "verifiers.tracks:open_track_verifier",
-        "boxes followed from frame to frame: what moves, comes, goes and meets",
+        "boxes tracked from frame to frame: motion, appearance, disappearance, contact",
         "tracks:annotation",
     ),
     (
         "ego-motion",
         "verifiers.ego_motion:open_ego_motion",
-        "one's own movements, by poses, else by the flow of the pictures",
+        "the camera's own movements, by poses or by optical flow",
         "ego-motion",
     ),
 )
-"""Who judges the claims of a trace."""
+"""The verifiers of trace claims: name, place, summary, example."""
 
 
 SOURCES = (
@@ -150,9 +150,9 @@ SOURCES = (
     (
         "squares",
         "instruments.compass.data.squares:coloured_squares",
-        "a blue and a red square at sixteen angles, drawn",
+        "drawn: a blue and a red square at sixteen angles",
     ),
-    ("jsonl", "instruments.compass.data.pair_files:read_pairs", "pairs in a plain JSONL file of one's own"),
+    ("jsonl", "instruments.compass.data.pair_files:read_pairs", "pairs in your own JSONL file"),
     (
         "scene-nuscenes",
         "instruments.scene.data.sources.nuscenes:nuscenes_views",
@@ -175,15 +175,23 @@ SOURCES = (
         "cameras with 3D boxes in one JSON file",
     ),
 )
-"""Where pairs for the compass come from, and scenes for ``scene build``."""
+"""The sources of pairs for the compass and of scenes for ``scene build``."""
 
 
 BEHAVIOURS = (
-    ("scene-oracle", "instruments.scene.scripts:oracle", "right in everything that it can see"),
+    ("looker", "models.scripted:looker", "finds the two coloured objects of the question in the picture"),
+    ("guesser", "models.scripted:guesser", "picks an option by the words of the question alone"),
+    ("oracle", "models.scripted:oracle", "says the correct answer, from the hint"),
+    ("constant", "models.scripted:constant", "always says the same, given as ?text=…"),
+    ("refuser", "models.scripted:refuser", "declines everything"),
+    ("rambler", "models.scripted:rambler", "talks and never answers"),
+    ("flaky", "models.scripted:flaky", "guesses, and fails on one request in ?every=…"),
+    ("echo", "models.scripted:echo", "returns the request that it received, as JSON"),
+    ("scene-oracle", "instruments.scene.scripts:oracle", "right about everything that it can see"),
     (
         "scene-blind-prior",
         "instruments.scene.scripts:blind_prior",
-        "answers from the words of the question alone",
+        "answers from the words of the question only",
     ),
     ("scene-shortcut", "instruments.scene.scripts:shortcut", "right answers with a random graph"),
     ("scene-disconnected", "instruments.scene.scripts:disconnected", "the right graph with random answers"),
@@ -194,37 +202,37 @@ BEHAVIOURS = (
     ),
     ("scene-refuser", "instruments.scene.scripts:refuser", "declines everything"),
     ("scene-rambler", "instruments.scene.scripts:rambler", "talks and never answers"),
-    ("trace-looker", "instruments.trace.scripts:looker", "tells what the frames show"),
-    ("trace-noise", "instruments.trace.scripts:noise", "tosses a coin for every statement, anew each time"),
+    ("trace-looker", "instruments.trace.scripts:looker", "describes what the frames show"),
+    ("trace-noise", "instruments.trace.scripts:noise", "random statements, different each time"),
     ("trace-fixed", "instruments.trace.scripts:fixed", "always the same text, whatever the frames show"),
     *(
         (
             f"trace-dial-{p}",
             f"instruments.trace.scripts:dial_{p}",
-            f"looks at {p} in 100 of what it tells, else by heart",
+            f"looks for {p} % of its statements, and recalls the rest",
         )
         for p in (0, 12, 25, 38, 50, 62, 75, 88, 100)
     ),
 )
-"""Scripted models of known fault: ``scripted:<name>``."""
+"""Scripted models with known faults: ``scripted:<name>``."""
 
 
 FAMILIES = (
-    ("gemma3", "gemma3:Gemma3", "Gemma 3: one square, pooled patches, perhaps crops"),
-    ("idefics3", "idefics3:Idefics3", "Idefics3: tiles and the whole, shuffled patches"),
+    ("gemma3", "gemma3:Gemma3", "Gemma 3: one square, pooled patches, optional crops"),
+    ("idefics3", "idefics3:Idefics3", "Idefics3: tiles and the whole picture, shuffled patches"),
     ("internvl", "internvl:InternVL", "InternVL (hf): tiles and a thumbnail, shuffled patches"),
     ("llava", "llava:Llava", "LLaVA-1.5: one square crop"),
     (
         "llava_onevision",
         "llava_onevision:LlavaOnevision",
-        "LLaVA-OneVision: the whole and tiles, line breaks",
+        "LLaVA-OneVision: the whole picture and tiles, line breaks",
     ),
     ("qwen2_vl", "qwen2_vl:Qwen2VL", "Qwen2-VL: any size, merged patches"),
     ("qwen2_5_vl", "qwen2_5_vl:Qwen25VL", "Qwen2.5-VL: any size, merged patches, windows"),
     ("qwen3_vl", "qwen2_vl:Qwen2VL", "Qwen3-VL: any size, merged patches, deepstack"),
-    ("smolvlm", "idefics3:Idefics3", "SmolVLM: tiles and the whole, shuffled patches"),
+    ("smolvlm", "idefics3:Idefics3", "SmolVLM: tiles and the whole picture, shuffled patches"),
 )
-"""transformers' model type, where its family is, what it is."""
+"""Model type of transformers, place of its family, summary."""
 
 
 METHODS = (
@@ -242,7 +250,7 @@ METHODS = (
     ("integrated-gradients", "integrated_gradients:INTEGRATED"),
     ("integrated-gradients-sound", "integrated_gradients:INTEGRATED_SOUND"),
 )
-"""The relevance methods; each says itself what it is."""
+"""The relevance methods: name and place. Each has its own summary."""
 
 
 def _models(add: Registrar) -> None:
@@ -264,27 +272,27 @@ def _models(add: Registrar) -> None:
         "model",
         "replay",
         "theodolite.models.replay:open_model",
-        summary="answers recorded earlier: a run of ours, lmms-eval samples, an inspect_ai log",
+        summary="recorded answers: a Theodolite run, lmms-eval samples or an inspect_ai log",
         example="replay:runs/monday",
     )
     add(
         "model",
         "pocket",
         "theodolite.models.pocket:open_model",
-        summary="the shipped twins of known reasoning: grounded, shortcut; and mixed, between them",
+        summary="the shipped twins of known reasoning: grounded and shortcut, and mixed between them",
         example="pocket:grounded",
     )
     add(
         "model",
         "scripted",
         "theodolite.models.scripted:open_model",
-        summary="a deterministic behaviour, for tests and certification",
+        summary="a deterministic behaviour for tests and certification",
         example="scripted:looker",
     )
     add(
         "model",
         "grid",
         "theodolite.instruments.grid.models.opening:open_model",
-        summary="a model of the grid whose reasoning is known: it evaluates the question, or counts as a bag of words",
+        summary="a grid model of known reasoning: symbolic, or a bag of words",
         example="grid:symbolic-pure",
     )

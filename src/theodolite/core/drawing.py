@@ -1,4 +1,4 @@
-"""The one look of all figures: light ground, quiet axes, colours that people with any colour vision tell apart."""
+"""The common style of all figures: white background, grey axes, colours safe for colour-blind readers."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 INK, QUIET, FAINT, GROUND = "#1b1f24", "#5f6770", "#d7dbdf", "#ffffff"
 REFERENCE, TARGET, TRUE, PEAK, LAYOUT = "#0072b2", "#d55e00", "#009e73", "#6a2c91", "#8a8f94"
-"""What each thing is drawn in, everywhere: A, B, the true direction, the compass and its peak, the layout alone."""
+"""Fixed colours: reference object, target object, true direction, compass and its peak, layout alone."""
 
 SERIES = ("#6a2c91", "#0072b2", "#d55e00", "#009e73", "#e69f00", "#56b4e9", "#cc79a7")
-"""For lines that stand beside one another, in order (Okabe and Ito's, and a violet)."""
+"""Colours for several lines in one figure, in order (Okabe and Ito's palette and a violet)."""
 
 DPI = 200
 _STYLE: Any = {
@@ -63,19 +63,19 @@ class Drawing:
     """A finished figure."""
 
     figure: Figure
-    """matplotlib's, to change or to put elsewhere."""
+    """The matplotlib figure, to change or embed."""
 
     def save(self, path: str | Path) -> Path:
-        """Writes it as PNG, SVG or PDF, by the name's ending.
+        """Write the figure as PNG, SVG, PDF or another format, chosen by the file extension.
 
         Raises:
-            UsageError: the ending is none that can be written.
-            StorageError: the place cannot be written to.
+            UsageError: If the extension is not supported.
+            StorageError: If the file cannot be written.
         """
         path = Path(path)
         known = self.figure.canvas.get_supported_filetypes()
         if path.suffix[1:].lower() not in known:
-            raise UsageError(f"a figure is written as {', '.join(sorted(known))}, not as {path.name!r}")
+            raise UsageError(f"cannot write a figure as {path.name!r}; use one of {', '.join(sorted(known))}")
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with styled():
@@ -86,13 +86,13 @@ class Drawing:
 
 
 def _metadata(path: Path) -> dict[str, Any] | None:
-    """No date in the file, so that the same figure is the same file."""
+    """Omit the date, so that equal figures give equal files."""
     return {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}.get(path.suffix.lower())
 
 
 @contextmanager
 def styled() -> Iterator[None]:
-    """The look, for everything drawn inside; matplotlib's own settings come back afterwards."""
+    """Apply the common style within the context; matplotlib's own settings are restored afterwards."""
     import matplotlib as mpl
 
     with mpl.rc_context(_STYLE):
@@ -100,34 +100,34 @@ def styled() -> Iterator[None]:
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """An empty figure, in inches; it belongs to no window and to no global state."""
+    """Create an empty figure without pyplot. Width and height are in inches."""
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), layout="constrained")
 
 
 def compass_colours() -> Colormap:
-    """From almost white to the compass's violet, evenly for the eye."""
+    """Colour map from almost white to the compass's violet, perceptually even."""
     from matplotlib.colors import LinearSegmentedColormap
 
     return LinearSegmentedColormap.from_list("compass", ["#f1e8f7", "#c9a9de", "#9a62bd", PEAK])
 
 
 def picture_size(pixels: Pixels, longest: float = 6.6) -> tuple[float, float]:
-    """Width and height in inches at which a picture is shown: its longer side is so long."""
+    """Width and height in inches that make the longer side `longest` inches."""
     height, width = pixels.shape[:2]
     scale = longest / max(height, width)
     return width * scale, height * scale
 
 
 def show_picture(axes: Axes, pixels: Pixels, *, veil: float = 0.0, veil_grey: float = 255.0) -> None:
-    """A picture on axes in its own pixels: x to the right, y downward.
+    """Show a picture on axes in pixel coordinates: x to the right, y downward.
 
     Args:
-        axes: to draw on.
-        pixels: the picture.
-        veil: how much lies over it, 0 to 1, so that marks stand out.
-        veil_grey: what lies over it: white, or 0 for black.
+        axes: The axes to draw on.
+        pixels: The picture.
+        veil: Opacity of a grey layer over the picture, 0 to 1, so that marks stand out.
+        veil_grey: Grey level of that layer; 255 is white, 0 is black.
     """
     shown = pixels.astype(np.float64) * (1 - veil) + veil_grey * veil
     height, width = pixels.shape[:2]
@@ -138,7 +138,7 @@ def show_picture(axes: Axes, pixels: Pixels, *, veil: float = 0.0, veil_grey: fl
 
 
 def outline(width: float = 2.5, colour: str = GROUND) -> list[Any]:
-    """A rim around lines and letters, to be read on any picture."""
+    """Path effects that outline lines and text, so that they are legible on any picture."""
     from matplotlib import patheffects
 
     return [patheffects.Stroke(linewidth=width, foreground=colour), patheffects.Normal()]

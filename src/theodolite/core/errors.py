@@ -1,6 +1,6 @@
-"""Every error a user can cause or meet. Each message says what was wrong and what to do.
+"""Errors that a user can cause or meet. Each message says what was wrong and what to do.
 
-The command line prints these in one sentence, without a traceback, and exits with status 2.
+The command line prints the message without a traceback and exits with status 2.
 """
 
 from __future__ import annotations
@@ -17,36 +17,36 @@ __all__ = [
 
 
 class TheodoliteError(Exception):
-    """The base of all errors raised on purpose."""
+    """Base class of all errors that Theodolite raises on purpose."""
 
 
 class UsageError(TheodoliteError):
-    """The input was wrong: what was got, what was expected, how to mend it."""
+    """The input was wrong. The message says what was given, what was expected and how to fix it."""
 
 
 class ModelError(TheodoliteError):
-    """A model cannot be used at all: not found, server down, key refused. One bad answer is not this."""
+    """A model cannot be used at all: not found, server down, key rejected. A single failed answer is not an error."""
 
 
 class UnsupportedError(TheodoliteError):
-    """A backend was asked for something that it does not have."""
+    """A backend does not support the requested operation."""
 
 
 class StorageError(TheodoliteError):
-    """A run folder cannot be read or written. Names the file."""
+    """A run folder cannot be read or written. The message names the file."""
 
 
 class ContractError(TheodoliteError):
-    """A plug-in broke the promise of its protocol."""
+    """A plug-in does not fulfil its contract."""
 
 
 class MissingExtraError(TheodoliteError):
-    """An optional library is absent."""
+    """An optional library is not installed."""
 
     def __init__(self, library: str, extra: str, purpose: str) -> None:
         super().__init__(f"{purpose} needs {library}: pip install 'theodolite[{extra}]'")
         self._given = (library, extra, purpose)
 
     def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str, str]]:
-        """Travels between processes."""
+        """Make the error picklable."""
         return MissingExtraError, self._given

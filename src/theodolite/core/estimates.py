@@ -1,4 +1,4 @@
-"""The records that every figure and every test comes back in."""
+"""The result types of estimates and significance tests."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Alternative = Literal["two-sided", "greater", "less"]
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A figure with its confidence interval and the number of units behind it.
+    """A value with its confidence interval and the number of independent units.
 
-    `format(estimate, spec)` applies the number format to all three figures; plain `str` uses `.3f`.
-    An interval need not hold its value: that of a biased statistic, such as η², may lie beside it.
+    `format(estimate, spec)` applies the number format to all three numbers; plain `str` uses `.3f`.
+    The interval need not contain the value: that of a biased statistic, such as η², may exclude it.
 
     >>> print(Estimate(0.812, 0.774, 0.846, n=300, level=0.95, method="Wilson"))
     0.812 [0.774, 0.846] (n=300)
@@ -27,26 +27,26 @@ class Estimate:
     """
 
     value: float
-    """The figure itself."""
+    """The point estimate."""
     low: float
     """Lower end of the interval."""
     high: float
     """Upper end of the interval."""
     n: int
-    """Independent units behind the figure: clusters where the data are clustered, items otherwise."""
+    """Number of independent units: clusters if the data are clustered, items otherwise."""
     level: float
     """Confidence level of the interval, between 0 and 1."""
     method: str
-    """How the interval was made, in words; says so where the interval is degenerate."""
+    """How the interval was computed; says so if the interval is degenerate."""
     n_items: int = 0
-    """Items behind the figure; as many as `n` unless given."""
+    """Number of items. Default: `n`."""
     p_value: float | None = None
-    """Two-sided p of the test that belongs to the figure, where its function states one."""
+    """Two-sided p-value of the corresponding test, if the function provides one."""
 
     def __post_init__(self) -> None:
         figures = (self.value, self.low, self.high)
         if not all(math.isfinite(figure) for figure in figures):
-            raise UsageError(f"an estimate needs finite figures, got value, low, high = {figures}")
+            raise UsageError(f"an estimate needs finite numbers, got value, low, high = {figures}")
         if self.low > self.high:
             raise UsageError(f"an interval needs low <= high, got [{self.low}, {self.high}]")
         if self.n < 1 or not 0 < self.level < 1:
@@ -64,7 +64,7 @@ class Estimate:
         return format(self, "")
 
     def excludes(self, value: float) -> bool:
-        """Whether `value` lies outside the interval.
+        """True if `value` lies outside the interval.
 
         >>> Estimate(0.7, 0.6, 0.8, n=90, level=0.95, method="Wilson").excludes(0.5)
         True
@@ -72,7 +72,7 @@ class Estimate:
         return not self.low <= value <= self.high
 
     def lies_within(self, low: float, high: float) -> bool:
-        """Whether the whole interval lies strictly between two bounds (equivalence by inclusion).
+        """True if the whole interval lies strictly between two bounds (equivalence by inclusion).
 
         >>> Estimate(0.01, -0.02, 0.04, n=90, level=0.9, method="paired t").lies_within(-0.05, 0.05)
         True
@@ -89,17 +89,17 @@ class HypothesisTest:
     """
 
     statistic: float
-    """The observed statistic; its function says which."""
+    """The observed statistic, as documented by the function."""
     p_value: float
-    """Probability, if the null hypothesis held, of a statistic at least as extreme."""
+    """Probability, under the null hypothesis, of a statistic at least as extreme."""
     n: int
-    """Independent units behind the test: clusters where the data are clustered, items otherwise."""
+    """Number of independent units: clusters if the data are clustered, items otherwise."""
     method: str
-    """How the p-value was made: exact with the number of arrangements, or approximate."""
+    """How the p-value was computed: exact with the number of arrangements, or approximate."""
     alternative: str
-    """The direction in which the null hypothesis is doubted."""
+    """The alternative hypothesis."""
     n_items: int = 0
-    """Items behind the test; as many as `n` unless given."""
+    """Number of items. Default: `n`."""
 
     def __post_init__(self) -> None:
         if not math.isfinite(self.statistic) or not 0 <= self.p_value <= 1:

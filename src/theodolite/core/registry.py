@@ -1,7 +1,7 @@
-"""The one plug-in registry: explicit tables of ``"name" -> "module:attribute"``, loaded when first used.
+"""The plug-in registry: tables of ``"name" -> "module:attribute"``, loaded on first use.
 
-Built-in entries and third-party ones take the same path: a function that receives a `Registrar` and names
-what it offers. A third party points an entry point of the group ``theodolite.plugins`` at such a function:
+Built-in and third-party entries are registered the same way: by a function that receives a `Registrar` and calls it
+once per entry. A third party points an entry point of the group ``theodolite.plugins`` at such a function:
 
     [project.entry-points."theodolite.plugins"]
     my_lab = "my_lab.theodolite_plugin:register"
@@ -23,16 +23,14 @@ from typing import Literal, Protocol, TypeAlias, cast, get_args
 
 from theodolite.core.errors import ContractError, MissingExtraError, UsageError
 
-__all__ = ["ENTRY_POINT_GROUP", "Entry", "Kind", "Registrar", "Registry", "registry"]
-
 ENTRY_POINT_GROUP = "theodolite.plugins"
 
 Kind: TypeAlias = Literal[
     "instrument", "model", "family", "method", "explainer", "verifier", "source", "behaviour", "command"
 ]
-"""What can be plugged in. Model entries are the schemes of model names, such as ``hf`` in ``hf:path``; family entries
-are transformers' model types, such as ``qwen2_vl``; behaviours are functions from a request to an answer, open to
-``scripted:<name>``; commands are Typer apps or functions of the command line."""
+"""The kinds of plug-ins. A model entry is the scheme of a model name, such as ``hf`` in ``hf:path``. A family entry is
+a transformers model type, such as ``qwen2_vl``. A behaviour is a function from a request to an answer, used as
+``scripted:<name>``. A command is a Typer app or a function for the command line."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
 
@@ -50,26 +48,26 @@ class Entry:
     example: str = ""
     """How a user writes it."""
     extra: str = ""
-    """The optional dependency group it needs, empty if none."""
+    """The optional dependency group that it needs; empty if none."""
     needs: tuple[str, ...] = ()
     """The libraries of that group that must be importable."""
     group: str = ""
-    """The heading under which a listing shows it."""
+    """The heading under which it is listed."""
     origin: str = "theodolite"
-    """The distribution it came from."""
+    """The distribution that registered it."""
 
     @property
     def is_available(self) -> bool:
-        """Whether its libraries are installed (nothing is imported)."""
+        """True if its libraries are installed. Nothing is imported."""
         return not self.missing
 
     @property
     def missing(self) -> tuple[str, ...]:
-        """The needed libraries that are not installed."""
+        """The required libraries that are not installed."""
         return tuple(library for library in self.needs if importlib.util.find_spec(library) is None)
 
     def load(self) -> object:
-        """Imports and returns the target."""
+        """Import and return the target."""
         if self.missing:
             raise MissingExtraError(", ".join(self.missing), self.extra, f"the {self.kind} {self.name!r}")
         module_name, _, attribute = self.target.partition(":")
@@ -88,9 +86,9 @@ class Entry:
 
 
 class Registrar(Protocol):
-    """What a plug-in's ``register`` function receives."""
+    """The callable that a plug-in's ``register`` function receives."""
 
-    def __call__(  # noqa: D102, PLR0913 - one table row, written as one call
+    def __call__(  # noqa: D102, PLR0913 - one row of a table, written as one call
         self,
         kind: Kind,
         name: str,
@@ -105,20 +103,20 @@ class Registrar(Protocol):
 
 
 class Registry:
-    """All entries of all kinds. Frozen once built."""
+    """All entries of all kinds. Not changed after construction."""
 
     def __init__(self, sources: Mapping[str, Callable[[Registrar], None]]) -> None:
-        """Calls each source's ``register`` function.
+        """Call each source's ``register`` function.
 
         Args:
-            sources: the distribution's name -> its register function.
+            sources: Maps the name of a distribution to its register function.
         """
         self._entries: dict[tuple[Kind, str], Entry] = {}
         for origin, register in sources.items():
             register(self._registrar(origin))
 
     def _registrar(self, origin: str) -> Registrar:
-        def add(  # noqa: PLR0913 - one table row, written as one call
+        def add(  # noqa: PLR0913 - one row of a table, written as one call
             kind: Kind,
             name: str,
             target: str,
@@ -131,7 +129,7 @@ class Registry:
         ) -> None:
             if kind not in KINDS:
                 raise ContractError(
-                    f"{origin} registers the unknown kind {kind!r}; kinds are {', '.join(KINDS)}"
+                    f"{origin} registers the unknown kind {kind!r}; the kinds are {', '.join(KINDS)}"
                 )
             if target.count(":") != 1:
                 raise ContractError(f"{origin} registers {target!r}; a target is written 'module:attribute'")
@@ -145,14 +143,14 @@ class Registry:
         return add
 
     def entries(self, kind: Kind) -> tuple[Entry, ...]:
-        """All entries of a kind, in the order they were registered."""
+        """All entries of a kind, in the order of registration."""
         return tuple(entry for entry in self._entries.values() if entry.kind == kind)
 
     def entry(self, kind: Kind, name: str) -> Entry:
-        """The entry of that name.
+        """Return an entry by kind and name.
 
         Raises:
-            UsageError: there is none; the message names the nearest ones.
+            UsageError: If there is none. The message suggests the closest name.
         """
         if (kind, name) in self._entries:
             return self._entries[kind, name]
@@ -164,7 +162,7 @@ class Registry:
 
 @cache
 def registry() -> Registry:
-    """The registry of this process: the built-in table, then every installed plug-in."""
+    """Return the registry of this process: the built-in entries, then those of installed plug-ins."""
     from theodolite.core.builtin import register
 
     sources: dict[str, Callable[[Registrar], None]] = {"theodolite": register}

@@ -19,7 +19,7 @@ Standing: TypeAlias = Literal["raised", "not raised", "not measured"]
 
 @dataclass(frozen=True, slots=True)
 class SignatureKind:
-    """What is known of a signature besides its numbers."""
+    """The description of a signature."""
 
     name: str
     confirming_test: str
@@ -31,7 +31,7 @@ class SignatureKind:
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """A number, and what must hold for it."""
+    """A number and the requirement on it."""
 
     label: str
     estimate: Estimate | None
@@ -43,7 +43,7 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """Whether a run shows a signature, and why."""
+    """The result for one signature: raised or not, and why."""
 
     kind: SignatureKind
     standing: Standing
@@ -54,7 +54,7 @@ class Signature:
 
     @property
     def name(self) -> str:
-        """Of its kind."""
+        """The name of its kind."""
         return self.kind.name
 
     @property
@@ -66,7 +66,7 @@ class Signature:
 def judge_signature(
     kind: SignatureKind, conditions: Sequence[Condition], *, test: HypothesisTest | None = None
 ) -> Signature:
-    """The signature, raised if every condition holds.
+    """Return the signature, raised if every condition holds.
 
     >>> changed = Estimate(0.02, 0.0, 0.06, n=60, level=0.95, method="Wilson")
     >>> few = Condition("answers that change", changed, lambda x: x.high < 0.1, "below a tenth")

@@ -83,7 +83,7 @@ class Table:
         return cls(name, title, tuple(columns), tuple(tuple(row) for row in rows), tuple(notes))
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values: rows are objects by column name, an estimate is an object with its interval.
+        """Plain values: rows are objects by column name, an estimate is an object with its interval. NaN becomes None.
 
         >>> table = Table.of("a.b", "A", [Column("x", "x", "share")], [[None]])
         >>> Table.from_json(table.as_json()) == table
@@ -94,10 +94,7 @@ class Table:
             "title": self.title,
             "columns": [asdict(column) for column in self.columns],
             "rows": [
-                {
-                    column.name: asdict(cell) if isinstance(cell, Estimate) else cell
-                    for column, cell in zip(self.columns, row, strict=True)
-                }
+                {column.name: _plain(cell) for column, cell in zip(self.columns, row, strict=True)}
                 for row in self.rows
             ],
             "notes": list(self.notes),
@@ -123,6 +120,12 @@ class Table:
             [format_cell(cell, column) for cell, column in zip(row, self.columns, strict=True)]
             for row in self.rows
         ]
+
+
+def _plain(cell: Cell) -> Any:
+    if isinstance(cell, Estimate):
+        return asdict(cell)
+    return None if isinstance(cell, float) and not math.isfinite(cell) else cell
 
 
 def _cell(value: Any) -> Cell:
@@ -164,12 +167,12 @@ def format_number(value: float, unit: Unit, *, signed: bool = False, with_unit: 
     >>> format_number(3, "count"), format_number(0.5, "number"), format_number(1234.5, "number")
     ('3', '0.50', '1234.5')
     """
+    if not math.isfinite(value):
+        return NOTHING
     if unit == "count" or (not unit and isinstance(value, int)):
         return f"{value:d}" if isinstance(value, int) else f"{value:g}"
     if unit == "p":
         return "< .001" if value < 0.001 else f"{value:.3f}".removeprefix("0")
-    if not math.isfinite(value):
-        return NOTHING
     plus = "+" if signed else ""
     if unit in {"share", "points"}:
         text, after = format(100 * value, f"{plus}.1f"), " %" if unit == "share" else ""

@@ -1,6 +1,6 @@
-"""The records that every part of Theodolite speaks: pictures, requests, answers, items.
+"""The data types shared by all packages: pictures, requests, responses, items and records.
 
-All are frozen. What goes to disk does so through `theodolite.runs`, which owns the file format.
+All are frozen. `theodolite.runs` defines how they are stored on disk.
 """
 
 from __future__ import annotations
@@ -23,46 +23,34 @@ from theodolite.core.errors import UsageError
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = [
-    "Choice",
-    "Item",
-    "Json",
-    "Message",
-    "Picture",
-    "Pixels",
-    "Recall",
-    "Record",
-    "Request",
-    "Response",
-    "Role",
-    "Status",
-    "canonical_json",
-    "content_hash",
-]
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
-"""What can be written as JSON. NaN and infinity cannot."""
+"""A value that can be written as JSON. NaN and infinity cannot."""
 
 Pixels: TypeAlias = NDArray[np.uint8]
-"""An RGB picture, shape ``(height, width, 3)``."""
+"""An RGB picture of shape ``(height, width, 3)``."""
 
 Role: TypeAlias = Literal["system", "user", "assistant"]
 
-Recall: TypeAlias = Literal["words", "id", "content"]
-"""How a recording may find its answer to a request. ``words``: by its content, its id or its text. ``id``: not by its
-text, because the same words are asked of other pictures too. ``content``: only where exactly this request was
-recorded, because its pictures were taken away or exchanged, and a log of the question does not answer that."""
+ReplayMatch: TypeAlias = Literal["words", "id", "content"]
+"""How a replay may match a request to a recorded answer.
+
+- ``words``: by content, id or text.
+- ``id``: by content or id. The same text is also asked about other pictures.
+- ``content``: only by content. The pictures were removed or replaced, so a recorded answer to the same question does
+  not apply.
+"""
 
 Status: TypeAlias = Literal["answered", "refused", "failed"]
-"""What became of a request. A wrong answer is still *answered*; *refused* is the model's or its server's own
-refusal; *failed* is everything that gave no answer at all, with the reason."""
+"""The outcome of a request. A wrong answer is still *answered*. *refused* means that the model or its server declined.
+*failed* means that there is no answer for any other reason."""
 
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def canonical_json(value: Json) -> str:
-    """JSON with sorted keys and no spaces: equal values give equal text.
+    """Encode a value as JSON with sorted keys and no spaces, so that equal values give equal text.
 
     >>> canonical_json({"b": [1, 2.5], "a": "é"})
     '{"a":"é","b":[1,2.5]}'
@@ -71,7 +59,7 @@ def canonical_json(value: Json) -> str:
 
 
 def content_hash(value: Json) -> str:
-    """The first 32 hex digits of the SHA-256 of a value's canonical JSON.
+    """Return the first 32 hex digits of the SHA-256 of a value's canonical JSON.
 
     >>> content_hash({"a": 1, "b": 2}) == content_hash({"b": 2, "a": 1})
     True
@@ -80,30 +68,30 @@ def content_hash(value: Json) -> str:
 
 
 @lru_cache(maxsize=65536)
-def _file_digest(path: Path, size: int, mtime_ns: int) -> str:  # noqa: ARG001 - size and time are the cache's key
+def _file_digest(path: Path, size: int, mtime_ns: int) -> str:  # noqa: ARG001 - size and time are part of the cache key
     with path.open("rb") as file:
         return "bytes-" + hashlib.file_digest(file, "sha256").hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A picture in a file or in memory, known by a hash of its content.
+    """A picture in a file or in memory, identified by a hash of its content.
 
-    A file is hashed by its bytes, an array by its pixels: the same scene drawn on another machine keeps its
-    identity although a PNG encoder may write other bytes. Pixels are read when they are needed, not before, so
-    a plan of 100,000 items stays small.
+    Files are hashed by their bytes and arrays by their pixels. The same scene drawn on another machine therefore
+    keeps its identity even if the PNG encoder writes different bytes. Pixels are read only when needed, so a plan of
+    100,000 items stays small.
     """
 
     digest: str
     """``bytes-<sha256>`` of the encoded file, or ``pixels-<sha256>`` of shape and pixels."""
     path: Path | None = field(default=None, compare=False)
-    """Where the picture lies, if it is a file."""
+    """The path of the file, if the picture is a file."""
     data: bytes | None = field(default=None, repr=False, compare=False)
-    """The encoded picture, if it is in memory."""
+    """The encoded picture, if the picture is in memory."""
 
     @classmethod
     def from_path(cls, path: str | Path) -> Picture:
-        """Names a picture file; its bytes are hashed, its pixels are not read."""
+        """Create a picture from a file. The bytes are hashed; the pixels are not decoded."""
         path = Path(path)
         try:
             stat = path.stat()
@@ -113,12 +101,12 @@ class Picture:
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Picture:
-        """Takes an encoded picture (PNG, JPEG, WebP, GIF) as it is."""
+        """Create a picture from encoded bytes (PNG, JPEG, WebP, GIF)."""
         return cls("bytes-" + hashlib.sha256(data).hexdigest(), data=data)
 
     @classmethod
     def from_array(cls, pixels: Pixels) -> Picture:
-        """Encodes pixels as PNG, without loss.
+        """Create a picture from pixels, encoded losslessly as PNG.
 
         >>> Picture.from_array(np.zeros((2, 3, 3), np.uint8)).size
         (3, 2)
@@ -127,17 +115,17 @@ class Picture:
 
         if pixels.ndim != 3 or pixels.shape[2] != 3 or pixels.dtype != np.uint8 or 0 in pixels.shape:
             raise UsageError(
-                f"a picture is (height, width, 3) of uint8, not {pixels.shape} of {pixels.dtype}"
+                f"a picture must be a uint8 array of shape (height, width, 3), not {pixels.dtype} of shape {pixels.shape}"
             )
         buffer = io.BytesIO()
         Image.fromarray(pixels).save(buffer, format="PNG", compress_level=3)
         return cls(_pixel_digest(pixels), data=buffer.getvalue())
 
     def read(self) -> bytes:
-        """The encoded bytes, checked against the digest.
+        """Read the encoded bytes and check them against the digest.
 
         Raises:
-            UsageError: the file is gone, or is no longer the picture that was planned.
+            UsageError: If the file is missing or has changed since it was planned.
         """
         if self.data is not None:
             return self.data
@@ -156,18 +144,18 @@ class Picture:
         return data
 
     def load(self) -> Image:
-        """The decoded picture as RGB; transparent parts become white, EXIF rotation is applied."""
+        """Decode the picture to RGB. Transparent parts become white; the EXIF rotation is applied."""
         from PIL import Image
 
         return Image.fromarray(_decode(self.read(), self))
 
     def pixels(self) -> Pixels:
-        """The decoded picture as an array of shape ``(height, width, 3)``."""
+        """Decode the picture to an array of shape ``(height, width, 3)``."""
         return _decode(self.read(), self)
 
     @property
     def size(self) -> tuple[int, int]:
-        """Width and height in pixels, as `load` gives them; only the file's header is read."""
+        """Width and height in pixels, as `load` returns them. Only the file header is read."""
         from PIL import Image
 
         try:
@@ -175,14 +163,12 @@ class Picture:
                 width, height = opened.size
                 is_turned = opened.getexif().get(_ORIENTATION, 1) in {5, 6, 7, 8}
         except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-            raise UsageError(
-                f"not a picture that can be read: {self.path or self.digest}: {error}"
-            ) from error
+            raise UsageError(f"cannot decode the picture {self.path or self.digest}: {error}") from error
         return (height, width) if is_turned else (width, height)
 
     @property
     def media_type(self) -> str:
-        """The MIME type, from the first bytes of the file."""
+        """The MIME type, detected from the first bytes."""
         head = self.data[:12] if self.data is not None else self.read()[:12]
         for magic, name in _MAGIC.items():
             if head.startswith(magic):
@@ -191,7 +177,7 @@ class Picture:
 
 
 _ORIENTATION = 0x0112
-"""The EXIF tag that says how a photo is to be turned."""
+"""The EXIF tag for the orientation of a photo."""
 
 _MAGIC = {b"\x89PNG": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif", b"BM": "bmp"}
 
@@ -215,21 +201,19 @@ def _decode(data: bytes, picture: Picture) -> Pixels:
                 image.alpha_composite(layer)
             return np.asarray(image.convert("RGB"))
     except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise UsageError(
-            f"not a picture that can be read: {picture.path or picture.digest}: {error}"
-        ) from error
+        raise UsageError(f"cannot decode the picture {picture.path or picture.digest}: {error}") from error
 
 
 def _eight_bits(image: Image, kind: str | None) -> Image:
-    """Grey levels of 16 bits as 8: ``round(v * 255 / 65535)``. Pillow itself would cut off all above 255.
+    """Convert 16-bit grey levels to 8 bits: ``round(v * 255 / 65535)``. Pillow would clip everything above 255.
 
     Raises:
-        ValueError: the levels are of 32 bits, whose range no file tells.
+        ValueError: If the levels have 32 bits. Such files do not state the range of their values.
     """
     from PIL import Image as Images
 
     if not (image.mode.startswith("I;16") or (image.mode == "I" and kind == "PNG")):
-        raise ValueError(f"its grey levels (mode {image.mode}) have no known range; save it with 8 bits")
+        raise ValueError(f"the range of its grey levels (mode {image.mode}) is unknown; save it with 8 bits")
     levels = np.asarray(image).astype(np.int64)
     grey = ((levels * 255 + 32767) // 65535).astype(np.uint8)
     hidden = image.info.get("transparency")
@@ -240,14 +224,14 @@ def _eight_bits(image: Image, kind: str | None) -> Image:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn of a conversation: text and pictures in the order the model meets them."""
+    """One turn of a conversation: text and pictures, in the order in which the model receives them."""
 
     role: Role
     content: tuple[str | Picture, ...]
 
     @classmethod
     def user(cls, *content: str | Picture) -> Message:
-        """A user's turn.
+        """Create a user turn.
 
         >>> Message.user("Where is the cup?").text
         'Where is the cup?'
@@ -267,20 +251,21 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One question to a model, with everything that can change its answer."""
+    """One question to a model, with everything that can affect the answer."""
 
     messages: tuple[Message, ...]
     max_tokens: int = 512
     temperature: float = 0.0
     seed: int | None = None
-    """For sampling: without it an answer at a temperature above zero cannot be had again."""
+    """The sampling seed. Without it, an answer at a temperature above zero cannot be reproduced."""
     stop: tuple[str, ...] = ()
     ref: str = ""
-    """The caller's name for this request (a question's id). Never sent; lets a replay find its record."""
-    recall: Recall = "words"
-    """How a replay may find its record. Never sent."""
+    """The caller's name for the request, such as a question's id. Not sent to the model; a replay uses it to find the
+    recorded answer."""
+    recall: ReplayMatch = "words"
+    """How a replay may find the recorded answer. Not sent to the model."""
     hint: Mapping[str, Json] = field(default_factory=dict, compare=False)
-    """What a scripted model may know (the gold answer, say). Never sent to a model that could learn from it."""
+    """Information for scripted models, such as the correct answer. Never sent to any other model."""
 
     def __post_init__(self) -> None:
         if not self.messages:
@@ -288,11 +273,11 @@ class Request:
         if self.max_tokens < 1:
             raise UsageError(f"max_tokens must be at least 1, not {self.max_tokens}")
         if not (math.isfinite(self.temperature) and self.temperature >= 0):
-            raise UsageError(f"temperature must be zero or more, not {self.temperature}")
+            raise UsageError(f"temperature must be at least 0, not {self.temperature}")
 
     @classmethod
     def ask(cls, *content: str | Picture, max_tokens: int = 512, ref: str = "") -> Request:
-        """A single user turn, answered greedily.
+        """Create a request with a single user turn and greedy decoding.
 
         >>> Request.ask("How many cups?", max_tokens=8).text
         'How many cups?'
@@ -301,22 +286,22 @@ class Request:
 
     @property
     def text(self) -> str:
-        """All text of all turns."""
+        """The text of all turns."""
         return "\n".join(message.text for message in self.messages)
 
     @property
     def pictures(self) -> tuple[Picture, ...]:
-        """All pictures of all turns, in order."""
+        """The pictures of all turns, in order."""
         return tuple(picture for message in self.messages for picture in message.pictures)
 
     @property
     def is_deterministic(self) -> bool:
-        """Whether asking again may be skipped: greedy decoding only."""
+        """True if decoding is greedy, so that a stored answer can be reused."""
         return self.temperature == 0
 
     @property
     def digest(self) -> str:
-        """A hash of all that the model sees and of how it must answer; not of `ref`, `recall` or `hint`."""
+        """A hash of everything the model receives, including the sampling settings. Excludes `ref`, `recall`, `hint`."""
         turns: Json = [
             [m.role, [part if isinstance(part, str) else {"picture": part.digest} for part in m.content]]
             for m in self.messages
@@ -326,47 +311,49 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """What came back for one request."""
+    """The result of one request."""
 
     status: Status
     text: str = ""
-    """The model's raw text, untouched."""
+    """The model's raw text."""
     reason: str = ""
-    """Why there is no answer; empty when answered."""
+    """Why there is no answer. Empty if answered."""
     reasoning: str = ""
-    """Thinking that the server returned apart from the answer."""
+    """Thinking that the server returned separately from the answer."""
     finish: str = ""
-    """How generation ended: ``stop``, ``length``, or the server's own word."""
+    """How generation ended: ``stop``, ``length``, or the server's own term."""
     prompt_tokens: int = 0
     completion_tokens: int = 0
     seconds: float = 0.0
-    """Wall-clock time from asking to answer, retries included; a batch's time is shared out evenly."""
+    """Wall-clock time including retries. The time of a batch is divided evenly among its requests."""
     attempts: int = 1
-    """How often it was asked, retries included; 0 where an earlier answer was reused."""
+    """Number of attempts including retries; 0 if an earlier answer was reused."""
 
     def __post_init__(self) -> None:
         if self.status not in get_args(Status):
-            raise UsageError(f"a response is {', '.join(get_args(Status))}, not {self.status!r:.80}")
+            raise UsageError(
+                f"a response's status is one of {', '.join(get_args(Status))}, not {self.status!r:.80}"
+            )
         for name in ("text", "reason", "reasoning", "finish"):
             if not isinstance(getattr(self, name), str):
-                raise UsageError(f"the {name} of a response is text, not {getattr(self, name)!r:.80}")
+                raise UsageError(f"a response's {name} must be text, not {getattr(self, name)!r:.80}")
 
     @classmethod
     def failed(cls, reason: str, *, seconds: float = 0.0, attempts: int = 1) -> Response:
-        """No answer, and why."""
+        """Create a response without an answer."""
         return cls("failed", reason=reason, seconds=seconds, attempts=attempts)
 
     @property
     def is_answered(self) -> bool:
-        """Whether there is text to parse."""
+        """True if there is text to parse."""
         return self.status == "answered"
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Log-probabilities of given continuations, ``log p(option | request)``, natural logarithm.
+    """Log-probabilities of given options, ``log p(option | request)``, natural logarithm.
 
-    An option's value is the sum over its tokens, given the prompt and the option's earlier tokens.
+    The value of an option is the sum over its tokens, each conditioned on the prompt and the option's earlier tokens.
     """
 
     options: tuple[str, ...]
@@ -381,14 +368,14 @@ class Choice:
             raise UsageError(f"options must be distinct, got {list(self.options)}")
         if any(math.isnan(value) or value == math.inf for value in self.log_probabilities):
             raise UsageError(
-                f"log-probabilities must be numbers below infinity, got {self.log_probabilities}"
+                f"log-probabilities must be numbers below infinity, not {self.log_probabilities}"
             )
         if max(self.log_probabilities) == -math.inf:
-            raise UsageError(f"every option of {list(self.options)} has the probability zero")
+            raise UsageError(f"all options of {list(self.options)} have probability zero")
 
     @property
     def best(self) -> str:
-        """The most probable option; the earlier one on a tie.
+        """The most probable option. The first one wins a tie.
 
         >>> Choice(("left", "right"), (-1.0, -0.5)).best
         'right'
@@ -397,7 +384,7 @@ class Choice:
 
     @property
     def probabilities(self) -> tuple[float, ...]:
-        """Softmax over the options: the probability of each, given that one of them is said."""
+        """Softmax over the options: the probability of each, given that the answer is one of them."""
         values = np.asarray(self.log_probabilities)
         weights = np.exp(values - values.max())
         return tuple(float(p) for p in weights / weights.sum())
@@ -405,32 +392,32 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing to measure: a request, and what scoring needs to know about it."""
+    """One thing to measure: a request and what scoring needs to know about it."""
 
     name: str
-    """The item's own name in its plan, such as ``pair-17/blind``."""
+    """The item's name in its plan, such as ``pair-17/blind``."""
     request: Request
     options: tuple[str, ...] = ()
-    """If given, their log-probabilities are measured too."""
+    """If given, the log-probabilities of these options are measured too."""
     meta: Mapping[str, Json] = field(default_factory=dict, compare=False)
-    """Gold answer, group, cluster: read by scoring, never by a model."""
+    """The correct answer, group and cluster. Used by scoring, never sent to a model."""
 
     @property
     def id(self) -> str:
-        """A stable content id over name, request and options. Mending `meta` does not change it."""
+        """A stable content id of name, request and options. It does not depend on `meta`."""
         return content_hash([self.name, self.request.digest, list(self.options)])
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What was measured of one item."""
+    """The measurement of one item."""
 
     item_id: str
     response: Response
     choice: Choice | None = None
     values: Mapping[str, Json] = field(default_factory=dict)
-    """Further numbers that the measuring gave."""
+    """Further values returned by the measurer."""
     arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict, compare=False)
-    """Whole arrays that the measuring gave, such as relevance maps."""
+    """Arrays returned by the measurer, such as relevance maps."""
     reused: bool = False
-    """Whether the answer came from the cache or from an equal request of the same run."""
+    """True if the answer came from the cache or from an identical request in the same run."""

@@ -27,7 +27,10 @@ __all__ = [
     "StepsView",
 ]
 
-RowStatus: TypeAlias = Literal["answered", "refused", "failed", "unreadable", "pending"]
+RowStatus: TypeAlias = Literal[
+    "answered", "none of these", "refused", "cut off", "ambiguous", "unreadable", "failed", "pending"
+]
+"""``answered`` means that the answer was read; the other statuses say why there is none."""
 
 
 class Form(BaseModel):

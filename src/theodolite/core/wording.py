@@ -1,4 +1,4 @@
-"""What every reader of answers must know of English: number words, and thoughts that are no answer."""
+"""English number words, and removal of thinking tags from answers."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ NUMBER_WORDS = (
         "twenty",
     ),
 )
-"""The words for 0 to 20, each at its own place."""
+"""The words for 0 to 20, in order."""
 
 _THINKING = re.compile(r"<think(?:ing)?>.*?(?:</think(?:ing)?>|$)", flags=re.DOTALL | re.IGNORECASE)
 
 
 def without_thinking(text: str) -> str:
-    """The text without what stands in thinking tags, also where they are never closed.
+    """Remove the content of thinking tags, even if they are not closed.
 
     >>> without_thinking("<think>three? no</think>Four"), without_thinking("<thinking>hm")
     (' Four', ' ')

@@ -18,7 +18,6 @@ from theodolite.diagnose.record import (
     Diagnosis,
     Figure,
     InstrumentForm,
-    InstrumentName,
     InstrumentOfModel,
     LeftOut,
     MetricForm,
@@ -59,7 +58,7 @@ class Measured:
     """What measuring gave of one model with one instrument."""
 
     model: str
-    instrument: InstrumentName
+    instrument: str
     status: Status
     because: str = ""
     counts: Counts | None = None
@@ -111,7 +110,7 @@ def assemble(
     subjects: Sequence[Subject],
     instruments: Sequence[Instrument],
     measured: Sequence[Measured],
-    calibration: Mapping[InstrumentName, Mapping[str, Sequence[ItemScore]]],
+    calibration: Mapping[str, Mapping[str, Sequence[ItemScore]]],
 ) -> Diagnosis:
     """The document.
 
@@ -131,13 +130,16 @@ def assemble(
         )
         for instrument in instruments
     ]
+    placing = [
+        each.form for each, instrument in zip(seen, instruments, strict=True) if not instrument.needs_data
+    ]
     return Diagnosis(
         theodolite=question.version,
         created=datetime.now(UTC),
         seed=question.seed,
         size=question.size,
         data=dict(question.data),
-        models=[_model(subject, [each.form for each in seen], measured) for subject in subjects],
+        models=[_model(subject, placing, measured) for subject in subjects],
         metrics=[_metric(metric, each.name) for each in instruments for metric in each.metrics],
         instruments=[each.form for each in seen],
         signatures=[signature for each in seen for signature in each.signatures],
@@ -194,9 +196,7 @@ def results_columns(table: ScoreTable) -> list[Column]:
     return sorted(table.columns)
 
 
-def _open(
-    placed: Mapping[str, Placed], comparisons: Sequence[Comparison], name: InstrumentName
-) -> list[OpenQuestion]:
+def _open(placed: Mapping[str, Placed], comparisons: Sequence[Comparison], name: str) -> list[OpenQuestion]:
     found = [open_position(each, name) for each in placed.values()]
     found += [open_comparison(each) for each in comparisons]
     return [each for each in found if each is not None]
@@ -239,10 +239,11 @@ def _view(measured: Measured, placed: Placed) -> InstrumentOfModel:
     )
 
 
-def _model(subject: Subject, forms: Sequence[InstrumentForm], measured: Sequence[Measured]) -> ModelForm:
+def _model(subject: Subject, placing: Sequence[InstrumentForm], measured: Sequence[Measured]) -> ModelForm:
+    """One model; its verdict rests on the instruments that place models between the twins."""
     standings: dict[str, Standing] = {
         form.name: view.verdict.standing
-        for form in forms
+        for form in placing
         for view in form.models
         if view.model == subject.name
     }
@@ -255,12 +256,14 @@ def _model(subject: Subject, forms: Sequence[InstrumentForm], measured: Sequence
         capabilities=list(subject.capabilities),
         left_out=list(subject.left_out),
         verdict=model_verdict(standings),
-        calls=sum(each.counts.answered + each.counts.refused for each in own if each.counts),
+        calls=sum(
+            each.counts.planned - each.counts.pending - each.counts.failed for each in own if each.counts
+        ),
         seconds=sum(each.seconds for each in own),
     )
 
 
-def _metric(metric: Metric, instrument: InstrumentName) -> MetricForm:
+def _metric(metric: Metric, instrument: str) -> MetricForm:
     return MetricForm(
         key=metric.key,
         name=metric.name,
@@ -281,6 +284,9 @@ def _cautions(measured: Sequence[Measured]) -> list[str]:
         for count, word in (
             (each.counts.failed, "failed"),
             (each.counts.refused, "were refused"),
+            (each.counts.cut_off, "were cut off"),
+            (each.counts.ambiguous, "were ambiguous"),
+            (each.counts.none_of_these, "chose none of the options"),
             (each.counts.unreadable, "could not be read"),
             (each.counts.pending, "were not asked"),
         ):

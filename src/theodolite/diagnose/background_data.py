@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from theodolite.diagnose.request import find_size
 from theodolite.instruments.instrument import Instrument, Study, find_instruments
 
 
@@ -74,7 +75,7 @@ def main(words: list[str]) -> None:
     """Makes one instrument's data."""
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
     name, folder, size, seed, *splits = words
-    study = Study(Path(folder), int(size) if size.isdigit() else size, int(seed), tuple(splits))
+    study = Study(Path(folder), find_size(size), int(seed), tuple(splits))
     find_instruments([name])[0].make_data(study)
 
 

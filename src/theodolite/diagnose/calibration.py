@@ -38,7 +38,7 @@ def items_hash(instrument: Instrument, folders: Sequence[Path]) -> str:
     return content_hash(sorted(found))
 
 
-def shipped_path(instrument: str, size: str, seed: int) -> Path:
+def shipped_path(instrument: str, size: str | int, seed: int) -> Path:
     """Where the package keeps the twins' scores of a size and a seed."""
     folder = Path(str(resources.files("theodolite.diagnose"))) / _FOLDER
     return folder / f"{instrument}-{size}-{seed}.json.gz"

@@ -1,4 +1,4 @@
-"""Runs and diagnoses in other people's formats: inspect_ai logs, lmms-eval tasks, Parquet, Hugging Face data sets.
+"""Runs, diagnoses and data sets in other tools' formats.
 
 What lmms-eval logs of an exported task comes back as a model: ``theodolite diagnose --model replay:LOGS``.
 """
@@ -7,21 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Literal, TypeAlias, get_args
 
 from theodolite.core.errors import UsageError
-from theodolite.core.types import Item, Picture
+from theodolite.core.types import Picture
 from theodolite.core.views import ItemRow
 from theodolite.diagnose.browse import browse
-from theodolite.diagnose.export_lmms import write_tasks
+from theodolite.diagnose.export_lmms import Document, write_tasks
 from theodolite.diagnose.export_tables import write_dataset, write_item_table
 from theodolite.diagnose.items import read_items
 from theodolite.diagnose.record import DIAGNOSIS_FILE
+from theodolite.instruments.instrument import Instrument, instrument_of_run, instruments
 from theodolite.runs import (
+    ExportFormat,
     InspectSample,
     InspectScore,
     InspectTask,
-    Result,
     Run,
     export_run,
     find_runs,
@@ -32,58 +33,86 @@ from theodolite.runs import (
 
 __all__ = ["FORMATS", "Format", "export"]
 
-Format: TypeAlias = Literal["inspect", "lmms-eval", "parquet", "datasets"]
+Format: TypeAlias = Literal[
+    "inspect", "lmms-eval", "vlmevalkit", "datasets", "parquet", "csv", "jsonl", "crisp"
+]
 FORMATS: tuple[Format, ...] = get_args(Format)
 
 
 def export(source: str | Path, out: str | Path, *, to: str) -> dict[str, int]:
-    """Writes a run, several runs or a diagnosis.
+    """Writes a run, several runs, a diagnosis or a data set.
 
     Args:
-        source: a run, a folder of runs, or a diagnosis.
-        out: the folder to write into.
-        to: one of `FORMATS`.
+        source: A run, a folder of runs, a diagnosis, or a data set of an instrument that writes the format itself.
+        out: The folder to write into.
+        to: One of `FORMATS`.
 
     Returns:
         What was written, with the number of rows or samples of each.
 
     Raises:
-        UsageError: there is nothing to export, or no such format.
+        UsageError: There is nothing to export, no such format, or nobody writes it of this source.
     """
     if to not in FORMATS:
         raise UsageError(f"--to takes {', '.join(FORMATS)}, not {to!r}")
     source, target = Path(source), Path(out)
-    runs = find_runs(source)
-    if not runs:
-        raise UsageError(
-            f"there is neither a run nor a diagnosis in {source}; `theodolite diagnose` makes one"
-        )
     if target.exists() and not target.is_dir():
         raise UsageError(f"{target} is a file; --out names a folder: choose another")
-    writers: Mapping[str, Callable[[Path, list[Path], Path], dict[str, int]]] = {
-        "inspect": _inspect,
-        "lmms-eval": _lmms_eval,
-        "parquet": _parquet,
-        "datasets": _datasets,
-    }
-    return writers[to](source, runs, target)
+    runs = find_runs(source) if source.is_dir() else []
+    if not runs:
+        return _export_data(source, target, to)
+    written: dict[str, int] = {}
+    rest = []
+    for folder in runs:
+        instrument = instrument_of_run(read_info(folder).instrument)
+        if instrument is not None and to in instrument.formats:
+            place = target / _name(source, folder) if len(runs) > 1 else target
+            found = instrument.export(folder, place, to=to)
+            written |= {(place / name).relative_to(target).as_posix(): n for name, n in found.items()}
+        else:
+            rest.append(folder)
+    writer = _WRITERS.get(to)
+    if rest and writer is None and not written:
+        raise UsageError(f"{to} is written only of runs of {_writers_of(to)}; {source} holds none")
+    return written | (writer(source, rest, target) if rest and writer is not None else {})
+
+
+def _export_data(source: Path, target: Path, to: str) -> dict[str, int]:
+    """A data set, by the instrument that it belongs to."""
+    if not source.exists():
+        raise UsageError(
+            f"there is nothing at {source}; pass a run, a folder of runs, a diagnosis or a data set"
+        )
+    own = [each for each in instruments() if to in each.formats]
+    for instrument in own:
+        if instrument.find_data(source, None) is not None:
+            return instrument.export(source, target, to=to)
+    hint = f"; {to} is also written of data sets of {_writers_of(to)}" if own else ""
+    raise UsageError(
+        f"there is neither a run nor a diagnosis in {source}{hint}; `theodolite diagnose` makes one"
+    )
+
+
+def _writers_of(to: str) -> str:
+    return ", ".join(each.name for each in instruments() if to in each.formats) or "no instrument"
 
 
 def _name(source: Path, run: Path) -> str:
-    """A run's name among its fellows: its own, or the model's before it where there are several."""
+    """A run's name among others: its own folder, with the model's name before it."""
     info = read_info(run)
     own = run.name if run != source else info.instrument
     return f"{slug(info.model)}-{own}"
 
 
-def _parquet(source: Path, runs: list[Path], target: Path) -> dict[str, int]:
+def _flat(kind: ExportFormat, source: Path, runs: list[Path], target: Path) -> dict[str, int]:
+    """One flat table for each run, a row per item; of a diagnosis also its item rows as Parquet."""
     target.mkdir(parents=True, exist_ok=True)
     written = {}
     for folder in runs:
-        path = target / f"{_name(source, folder)}.parquet"
+        path = target / f"{_name(source, folder)}.{kind}"
         with Run.open(folder) as run:
-            written[path.name] = export_run(run, path, kind="parquet")
-    if (source / DIAGNOSIS_FILE).is_file():
+            written[path.name] = export_run(run, path, kind=kind)
+    if kind == "parquet" and (source / DIAGNOSIS_FILE).is_file():
         written |= write_item_table(read_items(source), target / "items.parquet")
     return written
 
@@ -107,12 +136,6 @@ def _inspect(source: Path, runs: list[Path], target: Path) -> dict[str, int]:
     written: dict[str, int] = {}
     for folder in runs:
         with Run.open(folder) as run:
-            if run.info.instrument == "scene":
-                from theodolite.instruments.scene.interop.inspect_log import write_inspect
-
-                logs = write_inspect(run, target / _name(source, folder))
-                written |= {path.relative_to(target).as_posix(): n for path, n in logs.items()}
-                continue
             samples = list(_samples(run))
             if samples:
                 task = InspectTask(
@@ -128,7 +151,7 @@ def _inspect(source: Path, runs: list[Path], target: Path) -> dict[str, int]:
 
 
 def _samples(run: Run) -> Iterator[InspectSample]:
-    """The measured items of a run that are shown to people, with whether each is right and what it reads."""
+    """The measured items of a run that have a row, with whether each is right and its scores."""
     rows = {row.id: row for row in browse(run, lambda picture: picture.digest).rows}
     for result in run.results():
         row = rows.get(result.item.name)
@@ -142,42 +165,31 @@ def _samples(run: Run) -> Iterator[InspectSample]:
 
 
 def _lmms_eval(_: Path, runs: list[Path], target: Path) -> dict[str, int]:
-    scenes: list[Item] = []
-    others: list[tuple[str, Item, dict[str, Any]]] = []
+    """One task for each run; the items are the same for every model, so only the first model's runs are written."""
     first = read_info(runs[0]).model
+    documents: list[Document] = []
     for folder in runs:
-        if read_info(folder).model != first:
-            continue  # the items are the same for every model
-        with Run.open(folder) as run:
-            kind = run.info.instrument
-            for result in run.results():
-                if kind.startswith("scene"):
-                    scenes.append(result.item)
-                else:
-                    document = _document(kind, result)
-                    if document is not None:
-                        others.append((folder.name, *document))
-    written: dict[str, int] = {}
-    if scenes:
-        from theodolite.instruments.scene.interop.lmms_eval import write_lmms_eval
-
-        names = write_lmms_eval(list({item.name: item for item in scenes}.values()), target)
-        data = target / "data"
-        written |= {name: len((data / f"{name}.jsonl").read_text().splitlines()) for name in names}
-    return written | write_tasks(others, target)
+        info = read_info(folder)
+        instrument = instrument_of_run(info.instrument)
+        if info.model == first and instrument is not None:
+            documents += _documents(folder, instrument)
+    return write_tasks(documents, target)
 
 
-def _document(kind: str, result: Result) -> tuple[Item, dict[str, Any]] | None:
-    """An item as it is shown, with what scoring its answer needs; None for what only a white box can do."""
-    meta = result.item.meta
-    if kind == "compass":
-        from theodolite.instruments.compass.metrics import shown_item
+def _documents(folder: Path, instrument: Instrument) -> Iterator[Document]:
+    with Run.open(folder) as run:
+        rows = {row.id: row for row in instrument.rows(run, lambda picture: picture.digest, [])}
+        for result in run.results():
+            row = rows.get(result.item.name)
+            if row is not None and result.item.request.pictures:
+                yield Document(folder.name, instrument.shown(result.item), row.gold)
 
-        options = dict(zip(result.item.options, meta["directions"], strict=True))  # type: ignore[arg-type]
-        gold = result.item.options[int(str(meta["gold"]))]
-        return shown_item(result.item), {"gold": gold, "options": options, "reader": "option"}
-    if kind in {"grid", "grid-behaviour", "grid-anchors"}:
-        return result.item, {"gold": str(meta["gold"]), "reader": "number"}
-    if kind == "trace":
-        return result.item, {"gold": str(meta["gold"]), "reader": "trace"}
-    return None
+
+_WRITERS: Mapping[Format, Callable[[Path, list[Path], Path], dict[str, int]]] = {
+    "inspect": _inspect,
+    "lmms-eval": _lmms_eval,
+    "datasets": _datasets,
+    "parquet": lambda *given: _flat("parquet", *given),
+    "csv": lambda *given: _flat("csv", *given),
+    "jsonl": lambda *given: _flat("jsonl", *given),
+}

@@ -1,15 +1,18 @@
-"""lmms-eval tasks of the compass, the grid and traces: one task for each run, usable with ``--include_path``.
+"""lmms-eval tasks of measured items: one task for each run, usable with ``--include_path``.
 
-Every document holds its whole prompt and its pictures, and the id by which a samples log is found again here.
+Every document holds its whole prompt and its pictures, the form of its answer, and the id by which a samples log is found
+again here.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from theodolite.answers.items import format_of, format_to_json
 from theodolite.core.errors import StorageError
 from theodolite.core.types import Item
 
@@ -39,9 +42,9 @@ metadata:
   - version: 1.0
 """
 
-_UTILS = '''"""What lmms-eval calls: shows the pictures, gives the prompt, and reads answers with Theodolite's own parsers.
+_UTILS = '''"""What lmms-eval calls: shows the pictures, gives the prompt, and reads answers with Theodolite's own reader.
 
-Theodolite must be installed beside lmms-eval. For positions, signatures and intervals give the logged samples back:
+Theodolite must be installed beside lmms-eval. For the verdict, signatures and intervals give the logged samples back:
 
     theodolite diagnose --model replay:LOGS --out DIR
 """
@@ -62,63 +65,63 @@ def prompt(doc, lmms_eval_specific_kwargs=None):
     return doc["prompt"]
 
 
-def read(doc, text):
-    if doc["reader"] == "option":
-        from theodolite.instruments.compass.metrics import read_option
-
-        return read_option(text, json.loads(doc["options"]))
-    if doc["reader"] == "number":
-        from theodolite.instruments.grid.experiments.accuracy import read_answer
-
-        return read_answer(text)
-    last = text.rpartition("Final answer:")[2].strip(" .*\\n")
-    return last.casefold() or None
-
-
 def results(doc, results):
-    said = read(doc, str(results[0]))
-    return {
-        "right": float(said is not None and said == doc["gold"].casefold()),
-        "read": float(said is not None),
-        "ref": doc["id"],
-        "pictures": len(doc["pictures"]),
-    }
+    from theodolite.answers import AnswerFormat, normal_form, read_answer
+
+    expected = AnswerFormat(**json.loads(doc["format"]))
+    answer = read_answer(str(results[0]), expected)
+    said = expected.options.get(str(answer.value), answer.value) if answer.is_read else None
+    golds = {normal_form(doc["gold"]), normal_form(expected.options.get(doc["gold"], doc["gold"]))}
+    is_right = answer.is_read and bool(golds & {normal_form(str(answer.value)), normal_form(str(said))})
+    right = {"right": float(is_right)} if doc["gold"] else {}
+    return {**right, "read": float(answer.is_read), "ref": doc["id"], "pictures": len(doc["pictures"])}
 '''
 
 
-def write_tasks(items: Iterable[tuple[str, Item, dict[str, Any]]], folder: Path) -> dict[str, int]:
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One item of a task."""
+
+    task: str
+    item: Item
+    """As the model sees it."""
+    gold: str
+    """Empty where there is nothing to be right about: such documents have no ``right``."""
+
+
+def write_tasks(documents: Iterable[Document], folder: Path) -> dict[str, int]:
     """Writes the tasks.
 
     Args:
-        items: the task each belongs to, the item as it is shown, and what scoring needs: ``gold``, ``reader``, ``options``.
-        folder: to write into; paths in it are absolute, so it is written where it is to stay.
+        documents: With the task that each belongs to.
+        folder: To write into; the data file is named absolutely, so it is written where it is to stay.
 
     Returns:
-        By task: how many documents it has.
+        The number of documents of each task.
     """
     folder = folder.absolute()
     by_task: dict[str, list[dict[str, Any]]] = {}
     longest: dict[str, int] = {}
     try:
-        for name, item, about in items:
-            task = f"theodolite_{name}".replace("-", "_").replace(" ", "_")
-            by_task.setdefault(task, []).append(_document(item, about, folder))
-            longest[task] = max(longest.get(task, 1), item.request.max_tokens)
-        for task, documents in by_task.items():
+        for each in documents:
+            task = f"theodolite_{each.task}".replace("-", "_").replace(" ", "_")
+            by_task.setdefault(task, []).append(_row(each, folder))
+            longest[task] = max(longest.get(task, 1), each.item.request.max_tokens)
+        for task, rows in by_task.items():
             data = folder / "data" / f"{task}.jsonl"
             data.parent.mkdir(parents=True, exist_ok=True)
-            data.write_text("".join(json.dumps(d) + "\n" for d in documents), encoding="utf-8")
+            data.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
             text = _TASK.format(task=task, data=json.dumps(str(data)), max_tokens=longest[task])
             (folder / f"{task}.yaml").write_text(text, encoding="utf-8")
         if by_task:
             (folder / "theodolite_utils.py").write_text(_UTILS, encoding="utf-8")
     except OSError as error:
         raise StorageError(f"cannot write the tasks into {folder}: {error.strerror}") from error
-    return {task: len(documents) for task, documents in by_task.items()}
+    return {task: len(rows) for task, rows in by_task.items()}
 
 
-def _document(item: Item, about: dict[str, Any], folder: Path) -> dict[str, Any]:
-    names = []
+def _row(document: Document, folder: Path) -> dict[str, Any]:
+    item, names = document.item, []
     for picture in item.request.pictures:
         name = Path("pictures") / f"{picture.digest}.{picture.media_type.partition('/')[2]}"
         target = folder / name
@@ -130,7 +133,6 @@ def _document(item: Item, about: dict[str, Any], folder: Path) -> dict[str, Any]
         "id": item.request.ref or item.name,
         "pictures": names,
         "prompt": item.request.text,
-        "gold": about["gold"],
-        "reader": about["reader"],
-        "options": json.dumps(about.get("options", {})),
+        "gold": document.gold,
+        "format": json.dumps(format_to_json(format_of(item))),
     }

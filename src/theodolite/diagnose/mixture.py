@@ -10,28 +10,28 @@ from theodolite.core.errors import UsageError
 from theodolite.core.scores import ItemScore
 
 
-def mix_readings(
+def mix_scores(
     grounded: Iterable[ItemScore], shortcut: Iterable[ItemScore], *, share: float, seed: int
 ) -> list[ItemScore]:
-    """Readings that are the grounded twin's on a share of the clusters and the shortcut twin's on the others.
+    """Scores that are the grounded twin's on a share of the clusters and the shortcut twin's on the others.
 
-    Clusters are drawn at random, as many of each split as the share says, rounded; all readings of one cluster in a split come
+    Clusters are drawn at random, as many of each split as the share says, rounded; all scores of one cluster in a split come
     from one twin, as they would of a model that looks at some pictures and not at others.
 
     Args:
-        grounded: of the one twin.
-        shortcut: of the other, on the same items.
-        share: of clusters, from 0 to 1.
-        seed: of the draw.
+        grounded: Of the one twin.
+        shortcut: Of the other, on the same items.
+        share: Of clusters, from 0 to 1.
+        seed: Of the draw.
     """
     if not 0 <= share <= 1:
         raise UsageError(f"a share lies between 0 and 1, got {share}")
     first, second = list(grounded), list(shortcut)
     chosen: set[tuple[str, str]] = set()
-    for split in sorted({reading.split for reading in (*first, *second)}):
-        names = sorted({reading.cluster for reading in (*first, *second) if reading.split == split})
+    for split in sorted({score.split for score in (*first, *second)}):
+        names = sorted({score.cluster for score in (*first, *second) if score.split == split})
         order = np.random.default_rng([seed, len(names)]).permutation(len(names))
         chosen |= {(split, names[i]) for i in order[: round(share * len(names))]}
-    return [reading for reading in first if (reading.split, reading.cluster) in chosen] + [
-        reading for reading in second if (reading.split, reading.cluster) not in chosen
+    return [score for score in first if (score.split, score.cluster) in chosen] + [
+        score for score in second if (score.split, score.cluster) not in chosen
     ]

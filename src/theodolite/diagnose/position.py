@@ -1,6 +1,7 @@
 """Where a model stands between two models of known reasoning.
 
-With x, g and s the means of a metric over the items of the model, of the grounded twin and of the shortcut twin::
+With x, g and s the means of a metric (macro means where the metric has them) over the items of the model, of the grounded
+twin and of the shortcut twin::
 
     position = (x − s) / (g − s)
 
@@ -16,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -73,7 +75,10 @@ def calibrate(table: ScoreTable, column: Column, metric: Metric, *, twins: Twins
     found = [table.column(twin, column) for twin in twins]
     means = [table.mean(twin, column) for twin in twins]
     if any(mean is None for mean in means):
-        return Calibration(column, means[0], means[1], None, "the twins have no reading of it on this split")
+        why = "a twin's scores do not vary, so there is no interval"
+        if not all(clusters for _, clusters in found):
+            why = "the twins have no score of it on this split"
+        return Calibration(column, means[0], means[1], None, why)
     fewest = min(len(set(clusters)) for _, clusters in found)
     if fewest < LEAST_UNITS:
         why = f"no verdict: too little data ({fewest} units; at least {LEAST_UNITS} are needed)"
@@ -95,7 +100,7 @@ def position(table: ScoreTable, model: str, column: Column, *, twins: Twins, see
     """(x − s)/(g − s) on one metric and split, with its interval.
 
     Raises:
-        UsageError: a reading is missing of one of the three, or the twins have the same mean.
+        UsageError: A score is missing of one of the three, or the twins have the same mean.
     """
     return _estimate(table, model, [column], twins, seed)
 
@@ -121,13 +126,14 @@ def _estimate(
     present = [table.present[name][:, numbers] for name in names]
     lacking = [column for k, column in enumerate(columns) if not all(each[:, k].any() for each in present)]
     if lacking:
-        raise UsageError(f"{model} or a twin has no reading of {lacking[0][0]} on {lacking[0][1]!r}")
+        raise UsageError(f"{model} or a twin has no score of {lacking[0][0]} on {lacking[0][1]!r}")
     rows = np.flatnonzero(np.any([each.any(axis=1) for each in present], axis=0))
     arrays = [table.values[name][rows][:, numbers] for name in names]
     masks = [each[rows].astype(np.float64) for each in present]
+    macro = [k for k, (key, _) in enumerate(columns) if table.metrics[key].average == "groups"]
     distribution = stats.bootstrap_distribution(
-        (*arrays, *masks),
-        stats.BatchStatistic(_positions, form="weights"),
+        (*arrays, *masks, _membership([table.groups[row] for row in rows])),
+        stats.BatchStatistic(partial(_positions, macro=macro), form="weights"),
         clusters=[table.clusters[row] for row in rows],
         seed=seed,
     )
@@ -137,17 +143,49 @@ def _estimate(
     return _widened(found, table, model, columns, twins)
 
 
-def _positions(*given: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The median over metrics of (x − s)/(g − s), one per row of weights; NaN where the twins coincide."""
-    *arrays, weights = given
+def _membership(groups: Sequence[str]) -> NDArray[np.float64]:
+    """Shape (items, groups): 1 where an item is of a group."""
+    names = {name: number for number, name in enumerate(dict.fromkeys(groups))}
+    member = np.zeros((len(groups), len(names)))
+    member[np.arange(len(groups)), [names[group] for group in groups]] = 1.0
+    return member
+
+
+def _positions(*given: NDArray[np.float64], macro: Sequence[int]) -> NDArray[np.float64]:
+    """The median over metrics of (x − s)/(g − s), one per row of weights; NaN where the twins coincide.
+
+    Args:
+        given: The values of the three models, where each has a value, the groups of the items, and the weights.
+        macro: The numbers of the metrics whose mean is over groups.
+    """
+    *arrays, member, weights = given
     x, g, s = (
-        (weights @ (values * mask)) / (weights @ mask)
+        _means(values, mask, member, weights, macro)
         for values, mask in zip(arrays[:3], arrays[3:], strict=True)
-    )  # each (resamples, metrics)
+    )
     gap = g - s
     with np.errstate(divide="ignore", invalid="ignore"):
         each = np.where(np.abs(gap) > _CONSTANT, (x - s) / gap, np.nan)
     return np.asarray(np.median(each, axis=1))  # NaN if any is
+
+
+def _means(
+    values: NDArray[np.float64],
+    mask: NDArray[np.float64],
+    member: NDArray[np.float64],
+    weights: NDArray[np.float64],
+    macro: Sequence[int],
+) -> NDArray[np.float64]:
+    """The mean of every metric, shape (resamples, metrics)."""
+    means = (weights @ (values * mask)) / (weights @ mask)
+    for number in macro:
+        own = member * mask[:, [number]]
+        counts = weights @ own
+        of_groups = np.divide(
+            weights @ (values[:, [number]] * own), counts, out=np.zeros_like(counts), where=counts > 0
+        )
+        means[:, number] = of_groups.sum(axis=1) / (counts > 0).sum(axis=1)
+    return np.asarray(means)
 
 
 def _widened(
@@ -161,7 +199,7 @@ def _widened(
     lows, highs = [], []
     for column in columns:
         x = table.mean(model, column)
-        g, s = (float(table.column(twin, column)[0].mean()) for twin in twins)
+        g, s = (_mean(table, twin, column) for twin in twins)
         ends = [(end - s) / (g - s) for end in (x.low, x.high)] if x is not None else [found.value]
         lows.append(min(ends))
         highs.append(max(ends))
@@ -172,6 +210,11 @@ def _widened(
         high=max(found.value, float(np.median(highs))),
         method=words,
     )
+
+
+def _mean(table: ScoreTable, model: str, column: Column) -> float:
+    found = table.mean(model, column)
+    return found.value if found is not None else float(table.column(model, column)[0].mean())
 
 
 def _interval(estimate: stats.Estimate) -> str:

@@ -21,7 +21,6 @@ SCHEMA_VERSION = 1
 """Of ``diagnosis.json`` and ``items.jsonl``. A reader refuses what is newer than itself."""
 DIAGNOSIS_FILE = "diagnosis.json"
 
-InstrumentName: TypeAlias = str
 Origin: TypeAlias = Literal["paper", "sound", "ours"]
 Status: TypeAlias = Literal["measured", "partly measured", "left out", "failed"]
 """*partly measured*: some metrics could be had and some could not; *left out*: the model or the user did not allow it;
@@ -88,7 +87,7 @@ class MetricForm(Form):
     key: str
     """``<instrument>.<name>``."""
     name: str
-    instrument: InstrumentName
+    instrument: str
     higher_is_grounded: bool
     origin: Origin
     needs: Literal["text", "choices", "gradients"]
@@ -97,7 +96,7 @@ class MetricForm(Form):
 class LeftOut(Form):
     """Something that was not measured, and why."""
 
-    instrument: InstrumentName
+    instrument: str
     what: str
     why: str
     remedy: str = ""
@@ -167,20 +166,30 @@ class MetricResult(Form):
 
 
 class Counts(Form):
-    """What became of the items of one model and instrument. The classes are apart; they add up to `planned`."""
+    """What became of the items of one model and instrument."""
 
     planned: int
     answered: int
+    """Responses with text, whether or not an answer could be read in it."""
     refused: int = 0
+    """Refused by the model's server, or in the answer's own words."""
     failed: int = 0
     pending: int = 0
+    none_of_these: int = 0
+    """Of the answered ones: the model says that no option fits."""
+    cut_off: int = 0
+    """Of the answered ones: ended at the token limit before an answer."""
+    ambiguous: int = 0
+    """Of the answered ones: names several answers."""
     unreadable: int = 0
-    """Of the answered ones: how many could not be read."""
+    """Of the answered ones: no answer found."""
 
     @property
     def lost(self) -> int:
-        """Refused, failed or not readable."""
-        return self.refused + self.failed + self.unreadable
+        """Items without an answer to score."""
+        return (
+            self.refused + self.failed + self.none_of_these + self.cut_off + self.ambiguous + self.unreadable
+        )
 
 
 class InstrumentOfModel(Form):
@@ -206,7 +215,7 @@ class InstrumentOfModel(Form):
 class InstrumentForm(Form):
     """One instrument: its question, what it found of each model, and its metrics."""
 
-    name: InstrumentName
+    name: str
     question: str
     models: list[InstrumentOfModel]
     metrics: list[MetricResult]
@@ -216,7 +225,7 @@ class SignatureForm(Form):
     """A pattern of behaviour, with the numbers that raised it. It names behaviour, never its cause."""
 
     name: str
-    instrument: InstrumentName
+    instrument: str
     model: str
     standing: SignatureStanding
     because: str
@@ -235,7 +244,7 @@ class OpenQuestion(Form):
     """Something the data do not settle, and how many units would."""
 
     model: str
-    instrument: InstrumentName
+    instrument: str
     question: str
     n_now: int
     n_needed: int | None
@@ -251,7 +260,7 @@ class Comparison(Form):
 
     first: str
     second: str
-    instrument: InstrumentName
+    instrument: str
     metric: str
     split: str
     difference: Figure | None
@@ -279,7 +288,7 @@ class Diagnosis(Form):
     created: datetime
     seed: int
     size: str
-    """``quick``, ``standard`` or ``own data``."""
+    """``quick``, ``standard``, ``large``, or a number of items."""
     data: dict[str, str]
     """By instrument: which items were measured, in words."""
     models: list[ModelForm]

@@ -18,6 +18,7 @@ Tell = Callable[[str, str, "Tally | str"], None]
 
 RUNS, DATA, CACHE = "runs", "data", "cache"
 SIZES = ("quick", "standard", "large")
+_FEWEST = 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +28,21 @@ class DiagnosisRequest:
     models: tuple[str, ...]
     folder: Path
     instruments: tuple[Instrument, ...]
-    size: str = "standard"
+    size: str | int = "standard"
+    """As `find_size` gives it."""
     seed: int = 0
     data: tuple[UserData, ...] = ()
     options: EngineOptions = field(default_factory=EngineOptions)
     twins: Twins = field(default_factory=Twins)
     tell: Tell = lambda *_: None
+
+    def __post_init__(self) -> None:
+        asked = {each.name for each in self.instruments}
+        unused = next((own for own in self.data if own.instrument not in asked), None)
+        if unused is not None:
+            raise UsageError(
+                f"{unused.path} is for {unused.instrument}, which --instruments does not name; add it, or leave the data out"
+            )
 
     def study(self, instrument: Instrument) -> Study:
         """What is asked of one instrument."""
@@ -59,15 +69,23 @@ class DiagnosisRequest:
         }
 
 
-def find_size(name: str) -> str:
-    """A size by name.
+def find_size(given: str | int) -> str | int:
+    """A size by name, or as a number of items.
 
     Raises:
-        UsageError: There is none.
+        UsageError: There is no such size.
+
+    >>> find_size("quick"), find_size("40"), find_size(6)
+    ('quick', 40, 6)
     """
-    if name not in SIZES:
-        raise UsageError(f"there is no size {name!r}; there are {', '.join(SIZES)}")
-    return name
+    if given in SIZES:
+        return given
+    number = int(given) if str(given).isdecimal() else 0
+    if number < _FEWEST:
+        raise UsageError(
+            f"there is no size {given!r}; there are {', '.join(SIZES)}, and any whole number of items from {_FEWEST} on"
+        )
+    return number
 
 
 def check_folder(folder: Path) -> None:

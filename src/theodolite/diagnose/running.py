@@ -54,7 +54,7 @@ def run_diagnosis(request: DiagnosisRequest) -> Diagnosis:
         calibration = _calibration(request, outcomes, makers)
     question = Question(
         seed=request.seed,
-        size=request.size,
+        size=str(request.size),
         data=request.described(),
         version=__version__,
         settings=request.settings(),
@@ -148,23 +148,13 @@ def _measure(
             options=how,
             progress=partial(_tell, request, model.name, instrument.name, before),
         )
-        done = _added(before, tally)
+        done = before + tally
         folders.append(folder)
     return folders
 
 
 def _tell(request: DiagnosisRequest, model: str, instrument: str, before: Tally, tally: Tally) -> None:
-    request.tell(model, instrument, _added(before, tally))
-
-
-def _added(first: Tally, second: Tally) -> Tally:
-    return Tally(
-        first.planned + second.planned,
-        first.answered + second.answered,
-        first.refused + second.refused,
-        first.failed + second.failed,
-        first.reused + second.reused,
-    )
+    request.tell(model, instrument, before + tally)
 
 
 def _score(
@@ -214,9 +204,20 @@ def _counts(folders: Sequence[Path], rows: Sequence[ItemRow]) -> tuple[Counts, f
         total.update(
             planned=tally.planned, answered=tally.answered, refused=tally.refused, failed=tally.failed
         )
-    pending = total["planned"] - total["answered"] - total["refused"] - total["failed"]
-    unreadable = sum(row.status == "unreadable" for row in rows)
-    return Counts(**total, pending=pending, unreadable=unreadable), seconds
+    statuses = Counter(row.status for row in rows)
+    in_words = max(statuses["refused"] - total["refused"], 0)
+    counts = Counts(
+        planned=total["planned"],
+        answered=total["answered"],
+        refused=total["refused"] + in_words,
+        failed=total["failed"],
+        pending=total["planned"] - total["answered"] - total["refused"] - total["failed"],
+        none_of_these=statuses["none of these"],
+        cut_off=statuses["cut off"],
+        ambiguous=statuses["ambiguous"],
+        unreadable=statuses["unreadable"],
+    )
+    return counts, seconds
 
 
 def _why_failed(rows: Iterable[ItemRow], planned: int) -> str:

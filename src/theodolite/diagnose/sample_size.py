@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from theodolite import stats
-from theodolite.diagnose.record import Comparison, InstrumentName, OpenQuestion
+from theodolite.diagnose.record import Comparison, OpenQuestion
 from theodolite.diagnose.verdict import NEAR, Placed, standing_of
 from theodolite.stats.power import MeanDesign
 
@@ -42,7 +42,7 @@ def units_needed(estimate: stats.Estimate, line: float, *, power: float = POWER)
     return needed if needed <= _MOST else None
 
 
-def open_position(placed: Placed, instrument: InstrumentName) -> OpenQuestion | None:
+def open_position(placed: Placed, instrument: str) -> OpenQuestion | None:
     """What the position leaves open, and what would settle it; None if nothing is open."""
     where = placed.position
     if where is None or placed.why_not or standing_of(where) != "undecided":

@@ -76,7 +76,7 @@ def metric_results(
     by_key = {metric.key: metric for metric in metrics}
     strange = sorted({key for key, _ in table.columns} - set(by_key))
     if strange:
-        raise UsageError(f"there are readings of {strange[0]!r}, which no metric describes")
+        raise UsageError(f"there are scores of {strange[0]!r}, which no metric describes")
     order = {metric.key: number for number, metric in enumerate(metrics)}
     columns = sorted(table.columns, key=lambda column: (order[column[0]], column[1]))
     results, found = [], {}
@@ -104,9 +104,9 @@ def _calibrated(
     column = calibration.column
     mean = table.mean(model, column)
     if mean is None:
-        why = "only one picture, scene or episode has a reading of it, and one gives no interval"
+        why = "its scores come from one picture, scene or episode, or do not vary, so there is no interval"
         if not table.n_clusters(model, column):
-            why = "the model has no reading of it"
+            why = "the model has no score of it"
         return Calibrated(model=model, figure=None, position=None, why_not=why)
     x = Figure.of(mean)
     if not calibration.is_calibrated:
@@ -131,6 +131,8 @@ def place_model(
     calibrated = [column for column, found in calibrations.items() if found.is_calibrated]
     if not calibrated:
         why = next((found.why_not for found in calibrations.values() if "too little" in found.why_not), "")
+        if all(found.grounded is None and found.shortcut is None for found in calibrations.values()):
+            why = "no verdict: the twins were not asked about these items"
         return Placed(model, None, (), why or "no verdict: no metric tells the twins apart here")
     usable = tuple(column for column in calibrated if table.n_clusters(model, column) >= LEAST_UNITS)
     if not usable:

@@ -1,9 +1,8 @@
-"""Places in pictures and in space. Frames and units stand in the names: ``_px``, ``_deg``, ``_m``, ``dst_SE3_src``."""
+"""2D and 3D geometry. Names state frames and units: ``_px``, ``_deg``, ``_m``, ``dst_SE3_src``."""
 
 from __future__ import annotations
 
-from theodolite.geometry.angles import direction_deg
-from theodolite.geometry.boxes import Box
+from theodolite.geometry.boxes import Box, direction_deg
 from theodolite.geometry.camera import NEAR_M, PinholeCamera
 from theodolite.geometry.cuboid import EDGES, Cuboid, clipped_points_cam, inside_box_px, projected_box_px
 from theodolite.geometry.se3 import SE3

@@ -1,4 +1,4 @@
-"""Boxes in a picture, in pixels: x to the right, y downward."""
+"""Boxes and directions in a picture. Pixel coordinates: x to the right, y downward."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from theodolite.core.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """An axis-aligned box. It may reach beyond the picture; it may not be empty."""
+    """An axis-aligned box. It may extend beyond the picture, but must not be empty."""
 
     x0: float
     y0: float
@@ -28,7 +28,7 @@ class Box:
 
     @classmethod
     def from_xywh(cls, x: float, y: float, width: float, height: float) -> Box:
-        """From a corner and a size, as COCO and GQA write it.
+        """Create a box from its top left corner and size, the format of COCO and GQA.
 
         >>> Box.from_xywh(10, 20, 5, 6).centre_px
         (12.5, 23.0)
@@ -52,18 +52,18 @@ class Box:
 
     @property
     def centre_px(self) -> tuple[float, float]:
-        """The middle, as (x, y)."""
+        """The centre, as (x, y)."""
         return (self.x0 + self.x1) / 2, (self.y0 + self.y1) / 2
 
     def moved(self, right_px: float, down_px: float) -> Box:
-        """The same box elsewhere."""
+        """Return the box shifted by an offset."""
         return Box(self.x0 + right_px, self.y0 + down_px, self.x1 + right_px, self.y1 + down_px)
 
     def covers(self, rects_px: NDArray[np.float64]) -> NDArray[np.float64]:
-        """How much of each rectangle lies in the box, as a share of the rectangle.
+        """Return the fraction of each rectangle that lies in the box.
 
         Args:
-            rects_px: shape (n, 4) as x0, y0, x1, y1; a rectangle of NaN is covered by nothing.
+            rects_px: Shape (n, 4), as x0, y0, x1, y1. The fraction of a NaN rectangle is 0.
 
         >>> Box(0, 0, 10, 10).covers(np.array([[5.0, 0.0, 15.0, 10.0]])).tolist()
         [0.5]
@@ -79,3 +79,19 @@ class Box:
         high = min(self.y1, other.y1) - max(self.y0, other.y0)
         shared = max(0.0, wide) * max(0.0, high)
         return shared / (self.area_px + other.area_px - shared)
+
+
+def direction_deg(origin_px: ArrayLike, point_px: ArrayLike) -> NDArray[np.float64]:
+    """The direction from one point to another, ``atan2(-(y - y0), x - x0)``, in degrees in [0, 360).
+
+    0 is to the right, 90 upward; angles increase counter-clockwise. Pixel rows increase downward.
+
+    Args:
+        origin_px: Start points, shape (..., 2), as (x, y).
+        point_px: End points, shape (..., 2). Broadcasts with the origin.
+
+    >>> float(direction_deg((10, 10), (10, 3)))
+    90.0
+    """
+    step = np.asarray(point_px, np.float64) - np.asarray(origin_px, np.float64)
+    return np.asarray(np.degrees(np.arctan2(-step[..., 1], step[..., 0])) % 360.0)

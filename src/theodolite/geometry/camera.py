@@ -1,4 +1,4 @@
-"""Pinhole cameras. Camera frame: x right, y down, z forward, metres; pixels: x right, y down, from the top left corner."""
+"""Pinhole cameras. Camera frame: x right, y down, z forward, in metres. Pixels: x right, y down, origin at the top left."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from theodolite.core.errors import UsageError
 
 NEAR_M = 0.1
-"""What is nearer than this along the viewing axis is cut off before it is projected."""
+"""The near plane: anything closer along the viewing axis is clipped before projection."""
 
 
 @dataclass(frozen=True, slots=True)
 class PinholeCamera:
-    """A camera without distortion: u = fx x/z + cx, v = fy y/z + cy (with a skew of zero)."""
+    """A camera without distortion or skew: u = fx x/z + cx, v = fy y/z + cy."""
 
     fx_px: float
     fy_px: float
@@ -34,19 +34,17 @@ class PinholeCamera:
 
     @classmethod
     def from_matrix(cls, intrinsic: NDArray[np.floating], size_px: tuple[int, int]) -> PinholeCamera:
-        """From a 3×3 matrix K and a picture's (width, height)."""
+        """Create a camera from a 3×3 matrix K and a picture size (width, height)."""
         k = np.asarray(intrinsic, np.float64)
         if k.shape != (3, 3):
-            raise UsageError(f"a camera matrix is 3×3, got {k.shape}")
+            raise UsageError(f"a camera matrix must be 3×3, got {k.shape}")
         if abs(k[0, 1]) > 1e-6 * abs(k[0, 0]) or k[2, 2] != 1:
-            raise UsageError(
-                "a camera matrix with skew, or whose last entry is not 1, is not a pinhole camera"
-            )
+            raise UsageError("a pinhole camera needs a matrix without skew whose last entry is 1")
         return cls(float(k[0, 0]), float(k[1, 1]), float(k[0, 2]), float(k[1, 2]), *size_px)
 
     @classmethod
     def from_field_of_view(cls, horizontal_deg: float, size_px: tuple[int, int]) -> PinholeCamera:
-        """Square pixels, the axis through the middle.
+        """Create a camera with square pixels and the principal point at the centre.
 
         >>> round(PinholeCamera.from_field_of_view(90, (640, 480)).fx_px)
         320
@@ -60,24 +58,22 @@ class PinholeCamera:
         return np.array([[self.fx_px, 0, self.cx_px], [0, self.fy_px, self.cy_px], [0, 0, 1.0]])
 
     def resized(self, size_px: tuple[int, int]) -> PinholeCamera:
-        """The same view with more or fewer pixels."""
+        """Return the camera for the same view at another resolution."""
         across, down = size_px[0] / self.width_px, size_px[1] / self.height_px
         return PinholeCamera(
             self.fx_px * across, self.fy_px * down, self.cx_px * across, self.cy_px * down, *size_px
         )
 
     def project(self, points_cam: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Pixels, shape (..., 2), of points in the camera's frame, shape (..., 3), all in front of the near plane.
+        """Project points in the camera frame, shape (..., 3), to pixels, shape (..., 2).
 
         Raises:
-            UsageError: a point lies nearer than `NEAR_M`; clip first.
+            UsageError: If a point is nearer than `NEAR_M`. Clip first.
         """
         points = np.asarray(points_cam, np.float64)
         z = points[..., 2]
         if (z < NEAR_M * (1 - 1e-9)).any():
-            raise UsageError(
-                f"a point lies nearer than {NEAR_M} m to the camera's plane; clip before projecting"
-            )
+            raise UsageError(f"a point is nearer than {NEAR_M} m to the camera plane; clip before projecting")
         u = self.fx_px * points[..., 0] / z + self.cx_px
         v = self.fy_px * points[..., 1] / z + self.cy_px
         return np.stack([u, v], axis=-1)

@@ -1,4 +1,4 @@
-"""Boxes in space, and what a camera sees of them."""
+"""3D boxes and their projection into a camera."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from theodolite.geometry.se3 import SE3
 
 _SIGNS = np.array([[x, y, z] for x in (0.5, -0.5) for y in (0.5, -0.5) for z in (0.5, -0.5)])
 EDGES = tuple((i, j) for i in range(8) for j in range(i + 1, 8) if np.abs(_SIGNS[i] - _SIGNS[j]).sum() == 1.0)
-"""The twelve edges, as pairs of corners."""
+"""The twelve edges, as pairs of corner indices."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Cuboid:
-    """A box in some frame. In its own frame: x forward along the length, y left along the width, z up, origin in its middle."""
+    """A 3D box. In its own frame: x forward along the length, y left along the width, z up, origin at the centre."""
 
     frame_SE3_box: SE3
     length_m: float
@@ -28,7 +28,7 @@ class Cuboid:
 
     def __post_init__(self) -> None:
         if not all(np.isfinite(side) and side > 0 for side in self.size_lwh_m):
-            raise UsageError(f"a box needs three lengths above zero, got {self.size_lwh_m}")
+            raise UsageError(f"a cuboid needs three lengths above zero, got {self.size_lwh_m}")
 
     @property
     def size_lwh_m(self) -> tuple[float, float, float]:
@@ -37,24 +37,24 @@ class Cuboid:
 
     @property
     def centre_m(self) -> NDArray[np.float64]:
-        """The middle, in the outer frame."""
+        """The centre, in the outer frame."""
         return self.frame_SE3_box.translation_m
 
     @property
     def corners_m(self) -> NDArray[np.float64]:
-        """Shape (8, 3), in the outer frame, in the order that `EDGES` counts."""
+        """The corners in the outer frame, shape (8, 3), in the order used by `EDGES`."""
         return self.frame_SE3_box.apply(_SIGNS * np.asarray(self.size_lwh_m))
 
     def seen_from(self, dst_SE3_frame: SE3) -> Cuboid:
-        """The same box in another frame."""
+        """Return the cuboid in another frame."""
         return Cuboid(dst_SE3_frame @ self.frame_SE3_box, *self.size_lwh_m)
 
 
 def clipped_points_cam(cuboid_cam: Cuboid, near_m: float = NEAR_M) -> NDArray[np.float64]:
-    """The corners of what is left of a box beyond the near plane: its own, and where its edges cross the plane.
+    """Return the corners of the part of a cuboid beyond the near plane: its own and the edges' crossings of the plane.
 
-    The projection of a convex body is the convex hull of its projected corners, so these points bound it exactly, also
-    where some corners lie behind the camera. Shape (k, 3); k = 0 if all of it is too near.
+    The projection of a convex body is the convex hull of its projected corners. These points therefore bound it
+    exactly, even if some corners are behind the camera. Shape (k, 3); k = 0 if all of the cuboid is too near.
     """
     corners = cuboid_cam.corners_m
     is_kept = corners[:, 2] >= near_m
@@ -70,7 +70,7 @@ def clipped_points_cam(cuboid_cam: Cuboid, near_m: float = NEAR_M) -> NDArray[np
 
 
 def projected_box_px(cuboid_cam: Cuboid, camera: PinholeCamera) -> Box | None:
-    """The upright box round a box's projection, reaching beyond the picture where it does; None if nothing is in front."""
+    """Return the bounding box of a cuboid's projection. It may extend beyond the picture. None if nothing is in front."""
     points = clipped_points_cam(cuboid_cam)
     if len(points) == 0:
         return None
@@ -80,7 +80,7 @@ def projected_box_px(cuboid_cam: Cuboid, camera: PinholeCamera) -> Box | None:
 
 
 def inside_box_px(box: Box, camera: PinholeCamera) -> Box | None:
-    """The part of a box that lies in the picture, or None."""
+    """Clip a box to the picture. None if nothing is left."""
     x0, y0 = max(box.x0, 0.0), max(box.y0, 0.0)
     x1, y1 = min(box.x1, float(camera.width_px)), min(box.y1, float(camera.height_px))
     return Box(x0, y0, x1, y1) if x1 > x0 and y1 > y0 else None

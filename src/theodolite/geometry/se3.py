@@ -1,4 +1,4 @@
-"""Rigid motions. A name says what it does: ``world_SE3_cam`` takes points of the camera's frame into the world's."""
+"""Rigid transforms. ``world_SE3_cam`` maps points from the camera frame to the world frame."""
 
 from __future__ import annotations
 
@@ -25,22 +25,24 @@ class SE3:
     def __post_init__(self) -> None:
         if self.rotation.shape != (3, 3) or self.translation_m.shape != (3,):
             raise UsageError(
-                f"a rigid motion needs a rotation (3, 3) and a translation (3,), got {self.rotation.shape} and {self.translation_m.shape}"
+                f"a rigid transform needs a rotation (3, 3) and a translation (3,), got {self.rotation.shape} and {self.translation_m.shape}"
             )
         if not np.isfinite(self.translation_m).all() or not np.isfinite(self.rotation).all():
-            raise UsageError("a rigid motion needs finite numbers")
+            raise UsageError("a rigid transform needs finite numbers")
         off = float(np.abs(self.rotation @ self.rotation.T - np.eye(3)).max())
         if off > _ORTHONORMAL or np.linalg.det(self.rotation) < 0:
-            raise UsageError(f"not a rotation: it is {off:.2g} away from orthonormal, or mirrors")
+            raise UsageError(
+                f"not a rotation: its deviation from orthonormal is {off:.2g}, or it is a reflection"
+            )
 
     @classmethod
     def identity(cls) -> SE3:
-        """Stays where it is."""
+        """Return the identity transform."""
         return cls(np.eye(3), np.zeros(3))
 
     @classmethod
     def from_quaternion(cls, wxyz: Sequence[float], translation_m: Sequence[float]) -> SE3:
-        """From a quaternion w, x, y, z (of any length but zero), as nuScenes writes it.
+        """Create a transform from a nonzero quaternion w, x, y, z, the order of nuScenes. It need not be normalised.
 
         >>> turned = SE3.from_quaternion((np.sqrt(0.5), 0, 0, np.sqrt(0.5)), (0, 0, 1))
         >>> np.allclose(turned.apply(np.array([[1.0, 0.0, 0.0]])), [[0, 1, 1]])
@@ -50,18 +52,18 @@ class SE3:
 
     @classmethod
     def from_matrix(cls, matrix: NDArray[np.floating]) -> SE3:
-        """From a 4×4 (or 3×4) matrix; a rotation that is off by rounding is made orthonormal."""
+        """Create a transform from a 4×4 or 3×4 matrix. Rounding errors in the rotation are removed."""
         matrix64 = np.asarray(matrix, np.float64)
         if matrix64.shape not in {(4, 4), (3, 4)}:
-            raise UsageError(f"a rigid motion is a 4×4 matrix, got {matrix64.shape}")
+            raise UsageError(f"a rigid transform must be a 4×4 matrix, got {matrix64.shape}")
         left, scale, right = np.linalg.svd(matrix64[:3, :3])
         if np.abs(scale - 1).max() > 1e-3:
-            raise UsageError(f"not a rigid motion: it scales by {scale.round(4).tolist()}")
+            raise UsageError(f"not a rigid transform: it scales by {scale.round(4).tolist()}")
         return cls(left @ right, matrix64[:3, 3].copy())
 
     @property
     def matrix(self) -> NDArray[np.float64]:
-        """Shape (4, 4)."""
+        """The transform as a matrix, shape (4, 4)."""
         found = np.eye(4)
         found[:3, :3], found[:3, 3] = self.rotation, self.translation_m
         return found
@@ -72,11 +74,11 @@ class SE3:
         return matrix_quaternion(self.rotation)
 
     def apply(self, points: NDArray[np.floating]) -> NDArray[np.float64]:
-        """Moves points, shape (..., 3)."""
+        """Transform points, shape (..., 3)."""
         return np.asarray(points, np.float64) @ self.rotation.T + self.translation_m
 
     def inverse(self) -> SE3:
-        """``src_SE3_dst``: the way back."""
+        """Return ``src_SE3_dst``."""
         return SE3(self.rotation.T, -self.rotation.T @ self.translation_m)
 
     def __matmul__(self, other: SE3) -> SE3:
@@ -85,7 +87,7 @@ class SE3:
 
 
 def quaternion_matrix(wxyz: Sequence[float]) -> NDArray[np.float64]:
-    """The rotation matrix of a quaternion w, x, y, z."""
+    """Return the rotation matrix of a quaternion w, x, y, z."""
     q = np.asarray(wxyz, np.float64)
     norm = float(np.linalg.norm(q)) if q.shape == (4,) else 0.0
     if not np.isfinite(norm) or norm == 0:
@@ -103,9 +105,10 @@ def quaternion_matrix(wxyz: Sequence[float]) -> NDArray[np.float64]:
 
 
 def matrix_quaternion(rotation: NDArray[np.float64]) -> tuple[float, float, float, float]:
-    """The unit quaternion w, x, y, z of a rotation matrix, with w ≥ 0.
+    """Return the unit quaternion w, x, y, z of a rotation matrix, with w ≥ 0.
 
-    It is the eigenvector, for the eigenvalue 1, of Bar-Itzhack's symmetric matrix: no case distinction, no cancellation.
+    This is the eigenvector of Bar-Itzhack's symmetric matrix for the eigenvalue 1. It needs no case distinction and
+    avoids cancellation.
 
     >>> tuple(round(v, 6) for v in matrix_quaternion(quaternion_matrix((0.5, 0.5, 0.5, 0.5))))
     (0.5, 0.5, 0.5, 0.5)

@@ -1,4 +1,4 @@
-"""Where each image token of a model lies in the original picture."""
+"""The position of each image token in the original picture."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from theodolite.core.errors import UsageError
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenGrid:
-    """The exact place of every image token, in the original picture's pixels, after resize, crop, tiles and merges.
+    """The exact rectangle of every image token in pixels of the original picture, after resizing, cropping and tiling.
 
-    A token of a tile and a token of a thumbnail may cover the same pixels. A token that stands for no pixels (a
-    learnt line break, say) has a rectangle of NaN. A rectangle may reach beyond the picture where the model pads it.
+    A token of a tile and a token of a thumbnail may cover the same pixels. A token without pixels, such as a learned
+    line break, has a rectangle of NaN. A rectangle may extend beyond the picture where the model pads it.
     """
 
     rects_px: NDArray[np.float64]
-    """Shape (tokens, 4): x0, y0, x1, y1, in the order in which the tokens stand in the prompt."""
+    """Shape (tokens, 4): x0, y0, x1, y1, in the order of the tokens in the prompt."""
     width_px: int
     height_px: int
     part: NDArray[np.int64]
-    """Shape (tokens,): which tile or thumbnail the token belongs to, from 0; -1 if it has no place."""
+    """Shape (tokens,): index of the token's tile or thumbnail; -1 if it has no position."""
 
     def __post_init__(self) -> None:
         if self.rects_px.ndim != 2 or self.rects_px.shape[1] != 4 or self.part.shape != (len(self.rects_px),):
@@ -38,12 +38,12 @@ class TokenGrid:
         shape: tuple[int, int],
         region_px: tuple[float, float, float, float] | None = None,
     ) -> TokenGrid:
-        """Rows and columns of equal tokens, row by row.
+        """Create a grid of equal tokens, row by row.
 
         Args:
-            size_px: of the picture, as (width, height).
-            shape: rows and columns.
-            region_px: the part of the picture that the grid covers, as x0, y0, x1, y1; all of it if not given.
+            size_px: Size of the picture, as (width, height).
+            shape: Number of rows and columns.
+            region_px: The part of the picture that the grid covers, as x0, y0, x1, y1. Default: all of it.
 
         >>> TokenGrid.regular((40, 20), (2, 4)).centres_px[5].tolist()
         [15.0, 15.0]
@@ -54,32 +54,32 @@ class TokenGrid:
 
     @property
     def n_tokens(self) -> int:
-        """How many tokens the picture becomes."""
+        """Number of tokens."""
         return len(self.rects_px)
 
     @property
     def has_place(self) -> NDArray[np.bool_]:
-        """Shape (tokens,): whether a token stands for pixels."""
+        """Shape (tokens,): True if the token covers pixels."""
         return self.part >= 0
 
     @property
     def centres_px(self) -> NDArray[np.float64]:
-        """Shape (tokens, 2): the middle of each token, as (x, y); NaN without a place."""
+        """Shape (tokens, 2): the centre of each token, as (x, y); NaN if it has no position."""
         return (self.rects_px[:, :2] + self.rects_px[:, 2:]) / 2
 
     def tokens_at(self, x_px: float, y_px: float) -> NDArray[np.int64]:
-        """The tokens whose rectangle holds a point: one per tile and thumbnail that shows it."""
+        """Return the tokens whose rectangle contains a point: one per tile or thumbnail that shows it."""
         x0, y0, x1, y1 = self.rects_px.T
         return np.flatnonzero((x0 <= x_px) & (x_px < x1) & (y0 <= y_px) & (y_px < y1))
 
     def paint(self, values: NDArray[np.floating]) -> NDArray[np.float64]:
-        """A heat map (height, width) in which each token's value is spread evenly over the pixels it covers.
+        """Return a heat map (height, width) with each token's value spread evenly over its pixels.
 
-        The sum of the map is the sum of the values, less what lies outside the picture.
+        The map sums to the sum of the values, minus what lies outside the picture.
         """
         if np.shape(values) != (self.n_tokens,):
             raise UsageError(
-                f"a grid of {self.n_tokens} tokens cannot paint values of shape {np.shape(values)}"
+                f"a grid of {self.n_tokens} tokens needs values of shape ({self.n_tokens},), not {np.shape(values)}"
             )
         heat = np.zeros((self.height_px, self.width_px))
         for part in range(int(self.part.max(initial=-1)) + 1):
@@ -93,7 +93,7 @@ class TokenGrid:
 
 
 def lattice(shape: tuple[int, int], region_px: tuple[float, float, float, float]) -> NDArray[np.float64]:
-    """Rectangles (rows × columns, 4) that tile a region, row by row."""
+    """Return rectangles (rows × columns, 4) that tile a region, row by row."""
     rows, columns = shape
     x0, y0, x1, y1 = region_px
     xs = np.linspace(x0, x1, columns + 1)
@@ -104,7 +104,7 @@ def lattice(shape: tuple[int, int], region_px: tuple[float, float, float, float]
 
 
 def _overlaps(start: NDArray[np.float64], stop: NDArray[np.float64], n_pixels: int) -> NDArray[np.float64]:
-    """Shape (tokens, pixels): the length that each token covers of each pixel along one axis."""
+    """Shape (tokens, pixels): the length of each pixel that each token covers along one axis."""
     edges = np.arange(n_pixels)
     return np.asarray(
         np.clip(np.minimum(stop[:, None], edges + 1) - np.maximum(start[:, None], edges), 0, None)

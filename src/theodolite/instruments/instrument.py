@@ -21,6 +21,7 @@ from theodolite.core.splits import ALIGNED, SPLITS
 from theodolite.core.tables import Column, Table
 from theodolite.core.types import Item, Picture
 from theodolite.models import VisionLanguageModel
+from theodolite.pairs import AnsweredPair
 from theodolite.runs import Measurer, MeasurerFactory, Run
 from theodolite.stats import score_mean
 
@@ -129,6 +130,8 @@ class Instrument(ABC):
     """The kinds of run it scores, as ``run.json`` names them; its own name first."""
     takes: ClassVar[str] = ""
     """The user data it accepts, in words; empty if none."""
+    formats: ClassVar[tuple[str, ...]] = ()
+    """Export formats that it writes itself, by `export`."""
     needs_data: ClassVar[bool] = False
     """True if it has no data of its own: then a diagnosis includes it only where the user gives some."""
     makes_data_slowly: ClassVar[bool] = False
@@ -159,8 +162,8 @@ class Instrument(ABC):
         """The main tables of a run: by default one row for each metric and split."""
         return [metric_table(self, self.score(run))]
 
-    def pairs(self, run: Run) -> Iterable[Any]:
-        """Answers before and after an edit with known truth; by default none."""
+    def pairs(self, run: Run) -> Iterable[AnsweredPair]:
+        """Answers before and after edits with known truth; by default none."""
         return ()
 
     def rows(self, run: Run, place: Place, scores: Sequence[ItemScore]) -> Iterator[ItemRow]:
@@ -192,6 +195,14 @@ class Instrument(ABC):
     def is_plain(self, item: Item) -> bool:
         """True if an item is asked as it is: unedited, with its own picture."""
         return item.meta.get("condition", "plain") == "plain"
+
+    def shown(self, item: Item) -> Item:
+        """The item as the model sees it, where a run stores an edit by name instead of the edited picture."""
+        return item
+
+    def export(self, source: Path, out: Path, *, to: str) -> dict[str, int]:
+        """Writes a run or a data set in one of its `formats`; returns what was written, with the number of rows."""
+        raise UsageError(f"{self.name} does not write {to}: {source}, {out}")
 
     def references(self) -> Iterable[Reference]:
         """What the papers report."""

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from theodolite.answers import Answer, normal_form
+from theodolite.answers.items import read_record
 from theodolite.core.scores import ItemScore
 from theodolite.core.views import UNSEEN, ItemRow, RowStatus
 from theodolite.runs import Result, Run
@@ -27,18 +29,29 @@ def values_by_item(scores: Sequence[ItemScore]) -> Values:
     return found
 
 
-def common(result: Result, place: Place, *, is_read: bool) -> dict[str, Any]:
-    """The fields that every row takes from a result: answer, status, pictures."""
+def common(
+    result: Result, place: Place, *, answer: Answer | None = None, is_read: bool = True
+) -> dict[str, Any]:
+    """The fields that every row takes from a result: answer, status, pictures.
+
+    Args:
+        result: An item with its record.
+        place: Stores pictures.
+        answer: What was read, where the item asks for an answer.
+        is_read: False if something other than an answer, such as a graph, could not be read.
+    """
     record = result.record
     status: RowStatus = "pending"
-    answer, reason = "", ""
+    text, reason = "", ""
     if record is not None:
         response = record.response
-        status, answer, reason = response.status, response.text, response.reason
-        if status == "answered" and not is_read:
+        status, text, reason = response.status, response.text, response.reason
+        if status == "answered" and answer is not None and not answer.is_read:
+            status, reason = cast("RowStatus", answer.status), answer.reason
+        elif status == "answered" and not is_read:
             status, reason = "unreadable", "nothing in the answer could be read"
     pictures = [place(picture) for picture in result.item.request.pictures]
-    return {"answer": answer, "status": status, "reason": reason, "pictures": pictures}
+    return {"answer": text, "status": status, "reason": reason, "pictures": pictures}
 
 
 def rounded(values: Mapping[str, float]) -> dict[str, float]:
@@ -58,34 +71,46 @@ def verdict(is_right: bool | None, condition: str) -> bool | None:  # noqa: FBT0
 def plain_rows(instrument: str, run: Run, place: Place, scores: Sequence[ItemScore]) -> Iterator[ItemRow]:
     """Rows with question, answer and outcome, for instruments that draw nothing beside an item.
 
-    ``gold``, ``split``, ``cluster``, ``condition`` and ``kind`` are taken from the items' meta, where they are there.
+    ``gold``, ``split``, ``cluster``, ``condition`` and ``kind`` are taken from the items' meta, where they are there. The
+    scores of an item stand in the row of its name, else in the plain row of its cluster.
     """
     values = values_by_item(scores)
     for result in run.results():
         meta = result.item.meta
-        said = _said(result)
-        gold = str(meta.get("gold", "") or "")
+        answer = read_record(result.item, result.record)
+        gold = "" if meta.get("gold") is None else str(meta["gold"])
         condition = str(meta.get("condition") or "plain")
         split = str(meta.get("split") or run.info.settings.get("split") or "")
+        cluster = str(meta.get("cluster") or result.item.name)
+        own = values.get((result.item.name, split))
+        if own is None and condition == "plain":
+            own = values.get((cluster, split))
         yield ItemRow(
             id=result.item.name,
             instrument=instrument,
             model=run.info.model,
             split=split,
-            cluster=str(meta.get("cluster") or result.item.name),
+            cluster=cluster,
             condition=condition,
             kind=str(meta.get("kind") or ""),
             question=result.item.request.text,
-            read_as=said or "",
+            read_as=_said(answer),
             gold=gold,
-            correct=verdict(said == gold if said and gold else None, condition),
-            values=rounded(values.get((result.item.name, split), {})),
-            **common(result, place, is_read=True),
+            correct=verdict(_is_right(answer, gold) if answer.is_read and gold else None, condition),
+            values=rounded(own or {}),
+            **common(result, place, answer=answer),
         )
 
 
-def _said(result: Result) -> str:
-    record = result.record
-    if record is None or not record.response.is_answered:
-        return ""
-    return record.choice.best if record.choice is not None else record.response.text.strip()
+def _said(answer: Answer) -> str:
+    return str(answer.value).removesuffix(".0") if answer.is_read else ""
+
+
+def _is_right(answer: Answer, gold: str) -> bool:
+    """True if an answer is the gold one: numbers by their value, texts up to case, mark-up and punctuation."""
+    if isinstance(answer.value, str):
+        return normal_form(answer.value) == normal_form(gold)
+    try:
+        return answer.value == float(gold)
+    except ValueError:
+        return False

@@ -1,13 +1,13 @@
-"""The model contract and its backends, each opened by a string: see `open_model`.
+"""The model contract and its backends, opened by name: see `open_model`.
 
-Backends are named in the registry and loaded when opened; nothing here imports torch or a client library.
+Backends are listed in the registry and loaded when opened. Importing this package does not import torch or a client
+library.
 """
 
 from __future__ import annotations
 
 from theodolite.models.asking import Answering, ask_factory, ask_measurer
 from theodolite.models.checkpoint import Checkpoint, check_source, quiet_transformers
-from theodolite.models.colours import PAINTS
 from theodolite.models.contract import (
     Capability,
     ChoosingModel,
@@ -20,7 +20,7 @@ from theodolite.models.contract import (
 )
 from theodolite.models.family import Decoder, Family, PlacedPicture, find_family, place_pictures
 from theodolite.models.opening import ModelName, ModelOptions, open_model, read_options
-from theodolite.models.scripted import behaviours
+from theodolite.models.scripted import PAINTS
 
 __all__ = [
     "PAINTS",
@@ -39,7 +39,6 @@ __all__ = [
     "VisionLanguageModel",
     "ask_factory",
     "ask_measurer",
-    "behaviours",
     "check_source",
     "find_family",
     "is_choosing",

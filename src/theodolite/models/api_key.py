@@ -1,4 +1,4 @@
-"""A server's key: read once, checked, and cut out of whatever goes further."""
+"""A server's API key: read from the environment, checked, and removed from all texts."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from theodolite.core.errors import ModelError
 from theodolite.core.types import Response
 
 _LONG = 8
-"""A shorter key is a placeholder such as ``EMPTY``: cut out where it stands alone, but never out of an answer."""
+"""A shorter key is a placeholder such as ``EMPTY``. It is removed only as a whole word, and never from an answer."""
 
 _HIDDEN = "[key]"
 
 
 class Secret:
-    """A key that shows itself to the request header alone.
+    """A key that is revealed only to the request header.
 
     >>> Secret("sk-0123456789").clean("got Bearer sk-0123456789, sorry")
     'got Bearer [key], sorry'
@@ -31,15 +31,15 @@ class Secret:
 
     @classmethod
     def from_environment(cls, variable: str) -> Secret:
-        """The key that a variable holds, without white space around it; empty if there is none.
+        """Read the key from a variable, without surrounding white space. Empty if the variable is not set.
 
         Raises:
-            ModelError: no HTTP header can carry it. The message does not hold it.
+            ModelError: If an HTTP header cannot contain it. The message does not include the key.
         """
         value = os.environ.get(variable, "").strip()
         if any(not "!" <= character <= "~" for character in value):
             raise ModelError(
-                f"the key in {variable} holds a space, a control character or one beyond ASCII; set it again"
+                f"the key in {variable} contains a space, a control or a non-ASCII character; set it again"
             )
         return cls(value)
 
@@ -50,11 +50,11 @@ class Secret:
         return bool(self._value)
 
     def reveal(self) -> str:
-        """The key itself."""
+        """Return the key."""
         return self._value
 
     def clean(self, text: str) -> str:
-        """The text without the key. Clean first, cut to length afterwards: half a key is not found again."""
+        """Remove the key from a text. Call this before shortening the text: half a key would not be found."""
         if len(self._value) >= _LONG:
             return text.replace(self._value, _HIDDEN)
         if not self._value:
@@ -62,7 +62,7 @@ class Secret:
         return re.sub(rf"(?<!\w){re.escape(self._value)}(?!\w)", _HIDDEN, text)
 
     def clean_response(self, response: Response) -> Response:
-        """The response without the key in any of its texts."""
+        """Remove the key from all texts of a response."""
         from_answer = self.clean if len(self._value) >= _LONG else str
         return replace(
             response,

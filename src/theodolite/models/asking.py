@@ -1,4 +1,4 @@
-"""Measuring by asking: how a plan of items meets a model."""
+"""Measurers that ask a model: free text, or log-probabilities of options."""
 
 from __future__ import annotations
 
@@ -21,24 +21,24 @@ from theodolite.models.opening import open_model
 from theodolite.runs import Measurer, MeasurerFactory, Reuse
 
 Answering: TypeAlias = Literal["write", "choose"]
-"""How items are answered: in the model's own words, or by the log-probabilities of their options."""
+"""How items are answered: ``write`` is free text, ``choose`` takes the log-probabilities of the item's options."""
 
 
 def ask_measurer(model: VisionLanguageModel, answering: Answering = "write") -> Measurer:
-    """A measurer that puts each item's request to a model.
+    """Return a measurer that sends each item's request to a model.
 
     Raises:
-        UnsupportedError: `answering` is ``choose`` and the model has no log-probabilities to give.
+        UnsupportedError: If `answering` is ``choose`` and the model does not provide log-probabilities.
     """
     if answering == "choose":
         require(model, "choose")
-        return _Choosing(model)  # type: ignore[arg-type]  # `require` has just made sure
+        return _Choosing(model)  # type: ignore[arg-type]  # checked by `require`
     require(model, "generate")
     return _WritingServed(model) if isinstance(model, ServedModel) else _Writing(model)
 
 
 def ask_factory(name: str, answering: Answering = "write") -> MeasurerFactory:
-    """Opens the model and asks it, wherever the factory is called: here or in a worker elsewhere."""
+    """Return a factory that opens the model where it is called: in this process or in a worker."""
     return partial(_open_measurer, name, answering)
 
 
@@ -47,7 +47,7 @@ def _open_measurer(name: str, answering: Answering) -> Measurer:
 
 
 class _Writing:
-    """Answers in the model's own words, in batches."""
+    """Generates free text, in batches."""
 
     def __init__(self, model: VisionLanguageModel) -> None:
         self.model = model
@@ -64,7 +64,7 @@ class _Writing:
 
 
 class _WritingServed(_Writing):
-    """The same, with many requests in flight."""
+    """Generates free text with concurrent requests."""
 
     model: ServedModel
 
@@ -79,7 +79,7 @@ class _WritingServed(_Writing):
 
 
 class _Choosing:
-    """Answers with the most probable option; an item without options is a failed one."""
+    """Answers with the most probable option. An item without options fails."""
 
     def __init__(self, model: ChoosingModel) -> None:
         self.model = model
@@ -113,7 +113,7 @@ def _reuse(model: VisionLanguageModel) -> Reuse:
 
 
 def _visible(model: VisionLanguageModel, request: Request) -> Request:
-    """The request without what only a scripted model may see."""
+    """Remove the hint unless the model is scripted."""
     if isinstance(model, HintedModel) or not request.hint:
         return request
     return replace(request, hint={})

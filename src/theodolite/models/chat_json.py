@@ -1,4 +1,4 @@
-"""What goes to a chat server and what comes back: the JSON of both, and the bound on how much is read."""
+"""The JSON of chat requests and completions, and the size limit on what is read from a server."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from theodolite.models.api_key import Secret
 
 _MEBIBYTE = 1 << 20
 _WINDOW_BITS = {"gzip": 31, "deflate": 47}
-"""For zlib; 47 tells by itself whether a header is there."""
+"""For zlib; 47 detects by itself whether there is a header."""
 
 
-class Unanswered(Exception):  # noqa: N818 - not an error of the program
-    """One attempt that brought no answer."""
+class Unanswered(Exception):  # noqa: N818 - an expected outcome, not a program error
+    """An attempt that gave no answer."""
 
     def __init__(
         self,
@@ -32,14 +32,14 @@ class Unanswered(Exception):  # noqa: N818 - not an error of the program
         is_down: bool = False,
         wait: float | None = None,
     ) -> None:
-        """Notes what to do about it.
+        """Create the exception.
 
         Args:
-            reason: in words, without any key.
-            again: whether asking again may help.
-            strain: whether the server asks for fewer requests at once.
-            is_down: whether the server is to blame, and not this request.
-            wait: seconds that the server asks to wait.
+            reason: The reason, without any key.
+            again: True if a retry may help.
+            strain: True if the server is overloaded, so that fewer requests should be in flight.
+            is_down: True if the cause is the server, not this request.
+            wait: Seconds to wait, as requested by the server.
         """
         super().__init__(reason)
         self.again = again
@@ -49,7 +49,7 @@ class Unanswered(Exception):  # noqa: N818 - not an error of the program
 
 
 class BoundedStream(httpx2.AsyncByteStream):
-    """A body that is unpacked here, and ends with an error when it grows too long."""
+    """A response body that is decompressed here and raises an error if it is too long."""
 
     def __init__(self, stream: Any, encoding: str, most_mib: float) -> None:
         self.stream = stream
@@ -58,11 +58,11 @@ class BoundedStream(httpx2.AsyncByteStream):
 
     @classmethod
     def take_over(cls, response: httpx2.Response, most_mib: float) -> None:
-        """Puts itself in the place of a response's stream, and of whatever would unpack that unbounded."""
+        """Replace the stream of a response, so that it is not decompressed without a limit."""
         encoding = response.headers.get("content-encoding", "").strip().lower().replace("identity", "")
         if encoding and encoding not in _WINDOW_BITS:
             raise Unanswered(
-                f"the server packs its answer as {encoding!r}, which was not asked for", again=False
+                f"the server compressed its answer as {encoding!r}, which was not requested", again=False
             )
         response.headers.pop("content-encoding", None)
         response.stream = cls(response.stream, encoding, most_mib)
@@ -82,18 +82,18 @@ class BoundedStream(httpx2.AsyncByteStream):
         try:
             return self._inflater.decompress(packed, most)
         except zlib.error as error:
-            raise Unanswered(f"the server's packed answer is damaged ({error})", again=True) from None
+            raise Unanswered(f"the server's compressed answer is damaged ({error})", again=True) from None
 
     async def aclose(self) -> None:
-        """Lets the connection go."""
+        """Close the connection."""
         await self.stream.aclose()
 
 
 def read_completion(body: bytes, secret: Secret) -> Response:
-    """The first choice of a chat completion, without the key; what is not one counts as unanswered.
+    """Read the first choice of a chat completion and remove the key. Anything else raises `Unanswered`.
 
-    A model that says nothing has answered with an empty text, here as everywhere: asked again it would say the same,
-    and leaving it out would flatter it.
+    An empty message counts as an answer with empty text: a retry would give the same, and leaving it out would
+    make the model look better.
     """
     try:
         completion = json.loads(body)
@@ -102,10 +102,10 @@ def read_completion(body: bytes, secret: Secret) -> Response:
         head = secret.clean(body.decode(errors="replace"))[:80]
         raise Unanswered(f"the server's answer is not a chat completion: {head!r}", again=True) from None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        raise Unanswered("the server's answer holds no choice", again=True)
+        raise Unanswered("the server's answer contains no choice", again=True)
     message = choices[0].get("message")
     if not isinstance(message, dict):
-        raise Unanswered("the server's answer holds no message", again=True)
+        raise Unanswered("the server's answer contains no message", again=True)
     finish = str(choices[0].get("finish_reason") or "")
     usage = completion.get("usage")
     usage = usage if isinstance(usage, dict) else {}
@@ -123,7 +123,7 @@ def read_completion(body: bytes, secret: Secret) -> Response:
 
 
 def _text(value: object) -> str:
-    """Plain text, or the text parts of a content list."""
+    """Return plain text, or the joined text parts of a content list."""
     if isinstance(value, list):
         return "".join(_text(part.get("text")) for part in value if isinstance(part, dict))
     return value if isinstance(value, str) else ""
@@ -134,7 +134,7 @@ def _count(value: object) -> int:
 
 
 def content_part(part: str | Picture) -> dict[str, Any]:
-    """A part of a message as a chat server reads it."""
+    """Convert a part of a message to the format of chat servers."""
     if isinstance(part, str):
         return {"type": "text", "text": part}
     return {"type": "image_url", "image_url": {"url": _data_url(part)}}
@@ -142,7 +142,7 @@ def content_part(part: str | Picture) -> dict[str, Any]:
 
 @lru_cache(maxsize=128)
 def _data_url(picture: Picture) -> str:
-    """The picture's own bytes where a server can be trusted to read them alike, else as PNG."""
+    """Encode the picture's own bytes if every server reads them the same way, otherwise as PNG."""
     data, kind = picture.read(), picture.media_type
     if kind not in {"image/png", "image/jpeg", "image/webp"} or not _is_plain(data):
         buffer = io.BytesIO()
@@ -152,7 +152,7 @@ def _data_url(picture: Picture) -> str:
 
 
 def _is_plain(data: bytes) -> bool:
-    """Whether every reader sees the same: upright, opaque, three colours or grey of 8 bits."""
+    """True if every reader sees the same picture: upright, opaque, RGB or 8-bit grey."""
     from PIL import Image
 
     orientation = 0x0112

@@ -1,4 +1,4 @@
-"""A loaded transformers checkpoint: weights, processor, prompt and encoding. The only place that loads one."""
+"""Loading of transformers checkpoints: weights, processor, prompt and encoding."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from theodolite.models.fingerprint import fingerprint
 
 @dataclass(frozen=True, slots=True)
 class LoadOptions:
-    """How a checkpoint is loaded; the fields mean what they mean in ``hf:…?field=value``."""
+    """Load options, as in ``hf:…?field=value``."""
 
     dtype: str = "auto"
     device: str = "auto"
@@ -40,11 +40,11 @@ class Checkpoint:
 
     @property
     def tokenizer(self) -> Any:
-        """The text side of the processor."""
+        """The tokenizer of the processor."""
         return self.processor.tokenizer
 
     def prompt(self, request: Request) -> str:
-        """The request as the checkpoint's chat template writes it, up to where the answer begins."""
+        """Return the request formatted by the checkpoint's chat template, up to the start of the answer."""
         conversation = [
             {
                 "role": message.role,
@@ -60,27 +60,27 @@ class Checkpoint:
         )
 
     def token_ids(self, text: str) -> list[int]:
-        """The tokens of a templated text, each picture still one placeholder."""
+        """Return the tokens of a templated text. Each picture is still one placeholder."""
         return list(self.tokenizer(text, add_special_tokens=self._adds_special_tokens(text))["input_ids"])
 
     def token_spans(self, text: str) -> list[tuple[int, int]]:
-        """Where each of these tokens stands in the text, in characters, end exclusive.
+        """Return the character span of each of these tokens in the text, end exclusive.
 
         Raises:
-            UnsupportedError: the tokenizer does not tell.
+            UnsupportedError: If the tokenizer does not provide it.
         """
         if not self.tokenizer.is_fast:
             raise UnsupportedError(
-                "this checkpoint's tokenizer does not tell where its tokens stand in the text"
+                "this checkpoint's tokenizer does not provide the positions of its tokens in the text"
             )
         special = self._adds_special_tokens(text)
-        told = self.tokenizer(text, add_special_tokens=special, return_offsets_mapping=True)
-        return [(int(low), int(high)) for low, high in told["offset_mapping"]]
+        encoded = self.tokenizer(text, add_special_tokens=special, return_offsets_mapping=True)
+        return [(int(low), int(high)) for low, high in encoded["offset_mapping"]]
 
     def encode(
         self, texts: Sequence[str], requests: Sequence[Request], *, padding_side: Literal["left", "right"]
     ) -> Any:
-        """Tensors for templated texts and the pictures of their requests, on the model's device and type.
+        """Return tensors for templated texts and the pictures of their requests, on the model's device and dtype.
 
         Either all requests have pictures or none has.
         """
@@ -97,12 +97,12 @@ class Checkpoint:
         return inputs.to(self.model.device, dtype=self.model.dtype)
 
     def logits(self, inputs: Any, keep: Any) -> Any:
-        """The model's logits at some positions of a batch, (batch, positions, vocabulary).
+        """Return the model's logits at some positions of a batch, (batch, positions, vocabulary).
 
         Args:
-            inputs: from `encode`.
-            keep: how many of the last positions, or which ones, as a tensor. A model whose forward cannot be told so gives
-                all of them, and they are cut out here.
+            inputs: The output of `encode`.
+            keep: The number of last positions, or a tensor of positions. If the model cannot compute only these, they
+                are selected afterwards.
         """
         named = {"logits_to_keep": keep} if _takes(self.model, "logits_to_keep") else {}
         found = self.model(**inputs, use_cache=False, **named).logits
@@ -117,10 +117,10 @@ class Checkpoint:
 
 
 def load_checkpoint(source: str, options: LoadOptions) -> Checkpoint:
-    """Loads weights and processor from a folder or a hub id; safetensors only.
+    """Load weights and processor from a folder or a hub id; safetensors only.
 
     Raises:
-        ModelError: there is no such checkpoint, or transformers cannot load it.
+        ModelError: If there is no such checkpoint, or transformers cannot load it.
     """
     import torch
     from transformers import AutoConfig, GenerationConfig
@@ -153,7 +153,7 @@ def load_checkpoint(source: str, options: LoadOptions) -> Checkpoint:
         and getattr(processor.tokenizer, "chat_template", None) is None
     ):
         raise ModelError(
-            f"{source} has no chat template, so its prompt is unknown; add chat_template.jinja to it"
+            f"{source} has no chat template, so its prompt format is unknown; add a chat_template.jinja"
         )
     if processor.tokenizer.pad_token_id is None:
         processor.tokenizer.pad_token = processor.tokenizer.eos_token
@@ -162,7 +162,7 @@ def load_checkpoint(source: str, options: LoadOptions) -> Checkpoint:
         f"hf:{fingerprint(source, getattr(config, '_commit_hash', None))}/{precision}/{options.attention}"
     )
     end_ids = _end_ids(model, processor.tokenizer)
-    # Whatever a call leaves open, transformers fills in from here: sampling, penalties and all.
+    # Settings that a call leaves open are taken from here, so sampling settings and penalties must not remain.
     model.generation_config = GenerationConfig(
         eos_token_id=sorted(end_ids), pad_token_id=processor.tokenizer.pad_token_id
     )
@@ -170,7 +170,7 @@ def load_checkpoint(source: str, options: LoadOptions) -> Checkpoint:
 
 
 def _auto_class(config: Any, options: LoadOptions) -> Any:
-    """How transformers loads such a model; a repository's own code may call itself a mere language model."""
+    """Return the auto class for a model. A repository with its own code may register only as a causal language model."""
     from transformers import AutoModelForCausalLM, AutoModelForImageTextToText
 
     own = (getattr(config, "auto_map", None) or {}) if options.trust_remote_code else {}
@@ -179,7 +179,7 @@ def _auto_class(config: Any, options: LoadOptions) -> Any:
 
 
 def _load_processor(source: str, config: Any, hub: dict[str, Any]) -> Any:
-    """The checkpoint's own processor; without its video part where that alone would need torchvision."""
+    """Load the checkpoint's processor, without its video part if only that would need torchvision."""
     from transformers import AutoProcessor
     from transformers.models.auto.processing_auto import PROCESSOR_MAPPING
     from transformers.utils import is_torchvision_available
@@ -193,7 +193,7 @@ def _load_processor(source: str, config: Any, hub: dict[str, Any]) -> Any:
 
 
 def _adapted(processor: Any, config: Any) -> Any:
-    """A processor as transformers' own are used; the family of an architecture may have to make it so."""
+    """Adapt the processor if the architecture's family requires it."""
     for entry in registry().entries("family"):
         if entry.name == config.model_type:
             adapt = getattr(entry.load(), "adapt_processor", None)
@@ -202,9 +202,9 @@ def _adapted(processor: Any, config: Any) -> Any:
 
 
 class _NoVideo(dict[str, Any]):
-    """Stands where a processor looks for its video part, and answers what is asked of it without a video.
+    """Replaces the video part of a processor.
 
-    A dictionary, so that the processor can still write itself as JSON.
+    A dictionary, so that the processor can still be serialised as JSON.
     """
 
     model_input_names = ()
@@ -212,9 +212,9 @@ class _NoVideo(dict[str, Any]):
 
 
 def _without_video(kind: Any) -> Any:
-    """The processor class, composed from image processor and tokenizer alone.
+    """Return the processor class built from image processor and tokenizer only.
 
-    Everything else, the expansion of picture tokens above all, stays the class's own.
+    Everything else, such as the expansion of image tokens, is inherited.
     """
     from transformers import AutoImageProcessor, AutoTokenizer
 
@@ -248,7 +248,7 @@ def _without_video(kind: Any) -> Any:
 
 @contextmanager
 def _number_words(kind: Any) -> Iterator[None]:
-    """Lets SmolVLM's processor be built without num2words, with which it would spell the length of a video."""
+    """Allow SmolVLM's processor to be built without num2words, which it only needs for videos."""
     module = sys.modules[kind.__module__]
     is_missing = getattr(module, "num2words", ...) is None
     if is_missing:
@@ -266,7 +266,7 @@ def _end_ids(model: Any, tokenizer: Any) -> frozenset[int]:
     found = frozenset(int(i) for i in [*listed, tokenizer.eos_token_id] if i is not None)
     if not found:
         raise ModelError(
-            f"{model.name_or_path} names no end-of-text token; set eos_token_id in generation_config.json"
+            f"{model.name_or_path} has no end-of-text token; set eos_token_id in generation_config.json"
         )
     return found
 
@@ -278,7 +278,7 @@ def _forward_names(model: Any) -> frozenset[str]:
 
 
 def _takes(model: Any, name: str) -> bool:
-    """Whether a model's forward may be called with an argument of that name."""
+    """True if a model's forward accepts an argument of that name."""
     import inspect
 
     parameters = inspect.signature(model.forward).parameters
@@ -291,11 +291,11 @@ def _device(wanted: str) -> str:
     if wanted == "auto":
         return "cuda" if torch.cuda.is_available() else "cpu"
     if wanted.startswith("cuda") and not torch.cuda.is_available():
-        raise ModelError(f"device={wanted} was asked for, but this machine has no CUDA GPU; leave device out")
+        raise ModelError(f"device={wanted} was requested, but this machine has no CUDA GPU; omit device")
     try:
         torch.device(wanted)
     except RuntimeError:
-        raise UsageError(f"there is no device {wanted!r}; write cpu, cuda or cuda:0") from None
+        raise UsageError(f"there is no device {wanted!r}; use cpu, cuda or cuda:0") from None
     return wanted
 
 
@@ -307,10 +307,10 @@ def _need_accelerate() -> None:
 
 
 def check_source(source: str) -> None:
-    """Says at once what the hub's client would say after half a minute of retries.
+    """Fail at once if a checkpoint cannot be found; the hub client would retry for half a minute.
 
     Raises:
-        ModelError: there is no such folder, and no hub to ask.
+        ModelError: If there is no such folder and the hub cannot be reached.
     """
     import socket
     from urllib.parse import urlsplit
@@ -321,7 +321,7 @@ def check_source(source: str) -> None:
         return
     if source.startswith((".", "/", "~")) or source.count("/") != 1:
         raise ModelError(
-            f"there is no checkpoint folder {source}; name the folder that holds its config.json, or OWNER/NAME on the hub"
+            f"there is no checkpoint folder {source}; pass a folder with a config.json, or OWNER/NAME on the hub"
         )
     if try_to_load_from_cache(source, "config.json") is not None or constants.HF_HUB_OFFLINE or getproxies():
         return
@@ -329,8 +329,8 @@ def check_source(source: str) -> None:
         socket.getaddrinfo(urlsplit(constants.ENDPOINT).hostname, 443)
     except OSError:
         raise ModelError(
-            f"there is no checkpoint folder {source}, and the Hugging Face hub cannot be reached from here; name a folder that "
-            "holds a checkpoint, or try again when the network is back"
+            f"there is no checkpoint folder {source}, and the Hugging Face hub cannot be reached; pass a folder "
+            "with a checkpoint, or try again when the network is available"
         ) from None
 
 
@@ -345,7 +345,7 @@ def _readable_errors(source: str) -> Iterator[None]:
 
 @contextmanager
 def quiet_transformers() -> Iterator[None]:
-    """Silences transformers' progress bars; its warnings still come through."""
+    """Disable transformers' progress bars. Warnings are still shown."""
     from transformers.utils import logging
 
     shown = logging.is_progress_bar_enabled()

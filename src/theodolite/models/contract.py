@@ -1,4 +1,4 @@
-"""What every model promises, and how to ask for what only some can do."""
+"""The model contract: one required protocol, and optional capabilities."""
 
 from __future__ import annotations
 
@@ -12,105 +12,105 @@ Capability: TypeAlias = Literal["generate", "choose"]
 """``generate``: free text. ``choose``: log-probabilities of given options."""
 
 _WORDS: dict[Capability, str] = {
-    "generate": "write answers",
+    "generate": "generate text",
     "choose": "give the log-probabilities of options",
 }
 
 
 @runtime_checkable
 class VisionLanguageModel(Protocol):
-    """A model under test. One bad request gives a failed response; only an unusable model raises."""
+    """A model under test. A failed request gives a failed response; only an unusable model raises an error."""
 
     @property
     def name(self) -> str:
-        """The string it was opened with."""
+        """The name it was opened with."""
         ...
 
     @property
     def identity(self) -> str:
-        """Everything about the model that can change its answers: part of each cache key. Holds no secret."""
+        """Everything about the model that can affect its answers; part of each cache key. Contains no secret."""
         ...
 
     @property
     def lacks(self) -> Mapping[Capability, str]:
-        """What it cannot do, each with the reason; empty if it can do everything."""
+        """Missing capabilities, each with the reason. Empty if all are supported."""
         ...
 
     @property
     def batch_size(self) -> int:
-        """How many requests it likes at once."""
+        """Preferred number of requests per batch."""
         ...
 
     def generate(self, requests: Sequence[Request]) -> list[Response]:
-        """One response per request, in order."""
+        """Return one response per request, in order."""
         ...
 
     def close(self) -> None:
-        """Frees what it holds. It is not used afterwards."""
+        """Release all resources. The model cannot be used afterwards."""
         ...
 
 
 @runtime_checkable
 class ChoosingModel(VisionLanguageModel, Protocol):
-    """A model whose logits are to be had."""
+    """A model that provides log-probabilities."""
 
     def choose(
         self, requests: Sequence[Request], options: Sequence[Sequence[str]]
     ) -> Sequence[Choice | Response]:
-        """The log-probability of each option as the answer; ``options[i]`` belong to ``requests[i]``.
+        """Return the log-probability of each option as the answer; ``options[i]`` belong to ``requests[i]``.
 
-        Where there is no such thing, because the request was refused or failed, the response that says so.
+        If the request was refused or failed, return that response instead.
         """
         ...
 
 
 @runtime_checkable
 class ServedModel(VisionLanguageModel, Protocol):
-    """A model behind a server, where many requests wait at once and each comes back when it is done."""
+    """A model behind a server that handles many requests concurrently."""
 
     async def check(self) -> None:
-        """Raises `ModelError`, before anything is asked, if no server is there or it refuses the key."""
+        """Raise a `ModelError` before any request if the server cannot be reached or rejects the key."""
         ...
 
     async def answer(self, request: Request) -> Response:
-        """One response; retries, time-outs and the limit on requests in flight are the client's own affair."""
+        """Return one response. The client itself handles retries, time-outs and the limit on requests in flight."""
         ...
 
     async def aclose(self) -> None:
-        """Closes the connections that belong to the running event loop."""
+        """Close the connections that belong to the running event loop."""
         ...
 
 
 @runtime_checkable
 class HintedModel(VisionLanguageModel, Protocol):
-    """A scripted model, which may read `Request.hint`. Real models never receive one."""
+    """A scripted model, which may read `Request.hint`. Other models never receive one."""
 
     @property
     def takes_hints(self) -> Literal[True]:
-        """Says that hints do no harm here: nothing is learnt or measured about this model."""
+        """Marks a model that may receive hints."""
         ...
 
 
 @runtime_checkable
 class RecordedModel(VisionLanguageModel, Protocol):
-    """A model that looks its answers up. They may depend on `Request.ref` too, and cost nothing: none is reused."""
+    """A model that looks up recorded answers. They may depend on `Request.ref`, so they are never reused."""
 
     @property
     def is_recorded(self) -> Literal[True]:
-        """Says that every request is to be looked up for itself."""
+        """Marks a model whose answers must not be reused for other requests."""
         ...
 
 
 def is_choosing(model: VisionLanguageModel) -> TypeGuard[ChoosingModel]:
-    """Whether `choose` can be called."""
+    """True if `choose` can be called."""
     return "choose" not in model.lacks
 
 
 def require(model: VisionLanguageModel, *capabilities: Capability) -> None:
-    """Checks before a run that the model can do what the run needs.
+    """Check that a model has the required capabilities.
 
     Raises:
-        UnsupportedError: it cannot; the message names what is missing and why.
+        UnsupportedError: If one is missing. The message gives the reason.
     """
     for capability in capabilities:
         if capability in model.lacks:

@@ -1,4 +1,4 @@
-"""What tells one checkpoint from another: every byte that can change an answer."""
+"""The fingerprint of a checkpoint: a hash of every byte that can affect its answers."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from pathlib import Path
 _ENDINGS = frozenset(
     {".safetensors", ".json", ".jinja", ".txt", ".py", ".model", ".spm", ".tiktoken", ".bpe", ".vocab"}
 )
-"""Of weights, configurations, templates, tokenisers and the repository's own code."""
-_ABOUT = "certificate.json"
-"""What was measured on a checkpoint may lie beside it, and makes no other model of it."""
+"""Weights, configurations, templates, tokenisers and the repository's own code."""
+_IGNORED = "certificate.json"
+"""Measurements stored next to a checkpoint. They do not affect its answers."""
 
 
 def fingerprint(source: str, commit: str | None) -> str:
-    """A hub checkpoint by its commit, a folder by the whole content of its files.
+    """Return the commit of a hub checkpoint, or a hash of all files in a folder.
 
-    Weights are read whole when they are loaded anyway; one tensor that was changed at one place is another model.
+    Weights are hashed in full, since a change to a single tensor makes a different model.
 
     Args:
-        source: a folder, or an id on the hub.
-        commit: of the hub checkpoint, if it is known.
+        source: A folder, or an id on the hub.
+        commit: The commit of the hub checkpoint, if known.
     """
     folder = Path(source)
     if not folder.is_dir():
@@ -30,7 +30,7 @@ def fingerprint(source: str, commit: str | None) -> str:
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder)
         is_hidden = any(part.startswith(".") for part in name.parts)
-        if path.suffix in _ENDINGS and path.name != _ABOUT and not is_hidden and path.is_file():
+        if path.suffix in _ENDINGS and path.name != _IGNORED and not is_hidden and path.is_file():
             stat = path.stat()
             content = _file_digest(path.absolute(), stat.st_size, stat.st_mtime_ns)
             digest.update(f"{name.as_posix()}\0{content}\n".encode())
@@ -38,6 +38,6 @@ def fingerprint(source: str, commit: str | None) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _file_digest(path: Path, size: int, mtime_ns: int) -> str:  # noqa: ARG001 - size and time are the cache's key
+def _file_digest(path: Path, size: int, mtime_ns: int) -> str:  # noqa: ARG001 - size and time are part of the cache key
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()

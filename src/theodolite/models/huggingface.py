@@ -1,7 +1,7 @@
-"""Any image-text-to-text checkpoint of transformers, from a folder or the hub: ``hf:<path or id>``.
+"""Image-text-to-text checkpoints of transformers, from a folder or the hub: ``hf:<path or id>``.
 
-Decoding is plain greedy search unless a request sets a temperature: sampling switches, penalties and other
-habits in a checkpoint's generation config are not used, so that the same request means the same for all.
+Decoding is greedy unless a request sets a temperature. Sampling settings, penalties and similar settings in a
+checkpoint's generation config are ignored, so that the same request means the same for all models.
 """
 
 from __future__ import annotations
@@ -18,35 +18,35 @@ from theodolite.core.types import Choice, Request, Response
 from theodolite.models.checkpoint import Checkpoint, LoadOptions, load_checkpoint
 from theodolite.models.contract import Capability
 from theodolite.models.opening import ModelName, ModelOptions, read_options
-from theodolite.runs import isolate
+from theodolite.runs import bisect_failures
 
 
 class HuggingFaceOptions(ModelOptions):
-    """What can follow the ``?`` in ``hf:path?…``."""
+    """The options after ``?`` in ``hf:path?…``."""
 
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
-    """``auto``: the checkpoint's own type on a GPU, float32 on a CPU."""
+    """``auto``: the checkpoint's own dtype on a GPU, float32 on a CPU."""
     device: str = "auto"
     """``auto``: the GPU if there is one."""
     device_map: str = ""
-    """``auto`` spreads one model over several GPUs (needs accelerate)."""
+    """``auto`` distributes one model over several GPUs (needs accelerate)."""
     batch_size: int = 8
     attention: Literal["sdpa", "eager", "flash_attention_2"] = "sdpa"
     revision: str = "main"
     """A branch, tag or commit on the hub."""
     trust_remote_code: bool = False
-    """Runs the repository's own Python code. Only for code that you have read."""
+    """Runs the repository's own Python code. Use it only for code that you have read."""
 
 
 def open_model(name: ModelName) -> HuggingFaceModel:
-    """Loads the checkpoint that a model's name points at."""
+    """Load the checkpoint that a model name points to."""
     options = read_options(name, HuggingFaceOptions)
     load = LoadOptions(**options.model_dump(exclude={"batch_size"}))
     return HuggingFaceModel(name.text, load_checkpoint(name.target, load), batch_size=options.batch_size)
 
 
 class HuggingFaceModel:
-    """A checkpoint that answers in batches."""
+    """A local checkpoint that answers in batches."""
 
     lacks: ClassVar[Mapping[Capability, str]] = {}
 
@@ -59,26 +59,26 @@ class HuggingFaceModel:
         self.batch_size = batch_size
 
     def close(self) -> None:
-        """Drops the weights."""
+        """Release the weights."""
         del self.checkpoint
 
     def generate(self, requests: Sequence[Request]) -> list[Response]:
-        """Answers in batches of requests that can share one: same decoding, all with pictures or all without."""
+        """Answer in batches. The requests of a batch share decoding settings; all have pictures, or none has."""
         responses: dict[int, Response] = {}
         for indices in _batches(requests, self.batch_size):
             batch = [requests[i] for i in indices]
-            answers = isolate(
+            answers = bisect_failures(
                 self._generate_batch, batch, on_failure=lambda _, reason: Response.failed(reason)
             )
             responses.update(zip(indices, answers, strict=True))
         return [responses[i] for i in range(len(requests))]
 
     def choose(self, requests: Sequence[Request], options: Sequence[Sequence[str]]) -> list[Choice]:
-        """Scores each option by ``log p(option) = sum_t log p(token_t | prompt, tokens before t)``.
+        """Score each option by ``log p(option) = sum_t log p(token_t | prompt, tokens before t)``.
 
-        Prompt and option are tokenised together, as the model would meet them. Where a tokeniser merges across
-        the border, all options of a request are scored from the first token at which any of them leaves the bare
-        prompt, so that they stay comparable. Where every option is one token, one pass serves all of them.
+        Prompt and option are tokenised together. If the tokeniser merges across the boundary, all options of a request
+        are scored from the first token at which any of them differs from the bare prompt, so that they are comparable.
+        If every option is one token, a single pass scores all of them.
         """
         asked = [self._tails(request, tuple(each)) for request, each in zip(requests, options, strict=True)]
         scores: list[list[float]] = [[0.0] * len(each.options) for each in asked]
@@ -150,13 +150,13 @@ class HuggingFaceModel:
         )
 
     def _score_rows(self, rows: Sequence[_Row], requests: Sequence[Request]) -> list[list[float]]:
-        """Log-probabilities of each row's scored tokens: one value per option that the row stands for."""
+        """Log-probabilities of each row's scored tokens: one value per option of the row."""
         import torch
 
         asked = [requests[row.request] for row in rows]
         inputs = self.checkpoint.encode([row.text for row in rows], asked, padding_side="right")
         ends = inputs["attention_mask"].sum(dim=1).tolist()
-        # The logits at position t - 1 speak of token t. A one-pass row speaks of the token after its last.
+        # The logits at position t - 1 predict token t. A one-pass row predicts the token after its last.
         starts = [
             end - 1 if row.one_pass else end - 1 - len(row.tails[0])
             for end, row in zip(ends, rows, strict=True)
@@ -177,44 +177,44 @@ class HuggingFaceModel:
 
 
 class _LogitsWatch:
-    """Looks on while a batch is generated: greedy search over logits that are no numbers gives tokens all the same."""
+    """Detects NaN logits during generation. Greedy search would silently produce tokens from them."""
 
     def __init__(self) -> None:
         self._is_broken: list[Any] = []
 
     def __call__(self, _: Any, scores: Any) -> Any:
-        """Notes the rows of one step, (batch, vocabulary), that hold NaN; changes nothing."""
+        """Record the rows of one step, (batch, vocabulary), with NaN. The scores are returned unchanged."""
         self._is_broken.append(scores.isnan().any(dim=-1))
         return scores
 
     def checked(self, row: int, answer: Response) -> Response:
-        """The answer, unless one of its tokens came from such logits."""
+        """Return the answer, or a failure if one of its tokens came from NaN logits."""
         if any(bool(step[row]) for step in self._is_broken[: answer.completion_tokens]):
             return Response.failed(
-                "the model's logits are not numbers (NaN); its weights are damaged, or its precision is too low"
+                "the model's logits are NaN; its weights are damaged, or its precision is too low"
             )
         return answer
 
 
 @dataclass(frozen=True, slots=True)
 class _Tails:
-    """A request's options as tokens: what each adds to the part that all share."""
+    """The options of a request as tokens: what each adds to the common prefix."""
 
     prompt: str
     options: tuple[str, ...]
     tails: tuple[tuple[int, ...], ...]
     one_pass: bool
-    """Every option is one token after the whole prompt."""
+    """True if every option is one token after the whole prompt."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """One sequence for the model: a bare prompt that serves all options, or a prompt with one option."""
+    """One input sequence: a bare prompt for all options, or a prompt with one option."""
 
     request: int
     text: str
     scored: tuple[int, ...]
-    """The options, by index, that this row gives a score for."""
+    """Indices of the options that this row scores."""
     tails: tuple[tuple[int, ...], ...]
     one_pass: bool
 
@@ -231,7 +231,7 @@ def _rows(asked: Sequence[_Tails]) -> list[_Row]:
 
 
 def _row_batches(rows: Sequence[_Row], requests: Sequence[Request], size: int) -> Iterator[Sequence[_Row]]:
-    """At most `size` rows together, all with pictures or all without, those of like length: the others are padded."""
+    """Group up to `size` rows of similar length, all with pictures or all without."""
     for pictured in (True, False):
         group = [row for row in rows if bool(requests[row.request].pictures) is pictured]
         group.sort(key=lambda row: (len(requests[row.request].pictures), len(row.text)))
@@ -240,7 +240,7 @@ def _row_batches(rows: Sequence[_Row], requests: Sequence[Request], size: int) -
 
 
 def _batches(requests: Sequence[Request], size: int) -> Iterator[list[int]]:
-    """Indices of requests that one call of ``generate`` can serve, those of like length; a sampled request stands alone."""
+    """Group indices of requests of similar length that can share one ``generate`` call. Sampled requests are alone."""
     groups: defaultdict[object, list[int]] = defaultdict(list)
     for i, request in enumerate(requests):
         alone = i if request.temperature else None
@@ -260,14 +260,14 @@ def _shared_length(left: Sequence[int], right: Sequence[int]) -> int:
 
 @contextmanager
 def _seeded(request: Request) -> Iterator[None]:
-    """Draws from the request's own seed and leaves the process's generators as they were."""
+    """Sample with the request's seed, and restore the global random state afterwards."""
     import torch
 
     if not request.temperature:
         yield
         return
     if request.seed is None:
-        raise UsageError("sampling from a local model needs a seed; give the request one")
+        raise UsageError("sampling from a local model needs a seed; set the request's seed")
     devices = list(range(torch.cuda.device_count()))
     with torch.random.fork_rng(devices=devices):
         torch.manual_seed(request.seed)

@@ -1,32 +1,35 @@
-"""How many requests may be in flight at once, learnt from the server's own behaviour."""
+"""Request control for servers: how many requests may be in flight, and when to retry."""
 
 from __future__ import annotations
 
 import asyncio
+import email.utils
+import random
 import time
 from collections import deque
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 
 _QUEUEING = 2.0
-"""A server that takes this many times its unloaded time lets requests wait in line."""
+"""The server is queueing requests if an answer takes this many times as long as without load."""
 _GAIN = 1.05
-"""What more requests must then bring: at least five per cent more answers a second for a quarter more requests."""
+"""Minimum gain that counts as progress: five per cent more answers per second for a quarter more requests."""
 _HOLD = 20
-"""For how many rounds the limit stays where it was best, before a little more is tried again."""
+"""Number of rounds for which the best limit is kept before a higher one is tried again."""
 
 
 class AdaptiveLimiter:
-    """Bounded concurrency that grows while it helps and shrinks when it hurts.
+    """Concurrency limit that grows while throughput grows and shrinks when the server is overloaded.
 
-    A round is as many answers as the limit allows at once. After each round:
+    A round has as many answers as the limit allows at once. After each round:
 
-    * where the server answers as fast as when unloaded, the limit doubles; after the first sign of strain it grows
+    * if the server answers as fast as without load, the limit doubles; after the first sign of overload it grows
       by one;
-    * where it has become slow, and a quarter more requests than in the best round bring no more answers a second,
-      the limit goes back to the best one and stays there for a while.
+    * if answers have become slow, and a quarter more requests than in the best round bring no more answers per
+      second, the limit returns to the best one and is held for a while.
 
-    A 429, a 503 or a time-out halves the limit, at most once a round. ``Retry-After`` holds all new requests.
+    A 429, a 503 or a time-out halves the limit, at most once per round. ``Retry-After`` pauses all new requests.
     """
 
     def __init__(self, maximum: int, *, start: int = 16) -> None:
@@ -46,7 +49,7 @@ class AdaptiveLimiter:
 
     @asynccontextmanager
     async def slot(self) -> AsyncIterator[None]:
-        """Waits for a free place and keeps it while the block runs."""
+        """Wait for a free slot and hold it while the block runs."""
         await self._acquire()
         try:
             yield
@@ -55,7 +58,7 @@ class AdaptiveLimiter:
             self._wake()
 
     def succeeded(self, seconds: float) -> None:
-        """Reports an answer and how long it took."""
+        """Report an answer and its duration."""
         if self._round_started is None:
             self._round_started = time.monotonic() - seconds
         self._round.append(seconds)
@@ -64,7 +67,7 @@ class AdaptiveLimiter:
             self._wake()
 
     def strained(self) -> None:
-        """Reports a 429, a 503 or a time-out: halves the limit, once for all requests of the same moment."""
+        """Report a 429, a 503 or a time-out. Halves the limit once for all requests that fail at the same time."""
         now = time.monotonic()
         self._doubling = False
         if now - self._cut_at >= min(self._fastest, 1.0):
@@ -73,11 +76,11 @@ class AdaptiveLimiter:
             self._round, self._round_started = [], None
 
     def pause(self, seconds: float) -> None:
-        """Holds all new requests, as the server asked."""
+        """Pause all new requests, as the server asked."""
         self._resume_at = max(self._resume_at, time.monotonic() + seconds)
 
     async def _acquire(self) -> None:
-        await self._outwait_pause()
+        await self._wait_for_pause()
         if self.in_flight < self.limit and not self._waiting:
             self.in_flight += 1
             return
@@ -90,10 +93,10 @@ class AdaptiveLimiter:
                 self.in_flight -= 1
                 self._wake()
             raise
-        await self._outwait_pause()
+        await self._wait_for_pause()
 
-    async def _outwait_pause(self) -> None:
-        while (left := self._resume_at - time.monotonic()) > 0:  # noqa: ASYNC110 - the pause may be prolonged meanwhile
+    async def _wait_for_pause(self) -> None:
+        while (left := self._resume_at - time.monotonic()) > 0:  # noqa: ASYNC110 - the pause may be extended meanwhile
             await asyncio.sleep(left)
 
     def _wake(self) -> None:
@@ -110,13 +113,55 @@ class AdaptiveLimiter:
         self._round_started = now
         self._round.clear()
         self._fastest = min(self._fastest, mean)
-        brings_more = rate > self._best_rate * _GAIN
-        if brings_more:
+        is_better = rate > self._best_rate * _GAIN
+        if is_better:
             self._best_rate, self._best_limit = rate, self.limit
         elif mean > _QUEUEING * self._fastest and self.limit > self._best_limit * 1.25:
             self.limit, self._doubling, self._hold = self._best_limit, False, _HOLD
         if self._hold:
             self._hold -= 1
             return
-        self._best_rate *= 0.99  # servers change: what was best may be had again, or no longer
+        self._best_rate *= 0.99  # the server's capacity may change, so the best rate is slowly forgotten
         self.limit = min(self.maximum, self.limit * 2 if self._doubling else self.limit + 1)
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPolicy:
+    """Exponential back-off with full jitter: wait ``uniform(0, min(cap, base * 2**k))`` before retry k.
+
+    The jitter only spreads the load. No measured value depends on it.
+    """
+
+    retries: int = 5
+    base_seconds: float = 0.5
+    cap_seconds: float = 30.0
+    patience_seconds: float = 120.0
+    """The longest ``Retry-After`` that is respected."""
+
+    def delay(self, retry: int, asked: float | None) -> float:
+        """Return the seconds before retry number `retry` (from 0), at least what the server asked for.
+
+        >>> RetryPolicy().delay(0, asked=3.0) >= 3.0
+        True
+        """
+        jitter = random.uniform(0, min(self.cap_seconds, self.base_seconds * 2**retry))  # noqa: S311
+        return jitter if asked is None else min(asked, self.patience_seconds) + jitter * 0.1
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the wait in seconds that a response asks for: ``retry-after-ms`` or ``retry-after`` (seconds or date).
+
+    >>> retry_after({"retry-after": "2"})
+    2.0
+    """
+    try:
+        if "retry-after-ms" in headers:
+            return max(0.0, float(headers["retry-after-ms"]) / 1000)
+        value = headers.get("retry-after")
+        if value is None:
+            return None
+        if value.replace(".", "", 1).isdigit():
+            return float(value)
+        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
+    except (ValueError, TypeError):
+        return None

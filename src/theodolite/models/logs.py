@@ -1,4 +1,4 @@
-"""Answers that other harnesses have logged: lmms-eval samples and inspect_ai logs."""
+"""Readers for the logs of other harnesses: lmms-eval samples and inspect_ai logs."""
 
 from __future__ import annotations
 
@@ -17,41 +17,41 @@ from theodolite.core.errors import MissingExtraError, UsageError
 from theodolite.core.types import Response
 
 _ZSTANDARD = 93
-"""The compression method of inspect_ai's archives, which `zipfile` does not know before Python 3.14."""
+"""The compression method of inspect_ai's archives, which `zipfile` supports only since Python 3.14."""
 
 
 PLACEHOLDER = re.compile(r"<image>|<image_?\d+>|<\|?image[^>]*\|?>")
-"""What stands in a prompt for a picture."""
+"""Matches the placeholders of pictures in a prompt."""
 
 
 _LARGEST_SAMPLE = 256 << 20
-"""A sample holds its pictures; one that unpacks to more bytes than this is not read."""
+"""Maximum decompressed size of a sample, which includes its pictures."""
 
 
 _LARGEST_WINDOW = 128 << 20
-"""What unpacking may look back on, the most that zstandard's own program grants."""
+"""Maximum window size for decompression, the default limit of the zstd program."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedAnswer:
-    """One answered sample of somebody's log."""
+    """One answered sample of a log."""
 
     ref: str
     """The sample's id in the log."""
     prompt: str
-    """The text that the model was asked, as far as the log has it."""
+    """The prompt text, as far as the log contains it."""
     response: Response
     pictures: int = 0
-    """How many pictures it was asked about, as far as the log shows; a video counts as one."""
+    """Number of pictures in the prompt, as far as the log shows. A video counts as one."""
 
 
 def read_lmms_eval(path: Path) -> Iterator[LoggedAnswer]:
-    """Reads a ``*_samples_*.jsonl`` of lmms-eval: one object per document.
+    """Read a ``*_samples_*.jsonl`` file of lmms-eval: one object per document.
 
-    The log does not show its pictures. Each sample counts as having as many as its text has places for, and at least
-    one: that harness asks about pictures. The raw answers are under ``resps``, or under ``filtered_resps`` where both are
-    equal and the first was left out. Tasks that we export put an item's own id under ``ref`` and the number of its
-    pictures under ``pictures``; those count where they are there.
+    The log does not contain the pictures. Each sample is assumed to have as many as there are placeholders in its text,
+    and at least one. The raw answers are under ``resps``, or under ``filtered_resps`` if both are equal and the first
+    was omitted. Tasks exported by Theodolite store an item's id under ``ref`` and its number of pictures under
+    ``pictures``; these are used if present.
     """
     with path.open("rb") as file:
         for number, line in enumerate(file, 1):
@@ -67,7 +67,7 @@ def read_lmms_eval(path: Path) -> Iterator[LoggedAnswer]:
 
 
 def read_inspect(path: Path) -> Iterator[LoggedAnswer]:
-    """Reads an inspect_ai log: a ``.eval`` archive, or its ``.json`` form."""
+    """Read an inspect_ai log: a ``.eval`` archive or its ``.json`` form."""
     with _named(f"{path} is not an inspect_ai log"):
         for sample in _inspect_samples(path):
             yield _inspect_sample(sample, path)
@@ -85,7 +85,7 @@ def _inspect_samples(path: Path) -> Iterator[Any]:
 
 @contextmanager
 def _named(what: str) -> Iterator[None]:
-    """Turns whatever is wrong with a foreign file into an error that names it."""
+    """Convert any error while reading a file into a `UsageError` that names the file."""
     try:
         yield
     except (
@@ -96,7 +96,7 @@ def _named(what: str) -> Iterator[None]:
 
 
 def _inspect_sample(sample: Any, path: Path) -> LoggedAnswer:
-    with _named(f"a sample of {path} is not one of an inspect_ai log of version 2"):
+    with _named(f"a sample of {path} does not have the format of an inspect_ai log of version 2"):
         turns = [message for message in sample["messages"] if message["role"] in {"system", "user"}]
         texts = (_message_text(message["content"]) for message in turns)
         attached = sample.get("attachments") or {}
@@ -134,18 +134,18 @@ def _error_text(error: Any) -> str:
 
 
 def _answered(text: str | None, **fields: Any) -> Response:
-    """An empty text is an answer too; none at all is not."""
+    """An empty text is an answer; a missing text is a failure."""
     return (
         Response.failed("no answer was logged") if text is None else Response("answered", text=text, **fields)
     )
 
 
 def _first_text(answers: Any) -> str | None:
-    """The first answer in however many lists it is wrapped."""
+    """Return the first answer of nested lists."""
     while isinstance(answers, list):
         answers = answers[0] if answers else None
     if answers is not None and not isinstance(answers, str):
-        raise TypeError(f"an answer is text, not {answers!r:.40}")
+        raise TypeError(f"an answer must be text, not {answers!r:.40}")
     return answers
 
 
@@ -160,7 +160,7 @@ def _count_pictures(content: Any) -> int:
 
 
 def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    """One file of the archive, also where Python's own library lacks the compression method."""
+    """Read one file of the archive, even if Python's zipfile does not support its compression."""
     if info.compress_type != _ZSTANDARD:
         with archive.open(info) as member:
             return _bounded(member, info)
@@ -184,8 +184,8 @@ def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
 
 
 def _bounded(member: Any, info: zipfile.ZipInfo) -> bytes:
-    """All of an unpacked file, if it is not larger than a sample can be."""
+    """Read a decompressed file up to the maximum size of a sample."""
     data: bytes = member.read(_LARGEST_SAMPLE + 1)
     if len(data) > _LARGEST_SAMPLE:
-        raise ValueError(f"{info.filename} unpacks to more than {_LARGEST_SAMPLE >> 20} MiB")
+        raise ValueError(f"{info.filename} decompresses to more than {_LARGEST_SAMPLE >> 20} MiB")
     return data

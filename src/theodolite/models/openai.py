@@ -1,7 +1,7 @@
 """Models behind an OpenAI-compatible server (vLLM, SGLang, Ollama, hosted): ``openai:<name>@<base url>``.
 
-The key comes from the environment (``OPENAI_API_KEY``, or the variable named by ``?key_env=``) and leaves this
-module only in the request header: it is cut out of every text and reason that goes further, see `Secret`.
+The key comes from the environment (``OPENAI_API_KEY``, or the variable given by ``?key_env=``) and is used only in the
+request header. It is removed from every text and error message, see `Secret`.
 """
 
 from __future__ import annotations
@@ -21,55 +21,56 @@ from theodolite.core.types import Request, Response
 from theodolite.models.api_key import Secret
 from theodolite.models.chat_json import BoundedStream, Unanswered, content_part, read_completion
 from theodolite.models.contract import Capability
-from theodolite.models.limiter import AdaptiveLimiter
+from theodolite.models.limiter import AdaptiveLimiter, RetryPolicy, retry_after
 from theodolite.models.opening import ModelName, ModelOptions, read_options
-from theodolite.models.retry import RetryPolicy, retry_after
 from theodolite.runs import all_of, describe, run_async
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
 _GIVE_UP_AFTER = 50
-"""So many requests in a row that the server was not up to, and it counts as gone."""
+"""After this many consecutive requests without an answer, the server is considered down."""
 
 
 class OpenAIOptions(ModelOptions):
-    """What can follow the ``?`` in ``openai:name@url?…``."""
+    """The options after ``?`` in ``openai:name@url?…``."""
 
     max_in_flight: int = Field(default=64, ge=1, le=4096)
-    """The most requests at once; fewer where the server shows strain."""
+    """Maximum number of concurrent requests. Fewer are used if the server is overloaded."""
     timeout: float = Field(default=120.0, gt=0)
-    """Seconds for one whole attempt."""
+    """Seconds for one attempt."""
     retries: int = Field(default=5, ge=0, le=100)
     key_env: str = "OPENAI_API_KEY"
-    """The environment variable that holds the key."""
+    """The environment variable with the key."""
     max_answer_mib: float = Field(default=4.0, gt=0)
-    """A longer body is given up, not read."""
+    """Maximum size of a response body."""
     tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
-    """What the server calls the limit on new tokens."""
+    """The server's name for the limit on new tokens."""
 
 
 def open_model(name: ModelName) -> OpenAIModel:
-    """Makes a client; nothing is sent yet."""
+    """Create a client. Nothing is sent yet."""
     model, at, url = name.target.partition("@")
     try:
         parts = urlsplit(url)
         is_url = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # half a bracket, or a port that is no number
+    except ValueError:  # an unmatched bracket, or a port that is not a number
         is_url = False
     if not at or not model or not is_url:
         raise UsageError(
             f"{name.text!r} must be written openai:NAME@URL, such as openai:qwen@http://127.0.0.1:8000/v1"
         )
     if parts.username or parts.password:
-        raise UsageError("a server's URL must hold no user name or password; put the key in the environment")
+        raise UsageError(
+            "a server's URL must not contain a user name or password; put the key in the environment"
+        )
     options = read_options(name, OpenAIOptions)
     return OpenAIModel(name.text, model, url.rstrip("/"), options)
 
 
 @dataclass(slots=True)
 class _Connection:
-    """What belongs to one event loop."""
+    """The client and limiter of one event loop."""
 
     client: AsyncOpenAI
     limiter: AdaptiveLimiter
@@ -95,7 +96,7 @@ class OpenAIModel:
         self._unanswered_in_a_row = 0
 
     def generate(self, requests: Sequence[Request]) -> list[Response]:
-        """Asks all requests at once, as far as the server bears it."""
+        """Send all requests concurrently, limited by the server's capacity."""
 
         async def ask_all() -> list[Response]:
             try:
@@ -107,10 +108,10 @@ class OpenAIModel:
         return run_async(ask_all)
 
     async def check(self) -> None:
-        """Finds out, before a run, whether a server is there and takes the key.
+        """Check before a run that the server can be reached and accepts the key.
 
         Raises:
-            ModelError: it is not, or does not.
+            ModelError: If not.
         """
         import openai
 
@@ -125,10 +126,10 @@ class OpenAIModel:
             if error.status_code != 404:  # some servers do not list their models
                 self._raise_if_hopeless(error)
         except openai.OpenAIError:
-            return  # it answers, in its own way: the requests themselves will tell
+            return  # the server responds, though not as expected: the requests will show whether it works
 
     async def answer(self, request: Request) -> Response:
-        """Asks until there is an answer, the retries are used up, or asking again is no use."""
+        """Send a request until there is an answer, no retry is left, or a retry cannot help."""
         limiter = self._here().limiter
         started = time.monotonic()
         try:
@@ -152,16 +153,16 @@ class OpenAIModel:
             else:
                 self._unanswered_in_a_row = 0
                 return replace(response, seconds=time.monotonic() - started, attempts=attempt + 1)
-        raise AssertionError("the last attempt returns")
+        raise AssertionError("unreachable: the last attempt returns")
 
     async def aclose(self) -> None:
-        """Closes this event loop's connections."""
+        """Close the connections of the running event loop."""
         connection = self._connections.pop(id(asyncio.get_running_loop()), None)
         if connection is not None:
             await connection.client.close()
 
     def close(self) -> None:
-        """Connections close with the event loop that made them."""
+        """Do nothing: connections are closed with their event loop."""
 
     def _here(self) -> _Connection:
         loop = id(asyncio.get_running_loop())
@@ -170,7 +171,7 @@ class OpenAIModel:
 
             client = AsyncOpenAI(
                 base_url=self.base_url,
-                api_key=self._secret.reveal() or "none",  # local servers take any
+                api_key=self._secret.reveal() or "none",  # local servers accept any key
                 default_headers={"Accept-Encoding": "identity"},
                 max_retries=0,
                 timeout=self.options.timeout,
@@ -184,7 +185,7 @@ class OpenAIModel:
 
         try:
             async with asyncio.timeout(self.options.timeout):
-                # The raw call: the typed one spends more time on checking our own types than on the network.
+                # The raw call: validating the response with the client's types would cost more time than the network.
                 answer = await self._here().client.post(
                     "/chat/completions", cast_to=httpx2.Response, body=body
                 )
@@ -201,7 +202,7 @@ class OpenAIModel:
         return read_completion(answer.content, self._secret)
 
     async def _bound_body(self, response: httpx2.Response) -> None:
-        """Sees to it that no more of an answer is read than is allowed."""
+        """Limit how much of a response is read."""
         BoundedStream.take_over(response, self.options.max_answer_mib)
 
     def _body(self, request: Request) -> dict[str, Any]:
@@ -236,25 +237,25 @@ class OpenAIModel:
         ) from None
 
     def _raise_if_hopeless(self, error: Any) -> None:
-        """What concerns every request alike ends the run at once."""
+        """Raise a `ModelError` for errors that concern every request."""
         detail = self._describe(error)
         if error.status_code in {401, 403}:
             held = "the key in" if self._secret else "no key: set"
-            raise ModelError(f"{self.base_url} refuses {held} {self.options.key_env} ({detail})") from None
+            raise ModelError(f"{self.base_url} rejects {held} {self.options.key_env} ({detail})") from None
         if error.status_code == 404:
             raise ModelError(
                 f"{self.base_url} has no model {self.model!r}, or no chat API there ({detail})"
             ) from None
         if error.status_code == 429 and _code(error) == "insufficient_quota":
-            raise ModelError(f"the quota at {self.base_url} is used up ({detail})") from None
+            raise ModelError(f"the quota at {self.base_url} is exhausted ({detail})") from None
 
     def _gave_up(self, last: Unanswered, seconds: float, attempts: int) -> Response:
-        """A request that stays without an answer. One that the server rejects shows that the server is well."""
+        """Return the failed response of a request. A request that the server rejects shows that the server is up."""
         self._unanswered_in_a_row = self._unanswered_in_a_row + 1 if last.is_down else 0
         if self._unanswered_in_a_row >= _GIVE_UP_AFTER:
             raise ModelError(
-                f"{self.base_url} left {self._unanswered_in_a_row} requests in a row without an answer (last: {last}); "
-                "when it is well again, the same command goes on from here"
+                f"{self.base_url} gave no answer to {self._unanswered_in_a_row} requests in a row (last: {last}); "
+                "repeat the command to resume when the server is available again"
             )
         return Response.failed(str(last), seconds=seconds, attempts=attempts)
 

@@ -1,4 +1,4 @@
-"""From a string to a model: ``scheme:target?option=value&option=value``."""
+"""Opens a model by name: ``scheme:target?option=value&option=value``."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from theodolite.models.contract import VisionLanguageModel
 
 @dataclass(frozen=True, slots=True)
 class ModelName:
-    """A model's name, taken apart.
+    """A parsed model name.
 
     >>> ModelName.parse("hf:models/tiny?dtype=float32").target
     'models/tiny'
@@ -26,16 +26,16 @@ class ModelName:
     target: str
     options: dict[str, str]
     text: str
-    """The name as it was written."""
+    """The name as given by the user."""
 
     @classmethod
     def parse(cls, text: str) -> ModelName:
-        """Splits a name into its parts; the scheme is looked up later."""
+        """Parse a name. The scheme is not looked up."""
         scheme, colon, rest = text.partition(":")
         if not colon or not scheme or not rest:
             raise UsageError(
                 f"{text!r} does not name a model; write scheme:target, such as scripted:looker or hf:path/to/folder "
-                "(`theodolite list models` shows all)"
+                "(see `theodolite list models`)"
             )
         target, _, query = rest.partition("?")
         try:
@@ -46,7 +46,7 @@ class ModelName:
 
 
 class ModelOptions(BaseModel):
-    """The base of each backend's options: a wrong name or value is an error that lists the right ones."""
+    """Base class of each backend's options. For an unknown name the error lists the known ones."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -55,7 +55,7 @@ OptionsT = TypeVar("OptionsT", bound=ModelOptions)
 
 
 def read_options(name: ModelName, kind: type[OptionsT]) -> OptionsT:
-    """Checks the options of a model's name."""
+    """Parse and check the options of a model name."""
     try:
         return kind.model_validate(name.options)
     except ValidationError as error:
@@ -64,19 +64,21 @@ def read_options(name: ModelName, kind: type[OptionsT]) -> OptionsT:
         if first["type"] == "extra_forbidden":
             known = ", ".join(kind.model_fields) or "none"
             raise UsageError(f"{name.text!r} has no option {option!r}; it has: {known}") from None
-        raise UsageError(f"the option {option} of {name.text!r} is wrong: {first['msg'].lower()}") from None
+        raise UsageError(
+            f"invalid value for the option {option} of {name.text!r}: {first['msg'].lower()}"
+        ) from None
 
 
 def open_model(text: str) -> VisionLanguageModel:
-    """Opens the model of that name.
+    """Open a model by name.
 
     Args:
-        text: such as ``scripted:looker``, ``hf:path``, ``openai:name@url``, ``replay:run``.
+        text: For example ``scripted:looker``, ``hf:path``, ``openai:name@url`` or ``replay:run``.
 
     Raises:
-        UsageError: the name is wrong.
-        ModelError: the model cannot be used.
-        MissingExtraError: it needs a library that is not installed.
+        UsageError: If the name is wrong.
+        ModelError: If the model cannot be used.
+        MissingExtraError: If a required library is not installed.
 
     >>> open_model("scripted:echo").name
     'scripted:echo'
@@ -87,7 +89,7 @@ def open_model(text: str) -> VisionLanguageModel:
     model = opener(name)
     if not isinstance(model, VisionLanguageModel):
         raise ContractError(
-            f"the model scheme {name.scheme!r} of {entry.origin} opened a {type(model).__name__}, which lacks part of "
-            "the model contract; theodolite.testing.check_model tells which"
+            f"the model scheme {name.scheme!r} of {entry.origin} opened a {type(model).__name__}, which does not fulfil "
+            "the model contract; theodolite.testing.check_model lists what is missing"
         )
     return model

@@ -1,6 +1,6 @@
-"""The twins that ship with the package, ``pocket:grounded`` and ``pocket:shortcut``, and ``pocket:mixed``, which lies between them.
+"""The shipped twins ``pocket:grounded`` and ``pocket:shortcut``, and ``pocket:mixed``, which is between them.
 
-Checkpoints like any other, opened as such.
+They are opened like any other checkpoint.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ WEIGHTS = Path(__file__).with_name("weights")
 
 
 def open_model(name: ModelName) -> HuggingFaceModel:
-    """Opens a shipped checkpoint by its name; what follows a ``?`` is as for ``hf:``."""
+    """Open a shipped checkpoint by name. The options after ``?`` are those of ``hf:``."""
     return open_checkpoint(replace(name, target=str(pocket_folder(name.target))))
 
 
 def pocket_folder(name: str) -> Path:
-    """Where a twin lies.
+    """Return the folder of a shipped checkpoint.
 
     Raises:
-        UsageError: none of that name ships.
+        UsageError: If there is none of that name.
     """
     known = sorted(path.parent.name for path in WEIGHTS.glob("*/config.json"))
     if name not in known:
-        raise UsageError(f"there is no pocket model {name!r}; there are {', '.join(known) or 'none'}")
+        raise UsageError(f"there is no pocket model {name!r}; there are: {', '.join(known) or 'none'}")
     return WEIGHTS / name

@@ -1,9 +1,9 @@
-"""Answers given earlier: ``replay:<run folder, folder of runs, lmms-eval samples, or inspect_ai log>``.
+"""Recorded answers: ``replay:<run folder, folder of runs, lmms-eval samples, or inspect_ai log>``.
 
-In a run of ours a request finds its record by its content alone: the same words and the same picture bytes. Other logs
-do not show their pictures, so there it finds it by its id, else by its text, and only as far as `Request.recall` allows:
-a request whose pictures were taken away or exchanged is never answered with what was said of the original. What
-cannot be told apart is not guessed: it fails, with the reason.
+In Theodolite's own runs, a request is matched by its content only: the same words and the same picture bytes. Other
+logs do not contain their pictures. There it is matched by its id, else by its text, as far as `Request.recall` allows: a
+request whose pictures were removed or replaced never gets the answer to the original. An ambiguous match is not
+guessed; it fails with the reason.
 """
 
 from __future__ import annotations
@@ -22,35 +22,35 @@ from theodolite.models.logs import PLACEHOLDER, LoggedAnswer, read_inspect, read
 from theodolite.models.opening import ModelName, ModelOptions, read_options
 from theodolite.runs import Run, find_runs, read_info
 
-_ALIKE = 0.5
-"""The share of words that a record found by id must have in common with the request: less is another question."""
+_MIN_SHARED_WORDS = 0.5
+"""The share of words that a record matched by id must have in common with the request. Below it, the question differs."""
 
 
 def open_model(name: ModelName) -> ReplayModel:
-    """Reads the records that a model's name points at."""
+    """Read the records that a model name points to."""
     read_options(name, ModelOptions)
     path = Path(name.target)
     if not path.exists():
         raise UsageError(
-            f"there is nothing to replay at {path}; name a run, a folder of runs, or a log of lmms-eval or inspect_ai"
+            f"there is nothing to replay at {path}; pass a run, a folder of runs, or a log of lmms-eval or inspect_ai"
         )
     runs = find_runs(path) if path.is_dir() else []
     if runs:
-        told = [folder / "run.json" for folder in runs]
-        return ReplayModel(name.text, [], by_content=_read_runs(runs), identity=_identity(*told))
+        infos = [folder / "run.json" for folder in runs]
+        return ReplayModel(name.text, [], by_content=_read_runs(runs), identity=_identity(*infos))
     files = _log_files(path)
     answers = [answer for file in files for answer in _read_log(file)]
     return ReplayModel(name.text, answers, identity=_identity(*files))
 
 
 Recording: TypeAlias = Mapping[str, Sequence[LoggedAnswer]]
-"""The answers of a run of ours, by the content of their requests."""
+"""The answers of Theodolite's own runs, by the content of their requests."""
 
 
 class ReplayModel:
-    """A model that only remembers."""
+    """A model that looks up recorded answers."""
 
-    lacks: ClassVar[Mapping[Capability, str]] = {"choose": "a recording holds answers, not logits"}
+    lacks: ClassVar[Mapping[Capability, str]] = {"choose": "a recording contains answers, not logits"}
     batch_size = 256
     is_recorded: Literal[True] = True
 
@@ -73,11 +73,11 @@ class ReplayModel:
             self._by_text[_plain(answer.prompt)].append(answer)
 
     def generate(self, requests: Sequence[Request]) -> list[Response]:
-        """Looks each request up."""
+        """Look up each request."""
         return [self._find(request) for request in requests]
 
     def close(self) -> None:
-        """Forgets."""
+        """Discard the records."""
         self._by_content.clear()
         self._by_ref.clear()
         self._by_text.clear()
@@ -94,33 +94,35 @@ class ReplayModel:
             return Response.failed(
                 f"{self.name} was recorded with the original pictures; this request has others, or none"
             )
-        return Response.failed(f"{self.name} holds no answer to this request")
+        return Response.failed(f"{self.name} has no answer to this request")
 
     def _same_content(self, found: Sequence[LoggedAnswer], request: Request) -> Response:
-        """Records of exactly this request: the one of its own id, or any where all say the same."""
+        """Return the record of exactly this request: the one with its id, or any if all have the same answer."""
         found = [answer for answer in found if answer.ref == request.ref] or found
         if _differ(found):
-            return Response.failed(f"{len(found)} records of {self.name} have this request and differ")
+            return Response.failed(
+                f"{len(found)} records of {self.name} have this request, with different answers"
+            )
         return found[0].response
 
     def _checked(self, found: Sequence[LoggedAnswer], request: Request, what: str) -> Response:
-        """A record found by id or text, unless something speaks against it.
+        """Return a record matched by id or text, if nothing contradicts the match.
 
-        A log does not show its pictures. The same words with fewer pictures are another request, and one record
-        answers one request: with other pictures the same words must not get the answer that the first ones got.
+        The log does not contain its pictures. The same words with fewer pictures are a different request. Each record
+        answers only one request, so that the same words with other pictures do not get the same answer.
         """
         if _differ(found):
-            return Response.failed(f"{len(found)} records of {self.name} have {what} and differ")
+            return Response.failed(f"{len(found)} records of {self.name} have {what}, with different answers")
         answer = found[0]
         if not _share_words(answer.prompt, request.text):
-            return Response.failed(f"the record with {what} answers another question: {answer.prompt[:80]!r}")
+            return Response.failed(f"the record with {what} is for another question: {answer.prompt[:80]!r}")
         if len(request.pictures) < answer.pictures:
             return Response.failed(
-                f"the record with {what} was asked about {answer.pictures} pictures, this request has {len(request.pictures)}"
+                f"the record with {what} is about {answer.pictures} pictures, but this request has {len(request.pictures)}"
             )
         if self._bound_to.setdefault(id(answer), request.digest) != request.digest:
             return Response.failed(
-                f"the record with {what} already answers a request with other pictures or settings"
+                f"the record with {what} was already used for a request with other pictures or settings"
             )
         return answer.response
 
@@ -130,15 +132,15 @@ def _differ(answers: Sequence[LoggedAnswer]) -> bool:
 
 
 def _read_runs(folders: Sequence[Path]) -> dict[str, list[LoggedAnswer]]:
-    """The records of all runs at or below a folder, of one model.
+    """Read the records of several runs of one model.
 
     Raises:
-        UsageError: they are of several models, whose answers must not be mixed.
+        UsageError: If the runs are of different models.
     """
     names = sorted({read_info(folder).model for folder in folders})
     if len(names) > 1:
         raise UsageError(
-            f"there are runs of several models here ({', '.join(names)}); replay the folder of one of them"
+            f"there are runs of several models here ({', '.join(names)}); replay the runs of one model only"
         )
     found: defaultdict[str, list[LoggedAnswer]] = defaultdict(list)
     for folder in folders:
@@ -148,7 +150,7 @@ def _read_runs(folders: Sequence[Path]) -> dict[str, list[LoggedAnswer]]:
 
 
 def _read_run(folder: Path) -> dict[str, list[LoggedAnswer]]:
-    """A run's records by the content of their requests; a failure counts only where nothing else is known."""
+    """Read a run's records by the content of their requests. Failures count only if there is nothing else."""
     found: defaultdict[str, list[LoggedAnswer]] = defaultdict(list)
     with Run.open(folder) as run:
         for result in run.results():
@@ -168,19 +170,19 @@ def _log_files(path: Path) -> list[Path]:
         return [path]
     files = sorted([*path.rglob("*_samples_*.jsonl"), *path.rglob("*.eval")])
     if not files:
-        raise UsageError(f"{path} holds no run, no *_samples_*.jsonl and no *.eval file")
+        raise UsageError(f"{path} contains no run, no *_samples_*.jsonl and no *.eval file")
     return files
 
 
 def _read_log(path: Path) -> Iterator[LoggedAnswer]:
     readers = {".jsonl": read_lmms_eval, ".eval": read_inspect, ".json": read_inspect}
     if path.suffix not in readers:
-        raise UsageError(f"{path} is not a log that can be replayed; those end in {', '.join(readers)}")
+        raise UsageError(f"{path} cannot be replayed; supported logs end in {', '.join(readers)}")
     return readers[path.suffix](path)
 
 
 def _identity(*files: Path) -> str:
-    """The recording's content, so that another recording under the same path is another model."""
+    """Hash the recording's content, so that another recording at the same path is another model."""
     digest = hashlib.sha256()
     for path in files:
         digest.update(path.read_bytes())
@@ -188,13 +190,13 @@ def _identity(*files: Path) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text without picture placeholders and runs of white space."""
+    """Return text without picture placeholders and with normalised white space."""
     return " ".join(PLACEHOLDER.sub(" ", text).split())
 
 
 def _share_words(recorded: str, asked: str) -> bool:
-    """Whether two prompts are about the same question; a log without prompts gets the benefit of the doubt."""
+    """True if two prompts are about the same question, or if the log has no prompts."""
     left, right = (set(re.findall(r"\w+", text.casefold())) for text in (recorded, asked))
     if not left or not right:
         return True
-    return len(left & right) / min(len(left), len(right)) >= _ALIKE
+    return len(left & right) / min(len(left), len(right)) >= _MIN_SHARED_WORDS

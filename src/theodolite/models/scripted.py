@@ -1,7 +1,7 @@
 """Deterministic behaviours for tests and certification: ``scripted:<behaviour>``.
 
-Each is a plain function from a request to an answer, so that what it knows is plain to see: ``looker`` reads
-nothing but the pixels and the question, ``guesser`` nothing but the question.
+Each is a plain function from a request to an answer, so that the information it uses is easy to see: ``looker`` uses
+only the pixels and the question, ``guesser`` only the question.
 """
 
 from __future__ import annotations
@@ -21,36 +21,40 @@ from pydantic import Field
 from theodolite.core.errors import UsageError
 from theodolite.core.registry import registry
 from theodolite.core.types import Choice, Pixels, Request, Response
-from theodolite.models.colours import PAINTS
 from theodolite.models.contract import Capability
 from theodolite.models.opening import ModelName, ModelOptions, read_options
 from theodolite.runs import describe
 
+PAINTS: Mapping[str, tuple[int, int, int]] = {
+    "red": (214, 39, 40),
+    "green": (44, 160, 44),
+    "blue": (31, 119, 180),
+    "yellow": (255, 210, 60),
+    "purple": (148, 103, 189),
+    "orange": (255, 127, 14),
+}
+"""RGB colours of drawn pictures, which scripted models know by name."""
+
 
 class ScriptedOptions(ModelOptions):
-    """What can follow the ``?`` in ``scripted:behaviour?…``."""
+    """The options after ``?`` in ``scripted:behaviour?…``."""
 
     text: str = "left"
-    """What ``constant`` says."""
+    """The answer of ``constant``."""
     every: int = Field(default=7, ge=1)
-    """``flaky`` fails on one request of so many, chosen by the request's content."""
+    """``flaky`` fails on one in this many requests, chosen by the request's content."""
     delay: float = Field(default=0.0, ge=0)
-    """Seconds that each answer takes."""
+    """Seconds per answer."""
     batch_size: int = Field(default=32, ge=1)
 
 
 Behaviour: TypeAlias = Callable[[Request, ScriptedOptions], str | Response]
+_DEFAULTS = ScriptedOptions()
 
 
 def open_model(name: ModelName) -> ScriptedModel:
-    """Looks the behaviour up in the table below, and then among the registered ones."""
+    """Open a behaviour: a built-in one, or a registered one."""
     return ScriptedModel(name.text, _behaviour(name.target), read_options(name, ScriptedOptions))
-
-
-def behaviours() -> dict[str, str]:
-    """Every name that can follow ``scripted:``, with what it does."""
-    own = {name: (act.__doc__ or "").strip().partition("\n")[0] for name, act in BEHAVIOURS.items()}
-    return own | {entry.name: entry.summary for entry in registry().entries("behaviour")}
 
 
 def _behaviour(name: str) -> Behaviour:
@@ -58,14 +62,14 @@ def _behaviour(name: str) -> Behaviour:
         return BEHAVIOURS[name]
     registered = {entry.name: entry for entry in registry().entries("behaviour")}
     if name not in registered:
-        known = ", ".join([*BEHAVIOURS, *registered])
+        known = ", ".join({**BEHAVIOURS, **registered})
         raise UsageError(f"there is no scripted behaviour {name!r}; there are: {known}")
     script = cast("Callable[[Request], str | Response]", registered[name].load())
     return lambda request, _: script(request)
 
 
 class ScriptedModel:
-    """A behaviour that keeps the model contract."""
+    """A scripted behaviour as a model."""
 
     lacks: ClassVar[Mapping[Capability, str]] = {}
     takes_hints: Literal[True] = True
@@ -79,15 +83,15 @@ class ScriptedModel:
         self.batch_size = self.options.batch_size
 
     def generate(self, requests: Sequence[Request]) -> list[Response]:
-        """Answers one after the other."""
+        """Answer the requests in order."""
         return [self._answer(request) for request in requests]
 
     def choose(
         self, requests: Sequence[Request], options: Sequence[Sequence[str]]
     ) -> list[Choice | Response]:
-        """Puts 0.97 of the probability on the option that it would say, the rest evenly; all evenly if it says none.
+        """Give probability 0.97 to the option that it would answer, and the rest evenly to the others.
 
-        Where it would refuse or fail, it does so here too.
+        If its answer is none of the options, all are equally probable. Refusals and failures are returned as such.
         """
         return [
             _as_choice(said.text, tuple(each)) if said.is_answered else said
@@ -95,7 +99,7 @@ class ScriptedModel:
         ]
 
     def close(self) -> None:
-        """Holds nothing."""
+        """Do nothing."""
 
     def _answer(self, request: Request) -> Response:
         started = time.monotonic()
@@ -103,7 +107,7 @@ class ScriptedModel:
             time.sleep(self.options.delay)
         try:
             said = self.behaviour(request, self.options)
-        except Exception as error:  # noqa: BLE001 - a behaviour may fail as a model may
+        except Exception as error:  # noqa: BLE001 - a behaviour may fail like a model
             return Response.failed(describe(error))
         if isinstance(said, Response):
             return said
@@ -120,8 +124,8 @@ def _as_choice(said: str, options: tuple[str, ...]) -> Choice:
     return Choice(options, tuple(math.log(0.97) if option == chosen[0] else other for option in options))
 
 
-def _echo(request: Request, _: ScriptedOptions) -> str:
-    """What it received, as JSON: lets a test see exactly what reached the model."""
+def echo(request: Request, _: ScriptedOptions = _DEFAULTS) -> str:
+    """Returns the received request as JSON, so that tests can see exactly what reaches the model."""
     return json.dumps(
         {
             "text": request.text,
@@ -135,46 +139,46 @@ def _echo(request: Request, _: ScriptedOptions) -> str:
     )
 
 
-def _constant(_: Request, options: ScriptedOptions) -> str:
-    """Always the same text, given as ``?text=…``."""
+def constant(_: Request, options: ScriptedOptions = _DEFAULTS) -> str:
+    """Always returns the same text, given as ``?text=…``."""
     return options.text
 
 
-def _oracle(request: Request, _: ScriptedOptions) -> str:
-    """The gold answer, from the hint."""
+def oracle(request: Request, _: ScriptedOptions = _DEFAULTS) -> str:
+    """Returns the correct answer, from the hint."""
     if "gold" not in request.hint:
-        raise UsageError("scripted:oracle needs items that carry their gold answer as a hint")
+        raise UsageError("scripted:oracle needs items with the correct answer as a hint")
     return str(request.hint["gold"])
 
 
-def _refuser(_: Request, __: ScriptedOptions) -> Response:
+def refuser(_: Request, __: ScriptedOptions = _DEFAULTS) -> Response:
     """Declines every request."""
     return Response("refused", reason="scripted:refuser declines every request")
 
 
-def _rambler(request: Request, _: ScriptedOptions) -> str:
-    """Talks round the question and never answers it."""
+def rambler(request: Request, _: ScriptedOptions = _DEFAULTS) -> str:
+    """Talks about the question and never answers it."""
     return (
         "That is a deep question. Much could be said of it, and much has been. " * 3
         + f"({len(request.text)})"
     )
 
 
-def _flaky(request: Request, options: ScriptedOptions) -> str:
+def flaky(request: Request, options: ScriptedOptions = _DEFAULTS) -> str:
     """Guesses, and fails on a fixed share of requests."""
     if _number(request.digest) % options.every == 0:
         raise RuntimeError("scripted:flaky fails on this request")
-    return _guesser(request, options)
+    return guesser(request, options)
 
 
-def _guesser(request: Request, _: ScriptedOptions) -> str:
-    """Picks one of the options that the question names, by a hash of the question alone: a pure language prior."""
+def guesser(request: Request, _: ScriptedOptions = _DEFAULTS) -> str:
+    """Picks one of the options in the question by a hash of the question: a pure language prior."""
     options = _options_named(request.text)
     return options[_number(request.text) % len(options)]
 
 
-def _looker(request: Request, _: ScriptedOptions) -> str:
-    """Finds the two coloured things that the question names in the pixels, and says where the first lies."""
+def looker(request: Request, _: ScriptedOptions = _DEFAULTS) -> str:
+    """Locates the two coloured objects of the question in the pixels, and says where the first one is."""
     if not request.pictures:
         return "I cannot see a picture."
     colours = [word for word in re.findall(r"[a-z]+", request.text.casefold()) if word in PAINTS]
@@ -191,26 +195,26 @@ def _looker(request: Request, _: ScriptedOptions) -> str:
 
 
 BEHAVIOURS: Mapping[str, Behaviour] = {
-    "looker": _looker,
-    "guesser": _guesser,
-    "oracle": _oracle,
-    "constant": _constant,
-    "refuser": _refuser,
-    "rambler": _rambler,
-    "flaky": _flaky,
-    "echo": _echo,
+    "looker": looker,
+    "guesser": guesser,
+    "oracle": oracle,
+    "constant": constant,
+    "refuser": refuser,
+    "rambler": rambler,
+    "flaky": flaky,
+    "echo": echo,
 }
 
 
 def _centre(pixels: Pixels, colour: tuple[int, int, int]) -> tuple[float, float] | None:
-    """The centroid (x, y) of the pixels within 12 of a colour in every channel."""
+    """Return the centroid (x, y) of the pixels within 12 of a colour in every channel."""
     near = (np.abs(pixels.astype(np.int16) - np.asarray(colour, np.int16)) <= 12).all(axis=2)
     rows, columns = np.nonzero(near)
     return (float(columns.mean()), float(rows.mean())) if len(rows) else None
 
 
 def _options_named(text: str) -> list[str]:
-    """Options written ``A) left`` or in ``Answer with one of: left, right.``; four directions if there are none."""
+    """Return the options of ``A) left`` or ``Answer with one of: left, right.``; else the four directions."""
     lettered = re.findall(r"^\s*\(?([A-Z])[).:]\s+\S", text, flags=re.MULTILINE)
     if lettered:
         return lettered

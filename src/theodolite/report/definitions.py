@@ -1,7 +1,22 @@
-"""Every figure that the program reports, defined once.
+"""Every number that the program reports, defined once.
 
-The definitions lie in ``definitions.toml`` beside this file. The documentation's page of definitions is made from them, with
-an anchor for each key, and the report links its numbers there.
+Each instrument has a ``definitions.toml`` in its folder; so have the twins and the diagnosis, and a plug-in may bring its
+own beside its instrument. The documentation's page of definitions is made from them, with an anchor for each key, and the
+report links its numbers there. An entry:
+
+[instrument.metric]  the key; the anchor in the documentation is the same word
+name, title          as tables call it, and in full
+unit                 share, points, degrees, bits, nats, ratio, correlation, number
+grounded             higher, lower or neither: which way a model that looks lies, other things being equal
+reading              paper: as published; sound: without the published defect; ours: nothing like it is published
+formula, meaning     in plain text; one sentence
+function             ``module:function`` that computes it, below ``theodolite``
+source               where a published definition stands
+beside               keys of the other readings of the same thing
+caution              when not to trust it
+fields               which fields of which records hold it
+called               by which names tables of named numbers call it
+metrics              which item metrics it defines, without their method
 
 >>> found = definition("compass.dae")
 >>> found.name, found.unit, found.grounded, found.beside
@@ -22,6 +37,7 @@ from types import MappingProxyType
 from typing import Any, Literal, TypeAlias, get_args
 
 from theodolite.core.errors import UsageError
+from theodolite.core.registry import registry
 
 __all__ = [
     "Definition",
@@ -74,6 +90,8 @@ class Definition:
     """``Class.field`` of the instrument's records that hold it."""
     called: tuple[str, ...] = ()
     """Names by which tables of named figures call it."""
+    function: str = ""
+    """``module:function`` that computes it, below ``theodolite``."""
     metrics: tuple[str, ...] = ()
     """Kinds of metrics of single items that it defines: ``dae_paper`` of ``compass.dae_paper:chefer``."""
 
@@ -91,8 +109,21 @@ class Definition:
 @cache
 def definitions() -> Mapping[str, Definition]:
     """All definitions by key, in the order in which instruments tell them."""
-    text = files("theodolite.report").joinpath("definitions.toml").read_text(encoding="utf-8")
-    return MappingProxyType(read_definitions(text))
+    packages = [
+        *(entry.target.partition(":")[0].rpartition(".")[0] for entry in registry().entries("instrument")),
+        "theodolite.twins",
+        "theodolite.diagnose",
+    ]
+    texts = [found for package in packages if (found := _text(package))]
+    return MappingProxyType(read_definitions("\n".join(texts)))
+
+
+def _text(package: str) -> str:
+    """The definitions that lie in a package; empty if it has none."""
+    if not package:
+        return ""
+    file = files(package).joinpath("definitions.toml")
+    return file.read_text(encoding="utf-8") if file.is_file() else ""
 
 
 def definition(key: str) -> Definition:
@@ -129,9 +160,12 @@ def definition_of(metric: str) -> Definition:
 
     >>> definition_of("compass.dae_paper:chefer").key, definition_of("compass.dae").key
     ('compass.dae', 'compass.dae')
+    >>> definition_of("ask.accuracy:blind").key
+    'ask.accuracy'
     """
-    found = _by_metric().get(metric.partition(":")[0])
-    return found if found is not None else definition(metric)
+    kind = metric.partition(":")[0]
+    found = _by_metric().get(kind)
+    return found if found is not None else definition(kind if kind in definitions() else metric)
 
 
 def read_definitions(text: str) -> dict[str, Definition]:

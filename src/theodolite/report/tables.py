@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -55,12 +55,12 @@ def as_markdown(table: Table) -> str:
     return "\n".join([*title, *lines, *notes])
 
 
-def as_html(table: Table, *, link: str = "#{key}") -> str:
+def as_html(table: Table, *, link: Callable[[str], str] | None = None) -> str:
     """An HTML table; all text is escaped.
 
     Args:
         table: What to render.
-        link: Where the definition of a column lies, with ``{key}`` in it.
+        link: From the key of a column's definition to its address; headings are not linked if not given.
     """
     heads = "".join(
         f'<th scope="col"{_side(column.unit)}>{_head(column.title, column.key, link)}</th>'
@@ -93,5 +93,7 @@ def _side(unit: Unit) -> str:
     return "" if unit in _TEXT else ' class="right"'
 
 
-def _head(title: str, key: str, link: str) -> str:
-    return f'<a href="{escape(link.format(key=key))}">{escape(title)}</a>' if key else escape(title)
+def _head(title: str, key: str, link: Callable[[str], str] | None) -> str:
+    if not key or link is None:
+        return escape(title)
+    return f'<a href="{escape(link(key))}">{escape(title)}</a>'

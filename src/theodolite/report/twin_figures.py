@@ -15,12 +15,6 @@ if TYPE_CHECKING:
 _COLOURS = {"paper": SERIES[2], "sound": SERIES[1], "ours": SERIES[0]}
 _NAMES = {"paper": "as published", "sound": "published idea, made sound", "ours": "ours"}
 _MARKS = {"paper": "o", "sound": "s", "ours": "D"}
-_INSTRUMENTS = {
-    "compass": "compass: where the relevance lies",
-    "grid": "grid: whether the relation is heeded",
-    "scene": "scene: whether answers and graph agree",
-    "trace": "trace: whether steps are in the frames",
-}
 
 
 def separation_figure(table: SeparationTable, *, title: str = "") -> Drawing:
@@ -124,7 +118,7 @@ def _panel(axes: Axes, name: str, kinds: list[tuple[str, list[Separation]]], *, 
     axes.tick_params(axis="y", length=0)
     axes.grid(axis="x", zorder=0)
     axes.spines["left"].set_visible(False)
-    axes.set_title(_INSTRUMENTS.get(name, name), weight="bold", pad=6)
+    axes.set_title(name, weight="bold", pad=6)
     if with_label:
         axes.set_xlabel("AUC, grounded against shortcut")
 

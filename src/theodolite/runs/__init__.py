@@ -1,25 +1,24 @@
-"""Plan, store, resume, cache; the local and the Ray engine.
+"""Runs: plan, measure, store, resume and cache; the local and the Ray engine.
 
-A run is a folder (`Run`). Its plan is a list of items, an engine measures what is pending, scoring reads the
-results and never calls a model. Nothing here knows what a model is: an engine drives a `Measurer`.
+A run is a folder (`Run`). Its plan is a list of items, an engine measures the pending ones, and scoring reads the stored
+results without calling a model. This package does not depend on models: an engine drives a `Measurer`.
 """
 
 from __future__ import annotations
 
-from theodolite.runs.bisect_failures import describe, isolate
+from theodolite.runs.batch import bisect_failures, describe
 from theodolite.runs.cache import AnswerCache
 from theodolite.runs.engine import Engine, EngineName, MeasureOptions, measure
 from theodolite.runs.event_loop import all_of, run_async
+from theodolite.runs.flat_tables import ExportFormat, export_run
 from theodolite.runs.inspect_log import InspectSample, InspectScore, InspectTask, write_inspect_log
 from theodolite.runs.local import LocalEngine
 from theodolite.runs.measurer import AsyncMeasurer, Measurer, MeasurerFactory, Reuse
 from theodolite.runs.measuring import EngineOptions, Plan, RunSettings, measure_run
-from theodolite.runs.names import slug
 from theodolite.runs.ray import RayEngine
-from theodolite.runs.run import Run, find_runs, read_info, write_atomically
+from theodolite.runs.run import Run, find_runs, read_info, slug, write_atomically
 from theodolite.runs.serialize import RunInfo
 from theodolite.runs.store import Parsed, Result, Tally
-from theodolite.runs.tables import ExportFormat, export_run
 
 __all__ = [
     "AnswerCache",
@@ -45,10 +44,10 @@ __all__ = [
     "RunSettings",
     "Tally",
     "all_of",
+    "bisect_failures",
     "describe",
     "export_run",
     "find_runs",
-    "isolate",
     "measure",
     "measure_run",
     "read_info",

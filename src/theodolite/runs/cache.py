@@ -1,4 +1,4 @@
-"""Answers kept across runs: a SQLite file that any number of processes may share."""
+"""A cache of answers across runs: a SQLite file that any number of processes may share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _CREATE = "CREATE TABLE answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL) WIT
 
 
 class AnswerCache:
-    """Reusable answers by key. Only answered, deterministic records go in; failures and refusals never do."""
+    """Reusable answers by key. Only answered, deterministic records are stored; failures and refusals are not."""
 
     def __init__(self, folder: str | Path) -> None:
         self.path = Path(folder) / "answers.sqlite"
@@ -38,7 +38,7 @@ class AnswerCache:
         self._db.close()
 
     def get(self, key: str) -> Record | None:
-        """The answer that was kept under the key; its item is whoever asks."""
+        """Return the answer stored under the key, without an item id. None if there is none."""
         with self._errors():
             row = self._db.execute("SELECT answer FROM answers WHERE key = ?", (key,)).fetchone()
         if row is None:
@@ -50,7 +50,7 @@ class AnswerCache:
             return record_from_row("", ("answered", *said, *scores))
 
     def put(self, key: str, record: Record) -> None:
-        """Keeps an answer."""
+        """Store an answer."""
         r = record.response
         if not r.is_answered:
             return
@@ -68,7 +68,7 @@ class AnswerCache:
     def _check(self) -> None:
         if schema_of(self._db) - {("table", "answers", _CREATE)}:
             self._db.close()
-            raise StorageError(f"{self.path} is not an answer cache of Theodolite's; choose another --cache")
+            raise StorageError(f"{self.path} is not an answer cache of Theodolite; choose another --cache")
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -76,5 +76,5 @@ class AnswerCache:
             yield
         except (sqlite3.Error, OSError) as error:
             raise StorageError(
-                f"the answer cache {self.path} cannot be used ({error}); leave --cache out"
+                f"the answer cache {self.path} cannot be used ({error}); omit --cache"
             ) from error

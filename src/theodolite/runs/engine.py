@@ -1,4 +1,4 @@
-"""Measuring a plan: what is pending goes out, what comes back is committed at once."""
+"""Measuring a plan: pending items are sent to an engine, and its records are committed as they arrive."""
 
 from __future__ import annotations
 
@@ -21,33 +21,33 @@ EngineName: TypeAlias = Literal["local", "ray"]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """An item on its way through an engine."""
+    """An item to be measured by an engine."""
 
     seq: int
     item: Item
     key: str | None
     is_retry: bool
-    """Whether it failed in an earlier session."""
+    """True if it failed in an earlier session."""
 
 
 Sink: TypeAlias = Callable[[Sequence[tuple[Task, Record]]], None]
-"""Takes finished work; returns once it is committed."""
+"""Commits finished work before it returns."""
 
 
 class Engine(Protocol):
-    """Takes tasks from the source and hands each to the sink once, in any order.
+    """Takes tasks from an iterator and passes each to the sink once, in any order.
 
-    It pulls tasks as it can work on them, not all at once, and hands over what is done before it takes more.
+    Tasks are taken as they can be processed, not all at once. Finished work is passed on before more is taken.
     """
 
     @property
     def name(self) -> EngineName:
-        """Which engine this is."""
+        """Name of the engine."""
         ...
 
     @property
     def workers(self) -> int:
-        """How much it works on at once."""
+        """Number of items or batches in progress at once."""
         ...
 
     @property
@@ -57,50 +57,50 @@ class Engine(Protocol):
 
     @property
     def reuse(self) -> Reuse:
-        """When one item's record may serve another."""
+        """When one item's record may be reused for another."""
         ...
 
     def work(self, tasks: Iterator[Task], sink: Sink) -> None:
-        """Runs until the tasks are used up."""
+        """Measure all tasks."""
         ...
 
     def close(self) -> None:
-        """Frees the measurer, and what else it holds."""
+        """Close the measurer and release all other resources."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class MeasureOptions:
-    """How to go about measuring a plan."""
+    """Options of `measure`."""
 
     limit: int | None = None
-    """Only the first so many items of the plan."""
+    """Measure only this many items, from the start of the plan."""
     cache: AnswerCache | None = None
     """Answers of other runs."""
     progress: Callable[[Tally], None] | None = None
-    """Called after every commit with how far the run is."""
+    """Called after every commit with the progress of the run."""
 
 
 _PLAIN = MeasureOptions()
 
 
 def measure(run: Run, engine: Engine, options: MeasureOptions = _PLAIN) -> Tally:
-    """Measures what is pending in a run: items never asked, and items that failed.
+    """Measure the pending items of a run: those not asked yet and those that failed.
 
     Args:
-        run: from `Run.start`, with its plan.
-        engine: how the work is done.
-        options: limit, cache and progress.
+        run: A run from `Run.start`, with its plan.
+        engine: The engine to use.
+        options: Limit, cache and progress.
 
     Returns:
-        How far the run is now. Interrupted, everything committed so far stays.
+        The progress of the run. If interrupted, everything committed so far is kept.
     """
     if options.limit is not None and options.limit < 1:
         raise UsageError(f"--limit must be at least 1, not {options.limit}")
     session = Session(engine=engine.name, workers=engine.workers, versions=_versions())
     run.store.add_session(session.model_dump_json())
     tally = run.tally()
-    tell = options.progress or (lambda _: None)
+    report = options.progress or (lambda _: None)
 
     def sink(finished: Sequence[tuple[Task, Record]]) -> None:
         nonlocal tally
@@ -109,7 +109,7 @@ def measure(run: Run, engine: Engine, options: MeasureOptions = _PLAIN) -> Tally
             tally = _counted(tally, task, record)
             if options.cache is not None and task.key is not None and not record.reused:
                 options.cache.put(task.key, record)
-        tell(tally)
+        report(tally)
 
     def tasks() -> Iterator[Task]:
         for seq, item, is_retry in run.store.pending(limit=options.limit):
@@ -119,16 +119,16 @@ def measure(run: Run, engine: Engine, options: MeasureOptions = _PLAIN) -> Tally
             if known is None:
                 yield task
             else:
-                response = replace(known.response, seconds=0.0, attempts=0)  # nothing was asked for it
+                response = replace(known.response, seconds=0.0, attempts=0)  # no request was made for it
                 sink([(task, replace(known, item_id=item.id, response=response, reused=True))])
 
-    tell(tally)
+    report(tally)
     engine.work(tasks(), sink)
     return run.tally()
 
 
 def _counted(tally: Tally, task: Task, record: Record) -> Tally:
-    """The tally after one more record, so that no query is needed for each commit."""
+    """Update the tally by one record, to avoid a query per commit."""
     counts = {
         "answered": tally.answered,
         "refused": tally.refused,
@@ -145,7 +145,7 @@ def _known_answer(run: Run, cache: AnswerCache | None, key: str | None) -> Recor
 
 
 def _versions() -> dict[str, str]:
-    """The versions of what can change an answer; nothing is imported."""
+    """The versions of the packages that can affect an answer. Nothing is imported."""
     found = {"python": python_version()}
     for name in ("theodolite", "numpy", "pillow", "torch", "transformers", "openai", "ray"):
         try:

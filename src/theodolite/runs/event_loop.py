@@ -1,4 +1,4 @@
-"""Running asynchronous work from plain code, in a script and in a notebook alike."""
+"""Run asynchronous work from synchronous code, in scripts and in notebooks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ResultT = TypeVar("ResultT")
 
 
 async def all_of(work: Iterable[Coroutine[Any, Any, ResultT]]) -> list[ResultT]:
-    """Waits for all, in order. If one raises, the others are cancelled and ended before the error goes on."""
+    """Run all coroutines and return their results in order. If one raises, the others are cancelled first."""
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(each) for each in work]
@@ -21,7 +21,7 @@ async def all_of(work: Iterable[Coroutine[Any, Any, ResultT]]) -> list[ResultT]:
 
 
 def run_async(work: Callable[[], Coroutine[Any, Any, ResultT]]) -> ResultT:
-    """Runs a coroutine to its end; where this thread has a running loop (a notebook), in a thread of its own."""
+    """Run a coroutine to completion. If this thread already runs an event loop (a notebook), use another thread."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

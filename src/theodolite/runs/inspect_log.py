@@ -1,7 +1,7 @@
-"""inspect_ai logs, written without inspect_ai: a plain ZIP of JSON (version 2 of the format).
+"""Writes inspect_ai logs without inspect_ai: a ZIP of JSON files (version 2 of the format).
 
-The archive holds the header, the samples, their summaries, and the journal's start. What was refused or failed says so in the
-sample.
+The archive contains the header, the samples, their summaries and the start of the journal. Refused and failed samples
+are marked as such.
 """
 
 from __future__ import annotations
@@ -33,21 +33,21 @@ class InspectScore:
 
 @dataclass(frozen=True, slots=True)
 class InspectSample:
-    """One measured item with its scores, by scorer."""
+    """One measured item with its scores by scorer."""
 
     result: Result
     scores: Mapping[str, InspectScore] = field(default_factory=dict)
     metadata: Mapping[str, Json] = field(default_factory=dict)
     target: str | None = None
-    """The right answer; the request's own hint if not given."""
+    """The correct answer. Default: the request's hint."""
 
 
 @dataclass(frozen=True, slots=True)
 class InspectTask:
-    """What a log is about."""
+    """The metadata of a log."""
 
     name: str
-    """With underscores, such as ``theodolite_scene_qa_base``."""
+    """Written with underscores, such as ``theodolite_scene_qa_base``."""
     dataset: str
     model: str
     created: str
@@ -56,13 +56,13 @@ class InspectTask:
 
 
 def write_inspect_log(folder: str | Path, task: InspectTask, samples: Sequence[InspectSample]) -> Path:
-    """Writes one ``.eval`` archive.
+    """Write one ``.eval`` archive.
 
     Returns:
-        The archive.
+        Path of the archive.
 
     Raises:
-        StorageError: it cannot be written.
+        StorageError: If it cannot be written.
     """
     made = [_sample(sample, task) for sample in samples]
     stamp = task.created[:19].replace(":", "-")

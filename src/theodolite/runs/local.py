@@ -1,4 +1,4 @@
-"""The engine of one process: batches for local models, many requests in flight for servers."""
+"""The single-process engine: batches for local models, concurrent requests for servers."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class LocalEngine:
     name: EngineName = "local"
 
     def __init__(self, measurer: Measurer, *, workers: int | None = None) -> None:
-        """Takes the measurer to drive.
+        """Create the engine.
 
         Args:
-            measurer: what measures.
-            workers: items in hand at once; the measurer's own wish if not given.
+            measurer: The measurer to drive.
+            workers: Number of items processed at once. Default: the measurer's batch size.
         """
         if workers is not None and workers < 1:
             raise UsageError(f"--workers must be at least 1, not {workers}")
@@ -32,7 +32,7 @@ class LocalEngine:
         self.workers = workers or measurer.batch_size
 
     def work(self, tasks: Iterator[Task], sink: Sink) -> None:
-        """Runs until the tasks are used up."""
+        """Measure all tasks."""
         measurer = self.measurer
         if isinstance(measurer, AsyncMeasurer):
             run_async(lambda: self._work_async(measurer, tasks, sink))
@@ -42,7 +42,7 @@ class LocalEngine:
             sink(list(zip(batch, records, strict=True)))
 
     def close(self) -> None:
-        """Frees the measurer."""
+        """Close the measurer."""
         self.measurer.close()
 
     async def _work_async(self, measurer: AsyncMeasurer, tasks: Iterator[Task], sink: Sink) -> None:

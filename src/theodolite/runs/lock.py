@@ -1,4 +1,4 @@
-"""One process at a time may measure into a run."""
+"""A lock, so that only one process at a time measures into a run."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from theodolite.core.errors import StorageError
 
 
 class RunLock:
-    """An exclusive lock on a file; the system drops it when the process ends, however it ends."""
+    """An exclusive file lock. The system releases it when the process ends for any reason."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file = -1
 
     def acquire(self) -> None:
-        """Takes the lock, or says who has it."""
+        """Acquire the lock, or raise an error that names the process that holds it."""
         try:
             flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
             self._file = os.open(self.path, flags, 0o644)
@@ -30,7 +30,7 @@ class RunLock:
         if not stat.S_ISREG(found.st_mode) or found.st_nlink > 1:
             self.release()
             raise StorageError(
-                f"{self.path} is a link or no plain file; writing it would change something else"
+                f"{self.path} is a link or not a regular file; writing to it could change another file"
             )
         try:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -38,13 +38,13 @@ class RunLock:
             holder = os.pread(self._file, 64, 0).decode(errors="replace").strip() or "unknown"
             self.release()
             raise StorageError(
-                f"another process (pid {holder}) is measuring into {self.path.parent}; wait for it, or choose another --out"
+                f"another process (pid {holder}) is measuring into {self.path.parent}; wait for it or choose another --out"
             ) from None
         os.ftruncate(self._file, 0)
         os.pwrite(self._file, str(os.getpid()).encode(), 0)
 
     def release(self) -> None:
-        """Lets the next one in."""
+        """Release the lock."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1

@@ -1,4 +1,4 @@
-"""What an engine drives: something that measures items. It knows nothing of models."""
+"""The protocol of what an engine drives: something that measures items. Independent of models."""
 
 from __future__ import annotations
 
@@ -10,63 +10,64 @@ from theodolite.core.types import Item, Record, content_hash
 _KEY_VERSION = 1
 
 Reuse: TypeAlias = Literal["same request", "same request and hint", "never"]
-"""An answer serves every item with the same request; a scripted model's also depends on the hint; a record that holds
-more than an answer (relevance maps, say) serves its own item alone."""
+"""When one record may be reused for another item. ``same request``: for every item with the same request. ``same
+request and hint``: a scripted model's answer also depends on the hint. ``never``: the record holds more than an answer,
+such as relevance maps."""
 
 
 @runtime_checkable
 class Measurer(Protocol):
-    """Measures batches of items. May raise for a batch with a bad item: the engine finds the culprit."""
+    """Measures batches of items. It may raise an error for a batch with a bad item; the engine then finds that item."""
 
     @property
     def identity(self) -> str:
-        """What tells its results from another's: the model's identity, and how it was asked."""
+        """Identifies its results: the model's identity and how it was asked."""
         ...
 
     @property
     def batch_size(self) -> int:
-        """How many items it likes at once."""
+        """Preferred number of items per batch."""
         ...
 
     @property
     def reuse(self) -> Reuse:
-        """When one item's record may serve another."""
+        """When one item's record may be reused for another."""
         ...
 
     def measure(self, items: Sequence[Item]) -> Sequence[Record]:
-        """One record per item, in order."""
+        """Return one record per item, in order."""
         ...
 
     def close(self) -> None:
-        """Frees what it holds."""
+        """Release all resources."""
         ...
 
 
 @runtime_checkable
 class AsyncMeasurer(Measurer, Protocol):
-    """Measures one item at a time while many wait."""
+    """Measures items concurrently, one request each."""
 
     async def check(self) -> None:
-        """Raises, before anything is asked, if nothing can be measured at all."""
+        """Raise an error before any request if nothing can be measured."""
         ...
 
     async def measure_one(self, item: Item) -> Record:
-        """The record of one item."""
+        """Return the record of one item."""
         ...
 
     async def aclose(self) -> None:
-        """Frees what belongs to the running event loop."""
+        """Release the resources that belong to the running event loop."""
         ...
 
 
 MeasurerFactory: TypeAlias = Callable[[], Measurer]
-"""Makes a measurer, in this process or in a worker's."""
+"""Creates a measurer, in this process or in a worker's."""
 
 
 def answer_key(identity: str, item: Item, reuse: Reuse) -> str | None:
-    """The cache key of an item: over the model, the messages, the picture bytes and the parameters.
+    """Return the cache key of an item: a hash of the model, messages, picture bytes and parameters.
 
-    None where the answer may not be reused: where it would be drawn anew, or where more than an answer is measured.
+    None if the answer must not be reused: because sampling is random, or because the record holds more than an answer.
     """
     if reuse == "never" or not item.request.is_deterministic:
         return None

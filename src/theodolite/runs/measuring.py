@@ -1,7 +1,7 @@
-"""The one measuring loop: start or resume a run, plan its items, measure what is pending, and plan again.
+"""The measuring loop: start or resume a run, plan its items, measure the pending ones, and repeat if the plan grew.
 
-Everything that calls a model goes through here: each ``run`` command, the diagnosis, and the twins' certificates of
-separation.
+Everything that calls a model uses this loop: each ``run`` command, the diagnosis and the twins' separation
+certificates.
 """
 
 from __future__ import annotations
@@ -24,10 +24,8 @@ from theodolite.runs.run import Run
 from theodolite.runs.serialize import RunInfo
 from theodolite.runs.store import Tally
 
-__all__ = ["EngineOptions", "Plan", "RunSettings", "measure_run"]
-
 Plan: TypeAlias = Callable[[Run], Iterable[Item]]
-"""The items of a run, given what the run holds already: some plans ask more once the first answers are there."""
+"""Returns the items of a run, given its results so far. Some plans add items once the first answers are known."""
 
 _RAY_WORKERS = 2
 
@@ -40,18 +38,18 @@ class EngineOptions:
     workers: int | None = None
     ray_address: str | None = None
     cache: Path | None = None
-    """Where deterministic answers of other runs are kept."""
+    """Folder of the answer cache shared between runs."""
 
     def __post_init__(self) -> None:
         if self.engine not in {"local", "ray"}:
-            raise UsageError(f"there is no engine {self.engine!r}; there are local and ray")
+            raise UsageError(f"there is no engine {self.engine!r}; there are: local, ray")
         if self.ray_address is not None and self.engine != "ray":
-            raise UsageError("--ray-address goes with --engine ray")
+            raise UsageError("--ray-address needs --engine ray")
 
 
 @dataclass(frozen=True, slots=True)
 class RunSettings:
-    """What makes a run this run and no other."""
+    """What identifies a run. A run folder can be resumed only with equal settings."""
 
     kind: str
     """The instrument, or one of its kinds of run, such as ``grid-explain``."""
@@ -70,19 +68,19 @@ def measure_run(
     limit: int | None = None,
     progress: Callable[[Tally], None] | None = None,
 ) -> Tally:
-    """Starts a run or resumes it, and measures until its plan holds nothing new.
+    """Start or resume a run, and measure until its plan has no new items.
 
     Args:
-        folder: Of the run.
-        settings: Kind, model, seed and settings; a run that was started with others is refused.
-        plan: Its items.
-        source: What measures: open already, in which case it stays open; or a factory, which the engine calls.
+        folder: The run folder.
+        settings: Kind, model, seed and settings. Must be the same when a run is resumed.
+        plan: Returns the items.
+        source: An open measurer, which stays open, or a factory, which the engine calls.
         options: Engine, workers and cache.
-        limit: Measure only the first items of the plan.
+        limit: Measure only this many items, from the start of the plan.
         progress: Called after every commit.
 
     Returns:
-        How far the run is.
+        The progress of the run.
     """
     how = options or EngineOptions()
     with ExitStack() as stack:
@@ -106,10 +104,10 @@ def measure_run(
 
 
 def _engine(source: Measurer | MeasurerFactory, how: EngineOptions, stack: ExitStack) -> Engine:
-    """The engine; one that opened its own measurer is closed with the stack."""
-    if isinstance(source, Measurer):
+    """Create the engine. If it opens its own measurer, it is closed with the stack."""
+    if isinstance(source, Measurer) and not isinstance(source, type):  # a class is a factory
         if how.engine == "ray":
-            raise UsageError("a model that is open already cannot be sent to Ray workers; name it instead")
+            raise UsageError("an open model cannot be sent to Ray workers; pass its name instead")
         return LocalEngine(source, workers=how.workers)
     if how.engine == "ray":
         engine: Engine = RayEngine(source, workers=how.workers or _RAY_WORKERS, address=how.ray_address)

@@ -1,6 +1,6 @@
-"""The engine of many GPUs or machines: one Ray actor per worker, each with a measurer of its own.
+"""The Ray engine for several GPUs or machines: one actor per worker, each with its own measurer.
 
-Only this process writes to the run, so any number of workers needs no shared disk; pictures travel with their items.
+Only this process writes to the run, so the workers need no shared disk. Pictures are sent with their items.
 """
 
 from __future__ import annotations
@@ -21,29 +21,29 @@ from theodolite.runs.batch import failed_record, measure_batch
 from theodolite.runs.engine import EngineName, Sink, Task
 from theodolite.runs.measurer import Measurer, MeasurerFactory, Reuse
 
-_DEATHS = 2
-"""An item that was in the hands of so many dying workers is taken for their killer."""
-_PATIENCE_S = 120.0
-"""How long to wait for a place on the cluster while no worker has one."""
+_MAX_DEATHS = 2
+"""An item whose worker died this many times is recorded as failed."""
+_START_TIMEOUT_S = 120.0
+"""How long to wait for the first worker to be scheduled on the cluster."""
 
 
 class _Worker:
-    """What runs in each actor."""
+    """The class of the Ray actors."""
 
     def __init__(self, factory: MeasurerFactory) -> None:
         self.factory = factory
 
     @cached_property
     def measurer(self) -> Measurer:
-        """Opened at the first call, not with the actor: an error then reaches us as it was raised."""
+        """The measurer. Opened at the first call, not with the actor, so that errors are passed on unchanged."""
         return self.factory()
 
     def describe(self) -> tuple[str, int, Reuse]:
-        """The measurer's identity, batch size and rule of reuse."""
+        """Return the measurer's identity, batch size and reuse rule."""
         return self.measurer.identity, self.measurer.batch_size, self.measurer.reuse
 
     def measure(self, items: list[Item]) -> list[Record]:
-        """Measures a batch."""
+        """Measure a batch."""
         return measure_batch(self.measurer, items)
 
 
@@ -53,15 +53,15 @@ class RayEngine:
     name: EngineName = "ray"
 
     def __init__(self, factory: MeasurerFactory, *, workers: int = 2, address: str | None = None) -> None:
-        """Starts the workers: each gets a CPU, and a GPU or its share of one where the cluster has any.
+        """Start the workers. Each gets one CPU and, if the cluster has GPUs, a GPU or a fraction of one.
 
         Args:
-            factory: makes a measurer in each worker; it travels there, so it must be picklable.
-            workers: how many.
-            address: of a running cluster; a local one is started if not given.
+            factory: Creates the measurer in each worker. Must be picklable.
+            workers: Number of workers.
+            address: Address of a running cluster. Default: start a local one.
 
         Raises:
-            UsageError: the cluster has fewer CPUs than workers were asked for.
+            UsageError: If the cluster has fewer CPUs than workers.
         """
         if workers < 1:
             raise UsageError(f"--workers must be at least 1, not {workers}")
@@ -71,19 +71,19 @@ class RayEngine:
         self._actor_class = self._ray.remote(_Worker)
         self._actors: list[Any] = []
         self._starting: dict[Any, int] = {}
-        """Workers that have no place on the cluster yet, by the sign of life that they will give."""
+        """Workers that are not scheduled yet, by the reference that becomes ready with them."""
         try:
             self._gpus = _gpu_share(self._ray.cluster_resources(), workers)
             self._actors = [self._new_actor() for _ in range(workers)]
-            self._starting = {self._sign_of_life(i): i for i in range(workers)}
-            self._ready = self._arrived()
-            self.identity, self._batch_size, self.reuse = self._described(self._ready[0])
+            self._starting = {self._ready_reference(i): i for i in range(workers)}
+            self._ready = self._wait_for_workers()
+            self.identity, self._batch_size, self.reuse = self._describe(self._ready[0])
         except BaseException:
             self.close()
             raise
 
     def work(self, tasks: Iterator[Task], sink: Sink) -> None:
-        """Keeps every worker that has a place busy with one batch; a batch whose worker dies goes to another."""
+        """Measure all tasks, one batch per worker at a time. If a worker dies, its batch is sent to another."""
         again: deque[list[Task]] = deque()
         deaths: dict[int, int] = {}
         busy: dict[Any, tuple[int, list[Task]]] = {}
@@ -91,7 +91,9 @@ class RayEngine:
         while True:
             while idle and (batch := self._next_batch(tasks, again)):
                 index = idle.pop()
-                busy[self._actors[index].measure.remote([_carried(task.item) for task in batch])] = (
+                busy[
+                    self._actors[index].measure.remote([_with_picture_bytes(task.item) for task in batch])
+                ] = (
                     index,
                     batch,
                 )
@@ -99,11 +101,11 @@ class RayEngine:
                 self._ready = idle
                 return
             if not busy:
-                idle.extend(self._arrived())
+                idle.extend(self._wait_for_workers())
                 continue
             for reference in self._ray.wait([*busy, *self._starting], num_returns=1)[0]:
                 if reference in self._starting:
-                    idle.append(self._welcomed(reference))
+                    idle.append(self._started(reference))
                     continue
                 index, batch = busy.pop(reference)
                 records = self._fetch(reference)
@@ -112,11 +114,11 @@ class RayEngine:
                     sink(list(zip(batch, records, strict=True)))
                     continue
                 self._actors[index] = self._new_actor()
-                self._starting[self._sign_of_life(index)] = index
-                again.extend(self._after_death(batch, deaths, sink))
+                self._starting[self._ready_reference(index)] = index
+                again.extend(self._retries(batch, deaths, sink))
 
     def close(self) -> None:
-        """Ends the workers, and the local cluster if this engine started it."""
+        """Stop the workers, and the local cluster if this engine started it."""
         for actor in self._actors:
             self._ray.kill(actor)
         self._ray.shutdown()
@@ -125,7 +127,7 @@ class RayEngine:
         return again.popleft() if again else list(itertools.islice(tasks, self._batch_size))
 
     def _fetch(self, reference: Any) -> list[Record] | None:
-        """The records of a batch, or None if its worker died."""
+        """Return the records of a batch, or None if its worker died."""
         try:
             records: list[Record] = self._ray.get(reference)
         except self._ray.exceptions.RayTaskError as error:
@@ -134,39 +136,41 @@ class RayEngine:
             return None
         return records
 
-    def _after_death(self, batch: list[Task], deaths: dict[int, int], sink: Sink) -> list[list[Task]]:
-        """What to ask again: each item of the batch alone, so that a killer among them shows itself."""
+    def _retries(self, batch: list[Task], deaths: dict[int, int], sink: Sink) -> list[list[Task]]:
+        """Return the batches to retry: each item alone, so that one that kills its worker is identified."""
         for task in batch:
             deaths[task.seq] = deaths.get(task.seq, 0) + 1
-        guilty = [task for task in batch if len(batch) == 1 and deaths[task.seq] >= _DEATHS]
-        if guilty:
-            sink([(task, failed_record(task.item, f"its worker died {_DEATHS} times")) for task in guilty])
-        return [[task] for task in batch if task not in guilty]
+        failed = [task for task in batch if len(batch) == 1 and deaths[task.seq] >= _MAX_DEATHS]
+        if failed:
+            sink(
+                [(task, failed_record(task.item, f"its worker died {_MAX_DEATHS} times")) for task in failed]
+            )
+        return [[task] for task in batch if task not in failed]
 
     def _new_actor(self) -> Any:
         return self._actor_class.options(num_cpus=1, num_gpus=self._gpus).remote(self._factory)
 
-    def _sign_of_life(self, index: int) -> Any:
+    def _ready_reference(self, index: int) -> Any:
         return self._actors[index].__ray_ready__.remote()
 
-    def _arrived(self) -> list[int]:
-        """Waits for workers to find a place, when none has one."""
-        found = self._ray.wait(list(self._starting), num_returns=1, timeout=_PATIENCE_S)[0]
+    def _wait_for_workers(self) -> list[int]:
+        """Wait until at least one worker is scheduled."""
+        found = self._ray.wait(list(self._starting), num_returns=1, timeout=_START_TIMEOUT_S)[0]
         if not found:
             raise UsageError(
-                f"no worker found a place on the Ray cluster within {_PATIENCE_S:g} s: each needs a CPU"
-                f"{f' and {self._gpus:g} of a GPU' if self._gpus else ''}, and others hold what there is"
+                f"no worker could be scheduled on the Ray cluster within {_START_TIMEOUT_S:g} s: each needs a CPU"
+                f"{f' and {self._gpus:g} of a GPU' if self._gpus else ''}, and these are in use"
             )
-        return [self._welcomed(reference) for reference in found]
+        return [self._started(reference) for reference in found]
 
-    def _welcomed(self, reference: Any) -> int:
+    def _started(self, reference: Any) -> int:
         try:
             self._ray.get(reference)
         except self._ray.exceptions.RayError as error:
             raise ModelError(f"a Ray worker could not be started: {_last_line(error)}") from None
         return self._starting.pop(reference)
 
-    def _described(self, index: int) -> tuple[str, int, Reuse]:
+    def _describe(self, index: int) -> tuple[str, int, Reuse]:
         try:
             described: tuple[str, int, Reuse] = self._ray.get(self._actors[index].describe.remote())
         except self._ray.exceptions.RayTaskError as error:
@@ -177,9 +181,9 @@ class RayEngine:
 
 
 def _gpu_share(resources: Mapping[str, float], workers: int) -> float:
-    """How much of a GPU each worker gets; all of them must find a place.
+    """Return the fraction of a GPU for each worker. Raises an error if there are too few CPUs.
 
-    With g GPUs for w workers, ⌈w/g⌉ of them share one.
+    With g GPUs for w workers, ⌈w/g⌉ workers share one GPU.
 
     >>> [_gpu_share({"CPU": 8, "GPU": gpus}, 4) for gpus in (8, 4, 3, 1, 0)]
     [1.0, 1.0, 0.5, 0.25, 0.0]
@@ -187,7 +191,7 @@ def _gpu_share(resources: Mapping[str, float], workers: int) -> float:
     processors, gpus = int(resources.get("CPU", 0)), int(resources.get("GPU", 0))
     if workers > processors:
         raise UsageError(
-            f"--workers {workers} needs as many CPUs, and the Ray cluster has {processors}; ask for at most {processors}"
+            f"--workers {workers} needs as many CPUs, but the Ray cluster has {processors}; use at most {processors}"
         )
     return 1 / math.ceil(workers / gpus) if gpus else 0.0
 
@@ -213,7 +217,7 @@ def _connect(address: str | None) -> Any:
 
 
 def _refuse_if_unreachable(address: str | None) -> None:
-    """Says at once what Ray itself says after minutes."""
+    """Fail at once if the cluster is unreachable; Ray itself would take minutes."""
     host, colon, port = (address or "").removeprefix("ray://").rpartition(":")
     if not colon or not port.isdigit():
         return
@@ -224,7 +228,7 @@ def _refuse_if_unreachable(address: str | None) -> None:
 
 
 def _cause(error: Any) -> Exception:
-    """The error as the worker raised it, where it is one of ours."""
+    """Return the error raised in the worker if it is one of Theodolite's own, else a `ModelError`."""
     cause = error.cause
     return (
         cause
@@ -238,8 +242,8 @@ def _last_line(error: BaseException) -> str:
     return lines[-1] if lines else type(error).__name__
 
 
-def _carried(item: Item) -> Item:
-    """The item with its pictures' bytes, for a machine that does not have the files."""
+def _with_picture_bytes(item: Item) -> Item:
+    """Load the pictures of an item, for a machine that does not have the files."""
 
     def part(each: str | Picture) -> str | Picture:
         if isinstance(each, str) or each.data is not None:
@@ -247,7 +251,7 @@ def _carried(item: Item) -> Item:
         try:
             return replace(each, data=each.read())
         except UsageError:
-            return each  # unreadable here: the worker will say so in the record
+            return each  # unreadable here; the worker reports it in the record
 
     messages: Sequence[Message] = [
         Message(m.role, tuple(map(part, m.content))) for m in item.request.messages

@@ -1,12 +1,20 @@
-"""Records as rows of the store, and rows as records again. A run folder may come from anyone: what it claims is checked."""
+"""Conversion of records and arrays to rows of the store and back.
+
+A run folder may come from an untrusted source, so everything read from it is checked.
+"""
 
 from __future__ import annotations
 
 import json
+import math
+import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, get_args
+
+import numpy as np
+from numpy.typing import NDArray
 
 from theodolite.core.errors import StorageError, UsageError
 from theodolite.core.types import Record, Response, Status, canonical_json
@@ -17,23 +25,25 @@ RECORD_COLUMNS = (
     '"values", reused'
 )
 _KINDS: tuple[type | tuple[type, ...], ...] = (str, str, str, str, str, int, int, (int, float), int)
-"""Of the columns that make a response."""
+"""The types of the columns that make up a response."""
+LARGEST_BYTES = 1 << 30
+"""The maximum size of an array in a record."""
 
 
 @contextmanager
 def readable(path: Path, what: str) -> Iterator[None]:
-    """Turns whatever goes wrong with reading one row into an error that names the file and the row."""
+    """Convert errors while reading one row into a `StorageError` that names the file and the row."""
     try:
         yield
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError, UsageError) as error:
         reason = " ".join(str(error).split())[:200]
         raise StorageError(
-            f"{path}: {what} is damaged or foreign ({type(error).__name__}: {reason})"
+            f"{path}: {what} is damaged or was not written by Theodolite ({type(error).__name__}: {reason})"
         ) from error
 
 
 def record_row(record: Record) -> tuple[Any, ...]:
-    """A record as the values of `RECORD_COLUMNS`."""
+    """Convert a record to the values of `RECORD_COLUMNS`."""
     r = record.response
     return (
         r.status,
@@ -52,13 +62,13 @@ def record_row(record: Record) -> tuple[Any, ...]:
 
 
 def record_from_row(item_id: str, row: Sequence[Any]) -> Record:
-    """The record that `record_row` wrote."""
+    """Convert the values of `RECORD_COLUMNS` back to a record."""
     *columns, choice, values, reused = row
     for value, kind in zip(columns, _KINDS, strict=True):
         if not isinstance(value, kind):
-            raise TypeError(f"{value!r:.80} where another kind of value belongs")
+            raise TypeError(f"{value!r:.80} has the wrong type")
     if columns[0] not in get_args(Status):
-        raise ValueError(f"there is no status {columns[0]!r:.80}")
+        raise ValueError(f"unknown status {columns[0]!r:.80}")
     return Record(
         item_id,
         Response(*columns),
@@ -69,13 +79,51 @@ def record_from_row(item_id: str, row: Sequence[Any]) -> Record:
 
 
 def object_from_json(text: str) -> dict[str, Any]:
-    """A JSON object."""
+    """Parse a JSON object."""
     value = json.loads(text)
     if not isinstance(value, dict):
-        raise TypeError(f"{text[:80]!r} is no JSON object")
+        raise TypeError(f"{text[:80]!r} is not a JSON object")
     return value
 
 
 def storable(text: str) -> str:
-    """Text that UTF-8 can hold: half a surrogate pair, which JSON can smuggle in, becomes a question mark."""
+    """Make text encodable as UTF-8: a lone surrogate, which JSON may contain, becomes a question mark."""
     return text.encode("utf-8", "replace").decode()
+
+
+def pack(array: NDArray[Any]) -> tuple[str, str, bytes]:
+    """Convert an array to its dtype, its shape as JSON and its compressed bytes."""
+    if array.dtype.kind not in "biuf" or array.nbytes > LARGEST_BYTES:
+        raise StorageError(
+            f"a record can store numeric arrays of up to {LARGEST_BYTES >> 30} GiB, "
+            f"not {array.dtype} of {array.nbytes} bytes"
+        )
+    return array.dtype.str, canonical_json(array.shape), zlib.compress(array.tobytes(), 1)
+
+
+def unpack(dtype: str, shape: str, data: bytes) -> NDArray[Any]:
+    """Restore an array from the output of `pack`. Never decompresses more than the shape allows.
+
+    Raises:
+        StorageError: If the row was not written by `pack`.
+
+    >>> unpack(*pack(np.array([[1.0, 2.0]])))
+    array([[1., 2.]])
+    """
+    try:
+        return _unpack(np.dtype(dtype), json.loads(shape), data)
+    except (TypeError, ValueError, zlib.error) as error:
+        raise StorageError(f"a stored array is damaged or was not written by Theodolite ({error})") from error
+
+
+def _unpack(kind: np.dtype[Any], sides: list[int], data: bytes) -> NDArray[Any]:
+    if kind.kind not in "biuf" or not all(type(side) is int and side >= 0 for side in sides):
+        raise ValueError(f"{kind} of shape {sides}")
+    size = math.prod(sides) * kind.itemsize
+    if size > LARGEST_BYTES:
+        raise ValueError(f"{size} bytes")
+    inflater = zlib.decompressobj()
+    raw = inflater.decompress(data, size + 1)
+    if len(raw) != size or not inflater.eof:
+        raise ValueError(f"{len(data)} bytes do not match the shape {sides}")
+    return np.frombuffer(raw, kind).reshape(sides)

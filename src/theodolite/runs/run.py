@@ -1,9 +1,9 @@
-"""A run: a folder that describes itself.
+"""A run: a self-describing folder.
 
-run.json         what was asked, by what version, when
-measured.sqlite  the plan, every raw answer, what parsers read in them
-pictures/        the pictures that were made for the run; others stay where they are
-scores.json      the figures of the last scoring
+run.json         the instrument, model, settings and version
+measured.sqlite  the plan, every raw answer, and what was read in them
+pictures/        pictures made for the run; other pictures stay where they are
+scores.json      the tables of the last scoring
 lock             held while a process measures
 """
 
@@ -13,6 +13,7 @@ import errno
 import itertools
 import json
 import os
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, Self
@@ -29,10 +30,10 @@ from theodolite.runs.store import Parsed, Result, Store, Tally, planned_in
 
 _INFO, _STORE, _PICTURES, _SCORES, _LOCK = "run.json", "measured.sqlite", "pictures", "scores.json", "lock"
 _STORE_FILES = (f"{_STORE}-journal", f"{_STORE}-wal", f"{_STORE}-shm", _STORE)
-"""In the order in which they may be removed: a log without its database could not be told from a loss."""
+"""In the order of removal: a log left without its database would look like a loss of data."""
 _PLAN_CHUNK = 1000
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
-"""What the system says where no more can be written."""
+"""Error codes for a full disk or quota."""
 
 
 class Run:
@@ -47,11 +48,11 @@ class Run:
 
     @classmethod
     def start(cls, folder: str | Path, info: RunInfo) -> Run:
-        """Makes the run, or takes it up where it stopped. No other process can measure into it until it is closed.
+        """Create the run, or resume it. No other process can measure into it until it is closed.
 
         Raises:
-            StorageError: the folder cannot be used, or another process is at work in it.
-            UsageError: the run that is there was asked for something else, or the folder holds other files.
+            StorageError: If the folder cannot be used, or another process is measuring into it.
+            UsageError: If the folder contains a run with other settings, or other files.
         """
         folder = Path(folder)
         _make_folder(folder)
@@ -61,7 +62,7 @@ class Run:
             if (folder / _INFO).exists():
                 run = cls.open(folder, writable=True)
                 run._lock = lock  # noqa: SLF001 - our own
-                return _taken_up(run, info)
+                return _resume(run, info)
             _remove_unfinished(folder)
             store = Store(folder / _STORE, mode="create")
             write_atomically(folder / _INFO, info.model_dump_json(indent=2) + "\n")
@@ -72,11 +73,11 @@ class Run:
 
     @classmethod
     def open(cls, folder: str | Path, *, writable: bool = False) -> Run:
-        """Opens a run that is there; by default only for reading, which is safe while it is being measured."""
+        """Open an existing run. By default read-only, which is safe while the run is being measured."""
         folder = Path(folder)
         info = read_info(folder)
         if not (folder / _STORE).exists():
-            raise StorageError(f"{folder / _STORE} is missing, so the run has lost its answers")
+            raise StorageError(f"{folder / _STORE} is missing, so the answers of the run are lost")
         return cls(folder, info, Store(folder / _STORE, mode="rw" if writable else "ro"))
 
     def __enter__(self) -> Self:
@@ -88,17 +89,17 @@ class Run:
             self._lock.release()
 
     def plan(self, items: Iterable[Item], *, whole: bool = False) -> int:
-        """Adds items to the plan; those that are in it already keep what was measured.
+        """Add items to the plan. Items already planned keep their results.
 
         Args:
-            items: to add.
-            whole: whether these are all that the run may hold. Others without an answer leave the plan.
+            items: The items to add.
+            whole: True if these are all items of the run. Other items without an answer are then removed.
 
         Returns:
-            How many were new.
+            The number of new items.
 
         Raises:
-            UsageError: these are all, but the run holds answers to others: its data have changed since. Nothing is
+            UsageError: If `whole` is True and the run has answers to other items: its data have changed. Nothing is
                 added then.
         """
         waiting = iter(items)
@@ -115,48 +116,48 @@ class Run:
             measured = self.store.keep_only(planned)
             if measured:
                 raise UsageError(
-                    f"{self.folder} holds answers to {len(measured)} items that are no longer in the plan, such as "
-                    f"{measured[0]!r}: the data have changed since; put them back, or choose another --out"
+                    f"{self.folder} has answers to {len(measured)} items that are no longer in the plan, such as "
+                    f"{measured[0]!r}: the data have changed; restore them or choose another --out"
                 )
         return new
 
     def results(self, *, arrays: bool = False) -> Iterator[Result]:
-        """Every item of the plan with what is known of it, in plan order, a few at a time in memory.
+        """Yield every item of the plan with its results, in plan order, a few at a time in memory.
 
         Args:
-            arrays: whether to read the records' arrays too.
+            arrays: If True, also read the records' arrays.
         """
         return self.store.results(arrays=arrays)
 
     def tally(self) -> Tally:
-        """How far the run is."""
+        """Return the progress of the run."""
         return self.store.tally()
 
     def write_parsed(self, rows: Iterable[Parsed]) -> None:
-        """Stores what was read in the answers beside the raw text. Does nothing if the run is open for reading only."""
+        """Store what was read in the answers, next to the raw text. Does nothing if the run is open read-only."""
         if self.store.is_writable:
             self.store.write_parsed(rows)
 
     def write_tables(self, tables: Iterable[Table]) -> None:
-        """Replaces ``scores.json`` by these tables. Does nothing if the run is open for reading only."""
+        """Replace ``scores.json`` with these tables. Does nothing if the run is open read-only."""
         if self.store.is_writable:
             value = {"instrument": self.info.instrument, "tables": [table.as_json() for table in tables]}
             text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
             write_atomically(self.folder / _SCORES, text + "\n")
 
     def tables(self) -> list[Table]:
-        """The tables of the last scoring; none if the run was not scored, or by an older version."""
+        """Return the tables of the last scoring. Empty if the run was not scored, or by an older version."""
         stored = self.scores()
         found = stored.get("tables", []) if isinstance(stored, dict) else []
         return [Table.from_json(table) for table in found]
 
     def write_scores(self, scores: Json) -> None:
-        """Replaces ``scores.json`` in one step."""
+        """Replace ``scores.json`` atomically."""
         text = json.dumps(scores, indent=2, ensure_ascii=False, allow_nan=False)
         write_atomically(self.folder / _SCORES, text + "\n")
 
     def owns(self, path: Path) -> bool:
-        """Whether a path is one of the run's own files, wherever links lead."""
+        """True if a path is one of the run's own files, with links resolved."""
         target = path.resolve()
         own = [*_STORE_FILES, _INFO, _SCORES, _LOCK]
         return (
@@ -165,7 +166,7 @@ class Run:
         )
 
     def scores(self) -> Any:
-        """The figures of the last scoring, or None."""
+        """Return the contents of ``scores.json``, or None."""
         path = self.folder / _SCORES
         try:
             return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
@@ -173,7 +174,7 @@ class Run:
             raise StorageError(f"{path} cannot be read ({error}); score the run again") from error
 
     def _plan(self, items: list[Item], planned: set[str] | None) -> int:
-        """Plans some items together, and notes their ids; returns how many were new."""
+        """Plan some items in one step and add their ids to `planned`. Return the number of new items."""
         by_id: dict[str, tuple[Item, str]] = {}
         for item in items:
             try:
@@ -184,8 +185,10 @@ class Run:
             planned.update(by_id)
         known = self.store.metas(list(by_id))
         new = {item_id: pair for item_id, pair in by_id.items() if item_id not in known}
-        mended = [(meta, item_id) for item_id, (_, meta) in by_id.items() if known.get(item_id, meta) != meta]
-        self.store.plan((self._row(item_id, item, meta) for item_id, (item, meta) in new.items()), mended)
+        changed = [
+            (meta, item_id) for item_id, (_, meta) in by_id.items() if known.get(item_id, meta) != meta
+        ]
+        self.store.plan((self._row(item_id, item, meta) for item_id, (item, meta) in new.items()), changed)
         return len(new)
 
     def _row(self, item_id: str, item: Item, meta: str) -> tuple[str, str, str, str, str]:
@@ -194,7 +197,7 @@ class Run:
         return item_id, item.name, request, canonical_json(list(item.options)), meta
 
     def _picture_path(self, picture: Picture) -> str:
-        """Where the run finds a picture again; one that exists in memory alone is written into the run."""
+        """Return the path under which the run finds a picture. Pictures in memory are written into the run."""
         if picture.path is not None:
             return str(picture.path.absolute())
         relative = Path(_PICTURES) / f"{picture.digest}.{picture.media_type.partition('/')[2]}"
@@ -205,8 +208,17 @@ class Run:
         return str(relative)
 
 
+def slug(name: str) -> str:
+    """Convert a model name to a folder name.
+
+    >>> slug("hf:models/tiny?dtype=float32")
+    'hf-models-tiny-dtype-float32'
+    """
+    return re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-")
+
+
 def read_info(folder: Path) -> RunInfo:
-    """Reads ``run.json`` alone."""
+    """Read ``run.json``."""
     path = folder / _INFO
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
@@ -219,7 +231,7 @@ def read_info(folder: Path) -> RunInfo:
     version = data.get("schema_version") if isinstance(data, dict) else None
     if isinstance(version, int) and version > SCHEMA_VERSION:
         raise StorageError(
-            f"{path} was made by a newer Theodolite (format {version}; this one knows {SCHEMA_VERSION}); "
+            f"{path} was written by a newer Theodolite (format {version}; this one reads up to {SCHEMA_VERSION}); "
             "upgrade: pip install -U theodolite"
         )
     try:
@@ -227,70 +239,72 @@ def read_info(folder: Path) -> RunInfo:
     except ValidationError as error:
         first = error.errors()[0]
         raise StorageError(
-            f"{path} is not a run's: {'.'.join(map(str, first['loc']))}: {first['msg']}"
+            f"{path} does not describe a run: {'.'.join(map(str, first['loc']))}: {first['msg']}"
         ) from None
 
 
 def find_runs(folder: str | Path) -> list[Path]:
-    """All run folders at or below a folder, sorted."""
+    """Return all run folders at or below a folder, sorted."""
     folder = Path(folder)
     if not folder.is_dir():
         raise UsageError(
-            f"there is no folder {folder}; name a run, a folder of runs or a diagnosis "
-            "(`theodolite runs list DIR` shows what lies in a folder)"
+            f"there is no folder {folder}; pass a run, a folder of runs or a diagnosis "
+            "(`theodolite runs list DIR` lists the runs in a folder)"
         )
     return sorted(path.parent for path in folder.rglob(_INFO) if (path.parent / _STORE).exists())
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """Writes a file so that a reader, or a crash, finds the old content or the new one, never a part."""
+    """Write a file so that readers, and crashes, leave either the old or the new content, never a part."""
     data = content.encode() if isinstance(content, str) else content
-    beside = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        beside.unlink(missing_ok=True)
-        with beside.open("xb") as file:  # never through a link that lies there
+        temporary.unlink(missing_ok=True)
+        with temporary.open("xb") as file:  # does not follow an existing link
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
-        beside.replace(path)
+        temporary.replace(path)
     except OSError as error:
-        beside.unlink(missing_ok=True)
-        raise StorageError(_why_not_written(path, error)) from error
+        temporary.unlink(missing_ok=True)
+        raise StorageError(_write_error(path, error)) from error
 
 
-def _why_not_written(path: Path, error: OSError) -> str:
+def _write_error(path: Path, error: OSError) -> str:
     if error.errno in _FULL:
         return full_disk(path)
-    return f"cannot write {path}: {error.strerror}; check the folder's permissions or choose another --out"
+    return (
+        f"cannot write {path}: {error.strerror}; check the permissions of the folder or choose another --out"
+    )
 
 
 def _make_folder(folder: Path) -> None:
-    """Makes the folder if need be; one that holds a stranger's files is refused."""
+    """Create the folder if needed. Refuse a folder with other files."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         names = sorted(path.name for path in folder.iterdir())
     except OSError as error:
-        why = f"cannot make the run folder {folder}: {error.strerror}; choose another --out"
+        why = f"cannot create the run folder {folder}: {error.strerror}; choose another --out"
         raise StorageError(full_disk(folder) if error.errno in _FULL else why) from error
-    strangers = [name for name in names if name not in {_LOCK, *_STORE_FILES} and not name.startswith(".")]
-    if strangers and _INFO not in names:
-        raise UsageError(f"{folder} is not empty and holds no run ({strangers[0]} …); choose another --out")
+    others = [name for name in names if name not in {_LOCK, *_STORE_FILES} and not name.startswith(".")]
+    if others and _INFO not in names:
+        raise UsageError(f"{folder} is not empty and contains no run ({others[0]} …); choose another --out")
 
 
 def _remove_unfinished(folder: Path) -> None:
-    """Removes a store that was killed before ``run.json`` was written: nothing had been planned yet."""
+    """Remove a store left by a process that was killed before it wrote ``run.json``, when nothing was planned."""
     planned = planned_in(folder / _STORE)
     if planned:
         raise StorageError(
-            f"{folder / _STORE} holds {planned} items of a run, but {folder / _INFO} is missing; "
-            f"put {_INFO} back, or choose another --out"
+            f"{folder / _STORE} contains {planned} items of a run, but {folder / _INFO} is missing; "
+            f"restore {_INFO} or choose another --out"
         )
     for name in _STORE_FILES:
         (folder / name).unlink(missing_ok=True)
 
 
-def _taken_up(run: Run, info: RunInfo) -> Run:
-    """The run that is there, if it was asked for the same; one that has no answer yet is begun anew."""
+def _resume(run: Run, info: RunInfo) -> Run:
+    """Return the existing run if its settings are the same. A run without answers is started over instead."""
     differences = run.info.differences(info)
     if not differences:
         return run
@@ -301,6 +315,6 @@ def _taken_up(run: Run, info: RunInfo) -> Run:
     run.store.close()
     name, (there, here) = next(iter(differences.items()))
     raise UsageError(
-        f"{run.folder} holds a run with {name}={there!r}, and this one has {name}={here!r}; "
-        "repeat the first settings to go on with it, or choose another --out"
+        f"{run.folder} contains a run with {name}={there!r}, but now {name}={here!r}; "
+        "use the same settings to resume it, or choose another --out"
     )

@@ -1,7 +1,7 @@
-"""The SQLite file of a run from outside: its tables, who may open it, and what its errors mean.
+"""The SQLite file of a run: its schema, how it is opened, and its error messages.
 
-A run folder may come from anyone. What is in the file beside our own tables (a view that never ends, a trigger that
-rewrites what is stored) would run as soon as it is read, so a file that holds anything else is refused unread.
+A run folder may come from an untrusted source. Anything else in the file (a view that never ends, a trigger that
+rewrites rows) would run as soon as the file is read. A file with a schema other than ours is therefore refused.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from theodolite.core.errors import StorageError
 from theodolite.runs.serialize import SCHEMA_VERSION
 
 APPLICATION_ID = 0x7E0D0117
-"""Marks the file as ours in its header."""
+"""Identifies the file in the SQLite header."""
 
 _TABLES = """
 CREATE TABLE items (
@@ -65,14 +65,14 @@ CREATE TABLE sessions (started TEXT NOT NULL, session TEXT NOT NULL);
 
 
 def open_store(path: Path, mode: str) -> sqlite3.Connection:
-    """Opens the file of a run.
+    """Open the file of a run.
 
     Args:
-        path: of the file.
+        path: Path of the file.
         mode: ``create``, ``rw`` or ``ro``.
 
     Raises:
-        StorageError: it is not ours, or made by a newer version.
+        StorageError: If it is not a Theodolite file, or was written by a newer version.
     """
     db = connect(path, mode)
     try:
@@ -92,7 +92,7 @@ def open_store(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def connect(path: Path, mode: str) -> sqlite3.Connection:
-    """A connection to any SQLite file, with which nothing has been done yet."""
+    """Connect to any SQLite file, before anything is read from it."""
     uri = f"{path.absolute().as_uri()}?mode={'rwc' if mode == 'create' else mode}"
     db = sqlite3.connect(uri, uri=True, timeout=30.0)
     try:
@@ -103,36 +103,36 @@ def connect(path: Path, mode: str) -> sqlite3.Connection:
         db.close()
         if mode != "ro" or ("readonly" not in str(error) and "unable to open" not in str(error)):
             raise
-        return _still(path)
+        return _open_immutable(path)
     except sqlite3.Error:
         db.close()
         raise
     return db
 
 
-def _still(path: Path) -> sqlite3.Connection:
-    """A connection to a file in a folder that nobody can write: it has no writer either, so it holds still.
+def _open_immutable(path: Path) -> sqlite3.Connection:
+    """Connect to a file in a read-only folder, which therefore has no writer.
 
-    A file opened as one that cannot change is read without its write-ahead log. Where a killed run has left one, copies
-    of both are folded together elsewhere, and opened before they are removed.
+    An immutable file is read without its write-ahead log. If an interrupted run has left a log, copies of both are
+    merged in a temporary folder and opened before they are removed.
     """
     log = path.with_name(f"{path.name}-wal")
     if not (log.exists() and log.stat().st_size):
-        return _unchanging(path)
+        return _connect_immutable(path)
     with TemporaryDirectory(prefix="theodolite-") as folder:
         copy = Path(folder) / path.name
         shutil.copyfile(path, copy)
         shutil.copyfile(log, copy.with_name(log.name))
-        folding = sqlite3.connect(copy)
+        merging = sqlite3.connect(copy)
         try:
-            folding.execute("PRAGMA trusted_schema=OFF")
-            folding.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            merging.execute("PRAGMA trusted_schema=OFF")
+            merging.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         finally:
-            folding.close()
-        return _unchanging(copy)
+            merging.close()
+        return _connect_immutable(copy)
 
 
-def _unchanging(path: Path) -> sqlite3.Connection:
+def _connect_immutable(path: Path) -> sqlite3.Connection:
     db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)
     db.execute("PRAGMA trusted_schema=OFF")
     db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()
@@ -143,22 +143,22 @@ def _check_ours(db: sqlite3.Connection, path: Path) -> None:
     application = db.execute("PRAGMA application_id").fetchone()[0]
     version = db.execute("PRAGMA user_version").fetchone()[0]
     if application != APPLICATION_ID:
-        raise StorageError(f"{path} is a SQLite file, but not one of Theodolite's; choose another --out")
+        raise StorageError(f"{path} is a SQLite file, but not from Theodolite; choose another --out")
     if version > SCHEMA_VERSION:
         raise StorageError(
-            f"{path} was made by a newer Theodolite (format {version}; this one knows {SCHEMA_VERSION}); "
+            f"{path} was written by a newer Theodolite (format {version}; this one reads up to {SCHEMA_VERSION}); "
             "upgrade: pip install -U theodolite"
         )
-    strange = schema_of(db) ^ _own_schema()
-    if strange:
-        kind, name, _ = min(strange)
+    unexpected = schema_of(db) ^ _expected_schema()
+    if unexpected:
+        kind, name, _ = min(unexpected)
         raise StorageError(
-            f"{path} is not as Theodolite makes it (the {kind} {name}); it is foreign or damaged"
+            f"{path} does not have Theodolite's schema (the {kind} {name}); it is damaged or from another program"
         )
 
 
 @cache
-def _own_schema() -> frozenset[tuple[str, str, str]]:
+def _expected_schema() -> frozenset[tuple[str, str, str]]:
     db = sqlite3.connect(":memory:")
     try:
         db.executescript(_TABLES)
@@ -168,26 +168,30 @@ def _own_schema() -> frozenset[tuple[str, str, str]]:
 
 
 def schema_of(db: sqlite3.Connection) -> frozenset[tuple[str, str, str]]:
-    """All tables, indexes, views and triggers: kind, name, and how they are made."""
+    """Return all tables, indexes, views and triggers as (kind, name, SQL)."""
     return frozenset(db.execute("SELECT type, name, COALESCE(sql, '') FROM sqlite_master"))
 
 
 def full_disk(path: Path) -> str:
-    """What to do where nothing more can be written."""
-    return f"the disk that holds {path} is full; free some space and run the same command: nothing finished is lost"
+    """The message for a full disk."""
+    return (
+        f"the disk that holds {path} is full; free some space and repeat the command: finished work is kept"
+    )
 
 
 def explain(path: Path, error: sqlite3.Error) -> str:
-    """What an SQLite error means for the user, in one sentence."""
+    """Explain an SQLite error to the user in one sentence."""
     text = str(error)
     if "full" in text:
         return full_disk(path)
     if "not a database" in text:
-        return f"{path} is not a SQLite file; it is damaged or not ours: move it away or choose another --out"
+        return f"{path} is not a SQLite file; it may be damaged: move it away or choose another --out"
     if "malformed" in text:
-        return f"{path} is damaged ({text}); `sqlite3 {path.name} .recover` may save its rows into a new file"
+        return (
+            f"{path} is damaged ({text}); `sqlite3 {path.name} .recover` may recover its rows into a new file"
+        )
     if "readonly" in text or "unable to open" in text:
-        return f"{path} cannot be opened for writing ({text}); check the folder's permissions"
+        return f"{path} cannot be opened for writing ({text}); check the permissions of the folder"
     if "locked" in text:
-        return f"{path} is held by another process; wait for it, or stop it"
+        return f"{path} is locked by another process; wait for it or stop it"
     return f"{path}: {text}"

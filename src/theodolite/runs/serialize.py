@@ -1,4 +1,4 @@
-"""The JSON forms of requests, items and what a run was asked to do: the file format, in one place."""
+"""The file format of a run folder: JSON forms of requests, items, choices and ``run.json``."""
 
 from __future__ import annotations
 
@@ -11,36 +11,36 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from theodolite.core.types import Choice, Item, Json, Message, Picture, Recall, Request, Role
+from theodolite.core.types import Choice, Item, Json, Message, Picture, ReplayMatch, Request, Role
 
 SCHEMA_VERSION = 1
-"""The version of the run folder's format. A reader refuses what is newer than itself."""
+"""Version of the run folder's format. Newer versions are refused."""
 
 
 class RunInfo(BaseModel):
-    """``run.json``: what was asked, by what version, when."""
+    """``run.json``: the instrument, model and settings of a run."""
 
     model_config = ConfigDict(frozen=True)
 
     schema_version: int = SCHEMA_VERSION
     instrument: str
-    """Which instrument planned it, such as ``ask`` or ``compass``."""
+    """The instrument that planned the run, such as ``ask`` or ``compass``."""
     model: str
-    """The model's name, as it was written."""
+    """The model name as given by the user."""
     identity: str
-    """The model's identity: what tells it from another of the same name."""
+    """The model's identity, which distinguishes models of the same name."""
     settings: dict[str, Any] = Field(default_factory=dict)
-    """Everything else that was asked: data, prompts, seeds. Part of what the same command must repeat."""
+    """All other settings: data, prompts, seeds. They must be the same when the run is resumed."""
     seed: int = 0
     created: datetime = Field(default_factory=lambda: datetime.now(UTC))
     theodolite: str
-    """The version that made it."""
+    """The version of Theodolite that created the run."""
 
     def differences(self, other: RunInfo) -> dict[str, tuple[Any, Any]]:
-        """What `other` asks otherwise: field or setting -> (here, there).
+        """Return the fields and settings that differ, as name -> (here, there).
 
-        A model is told from another by its name and its identity; those options in its name that change no answer, such
-        as a time-out, are in neither.
+        Models are compared by name and identity. Options in a model's name that do not affect answers, such as a
+        time-out, are part of neither.
         """
         found: dict[str, tuple[Any, Any]] = {
             name: (getattr(self, name), getattr(other, name))
@@ -55,7 +55,7 @@ class RunInfo(BaseModel):
 
 
 class Session(BaseModel):
-    """One time that a run was measured: a run killed and resumed has several."""
+    """One measuring session. A run that was interrupted and resumed has several."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -70,13 +70,13 @@ def _without_options(name: str, info: RunInfo) -> Any:
 
 
 def _plain(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings as they come back from JSON: tuples are lists, keys are text."""
+    """Settings as read back from JSON: tuples become lists, keys become text."""
     plain: dict[str, Any] = json.loads(json.dumps(settings))
     return plain
 
 
 def request_to_json(request: Request, pictures: dict[str, str]) -> dict[str, Json]:
-    """A request as JSON; each picture by its digest and its path, from `pictures`. Hints stay with the item."""
+    """Convert a request to JSON. Each picture is stored by its digest and its path, taken from `pictures`."""
     return {
         "messages": [
             {
@@ -113,7 +113,7 @@ class _MessageForm(BaseModel):
 
 
 class _RequestForm(BaseModel):
-    """A request as it is stored. Numbers keep their kind, so that the request keeps its digest."""
+    """A request as stored. Integers and floats are kept apart so that the digest does not change."""
 
     model_config = ConfigDict(strict=True)
 
@@ -123,8 +123,8 @@ class _RequestForm(BaseModel):
     seed: int | None
     stop: list[str]
     ref: str
-    recall: Recall = "words"
-    """Older runs do not have it."""
+    recall: ReplayMatch = "words"
+    """Missing in older runs."""
     hint: dict[str, Any]
 
 
@@ -134,10 +134,10 @@ _SCORES: TypeAdapter[dict[str, float | None]] = TypeAdapter(dict[str, float | No
 
 
 def request_from_json(text: str, folder: Path) -> Request:
-    """The request that `request_to_json` wrote; relative picture paths are relative to the run's folder.
+    """Restore a request from `request_to_json`. Relative picture paths are relative to the run folder.
 
     Raises:
-        ValueError: it is something else.
+        ValueError: If the text does not have that form.
     """
     form = _RequestForm.model_validate_json(text)
     messages = tuple(
@@ -163,7 +163,7 @@ def request_from_json(text: str, folder: Path) -> Request:
 
 
 def item_from_row(row: Sequence[str], folder: Path) -> Item:
-    """An item from its stored columns: name, request, options, meta."""
+    """Restore an item from its stored columns: name, request, options, meta."""
     name, request, options, meta = row
     return Item(
         name,
@@ -174,7 +174,7 @@ def item_from_row(row: Sequence[str], folder: Path) -> Item:
 
 
 def choice_to_json(choice: Choice | None) -> str | None:
-    """Options with their log-probabilities, as text; JSON has no infinity, so the logarithm of zero is null."""
+    """Convert options and log-probabilities to JSON text. The logarithm of zero is null, as JSON has no infinity."""
     if choice is None:
         return None
     values = (None if value == -math.inf else value for value in choice.log_probabilities)
@@ -183,7 +183,7 @@ def choice_to_json(choice: Choice | None) -> str | None:
 
 
 def choice_from_json(text: str | None) -> Choice | None:
-    """The choice that `choice_to_json` wrote."""
+    """Restore a choice from `choice_to_json`."""
     if text is None:
         return None
     scores = _SCORES.validate_json(text, strict=True)

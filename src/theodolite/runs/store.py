@@ -1,9 +1,9 @@
-"""What was planned and measured, in one SQLite file in write-ahead mode.
+"""The plan and the results of a run, in one SQLite file in write-ahead mode.
 
-Why SQLite: a committed row survives ``kill -9``, readers see a consistent state while a run goes on, 100,000 rows
-cost what 1,000 cost, and any tool of the world can open the file. Each record is committed as it arrives. With
-``synchronous=NORMAL`` a commit does not wait for the disk: a killed process loses nothing, a power cut can lose
-the last moments but never the file.
+Why SQLite: a committed row survives ``kill -9``, readers see a consistent state during a run, the cost per row does not
+grow with the run, and many tools can open the file. Each record is committed as it arrives. With
+``synchronous=NORMAL`` a commit does not wait for the disk: a killed process loses nothing. A power cut can lose
+the last commits, but does not damage the file.
 """
 
 from __future__ import annotations
@@ -22,15 +22,14 @@ from numpy.typing import NDArray
 
 from theodolite.core.errors import StorageError
 from theodolite.core.types import Item, Json, Record, canonical_json
-from theodolite.runs.arrays import pack, unpack
-from theodolite.runs.records import RECORD_COLUMNS, readable, record_from_row, record_row
+from theodolite.runs.records import RECORD_COLUMNS, pack, readable, record_from_row, record_row, unpack
 from theodolite.runs.schema import connect, explain, open_store
 from theodolite.runs.serialize import Session, item_from_row
 
-_ABOUT_ITEMS = ("arrays", "parsed", "records", "items")
+_ITEM_TABLES = ("arrays", "parsed", "records", "items")
 _FINISHED = frozenset({"answered", "refused"})
 _PAGE = 256
-"""Rows fetched at a time, so that memory does not grow with the run."""
+"""Rows fetched at a time, so that memory use does not grow with the run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +40,16 @@ class Parsed:
     parser: str
     """Name and version of the parser, such as ``options/1``."""
     status: str
-    """``parsed``, or why not."""
+    """``parsed``, or the reason why not."""
     value: Json = None
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """An item with what was measured of it, if anything, and what parsers made of that."""
+    """An item with its record, if it was measured, and what parsers read in it."""
 
     seq: int
-    """Its place in the plan, from 1."""
+    """Position in the plan, from 1."""
     item: Item
     record: Record | None
     parsed: tuple[Parsed, ...] = ()
@@ -58,7 +57,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How far a run is."""
+    """The progress of a run."""
 
     planned: int = 0
     answered: int = 0
@@ -68,23 +67,33 @@ class Tally:
 
     @property
     def finished(self) -> int:
-        """Items that will not be asked again: answered or refused."""
+        """Number of items that will not be asked again: answered or refused."""
         return self.answered + self.refused
 
     @property
     def pending(self) -> int:
-        """Items that the same command would ask: not yet asked, or failed."""
+        """Number of items that resuming would ask: not yet asked, or failed."""
         return self.planned - self.finished
+
+    def __add__(self, other: Tally) -> Tally:
+        """Add up the progress of two runs."""
+        return Tally(
+            self.planned + other.planned,
+            self.answered + other.answered,
+            self.refused + other.refused,
+            self.failed + other.failed,
+            self.reused + other.reused,
+        )
 
 
 class Store:
     """The SQLite file of one run."""
 
     def __init__(self, path: Path, *, mode: str = "rw") -> None:
-        """Opens the file.
+        """Open the file.
 
         Args:
-            path: of the file.
+            path: Path of the file.
             mode: ``create``, ``rw`` or ``ro``.
         """
         self.path = path
@@ -94,32 +103,35 @@ class Store:
             self._db = open_store(path, mode)
 
     def close(self) -> None:
-        """Folds the write-ahead log back, so that the folder holds one plain file."""
+        """Close the file. The write-ahead log is merged first, so that a single file remains."""
         try:
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         except sqlite3.Error:
-            pass  # a reader, or a full disk: the log stays beside the file and nothing is lost
+            pass  # a reader is active, or the disk is full: the log stays next to the file and nothing is lost
         finally:
             self._db.close()
 
     def metas(self, ids: Sequence[str]) -> dict[str, str]:
-        """The meta data of those of the given items that are planned already."""
+        """Return the metadata of those of the given items that are already planned."""
         marks = ", ".join("?" * len(ids))
         with self._errors():
             return dict(self._db.execute(f"SELECT id, meta FROM items WHERE id IN ({marks})", ids))  # noqa: S608
 
-    def plan(self, new: Iterable[tuple[str, str, str, str, str]], mended: Iterable[tuple[str, str]]) -> None:
-        """Adds items as (id, name, request, options, meta), and replaces meta data of others as (meta, id).
+    def plan(self, new: Iterable[tuple[str, str, str, str, str]], changed: Iterable[tuple[str, str]]) -> None:
+        """Add items as (id, name, request, options, meta), and update metadata as (meta, id).
 
-        Within a `transaction`.
+        Call within a `transaction`.
         """
         self._db.executemany(
             "INSERT INTO items (id, name, request, options, meta) VALUES (?, ?, ?, ?, ?)", new
         )
-        self._db.executemany("UPDATE items SET meta = ? WHERE id = ?", mended)
+        self._db.executemany("UPDATE items SET meta = ? WHERE id = ?", changed)
 
     def keep_only(self, ids: AbstractSet[str]) -> list[str]:
-        """Drops other items that have no answer; the names of those that have one. Within a `transaction`."""
+        """Remove all other items that have no answer, and return the names of those that have one.
+
+        Call within a `transaction`.
+        """
         others = [
             (seq, name, status in _FINISHED)
             for seq, item_id, name, status in self._db.execute(
@@ -127,15 +139,15 @@ class Store:
             )
             if item_id not in ids
         ]
-        for table in _ABOUT_ITEMS:
+        for table in _ITEM_TABLES:
             self._db.executemany(
-                f"DELETE FROM {table} WHERE seq = ?",  # noqa: S608 - our own name
+                f"DELETE FROM {table} WHERE seq = ?",  # noqa: S608 - a constant
                 ((seq,) for seq, _, is_answered in others if not is_answered),
             )
         return [name for _, name, is_answered in others if is_answered]
 
     def forget_plan(self) -> bool:
-        """Empties a plan that brought no answer yet; whether that was so."""
+        """Remove the plan if there is no answer yet. Return True if it was removed."""
         with self.transaction():
             if self.keep_only(frozenset()):
                 self._db.rollback()
@@ -145,18 +157,18 @@ class Store:
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All of what is done inside, or nothing."""
+        """Context manager: everything inside is committed together, or not at all."""
         with self._errors(), self._db:
             yield
 
     def pending(self, *, limit: int | None = None) -> Iterator[tuple[int, Item, bool]]:
-        """Items not yet finished, in plan order, each at most once however long the run takes.
+        """Yield unfinished items in plan order, each at most once.
 
         Args:
-            limit: only among the first so many items of the plan.
+            limit: Consider only this many items, from the start of the plan.
 
         Yields:
-            Its place in the plan, the item, and whether it failed before.
+            The item's position in the plan, the item, and True if it failed before.
         """
         last, end = 0, self._last_of(limit)
         while True:
@@ -174,7 +186,7 @@ class Store:
             last = page[-1][0]
 
     def add(self, records: Sequence[tuple[int, str | None, Record]]) -> None:
-        """Commits records as (seq, cache key, record). A finished record is never overwritten, a failed one is."""
+        """Commit records as (seq, cache key, record). Failed records are overwritten, finished ones are not."""
         now = time.time()
         with self._errors(), self._db:
             self._db.executemany(
@@ -198,7 +210,7 @@ class Store:
             )
 
     def find_answer(self, key: str) -> Record | None:
-        """An answered record of the same key in this run."""
+        """Return an answered record with the same key in this run, or None."""
         with self._errors():
             row = self._db.execute(
                 f"SELECT {RECORD_COLUMNS} FROM records WHERE key = ? AND status = 'answered' LIMIT 1",  # noqa: S608
@@ -210,10 +222,10 @@ class Store:
             return record_from_row("", row)
 
     def results(self, *, arrays: bool = False) -> Iterator[Result]:
-        """Every item of the plan with what is known of it, in plan order.
+        """Yield every item of the plan with its results, in plan order.
 
         Args:
-            arrays: whether to read the records' arrays too.
+            arrays: If True, also read the records' arrays.
         """
         last = 0
         while True:
@@ -238,7 +250,7 @@ class Store:
             last = page[-1][0]
 
     def write_parsed(self, rows: Iterable[Parsed]) -> None:
-        """Keeps what parsers read; the same parser's earlier reading is replaced."""
+        """Store what parsers read, replacing what the same parser read earlier."""
         with self._errors(), self._db:
             self._db.executemany(
                 "INSERT OR REPLACE INTO parsed (seq, parser, status, value) "
@@ -247,7 +259,7 @@ class Store:
             )
 
     def tally(self) -> Tally:
-        """Counts by status."""
+        """Count the items by status."""
         with self._errors():
             by_status = dict(
                 self._db.execute("SELECT status, COUNT(*) FROM records GROUP BY status").fetchall()
@@ -257,15 +269,15 @@ class Store:
             return Tally(planned=self._count("items"), reused=reused, **counts)
 
     def add_session(self, session: str) -> None:
-        """Notes that measuring starts once more."""
+        """Record the start of a measuring session."""
         with self._errors(), self._db:
             self._db.execute("INSERT INTO sessions VALUES (datetime('now'), ?)", (session,))
 
     def sessions(self) -> list[str]:
-        """The notes of all sessions, oldest first: each the JSON of a `Session`."""
+        """Return all sessions, oldest first, each as the JSON of a `Session`."""
         with self._errors():
             found = [row[0] for row in self._db.execute("SELECT session FROM sessions ORDER BY rowid")]
-        with readable(self.path, "the note of a session"):
+        with readable(self.path, "a session entry"):
             for text in found:
                 Session.model_validate_json(text)
         return found
@@ -281,12 +293,12 @@ class Store:
         return found
 
     def _item(self, seq: int, columns: Sequence[str]) -> Item:
-        """An item from its id, name, request, options and meta data."""
+        """Restore an item from its id, name, request, options and metadata."""
         item_id, *row = columns
         with readable(self.path, f"the item in row {seq}"):
             item = item_from_row(row, self.folder)
             if item.id != item_id:
-                raise ValueError(f"it is {item.id}, and not {item_id} as it says")
+                raise ValueError(f"its id should be {item.id}, not {item_id}")
         return item
 
     def _arrays(self, seq: int) -> dict[str, NDArray[Any]]:
@@ -297,7 +309,7 @@ class Store:
         return {name: unpack(*columns) for name, *columns in rows}
 
     def _last_of(self, limit: int | None) -> int:
-        """The place of the last of the first so many items."""
+        """Return the position of the last of the first `limit` items."""
         with self._errors():
             row = self._db.execute(
                 "SELECT seq FROM items ORDER BY seq LIMIT 1 OFFSET ?", ((limit or 0) - 1,)
@@ -305,7 +317,7 @@ class Store:
         return int(row[0]) if limit is not None and row is not None else 1 << 62
 
     def _count(self, table: str) -> int:
-        return int(self._db.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0])  # noqa: S608 - our own name
+        return int(self._db.execute(f"SELECT COUNT(*) FROM {table}").fetchone()[0])  # noqa: S608 - a constant
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
@@ -316,16 +328,16 @@ class Store:
 
 
 def planned_in(path: Path) -> int:
-    """How many items a store's file holds; none where there is no file, or one whose making was cut short.
+    """Return the number of items in a store file. 0 if there is no file, or if its creation was interrupted.
 
     Raises:
-        StorageError: the file is not ours.
+        StorageError: If it is not a Theodolite file.
     """
     log = path.with_name(f"{path.name}-wal")
     if not any(each.exists() and each.stat().st_size for each in (path, log)):
         return 0
     if not path.exists():
-        raise StorageError(f"{log} is there without its {path.name}; put that back, or choose another --out")
+        raise StorageError(f"{log} exists without {path.name}; restore that file or choose another --out")
     try:
         db = connect(path, "ro")
         try:

@@ -1,19 +1,19 @@
-"""Estimates with their intervals, and tests with their p-values.
+"""Estimates with confidence intervals, and tests with p-values.
 
-Every number is an `Estimate` (value, interval, level, method, and n: the independent units behind it); every test is a
-`HypothesisTest` or similar. Items that depend on each other, such as the questions about one scene, are named by
-`clusters=`, and then n counts clusters. All randomness comes from `seed=`. Invalid input raises a `UsageError`; no
+Estimates are returned as `Estimate` (value, interval, level, method and n, the number of independent units), tests as
+`HypothesisTest` or a similar record. Items that depend on each other, such as the questions about one scene, share a
+label in `clusters=`; n then counts clusters. All randomness comes from `seed=`. Invalid input raises a `UsageError`; no
 function returns NaN.
 
-- means, shares and paired differences: `clustered_mean`, `clustered_difference`, `equivalent`; of item scores
+- means, shares and paired differences: `clustered_mean`, `clustered_difference`, `equivalent`; the same for item scores:
   `score_mean`, `score_difference`
 - any other statistic: `bootstrap`, `bootstrap_distribution`
 - tests of differences: `permutation_test`, `sign_flip_test`, `mcnemar`, `binomial_test`
-- ranking and abstaining: `roc_auc`, `risk_coverage`, `aurc`, `excess_aurc`, `accuracy_at_coverage`
+- ranking and selective prediction: `roc_auc`, `risk_coverage`, `aurc`, `excess_aurc`, `accuracy_at_coverage`
 - association: `pearson`, `spearman`, `partial_correlation`, `correlation_permutation_test`, `eta_squared`,
   `jonckheere_terpstra`, `mutual_information`, `cohen_kappa`
 - directions and distributions: `circular_mean`, `resultant_length`, `circular_distance`, `jensen_shannon_divergence`
-- several tests: `holm`; sample size: `theodolite.stats.power`
+- multiple tests: `holm`; sample size: `theodolite.stats.power`
 
 >>> print(clustered_mean([1, 1, 0, 1, 0, 0, 1, 1], ["a", "a", "b", "b", "c", "c", "d", "d"]))
 0.625 [0.221, 0.907] (n=4, 8 items)

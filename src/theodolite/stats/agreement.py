@@ -1,4 +1,4 @@
-"""Agreement of two raters beyond chance."""
+"""Agreement of two raters corrected for chance."""
 
 from __future__ import annotations
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-__all__ = ["cohen_kappa"]
-
 
 def cohen_kappa(
     first: ArrayLike,
@@ -32,21 +30,21 @@ def cohen_kappa(
     level: float = 0.95,
     seed: int = 0,
 ) -> Estimate:
-    """Cohen's kappa: how far two raters agree beyond chance.
+    """Cohen's kappa: the agreement of two raters beyond chance.
 
     κ = (P_o − P_e)/(1 − P_e) with P_o = Σ w_ij p_ij and P_e = Σ w_ij p_i· p_·j. The agreement weights are
-    1[i = j], or 1 − (|i−j|/(K−1))^q with q = 1 (linear) or 2 (quadratic). The interval is κ ± z·SE, cut to
+    1[i = j], or 1 − (|i−j|/(K−1))^q with q = 1 (linear) or 2 (quadratic). The interval is κ ± z·SE, clipped to
     [−1, 1], with the large-sample variance of Fleiss, Cohen and Everitt (1969):
     [Σ p_ij (w_ij − (w̄_i· + w̄_·j)(1−κ))² − (κ − P_e(1−κ))²] / n(1−P_e)². With clusters it is the bootstrap
-    over clusters (BCa, 2000 resamples). Both collapse at perfect agreement: there the bounds are those of
-    Wilson for P_o (n items, or clusters) carried through the formula with P_e held, and `method` says so.
+    over clusters (BCa, 2000 resamples). Both collapse at perfect agreement. The bounds are then Wilson's for P_o
+    (n items, or clusters), transformed by the formula with P_e fixed, and `method` says so.
 
     Args:
-        first: First rater's label of each item.
-        second: Second rater's label of each item.
-        weights: How near misses count.
-        categories: All categories in their order; by default the labels that occur, sorted. The order,
-            and a category that nobody used, matter for weighted kappa only.
+        first: The first rater's label of each item.
+        second: The second rater's label of each item.
+        weights: Credit for near misses.
+        categories: All categories in order. Default: the labels that occur, sorted. The order and unused categories
+            matter for weighted kappa only.
         clusters: One label per item, if items depend on each other within clusters.
         level: Confidence level.
         seed: Seed of the cluster bootstrap.
@@ -62,7 +60,7 @@ def cohen_kappa(
     table = np.bincount(cells, minlength=n_categories**2) / x.size
     kappa, by_chance = (float(figure[0]) for figure in _kappas(table[None], agreement))
     if by_chance >= 1:
-        raise UsageError("kappa is undefined: both raters gave one and the same label to every item")
+        raise UsageError("kappa is undefined: both raters gave the same label to every item")
     if clusters is None:
         estimate = _asymptotic(table, agreement, x.size, level)
     else:
@@ -75,7 +73,7 @@ def cohen_kappa(
 
         batch = BatchStatistic(statistic, form="weights")
         estimate = resampled((cells,), batch, clusters=clusters, level=level, seed=seed)
-    if estimate.high - estimate.low > 1e-7:  # the square root of what rounding leaves of a variance of zero
+    if estimate.high - estimate.low > 1e-7:  # below it, the width is the square root of a rounding error
         return estimate
     observed = min(1.0, max(0.0, by_chance + kappa * (1 - by_chance)))
     bounds = wilson_bounds(observed * estimate.n, estimate.n, level)
@@ -87,7 +85,7 @@ def cohen_kappa(
 def _rated(
     first: ArrayLike, second: ArrayLike, categories: Sequence[Any] | None
 ) -> tuple[IntArray, IntArray, int]:
-    """Both raters' labels as positions among the categories, and the number of categories."""
+    """Return both raters' labels as category indices, and the number of categories."""
     a, b = np.asarray(first), np.asarray(second)
     if a.ndim != 1 or a.shape != b.shape or a.size == 0:
         raise UsageError(
@@ -116,7 +114,7 @@ def _agreement_weights(n_categories: int, weights: str) -> FloatArray:
 
 
 def _kappas(tables: FloatArray, agreement: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Kappa and chance agreement of each table of shares, (tables, K²); NaN if chance agreement is 1."""
+    """Kappa and chance agreement of each table of shares, (tables, K²). NaN if chance agreement is 1."""
     shares = tables.reshape(-1, *agreement.shape)
     observed = np.einsum("tij,ij->t", shares, agreement)
     by_chance = np.einsum("ti,tj,ij->t", shares.sum(axis=2), shares.sum(axis=1), agreement)

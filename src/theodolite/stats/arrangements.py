@@ -1,4 +1,4 @@
-"""Arrangements under a null hypothesis: all of them where they are few, random ones otherwise."""
+"""Arrangements under a null hypothesis: all of them if there are few, random ones otherwise."""
 
 from __future__ import annotations
 
@@ -15,31 +15,20 @@ if TYPE_CHECKING:
 
     from theodolite.core.estimates import Alternative
 
-__all__ = [
-    "ALTERNATIVES",
-    "EXACT_LIMIT",
-    "NullDistribution",
-    "count_if_few",
-    "permutations",
-    "selections",
-    "signs",
-    "tail_p",
-]
-
 EXACT_LIMIT = 50_000
-"""Up to this many arrangements all are enumerated: orders of 8 units, signs of 15, 9 units chosen of 18."""
+"""Up to this many arrangements, all are enumerated: orders of 8 units, signs of 15, selections of 9 units out of 18."""
 BLOCK_CELLS = 2**20
 ALTERNATIVES: tuple[Alternative, ...] = ("two-sided", "greater", "less")
 
 
 class NullDistribution:
-    """The arrangements of one null hypothesis, and what became of them.
+    """The null distribution of a permutation test.
 
     Args:
-        n_possible: How many arrangements there are.
+        n_possible: Number of possible arrangements.
         enumerate_all: Yields each arrangement once.
-        draw: Draws so many random arrangements, one per row.
-        width: Cells of one arrangement, for the size of the blocks.
+        draw: Draws a given number of random arrangements, one per row.
+        width: Number of cells of one arrangement, which sets the block size.
     """
 
     def __init__(
@@ -58,7 +47,7 @@ class NullDistribution:
     def values(
         self, statistic: Callable[[IntArray], FloatArray], n_permutations: int, seed: int
     ) -> FloatArray:
-        """The statistic on every arrangement, or on `n_permutations` random ones."""
+        """Evaluate the statistic on every arrangement, or on `n_permutations` random ones."""
         blocks = []
         if self.is_exact:
             arrangements = self._enumerate_all()
@@ -72,18 +61,18 @@ class NullDistribution:
         return np.concatenate(blocks)
 
     def words(self, n_permutations: int) -> str:
-        """How the p-value is made, for `method`."""
+        """Describe how the p-value was computed, for `method`."""
         if self.is_exact:
             return f"exact, all {self.n_possible} arrangements"
         return f"Monte Carlo, {n_permutations} random arrangements"
 
 
 def tail_p(observed: float, values: FloatArray, alternative: Alternative, *, is_exact: bool) -> float:
-    """The p-value of `observed` among the values under the null hypothesis.
+    """Return the p-value of `observed` given the values under the null hypothesis.
 
-    With b of m values at least as extreme, p = b/m if the m are all there are, and (b+1)/(m+1) if they are
-    a random choice, which is never zero (Phipson and Smyth 2010). Two-sided is twice the smaller tail, at
-    most 1. Values within rounding of the observed one count as equal to it.
+    With b of m values at least as extreme, p = b/m if the m values are exhaustive, and (b+1)/(m+1) if they are
+    random draws, which is never zero (Phipson and Smyth 2010). Two-sided is twice the smaller tail, at most 1. Values
+    within rounding of the observed one count as equal to it.
     """
     check_choice(alternative, ALTERNATIVES, "alternative")
     slack = 1e-12 * max(abs(observed), float(np.abs(values).max()))
@@ -96,12 +85,12 @@ def tail_p(observed: float, values: FloatArray, alternative: Alternative, *, is_
 
 
 def count_if_few(logarithm: float, count: Callable[[], int]) -> int:
-    """A number of arrangements, from its logarithm; beyond e⁴⁰ it is not worth the long arithmetic."""
+    """Return the number of arrangements. Above e⁴⁰ a large constant is returned to avoid long arithmetic."""
     return count() if logarithm < 40 else 2**62
 
 
 def selections(n_units: int, n_first: int, width: int) -> NullDistribution:
-    """Which units are in the first sample: rows of 0 and 1 with `n_first` ones."""
+    """Assignments of units to the first sample: rows of 0 and 1 with `n_first` ones."""
 
     def enumerate_all() -> Iterator[Sequence[int]]:
         for chosen in itertools.combinations(range(n_units), n_first):
@@ -120,7 +109,7 @@ def selections(n_units: int, n_first: int, width: int) -> NullDistribution:
 
 
 def signs(n_units: int) -> NullDistribution:
-    """Which units keep their sign: rows of −1 and 1."""
+    """Sign patterns of the units: rows of −1 and 1."""
 
     def draw(generator: np.random.Generator, size: int) -> IntArray:
         return 2 * generator.integers(0, 2, size=(size, n_units)) - 1
@@ -130,7 +119,7 @@ def signs(n_units: int) -> NullDistribution:
 
 
 def permutations(n_units: int, width: int) -> NullDistribution:
-    """Orders of the units: rows of positions."""
+    """Orders of the units: rows of indices."""
 
     def draw(generator: np.random.Generator, size: int) -> IntArray:
         return generator.permuted(np.tile(np.arange(n_units), (size, 1)), axis=1)

@@ -1,4 +1,4 @@
-"""Area under the ROC curve, with intervals that stay honest at a perfect separation."""
+"""Area under the ROC curve, with intervals that do not collapse at perfect separation."""
 
 from __future__ import annotations
 
@@ -18,11 +18,9 @@ from theodolite.stats.samples import FloatArray, check_level, check_same_length,
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-__all__ = ["hanley_mcneil_variance", "newcombe_interval", "roc_auc"]
-
 
 def hanley_mcneil_variance(auc: float, n_positive: float, n_negative: float) -> float:
-    """Variance of an estimated area θ under the exponential model, with balanced inner counts.
+    """Variance of an estimated area θ under the exponential model, with a common inner count.
 
     V(θ) = θ(1−θ) [1 + N*(1−θ)/(2−θ) + N*θ/(1+θ)] / (mn) with N* = (m+n)/2 − 1. Hanley and McNeil (1982)
     have m−1 and n−1 in the two inner places; the common N* is that of Newcombe (2006), methods 4 and 5.
@@ -33,25 +31,25 @@ def hanley_mcneil_variance(auc: float, n_positive: float, n_negative: float) -> 
 
 
 def newcombe_interval(auc: float, n_positive: float, n_negative: float, level: float) -> tuple[float, float]:
-    """The two θ that solve (θ̂ − θ)² = z² V(θ): Newcombe (2006), Statist. Med. 25:559, method 5.
+    """Return the two solutions θ of (θ̂ − θ)² = z² V(θ): Newcombe (2006), Statist. Med. 25:559, method 5.
 
-    Like Wilson's interval for a proportion it takes the variance at the bound, not at the estimate, so
-    it keeps its width at θ̂ = 0 and θ̂ = 1.
+    Like Wilson's interval for a proportion, it uses the variance at the bound, not at the estimate. It therefore does
+    not collapse at θ̂ = 0 and θ̂ = 1.
     """
     z = float(ndtri((1 + level) / 2))
 
     def excess(theta: float) -> float:
         return (auc - theta) ** 2 - z**2 * hanley_mcneil_variance(theta, n_positive, n_negative)
 
-    # V > 0 inside (0, 1) and V = 0 at its ends, so each side of the estimate holds exactly one bound.
-    # An estimate at an end is a root itself; starting just inside finds the other one.
+    # V > 0 inside (0, 1) and V = 0 at its ends, so there is exactly one bound on each side of the estimate.
+    # An estimate at an end is itself a root; starting just inside finds the other one.
     low = float(brentq(excess, 0.0, min(auc, 1 - 1e-12))) if auc > 0 else 0.0
     high = float(brentq(excess, max(auc, 1e-12), 1.0)) if auc < 1 else 1.0
     return low, high
 
 
 def _weighted_auc(scores: FloatArray, labels: FloatArray, weights: FloatArray) -> FloatArray:
-    """Share of positive–negative pairs in the right order, ties half, per row of weights."""
+    """Share of positive–negative pairs in the right order, ties counted half, per row of weights."""
     order = np.argsort(scores, kind="stable")
     starts = np.flatnonzero(np.diff(scores[order], prepend=-np.inf))
     by_score = weights[:, order]
@@ -72,11 +70,10 @@ def roc_auc(
     """The probability that a random positive item scores above a random negative one; ties count half.
 
     θ̂ = (R₊ − m(m+1)/2) / (mn) with R₊ the rank sum of the m positives. Without clusters the interval is
-    Newcombe's (2006) method 5, which keeps its width at θ̂ = 1, and `p_value` is that of the Mann–Whitney
+    Newcombe's (2006) method 5, which does not collapse at θ̂ = 1, and `p_value` is that of the Mann–Whitney
     test of 0.5 (exact for small samples without ties). With clusters it is the bootstrap over clusters
-    (BCa, 2000 resamples); if that collapses, because every resample separates perfectly, it is Newcombe's
-    with the numbers of clusters that hold a positive and a negative in the place of the items, which is
-    wider than need be.
+    (BCa, 2000 resamples). If that collapses because every resample separates perfectly, it is Newcombe's with the
+    numbers of clusters that contain a positive and a negative instead of the numbers of items, which is conservative.
 
     Args:
         scores: One score per item; larger means more likely positive.

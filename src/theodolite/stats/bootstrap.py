@@ -1,4 +1,4 @@
-"""Bootstrap intervals: plain, clustered and paired; percentile and BCa."""
+"""Bootstrap intervals: plain, clustered and paired; percentile or BCa."""
 
 from __future__ import annotations
 
@@ -28,53 +28,51 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-__all__ = ["DEFAULT_RESAMPLES", "BootstrapDistribution", "bootstrap", "bootstrap_distribution", "resampled"]
-
 DEFAULT_RESAMPLES = 2000
 MAX_UNDEFINED_SHARE = 0.05
-"""Above this share of resamples without a value there is no interval to speak of."""
+"""There is no interval if the statistic is undefined on a larger share of the resamples."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BootstrapDistribution:
-    """A statistic on the data, on every resample, and on every jackknife replicate.
+    """The values of a statistic on the data, on every resample and on every jackknife replicate.
 
-    The draws depend only on the seed and the number of units, so two distributions of the same units
-    with the same seed share their resamples, and `first - second` is the distribution of the difference.
+    The draws depend only on the seed and the number of units. Two distributions over the same units with the same seed
+    therefore share their resamples, and `first - second` is the distribution of the difference.
     """
 
     value: float
-    """The statistic of the data as they are."""
+    """The statistic of the data."""
     resamples: FloatArray
     """The statistic of each resample, shape (resamples,); NaN where it is undefined."""
     jackknife: FloatArray | None
-    """The statistic with one unit left out at a time, shape (units,); None if it was not asked for."""
+    """The statistic with one unit left out at a time, shape (units,); None if not computed."""
     units: IntArray
-    """For each item the number of its independent unit, shape (items,): its cluster, or itself."""
+    """The index of each item's independent unit, shape (items,): its cluster, or the item itself."""
     seed: int
     """Seed of the draws."""
 
     @property
     def n(self) -> int:
-        """Independent units: clusters, or items."""
+        """Number of independent units: clusters, or items."""
         return int(self.units.max()) + 1
 
     @property
     def n_items(self) -> int:
-        """Items."""
+        """Number of items."""
         return self.units.size
 
     @property
     def n_undefined(self) -> int:
-        """Resamples on which the statistic has no value."""
+        """Number of resamples on which the statistic is undefined."""
         return int(np.isnan(self.resamples).sum())
 
     def __sub__(self, other: BootstrapDistribution) -> BootstrapDistribution:
         mine, theirs = ((d.n, d.n_items, d.resamples.size, d.seed) for d in (self, other))
         if mine != theirs or not np.array_equal(self.units, other.units):
             raise UsageError(
-                "only distributions that share their resamples can be subtracted: units, items, resamples and "
-                f"seed are {mine} and {theirs}, and the same items must make up the same units"
+                "distributions can be subtracted only if they share their resamples: units, items, resamples and "
+                f"seed are {mine} and {theirs}, and the items must belong to the same units"
             )
         pair = (self.jackknife, other.jackknife)
         jackknife = None if pair[0] is None or pair[1] is None else pair[0] - pair[1]
@@ -85,18 +83,18 @@ class BootstrapDistribution:
     def estimate(
         self, interval: Literal["bca", "percentile"] = "bca", level: float = 0.95, *, fallback: bool = False
     ) -> Estimate:
-        """The value with its interval.
+        """Return the value with its interval.
 
         Percentile: the α/2 and 1 − α/2 quantiles of the resamples. BCa (Efron 1987; Efron and Tibshirani
-        1993, ch. 14): the quantiles at Φ(ẑ₀ + (ẑ₀ + z)/(1 − â(ẑ₀ + z))) for z = ∓z₁₋α/₂, with ẑ₀ = Φ⁻¹ of
-        the share of resamples below the value (ties count half, and the share is kept half a resample
-        away from 0 and 1), and â = Σd³ / 6(Σd²)^(3/2) for the jackknife deviations d = mean − replicate.
+        1993, ch. 14): the quantiles at Φ(ẑ₀ + (ẑ₀ + z)/(1 − â(ẑ₀ + z))) for z = ∓z₁₋α/₂. Here ẑ₀ is Φ⁻¹ of the share
+        of resamples below the value (ties count half; the share is kept half a resample away from 0 and 1), and
+        â = Σd³ / 6(Σd²)^(3/2) for the jackknife deviations d = mean − replicate.
 
         Args:
             interval: Kind of interval.
             level: Confidence level.
-            fallback: Where the jackknife is undefined, give the percentile interval, and say so in
-                `method`, instead of refusing.
+            fallback: If True and the jackknife is undefined, return the percentile interval and say so in
+                `method`. Otherwise raise an error.
         """
         check_choice(interval, ("bca", "percentile"), "interval")
         check_level(level)
@@ -126,11 +124,13 @@ class BootstrapDistribution:
 
     def _corrected(self, probabilities: FloatArray, defined: FloatArray) -> FloatArray:
         if self.jackknife is None:
-            raise UsageError("a BCa interval needs the jackknife: ask for it, or take interval='percentile'")
+            raise UsageError(
+                "a BCa interval needs the jackknife: pass jackknife=True, or use interval='percentile'"
+            )
         if np.isnan(self.jackknife).any():
             raise UsageError(
-                "a BCa interval needs the statistic with each unit left out, and without one of them it is "
-                "undefined; take interval='percentile', or add units"
+                "a BCa interval needs the statistic with each unit left out, but without one of the units it is "
+                "undefined; use interval='percentile', or add units"
             )
         gap = defined - self.value
         is_tie = np.abs(gap) <= ROUNDING * max(abs(self.value), float(np.abs(defined).max()))
@@ -138,11 +138,11 @@ class BootstrapDistribution:
         margin = 0.5 / defined.size
         bias = ndtri(np.clip(below, margin, 1 - margin))
         deviations = self.jackknife.mean() - self.jackknife
-        deviations = deviations / (np.abs(deviations).max() or 1.0)  # so that no power of them underflows
+        deviations = deviations / (np.abs(deviations).max() or 1.0)  # avoids underflow of the powers
         spread = np.sum(deviations**2)
         acceleration = np.sum(deviations**3) / (6 * spread**1.5) if spread > 0 else 0.0
         shifted = bias + ndtri(probabilities)
-        # |â| ≤ 1/6, so the denominator can only reach zero far in a tail, where the limit is the tail's end.
+        # |â| ≤ 1/6, so the denominator reaches zero only far in a tail, where the limit is the end of the tail.
         denominator = np.maximum(1 - acceleration * shifted, 1e-9)
         return np.asarray(ndtr(bias + shifted / denominator))
 
@@ -156,14 +156,14 @@ def bootstrap_distribution(
     n_resamples: int = DEFAULT_RESAMPLES,
     seed: int,
 ) -> BootstrapDistribution:
-    """The bootstrap distribution behind `bootstrap`, for figures made of several statistics.
+    """Compute the bootstrap distribution behind `bootstrap`, to combine several statistics.
 
     Args:
         data: As for `bootstrap`.
         statistic: As for `bootstrap`.
         clusters: As for `bootstrap`.
-        jackknife: Also compute the jackknife, which a BCa interval needs: one unit left out at a time,
-            or above 1000 units one of 1000 random groups.
+        jackknife: If True, also compute the jackknife, which a BCa interval needs: one unit left out at a time,
+            or one of 1000 random groups if there are more than 1000 units.
         n_resamples: Number of resamples.
         seed: Seed of the draws.
 
@@ -204,20 +204,20 @@ def bootstrap(
     n_resamples: int = DEFAULT_RESAMPLES,
     seed: int,
 ) -> Estimate:
-    """A statistic with its bootstrap interval.
+    """Compute a statistic with its bootstrap interval.
 
     If every resample gives the same value, as for constant data, the interval has zero width and `method`
-    begins with "bootstrap, constant". For a proportion of 0 or 1 `wilson_interval` says more. A statistic may
-    be undefined (NaN) on up to 5 % of the resamples: these are left out, and `method` says how many.
+    begins with "bootstrap, constant". For a proportion of 0 or 1, `wilson_interval` is more informative. A statistic may
+    be undefined (NaN) on up to 5 % of the resamples. These are left out, and `method` says how many.
 
     Args:
-        data: One array, items on its first axis; or a tuple of arrays of the same items, which are
+        data: One array with the items on its first axis, or a tuple of arrays of the same items, which are
             resampled together (paired).
-        statistic: "mean" of one array, mean "difference" or "ratio" of means of two; a callable that
-            takes the resampled arrays and returns a number; or a `BatchStatistic`, which is faster.
-        clusters: One label per item. Whole clusters are drawn, so items of a cluster (the questions
+        statistic: "mean" of one array, mean "difference" or "ratio" of means of two arrays, a callable that
+            takes the resampled arrays and returns a number, or a `BatchStatistic`, which is faster.
+        clusters: One label per item. Whole clusters are drawn, so items of one cluster (the questions
             about one scene) may depend on each other.
-        interval: "bca" or "percentile"; the formulas stand at `BootstrapDistribution.estimate`.
+        interval: "bca" or "percentile"; see `BootstrapDistribution.estimate` for the formulas.
         level: Confidence level.
         n_resamples: Number of resamples.
         seed: Seed of the draws.
@@ -250,7 +250,7 @@ def resampled(
     n_resamples: int = DEFAULT_RESAMPLES,
     seed: int,
 ) -> Estimate:
-    """The interval of the figures of this family: BCa, or percentile where that is undefined."""
+    """Compute the default interval of this package: BCa, or percentile where BCa is undefined."""
     distribution = bootstrap_distribution(
         data, statistic, clusters=clusters, n_resamples=n_resamples, seed=seed
     )

@@ -1,6 +1,6 @@
 """Directions in degrees: mean direction, resultant length, distance.
 
-Any finite angle is allowed; directions come back in [0, 360), distances in [0, 180].
+Any finite angle is allowed. Directions are returned in [0, 360), distances in [0, 180].
 Mardia and Jupp (2000), Directional Statistics, ch. 2.
 """
 
@@ -18,8 +18,6 @@ from theodolite.stats.samples import FloatArray, finite_array, sample
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
-
-__all__ = ["circular_distance", "circular_mean", "circular_mean_interval", "resultant_length"]
 
 _NO_DIRECTION = 1e-12
 """Resultant length below which the vectors cancel and there is no mean direction."""
@@ -50,11 +48,11 @@ def _direction(resultant: NDArray[np.complex128]) -> FloatArray:
 def circular_mean(angles_deg: ArrayLike, weights: ArrayLike | None = None) -> FloatArray:
     """Mean direction over the last axis, in degrees: the angle of Σ w exp(iθ).
 
-    Vectors that cancel (a resultant length below 1e-12) have no direction, and are refused.
+    Angles that cancel (a resultant length below 1e-12) have no mean direction and raise a `UsageError`.
 
     Args:
-        angles_deg: Angles, any shape; the last axis is averaged.
-        weights: Weights, not negative, of the same shape or of the last axis; equal by default.
+        angles_deg: Angles of any shape. The last axis is averaged.
+        weights: Non-negative weights of the same shape, or of the last axis. Default: equal.
 
     >>> float(circular_mean([350, 10, 30]).round(6))
     10.0
@@ -66,11 +64,11 @@ def circular_mean(angles_deg: ArrayLike, weights: ArrayLike | None = None) -> Fl
 
 
 def resultant_length(angles_deg: ArrayLike, weights: ArrayLike | None = None) -> FloatArray:
-    """Mean resultant length over the last axis, |Σ w exp(iθ)| / Σ w: 1 if all agree, 0 if they cancel.
+    """Mean resultant length over the last axis, |Σ w exp(iθ)| / Σ w: 1 if all angles agree, 0 if they cancel.
 
     Args:
-        angles_deg: Angles, any shape; the last axis is averaged.
-        weights: Weights, not negative, of the same shape or of the last axis; equal by default.
+        angles_deg: Angles of any shape. The last axis is averaged.
+        weights: Non-negative weights of the same shape, or of the last axis. Default: equal.
 
     >>> float(resultant_length([0, 90]).round(4))
     0.7071
@@ -88,7 +86,7 @@ def circular_distance(first_deg: ArrayLike, second_deg: ArrayLike) -> FloatArray
     try:
         apart = np.abs(first % 360 - second % 360)
     except ValueError as error:
-        raise UsageError(f"shapes {first.shape} and {second.shape} do not go together") from error
+        raise UsageError(f"shapes {first.shape} and {second.shape} cannot be broadcast") from error
     return np.asarray(180 - np.abs(180 - apart))
 
 
@@ -103,12 +101,12 @@ def circular_mean_interval(
 ) -> Estimate:
     """Mean direction of a sample with its bootstrap interval (BCa).
 
-    The signed deviations of the resamples' directions from the observed one, in (−180, 180], are what is
-    resampled (Fisher 1993, sec. 4.4), so the interval may pass 0 or 360: low can be negative and high above 360.
+    The bootstrap statistic is the signed deviation from the observed direction, in (−180, 180] (Fisher 1993, sec. 4.4).
+    The interval may therefore cross 0 or 360: low can be negative and high above 360.
 
     Args:
         angles_deg: One angle per item.
-        weights: One weight per item, not negative; equal by default.
+        weights: One non-negative weight per item. Default: equal.
         clusters: One label per item, if items depend on each other within clusters.
         level: Confidence level.
         n_resamples: Number of resamples.
@@ -126,7 +124,7 @@ def circular_mean_interval(
     def deviation(cosines: FloatArray, sines: FloatArray, counts: FloatArray) -> FloatArray:
         x, y = counts @ cosines, counts @ sines
         degrees = np.rad2deg(np.arctan2(y, x))
-        degrees = np.where(np.abs(degrees) < 1e-9, 0.0, degrees)  # rounding, where all angles agree
+        degrees = np.where(np.abs(degrees) < 1e-9, 0.0, degrees)  # rounding error when all angles agree
         return np.where(np.hypot(x, y) < _NO_DIRECTION * counts.sum(axis=1), np.nan, degrees)
 
     estimate = resampled(

@@ -1,4 +1,4 @@
-"""Correlation: Pearson, Spearman, and partial given covariates."""
+"""Correlation: Pearson, Spearman and partial."""
 
 from __future__ import annotations
 
@@ -25,8 +25,6 @@ from theodolite.stats.samples import (
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-__all__ = ["partial_correlation", "pearson", "spearman"]
-
 _Kind = Literal["pearson", "spearman"]
 
 
@@ -41,9 +39,9 @@ def pearson(
     """Pearson's correlation r.
 
     Without clusters the interval is Fisher's, tanh(artanh r ± z/√(n−3)), which is [−1, 1] for n = 3 and
-    has no width at |r| = 1, and `p_value` is two-sided from t = r √((n−2)/(1−r²)). With clusters the interval
-    is the bootstrap over clusters (BCa, 2000 resamples), and there is no p:
-    `correlation_permutation_test` has it.
+    has zero width at |r| = 1; `p_value` is two-sided from t = r √((n−2)/(1−r²)). With clusters the interval
+    is the bootstrap over clusters (BCa, 2000 resamples), without a p-value; use
+    `correlation_permutation_test` for that.
 
     Args:
         first: First variable.
@@ -94,11 +92,11 @@ def partial_correlation(
     level: float = 0.95,
     seed: int = 0,
 ) -> Estimate:
-    """Correlation of what k covariates leave unexplained in two variables.
+    """Correlation of two variables given k covariates.
 
-    The Pearson correlation of the residuals of both variables after least squares on a constant and the
-    covariates; for "spearman" everything is ranked first. Interval and p are those of `pearson` and
-    `spearman` with n − k in the place of n (Fisher 1924).
+    This is the Pearson correlation of the residuals of both variables after least squares on a constant and the
+    covariates. For "spearman" everything is ranked first. Interval and p are those of `pearson` and
+    `spearman` with n − k instead of n (Fisher 1924).
 
     Args:
         first: First variable.
@@ -118,7 +116,7 @@ def partial_correlation(
         raise UsageError(f"covariates must have shape (n,) or (n, k) with k >= 1, got {given.shape}")
     columns = given.reshape(len(given), -1)
     if any(is_constant(column) for column in columns.T):
-        raise UsageError("a covariate is constant: it explains nothing; leave it out")
+        raise UsageError("a covariate is constant and explains nothing; leave it out")
     return _correlation((first, second), columns, kind, clusters=clusters, level=level, seed=seed)
 
 
@@ -171,15 +169,17 @@ def _closed_form(r: float, n: int, n_covariates: int, kind: _Kind, level: float)
 
 
 def _coefficient(x: FloatArray, y: FloatArray, columns: FloatArray, kind: _Kind) -> float | None:
-    """The (partial) correlation; None if a side is constant, or a combination of the covariates."""
+    """The (partial) correlation; None if a side is constant or a linear combination of the covariates."""
     if is_constant(x) or is_constant(y):
         return None
     if kind == "spearman":
         x, y, columns = rankdata(x), rankdata(y), rankdata(columns, axis=0)
     both = np.stack([x - x.mean(), y - y.mean()], axis=1)
-    both /= np.abs(both).max(axis=0)  # so that no square underflows
+    both /= np.abs(both).max(axis=0)  # avoids underflow of the squares
     both /= np.linalg.norm(both, axis=0)
-    columns = columns[:, [not is_constant(column) for column in columns.T]]  # as may be in a resample
+    columns = columns[
+        :, [not is_constant(column) for column in columns.T]
+    ]  # a resample may make one constant
     if columns.shape[1]:
         centred = columns - columns.mean(axis=0)
         centred /= np.abs(centred).max(axis=0)
@@ -190,5 +190,5 @@ def _coefficient(x: FloatArray, y: FloatArray, columns: FloatArray, kind: _Kind)
             return None
         both /= lengths
     r = float(np.clip(both[:, 0] @ both[:, 1], -1, 1))
-    # A perfect correlation differs from one by rounding only; Fisher's z has no place for that.
+    # A perfect correlation may differ from one by rounding; Fisher's z would be huge instead of infinite.
     return float(np.sign(r)) if 1 - abs(r) < 1e-14 else r

@@ -1,4 +1,4 @@
-"""Equivalence by two one-sided tests (TOST): is a difference surely small?"""
+"""Equivalence by two one-sided tests (TOST): is a difference within given bounds?"""
 
 from __future__ import annotations
 
@@ -27,8 +27,6 @@ from theodolite.stats.samples import (
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-__all__ = ["EquivalenceTest", "equivalence_of_proportions", "equivalence_test"]
-
 
 @dataclass(frozen=True, slots=True)
 class EquivalenceTest:
@@ -41,7 +39,7 @@ class EquivalenceTest:
     p_upper: float
     """p against "at or above the upper bound"."""
     bounds: tuple[float, float]
-    """The region of equivalence."""
+    """The equivalence region."""
     alpha: float
     """Significance level of each one-sided test."""
 
@@ -52,7 +50,7 @@ class EquivalenceTest:
 
     @property
     def equivalent(self) -> bool:
-        """Whether both bounds are rejected: p <= α, or the 1 − 2α interval lies within the bounds."""
+        """True if both bounds are rejected: p <= α, or the 1 − 2α interval lies within the bounds."""
         return self.p_value <= self.alpha
 
     def __str__(self) -> str:
@@ -74,23 +72,23 @@ def equivalence_test(
     paired: bool = False,
     alpha: float = 0.05,
 ) -> EquivalenceTest:
-    """Test that a mean, or a difference of means, lies within bounds.
+    """Test whether a mean, or a difference of means, lies within bounds.
 
-    With estimate d and standard error s, p_lower = P(T > (d − low)/s) and p_upper = P(T < (d − high)/s):
-    T has n − 1 degrees of freedom for one sample or for paired differences, and Welch–Satterthwaite ones for
-    two independent samples. Every value counts as independent: for items in clusters, take the interval of a clustered
-    `bootstrap` at level 1 − 2α and ask whether it `lies_within` the bounds.
+    With estimate d and standard error s, p_lower = P(T > (d − low)/s) and p_upper = P(T < (d − high)/s).
+    T has n − 1 degrees of freedom for one sample or paired differences, and Welch–Satterthwaite degrees of freedom for
+    two independent samples. All values are treated as independent. For clustered items, compute a clustered
+    `bootstrap` interval at level 1 − 2α and check that it `lies_within` the bounds.
 
     Args:
         first: A sample.
         second: A second sample; the difference is first − second. Without it the mean of `first` is tested.
-        bounds: The region of equivalence, low and high.
-        paired: Whether the two samples are of the same items.
+        bounds: The equivalence region, low and high.
+        paired: True if the two samples are of the same items.
         alpha: Level of each one-sided test; the interval has level 1 − 2α.
 
     Raises:
-        UsageError: the data have no spread (s = 0), so that they do not say how sure they are: two equal values would
-            prove equivalence within any bounds.
+        UsageError: If the data have no spread (s = 0). They would seem to prove equivalence within any bounds, even
+            with only two equal values.
 
     >>> result = equivalence_test([0.1, -0.2, 0.0, 0.1, -0.1, 0.05], bounds=(-0.5, 0.5))
     >>> result.equivalent, f"{result.estimate:.2f}"
@@ -125,11 +123,11 @@ def _student(values: FloatArray, bounds: tuple[float, float], alpha: float, meth
 def _two_one_sided(
     figures: tuple[float, float, float], n: int, *, bounds: tuple[float, float], alpha: float, method: str
 ) -> EquivalenceTest:
-    """From estimate, standard error and degrees of freedom."""
+    """Compute the test from estimate, standard error and degrees of freedom."""
     value, error, freedom = figures
     if error == 0:
         raise UsageError(
-            f"all {n} values are alike, and a t test cannot tell how sure that is; for proportions use "
+            f"all {n} values are equal, so a t test cannot estimate the uncertainty; for proportions use "
             "equivalence_of_proportions, or bound the share of other values with wilson_interval"
         )
     p_lower = float(student_t.sf((value - bounds[0]) / error, freedom))
@@ -146,17 +144,17 @@ def equivalence_of_proportions(
     bounds: tuple[float, float],
     alpha: float = 0.05,
 ) -> EquivalenceTest:
-    """Test that a proportion, or a difference of two independent ones, lies within bounds.
+    """Test whether a proportion, or a difference of two independent ones, lies within bounds.
 
     One proportion: exact binomial tests, with the Clopper–Pearson interval. Two: score tests with
-    z = (p̂₁ − p̂₂ − δ)/√(p̃₁(1−p̃₁)/n₁ + p̃₂(1−p̃₂)/n₂), p̃ the maximum likelihood estimates given a difference
-    of δ (Farrington and Manning 1990), and the interval of the δ that they do not reject (Mee 1984). Proportions of
-    the same items belong in `equivalence_test` with `paired=True`.
+    z = (p̂₁ − p̂₂ − δ)/√(p̃₁(1−p̃₁)/n₁ + p̃₂(1−p̃₂)/n₂), where p̃ are the maximum likelihood estimates given a difference
+    of δ (Farrington and Manning 1990), and the interval of the δ that are not rejected (Mee 1984). For proportions of
+    the same items use `equivalence_test` with `paired=True`.
 
     Args:
         first: Successes and trials.
         second: Successes and trials of a second, independent proportion.
-        bounds: The region of equivalence of the proportion, or of the difference first − second.
+        bounds: The equivalence region of the proportion, or of the difference first − second.
         alpha: Level of each one-sided test; the interval has level 1 − 2α.
 
     >>> result = equivalence_of_proportions((180, 200), (178, 200), bounds=(-0.1, 0.1))
@@ -171,7 +169,7 @@ def equivalence_of_proportions(
         estimate = Estimate(
             hits / n, float(test.low), float(test.high), n, 1 - 2 * alpha, "Clopper-Pearson, exact binomial"
         )
-        # A bound outside [0, 1] cannot be reached by any proportion.
+        # No proportion can reach a bound outside [0, 1].
         p_lower = float(binom.sf(hits - 1, n, low)) if bounds[0] >= 0 else 0.0
         p_upper = float(binom.cdf(hits, n, high)) if bounds[1] <= 1 else 0.0
         return EquivalenceTest(estimate, p_lower, p_upper, bounds, alpha)
@@ -187,7 +185,7 @@ def equivalence_of_proportions(
 
 
 def _crossing(table: tuple[int, int, int, int], z: float, bracket: tuple[float, float]) -> float:
-    """The difference in the bracket at which the falling score statistic passes z, or the bracket's end."""
+    """The difference in the bracket at which the decreasing score statistic crosses z, or an end of the bracket."""
     left, right = bracket
     if _score(table, left) <= z:
         return left
@@ -197,7 +195,7 @@ def _crossing(table: tuple[int, int, int, int], z: float, bracket: tuple[float, 
 
 
 def _score(table: tuple[int, int, int, int], delta: float) -> float:
-    """Score statistic of a difference of `delta`; the restricted estimate is the root of a cubic in p̃₁."""
+    """Score statistic for a difference of `delta`. The restricted estimate is the root of a cubic in p̃₁."""
     hits, n, other_hits, other_n = table
     p, q, ratio = hits / n, other_hits / other_n, other_n / n
     a = 1 + ratio

@@ -1,4 +1,4 @@
-"""Share of variation that a grouping explains."""
+"""The share of variation explained by a grouping: η² and ω²."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ from theodolite.stats.samples import FloatArray, check_same_length, finite_array
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-__all__ = ["eta_squared"]
-
 
 def eta_squared(
     values: ArrayLike,
@@ -30,19 +28,19 @@ def eta_squared(
 ) -> Estimate:
     """Share of the variation of `values` that lies between groups, with its bootstrap interval.
 
-    η² = SS_between / SS_total; for several columns the sums of squares are summed over the columns first
-    (as in Anderson 2001). Chance alone gives about (G−1)/(n−1). ω² (Hays 1963) is corrected for that:
-    ω² = (SS_between − (G−1) MS_within) / (SS_total + MS_within) with MS_within = SS_within/(n−G); it can be below
-    zero, and knows nothing of clusters.
+    η² = SS_between / SS_total. With several columns the sums of squares are first summed over the columns
+    (as in Anderson 2001). By chance alone η² is about (G−1)/(n−1). ω² (Hays 1963) corrects for that:
+    ω² = (SS_between − (G−1) MS_within) / (SS_total + MS_within) with MS_within = SS_within/(n−G). It can be
+    negative, and does not account for clusters.
 
-    Resampling raises η² once more, by b = mean(η²*) − η². The interval of both is therefore that of the
-    percentiles of η²* − b, cut to [0, 1] for η². In simulations at shares of 0 to 0.3 it covers in 92 to 99 %, plain
-    and clustered, where BCa covers a share of 0 never and one of 0.02 in 86 to 91 %.
+    Resampling raises η² further, by b = mean(η²*) − η². The interval of both is therefore given by the
+    percentiles of η²* − b, clipped to [0, 1] for η². In simulations at shares of 0 to 0.3 its coverage is 92 to 99 %,
+    plain and clustered. BCa never covers a share of 0, and covers a share of 0.02 in 86 to 91 %.
 
     Args:
         values: One number per item, shape (n,), or several, shape (n, columns).
         groups: One group label per item.
-        corrected: Give ω² in the place of η².
+        corrected: If True, return ω² instead of η².
         clusters: One label per item, if items depend on each other within clusters.
         level: Confidence level.
         n_resamples: Number of resamples.
@@ -77,7 +75,7 @@ def eta_squared(
 
 
 def _checked(values: ArrayLike, groups: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """The centred response, (items, columns), and who is in which group, (items, groups)."""
+    """Return the centred response, (items, columns), and the group membership, (items, groups)."""
     response = finite_array(values, "values")
     if response.ndim not in (1, 2) or 0 in response.shape:
         raise UsageError(f"values must have shape (n,) or (n, columns), not empty; got {response.shape}")
@@ -94,7 +92,7 @@ def _checked(values: ArrayLike, groups: ArrayLike) -> tuple[FloatArray, FloatArr
 def _sums_of_squares(
     columns: FloatArray, member: FloatArray, weights: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
-    """SS_between and SS_total per row of weights, (rows,); a group that a row misses is no group of it."""
+    """SS_between and SS_total per row of weights, (rows,). A group without items in a row is ignored in that row."""
     n = weights.sum(axis=1)
     sizes = weights @ member  # (rows, groups)
     total, between = np.zeros(len(weights)), np.zeros(len(weights))
@@ -107,7 +105,7 @@ def _sums_of_squares(
 
 
 def _shares(columns: FloatArray, member: FloatArray, weights: FloatArray) -> FloatArray:
-    """η² per row of weights, (rows,); NaN for a resample without variation."""
+    """η² per row of weights, (rows,). NaN for a resample without variation."""
     between, total = _sums_of_squares(columns, member, weights)
     total = np.where(total > 1e-12 * (weights @ columns**2).sum(axis=1), total, np.nan)
     return np.clip(between / total, 0.0, 1.0)

@@ -1,4 +1,4 @@
-"""Information: Jensen–Shannon divergence of distributions, mutual information of labels."""
+"""Jensen–Shannon divergence of distributions and mutual information of labels."""
 
 from __future__ import annotations
 
@@ -23,14 +23,12 @@ from theodolite.stats.samples import (
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-__all__ = ["MutualInformation", "jensen_shannon_divergence", "mutual_information"]
-
 
 def jensen_shannon_divergence(first: ArrayLike, second: ArrayLike) -> FloatArray:
     """Jensen–Shannon divergence in bits over the last axis; leading axes are batched and broadcast.
 
-    JSD(P, Q) = ½ KL(P‖M) + ½ KL(Q‖M) with M = ½(P + Q) (Lin 1991): 0 if P = Q, 1 if they share nothing.
-    Each distribution is divided by its sum; negative mass, or none at all, is an error.
+    JSD(P, Q) = ½ KL(P‖M) + ½ KL(Q‖M) with M = ½(P + Q) (Lin 1991): 0 if P = Q, 1 if their supports are disjoint.
+    Each distribution is divided by its sum. Negative mass, or a total of zero, is an error.
 
     >>> jensen_shannon_divergence([[1, 1], [1, 0]], [[2, 2], [0, 3]]).tolist()
     [0.0, 1.0]
@@ -39,7 +37,7 @@ def jensen_shannon_divergence(first: ArrayLike, second: ArrayLike) -> FloatArray
     try:
         p, q = np.broadcast_arrays(p, q)
     except ValueError as error:
-        raise UsageError(f"distributions of shapes {p.shape} and {q.shape} do not go together") from error
+        raise UsageError(f"distributions of shapes {p.shape} and {q.shape} cannot be broadcast") from error
     middle = (p + q) / 2
     nats = (rel_entr(p, middle) + rel_entr(q, middle)).sum(axis=-1) / 2
     return np.asarray(np.clip(nats / np.log(2), 0.0, 1.0))
@@ -50,41 +48,41 @@ def _distributions(values: ArrayLike, name: str) -> FloatArray:
     if mass.ndim == 0 or mass.shape[-1] == 0:
         raise UsageError(f"{name} needs at least one cell on its last axis, got shape {mass.shape}")
     if (mass < 0).any():
-        raise UsageError(f"{name} must not hold negative mass, got {mass.min()}")
+        raise UsageError(f"{name} must not contain negative mass, got {mass.min()}")
     peak = mass.max(axis=-1, keepdims=True)
     if (peak == 0).any():
-        raise UsageError(f"{name} holds a distribution without mass: all its cells are zero")
-    mass = mass / peak  # so that neither tiny nor huge mass is lost in the sum
+        raise UsageError(f"{name} contains a distribution without mass: all its cells are zero")
+    mass = mass / peak  # so that neither tiny nor huge values are lost in the sum
     return np.asarray(mass / mass.sum(axis=-1, keepdims=True))
 
 
 @dataclass(frozen=True, slots=True)
 class MutualInformation:
-    """Mutual information of two labellings, beside what chance alone would give, in bits."""
+    """Mutual information of two labellings and its value by chance, in bits."""
 
     value: float
-    """Plug-in estimate; biased upwards, the more the more labels there are."""
+    """Plug-in estimate. Biased upwards, and more so with more labels."""
     null_mean: float
-    """Mean over shuffled labels: the part of `value` that chance gives."""
+    """Mean over shuffled labels: the part of `value` due to chance."""
     null_high: float
     """95th percentile over shuffled labels."""
     corrected: float
-    """`value` − `null_mean`; below zero where there is less than chance gives."""
+    """`value` − `null_mean`. Negative if `value` is below its mean by chance."""
     p_value: float
-    """Share of shuffles with at least `value`, (b+1)/(m+1)."""
+    """Share of shuffles that reach `value`, (b+1)/(m+1)."""
     n: int
-    """Items."""
+    """Number of items."""
     n_permutations: int
-    """Shuffles."""
+    """Number of shuffles."""
 
 
 def mutual_information(
     first: ArrayLike, second: ArrayLike, *, n_permutations: int = 999, seed: int
 ) -> MutualInformation:
-    """Mutual information of two discrete labellings in bits, with its shuffled null.
+    """Mutual information of two discrete labellings in bits, with its null distribution from shuffling.
 
     I = Σ p(a,b) log₂ p(a,b)/p(a)p(b) from the observed shares (0 log 0 = 0). The null shuffles one side. A side
-    with a single label shares no information: the value is 0 and p is 1.
+    with a single label carries no information: the value is 0 and p is 1.
 
     Args:
         first: One label per item.
@@ -105,7 +103,7 @@ def mutual_information(
     marginal = _entropy(np.bincount(x)[None])[0] + _entropy(np.bincount(y)[None])[0]
 
     def information(shuffled: IntArray) -> FloatArray:
-        """Per row of `shuffled` (rows, items); shuffling leaves the marginal entropies as they are."""
+        """Per row of `shuffled` (rows, items). Shuffling does not change the marginal entropies."""
         cells = x * (int(y.max()) + 1) + shuffled + n_cells * np.arange(len(shuffled))[:, None]
         counts = np.bincount(cells.ravel(), minlength=len(shuffled) * n_cells).reshape(-1, n_cells)
         return np.asarray(np.maximum(marginal - _entropy(counts), 0.0))

@@ -1,4 +1,4 @@
-"""Correction for many tests."""
+"""Correction for multiple tests."""
 
 from __future__ import annotations
 
@@ -12,14 +12,12 @@ from theodolite.stats.samples import FloatArray, sample
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-__all__ = ["holm"]
-
 
 def holm(p_values: ArrayLike) -> FloatArray:
-    """Holm's (1979) adjusted p-values, in the order given; reject where they are at most α.
+    """Return Holm's (1979) adjusted p-values, in the given order. Reject where they are at most α.
 
-    For the i-th smallest of m p-values, max_{j≤i} min(1, (m − j + 1) p_(j)). Keeps the chance of any false
-    rejection at α whatever the dependence.
+    For the i-th smallest of m p-values, max_{j≤i} min(1, (m − j + 1) p_(j)). Controls the probability of any false
+    rejection at α under any dependence.
 
     >>> holm([0.01, 0.04, 0.03]).tolist()
     [0.03, 0.06, 0.06]

@@ -1,4 +1,4 @@
-"""Permutation tests: two samples, paired differences, correlation; item by item or by cluster."""
+"""Permutation tests: two samples, paired differences, correlation; by item or by cluster."""
 
 from __future__ import annotations
 
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import ArrayLike, NDArray
-
-__all__ = ["DEFAULT_PERMUTATIONS", "correlation_permutation_test", "permutation_test", "sign_flip_test"]
 
 DEFAULT_PERMUTATIONS = 9999
 
@@ -76,17 +74,17 @@ def permutation_test(
 ) -> HypothesisTest:
     """Test whether two independent samples could be one sample split at random (Fisher; Pitman 1937).
 
-    Exact where there are at most 50 000 ways to split the units, Monte Carlo otherwise, with
-    p = (b+1)/(m+1); two-sided is twice the smaller tail.
+    Exact if there are at most 50 000 ways to split the units, otherwise Monte Carlo with
+    p = (b+1)/(m+1). Two-sided is twice the smaller tail.
 
     Args:
         first: First sample.
         second: Second sample.
         statistic: "difference" of means, first − second, or a callable on the two samples.
-        clusters: Cluster labels of the first and of the second sample. Whole clusters then change
-            sides, so each must lie in one sample only.
+        clusters: Cluster labels of the first and of the second sample. Whole clusters are permuted,
+            so each must lie in one sample only.
         alternative: "greater" means that the first sample gives the larger statistic.
-        n_permutations: Number of random splits where not all are enumerated.
+        n_permutations: Number of random splits if not all are enumerated.
         seed: Seed of the random splits.
 
     >>> result = permutation_test([7, 8, 9], [1, 2, 3], alternative="greater", seed=0)
@@ -115,18 +113,18 @@ def permutation_test(
 def _two_sample_statistic(
     values: FloatArray, codes: IntArray, statistic: str | Callable[[FloatArray, FloatArray], float]
 ) -> Callable[[IntArray], FloatArray]:
-    """The statistic as a function of rows that say, by 1 or 0, which units are in the first sample."""
+    """Return the statistic as a function of rows that mark with 1 the units of the first sample."""
     if callable(statistic):
         function = statistic
         return lambda rows: np.asarray(
             [function(values[row], values[~row]) for row in rows[:, codes] == 1], dtype=np.float64
         )
     check_choice(statistic, ("difference",), "statistic")
-    # Counted from the first value, constant data give exact zeros, and so exact ties.
+    # Subtracting the first value makes differences of constant data exactly zero, and so exact ties.
     moments = np.stack([np.bincount(codes, weights=values - values[0]), np.bincount(codes)], axis=1)
 
     def difference(rows: IntArray) -> FloatArray:
-        inside = rows @ moments  # (rows, 2): sum and number of the items in the first sample
+        inside = rows @ moments  # (rows, 2): sum and count of the items in the first sample
         outside = moments.sum(axis=0) - inside
         return np.asarray(inside[:, 0] / inside[:, 1] - outside[:, 0] / outside[:, 1])
 
@@ -134,7 +132,7 @@ def _two_sample_statistic(
 
 
 def _sided_codes(clusters: tuple[ArrayLike, ArrayLike] | None, is_first: NDArray[np.bool_]) -> IntArray:
-    """The units of the pooled items; each unit must be on one side only."""
+    """Return the units of the pooled items. Each unit must be on one side only."""
     if clusters is None:
         return unit_codes(None, is_first.size)
     sides = [np.asarray(labels) for labels in clusters]
@@ -149,8 +147,8 @@ def _sided_codes(clusters: tuple[ArrayLike, ArrayLike] | None, is_first: NDArray
     shared = np.intersect1d(codes[is_first], codes[~is_first])
     if shared.size:
         raise UsageError(
-            f"cluster {distinct[shared[0]]} has items in both samples; labels can only move between whole "
-            "clusters. For paired samples use sign_flip_test"
+            f"cluster {distinct[shared[0]]} has items in both samples, but only whole clusters can be permuted; "
+            "for paired samples use sign_flip_test"
         )
     return codes
 
@@ -167,14 +165,14 @@ def sign_flip_test(
     """Test whether paired differences are symmetric about zero, by flipping their signs (Fisher 1935).
 
     The statistic is the mean difference. Exact up to 15 units (2¹⁵ sign patterns), Monte Carlo with
-    p = (b+1)/(m+1) above.
+    p = (b+1)/(m+1) above that.
 
     Args:
         first: First of each pair, or the differences themselves.
         second: Second of each pair.
         clusters: One label per pair; all differences of a cluster flip together.
         alternative: "greater" means that the first of a pair is larger.
-        n_permutations: Number of random sign patterns where not all are enumerated.
+        n_permutations: Number of random sign patterns if not all are enumerated.
         seed: Seed of the random patterns.
 
     >>> sign_flip_test([3, 5, 4, 6], [2, 3, 1, 2], seed=0).p_value
@@ -210,17 +208,17 @@ def correlation_permutation_test(
 ) -> HypothesisTest:
     """Test whether two variables are associated, by permuting one of them.
 
-    The statistic is Pearson's r, of the values or of their ranks. Exact up to 8 units (8! = 40 320
-    orders), Monte Carlo with p = (b+1)/(m+1) above.
+    The statistic is Pearson's r of the values or of their ranks. Exact up to 8 units (8! = 40 320
+    orders), Monte Carlo with p = (b+1)/(m+1) above that.
 
     Args:
-        first: The variable that stays.
+        first: The variable that is kept fixed.
         second: The variable that is permuted.
         kind: Which correlation.
         clusters: One label per item. The clusters (models) must have the same number of items (benchmarks)
-            in the same order; whole blocks of `second` then move from cluster to cluster.
+            in the same order. Whole blocks of `second` are then permuted between clusters.
         alternative: "greater" means a positive association.
-        n_permutations: Number of random orders where not all are enumerated.
+        n_permutations: Number of random orders if not all are enumerated.
         seed: Seed of the random orders.
 
     >>> result = correlation_permutation_test([1, 2, 3, 4], [1, 3, 7, 9], alternative="greater", seed=0)
@@ -239,13 +237,13 @@ def correlation_permutation_test(
     sizes = np.bincount(codes)
     if np.ptp(sizes):
         raise UsageError(
-            f"clusters must be of one size for blocks to change places, got {sizes.min()} to {sizes.max()} items"
+            f"clusters must have the same size to be permuted as blocks, got {sizes.min()} to {sizes.max()} items"
         )
     if sizes.size < 2:
         raise UsageError("a permutation needs at least 2 clusters, got 1")
     order = np.argsort(codes, kind="stable")
     x, y = ((array - array.mean())[order].reshape(sizes.size, -1) for array in (x, y))  # (units, items)
-    x, y = x / np.abs(x).max(), y / np.abs(y).max()  # so that no square underflows
+    x, y = x / np.abs(x).max(), y / np.abs(y).max()  # avoids underflow of the squares
     scale = np.sqrt((x**2).sum() * (y**2).sum())
     return _run(
         permutations(sizes.size, x.size),

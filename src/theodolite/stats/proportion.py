@@ -24,11 +24,9 @@ from theodolite.stats.samples import (
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-__all__ = ["binomial_test", "check_successes", "mcnemar", "wilson_bounds", "wilson_interval"]
-
 
 def check_successes(successes: int, n: int) -> tuple[int, int]:
-    """Two counts with 0 <= successes <= n and n >= 1."""
+    """Return two checked counts: 0 <= successes <= n and n >= 1."""
     total = check_count(n, "n")
     hits = check_count(successes, "successes", minimum=0)
     if hits > total:
@@ -37,23 +35,23 @@ def check_successes(successes: int, n: int) -> tuple[int, int]:
 
 
 def wilson_bounds(successes: float, n: float, level: float) -> tuple[float, float]:
-    """Bounds (p̂ + z²/2n ± z √(p̂(1−p̂)/n + z²/4n²)) / (1 + z²/n), for any real counts; Wilson (1927)."""
+    """Return (p̂ + z²/2n ± z √(p̂(1−p̂)/n + z²/4n²)) / (1 + z²/n), for any real counts; Wilson (1927)."""
     z = float(ndtri((1 + level) / 2))
     p = successes / n
     centre = p + z**2 / (2 * n)
     reach = z * math.sqrt(p * (1 - p) / n + z**2 / (4 * n**2))
     scale = 1 + z**2 / n
-    # At p = 0 and p = 1 one bound is exactly that end; rounding must not carry it across.
+    # At p = 0 and p = 1 one bound is exactly 0 or 1; avoid rounding errors there.
     low = 0.0 if successes == 0 else (centre - reach) / scale
     high = 1.0 if successes == n else (centre + reach) / scale
     return low, high
 
 
 def wilson_interval(successes: int, n: int, *, level: float = 0.95) -> Estimate:
-    """A proportion with Wilson's score interval.
+    """Return a proportion with Wilson's score interval.
 
-    The bounds are the p that solve (p̂ − p)² = z² p(1−p)/n (Wilson 1927), so the interval keeps its width
-    at 0 and at 1.
+    The bounds are the solutions p of (p̂ − p)² = z² p(1−p)/n (Wilson 1927). The interval therefore does not collapse
+    at 0 and 1.
 
     Args:
         successes: Number of successes.
@@ -72,15 +70,15 @@ def wilson_interval(successes: int, n: int, *, level: float = 0.95) -> Estimate:
 def binomial_test(
     successes: int, n: int, *, probability: float = 0.5, alternative: Alternative = "two-sided"
 ) -> HypothesisTest:
-    """The exact binomial test of a proportion; the statistic is the observed proportion.
+    """Exact binomial test of a proportion. The statistic is the observed proportion.
 
-    Two-sided p adds the probabilities of all counts that are no likelier than the observed one.
+    The two-sided p is the total probability of all counts that are no more likely than the observed one.
 
     Args:
         successes: Number of successes.
         n: Number of independent trials.
         probability: The proportion under the null hypothesis, such as chance.
-        alternative: "greater" means that the true proportion lies above `probability`.
+        alternative: "greater" means that the true proportion is above `probability`.
 
     >>> round(binomial_test(9, 10, alternative="greater").p_value, 4)
     0.0107
@@ -99,16 +97,16 @@ def mcnemar(
     method: Literal["exact", "mid-p"] = "mid-p",
     alternative: Alternative = "two-sided",
 ) -> HypothesisTest:
-    """McNemar's test of two answers to the same items; the statistic is b − c.
+    """McNemar's test of paired answers to the same items. The statistic is b − c.
 
     With b items right only in `first` and c only in `second`, b ~ Binomial(b+c, ½) if neither is better.
-    "exact" is the binomial test; "mid-p" takes off half the probability of the observed count in each
-    tail, which mends most of its conservatism (Fagerland, Lydersen and Laake 2013). Without discordant
+    "exact" is the binomial test. "mid-p" subtracts half the probability of the observed count from each
+    tail, which removes most of the conservatism (Fagerland, Lydersen and Laake 2013). Without discordant
     items p is 1. For clustered items use `sign_flip_test`.
 
     Args:
-        first: Whether each item is right in the first condition.
-        second: The same items in the second condition.
+        first: True for each item that is right in the first condition.
+        second: The same for the second condition.
         method: "exact" or "mid-p".
         alternative: "greater" means that the first condition is right more often.
 

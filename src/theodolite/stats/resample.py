@@ -1,7 +1,7 @@
-"""Evaluate a statistic on many resamples at once, in blocks of bounded memory.
+"""Evaluation of a statistic on many resamples at once, in blocks of bounded memory.
 
-A resample is a row of counts: how often each independent unit was drawn. One unit is one item, or
-one whole cluster of items. A jackknife replicate is the same thing with a zero where a unit was left out.
+A resample is a row of counts: how often each independent unit was drawn. A unit is an item or a whole cluster of
+items. A jackknife replicate is such a row with a zero for the unit that is left out.
 """
 
 from __future__ import annotations
@@ -20,27 +20,25 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = ["BatchStatistic", "Evaluator", "as_arrays", "drawn_counts", "left_out_counts"]
-
 BLOCK_CELLS = 2**21
-"""Cells of one block of resamples: 16 MiB of doubles, times the few temporaries of a statistic."""
+"""Cells in one block of resamples: 16 MiB of doubles, times the temporaries of the statistic."""
 MAX_JACKKNIFE = 1000
-"""Above this many units the jackknife leaves out random groups of them, this many groups."""
+"""With more units than this, the jackknife leaves out random groups of units instead, this many groups."""
 
 _ARRAYS_WANTED = {"mean": 1, "difference": 2, "ratio": 2}
 
 
 @dataclass(frozen=True, slots=True)
 class BatchStatistic:
-    """A statistic that takes many resamples in one call.
+    """A statistic that is evaluated on many resamples in one call.
 
-    A plain callable is called once per resample. Wrapped in this, it is called once per block:
+    A plain callable is called once per resample. A `BatchStatistic` is called once per block:
 
-    - `form="rows"`: it receives each array resampled, shape (resamples, items), and reduces axis −1;
-    - `form="weights"`: it receives each array as given, then `weights` of shape (resamples, items):
-      how often each item was drawn. The items must be on the first axis of each array.
+    - `form="rows"`: it receives each resampled array, shape (resamples, items), and reduces the last axis;
+    - `form="weights"`: it receives each array as given and `weights` of shape (resamples, items): how often each item
+      was drawn. The items must be on the first axis of each array.
 
-    Either way it returns one number per resample; NaN marks a resample on which it is undefined.
+    In both cases it returns one number per resample. NaN marks a resample on which the statistic is undefined.
 
     >>> import numpy as np
     >>> median = BatchStatistic(lambda rows: np.median(rows, axis=-1), form="rows")
@@ -48,7 +46,7 @@ class BatchStatistic:
     """
 
     function: Callable[..., Any]
-    """The function, from arrays (and weights) to one number per resample."""
+    """Maps arrays (and weights) to one number per resample."""
     form: Literal["rows", "weights"]
     """What the function receives."""
 
@@ -57,23 +55,23 @@ class BatchStatistic:
 
 
 def as_arrays(data: ArrayLike | tuple[ArrayLike, ...]) -> tuple[FloatArray, ...]:
-    """The arrays in `data`: a tuple is several arrays of the same items, anything else is one."""
+    """Return the arrays in `data`: a tuple holds several arrays of the same items, anything else is one array."""
     given = data if isinstance(data, tuple) else (data,)
     arrays = tuple(finite_array(values, "data") for values in given)
     if not arrays or any(array.ndim == 0 for array in arrays):
         raise UsageError(
-            "data must be one array, or a tuple of arrays of the same items; give one sample as a list"
+            "data must be one array, or a tuple of arrays of the same items; pass a single sample as a list"
         )
     lengths = [len(array) for array in arrays]
     if len(set(lengths)) > 1:
-        raise UsageError(f"arrays that are resampled together must have the same length, got {lengths}")
+        raise UsageError(f"paired arrays must have the same length, got {lengths}")
     if lengths[0] == 0:
-        raise UsageError("data must hold at least one item, got none")
+        raise UsageError("data must have at least one item, got none")
     return arrays
 
 
 class Evaluator:
-    """A statistic bound to its data and their units; maps counts of units to values."""
+    """A statistic with its data and units. Maps counts of units to values."""
 
     def __init__(
         self,
@@ -91,32 +89,34 @@ class Evaluator:
             self._moments = self._unit_moments(statistic)
         elif isinstance(statistic, BatchStatistic) and statistic.form == "rows":
             if any(array.ndim > 1 for array in arrays):
-                raise UsageError("a statistic over rows takes one-dimensional arrays; use form='weights'")
+                raise UsageError(
+                    "a statistic with form='rows' needs one-dimensional arrays; use form='weights'"
+                )
         elif not callable(statistic) and not isinstance(statistic, BatchStatistic):
             raise UsageError(f"statistic must be a name or a callable, got {statistic!r}")
 
     def __call__(self, counts: IntArray) -> FloatArray:
-        """One value per row of `counts` (resamples, units); NaN where the statistic is undefined."""
+        """Return one value per row of `counts` (resamples, units); NaN where the statistic is undefined."""
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             values = self._evaluate(counts)
         _check_shape(values, (len(counts),))
         return np.where(np.abs(values) <= LARGEST, values, np.nan)
 
     def observed(self) -> float:
-        """The statistic of the data as they are."""
+        """Return the statistic of the data."""
         value = float(self(np.ones((1, self.n_units), dtype=np.int64))[0])
         if not np.isfinite(value):
-            raise UsageError("the statistic is undefined (not finite) on the data themselves")
+            raise UsageError("the statistic is undefined (not finite) on the data")
         return value
 
     def blocks(self, n_rows: int) -> Iterator[int]:
-        """Sizes of the blocks in which to handle `n_rows` resamples."""
+        """Yield the sizes of the blocks for `n_rows` resamples."""
         step = max(1, BLOCK_CELLS // self.n_items)
         for start in range(0, n_rows, step):
             yield min(step, n_rows - start)
 
     def _unit_moments(self, name: str) -> FloatArray:
-        """Per unit the two sums, (units, 2), whose ratio is the named statistic."""
+        """Return per unit the two sums, (units, 2), whose ratio is the named statistic."""
         check_choice(name, _ARRAYS_WANTED, "statistic")
         wanted = _ARRAYS_WANTED[name]
         if len(self.arrays) != wanted or any(array.ndim > 1 for array in self.arrays):
@@ -143,7 +143,7 @@ class Evaluator:
         return self._evaluate_drawn(per_item)
 
     def _evaluate_drawn(self, per_item: IntArray) -> FloatArray:
-        """Spell the resamples out, and call once per resample, or once per length of resample."""
+        """Expand the counts into resamples. Call the statistic once per resample, or once per resample length."""
         n_rows = len(per_item)
         items = np.repeat(np.tile(np.arange(self.n_items), n_rows), per_item.ravel())
         lengths = per_item.sum(axis=1)
@@ -174,7 +174,7 @@ def _check_shape(values: NDArray[Any], wanted: tuple[int, ...]) -> None:
 
 
 def drawn_counts(evaluator: Evaluator, n_resamples: int, seed: int) -> Iterator[IntArray]:
-    """Blocks of counts of units drawn with replacement; they depend on nothing but units and seed."""
+    """Yield blocks of counts of units drawn with replacement. They depend only on the number of units and the seed."""
     generator = np.random.default_rng(seed)
     n_units = evaluator.n_units
     for size in evaluator.blocks(n_resamples):
@@ -184,7 +184,7 @@ def drawn_counts(evaluator: Evaluator, n_resamples: int, seed: int) -> Iterator[
 
 
 def left_out_counts(evaluator: Evaluator, seed: int) -> Iterator[IntArray]:
-    """Blocks of ones with zeros where units are left out: one each, or one of 1000 random groups each."""
+    """Yield blocks of jackknife counts: each row leaves out one unit, or one of 1000 random groups of units."""
     n_units = evaluator.n_units
     group = np.arange(n_units)
     if n_units > MAX_JACKKNIFE:

@@ -1,7 +1,7 @@
-"""Selective prediction: risk against coverage, the area under that curve, accuracy at a coverage.
+"""Selective prediction: the risk–coverage curve, the area under it, and accuracy at a given coverage.
 
-Answers are taken in order of falling confidence. Answers of equal confidence come in no particular order:
-every figure is its expectation over all orders of the ties, so input order never matters.
+Answers are ranked by decreasing confidence. All numbers are expectations over the orders of tied answers, so the order
+of the input does not matter.
 """
 
 from __future__ import annotations
@@ -22,15 +22,13 @@ from theodolite.stats.samples import FloatArray, check_choice, check_same_length
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-__all__ = ["RiskCoverage", "accuracy_at_coverage", "aurc", "excess_aurc", "risk_coverage"]
-
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RiskCoverage:
-    """Expected risk of the most confident answers, for every number of them."""
+    """Expected risk of the k most confident answers, for every k."""
 
     coverage: FloatArray
-    """Share of answers given, k/n for k = 1 … n, shape (n,)."""
+    """Share of answers kept, k/n for k = 1 … n, shape (n,)."""
     risk: FloatArray
     """Expected share of errors among the k most confident answers, shape (n,)."""
 
@@ -47,7 +45,7 @@ def _checked(confidence: ArrayLike, correct: ArrayLike) -> tuple[FloatArray, Flo
 
 
 def _tie_groups(scores: FloatArray, hits: FloatArray, weights: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Answers and errors at each distinct confidence, most confident first, both (rows, distinct)."""
+    """Number of answers and errors at each distinct confidence, most confident first, both (rows, distinct)."""
     order = np.argsort(-scores, kind="stable")
     starts = np.flatnonzero(np.diff(-scores[order], prepend=-np.inf))
     ordered = weights[:, order]
@@ -59,8 +57,8 @@ def _tie_groups(scores: FloatArray, hits: FloatArray, weights: FloatArray) -> tu
 def risk_coverage(confidence: ArrayLike, correct: ArrayLike) -> RiskCoverage:
     """The risk–coverage curve (El-Yaniv and Wiener 2010), in expectation over ties.
 
-    Where ranks a+1 … a+m share one confidence and hold e errors, after E errors above them, the expected
-    number of errors among the first k of them all is E + e(k−a)/m.
+    If ranks a+1 … a+m share one confidence and contain e errors, with E errors above them, the expected
+    number of errors among the first k is E + e(k−a)/m.
 
     >>> risk_coverage([0.9, 0.8, 0.8, 0.1], [1, 1, 0, 0]).risk.round(3).tolist()
     [0.0, 0.25, 0.333, 0.5]
@@ -74,7 +72,7 @@ def risk_coverage(confidence: ArrayLike, correct: ArrayLike) -> RiskCoverage:
 
 
 def _areas(scores: FloatArray, hits: FloatArray, weights: FloatArray) -> FloatArray:
-    """AURC per row of weights; whole tie groups at once by harmonic numbers.
+    """AURC per row of weights, computed for whole tie groups by harmonic numbers.
 
     Σ_{k=a+1}^{a+m} (E + e(k−a)/m)/k = (E − ae/m)(H_{a+m} − H_a) + e.
     """
@@ -94,7 +92,7 @@ def _harmonic_numbers(last: float) -> FloatArray:
 
 
 def _optima(hits: FloatArray, weights: FloatArray, optimum: str) -> FloatArray:
-    """AURC of the best possible confidence at the same accuracy, per row of weights."""
+    """AURC of an ideal confidence at the same accuracy, per row of weights."""
     n = weights.sum(axis=1)
     n_errors = weights @ (1 - hits)
     if optimum == "asymptotic":
@@ -117,11 +115,11 @@ def aurc(
 ) -> Estimate:
     """Area under the risk–coverage curve, (1/n) Σ_k risk(k/n), with its bootstrap interval (BCa).
 
-    Lower is better; a confidence that knows nothing has the error rate as its area.
+    Lower is better. The area of an uninformative confidence is the error rate.
 
     Args:
-        confidence: One confidence per answer; larger means surer.
-        correct: Whether each answer is right.
+        confidence: One confidence per answer; larger means more certain.
+        correct: True for each answer that is right.
         clusters: One label per answer, if answers depend on each other within clusters.
         level: Confidence level.
         n_resamples: Number of resamples.
@@ -147,12 +145,12 @@ def excess_aurc(
     n_resamples: int = DEFAULT_RESAMPLES,
     seed: int,
 ) -> Estimate:
-    """AURC above that of the best confidence at the same accuracy (E-AURC; Geifman et al. 2019).
+    """AURC minus that of an ideal confidence at the same accuracy (E-AURC; Geifman et al. 2019).
 
-    With error rate r the optimum is r + (1−r) ln(1−r) for endless data ("asymptotic", the published
-    definition), and with e errors in n answers (1/n) Σ_{k=n−e+1}^{n} (k−n+e)/k
-    = (e − (n−e)(H_n − H_{n−e}))/n exactly ("finite"). The finite one is zero for a perfect order of the
-    answers; the asymptotic one is then a little above zero.
+    With error rate r the optimum is r + (1−r) ln(1−r) for infinite data ("asymptotic", the published
+    definition). With e errors in n answers it is exactly (1/n) Σ_{k=n−e+1}^{n} (k−n+e)/k
+    = (e − (n−e)(H_n − H_{n−e}))/n ("finite"). For perfectly ranked answers the finite version is zero; the
+    asymptotic one is slightly above zero.
 
     Args:
         confidence: As for `aurc`.
@@ -172,7 +170,7 @@ def excess_aurc(
 
     def excess(scores: FloatArray, hits: FloatArray, weights: FloatArray) -> FloatArray:
         found = _areas(scores, hits, weights) - _optima(hits, weights, optimum)
-        return np.where(np.abs(found) < 1e-12, 0.0, found)  # a perfect order, but for rounding
+        return np.where(np.abs(found) < 1e-12, 0.0, found)  # a perfect ranking, up to rounding
 
     statistic = BatchStatistic(excess, form="weights")
     return resampled(
@@ -192,8 +190,8 @@ def accuracy_at_coverage(
 ) -> Estimate:
     """Expected accuracy of the ⌈coverage · n⌉ most confident answers, with its bootstrap interval (BCa).
 
-    If every resample gives the same accuracy, as it does at 100 %, the interval is Wilson's for as many
-    trials as there are kept answers, or clusters if those are fewer; `method` says so.
+    If every resample gives the same accuracy, as it does at 100 %, the interval is Wilson's with n equal to the
+    number of kept answers, or of clusters if that is smaller; `method` says so.
 
     Args:
         confidence: As for `aurc`.
@@ -208,7 +206,7 @@ def accuracy_at_coverage(
     0.750 [0.000, 1.000] (n=4)
     """
     if not 0 < coverage <= 1:
-        raise UsageError(f"coverage must lie above 0 and not above 1, got {coverage}")
+        raise UsageError(f"coverage must be above 0 and at most 1, got {coverage}")
     scores, hits = _checked(confidence, correct)
 
     def accuracy(scores: FloatArray, hits: FloatArray, weights: FloatArray) -> FloatArray:
@@ -235,5 +233,5 @@ def accuracy_at_coverage(
 
 
 def _kept(coverage: float, n: FloatArray) -> FloatArray:
-    """⌈coverage · n⌉, not raised by the rounding of the product."""
+    """⌈coverage · n⌉, robust to rounding of the product."""
     return np.ceil(coverage * n - 1e-9).clip(min=1)

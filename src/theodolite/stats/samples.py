@@ -1,4 +1,4 @@
-"""What every function of the family asks of its input, and the one wording of each refusal."""
+"""Input checks shared by all functions of `theodolite.stats`."""
 
 from __future__ import annotations
 
@@ -15,44 +15,23 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-__all__ = [
-    "LARGEST",
-    "ROUNDING",
-    "FloatArray",
-    "IntArray",
-    "check_alpha",
-    "check_choice",
-    "check_count",
-    "check_level",
-    "check_probability",
-    "check_same_length",
-    "check_seed",
-    "finite_array",
-    "flags",
-    "is_constant",
-    "label_codes",
-    "sample",
-    "unit_codes",
-    "without_rounding",
-]
-
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 ROUNDING = 2e-12
-"""Differences below this share of the magnitude are rounding, not data: some 2¹³ steps of a double."""
+"""Differences below this fraction of the magnitude are treated as rounding: about 2¹³ units in the last place."""
 LARGEST = 1e100
-"""Largest magnitude whose sums of squares are sure not to overflow."""
+"""Largest magnitude whose sums of squares cannot overflow."""
 
 
 def finite_array(values: ArrayLike, name: str, largest: float = LARGEST) -> FloatArray:
-    """Any array of finite real numbers, as float64; booleans count as 0 and 1."""
+    """Return an array of finite real numbers as float64. Booleans become 0 and 1."""
     try:
         given = np.asarray(values)
     except ValueError as error:
         raise UsageError(f"{name} must be an array of numbers, got rows of different lengths") from error
     if given.dtype.kind not in "biuf":
-        raise UsageError(f"{name} must hold real numbers, got {given.dtype}")
+        raise UsageError(f"{name} must be real numbers, got {given.dtype}")
     array = given.astype(np.float64)
     n_bad = array.size - int(np.isfinite(array).sum())
     if n_bad:
@@ -63,7 +42,7 @@ def finite_array(values: ArrayLike, name: str, largest: float = LARGEST) -> Floa
 
 
 def sample(values: ArrayLike, name: str, minimum: int = 1) -> FloatArray:
-    """A one-dimensional sample of finite numbers with at least `minimum` of them."""
+    """Return a one-dimensional array of at least `minimum` finite numbers."""
     array = finite_array(values, name)
     if array.ndim != 1:
         raise UsageError(f"{name} must have one dimension, got shape {array.shape}")
@@ -73,7 +52,7 @@ def sample(values: ArrayLike, name: str, minimum: int = 1) -> FloatArray:
 
 
 def flags(values: ArrayLike, name: str) -> FloatArray:
-    """A sample of booleans, or of the numbers 0 and 1, as 0.0 and 1.0."""
+    """Return booleans, or the numbers 0 and 1, as an array of 0.0 and 1.0."""
     array = sample(values, name)
     if not np.isin(array, (0.0, 1.0)).all():
         odd = array[~np.isin(array, (0.0, 1.0))][0]
@@ -82,23 +61,23 @@ def flags(values: ArrayLike, name: str) -> FloatArray:
 
 
 def label_codes(labels: ArrayLike, name: str) -> tuple[NDArray[Any], IntArray]:
-    """The distinct labels in sorted order, and for each item the position of its label."""
+    """Return the distinct labels, sorted, and for each item the index of its label."""
     array = np.asarray(labels)
     if array.ndim != 1 or array.size == 0:
         raise UsageError(f"{name} must be a non-empty one-dimensional array, got shape {array.shape}")
     missing = array.dtype.kind == "O" and any(label is None for label in array)
     missing = missing or (array.dtype.kind in "fc" and bool(np.isnan(array).any()))
     if missing:
-        raise UsageError(f"{name} holds missing labels (None or NaN): every item needs one")
+        raise UsageError(f"{name} has missing labels (None or NaN): every item needs one")
     try:
         distinct, codes = np.unique(array, return_inverse=True)
     except TypeError as error:
-        raise UsageError(f"{name} mixes kinds of label that cannot be sorted together: {error}") from error
+        raise UsageError(f"{name} mixes types of labels that cannot be sorted together: {error}") from error
     return distinct, codes.astype(np.int64)
 
 
 def unit_codes(clusters: ArrayLike | None, n_items: int) -> IntArray:
-    """For each item the number of its independent unit: its cluster, or itself without clusters."""
+    """Return the index of each item's independent unit: its cluster, or the item itself without clusters."""
     if clusters is None:
         return np.arange(n_items, dtype=np.int64)
     _, codes = label_codes(clusters, "clusters")
@@ -108,34 +87,34 @@ def unit_codes(clusters: ArrayLike | None, n_items: int) -> IntArray:
 
 
 def check_same_length(**arrays: FloatArray | IntArray) -> int:
-    """The common length of the named arrays."""
+    """Return the common length of the named arrays."""
     lengths = {name: len(array) for name, array in arrays.items()}
     if len(set(lengths.values())) > 1:
         got = ", ".join(f"{name} {length}" for name, length in lengths.items())
-        raise UsageError(f"arrays that belong together must have the same length, got {got}")
+        raise UsageError(f"paired arrays must have the same length, got {got}")
     return next(iter(lengths.values()))
 
 
 def is_constant(array: FloatArray) -> bool:
-    """Whether all values are equal to about twelve digits."""
+    """True if all values are equal to about twelve digits."""
     return bool(np.ptp(array) <= ROUNDING * np.abs(array).max())
 
 
 def without_rounding(first: FloatArray, second: FloatArray) -> FloatArray:
-    """The differences first − second, with those that are rounding (0.3 − (0.1 + 0.2)) set to zero."""
+    """Return first − second, with differences due to rounding, such as 0.3 − (0.1 + 0.2), set to zero."""
     differences = first - second
     rounding = ROUNDING * np.maximum(np.abs(first), np.abs(second))
     return np.where(np.abs(differences) <= rounding, 0.0, differences)
 
 
 def check_choice(value: str, choices: Collection[str], name: str) -> None:
-    """Refuse a word that is not one of the choices."""
+    """Raise an error unless the value is one of the choices."""
     if value not in choices:
         raise UsageError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}")
 
 
 def check_count(value: int, name: str, minimum: int = 1) -> int:
-    """A whole number that is at least `minimum`."""
+    """Return a whole number that is at least `minimum`."""
     try:
         count = operator.index(value)
     except TypeError as error:
@@ -146,7 +125,7 @@ def check_count(value: int, name: str, minimum: int = 1) -> int:
 
 
 def check_seed(seed: int) -> int:
-    """A seed: a whole number, not negative."""
+    """Return a seed: a whole number that is not negative."""
     return check_count(seed, "seed", minimum=0)
 
 
@@ -156,17 +135,17 @@ def _check_open_unit(value: float, name: str) -> None:
 
 
 def check_level(level: float) -> None:
-    """Refuse a confidence level outside (0, 1)."""
+    """Raise an error for a confidence level outside (0, 1)."""
     _check_open_unit(level, "level")
 
 
 def check_alpha(alpha: float) -> None:
-    """Refuse a significance level outside (0, 1/2): beyond it one-sided bounds cross."""
+    """Raise an error for a significance level outside (0, 1/2). Above it, one-sided bounds would cross."""
     if not 0 < alpha < 0.5:
         raise UsageError(f"alpha must lie strictly between 0 and 0.5, got {alpha}")
 
 
 def check_probability(value: float, name: str) -> None:
-    """Refuse a probability outside [0, 1]."""
+    """Raise an error for a probability outside [0, 1]."""
     if not 0 <= value <= 1:
         raise UsageError(f"{name} must lie between 0 and 1, got {value}")

@@ -11,8 +11,6 @@ from theodolite.stats.clustered import clustered_difference, clustered_mean
 if TYPE_CHECKING:
     from theodolite.core.estimates import Estimate
 
-__all__ = ["score_difference", "score_mean"]
-
 
 def score_mean(metric: Metric, scores: Iterable[ItemScore], *, level: float = 0.95) -> Estimate | None:
     """The mean of a metric over the items that have a value; a macro mean where the metric says so.

@@ -1,4 +1,4 @@
-"""Trend over ordered groups: Jonckheere–Terpstra."""
+"""Test for a trend over ordered groups: Jonckheere–Terpstra."""
 
 from __future__ import annotations
 
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-__all__ = ["jonckheere_terpstra"]
-
 _TAILS: dict[str, Alternative] = {"increasing": "greater", "decreasing": "less", "two-sided": "two-sided"}
 
 
@@ -43,21 +41,21 @@ def jonckheere_terpstra(
     n_permutations: int = DEFAULT_PERMUTATIONS,
     seed: int = 0,
 ) -> HypothesisTest:
-    """Test for a trend of `values` over ordered groups; the statistic is J.
+    """Test for a trend of `values` over ordered groups. The statistic is J.
 
     J counts the pairs of items from different groups whose values are in the order of the groups, ties half
-    (Terpstra 1952; Jonckheere 1954). "permutation" is exact where the items can be dealt to the groups in
-    at most 50 000 ways, and Monte Carlo with p = (b+1)/(m+1) otherwise. "normal" is
+    (Terpstra 1952; Jonckheere 1954). "permutation" is exact if there are at most 50 000 assignments of the items to
+    the groups, and Monte Carlo with p = (b+1)/(m+1) otherwise. "normal" is
     z = (J − E J)/√Var J with E J = (N² − Σnᵢ²)/4 and the variance corrected for ties (Hollander, Wolfe and
-    Chicken 2014, eq. 6.19), without a continuity correction. Constant values show no trend: p is 1.
+    Chicken 2014, eq. 6.19), without a continuity correction. For constant values p is 1.
 
     Args:
         values: One value per item.
         groups: One label per item; the groups are in the sort order of their labels.
         alternative: Direction of the trend.
-        method: Where the p-value comes from.
-        n_permutations: Number of random deals where not all are enumerated.
-        seed: Seed of the random deals.
+        method: How the p-value is computed.
+        n_permutations: Number of random assignments if not all are enumerated.
+        seed: Seed of the random assignments.
 
     >>> result = jonckheere_terpstra([1, 2, 3, 4, 5, 6], [1, 1, 2, 2, 3, 3], alternative="increasing")
     >>> result.statistic, round(result.p_value, 4), result.method
@@ -80,7 +78,7 @@ def jonckheere_terpstra(
         ties = np.diff(np.append(starts, n))
         p_value = _normal_p(observed, sizes, ties, alternative)
         return HypothesisTest(observed, p_value, n, "normal, tie-corrected", alternative)
-    null = _deals(sizes)
+    null = _assignments(sizes)
     values_under_null = null.values(
         lambda rows: _ordered_pairs(rows, starts, distinct.size), n_permutations, seed
     )
@@ -89,7 +87,7 @@ def jonckheere_terpstra(
 
 
 def _ordered_pairs(codes: IntArray, starts: IntArray, n_groups: int) -> FloatArray:
-    """J per row of group codes, whose items stand in order of value; ties begin at `starts`."""
+    """J per row of group codes, with the items sorted by value. Ties begin at `starts`."""
     lower = np.zeros((len(codes), starts.size))  # items of lower groups at each distinct value
     total = np.zeros(len(codes))
     for group in range(n_groups):
@@ -127,8 +125,8 @@ def _normal_p(observed: float, sizes: IntArray, ties: IntArray, alternative: str
     return float(ndtr(-z if alternative == "increasing" else z))
 
 
-def _deals(sizes: IntArray) -> NullDistribution:
-    """All ways to deal the items to groups of the given sizes: rows of group codes."""
+def _assignments(sizes: IntArray) -> NullDistribution:
+    """All assignments of the items to groups of the given sizes: rows of group codes."""
     n = int(sizes.sum())
     logarithm = math.lgamma(n + 1) - sum(math.lgamma(size + 1) for size in sizes.tolist())
     n_possible = count_if_few(
@@ -136,18 +134,18 @@ def _deals(sizes: IntArray) -> NullDistribution:
         lambda: math.factorial(n) // math.prod(math.factorial(size) for size in sizes.tolist()),
     )
 
-    def deal(group: int, free: tuple[int, ...]) -> Iterator[dict[int, int]]:
+    def assign(group: int, free: tuple[int, ...]) -> Iterator[dict[int, int]]:
         if group == sizes.size:
             yield {}
             return
         for chosen in itertools.combinations(free, int(sizes[group])):
             rest = tuple(item for item in free if item not in chosen)
-            for later in deal(group + 1, rest):
+            for later in assign(group + 1, rest):
                 yield dict.fromkeys(chosen, group) | later
 
     def enumerate_all() -> Iterator[Sequence[int]]:
-        for dealt in deal(0, tuple(range(n))):
-            yield [dealt[item] for item in range(n)]
+        for assigned in assign(0, tuple(range(n))):
+            yield [assigned[item] for item in range(n)]
 
     def draw(generator: np.random.Generator, size: int) -> IntArray:
         codes = np.repeat(np.arange(sizes.size), sizes)

@@ -1,4 +1,4 @@
-"""Public checks for plug-in authors, and tiny checkpoints to try things on."""
+"""Checks for plug-in authors, and tiny checkpoints for tests."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The explainer contract as a test that anyone can run on an explainer of their own."""
+"""Checks that an explainer fulfils its contract."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from theodolite.instruments.grid.explainers.contract import (
     find_explainers,
     make_case,
 )
-from theodolite.instruments.grid.explainers.pool import Convention, Pool
+from theodolite.instruments.grid.explainers.conventions import Convention
+from theodolite.instruments.grid.explainers.pool import Pool
 from theodolite.instruments.grid.explainers.readers import open_reader
 from theodolite.runs import describe
 
@@ -23,13 +24,13 @@ _BUDGET = 400
 
 
 def check_explainer(explainer: str | Explainer) -> None:
-    """Holds an explainer to every promise of the contract, on the symbolic twins.
+    """Check an explainer against its contract, on the symbolic models of the grid.
 
     Args:
-        explainer: the explainer, or its name.
+        explainer: The explainer, or its name.
 
     Raises:
-        ContractError: it breaks at least one; the message lists all of them.
+        ContractError: If a check fails. The message lists all failures.
 
     >>> check_explainer("removal")
     """
@@ -40,10 +41,12 @@ def check_explainer(explainer: str | Explainer) -> None:
         )
     try:
         broken = list(_local(tested) if tested.scope == "local" else _global(tested))
-    except Exception as error:  # noqa: BLE001 - whatever it raises is the finding
+    except Exception as error:  # noqa: BLE001 - any exception is reported
         broken = [f"it raised {describe(error)}"]
     if broken:
-        raise ContractError(f"{tested.name} breaks the explainer contract:\n  " + "\n  ".join(broken))
+        raise ContractError(
+            f"{tested.name} does not fulfil the explainer contract:\n  " + "\n  ".join(broken)
+        )
 
 
 def _cases(budget: int | None) -> Iterator[Case]:
@@ -57,7 +60,7 @@ def _cases(budget: int | None) -> Iterator[Case]:
 def _local(explainer: Explainer) -> Iterator[str]:
     assert explainer.explain is not None  # noqa: S101 - local
     if explainer.needs_gradients:
-        yield "it needs gradients, which the symbolic twins do not have: check it on a paired network of your own"
+        yield "it needs gradients, which the symbolic models do not provide: check it on your own paired network"
         return
     budget = _BUDGET if explainer.samples else None
     for first, second in zip(_cases(budget), _cases(budget), strict=True):
@@ -66,20 +69,20 @@ def _local(explainer: Explainer) -> Iterator[str]:
         found, again = explainer.explain(first), explainer.explain(second)
         yield from (f"{where}, {fault}" for fault in _faults(found, first))
         if not np.array_equal(found.cells, again.cells):
-            yield f"{where}, the same seed gives another map"
+            yield f"{where}, the same seed gives a different map"
         if budget is not None and max(found.calls, first.game.calls) > budget:
-            yield f"{where}, a budget of {budget} model calls became {max(found.calls, first.game.calls)}"
+            yield f"{where}, it made {max(found.calls, first.game.calls)} model calls with a budget of {budget}"
         if found.calls < first.game.calls:
-            yield f"{where}, it reports {found.calls} model calls and made {first.game.calls}"
+            yield f"{where}, it reports {found.calls} model calls but made {first.game.calls}"
         if not (
             np.array_equal(before[0], first.batch.cells) and np.array_equal(before[1], first.batch.words)
         ):
-            yield f"{where}, it changed the scene that it was given"
+            yield f"{where}, it changed its input scene"
 
 
 def _faults(found: object, case: Case) -> Iterator[str]:
     if not isinstance(found, Explanation):
-        yield f"it gave {type(found).__name__}, not an Explanation"
+        yield f"it returned a {type(found).__name__} instead of an Explanation"
         return
     if found.cells.shape != (case.game.shape[0],):
         yield f"its map has shape {found.cells.shape}, not ({case.game.shape[0]},)"
@@ -98,7 +101,7 @@ def _global(explainer: Explainer) -> Iterator[str]:
     pools = [Pool(open_reader("grid:symbolic-pure"), batch, np.arange(40), Convention()) for _ in range(2)]
     found, again = (explainer.summarise(pool) for pool in pools)
     if dict(found) != dict(again):
-        yield "the same pool gives other figures"
+        yield "the same pool gives different values"
     for name, value in found.items():
         if not np.isfinite(value):
             yield f"{name} is {value}"

@@ -1,4 +1,4 @@
-"""The model contract as a test that anyone can run on a model of their own."""
+"""Checks that a model fulfils its contract."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from theodolite.runs import describe
 
 
 def check_model(model: str | VisionLanguageModel) -> None:
-    """Holds a model to every promise of the contract.
+    """Check a model against its contract.
 
     Args:
-        model: the model, or its name.
+        model: The model, or its name.
 
     Raises:
-        ContractError: it breaks at least one; the message lists all of them.
+        ContractError: If a check fails. The message lists all failures.
 
     >>> check_model("scripted:looker")
     """
@@ -39,18 +39,18 @@ def check_model(model: str | VisionLanguageModel) -> None:
         for fault in _faults(check, tested)
     ]
     if broken:
-        raise ContractError(f"{tested.name} breaks the model contract:\n  " + "\n  ".join(broken))
+        raise ContractError(f"{tested.name} does not fulfil the model contract:\n  " + "\n  ".join(broken))
 
 
 def _faults(check: Callable[[VisionLanguageModel], Iterator[str]], model: VisionLanguageModel) -> list[str]:
     try:
         return list(check(model))
-    except Exception as error:  # noqa: BLE001 - whatever it raises is the finding
+    except Exception as error:  # noqa: BLE001 - any exception is reported
         return [f"it raised {describe(error)}"]
 
 
 def _requests() -> list[Request]:
-    """Different lengths, picture sizes and numbers of pictures, so that padding and batching are really tried."""
+    """Requests of different lengths, picture sizes and numbers of pictures, to test padding and batching."""
     rng = np.random.default_rng(0)
     pictures = [
         Picture.from_array(rng.integers(0, 256, size, dtype=np.uint8))
@@ -66,11 +66,11 @@ def _requests() -> list[Request]:
     ]
 
 
-def _says_who_it_is(model: VisionLanguageModel) -> Iterator[str]:
+def _has_name_and_identity(model: VisionLanguageModel) -> Iterator[str]:
     values: dict[str, object] = {"name": model.name, "identity": model.identity}
     for what, value in values.items():
         if not isinstance(value, str) or not value:
-            yield f"{what} is {value!r}, not a text"
+            yield f"{what} is {value!r}, not a non-empty text"
     size: object = model.batch_size
     if not isinstance(size, int) or size < 1:
         yield f"batch_size is {size!r}, not a positive whole number"
@@ -80,7 +80,7 @@ def _answers_in_order(model: VisionLanguageModel) -> Iterator[str]:
     requests = _requests()
     together = model.generate(requests)
     if len(together) != len(requests):
-        yield f"{len(together)} responses came back for {len(requests)} requests"
+        yield f"{len(together)} responses were returned for {len(requests)} requests"
         return
     alone = [model.generate([request])[0] for request in requests]
     for i, (one, other) in enumerate(zip(together, alone, strict=True)):
@@ -88,7 +88,7 @@ def _answers_in_order(model: VisionLanguageModel) -> Iterator[str]:
             yield f"request {i} gets {one.text!r} in a batch and {other.text!r} alone"
 
 
-def _takes_no_requests(model: VisionLanguageModel) -> Iterator[str]:
+def _accepts_no_requests(model: VisionLanguageModel) -> Iterator[str]:
     if list(model.generate([])):
         yield "no requests must give no responses"
 
@@ -99,7 +99,7 @@ def _is_deterministic(model: VisionLanguageModel) -> Iterator[str]:
         yield f"the same request at temperature 0 gets {first.text!r}, then {second.text!r}"
 
 
-def _leaves_requests_alone(model: VisionLanguageModel) -> Iterator[str]:
+def _leaves_requests_unchanged(model: VisionLanguageModel) -> Iterator[str]:
     requests = _requests()
     before = copy.deepcopy(requests)
     model.generate(requests)
@@ -118,14 +118,14 @@ def _survives_a_bad_picture(model: VisionLanguageModel) -> Iterator[str]:
     good = _requests()[0]
     try:
         responses = model.generate([good, bad, good])
-    except Exception as error:  # noqa: BLE001 - whatever it raises is the finding
+    except Exception as error:  # noqa: BLE001 - any exception is reported
         yield f"one unreadable picture made the whole batch raise {type(error).__name__}"
         return
     if responses[0].status != responses[2].status or responses[0].text != model.generate([good])[0].text:
-        yield "one unreadable picture changed the answers beside it"
+        yield "one unreadable picture changed the answers to other requests"
 
 
-def _chooses_soundly(model: VisionLanguageModel) -> Iterator[str]:
+def _scores_options_consistently(model: VisionLanguageModel) -> Iterator[str]:
     if not is_choosing(model):
         return
     request, options = _requests()[0], ("left", "right", "above the red thing")
@@ -133,10 +133,10 @@ def _chooses_soundly(model: VisionLanguageModel) -> Iterator[str]:
     backward = model.choose([request], [options[::-1]])[0]
     if isinstance(forward, Response) or isinstance(backward, Response):
         if any(isinstance(each, Response) and each.is_answered for each in (forward, backward)):
-            yield "a choice came back in words; only a refusal or a failure may take its place"
+            yield "a choice was answered with text; only a refusal or a failure may replace it"
         return
     if forward.options != options:
-        yield f"the options come back as {forward.options}"
+        yield f"the options were returned as {forward.options}"
     if not all(math.isfinite(value) and value <= 1e-6 for value in forward.log_probabilities):
         yield f"log-probabilities must be finite and at most 0, got {forward.log_probabilities}"
     if not np.allclose(forward.log_probabilities, backward.log_probabilities[::-1], atol=1e-3):
@@ -144,12 +144,12 @@ def _chooses_soundly(model: VisionLanguageModel) -> Iterator[str]:
 
 
 _CHECKS: tuple[Callable[[VisionLanguageModel], Iterator[str]], ...] = (
-    _says_who_it_is,
-    _takes_no_requests,
+    _has_name_and_identity,
+    _accepts_no_requests,
     _answers_in_order,
     _is_deterministic,
-    _leaves_requests_alone,
+    _leaves_requests_unchanged,
     _gives_reasons,
     _survives_a_bad_picture,
-    _chooses_soundly,
+    _scores_options_consistently,
 )

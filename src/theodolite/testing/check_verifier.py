@@ -1,4 +1,4 @@
-"""The verifier contract as a test that anyone can run on a verifier of their own."""
+"""Checks that a verifier fulfils its contract."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ _LABELS = {"supported", "unsupported", "unverifiable"}
 
 
 def check_verifier(verifier: str | Verifier) -> None:
-    """Holds a verifier to every promise of the contract, on a small scene and on one that shows nothing.
+    """Check a verifier against its contract, on a small scene and on an empty one.
 
-    Whether its verdicts are right is not checked: that is what its agreement with ``annotation`` is for.
+    This does not check whether its verdicts are correct; measure its agreement with ``annotation`` for that.
 
     Args:
-        verifier: the verifier, or its name.
+        verifier: The verifier, or its name.
 
     Raises:
-        ContractError: it breaks at least one promise; the message lists all of them.
+        ContractError: If a check fails. The message lists all failures.
 
     >>> check_verifier("annotation")
     """
@@ -38,22 +38,22 @@ def check_verifier(verifier: str | Verifier) -> None:
     broken = [
         f"{check.__name__[1:].replace('_', ' ')}: {fault}"
         for check in (
-            _one_verdict_each,
-            _same_every_time,
-            _one_by_one_as_together,
-            _denial_turns_it_round,
-            _changes_nothing,
+            _one_verdict_per_claim,
+            _is_deterministic,
+            _is_independent_of_other_claims,
+            _negation_flips_the_verdict,
+            _leaves_inputs_unchanged,
         )
         for fault in _faults(check, tested)
     ]
     if broken:
-        raise ContractError(f"{tested.name} breaks the verifier contract:\n  " + "\n  ".join(broken))
+        raise ContractError(f"{tested.name} does not fulfil the verifier contract:\n  " + "\n  ".join(broken))
 
 
 def _faults(check: Callable[[Verifier], Iterator[str]], verifier: Verifier) -> list[str]:
     try:
         return list(check(verifier))
-    except Exception as error:  # noqa: BLE001 - whatever it raises is the finding
+    except Exception as error:  # noqa: BLE001 - any exception is reported
         return [f"it raised {describe(error)}"]
 
 
@@ -84,26 +84,26 @@ def _claims() -> list[Claim]:
     ]
 
 
-def _one_verdict_each(verifier: Verifier) -> Iterator[str]:
+def _one_verdict_per_claim(verifier: Verifier) -> Iterator[str]:
     for episode in _episodes():
         verdicts = verifier.verify(_claims(), episode)
         if len(verdicts) != len(_claims()):
-            yield f"{len(verdicts)} verdicts on {len(_claims())} claims of {episode.id!r}"
+            yield f"{len(verdicts)} verdicts for {len(_claims())} claims of {episode.id!r}"
         for claim, verdict in zip(_claims(), verdicts, strict=False):
-            label, sure = getattr(verdict, "label", None), getattr(verdict, "confidence", -1.0)
-            if label not in _LABELS or not 0 <= sure <= 1:
-                yield f"no proper verdict on {claim}: {verdict!r}"
+            label, confidence = getattr(verdict, "label", None), getattr(verdict, "confidence", -1.0)
+            if label not in _LABELS or not 0 <= confidence <= 1:
+                yield f"invalid verdict on {claim}: {verdict!r}"
     if list(verifier.verify([], _episodes()[0])):
-        yield "verdicts on no claims"
+        yield "verdicts were returned for no claims"
 
 
-def _same_every_time(verifier: Verifier) -> Iterator[str]:
+def _is_deterministic(verifier: Verifier) -> Iterator[str]:
     episode = _episodes()[0]
     if list(verifier.verify(_claims(), episode)) != list(verifier.verify(_claims(), episode)):
-        yield "the same claims get other verdicts the second time"
+        yield "the same claims get different verdicts the second time"
 
 
-def _one_by_one_as_together(verifier: Verifier) -> Iterator[str]:
+def _is_independent_of_other_claims(verifier: Verifier) -> Iterator[str]:
     episode = _episodes()[0]
     for claim, together in zip(_claims(), verifier.verify(_claims(), episode), strict=False):
         alone = verifier.verify([claim], episode)[0]
@@ -111,20 +111,20 @@ def _one_by_one_as_together(verifier: Verifier) -> Iterator[str]:
             yield f"{claim} is {alone.label} alone and {together.label} among others"
 
 
-def _denial_turns_it_round(verifier: Verifier) -> Iterator[str]:
+def _negation_flips_the_verdict(verifier: Verifier) -> Iterator[str]:
     episode = _episodes()[0]
-    denied = [replace(claim, is_negated=True) for claim in _claims()]
-    other = {"supported": "unsupported", "unsupported": "supported", "unverifiable": "unverifiable"}
+    negated = [replace(claim, is_negated=True) for claim in _claims()]
+    flipped = {"supported": "unsupported", "unsupported": "supported", "unverifiable": "unverifiable"}
     for claim, plain, no in zip(
-        _claims(), verifier.verify(_claims(), episode), verifier.verify(denied, episode), strict=False
+        _claims(), verifier.verify(_claims(), episode), verifier.verify(negated, episode), strict=False
     ):
-        if no.label != other[plain.label]:
-            yield f"{claim} is {plain.label}, and its denial {no.label}"
+        if no.label != flipped[plain.label]:
+            yield f"{claim} is {plain.label}, and its negation {no.label}"
 
 
-def _changes_nothing(verifier: Verifier) -> Iterator[str]:
+def _leaves_inputs_unchanged(verifier: Verifier) -> Iterator[str]:
     episode, claims = _episodes()[0], _claims()
     before = copy.deepcopy((episode, claims))
     verifier.verify(claims, episode)
     if (episode, claims) != before:
-        yield "the claims or the episode are not what they were"
+        yield "the claims or the episode were changed"

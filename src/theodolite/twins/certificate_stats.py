@@ -9,10 +9,8 @@ from dataclasses import dataclass, replace
 from multiprocessing import get_context
 from typing import Any, TypeAlias, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 from theodolite import stats
+from theodolite.core.errors import UsageError
 from theodolite.core.types import Choice, Request
 from theodolite.models import HintedModel, VisionLanguageModel, is_choosing
 
@@ -118,57 +116,30 @@ def spread(make: Callable[[T], list[Probe]], tasks: Sequence[T], workers: int) -
 
 
 def share(hits: Sequence[bool]) -> stats.Estimate:
-    """A share of independent items, with Wilson's interval."""
+    """A share of independent items."""
     return stats.wilson_interval(int(sum(hits)), len(hits))
 
 
-def mean(values: Sequence[float], clusters: Sequence[str], *, seed: int) -> stats.Estimate:
-    """A mean of shares with its interval over clusters; Wilson's for as many clusters where all are alike at 0 or 1."""
-    array = np.asarray(values, np.float64)
-    n = len(set(clusters))
-    if n > 1 and np.ptp(array):
-        return stats.bootstrap(array, clusters=list(clusters), interval="percentile", seed=seed)
-    value = float(array.mean())
-    if value in {0.0, 1.0}:
-        return replace(stats.wilson_interval(int(value) * n, n), n_items=array.size)
-    return stats.Estimate(value, value, value, n, 0.95, "all values alike: no interval", array.size)
+def mean(values: Sequence[float], clusters: Sequence[str]) -> stats.Estimate:
+    """A mean of shares, over clusters."""
+    return _found(stats.clustered_mean(values, list(clusters)))
 
 
-def macro(
-    values: Sequence[float], groups: Sequence[str], clusters: Sequence[str], *, seed: int
-) -> stats.Estimate:
-    """The mean over groups of the means of their values, with its interval over clusters.
+def macro(values: Sequence[float], groups: Sequence[str], clusters: Sequence[str]) -> stats.Estimate:
+    """The mean over groups of the means of their values, over clusters.
 
-    >>> macro([1, 1, 0, 1], ["a", "a", "b", "a"], ["s", "t", "s", "t"], seed=0).value
+    >>> macro([1, 1, 0, 1], ["a", "a", "b", "a"], ["s", "t", "s", "t"]).value
     0.5
     """
-    array = np.asarray(values, np.float64)
-    codes = np.unique(np.asarray(groups), return_inverse=True)[1].astype(np.float64)
-    if not np.ptp(array) or len(set(clusters)) < 2:
-        return mean(values, clusters, seed=seed)
-
-    def statistic(x: NDArray[np.float64], group: NDArray[np.float64]) -> float:
-        return float(np.mean([x[group == code].mean() for code in np.unique(group)]))
-
-    return stats.bootstrap(
-        (array, codes), statistic, clusters=list(clusters), interval="percentile", seed=seed
-    )
+    return _found(stats.clustered_mean(values, list(clusters), groups=list(groups)))
 
 
-def difference(
-    first: Sequence[float], second: Sequence[float], clusters: Sequence[str], *, seed: int
-) -> stats.Estimate:
-    """A paired difference of shares with its 90 % interval, which lies within ±5 points exactly if both tests at 5 % reject.
+def difference(first: Sequence[float], second: Sequence[float], clusters: Sequence[str]) -> stats.Estimate:
+    """A paired difference of shares with its 90 % interval, which lies within ±5 points exactly if both tests at 5 % reject."""
+    return _found(stats.clustered_difference(first, second, list(clusters), level=0.9))
 
-    Where all differences are alike, n alike units leave as much doubt as Wilson's interval of n of n.
-    """
-    a, b = np.asarray(first, np.float64), np.asarray(second, np.float64)
-    n = len(set(clusters))
-    if n > 1 and np.ptp(a - b):
-        return stats.bootstrap(
-            (a, b), "difference", clusters=list(clusters), interval="percentile", level=0.9, seed=seed
-        )
-    value, doubt = float((a - b).mean()), 1 - stats.wilson_interval(n, n, level=0.9).low
-    return stats.Estimate(
-        value, max(-1.0, value - doubt), min(1.0, value + doubt), n, 0.9, "Wilson, all pairs alike", a.size
-    )
+
+def _found(estimate: stats.Estimate | None) -> stats.Estimate:
+    if estimate is None:
+        raise UsageError("a certificate line needs at least one item")
+    return estimate

@@ -22,6 +22,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from theodolite import __version__, stats
 from theodolite.core.errors import StorageError, UsageError
+from theodolite.core.tables import Column, Table
 from theodolite.models import open_model
 from theodolite.runs import slug, write_atomically
 from theodolite.twins.certificate_stats import BOUND, Line, Probe, Row, line_from_json, put
@@ -37,9 +38,9 @@ __all__ = [
     "Twin",
     "Verdict",
     "certificate_from_json",
+    "certificate_tables",
     "certify",
     "collect",
-    "figures_markdown",
     "read_certificate",
     "released_certificate",
     "score",
@@ -171,41 +172,62 @@ def verdicts(certificate: Certificate, twin: Twin) -> tuple[Verdict, ...]:
     return tuple(found)
 
 
-def figures_markdown(certificate: Certificate) -> str:
-    """The figures of a certificate as tables in Markdown, for a model's card: every bar first, then every line."""
-
-    def row(*cells: str) -> str:
-        return f"| {' | '.join(cells)} |"
-
-    def shown(what: str, estimate: stats.Estimate | None) -> str:
-        if estimate is None:
-            return "not measured"
-        sign = "+" if " less " in what else ""
-        low, value, high = (f"{100 * x:{sign}.1f}" for x in (estimate.low, estimate.value, estimate.high))
-        return f"{value} [{low}, {high}]"
-
-    words = {True: "met", False: "**missed**", None: "not measured"}
-    twin = twin_of(certificate.model)
+def certificate_tables(certificate: Certificate) -> list[Table]:
+    """Every bar of the twin, if the model is one, and every line."""
     found = []
+    twin = twin_of(certificate.model)
     if twin is not None:
-        found += [row("bar", "split", "wanted", "measured, %", ""), row(*["---"] * 5)]
-        found += [
-            row(
-                f"{v.bar.task}: {v.bar.name or v.bar.what}",
-                v.bar.split,
-                v.bar.wanted,
-                shown(v.bar.what, v.estimate),
-                words[v.is_met],
+        words = {True: "met", False: "missed", None: "not measured"}
+        found.append(
+            Table.of(
+                "twins.bars",
+                f"{certificate.model}: what it must reach",
+                [
+                    Column("task", "task"),
+                    Column("bar", "bar"),
+                    Column("split", "split"),
+                    Column("wanted", "wanted"),
+                    Column("measured", "measured", "share", "twins.certificate"),
+                    Column("met", ""),
+                ],
+                [
+                    [
+                        v.bar.task,
+                        v.bar.name or v.bar.what,
+                        v.bar.split,
+                        v.bar.wanted,
+                        v.estimate,
+                        words[v.is_met],
+                    ]
+                    for v in verdicts(certificate, twin)
+                    if v.bar.task in certificate.tasks
+                ],
             )
-            for v in verdicts(certificate, twin)
-        ]
-        found.append("")
-    found += [row("task", "part", "split", "what", "%", "n"), row(*["---"] * 6)]
-    found += [
-        row(x.task, x.part or "all", x.split, x.what, shown(x.what, x.estimate), str(x.estimate.n))
-        for x in certificate.lines
-    ]
-    return "\n".join(found) + "\n"
+        )
+    notes = [] if twin else [f"{certificate.model} is neither twin by its name, so no bar applies."]
+    found.append(
+        Table.of(
+            "twins.certificate",
+            f"{certificate.model}, seed {certificate.seed}",
+            [
+                Column("task", "task"),
+                Column("part", "part"),
+                Column("split", "split"),
+                Column("what", "what"),
+                Column("value", "value", "share", "twins.certificate"),
+                Column("n", "clusters", "count"),
+                Column("items", "items", "count"),
+                Column("unread", "unread", "count"),
+            ],
+            [[*(x.task, x.part or "all", x.split, x.what), *_numbers(x)] for x in certificate.lines],
+            notes,
+        )
+    )
+    return found
+
+
+def _numbers(line: Line) -> tuple[stats.Estimate, int, int, int]:
+    return line.estimate, line.estimate.n, line.estimate.n_items, line.unread
 
 
 def twin_of(model: str) -> Twin | None:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from theodolite.core.types import Picture, Request
 from theodolite.instruments.grid.data.batch import SceneBatch, join
-from theodolite.instruments.grid.data.drawn import KEYS
+from theodolite.instruments.grid.data.edits import edited_scenes, shortcut_answer
+from theodolite.instruments.grid.data.files import KEYS
 from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.data.render import render
 from theodolite.instruments.grid.data.world import BUCKETS
-from theodolite.instruments.grid.experiments.accuracy import prompt_of, read_answer
-from theodolite.instruments.grid.metrics import changed_scenes, words_answer
+from theodolite.instruments.grid.questions import prompt_of, read_text
 from theodolite.twins.certificate_stats import Line, Probe, Row, difference, share
 
 _DENSITIES: Any = ("sparse", "dense")
@@ -49,7 +50,7 @@ def grid_edits(n: int, seed: int) -> Iterator[Probe]:
         wanted *= 2
         scenes = _scenes(keys, wanted, "spur", seed + 1)
         scenes = scenes.take(np.random.default_rng(seed).permutation(len(scenes)))
-        changes = [changed for changed in changed_scenes(scenes, seed=seed) if changed.kind != "plain"]
+        changes = [changed for changed in edited_scenes(scenes, seed=seed) if changed.kind != "plain"]
         if min(len(changed.rows) for changed in changes) >= n:
             break
     used = np.unique(np.concatenate([changed.rows[:n] for changed in changes]))
@@ -66,7 +67,7 @@ def _scenes(keys: Sequence[str], n: int, mode: Any, seed: int) -> SceneBatch:
 
 
 def _probes(scenes: SceneBatch, names: Any, split: str, kind: str) -> Iterator[Probe]:
-    world, shortcut = scenes.world, words_answer(scenes)
+    world, shortcut = scenes.world, shortcut_answer(scenes)
     for i, name in enumerate(names):
         is_count = BUCKETS[int(scenes.bucket[i])].is_count
         cells = np.zeros_like(scenes.cells[i]) if kind == _EMPTIED else scenes.cells[i]
@@ -81,7 +82,7 @@ def _probes(scenes: SceneBatch, names: Any, split: str, kind: str) -> Iterator[P
             "shortcut": world.answers[int(shortcut[i])],
         }
         options = world.answers[: world.max_count + 1] if is_count else world.answers[-2:]
-        yield Probe(request, row, options, read_answer)
+        yield Probe(request, row, options, partial(read_text, is_count=is_count))
 
 
 def grid_lines(rows: Sequence[Row], seed: int) -> Iterator[Line]:
@@ -103,7 +104,7 @@ def _bag_of_words(plain: Sequence[Row], right: Sequence[bool], seed: int) -> Ite
     lucky = [row["shortcut"] == row["gold"] for row in plain]
     yield Line("grid", "a bag of words is right", "crossed", share(lucky))
     units = [row["unit"] for row in plain]
-    gap = difference([float(r) for r in right], [float(x) for x in lucky], units, seed=seed)
+    gap = difference([float(r) for r in right], [float(x) for x in lucky], units)
     yield Line("grid", "accuracy less the bag of words'", "crossed", gap)
     wrong = [row for row, is_lucky in zip(plain, lucky, strict=True) if not is_lucky]
     if wrong:

@@ -8,11 +8,9 @@ from functools import partial
 
 from theodolite.core.splits import Split
 from theodolite.instruments.compass.data.drawn import edited_pair, relation_pairs
+from theodolite.instruments.compass.data.edited import brighter, mirrored
 from theodolite.instruments.compass.data.pairs import Pair
-from theodolite.instruments.compass.edited import brighter, mirrored
-from theodolite.instruments.compass.metrics import read_option
-from theodolite.instruments.compass.prompts import PROMPTS
-from theodolite.instruments.compass.questions import pair_item
+from theodolite.instruments.compass.questions import PROMPTS, pair_item, read_direction
 from theodolite.twins.certificate_stats import Line, Probe, Row, mean, share, spread
 
 FOLLOWED: dict[str, Callable[[Pair, int], Pair]] = {
@@ -106,7 +104,7 @@ def _probe(pair: Pair, shown: Pair, prompt: str, kind: str) -> Probe:
         "gold": PROMPTS[prompt].token_for(shown.direction),
         "shortcut": PROMPTS[prompt].token_for(str(pair.meta["shortcut"])),
     }
-    return Probe(item.request, row, item.options, partial(read_option, options=dict(PROMPTS[prompt].options)))
+    return Probe(item.request, row, item.options, partial(read_direction, options=dict(PROMPTS[prompt].options)))
 
 
 def relation_lines(rows: Sequence[Row], seed: int) -> Iterator[Line]:
@@ -119,7 +117,7 @@ def relation_lines(rows: Sequence[Row], seed: int) -> Iterator[Line]:
             hits = [row["said"] == row[key] for row in plain]
             units = [row["unit"] for row in plain]
             unread = sum(row["said"] is None for row in plain)
-            pooled = mean([float(hit) for hit in hits], units, seed=seed)
+            pooled = mean([float(hit) for hit in hits], units)
             yield Line("relation", what, split, pooled, unread=unread)
             for part in sorted({row["part"] for row in plain}):
                 own = [hit for hit, row in zip(hits, plain, strict=True) if row["part"] == part]

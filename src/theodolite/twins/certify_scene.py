@@ -8,27 +8,26 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any, cast
 
 import numpy as np
 
 from theodolite.core.splits import Split
 from theodolite.core.types import Item, Picture, Record, Request, Response
 from theodolite.instruments.instrument import made
-from theodolite.instruments.scene.data.drawn import RoomEdit, edited_scenes, scene_data
 from theodolite.instruments.scene.data.files import SceneData, read_data
-from theodolite.instruments.scene.data.questions import GROUPS, Question
+from theodolite.instruments.scene.data.questions import GROUPS, SceneQuestion
 from theodolite.instruments.scene.data.shortcut_rule import scene_shortcut
-from theodolite.instruments.scene.formulas.sgc import mean_relative_accuracy, score_answer
-from theodolite.instruments.scene.metrics import (
+from theodolite.instruments.scene.data.small_rooms import RoomEdit, edited_scenes, scene_data
+from theodolite.instruments.scene.experiments.blind import changed_graphs, changed_questions
+from theodolite.instruments.scene.formulas.mra import mean_relative_accuracy, score_value
+from theodolite.instruments.scene.questions import (
     OTHER_PICTURE,
-    changed_graphs,
-    changed_questions,
+    Settings,
     plan_pictures,
+    plan_scenes,
     with_picture,
 )
-from theodolite.instruments.scene.questions import Settings, plan_scenes
-from theodolite.instruments.scene.results import SceneRows, read_results
+from theodolite.instruments.scene.reading.results import SceneResults, read_results
 from theodolite.runs import Result
 from theodolite.twins.certificate_stats import Line, Probe, Row, difference, macro, mean, spread
 
@@ -133,7 +132,7 @@ def _probe(item: Item, split: str, kind: str) -> Probe:
     return Probe(item.request, {"split": split, "kind": kind, "name": item.name, "meta": meta})
 
 
-def _drawn(questions: Sequence[Question], per_group: int, seed: int) -> tuple[Question, ...]:
+def _drawn(questions: Sequence[SceneQuestion], per_group: int, seed: int) -> tuple[SceneQuestion, ...]:
     """So many questions of each group, drawn from all rooms: questions of one room depend on one another."""
     counts: Counter[tuple[str, str]] = Counter()
     kept = []
@@ -145,7 +144,7 @@ def _drawn(questions: Sequence[Question], per_group: int, seed: int) -> tuple[Qu
     return tuple(questions[place] for place in sorted(kept))
 
 
-def _enough(questions: Sequence[Question], n: int, seed: int) -> tuple[Question, ...]:
+def _enough(questions: Sequence[SceneQuestion], n: int, seed: int) -> tuple[SceneQuestion, ...]:
     """At least so many, as evenly from the groups as they have them."""
     each = math.ceil(n / len(GROUPS))
     while len(drawn := _drawn(questions, each, seed)) < min(n, len(questions)):
@@ -181,22 +180,22 @@ def _is_base(row: Row) -> bool:
     return bool(row["meta"]["setting"] == "base")
 
 
-def _follows(rows: SceneRows, edit: str, name: str, seed: int) -> Iterator[Line]:
+def _follows(rows: SceneResults, edit: str, name: str, seed: int) -> Iterator[Line]:
     """Whether answers and graphs are right of the edited room."""
-    asked = [row for row in rows.of(cast("Any", edit)).values() if row.is_measured]
+    asked = [row for row in rows.answers(edit).values() if row.is_measured]
     if asked:
-        scores = [score_answer(row.answer, row.question) for row in asked]
+        scores = [score_value(row.question, row.answer.value) for row in asked]
         scenes = [row.question.scene for row in asked]
         unread = sum(not row.answer.is_read for row in asked)
-        yield Line("scene", f"follows: {name}", "aligned", mean(scores, scenes, seed=seed), unread=unread)
-    graphs = {s: row for s, row in rows.graphs.get(cast("Any", edit), {}).items() if row.is_measured}
+        yield Line("scene", f"follows: {name}", "aligned", mean(scores, scenes), unread=unread)
+    graphs = {s: row for s, row in rows.graphs.get(edit, {}).items() if row.is_measured}
     if graphs:
-        sgc = mean([row.score.sgc for row in graphs.values()], list(graphs), seed=seed)
+        sgc = mean([row.score.sgc for row in graphs.values()], list(graphs))
         unread = sum(not row.reading.is_read for row in graphs.values())
         yield Line("scene", f"graph follows: {name}", "aligned", sgc, unread=unread)
 
 
-def _read(rows: Sequence[Row]) -> SceneRows:
+def _read(rows: Sequence[Row]) -> SceneResults:
     results = []
     for place, row in enumerate(rows, 1):
         item = Item(row["name"], Request.ask("–"), meta=row["meta"])
@@ -204,26 +203,26 @@ def _read(rows: Sequence[Row]) -> SceneRows:
     return read_results(results, model="")
 
 
-def _accuracy(rows: SceneRows, split: str, seed: int) -> Iterator[Line]:
+def _accuracy(rows: SceneResults, split: str, seed: int) -> Iterator[Line]:
     """QA as the mean over the nine groups, each group, and how often the rule's answer is given."""
-    asked = [row for row in rows.of("base").values() if row.is_measured]
+    asked = [row for row in rows.answers("base").values() if row.is_measured]
     if not asked:
         return
-    unread = sum(not row.answer.is_read for row in rows.of("base").values())
-    scores = [score_answer(row.answer, row.question) for row in asked]
+    unread = sum(not row.answer.is_read for row in rows.answers("base").values())
+    scores = [score_value(row.question, row.answer.value) for row in asked]
     groups = [f"{row.question.competency}, {row.question.form}" for row in asked]
     scenes = [row.question.scene for row in asked]
-    yield Line("scene", "accuracy", split, macro(scores, groups, scenes, seed=seed), unread=unread)
+    yield Line("scene", "accuracy", split, macro(scores, groups, scenes), unread=unread)
     for group in sorted(set(groups)):
         places = [i for i, name in enumerate(groups) if name == group]
-        own = mean([scores[i] for i in places], [scenes[i] for i in places], seed=seed)
+        own = mean([scores[i] for i in places], [scenes[i] for i in places])
         yield Line("scene", "accuracy", split, own, group)
     if split == "crossed":
         says = [says_rule(row.question, row.answer.value) for row in asked]
-        yield Line("scene", "says the shortcut", split, mean(says, scenes, seed=seed))
+        yield Line("scene", "says the shortcut", split, mean(says, scenes))
 
 
-def says_rule(question: Question, value: str | float | None) -> float:
+def says_rule(question: SceneQuestion, value: str | float | None) -> float:
     """Whether an answer is the one that the wording and the marks predict: the same letter, or a number near it."""
     rule = scene_shortcut(question)
     if question.form == "choice":
@@ -233,24 +232,24 @@ def says_rule(question: Question, value: str | float | None) -> float:
     return float(mean_relative_accuracy(value, float(rule)) >= _SAME)
 
 
-def _blind(rows: SceneRows, seed: int) -> Iterator[Line]:
+def _blind(rows: SceneResults, seed: int) -> Iterator[Line]:
     """With the picture less without it: the mean over groups without it, and the difference question by question."""
-    base, blind = rows.of("base"), rows.of("blind")
+    base, blind = rows.answers("base"), rows.answers("blind")
     keys = [key for key, row in base.items() if row.is_measured and key in blind and blind[key].is_measured]
     if keys:
         questions = [base[key].question for key in keys]
         seen, unseen = (
-            [score_answer(side[key].answer, side[key].question) for key in keys] for side in (base, blind)
+            [score_value(side[key].question, side[key].answer.value) for key in keys] for side in (base, blind)
         )
         groups = [f"{q.competency}, {q.form}" for q in questions]
         scenes = [q.scene for q in questions]
-        dark = macro(unseen, groups, scenes, seed=seed)
+        dark = macro(unseen, groups, scenes)
         yield Line("scene", "accuracy without the picture", "crossed", dark)
-        drop = difference(seen, unseen, scenes, seed=seed)
+        drop = difference(seen, unseen, scenes)
         yield Line("scene", "accuracy less the blind one", "crossed", drop)
 
 
-def _graphs(rows: SceneRows, seed: int) -> Iterator[Line]:
+def _graphs(rows: SceneResults, seed: int) -> Iterator[Line]:
     """SGC with the picture, without it, and the difference, scene by scene."""
     graphs, dark = rows.graphs.get("base", {}), rows.graphs.get("blind", {})
     shared = [
@@ -261,21 +260,21 @@ def _graphs(rows: SceneRows, seed: int) -> Iterator[Line]:
     if shared:
         unread = sum(not graphs[scene].reading.is_read for scene in shared)
         seen, unseen = ([side[scene].score.sgc for scene in shared] for side in (graphs, dark))
-        yield Line("scene", "SGC", "crossed", mean(seen, shared, seed=seed), unread=unread)
-        yield Line("scene", "SGC without the picture", "crossed", mean(unseen, shared, seed=seed))
-        yield Line("scene", "SGC less the blind one", "crossed", difference(seen, unseen, shared, seed=seed))
+        yield Line("scene", "SGC", "crossed", mean(seen, shared), unread=unread)
+        yield Line("scene", "SGC without the picture", "crossed", mean(unseen, shared))
+        yield Line("scene", "SGC less the blind one", "crossed", difference(seen, unseen, shared))
 
 
 def _changes(
-    rows: SceneRows, setting: Any, name: str, seed: int, *, split: str = "crossed", is_kept: bool = False
+    rows: SceneResults, setting: str, name: str, seed: int, *, split: str = "crossed", is_kept: bool = False
 ) -> Iterator[Line]:
     """Answers that are others, and by how much graphs are; of an edit that must not matter, what stays.
 
     An answer or a graph that cannot be read before has no say; one that cannot be read after is another.
     """
     answers, graphs = changed_questions(rows, setting), changed_graphs(rows, setting)
-    scene_of = {key: row.question.scene for key, row in rows.of("base").items()}
-    now, drawn = rows.of(setting), rows.graphs.get(setting, {})
+    scene_of = {key: row.question.scene for key, row in rows.answers("base").items()}
+    now, drawn = rows.answers(setting), rows.graphs.get(setting, {})
     unread = [
         sum(not now[key].answer.is_read for key in answers),
         sum(not drawn[scene].reading.is_read for scene in graphs),
@@ -287,4 +286,4 @@ def _changes(
     ):
         if found:
             values = [1 - value if is_kept else value for value in found.values()]
-            yield Line("scene", what, split, mean(values, scenes, seed=seed), unread=n_unread)
+            yield Line("scene", what, split, mean(values, scenes), unread=n_unread)

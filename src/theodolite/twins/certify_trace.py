@@ -15,12 +15,9 @@ from theodolite.core.types import Item, Picture
 from theodolite.instruments.trace.claims.reading import read_trace, with_claims
 from theodolite.instruments.trace.claims.types import Trace
 from theodolite.instruments.trace.data.dataset import read_episodes, write_episodes
-from theodolite.instruments.trace.data.drawn import WORLDS, episodes
-from theodolite.instruments.trace.data.episode import Episode
-from theodolite.instruments.trace.data.stories import blind_text
-from theodolite.instruments.trace.data.story_edits import edited_episode
-from theodolite.instruments.trace.data.worlds.edits import Family
-from theodolite.instruments.trace.experiments.counterfactual import RandomLabels, random_trace
+from theodolite.instruments.trace.data.episode import Episode, Family
+from theodolite.instruments.trace.data.stories import WORLDS, blind_text, edited_episode, episodes
+from theodolite.instruments.trace.experiments.controls import RandomLabels, random_trace
 from theodolite.instruments.trace.formulas.sgr import trace_sgr
 from theodolite.instruments.trace.questions import plan_traces
 from theodolite.instruments.trace.verifiers.judging import JudgedTrace, judge, open_verifier
@@ -215,8 +212,8 @@ def _accuracy(told: Sequence[Told], split: str, seed: int) -> Iterator[Line]:
     if split == "free":
         chance = [1 / len(each.episode.options) for each in told]
         units = [each.episode.unit for each in told]
-        yield Line("trace", "chance", split, mean(chance, units, seed=seed))
-        gap = difference([float(each.is_right) for each in told], chance, units, seed=seed)
+        yield Line("trace", "chance", split, mean(chance, units))
+        gap = difference([float(each.is_right) for each in told], chance, units)
         yield Line("trace", "accuracy less chance", split, gap)
 
 
@@ -234,15 +231,15 @@ def _grounding(told: Sequence[Told], split: str, seed: int) -> Iterator[Line]:
         return
     mine, theirs = [row[0] for row in both], [row[1] for row in both]
     units = [row[2].unit for row in both]
-    yield Line("trace", "SGR", split, mean(mine, units, seed=seed), unread=len(told) - len(both))
+    yield Line("trace", "SGR", split, mean(mine, units), unread=len(told) - len(both))
     for world in sorted({episode.world for *_, episode in both}):
         here = [(sgr, episode.unit) for sgr, _, episode in both if episode.world == world]
-        yield Line("trace", "SGR", split, mean([v for v, _ in here], [u for _, u in here], seed=seed), world)
-    yield Line("trace", "SGR of random traces", split, mean(theirs, units, seed=seed))
-    yield Line("trace", "SGR less random traces'", split, difference(mine, theirs, units, seed=seed))
+        yield Line("trace", "SGR", split, mean([v for v, _ in here], [u for _, u in here]), world)
+    yield Line("trace", "SGR of random traces", split, mean(theirs, units))
+    yield Line("trace", "SGR less random traces'", split, difference(mine, theirs, units))
     guesses = _guesses([row[2] for row in both])
-    yield Line("trace", "SGR of blind guesses", split, mean(guesses, units, seed=seed))
-    yield Line("trace", "SGR less blind guesses'", split, difference(mine, guesses, units, seed=seed))
+    yield Line("trace", "SGR of blind guesses", split, mean(guesses, units))
+    yield Line("trace", "SGR less blind guesses'", split, difference(mine, guesses, units))
 
 
 def _guesses(shown: Sequence[Episode]) -> list[float]:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from theodolite import stats
 from theodolite.core.errors import StorageError, UsageError
 from theodolite.core.scores import Capability, ItemScore, Metric, by_metric, covers
+from theodolite.core.tables import Cell, Column, Table
 from theodolite.instruments.instrument import Instrument, instruments
 from theodolite.runs import write_atomically
 from theodolite.twins.workspace import Workspace, kept_scores, measured_scores, model_capability
@@ -36,6 +37,7 @@ __all__ = [
     "released_table",
     "separate",
     "separate_scores",
+    "separation_tables",
     "write_table",
 ]
 
@@ -133,6 +135,46 @@ class SeparationTable:
         }
 
 
+def separation_tables(table: SeparationTable) -> list[Table]:
+    """One table for each instrument, the metrics that tell the twins apart first."""
+    found = []
+    sides = table.sides
+    columns = [
+        Column("metric", "metric"),
+        Column("origin", "origin"),
+        Column("auc", "AUC", "number", "twins.separation"),
+        Column("grounded", sides.grounded, "number", "twins.mean"),
+        Column("shortcut", sides.shortcut, "number", "twins.mean"),
+        *([Column("mixed", sides.mixed, "number", "twins.mean")] if sides.mixed else []),
+        *([Column("position", "position", "number", "twins.position")] if sides.mixed else []),
+        Column("n_grounded", "clusters of the first", "count"),
+        Column("n_shortcut", "of the second", "count"),
+        Column("why", "no AUC because"),
+    ]
+    for instrument in table.instruments:
+        rows: list[list[Cell]] = []
+        for row in table.of(instrument):
+            mixed: list[Cell] = [row.mixed, row.position] if sides.mixed else []
+            name = f"{row.metric.name} *" if row.passes else row.metric.name
+            rows.append(
+                [name, row.metric.origin, row.auc, row.grounded, row.shortcut, *mixed, *row.n, row.why]
+            )
+        notes = [f"* reaches an AUC of {PASSES}"]
+        if instrument in table.failing:
+            notes = [f"No metric of {instrument} reaches an AUC of {PASSES}."]
+        notes += [
+            f"The mixed model does not lie between the twins on {key}."
+            for key in table.not_between
+            if key.startswith(f"{instrument}.")
+        ]
+        found.append(
+            Table.of(
+                f"twins.separation.{instrument}", f"{instrument}, {table.split} split", columns, rows, notes
+            )
+        )
+    return found
+
+
 def separate(
     workspace: Workspace,
     *,
@@ -201,7 +243,7 @@ def separate_scores(
     rows = [
         _row(
             metric,
-            [_Column.of(by_model[model].get(metric.key, ())) for model in sides.names],
+            [_Column.of(metric, by_model[model].get(metric.key, ())) for model in sides.names],
             seed=seed,
         )
         for metric in metrics
@@ -238,20 +280,20 @@ class _Column:
 
     clusters: tuple[str, ...]
     values: NDArray[np.float64]
+    """One for each cluster: the mean of its items."""
+    mean: stats.Estimate | None
+    """Over the items, as in a diagnosis."""
 
     @classmethod
-    def of(cls, scores: Sequence[ItemScore]) -> _Column:
-        """One value for each cluster: the mean of its items."""
+    def of(cls, metric: Metric, scores: Sequence[ItemScore]) -> _Column:
+        """The values of one model."""
         sums: dict[str, list[float]] = {}
         for each in scores:
             if each.value is not None:
                 sums.setdefault(each.cluster, []).append(each.value)
         clusters = tuple(sums)
-        return cls(clusters, np.array([float(np.mean(sums[name])) for name in clusters]))
-
-    def mean(self, metric: Metric) -> stats.Estimate | None:
-        """With its interval over clusters."""
-        return stats.clustered_mean(self.values, bounds=metric.bounds)
+        values = np.array([float(np.mean(sums[name])) for name in clusters])
+        return cls(clusters, values, stats.score_mean(metric, scores))
 
 
 def _row(metric: Metric, columns: Sequence[_Column], *, seed: int) -> Separation:
@@ -274,9 +316,9 @@ def _row(metric: Metric, columns: Sequence[_Column], *, seed: int) -> Separation
     return Separation(
         metric,
         auc,
-        grounded.mean(metric),
-        shortcut.mean(metric),
-        mixed.mean(metric) if mixed is not None else None,
+        grounded.mean,
+        shortcut.mean,
+        mixed.mean if mixed is not None else None,
         _position(grounded, shortcut, mixed, seed) if mixed is not None else None,
         n,
         why,

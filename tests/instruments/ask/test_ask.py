@@ -5,12 +5,13 @@ from dataclasses import replace
 
 import pytest
 
+from theodolite.answers import READER
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Item, Request
 from theodolite.instruments.ask.data.questions import Question
 from theodolite.instruments.ask.data.squares import make_squares
 from theodolite.instruments.ask.questions import plan_questions
-from theodolite.instruments.ask.score import score_ask
+from theodolite.instruments.ask.score import score_ask, score_tables
 from theodolite.models import ask_measurer, open_model
 from theodolite.runs import LocalEngine, MeasureOptions, Run, RunInfo, measure
 
@@ -38,7 +39,7 @@ def test_one_that_looks(tmp_path):
     settings = by_setting(score)
     assert score.verdict == "looks"
     assert settings["picture"].accuracy.value == 1
-    assert settings["blind"].unreadable == 80
+    assert settings["blind"].refused == 80
     swapped = score.comparisons[-1]
     assert (swapped.against, swapped.drop.value, swapped.follows.value) == ("swapped", 1.0, 1.0)
     assert swapped.drop.low > 0.9
@@ -175,9 +176,10 @@ def test_scoring_again_gives_the_same_and_asks_nobody(tmp_path):
         first = score_ask(run)
     with Run.open(tmp_path / "run", writable=True) as run:
         assert score_ask(run) == first
-        assert run.scores() == json.loads(json.dumps(first.as_json()))
+        assert run.tables() == score_tables(first)
+        assert run.scores()["instrument"] == "ask"
         (reading,) = next(run.results()).parsed
-        assert reading.parser == "answer/2"
+        assert (reading.parser, reading.status) == (READER, "value")
 
 
 def test_swaps_show_another_answer_and_prefer_the_same_words():
@@ -231,11 +233,3 @@ def test_a_run_without_questions_or_of_strange_ones_is_told(tmp_path):
         run.plan([Item("odd", Request.ask("?"))])
         with pytest.raises(UsageError, match=r"'odd' .* does not say its"):
             score_ask(run)
-
-
-def test_reasons_hold_no_memory_address():
-    from theodolite.runs import describe
-
-    assert (
-        describe(ValueError(f"cannot read {object()!r}")) == "ValueError: cannot read <object object at 0x…>"
-    )

@@ -7,7 +7,7 @@ from theodolite.core.types import Picture
 from theodolite.geometry import Box, TokenGrid
 from theodolite.instruments.compass.data.directions import CARDINAL
 from theodolite.instruments.compass.data.pairs import Region
-from theodolite.instruments.compass.samples import Sample
+from theodolite.instruments.compass.measure import Sample
 
 SIZE = (160, 120)
 ROWS, COLUMNS = 12, 16

@@ -6,8 +6,7 @@ from theodolite.attribution import RelevanceMap
 from theodolite.core.types import Picture
 from theodolite.geometry import Box, TokenGrid
 from theodolite.instruments.compass.data.pairs import Region
-from theodolite.instruments.compass.measure import map_key
-from theodolite.instruments.compass.samples import Sample
+from theodolite.instruments.compass.measure import Sample, map_key, with_answers
 
 SIZE = (320, 240)
 DIRECTIONS = ("left", "right", "above", "below")
@@ -54,7 +53,7 @@ def sample(name, reference, target, maps, *, cluster=None, control=None, probe="
         gold=gold,
         logits=logits,
         log_probabilities=logits - 2.0,
-        maps=made,
+        maps=with_answers(made, gold=gold, predicted=chosen),
         cluster=cluster or name,
         group="",
         meta=meta,

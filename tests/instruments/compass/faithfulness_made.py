@@ -9,14 +9,13 @@ from theodolite.core.types import Choice
 from theodolite.geometry import TokenGrid, direction_deg
 from theodolite.instruments.compass.data.squares import SquaresPlan, coloured_squares
 from theodolite.instruments.compass.experiments.faithfulness.measure import (
-    INSTRUMENT,
+    RUN_KIND,
     HidingMeasurer,
     faithfulness_settings,
     plan_faithfulness,
 )
 from theodolite.instruments.compass.measure import _record
-from theodolite.instruments.compass.prompts import PROMPTS
-from theodolite.instruments.compass.questions import plan_pairs
+from theodolite.instruments.compass.questions import PROMPTS, plan_pairs
 from theodolite.runs import LocalEngine, MeasureOptions, Run, RunInfo, measure
 from theodolite.stats import circular_distance
 
@@ -133,7 +132,7 @@ def hide(run, folder, options, *, model=None, **how):
     model = model or RedSeer()
     engine = LocalEngine(HidingMeasurer(model))
     info = RunInfo(
-        instrument=INSTRUMENT,
+        instrument=RUN_KIND,
         model=model.name,
         identity=engine.identity,
         settings=faithfulness_settings(run, options),

@@ -6,6 +6,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from controls_made import DIRECTIONS, GRID, box_at, sample, scattered, spot
+from table_rows import rows_of
 
 from theodolite import stats
 from theodolite.cli.main import main
@@ -15,16 +16,19 @@ from theodolite.instruments.compass.data.pair_files import write_pairs
 from theodolite.instruments.compass.data.squares import coloured_squares
 from theodolite.instruments.compass.experiments.controls.edits import find_edits
 from theodolite.instruments.compass.experiments.controls.families import score_family
-from theodolite.instruments.compass.experiments.controls.measure import controls_factory
 from theodolite.instruments.compass.experiments.controls.placing import PlacingOptions
 from theodolite.instruments.compass.experiments.controls.plan import MEASURED, plan_controls
-from theodolite.instruments.compass.experiments.controls.results import FIGURES, TESTS, NothingToScoreError
-from theodolite.instruments.compass.experiments.controls.score import CONTROLS, score_controls
+from theodolite.instruments.compass.experiments.controls.results import COLUMNS, TESTS, NothingToScoreError
+from theodolite.instruments.compass.experiments.controls.score import (
+    CONTROLS,
+    controls_tables,
+    score_controls,
+)
 from theodolite.instruments.compass.experiments.controls.squares import score_squares
 from theodolite.instruments.compass.experiments.controls.swaps import score_swap
 from theodolite.instruments.compass.formulas.projection import project
-from theodolite.instruments.compass.prompts import PROMPTS
-from theodolite.instruments.compass.samples import read_samples
+from theodolite.instruments.compass.measure import attribution_factory, read_samples
+from theodolite.instruments.compass.questions import PROMPTS
 from theodolite.runs import LocalEngine, MeasureOptions, Run, RunInfo, measure
 
 STEPS = {"left": (-60, 0), "right": (60, 0), "above": (0, -60), "below": (0, 60)}
@@ -60,21 +64,21 @@ def test_a_map_that_goes_with_the_target_is_found_and_one_that_stays_is_not():
     found = score_family("relocation", probes, plain)
     for projection in ("paper", "sound"):
         row = found.row("chefer@gt", "probes", projection)
-        assert row.figures["peak_accuracy"].value == 1
-        assert row.figures["peak_accuracy_correct"].n == 6
-        assert row.figures["dae_deg"].value < 23
-        assert row.figures["jsd_bits"].value > 0.5
+        assert row.estimates["peak_accuracy"].value == 1
+        assert row.estimates["peak_accuracy_correct"].n == 6
+        assert row.estimates["dae"].value < 23
+        assert row.estimates["divergence"].value > 0.5
         assert row.tests["binomial"].p_value < 1e-9
         assert row.tests["over_uniform"].p_value < 0.01
-        answers = found.row("the model's answers", "probes", projection).figures["answer_accuracy"]
+        answers = found.row("the model's answers", "probes", projection).estimates["accuracy"]
         assert answers.value == pytest.approx(0.75)
         # A map that never moves is right for one place of four.
-        assert found.row("chefer@gt", "unmoved map", projection).figures["peak_accuracy"].value == 0.25
+        assert found.row("chefer@gt", "unmoved map", projection).estimates["peak_accuracy"].value == 0.25
         # Standing at B, the spot lies all around.
-        assert found.row("chefer@gt", "false reference", projection).figures["dae_deg"].value > 40
+        assert found.row("chefer@gt", "false reference", projection).estimates["dae"].value > 40
     plain, probes = relocated(follows=False)
     row = score_family("relocation", probes, plain).row("chefer@gt", "probes")
-    assert row.figures["peak_accuracy"].value == 0.25
+    assert row.estimates["peak_accuracy"].value == 0.25
     assert row.tests["binomial"].p_value > 0.4
 
 
@@ -101,15 +105,15 @@ def test_divergence_is_the_mean_over_a_pairs_probes():
         ]
         expected.append(np.mean([stats.jensen_shannon_divergence(p, q) for p, q in combinations(own, 2)]))
     row = score_family("joint-translation", probes, plain).row("chefer@gt", "probes")
-    assert row.figures["jsd_bits"].value == pytest.approx(np.mean(expected))
-    assert row.figures["jsd_bits"].n == 3
+    assert row.estimates["divergence"].value == pytest.approx(np.mean(expected))
+    assert row.estimates["divergence"].n == 3
 
 
 def test_probes_without_a_plain_picture_are_said():
     plain, probes = relocated(follows=True, n=4)
     found = score_family("fix-b-move-a", probes, plain[:2])
-    assert found.row("chefer@gt", "unmoved map").figures["dae_deg"].n == 2
-    assert "unmoved map: 8 probes are not in it (the plain picture was not measured)" in found.notes
+    assert found.row("chefer@gt", "unmoved map").estimates["dae"].n == 2
+    assert "unmoved map: 8 probes are left out: the plain picture was not measured." in found.notes
     none = score_family("fix-b-move-a", probes, [])
     assert {row.condition for row in none.rows} == {"probes"}
 
@@ -130,20 +134,22 @@ def test_a_map_that_follows_the_roles_reverses():
     before, after = swapped(turns=True)
     found = score_swap("swap-roles", after, before)
     row = found.row("chefer@gt", "re-centred")
-    assert row.figures["reversal"].value == 1
-    assert row.figures["dae_deg"].value < 30
-    assert found.row("uniform-map", "fixed centre").figures["jsd_bits"].value == pytest.approx(0, abs=1e-12)
-    assert found.row("uniform-map", "fixed centre").figures["reversal"].value == 0
-    assert row.figures["reversal"].n == row.figures["reversal"].n_items == 10
+    assert row.estimates["reversal"].value == 1
+    assert row.estimates["dae"].value < 30
+    assert found.row("uniform-map", "fixed centre").estimates["divergence"].value == pytest.approx(
+        0, abs=1e-12
+    )
+    assert found.row("uniform-map", "fixed centre").estimates["reversal"].value == 0
+    assert row.estimates["reversal"].n == row.estimates["reversal"].n_items == 10
     assert "over_uniform" not in found.row("chefer@gt", "fixed centre").tests
 
 
 def test_a_map_that_stays_does_not_reverse_from_a_fixed_centre():
     before, after = swapped(turns=False)
     row = score_swap("swap-roles", after, before).row("chefer@gt", "fixed centre")
-    assert row.figures["reversal"].value == 0
-    assert row.figures["jsd_bits"].value == pytest.approx(0, abs=1e-9)
-    with pytest.raises(NothingToScoreError, match="both as it is and swapped"):
+    assert row.estimates["reversal"].value == 0
+    assert row.estimates["divergence"].value == pytest.approx(0, abs=1e-9)
+    with pytest.raises(NothingToScoreError, match="both plain and swapped"):
         score_swap("swap-roles", after, [])
 
 
@@ -151,7 +157,7 @@ def test_a_uniform_map_reverses_by_recentring_alone():
     """What the paper reads as role binding: from the other object, the picture's mass lies on the other side."""
     before, after = swapped(turns=False, n=40)
     row = score_swap("swap-roles", after, before).row("uniform-map", "re-centred")
-    assert row.figures["reversal"].low > 0.25
+    assert row.estimates["reversal"].low > 0.25
 
 
 def squares(follows, n=32):
@@ -171,16 +177,16 @@ def squares(follows, n=32):
 
 
 def test_squares_tell_a_map_that_looks_from_one_that_does_not():
-    looks = score_squares(squares(follows=True)).row("chefer@gt", "squares").figures
-    blind = score_squares(squares(follows=False)).row("chefer@gt", "squares").figures
-    assert looks["dae_deg"].high < 25
-    assert looks["dae_excess_deg"].high < -10
+    looks = score_squares(squares(follows=True)).row("chefer@gt", "squares").estimates
+    blind = score_squares(squares(follows=False)).row("chefer@gt", "squares").estimates
+    assert looks["dae"].high < 25
+    assert looks["excess_dae"].high < -10
     assert looks["eta_squared"].value > 0.9
-    assert blind["dae_deg"].value > 50
+    assert blind["dae"].value > 50
     assert blind["eta_squared"].value < looks["eta_squared"].value
     assert looks["same_peak"].value < 0.3 < blind["same_peak"].value
     few = score_squares(squares(follows=True)[:16]).row("chefer@gt", "squares")
-    assert "eta_squared" not in few.figures  # one picture an angle: all would be explained
+    assert "eta_squared" not in few.estimates  # one picture an angle: all would be explained
     assert sum(few.excluded.values()) == 16
 
 
@@ -199,7 +205,7 @@ def real(shared_data):
 
 
 def measured(folder, name, plan, **options):
-    engine = LocalEngine(controls_factory(name, methods=["chefer", "gradcam", "attention-rollout"])())
+    engine = LocalEngine(attribution_factory(name, methods=["chefer", "gradcam", "attention-rollout"])())
     info = RunInfo(
         instrument="compass",
         model=name,
@@ -217,9 +223,8 @@ def test_a_plan_holds_every_edit_once_and_names_the_original_picture(real):
     some = real[:2]
     plan = plan_controls(some, [PROMPTS["A"]], n_squares=3)
     items = list(plan.items())
-    assert (
-        len(items) == plan.n_items == len({item.id for item in items}) == len({item.name for item in items})
-    )
+    n_items = len(some) + len(plan.edits) + 3
+    assert len(items) == n_items == len({item.id for item in items}) == len({item.name for item in items})
     originals = {pair.picture.digest for pair in some}
     for item in items:
         if item.meta["condition"] == "squares":
@@ -251,14 +256,17 @@ def test_every_control_from_end_to_end(tmp_path, tiny, real, family):
         assert run.tally().answered == 9
     with measured(tmp_path / "run", name, plan) as run:  # goes on where it stopped
         tally = run.tally()
-        assert (tally.answered, tally.failed) == (plan.n_items, 0)
+        assert (tally.answered, tally.failed) == (len(plan.pairs) + len(plan.edits) + 4, 0)
         by_condition = {}
         for each in read_samples(run):
             by_condition.setdefault(each.meta.get("control", "plain"), []).append(each)
         found = score_controls(run, n_centres=5)
+        tables = controls_tables(run, projections=("paper", "sound"), n_centres=5)
     assert set(by_condition) == {"plain", *MEASURED} - {"prompt-direction"}
     assert {key for key in by_condition["plain"][0].maps if key.startswith("chefer")} == {
-        f"chefer@option:{i}" for i in range(4)
+        *(f"chefer@option:{i}" for i in range(4)),
+        "chefer@gt",
+        "chefer@pred",
     }
     assert {key for key in by_condition["relocation"][0].maps if key.startswith("chefer")} == {
         "chefer@gt",
@@ -266,17 +274,16 @@ def test_every_control_from_end_to_end(tmp_path, tiny, real, family):
     }
     assert [score.control for score in found.scores] == list(CONTROLS)
     assert not found.unscored
-    assert [edit["control"] for edit in found.edits] == [report.control for report in plan.reports]
+    assert [row.control for row in rows_of(tables[0])] == [report.control for report in plan.reports]
+    assert len(tables) == 1 + 2 * len(CONTROLS)
     for score in found.scores:
         assert {row.projection for row in score.rows} == {"paper", "sound"}
         for row in score.rows:
-            assert set(row.figures) <= set(FIGURES)
+            assert set(row.estimates) <= set(COLUMNS)
             assert set(row.tests) <= set(TESTS)
-            assert row.figures or row.excluded
+            assert row.estimates or row.excluded
     relocation = found.score("relocation")
-    assert relocation.row("box-only", "probes").figures["dae_deg"].value < 30
-    stored = json.loads((tmp_path / "run" / "controls.json").read_text())
-    assert stored == json.loads(json.dumps(found.as_json()))
+    assert relocation.row("box-only", "probes").estimates["dae"].value < 30
 
 
 def test_maps_of_options_are_those_of_gt_and_pred(tmp_path, tiny_llava, real):
@@ -286,19 +293,15 @@ def test_maps_of_options_are_those_of_gt_and_pred(tmp_path, tiny_llava, real):
         plan = plan_controls(real[:3], [PROMPTS["A"]], controls=controls)
         with measured(tmp_path / controls[0], name, plan) as run:
             both[controls[0]] = [each for each in read_samples(run) if each.condition == "plain"]
-    from theodolite.instruments.compass.experiments.controls.batch import find_map
-
     for one, other in zip(both["prompt-direction"], both["swap-roles"], strict=True):
         for key in ("chefer@gt", "chefer@pred"):
-            np.testing.assert_allclose(
-                find_map(one, key).values, find_map(other, key).values, rtol=1e-4, atol=1e-8
-            )
+            np.testing.assert_allclose(one.maps[key].values, other.maps[key].values, rtol=1e-4, atol=1e-8)
 
 
 def test_commands(tmp_path, tiny_qwen2_vl, real, capsys):
     pairs = tmp_path / "pairs"
     write_pairs(real[:6], pairs)
-    run = ["compass", "controls", "run", "--data", str(pairs), "--model", f"hf:{tiny_qwen2_vl}?batch_size=4"]
+    run = ["compass", "run", "--data", str(pairs), "--model", f"hf:{tiny_qwen2_vl}?batch_size=4"]
     run += [
         "--out",
         str(tmp_path / "run"),
@@ -308,27 +311,26 @@ def test_commands(tmp_path, tiny_qwen2_vl, real, capsys):
         "swap-roles,prompt-direction",
     ]
     assert main([*run, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert [each["control"] for each in found["scores"]] == [
-        "prompt-direction",
-        "centres",
-        "reference-swap",
-        "swap-roles",
-    ] or "reference-swap" in found["unscored"]
-    assert "measure them with `theodolite compass controls run`" in found["unscored"]["relocation"]
+    tables = {table["name"]: table for table in json.loads(capsys.readouterr().out)["tables"]}
+    for name in ("prompt_direction", "centres", "swap_roles"):
+        assert f"compass.control_{name}_sound" in tables
+    assert {"compass.edits", "compass.framework_paper"} <= tables.keys()
+    unscored = {row["control"]: row["reason"] for row in tables["compass.controls_unscored"]["rows"]}
+    assert "measure them with `theodolite compass run --controls`" in unscored["relocation"]
     assert main(run) == 0
     capsys.readouterr()
-    score = ["compass", "controls", "score", str(tmp_path / "run"), "--controls", "centres", "--centres", "3"]
+    score = ["compass", "score", str(tmp_path / "run"), "--tables", "controls"]
+    score += ["--controls", "centres", "--centres", "3"]
     assert main(score) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "centres (paper projection)" in out
-    assert "centres (sound projection)" in out
+    assert "centres, paper projection" in out
+    assert "centres, sound projection" in out
     assert "uniform-map background" in out
     assert "Table 11" not in out  # the paper has no such model
     assert main([*score, "--methods", "chafer"]) == 2
-    assert "no maps of 'chafer'" in capsys.readouterr().err.replace("\n", " ")
+    assert "no maps of chafer" in capsys.readouterr().err.replace("\n", " ")
     assert main([*run[:-1], "magic"]) == 2
-    sheets = ["compass", "controls", "pictures", "--data", str(pairs), "--out", str(tmp_path / "sheets")]
-    assert main([*sheets, "--n", "1", "--controls", "relocation,swap-places", "--json"]) == 0
+    sheets = ["compass", "edits", "--data", str(pairs), "--out", str(tmp_path / "sheets")]
+    assert main([*sheets, "--size", "1", "--controls", "relocation,swap-places", "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert len(report["sheets"]) == len(list((tmp_path / "sheets").iterdir())) == 2

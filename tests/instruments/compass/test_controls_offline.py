@@ -1,21 +1,20 @@
 """Controls on stored maps, against plain loops and against maps whose answer is known."""
 
 import math
-from dataclasses import replace
 
 import compass_plain
 import numpy as np
 import pytest
 from controls_made import DIRECTIONS, GRID, SIZE, box_at, option_maps, sample, scattered, spot
+from table_rows import rows_of
 
 from theodolite import stats
 from theodolite.core.errors import UsageError
 from theodolite.geometry import Box
 from theodolite.instruments.compass.experiments.controls.batch import (
-    READINGS,
+    PROJECTIONS,
     Batch,
-    dae_of,
-    find_map,
+    errors_of,
     shared_keys,
 )
 from theodolite.instruments.compass.experiments.controls.centres import (
@@ -24,12 +23,15 @@ from theodolite.instruments.compass.experiments.controls.centres import (
     draw_centres,
 )
 from theodolite.instruments.compass.experiments.controls.prompt_direction import prompt_direction
-from theodolite.instruments.compass.experiments.controls.published import RELOCATION
-from theodolite.instruments.compass.experiments.controls.reference_swap import reference_swap
-from theodolite.instruments.compass.experiments.controls.results import FIGURES, TESTS, NothingToScoreError
-from theodolite.instruments.compass.experiments.controls.score import _for_model
+from theodolite.instruments.compass.experiments.controls.results import (
+    COLUMNS,
+    TESTS,
+    ControlScore,
+    NothingToScoreError,
+)
+from theodolite.instruments.compass.experiments.controls.swaps import reference_swap
 
-PAPER, SOUND = READINGS
+PAPER, SOUND = PROJECTIONS
 
 
 def plain_peak(values, rects, centre, sigma):
@@ -67,18 +69,18 @@ def test_centres_agree_with_plain_loops(noisy):
     for name in ("true", "random", "background", "target"):
         own = errors[:, places.spans[name]].mean(axis=1)
         row = found.row("chefer@gt", name)
-        assert row.figures["dae_deg"].value == pytest.approx(own.mean())
-        assert row.figures["dae_deg"].n == 6
+        assert row.estimates["dae"].value == pytest.approx(own.mean())
+        assert row.estimates["dae"].n == 6
         hits = (errors[:, places.spans[name]] <= 45 + 1e-9).mean()
-        assert row.figures["edge_accuracy"].value == pytest.approx(hits)
+        assert row.estimates["edge_accuracy"].value == pytest.approx(hits)
         if name == "true":
             assert not row.tests
             continue
-        assert row.figures["delta_deg"].value == pytest.approx((own - true).mean())
+        assert row.estimates["centre_delta"].value == pytest.approx((own - true).mean())
         for test, alternative in (("true_is_better", "greater"), ("two_sided", "two-sided")):
             expected = stats.sign_flip_test(own, true, clusters=clusters, alternative=alternative, seed=7)
             assert row.tests[test].p_value == expected.p_value
-    assert "delta_deg" not in found.row("chefer@gt", "other object").figures
+    assert "centre_delta" not in found.row("chefer@gt", "other object").estimates
     assert found.row("chefer@gt", "other object").excluded == {
         "no object is annotated besides reference and target": 12
     }
@@ -91,8 +93,8 @@ def test_sigma_and_truth_stay_those_of_the_pair_at_the_wrong_object():
         on_a = spot(*a.centre_px)  # seen from B, all of it lies opposite to the true direction
         samples.append(sample(f"p{i}", a, b, {"chefer@gt": on_a}))
     row = centre_control(samples, n_centres=2).row("chefer@gt", "target")
-    assert row.figures["dae_deg"].value > 150
-    assert row.figures["dae_deg"].n == 8
+    assert row.estimates["dae"].value > 150
+    assert row.estimates["dae"].n == 8
     assert not row.excluded
 
 
@@ -106,17 +108,17 @@ def test_even_a_blind_map_prefers_the_true_centre_but_not_beyond_the_layout():
         blind.append(sample(f"p{i}", a, b, {"chefer@gt": spot(*anywhere)}))
     found = centre_control(blind, n_centres=20)
     same = found.row("chefer@gt", "random")
-    assert same.figures["delta_deg"].low > 10
+    assert same.estimates["centre_delta"].low > 10
     assert same.tests["true_is_better"].p_value < 0.001
     uniform = found.row("uniform-map", "random")
-    assert uniform.figures["delta_deg"].low > 10
-    assert same.figures["delta_excess_deg"].high < 10
-    assert same.figures["delta_excess_deg"].value == pytest.approx(
-        same.figures["delta_deg"].value - uniform.figures["delta_deg"].value
+    assert uniform.estimates["centre_delta"].low > 10
+    assert same.estimates["centre_delta_excess"].high < 10
+    assert same.estimates["centre_delta_excess"].value == pytest.approx(
+        same.estimates["centre_delta"].value - uniform.estimates["centre_delta"].value
     )
-    assert "delta_excess_deg" not in uniform.figures
+    assert "centre_delta_excess" not in uniform.estimates
     better = centre_control(knows, n_centres=20).row("chefer@gt", "true")
-    assert better.figures["dae_excess_deg"].high < -10
+    assert better.estimates["excess_dae"].high < -10
 
 
 def test_background_lies_outside_all_boxes():
@@ -149,7 +151,7 @@ def test_a_picture_without_background_is_counted():
         sample("z", a, b, {"chefer@gt": spot(220, 120)}),
     ]
     row = centre_control(samples, n_centres=3).row("chefer@gt", "background")
-    assert row.figures["dae_deg"].n_items == 2
+    assert row.estimates["dae"].n_items == 2
     assert row.excluded == {"the boxes cover the whole picture: there is no background": 1}
 
 
@@ -165,7 +167,7 @@ def test_zero_relevance_is_counted_not_guessed():
     samples = [sample(f"p{i}", a, b, {"chefer@gt": spot(220, 120)}) for i in range(3)]
     samples.append(sample("dead", a, b, {"chefer@gt": np.zeros(GRID.n_tokens)}))
     row = centre_control(samples, n_centres=4).row("chefer@gt", "random")
-    assert row.figures["dae_deg"].n == 3
+    assert row.estimates["dae"].n == 3
     assert row.excluded == {"no relevance is left in any sector": 4}
 
 
@@ -214,22 +216,22 @@ def test_reference_swap_agrees_with_plain_loops():
             expected[name][1].append(np.mean(jsd))
     for name, (shift, jsd) in expected.items():
         row = found.row("chefer@gt", name)
-        assert row.figures["peak_shift"].value == pytest.approx(np.mean(shift))
-        assert row.figures["jsd_bits"].value == pytest.approx(np.mean(jsd))
-        assert row.figures["jsd_bits"].n == 6
-    assert "1 of 19 samples have no partner" in found.notes
+        assert row.estimates["peak_shift"].value == pytest.approx(np.mean(shift))
+        assert row.estimates["divergence"].value == pytest.approx(np.mean(jsd))
+        assert row.estimates["divergence"].n == 6
+    assert "1 of 19 samples have no partner." in found.notes
 
 
 def test_reference_swap_knows_what_changed():
     found = reference_swap(swapped_groups(1))
     for method in ("uniform-map", "box-only"):  # their maps do not depend on the question
-        assert found.row(method, "question").figures["jsd_bits"].value == pytest.approx(0, abs=1e-12)
-        assert found.row(method, "question").figures["peak_shift"].value == 0
-    assert found.row("box-only", "both").figures["tracking_deg"].value < 30
-    assert found.row("geometry-oracle", "both").figures["tracking_deg"].value < 23
-    assert found.row("random-sector", "both").figures["tracking_deg"].value > 60
-    assert found.row("random-sector", "both").figures["jsd_bits"].value == pytest.approx(
-        found.row("random-sector", "both").figures["peak_shift"].value
+        assert found.row(method, "question").estimates["divergence"].value == pytest.approx(0, abs=1e-12)
+        assert found.row(method, "question").estimates["peak_shift"].value == 0
+    assert found.row("box-only", "both").estimates["tracking"].value < 30
+    assert found.row("geometry-oracle", "both").estimates["tracking"].value < 23
+    assert found.row("random-sector", "both").estimates["tracking"].value > 60
+    assert found.row("random-sector", "both").estimates["divergence"].value == pytest.approx(
+        found.row("random-sector", "both").estimates["peak_shift"].value
     )
 
 
@@ -262,12 +264,12 @@ def test_prompt_tracking_of_known_maps(follows, tracking):
     found = prompt_direction(probes(follows))
     for projection in ("paper", "sound"):
         row = found.row("chefer", "probes", projection)
-        assert row.figures["prompt_tracking"].value == pytest.approx(tracking)
-        divergence = row.figures["opposite_jsd_bits"].value
+        assert row.estimates["prompt_tracking"].value == pytest.approx(tracking)
+        divergence = row.estimates["opposite_divergence"].value
         assert divergence == pytest.approx(0) if follows == "no" else divergence > 0.8
         assert (row.tests["over_chance"].p_value < 0.01) == (follows == "yes")
-    assert "no target to change, so not probed: attention-rollout" in found.notes
-    assert "10 samples, 40 probes; chance is exactly 1 in 4" in found.notes
+    assert "Without a target to change, so not probed: attention-rollout." in found.notes
+    assert "10 samples, 40 probes; chance is exactly 1 in 4." in found.notes
 
 
 def test_a_map_that_ignores_the_probe_is_right_for_one_in_four_whatever_it_is():
@@ -276,7 +278,7 @@ def test_a_map_that_ignores_the_probe_is_right_for_one_in_four_whatever_it_is():
         sample(f"p{i}", a, b, option_maps("chefer", [rng.random(GRID.n_tokens)] * 4))
         for i, (a, b) in enumerate(scattered(9, seed=6))
     ]
-    assert prompt_direction(samples).row("chefer", "probes").figures["prompt_tracking"].value == 0.25
+    assert prompt_direction(samples).row("chefer", "probes").estimates["prompt_tracking"].value == 0.25
 
 
 def test_opposite_probes_are_held_against_each_other_and_not_neighbours():
@@ -286,16 +288,16 @@ def test_opposite_probes_are_held_against_each_other_and_not_neighbours():
         level, upright = spot(x + 30, y + 4, sigma=8), spot(x + 4, y - 30, sigma=8)
         samples.append(sample(f"p{i}", a, b, option_maps("chefer", [level, level, upright, upright])))
     row = prompt_direction(samples).row("chefer", "probes")
-    assert row.figures["opposite_jsd_bits"].value == pytest.approx(0, abs=1e-12)
+    assert row.estimates["opposite_divergence"].value == pytest.approx(0, abs=1e-12)
 
 
 def test_gt_and_pred_are_found_among_the_options():
     a, b = box_at(100, 120), box_at(220, 120)  # right: option 1
     maps = option_maps("chefer", [np.full(GRID.n_tokens, float(i + 1)) for i in range(4)])
     each = sample("p", a, b, maps, predicted=3)
-    assert find_map(each, "chefer@gt").values[0] == 2
-    assert find_map(each, "chefer@pred").values[0] == 4
-    assert find_map(each, "chefer@") is None
+    assert each.maps["chefer@gt"].values[0] == 2
+    assert each.maps["chefer@pred"].values[0] == 4
+    assert "chefer@" not in each.maps
     assert shared_keys([each]) == ("chefer@gt", "chefer@pred")
 
 
@@ -315,12 +317,12 @@ def test_methods_on_grids_of_their_own_keep_their_names(noisy):
         }
         samples.append(sample(each.id, each.reference.box, each.target.box, maps))
     batch = Batch(samples, shared_keys(samples), seed=0)
-    for reading in READINGS:
-        together = dae_of(batch.compass(reading), reading)
+    for projection in PROJECTIONS:
+        together = errors_of(batch.compass(projection), projection)
         for key in batch.method_keys:
             alone = Batch(samples, [key], seed=0)
             np.testing.assert_allclose(
-                together[:, batch.keys.index(key)], dae_of(alone.compass(reading), reading)[:, 0]
+                together[:, batch.keys.index(key)], errors_of(alone.compass(projection), projection)[:, 0]
             )
         assert together[:, batch.keys.index("gradcam@gt")].max() < 30
         assert together[:, batch.keys.index("box-only")].max() < 30
@@ -335,23 +337,45 @@ def test_unknown_methods_and_missing_maps_are_refused(noisy):
         prompt_direction(noisy)
 
 
-def test_every_figure_and_test_is_explained(noisy):
+def test_every_number_and_test_has_a_column(noisy):
     for found in (
         centre_control(noisy, n_centres=2),
         reference_swap(swapped_groups()),
         prompt_direction(probes("yes")),
     ):
         for row in found.rows:
-            assert set(row.figures) <= set(FIGURES)
+            assert set(row.estimates) <= set(COLUMNS)
             assert set(row.tests) <= set(TESTS)
             assert row.projection in {"paper", "sound"}
 
 
-def test_the_papers_figures_stand_beside_the_same_model_only(noisy):
+def test_a_control_is_a_table_for_each_projection(noisy):
     score = centre_control(noisy, n_centres=2, seed=0)
-    assert _for_model(score, "hf:Qwen/Qwen2-VL-7B-Instruct").published == score.published != ()
+    paper, sound = score.tables(("paper", "sound"), model="hf:tiny")
+    assert (paper.name, sound.name) == ("compass.control_centres_paper", "compass.control_centres_sound")
+    wanted = score.row("chefer@gt", "random", "sound")
+    (row,) = [row for row in rows_of(sound) if (row.method, row.condition) == ("chefer@gt", "random")]
+    assert row.centre_delta == wanted.estimates["centre_delta"]
+    assert row.p_two_sided == wanted.tests["two_sided"].p_value
+    assert (row.clusters, row["items"], row.excluded) == (6, 12, 0)
+    assert not paper.notes
+    assert (
+        "Left out in 8 rows, up to 12 each: no object is annotated besides reference and target."
+        in sound.notes
+    )
+    assert score.tables(("sound",), model="") == [sound]
+
+
+def test_the_papers_numbers_stand_beside_the_same_model_only(noisy):
+    def reported(score, model):
+        return [note for note in score.tables(("paper",), model=model)[0].notes if "reported" in note]
+
+    score = centre_control(noisy, n_centres=2, seed=0)
+    found = reported(score, "hf:Qwen/Qwen2-VL-7B-Instruct")
+    assert len(found) == 8
+    assert found[1].startswith("reported: random: DAE 53.6°, Δ centre −1.9° (CREG, Qwen2-VL-7B")
     for other in ("hf:tiny", "hf:llava-1.5-7b-hf", "hf:microsoft/Phi-3.5-vision-instruct"):
-        assert _for_model(score, other).published == ()
-    phi = replace(score, published=RELOCATION)
-    assert len(_for_model(phi, "hf:microsoft/Phi-3.5-vision-instruct").published) == 2
-    assert len(_for_model(phi, "hf:Qwen/Qwen2-VL-7B-Instruct").published) == 3
+        assert not reported(score, other)
+    moved = ControlScore("relocation", "?", score.rows)
+    assert len(reported(moved, "hf:microsoft/Phi-3.5-vision-instruct")) == 2
+    assert len(reported(moved, "hf:Qwen/Qwen2-VL-7B-Instruct")) == 3

@@ -12,13 +12,13 @@ from theodolite.core.errors import UsageError
 from theodolite.core.types import Picture
 from theodolite.geometry import Box
 from theodolite.instruments.compass.data.coco import coco_pairs
-from theodolite.instruments.compass.data.pairs import Pair, Region
-from theodolite.instruments.compass.experiments.controls.cutting import (
+from theodolite.instruments.compass.data.cutting import (
     box_alpha,
     outline_alpha,
     pasted,
     without,
 )
+from theodolite.instruments.compass.data.pairs import Pair, Region
 from theodolite.instruments.compass.experiments.controls.edits import EDITS, Studio, Unfit, find_edits
 from theodolite.instruments.compass.experiments.controls.placing import (
     PlacingOptions,
@@ -26,7 +26,7 @@ from theodolite.instruments.compass.experiments.controls.placing import (
     overlap,
     step_to,
 )
-from theodolite.instruments.compass.experiments.controls.sheets import edit_sheet
+from theodolite.instruments.compass.figures.edit_sheets import edit_sheet
 
 WIDTH, HEIGHT = 240, 180
 OPTIONS = PlacingOptions()
@@ -182,7 +182,7 @@ def test_joint_translation_keeps_the_direction():
         assert after.true_deg == pytest.approx(pair.true_deg)
         assert after.distance_px == pytest.approx(pair.distance_px)
         step = np.subtract(after.reference.box.centre_px, pair.reference.box.centre_px)
-        assert np.hypot(*step) >= 0.08 * pair.diagonal_px - 1
+        assert np.hypot(*step) >= 0.08 * np.hypot(*pair.size_px) - 1
         sign = {"left": (-1, 0), "right": (1, 0), "above": (0, -1), "below": (0, 1)}[edit.probe]
         np.testing.assert_array_equal(np.sign(step), sign)
         pixels = after.picture.pixels()
@@ -311,5 +311,5 @@ def test_a_sheet_shows_every_edit():
     sheet = edit_sheet(edits)
     assert sheet.width > 5 * 280
     assert len(np.unique(np.asarray(sheet).reshape(-1, 3), axis=0)) > 100
-    with pytest.raises(UsageError, match="one pair"):
+    with pytest.raises(UsageError, match="single pair"):
         edit_sheet([])

@@ -6,10 +6,13 @@ import pytest
 from theodolite.attribution import attribute
 from theodolite.core.errors import UnsupportedError, UsageError
 from theodolite.instruments.compass.data.squares import coloured_squares
-from theodolite.instruments.compass.measure import AttributionMeasurer, attribution_factory, map_key
-from theodolite.instruments.compass.prompts import PROMPTS
-from theodolite.instruments.compass.questions import plan_pairs
-from theodolite.instruments.compass.samples import read_samples
+from theodolite.instruments.compass.measure import (
+    AttributionMeasurer,
+    attribution_factory,
+    map_key,
+    read_samples,
+)
+from theodolite.instruments.compass.questions import PROMPTS, plan_pairs
 from theodolite.models import open_model
 from theodolite.runs import LocalEngine, Run, RunInfo, measure
 
@@ -77,7 +80,7 @@ def test_log_probabilities_are_those_of_choosing(tmp_path, name, pairs):
 
 
 def test_a_black_box_and_an_empty_wish_are_refused(name):
-    with pytest.raises(UnsupportedError, match="shows no gradients"):
+    with pytest.raises(UnsupportedError, match="provides no gradients"):
         attribution_factory("scripted:looker")()
     with pytest.raises(UsageError, match="no target"):
         AttributionMeasurer(open_model(name), ["chefer"], [])

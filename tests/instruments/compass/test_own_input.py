@@ -5,19 +5,19 @@ import json
 import numpy as np
 import pytest
 from compass_samples import SIZE, around, box_at, make_sample, planted
+from table_rows import rows_of
 
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Picture
 from theodolite.geometry import Box, TokenGrid
-from theodolite.instruments.compass.data.checks import pair_cautions
-from theodolite.instruments.compass.data.pairs import Pair, Region
-from theodolite.instruments.compass.experiments.utility_score import UtilitySettings, utility_of_samples
-from theodolite.instruments.compass.formulas.distribution import Compass
+from theodolite.instruments.compass.data.pairs import Pair, Region, pair_cautions
+from theodolite.instruments.compass.experiments.confidence import Confidence, on_common_samples
+from theodolite.instruments.compass.formulas.compass import Compass
 from theodolite.instruments.compass.formulas.projection import project, project_batch
 from theodolite.instruments.compass.formulas.projection_options import ProjectionOptions
 from theodolite.instruments.compass.formulas.token_map import TokenMap
-from theodolite.instruments.compass.prompt_files import find_prompts, read_prompts
-from theodolite.instruments.compass.prompts import PROMPTS, Prompt
+from theodolite.instruments.compass.questions import PROMPTS, Prompt, find_prompts, read_prompts
+from theodolite.instruments.compass.tables import ScoreSettings, score_samples
 
 A, B = Box(30, 30, 50, 50), Box(60, 10, 80, 30)
 
@@ -161,17 +161,15 @@ def test_confidences_are_compared_on_the_same_answers():
                 cluster=f"p{i % 6}",
             )
         )
-    score = utility_of_samples(samples, UtilitySettings())
-    counts = {row.n for row in score.selective}
-    lost = next(count for reason, count in score.left_out.items() if "selective" in reason)
+    selective = score_samples(samples, ScoreSettings(tables=("utility",))).table("selective")
+    (note,) = [note for note in selective.notes if note.startswith("Left out")]
+    lost = int(note.split()[2])
     assert lost > 0
-    assert counts == {12 - lost}
-    assert len({row.accuracy.value for row in score.selective}) == 1
+    assert {row.n for row in rows_of(selective)} == {12 - lost}
+    assert len({row.accuracy.value for row in rows_of(selective)}) == 1
 
 
 def test_a_confidence_that_nobody_has_does_not_empty_the_others():
-    from theodolite.instruments.compass.experiments.confidence import Confidence, on_common_samples
-
     def made(name, where):
         where = np.array(where, bool)
         return Confidence(name, "logits", where, np.flatnonzero(where).astype(float))

@@ -12,7 +12,8 @@ from theodolite.instruments.compass.data.directions import CARDINAL, EIGHT, Voca
 from theodolite.instruments.compass.data.pair_files import read_pairs, write_pairs
 from theodolite.instruments.compass.data.pairs import Pair, Region
 from theodolite.instruments.compass.data.squares import coloured_squares
-from theodolite.instruments.compass.prompts import PROMPTS, Prompt, development_split
+from theodolite.instruments.compass.experiments.ablations import split_clusters
+from theodolite.instruments.compass.questions import PROMPTS, Prompt
 
 ROW = {
     "id": "1",
@@ -64,7 +65,7 @@ def test_a_file_by_hand_may_leave_out_what_follows_from_the_rest(folder):
         ([], "holds no pair"),
         (["{broken"], "line 1"),
         (["[1]"], "line 1"),
-        ([ROW, ROW], "line 2: the id '1' stands twice"),
+        ([ROW, ROW], "line 2: the id '1' occurs twice"),
         ([ROW, without(ROW, "target")], "line 2: target: Field required"),
         ([{**ROW, "refrence": 1}], "line 1: refrence: Extra inputs"),
         ([changed("target", name="")], "target.name"),
@@ -91,7 +92,7 @@ def test_wrong_files_are_told_by_line(folder, rows, message):
 
 def test_what_is_no_picture_and_what_is_no_file_are_told(folder, tmp_path):
     (folder / "text.png").write_text("no picture")
-    with pytest.raises(UsageError, match="line 1: not a picture"):
+    with pytest.raises(UsageError, match=r"line 1: .*picture"):
         read_pairs(write(folder, {**ROW, "picture": "text.png"}))
     with pytest.raises(UsageError, match="cannot read the pairs"):
         read_pairs(tmp_path / "nowhere.jsonl")
@@ -265,31 +266,26 @@ def test_a_prompt_of_one_s_own_is_checked(template, options):
         Prompt("mine", template, options)
 
 
-def some_pairs(per_picture):
-    return [
-        Pair(f"{i}-{j}", Picture(f"bytes-{i}"), PAIR.size_px, PAIR.reference, PAIR.target, "right")
-        for i, count in enumerate(per_picture)
-        for j in range(count)
-    ]
+def some_clusters(per_picture):
+    return [f"picture-{i}" for i, count in enumerate(per_picture) for _ in range(count)]
 
 
 @settings(deadline=None)
 @given(st.lists(st.integers(1, 6), min_size=20, max_size=40), st.integers(1, 15), st.integers(0, 99))
 def test_no_picture_is_on_both_sides_of_the_split(per_picture, n, seed):
-    pairs = some_pairs(per_picture)
-    split = development_split(pairs, n, seed=seed)
-    assert len(split.development) == n
-    assert {*split.development, *split.evaluation, *split.set_aside} == set(pairs)
-    assert len(split.development) + len(split.evaluation) + len(split.set_aside) == len(pairs)
-    seen = {pair.picture for pair in split.development}
-    assert not seen & {pair.picture for pair in split.evaluation}
-    assert {pair.picture for pair in split.set_aside} <= seen
-    assert split == development_split(pairs, n, seed=seed)
+    clusters = some_clusters(per_picture)
+    parts = development, reported, set_aside = split_clusters(clusters, n, seed=seed)
+    assert len(development) == n
+    assert sorted(i for part in parts for i in part) == list(range(len(clusters)))
+    seen = {clusters[i] for i in development}
+    assert not seen & {clusters[i] for i in reported}
+    assert {clusters[i] for i in set_aside} <= seen
+    assert parts == split_clusters(clusters, n, seed=seed)
 
 
 def test_a_split_that_leaves_nothing_is_refused():
-    pairs = some_pairs([3, 3])
-    assert development_split(pairs, 2, seed=0) != development_split(pairs, 2, seed=3)
+    clusters = some_clusters([3, 3])
+    assert split_clusters(clusters, 2, seed=0) != split_clusters(clusters, 2, seed=3)
     for n in (0, 4, 7):
         with pytest.raises(UsageError):
-            development_split(pairs, n)
+            split_clusters(clusters, n, seed=0)

@@ -42,8 +42,8 @@ def test_a_symmetric_lobe_at_any_angle_is_found(at_deg, sharpness, sectors, bins
         targets=[target],
         options=ProjectionOptions(sectors, bins),
     )
-    assert found.dae_deg()[0] <= 180 / sectors + spacing
-    assert found.dae_deg("mean")[0] <= 1
+    assert found.error_deg()[0] <= 180 / sectors + spacing
+    assert found.error_deg("mean")[0] <= 1
 
 
 def planted_on_a_grid(cells, sharpness, options, shift_px=(0.0, 0.0), step_deg=1.5):
@@ -62,7 +62,7 @@ def planted_on_a_grid(cells, sharpness, options, shift_px=(0.0, 0.0), step_deg=1
         targets=[box_at(x + right, y + down) for right, down in steps],
         options=options,
     )
-    return found.dae_deg().max(), found.dae_deg("mean").max()
+    return found.error_deg().max(), found.error_deg("mean").max()
 
 
 @pytest.mark.parametrize("cells", [16, 24])

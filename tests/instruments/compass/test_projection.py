@@ -55,8 +55,8 @@ def test_equals_the_plain_loop(sectors, bins, weight, leave_out):
     peak = middle[expected.index(max(expected))]
     true = math.degrees(math.atan2(-(B.centre_px[1] - A.centre_px[1]), B.centre_px[0] - A.centre_px[0])) % 360
     assert float(found.peak_deg()) == pytest.approx(peak)
-    assert float(found.dae_deg()) == pytest.approx(plain.error(peak, true))
-    assert float(found.dae_deg("mean")) == pytest.approx(plain.error(mean, true))
+    assert float(found.error_deg()) == pytest.approx(plain.error(peak, true))
+    assert float(found.error_deg("mean")) == pytest.approx(plain.error(mean, true))
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_a_batch_equals_its_samples():
                 )
                 assert alone.shape == (1, 2, 3)
                 assert alone.distribution[0] == pytest.approx(batch.distribution[s, c], abs=1e-12)
-                assert alone.dae_deg()[0].tolist() == batch[s, c].dae_deg().tolist()
+                assert alone.error_deg()[0].tolist() == batch[s, c].error_deg().tolist()
                 assert alone.used_share[0] == pytest.approx(batch.used_share[s, c])
 
 
@@ -179,7 +179,7 @@ def test_turning_everything_by_a_right_angle_turns_the_compass(seed, sectors, bi
         other = project(TokenMap(values, turned), reference=a2, target=b2, options=options)
         assert np.roll(one.distribution, sectors // 4) == pytest.approx(other.distribution, abs=1e-9)
         assert float(other.true_deg) == pytest.approx((float(one.true_deg) + 90) % 360)
-        assert float(other.dae_deg()) == pytest.approx(float(one.dae_deg()), abs=1e-6)
+        assert float(other.error_deg()) == pytest.approx(float(one.error_deg()), abs=1e-6)
         assert float(other.mean_deg()) == pytest.approx((float(one.mean_deg()) + 90) % 360, abs=1e-6)
 
 
@@ -198,7 +198,7 @@ def test_mirroring_everything_mirrors_the_compass(seed, sectors, bins):
         other = project(TokenMap(values, flipped), reference=a2, target=b2, options=options)
         mirrored = one.distribution[::-1] if bins == "edge" else np.roll(one.distribution[::-1], 1)
         assert mirrored == pytest.approx(other.distribution, abs=1e-9)
-        assert float(other.dae_deg("mean")) == pytest.approx(float(one.dae_deg("mean")), abs=1e-6)
+        assert float(other.error_deg("mean")) == pytest.approx(float(one.error_deg("mean")), abs=1e-6)
 
 
 @quick
@@ -297,8 +297,8 @@ def test_what_has_no_direction_is_named(values, reference, target, reason, optio
     assert np.isfinite(batch.distribution).all()
     assert not batch.distribution[1].any()
     with pytest.raises(DegenerateError, match="1 of 2 projections were left out"):
-        batch.dae_deg()
-    assert batch.kept().dae_deg().shape == (1,)
+        batch.error_deg()
+    assert batch.kept().error_deg().shape == (1,)
 
 
 def test_an_empty_grid_and_one_without_places_are_named():
@@ -404,7 +404,7 @@ def test_without_a_target_there_is_a_compass_but_no_error():
     found = project(TokenMap(random_values(0), GRID), reference=A, options=SOUND)
     assert 0 <= float(found.peak_deg()) < 360
     with pytest.raises(UsageError, match="needs a truth"):
-        found.dae_deg()
+        found.error_deg()
 
 
 def test_the_input_is_not_touched():

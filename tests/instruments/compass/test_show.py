@@ -7,7 +7,7 @@ import pytest
 
 from theodolite.attribution import find_methods
 from theodolite.cli.main import main
-from theodolite.instruments.compass.formulas.projected import CONTROLS
+from theodolite.instruments.compass.formulas.baselines import BASELINES
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -15,10 +15,14 @@ REAL_SIZE = {"shortest_edge": 56 * 56, "longest_edge": 28 * 28 * 1280}
 """How Qwen2-VL's own image processor sizes pictures; that of the tiny checkpoint gives sixteen tokens or so."""
 
 
-def said(capsys, *words):
+def tables_of(capsys, *words):
+    """The tables that a command prints, as rows by column, by name."""
     capsys.readouterr()
     assert main([*map(str, words), "--json"]) == 0
-    return json.loads(capsys.readouterr().out)
+    return {
+        table["name"].removeprefix("compass."): table
+        for table in json.loads(capsys.readouterr().out)["tables"]
+    }
 
 
 @pytest.fixture(scope="module")
@@ -51,13 +55,15 @@ def all_pairs(pairs, tiny, tmp_path_factory):
     return run
 
 
-def test_the_control_rows_are_the_known_ones(all_pairs, capsys):
-    score = said(capsys, "compass", "score", all_pairs)
-    assert (score["n"], score["n_pictures"], score["left_out"]) == (178, 35, {})
+def test_the_baselines_are_the_known_ones(all_pairs, capsys):
+    score = tables_of(capsys, "compass", "score", all_pairs, "--tables", "labels")
+    assert score["answers"]["title"].endswith("178 pairs on 35 pictures")
+    assert score["answers"]["notes"] == ["Guessing: 25 %."]
     for name in ("paper", "sound"):
-        rows = {row["method"]: row for row in score["tables"][name]}
-        oracle, box, sector, noise, uniform = (rows[control] for control in CONTROLS)
-        assert all(row["n"] == 178 and row["dae"]["n"] == 35 and not row["excluded"] for row in rows.values())
+        rows = {row["method"]: row for row in score[f"framework_{name}"]["rows"]}
+        labels = {row["method"]: row for row in score[f"labels_{name}"]["rows"]}
+        oracle, box, sector, noise, uniform = (rows[baseline] for baseline in BASELINES)
+        assert all(row["n"] == 178 and row["dae"]["n"] == 35 for row in rows.values())
         assert (oracle["dae"]["value"], oracle["edge_accuracy"]["value"]) == (0, 1)
         assert box["dae"]["value"] == pytest.approx(12, abs=1)
         assert box["edge_accuracy"]["value"] == 1
@@ -67,22 +73,22 @@ def test_the_control_rows_are_the_known_ones(all_pairs, capsys):
             assert knows_nothing["dae"]["value"] == pytest.approx(42, abs=2)
             assert knows_nothing["edge_accuracy"]["value"] == pytest.approx(0.66, abs=0.03)
         # a picture's mass lies where the target lies: all but what knows the boxes is level with nothing
-        assert uniform["excess_dae"]["value"] == 0
+        assert uniform["excess_dae"] is None
         assert noise["excess_dae"]["low"] < 0 < noise["excess_dae"]["high"]
-        assert box["excess_dae"]["high"] < -20
-        assert box["labels"]["aligned"]["value"] > 0.95
+        assert box["excess_dae"]["high"] < 0
+        assert labels["box-only"]["aligned"]["value"] > 0.95
 
 
 def test_the_layout_alone_answers_better_than_a_model_of_random_weights(all_pairs, capsys):
     """So a gain of re-ranking is not evidence that the map knows the answer; its excess over the uniform map would be."""
-    found = said(capsys, "compass", "utility", all_pairs, "--projection", "sound")
-    rows = {row["method"]: row for row in found["rerank"]}
-    assert rows["uniform-map"]["gain"]["low"] > 0.1
+    found = tables_of(capsys, "compass", "score", all_pairs, "--tables", "utility", "--projection", "sound")
+    rows = {row["method"]: row for row in found["rerank"]["rows"]}
+    assert rows["uniform-map"]["gain"]["low"] > 0.05
     assert rows["attention-rollout"]["role"] == "answer"
-    assert rows["attention-rollout"]["gain"]["low"] > 0.1
+    assert rows["attention-rollout"]["gain"]["low"] > 0.05
     assert rows["attention-rollout"]["excess"]["low"] < 0.05
-    selective = {row["score"]: row for row in found["selective"]}
-    error = 1 - found["accuracy"]["value"]
+    selective = {row["score"]: row for row in found["selective"]["rows"]}
+    error = 1 - found["answers"]["rows"][0]["right"]["value"]
     assert selective["random"]["aurc"]["value"] == pytest.approx(error)
 
 
@@ -99,30 +105,32 @@ def test_every_method_goes_all_the_way(pairs, tiny, tmp_path, capsys, family):
         24,
     ]
     assert main(["compass", "run", *map(str, words)]) == 0
-    score = said(capsys, "compass", "score", tmp_path / "run", "--show", "all")
-    assert score["left_out"] == {"not measured yet": 178 - 24}
+    score = tables_of(capsys, "compass", "score", tmp_path / "run", "--tables", "all")
+    assert f"Left out: {178 - 24} × not measured yet." in score["answers"]["notes"]
     for name in ("paper", "sound"):
-        rows = score["tables"][name]
+        rows, exclusions = score[f"framework_{name}"]["rows"], score[f"exclusions_{name}"]["rows"]
         for method in find_methods(["all"]):
             own = [row for row in rows if row["method"] == method.name]
             assert [row["target"] for row in own] == (["gt", "pred"] if method.has_target else [""])
             for row in own:
-                assert row["n"] + sum(row["excluded"].values()) == 24
+                same = {"method": row["method"], "target": row["target"]}
+                (lost,) = [each for each in exclusions if same.items() <= each.items()]
+                words = [] if lost["excluded"] == "none" else lost["excluded"].split("; ")
+                assert row["n"] + sum(int(word.split()[0]) for word in words) == 24
                 assert row["excess_dae"] is not None
-                assert row["evidence"]["target"] is not None
+                (share,) = [each for each in score["evidence"]["rows"] if same.items() <= each.items()]
+                assert share["target_object"] is not None
                 assert bool(row["caveat"]) == bool(method.caveat)
-        comparisons = score["comparisons"][name]
-        assert {row["method"] for row in comparisons["targets"]} == {
+        assert {row["method"] for row in score[f"targets_{name}"]["rows"]} == {
             method.name for method in find_methods(["all"]) if method.has_target
         }
-        assert sum(row["n"] for row in comparisons["classes"]) == 24
-    changed = {row["name"] for row in score["ablations"] if row["of"] == "method"}
+        assert sum(row["n"] for row in score[f"directions_{name}"]["rows"]) == 24
+    changed = {row["configuration"] for row in score["ablations"]["rows"] if row["of"] == "method"}
     assert {"single layer (−2)", "no rival"} < changed
     # LLaVA sees the middle square only: what lies outside is left out, by name
-    reasons = {reason for row in score["tables"]["paper"] for reason in row["excluded"]}
+    reasons = " ".join(row["excluded"] for row in score["exclusions_paper"]["rows"])
     assert ("no token sees any of the target's box" in reasons) == (family == "llava")
-    found = said(capsys, "compass", "utility", tmp_path / "run")
-    assert {row["method"] for row in found["diagnosis"]} == {
+    assert {row["method"] for row in score["diagnosis"]["rows"]} == {
         "uniform-map",
         *(method.name for method in find_methods(["all"])),
     }

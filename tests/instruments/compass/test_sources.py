@@ -13,7 +13,7 @@ from theodolite.core.types import Picture
 from theodolite.instruments.compass.data.coco import coco_pairs
 from theodolite.instruments.compass.data.directions import CARDINAL, EIGHT
 from theodolite.instruments.compass.data.gqa import gqa_pairs
-from theodolite.instruments.compass.data.matching import MatchPolicy
+from theodolite.instruments.compass.data.instances import MatchPolicy
 from theodolite.instruments.compass.data.selection import PairFilters, SelectionReport
 from theodolite.instruments.compass.data.squares import SquaresPlan, coloured_squares
 from theodolite.instruments.compass.data.vsr import vsr_audit, vsr_pairs
@@ -166,7 +166,7 @@ def test_pictures_that_are_not_there_or_not_the_same_are_counted(tmp_path, image
     assert len(pairs) == 2
     (tmp_path / "empty").mkdir()
     with pytest.raises(
-        UsageError, match=r"none of 6 candidates is left.*6 fell to: picture not found.*looked for in"
+        UsageError, match=r"none of 6 candidates is left.*6 × picture not found.*looked for in"
     ):
         coco_pairs(dump(tmp_path, coco(*both)), tmp_path / "empty")
     with pytest.raises(UsageError, match="no folder of pictures"):
@@ -263,7 +263,7 @@ def test_a_sample_is_balanced_and_comes_from_its_seed(real_coco):
     assert report.excluded["not drawn"] == 96
     assert one.pairs == same.pairs != other.pairs
     with pytest.raises(
-        UsageError, match=r"300 balanced pairs need 75 'above', and there are 23; take --n 92"
+        UsageError, match=r"300 balanced pairs need 75 'above', and there are 23; take --size 92"
     ):
         coco_pairs(*real_coco, n=300)
     assert coco_pairs(*real_coco, n=92).report.directions == dict.fromkeys(CARDINAL.names, 23)
@@ -431,7 +431,7 @@ def test_the_policies_of_matching_are_explicit(tmp_path, images):
         caption(2, "The dogs are below the dining table.", "below"),
         caption(3, "The hot is above the dog.", "above"),
     ]
-    with pytest.raises(UsageError, match="4 fell to: a name that is no category"):
+    with pytest.raises(UsageError, match="4 × a name that is no category"):
         vsr_pairs(lines(tmp_path, rows), boxes, images)
     part = vsr_pairs(
         lines(tmp_path, rows), boxes, images, policy=MatchPolicy(names="substring", boxes="largest")

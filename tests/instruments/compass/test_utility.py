@@ -1,6 +1,5 @@
-"""What a compass is good for, against plain counts over hand-made samples."""
+"""The utility of a compass, against plain counts over hand-made samples."""
 
-import json
 import math
 from dataclasses import replace
 from itertools import product
@@ -8,6 +7,7 @@ from itertools import product
 import numpy as np
 import pytest
 from compass_samples import DIRECTIONS, SIZE, around, box_at, make_sample, planted
+from table_rows import of_map, row_of, rows_of
 
 from theodolite import stats
 from theodolite.core.errors import UsageError
@@ -15,23 +15,21 @@ from theodolite.geometry import Box
 from theodolite.instruments.compass.data.directions import Vocabulary
 from theodolite.instruments.compass.experiments.composites import composite_scores
 from theodolite.instruments.compass.experiments.confidence import (
+    HONEST,
+    all_confidences,
     compass_confidences,
     honest_options,
     logit_confidences,
 )
-from theodolite.instruments.compass.experiments.utility import (
-    diagnose_answers,
-    rerank_answers,
-    risk_coverage_curves,
-)
-from theodolite.instruments.compass.experiments.utility_score import (
-    HONEST,
-    UtilitySettings,
-    confidences,
-    utility_of_samples,
-)
-from theodolite.instruments.compass.formulas.project_samples import project_samples
+from theodolite.instruments.compass.experiments.utility import diagnosis_table, rerank_table, risk_curves
+from theodolite.instruments.compass.formulas.edge_accuracy import edge_hit
+from theodolite.instruments.compass.formulas.projected import project_samples
 from theodolite.instruments.compass.formulas.projection_options import PAPER, SOUND
+from theodolite.instruments.compass.tables import ScoreSettings, score_samples
+
+
+def utility_of(samples, model="", **settings):
+    return score_samples(samples, ScoreSettings(tables=("utility",), **settings), model=model)
 
 
 @pytest.fixture(scope="module")
@@ -58,24 +56,24 @@ def projected(samples):
 
 
 def test_the_auc_is_the_share_of_pairs_in_order(projected):
-    rows = {(row.method, row.target): row for row in diagnose_answers(projected, "paper", seed=0)}
+    table = diagnosis_table(projected, "paper", model="", seed=0)
     right = projected.is_correct
-    readings = projected.readings["paper"]
+    angles = projected.angles["paper"]
 
     def plain(errors):
         pairs = list(product(errors[right], errors[~right]))
         return sum((a < b) + (a == b) / 2 for a, b in pairs) / len(pairs)
 
-    layout = plain(readings["uniform-map"].dae_deg)
-    assert rows["uniform-map", ""].auc.value == pytest.approx(layout)
-    assert rows["uniform-map", ""].excess_auc is None
+    layout = plain(angles["uniform-map"].error_deg)
+    assert of_map(table, "uniform-map").auc.value == pytest.approx(layout)
+    assert of_map(table, "uniform-map").excess_auc is None
     for key in ("noisy@pred", "noisy@gt", "plain@"):
-        row = rows[tuple(key.split("@"))]
-        assert row.auc.value == pytest.approx(plain(readings[key].dae_deg))
+        row = of_map(table, key)
+        assert row.auc.value == pytest.approx(plain(angles[key].error_deg))
         assert row.excess_auc.value == pytest.approx(row.auc.value - layout)
         assert row.excess_auc.low < row.excess_auc.value < row.excess_auc.high
         assert row.auc.n == 10
-        errors = readings[key].dae_deg
+        errors = angles[key].error_deg
         assert row.gap.value == pytest.approx(errors[~right].mean() - errors[right].mean())
         assert row.correct_dae.value == pytest.approx(errors[right].mean())
 
@@ -83,7 +81,7 @@ def test_the_auc_is_the_share_of_pairs_in_order(projected):
 def test_no_auc_without_right_and_wrong_answers(samples):
     every = [replace(s, logits=np.eye(4)[s.gold]) for s in samples]
     read = project_samples(every, {"paper": PAPER}, seed=0)
-    for row in diagnose_answers(read, "paper", seed=0):
+    for row in rows_of(diagnosis_table(read, "paper", model="", seed=0)):
         assert row.auc is row.excess_auc is row.gap is row.incorrect_dae is None
         assert (row.n_correct, row.n_incorrect) == (40, 0)
 
@@ -101,28 +99,27 @@ def test_logit_confidences_are_what_their_names_say(samples):
 
 def test_the_random_row_has_the_known_area(samples):
     """AURC of chance is the error rate r; E-AURC = r − (r + (1 − r) ln(1 − r))."""
-    score = utility_of_samples(samples)
-    row = next(each for each in score.selective if each.score == "random")
-    error = 1 - score.accuracy.value
+    row = row_of(utility_of(samples).table("selective"), score="random")
+    error = 1 - np.mean([sample.is_correct for sample in samples])
     assert row.aurc.value == pytest.approx(error)
     assert row.excess_aurc.value == pytest.approx(-(1 - error) * math.log(1 - error))
-    assert row.accuracy_at["0.7"].value == pytest.approx(1 - error)
+    assert row["at_0.7"].value == pytest.approx(1 - error)
 
 
 def test_selective_rows_rank_by_their_own_confidence(samples, projected):
-    settings = UtilitySettings(coverages=(0.25, 0.7))
-    score = utility_of_samples(samples, settings)
-    by_name = {each.name: each for each in confidences(projected, settings)}
-    curves = risk_coverage_curves(projected, by_name.values())
+    score = utility_of(samples, coverages=(0.25, 0.7))
+    by_name = {each.name: each for each in all_confidences(projected, "paper")}
+    curves = risk_curves(projected, list(by_name.values()))
+    assert curves.keys() == score.curves.keys()
     right = projected.is_correct
-    for row in score.selective:
+    for row in rows_of(score.table("selective")):
         each = by_name[row.score]
         assert row.aurc.value == pytest.approx(curves[row.score].area)
-        assert row.accuracy_at.keys() == {"0.25", "0.7"}
+        assert {"at_0.25", "at_0.7"} <= row.keys()
         values = each.values
         if len(set(values.tolist())) == len(values):  # without ties: the ten surest
             best = np.argsort(-values)[:10]
-            assert row.accuracy_at["0.25"].value == pytest.approx(right[best].mean())
+            assert row["at_0.25"].value == pytest.approx(right[best].mean())
 
 
 def moved(sample, gold):
@@ -142,7 +139,7 @@ def test_honest_confidence_knows_neither_answer_nor_target_box(samples, options,
         {
             each.name: each
             for each in compass_confidences(
-                project_samples(every, projections, seed=0), projection="own", honest=HONEST, readout=readout
+                project_samples(every, projections, seed=0), "own", readout=readout
             )
         }
         for every in (samples, other)
@@ -158,18 +155,19 @@ def test_honest_confidence_knows_neither_answer_nor_target_box(samples, options,
 
 def test_agreement_is_the_angle_to_the_answer_given(samples, projected):
     angles = {"left": 180, "right": 0, "above": 90, "below": 270}
-    (found,) = [c for c in confidences(projected, UtilitySettings()) if c.name == "noisy@pred agreement"]
-    peaks = projected.readings[HONEST]["noisy@pred"].peak_deg
+    (found,) = [c for c in all_confidences(projected, "paper") if c.name == "noisy@pred agreement"]
+    peaks = projected.angles[HONEST]["noisy@pred"].peak_deg
     for value, peak, sample in zip(found.values, peaks, samples, strict=True):
         gap = abs((peak - angles[DIRECTIONS[sample.predicted]] + 180) % 360 - 180)
         assert value == pytest.approx(-gap)
 
 
 def test_the_compass_as_the_answer(samples, projected):
-    rows = {(row.method, row.target): row for row in rerank_answers(projected, HONEST, seed=3)}
+    table = rerank_table(projected, HONEST, seed=3)
+    rows = {(row.method, row.target): row for row in rows_of(table)}
     assert {key: row.role for key, row in rows.items()} == {
-        ("box-only", ""): "control",
-        ("uniform-map", ""): "control",
+        ("box-only", ""): "baseline",
+        ("uniform-map", ""): "baseline",
         ("noisy", "gt"): "upper bound",
         ("noisy", "pred"): "answer",
         ("plain", ""): "answer",
@@ -179,7 +177,7 @@ def test_the_compass_as_the_answer(samples, projected):
 
     def answers(key):
         names = {0: "right", 1: "above", 2: "left", 3: "below"}
-        peaks = projected.readings[HONEST][key].peak_deg
+        peaks = projected.angles[HONEST][key].peak_deg
         return np.array(
             [names[round(p / 90) % 4] == s.direction for p, s in zip(peaks, samples, strict=True)], float
         )
@@ -190,14 +188,12 @@ def test_the_compass_as_the_answer(samples, projected):
         assert row.accuracy.value == pytest.approx(own.mean())
         assert row.model_accuracy.value == pytest.approx(model.mean())
         assert row.gain.value == pytest.approx((own - model).mean())
-        assert row.gain.p_value == stats.sign_flip_test(own, model, clusters=clusters, seed=3).p_value
+        assert row.p == stats.sign_flip_test(own, model, clusters=clusters, seed=3).p_value
         assert row.excess.value == pytest.approx((own - layout).mean())
-        hits = projected.readings[HONEST][key].is_hit()
+        hits = edge_hit(projected.angles[HONEST][key].error_deg)
         assert row.edge_accuracy.value == pytest.approx(hits.mean())
     tested = [rows["noisy", "pred"], rows["plain", ""]]
-    assert [row.p_holm for row in tested] == pytest.approx(
-        stats.holm([row.gain.p_value for row in tested]).tolist()
-    )
+    assert [row.p_holm for row in tested] == pytest.approx(stats.holm([row.p for row in tested]).tolist())
     assert rows["noisy", "gt"].p_holm is None
 
 
@@ -208,13 +204,8 @@ def test_answering_by_the_nearest_direction_is_not_the_edge_accuracy():
         here = box_at(80 + 50 * math.cos(math.radians(40)), 60 - 50 * math.sin(math.radians(40)))
         up = box_at(80 + 30 * math.cos(math.radians(67)), 60 - 30 * math.sin(math.radians(67)), 4)
         samples.append(make_sample(i, maps=[planted(up, method="m")], target=here))
-    (row,) = [
-        each
-        for each in rerank_answers(
-            project_samples(samples, {HONEST: honest_options(PAPER)}, seed=0), HONEST, seed=0
-        )
-        if each.method == "m"
-    ]
+    read = project_samples(samples, {HONEST: honest_options(PAPER)}, seed=0)
+    row = row_of(rerank_table(read, HONEST, seed=0), method="m")
     assert row.edge_accuracy.value == 1
     assert row.accuracy.value == 0
     assert row.gain.value == -1
@@ -230,10 +221,9 @@ def test_a_layout_alone_can_answer_better_than_a_model(samples):
         told.append(
             make_sample(i, maps=[flat], reference=a, target=b, logits=rng.normal(size=4), cluster=f"p{i % 8}")
         )
-    score = utility_of_samples(told)
-    (row,) = [each for each in score.rerank if each.method == "flat"]
+    row = row_of(utility_of(told).table("rerank"), method="flat")
     assert row.gain.low > 0
-    assert row.excess.value == row.excess.low == row.excess.high == 0
+    assert row.excess.value == 0
 
 
 def test_composites_as_in_the_paper():
@@ -293,45 +283,32 @@ def test_what_the_paper_reports_stands_beside_the_same_rows(samples):
         )
         for s in samples
     ]
-    found = utility_of_samples(coco, model="hf:Qwen/Qwen2-VL-7B-Instruct").published
-    assert found["diagnosis"]["chefer@gt"].figures == {"AUC": 0.620, "right": 35.5, "wrong": 56.4}
-    assert found["rerank"]["chefer@gt"].figures["EA"] == 0.633
-    assert found["selective"].keys() == {
-        "negative entropy",
-        "max probability",
-        "margin",
-        "random",
-        "chefer@gt DAE",
-    }
-    assert not any(utility_of_samples(coco, model="hf:tiny").published.values())
+    found = utility_of(coco, model="hf:Qwen/Qwen2-VL-7B-Instruct")
+    assert found.table("diagnosis").notes == (
+        "reported: chefer@gt: AUC 0.62, right 35.5, wrong 56.4 (CREG, section 4.5, COCO-Pairs, n=300)",
+    )
+    assert "reported: chefer@gt: EA 0.633, model 0.413" in found.table("rerank").notes[0]
+    reported = [note.split(": ")[1] for note in found.table("selective").notes]
+    assert reported == ["max probability", "margin", "negative entropy", "random", "chefer@gt DAE"]
+    other = utility_of(coco, model="hf:tiny")
+    assert not any("reported" in note for table in other.tables for note in table.notes)
 
 
 def test_a_sound_projection_is_honest_already(samples):
-    score = utility_of_samples(samples, UtilitySettings(projection="sound"))
-    assert score.rerank_as_published == ()
-    assert score.projections["sound"] == score.projections[HONEST]
-    json.dumps(score.as_json(), allow_nan=False)
+    assert honest_options(SOUND) == SOUND
+    names = [table.name for table in utility_of(samples, projections=("sound",)).tables]
+    assert "compass.rerank" in names
+    assert "compass.rerank_sound" not in names
+    assert "compass.rerank_paper" in [table.name for table in utility_of(samples).tables]
 
 
 def test_directions_of_ones_own_need_their_angles(samples):
     names = ("port", "starboard", "ahead", "astern")
     renamed = [replace(sample, directions=names) for sample in samples]
     with pytest.raises(UsageError, match="no angle is known for the direction"):
-        utility_of_samples(renamed)
+        utility_of(renamed)
     mine = Vocabulary({"port": 180, "starboard": 0, "ahead": 90, "astern": 270})
-    score = utility_of_samples(renamed, UtilitySettings(vocabulary=mine))
-    wanted = utility_of_samples(samples)
-    assert score.rerank == wanted.rerank
-
-
-@pytest.mark.parametrize(
-    ("settings", "said"),
-    [
-        ({"projection": "both"}, "paper, sound"),
-        ({"coverages": (0.0,)}, "above 0"),
-        ({"coverages": ()}, "above 0"),
-    ],
-)
-def test_settings_that_cannot_be_are_refused(settings, said):
-    with pytest.raises(UsageError, match=said):
-        UtilitySettings(**settings)
+    options = {HONEST: honest_options(PAPER)}
+    read = project_samples(renamed, options, seed=0)
+    wanted = rerank_table(project_samples(samples, options, seed=0), HONEST, seed=0)
+    assert rerank_table(read, HONEST, vocabulary=mine, seed=0) == wanted

@@ -7,7 +7,7 @@ from controls_made import GRID, box_at, sample, spot
 from theodolite.core.errors import UsageError
 from theodolite.instruments.compass.experiments.controls.results import NothingToScoreError
 from theodolite.instruments.compass.experiments.controls.variance import (
-    Responses,
+    FamilyResponses,
     partition,
     variance_control,
 )
@@ -35,7 +35,7 @@ def planted(seed, strength, noise, *, n=40, shift=0, left_out=0.0, spread=1.0):
             values.append(layouts[i] + strength * effect + rng.normal(0, noise / np.sqrt(SECTORS), SECTORS))
             levels.append(level)
             bases.append(f"pair {i}")
-    return Responses.of(values, levels, bases, bases)
+    return FamilyResponses.of(values, levels, bases, bases)
 
 
 def recovered(strength, noise, *, left_out=0.0, repetitions=20):
@@ -144,7 +144,9 @@ def test_pictures_and_not_pairs_are_resampled():
     direction, location = planted(0, 0.3, 0.1, n=8), planted(1, 0.3, 0.1, n=8)
     pictures = {f"pair {i}": f"picture {i // 2}" for i in range(8)}
     both = [
-        Responses.of(f.values, f.levels.tolist(), f.bases.tolist(), [pictures[b] for b in f.bases.tolist()])
+        FamilyResponses.of(
+            f.values, f.levels.tolist(), f.bases.tolist(), [pictures[b] for b in f.bases.tolist()]
+        )
         for f in (direction, location)
     ]
     found = partition(*both, seed=0)
@@ -155,8 +157,8 @@ def test_what_cannot_be_partitioned_is_said():
     with pytest.raises(NothingToScoreError, match="1 pairs have both"):
         partition(planted(0, 0.3, 0.1, n=1), planted(1, 0.3, 0.1, n=1))
     with pytest.raises(UsageError, match="a level, a pair and a picture"):
-        Responses.of(np.ones((3, 8)), ["a"], ["b"], ["c"])
-    constant = Responses.of(np.ones((8, 3)), list(LEVELS) * 2, list("aaaabbbb"), list("aaaabbbb"))
+        FamilyResponses.of(np.ones((3, 8)), ["a"], ["b"], ["c"])
+    constant = FamilyResponses.of(np.ones((8, 3)), list(LEVELS) * 2, list("aaaabbbb"), list("aaaabbbb"))
     found = partition(constant, constant)
     assert found.direction_share is None
     assert found.consistent == found.eta_squared == {"direction": None, "location": None}
@@ -190,8 +192,8 @@ def test_compasses_of_edited_pictures_are_partitioned():
             )
     found = variance_control(moved, translated)
     for projection in ("paper", "sound"):
-        direction = found.row("chefer@gt", "direction", projection).figures
-        location = found.row("chefer@gt", "location", projection).figures
+        direction = found.row("chefer@gt", "direction", projection).estimates
+        location = found.row("chefer@gt", "location", projection).estimates
         assert direction["within_image_share"].low > 0.9
         assert location["within_image_share"].high < 0.1
         assert direction["consistent"].low > 0.8

@@ -2,6 +2,10 @@
 
 import re
 
+import numpy as np
+
+from theodolite.instruments.grid.models.symbolic import hide_words, symbolic_counts
+
 COLOURS = ["red", "green", "blue", "yellow"]
 SHAPES = ["circle", "square", "triangle", "pentagon"]
 
@@ -102,3 +106,14 @@ def count_with_gaps(batch, row, cells_shown, words_shown, *, bag=False):
             )
         )
     return numbers[0] - numbers[1] if len(numbers) == 2 else numbers[0]
+
+
+def symbolic_game(batch, row, logic):
+    """The number of targets that a symbolic model counts in one scene, with only some cells and words shown."""
+
+    def value(cell_mask, word_mask):
+        cells = np.where(cell_mask, batch.cells[row], 0).astype(np.uint8)
+        counts = symbolic_counts(batch.world, cells, hide_words(batch, row, word_mask), logic=logic)
+        return (counts[:, 0] - counts[:, 1]).astype(float)
+
+    return value

@@ -1,15 +1,24 @@
-"""Any model sits the test: planning, reading answers, scores per bucket, and the command."""
+"""Plain questions: planning, reading answers, scores by bucket, reasons, and runs of older versions."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
 
+from theodolite.answers.items import FORMAT
 from theodolite.cli.main import app
 from theodolite.core.errors import UsageError
+from theodolite.core.types import Response
 from theodolite.instruments.grid.data.dataset import DatasetPlan, make_dataset
 from theodolite.instruments.grid.data.files import read_dataset, write_dataset
-from theodolite.instruments.grid.experiments.accuracy import plan_accuracy, read_answer
+from theodolite.instruments.grid.experiments.accuracy import METRICS, accuracy_scores
+from theodolite.instruments.grid.instrument import GRID
+from theodolite.instruments.grid.questions import PLAIN_RUN, plan_accuracy, read_text
+from theodolite.models import ask_measurer
+from theodolite.models.scripted import ScriptedModel
+from theodolite.runs import LocalEngine, Run, RunInfo, measure
+from theodolite.stats import score_mean
 
 
 @pytest.fixture(scope="module")
@@ -18,31 +27,37 @@ def folder(tmp_path_factory):
     return write_dataset(make_dataset(plan), tmp_path_factory.mktemp("grid") / "data")
 
 
-def run(*arguments):
+def command(*arguments):
     return CliRunner().invoke(app, [*map(str, arguments), "--json"])
 
 
+def rows_of(result):
+    (table,) = json.loads(result.stdout)["tables"]
+    return {row["bucket"]: row for row in table["rows"]}
+
+
 @pytest.mark.parametrize(
-    ("text", "value"),
+    ("text", "is_count", "value"),
     [
-        ("3", "3"),
-        ("There are three.", "3"),
-        ("**Yes**", "yes"),
-        ("No.", "no"),
-        ("The answer is 07", "7"),
-        ("3 or 4", None),
-        ("", None),
-        ("3.5", None),
-        ("-2", None),
-        ("none", None),
-        ("yes and no", None),
-        ("<think>5? no, 6</think>Six", "6"),
-        ("seventeen", "17"),
-        ("3, exactly 3", "3"),
+        ("3", True, "3"),
+        ("There are three.", True, "3"),
+        ("**Yes**", False, "yes"),
+        ("No.", False, "no"),
+        ("The answer is 07", True, "7"),
+        ("3 or 4", True, None),
+        ("", True, None),
+        ("3.5", True, None),
+        ("-2", True, None),
+        ("none", True, "0"),
+        ("yes and no", False, None),
+        ("<think>5? no, 6</think>Six", True, "6"),
+        ("seventeen", True, "17"),
+        ("3, exactly 3", True, "3"),
+        ("There is no picture, so I cannot answer.", False, None),
     ],
 )
-def test_answers_are_read_as_a_person_would(text, value):
-    assert read_answer(text) == value
+def test_answers_are_read_as_a_person_would(text, is_count, value):
+    assert read_text(text, is_count=is_count) == value
 
 
 def test_each_scene_is_asked_once_with_its_own_options(folder):
@@ -52,28 +67,86 @@ def test_each_scene_is_asked_once_with_its_own_options(folder):
         is_count = "How many" in item.request.text
         assert (item.options == ("yes", "no")) != is_count
         assert item.meta["gold"] in item.options
+        assert item.meta[FORMAT]["kind"] == ("count" if is_count else "yes-no")
 
 
 @pytest.mark.parametrize("answer", ["write", "choose"])
 @pytest.mark.parametrize(("model", "is_right"), [("grid:symbolic-pure", True), ("grid:symbolic-bow", False)])
-def test_the_symbolic_twins_score_as_their_logic(folder, tmp_path, model, is_right, answer):
-    result = run(
-        "grid", "accuracy", "--model", model, "--data", folder, "--out", tmp_path / "run", "--answer", answer
-    )
+def test_the_symbolic_models_score_as_their_logic(folder, tmp_path, model, is_right, answer):
+    asked = ["--model", model, "--data", folder, "--out", tmp_path / "run", "--answer", answer]
+    result = command("grid", "accuracy", *asked)
     assert result.exit_code == 0, result.output
-    rows = {row["bucket"]: row for row in json.loads(result.stdout)["rows"]}
-    assert rows["A-F0-D1"]["accuracy"]["value"] == 1.0
-    assert rows["M-F0-D1"]["accuracy"]["value"] == float(is_right)
-    assert rows["M-F0-D1"]["bag_of_words"]["value"] == float(not is_right)
-    assert rows["M-F0-D1"]["accuracy"]["n"] == 4
+    rows = rows_of(result)
+    assert rows["A-F0-D1"]["accuracy_dense"]["value"] == 1.0
+    assert rows["M-F0-D1"]["accuracy_dense"]["value"] == float(is_right)
+    assert rows["M-F0-D1"]["bow_agreement_dense"]["value"] == float(not is_right)
+    assert rows["M-F0-D1"]["accuracy_dense"]["n"] == 4
+    assert rows_of(command("grid", "score", tmp_path / "run")) == rows
 
 
-def test_what_is_not_an_answer_is_counted_apart(folder, tmp_path):
-    result = run(
-        "grid", "accuracy", "--model", "scripted:refuser", "--data", folder, "--out", tmp_path / "run"
-    )
-    rows = json.loads(result.stdout)["rows"]
-    assert all(row["accuracy"] is None and row["refused"] == 4 for row in rows)
+def test_a_model_that_refuses_has_no_accuracy(folder, tmp_path):
+    asked = ["--model", "scripted:refuser", "--data", folder, "--out", tmp_path / "run"]
+    result = command("grid", "accuracy", *asked)
+    assert all(row["accuracy_dense"] is None for row in rows_of(result).values())
+    (table,) = json.loads(result.stdout)["tables"]
+    assert table["notes"] == ["12 of 12 answers: refused."]
+
+
+def run_of(folder, items, responses):
+    """A run in which the i-th item gets the i-th response; None leaves it pending."""
+    texts = dict(zip((item.request.ref for item in items), responses, strict=True))
+    model = ScriptedModel("scripted:texts", lambda request, _: texts[request.ref])
+    engine = LocalEngine(ask_measurer(model))
+    info = RunInfo(instrument=PLAIN_RUN, model=model.name, identity=engine.identity, theodolite="0")
+    run = Run.start(folder, info)
+    run.plan(items, whole=True)
+    measure(run, engine)
+    return run
+
+
+def test_every_answer_without_a_value_has_its_reason(folder, tmp_path):
+    items = list(plan_accuracy(read_dataset(folder)))[4:8]
+    gold = items[0].meta["gold"]
+    cut = Response("answered", text="I count 2 red and", finish="length")
+    said = [f"It is {gold}.", "I'm sorry, I cannot see any picture.", "What a lovely day.", cut]
+    with run_of(tmp_path / "run", items, said) as run:
+        scores = [score for score in accuracy_scores(run) if score.metric == "grid.accuracy"]
+    assert [(score.value, score.reason) for score in scores] == [
+        (1.0, ""),
+        (None, "refused"),
+        (0.0, "unreadable"),
+        (0.0, "cut off"),
+    ]
+
+
+def test_a_run_of_an_older_version_is_scored_by_the_options_of_its_items(folder, tmp_path):
+    items = list(plan_accuracy(read_dataset(folder)))
+    older = [
+        replace(item, meta={key: value for key, value in item.meta.items() if key != FORMAT})
+        for item in items
+    ]
+    said = [f"The answer is {item.meta['gold']}." for item in items]
+    with run_of(tmp_path / "run", older, said) as run:
+        assert {score.value for score in accuracy_scores(run) if score.metric == "grid.accuracy"} == {1.0}
+
+
+def test_tables_and_scores_give_the_same_number(folder, tmp_path):
+    items = list(plan_accuracy(read_dataset(folder)))
+    said = [item.meta["gold"] if i % 3 else "7" for i, item in enumerate(items)]
+    with run_of(tmp_path / "run", items, said) as run:
+        scores = GRID.score(run)
+        (table,) = GRID.tables(run)
+    for metric in METRICS:
+        for row in table.rows:
+            some = [score for score in scores if score.group == f"{row[0]} dense"]
+            assert row[1 + METRICS.index(metric)] == score_mean(metric, some)
+
+
+def test_a_plan_says_what_would_be_asked_and_asks_nothing(folder, tmp_path):
+    asked = ["--model", "grid:symbolic-pure", "--data", folder, "--out", tmp_path / "run"]
+    result = command("grid", "accuracy", *asked, "--plan", "--limit", 5)
+    assert json.loads(result.stdout)["plan"]["requests"] == 5
+    assert not (tmp_path / "run").exists()
 
 
 def test_a_data_set_without_pictures_cannot_be_shown(tmp_path):
@@ -83,25 +156,6 @@ def test_a_data_set_without_pictures_cannot_be_shown(tmp_path):
         list(plan_accuracy(read_dataset(bare)))
 
 
-def test_bad_words_on_the_command_line(folder, tmp_path):
-    wrong = CliRunner().invoke(app, ["grid", "certify", "best"])
-    assert wrong.exit_code != 0
-    absent = CliRunner().invoke(
-        app,
-        ["grid", "accuracy", "--model", "grid:pure", "--data", str(tmp_path), "--out", str(tmp_path / "r")],
-    )
-    assert absent.exit_code != 0
-
-
-def test_the_certify_command_prints_one_line_for_each_figure(tmp_path):
-    result = run("grid", "certify", "spur", "--n", "2", "--out", tmp_path / "c.json")
-    assert result.exit_code == 0, result.output
-    found = json.loads(result.stdout)
-    assert json.loads((tmp_path / "c.json").read_text()) == found
-    assert {line["what"] for line in found["lines"]} == {
-        "accuracy",
-        "agrees with the bag of words",
-        "follows swapped directions",
-        "same answer with directions swapped",
-        "same answer without distractors",
-    }
+def test_what_is_not_a_data_set_is_refused(tmp_path):
+    asked = ["--model", "grid:pure", "--data", tmp_path, "--out", tmp_path / "run"]
+    assert command("grid", "accuracy", *asked).exit_code != 0

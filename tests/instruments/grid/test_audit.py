@@ -1,4 +1,4 @@
-"""The audit passes what keeps its promises, and finds each kind of broken one."""
+"""The audit passes data that are right, and finds each kind of fault."""
 
 import json
 import shutil
@@ -8,13 +8,12 @@ import numpy as np
 import pytest
 
 from theodolite.core.errors import UsageError
-from theodolite.instruments.grid.data.audit import audit
-from theodolite.instruments.grid.data.compare import compare
+from theodolite.instruments.grid.data.audit import audit, compare_datasets
 from theodolite.instruments.grid.data.dataset import DatasetPlan, make_dataset
+from theodolite.instruments.grid.data.edits import remove_roles
 from theodolite.instruments.grid.data.files import read_dataset, write_dataset
 from theodolite.instruments.grid.data.generate import generate
-from theodolite.instruments.grid.data.heuristics import heuristics
-from theodolite.instruments.grid.data.interventions import remove_roles
+from theodolite.instruments.grid.data.shortcuts import try_shortcuts
 
 BUCKETS = ("A-F0-D1", "M-F0-D2", "SO-F1-D1", "CMP-F0-D2")
 
@@ -40,12 +39,12 @@ def edit(folder, tmp_path, change, row=None):
     return audit(read_dataset(copy), n_permutations=9)
 
 
-def promises(found):
-    return {fault.promise for fault in found.faults}
+def failed(found):
+    return {fault.check for fault in found.faults}
 
 
 @pytest.mark.parametrize("mode", ["pure", "spur"])
-def test_what_was_made_keeps_its_promises(mode, tmp_path):
+def test_made_data_pass_every_check(mode, tmp_path):
     found = audit(read_dataset(write(tmp_path / mode, mode)), n_permutations=9)
     assert found.is_kept
     assert found.n == 48
@@ -61,7 +60,7 @@ def test_pictures_are_compared(pure):
 
 def test_a_wrong_answer_is_found(pure, tmp_path):
     found = edit(pure, tmp_path, lambda line: line.update(answer="17"))
-    assert "the answer is what the evaluator says" in promises(found)
+    assert "the answer is what the evaluator says" in failed(found)
     assert all(fault.count == 1 for fault in found.faults)
     assert "17, not" in found.faults[0].example
 
@@ -77,8 +76,8 @@ def test_a_missing_confuser_breaks_theorem_1(pure, tmp_path):
                 line["cells"][i], line["roles"][i] = harmless, "other"
 
     found = edit(pure, tmp_path, repaint)
-    assert {"Theorem 1 holds as promised", "the guarantee is as recorded"} <= promises(found)
-    assert "the answer is what the evaluator says" not in promises(found)
+    assert {"Theorem 1 holds as guaranteed", "the guarantee is as recorded"} <= failed(found)
+    assert "the answer is what the evaluator says" not in failed(found)
 
 
 def test_a_second_anchor_is_found(pure, tmp_path):
@@ -86,11 +85,11 @@ def test_a_second_anchor_is_found(pure, tmp_path):
         anchor = line["cells"][line["roles"].index("anchor_1")]
         line["cells"][line["roles"].index("adversarial")] = anchor
 
-    assert "every anchor is exactly one object" in promises(edit(pure, tmp_path, double))
+    assert "every anchor is exactly one object" in failed(edit(pure, tmp_path, double))
 
 
 @pytest.mark.parametrize(
-    ("change", "promise"),
+    ("change", "check"),
     [
         (lambda line: line.update(split="nowhere"), "the split is the hash's"),
         (lambda line: line.update(hash="0" * 16), "the hash is the scene's"),
@@ -113,8 +112,8 @@ def test_a_second_anchor_is_found(pure, tmp_path):
         (lambda line: line.update(file_name="pictures/none.png"), "the picture shows the scene"),
     ],
 )
-def test_each_broken_promise_is_found(pure, tmp_path, change, promise):
-    assert promise in promises(edit(pure, tmp_path, change))
+def test_each_failed_check_is_found(pure, tmp_path, change, check):
+    assert check in failed(edit(pure, tmp_path, change))
 
 
 def test_a_leak_into_spurious_data_is_found(tmp_path):
@@ -124,7 +123,7 @@ def test_a_leak_into_spurious_data_is_found(tmp_path):
         target = line["cells"][line["roles"].index("target_1")]
         line["cells"][line["roles"].index("other")] = target
 
-    assert "a bag of words is right" in promises(edit(folder, tmp_path, leak))
+    assert "a bag of words is right" in failed(edit(folder, tmp_path, leak))
 
 
 def test_a_scene_of_another_split_is_found(tmp_path):
@@ -132,19 +131,19 @@ def test_a_scene_of_another_split_is_found(tmp_path):
     description = json.loads((folder / "dataset.json").read_text())
     (folder / "dataset.json").write_text(json.dumps({**description, "split": "validation"}))
     found = audit(read_dataset(folder), n_permutations=9)
-    assert promises(found) == {"every scene is of validation"}
+    assert failed(found) == {"every scene is of validation"}
 
 
 def test_modes_answer_alike_and_a_skew_is_found(tmp_path):
     pure, spur = (read_dataset(write(tmp_path / m, m, n=100, seed=s)) for m, s in (("pure", 1), ("spur", 2)))
-    assert compare(pure, spur).is_kept
+    assert compare_datasets(pure, spur).is_kept
     skewed = write(tmp_path / "skewed", "spur", n=100, seed=3)
     lines = [json.loads(line) for line in (skewed / "metadata.jsonl").read_text().splitlines()]
     for line in lines:
         if line["bucket"] == "SO-F1-D1":
             line["answer"] = "yes"
     (skewed / "metadata.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    found = compare(pure, read_dataset(skewed))
+    found = compare_datasets(pure, read_dataset(skewed))
     assert [each.bucket for each in found.differing] == ["SO-F1-D1"]
     assert found.differing[0].distance == pytest.approx(0.5, abs=0.12)
     assert not found.is_kept
@@ -163,11 +162,11 @@ def test_a_skew_in_one_of_all_buckets_is_found_whatever_their_number(tmp_path):
             line["answer"] = "no"
     path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     first, second = map(read_dataset, folders)
-    assert [(each.bucket, each.density) for each in compare(first, second).differing] == [
+    assert [(each.bucket, each.density) for each in compare_datasets(first, second).differing] == [
         ("SO-F1-D1", "dense")
     ]
     with pytest.raises(UsageError, match="give at least 3800"):
-        compare(first, second, n_permutations=1999)
+        compare_datasets(first, second, n_permutations=1999)
 
 
 def test_a_scene_in_two_splits_is_found(pure, tmp_path):
@@ -175,7 +174,7 @@ def test_a_scene_in_two_splits_is_found(pure, tmp_path):
     shutil.copytree(pure, copy)
     text = (copy / "metadata.jsonl").read_text()
     (copy / "metadata.jsonl").write_text(text.replace('"split": "train"', '"split": "test"', 3))
-    found = compare(read_dataset(pure), read_dataset(copy))
+    found = compare_datasets(read_dataset(pure), read_dataset(copy))
     assert found.shared == 48
     assert found.shared_across_splits == 3
 
@@ -183,7 +182,7 @@ def test_a_scene_in_two_splits_is_found(pure, tmp_path):
 def test_shortcuts_succeed_as_often_as_a_plain_count_says():
     for key in ("M-F0-D2", "SO-F1-D2", "CMP-F0-D3"):
         batch = generate(key, 60, density="sparse", seed=5)
-        found = {each.name: each for each in heuristics(batch, n_permutations=9)}
+        found = {each.name: each for each in try_shortcuts(batch, n_permutations=9)}
         for k in range(2):
             plain = np.mean(
                 [
@@ -213,7 +212,7 @@ def test_majority_counts_the_most_frequent_kind():
     for i in range(80):
         shapes = [thing[1] for thing in grid_plain.objects_of(batch, i)]
         right.append(str(max(map(shapes.count, set(shapes)))) == batch.answer_text(i))
-    assert {h.name: h for h in heuristics(batch, n_permutations=9)}[
+    assert {h.name: h for h in try_shortcuts(batch, n_permutations=9)}[
         "majority"
     ].success.value == pytest.approx(np.mean(right))
 
@@ -221,14 +220,14 @@ def test_majority_counts_the_most_frequent_kind():
 def test_salience_finds_a_planted_leak_and_little_without():
     """Scenes without any red object whenever the answer is no: one look for red gives the answer away."""
     batch = generate("SO-F1-D1", 400, seed=2)
-    honest = {h.name: h for h in heuristics(batch, n_permutations=49)}["salience"]
+    honest = {h.name: h for h in try_shortcuts(batch, n_permutations=49)}["salience"]
     cells = batch.cells.copy()
     is_no = batch.answer == batch.world.yes + 1
     red = (cells >= 1) & (cells <= 4)
     cells[red & is_no[:, None]] += 4
-    from theodolite.instruments.grid.data.interventions import with_cells
+    from theodolite.instruments.grid.data.edits import with_cells
 
-    planted = {h.name: h for h in heuristics(with_cells(batch, cells), n_permutations=49)}["salience"]
+    planted = {h.name: h for h in try_shortcuts(with_cells(batch, cells), n_permutations=49)}["salience"]
     assert honest.success.value < 0.65
     assert planted.success.value > 0.95
     assert planted.information.corrected > 0.7
@@ -243,7 +242,7 @@ def test_the_boost_decides_who_is_most_frequent():
     # Of 15 possible counts the middle one, 8, leaves only 8 others: there no rival can come more often.
     for boost, low, high in ((1.0, 0.95, 1.0), (0.0, 0.0, 1 / 15 + 0.03)):
         batch = generate("M-F0-D1", 300, mode="spur", preset=replace(PAPER, boost=boost), seed=1)
-        share = {h.name: h for h in heuristics(batch, n_permutations=9)}["majority"].success.value
+        share = {h.name: h for h in try_shortcuts(batch, n_permutations=9)}["majority"].success.value
         assert low <= share <= high
 
 

@@ -11,12 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from theodolite.core.errors import UsageError
-from theodolite.instruments.grid.data.batch import GUARANTEES, ROLES
+from theodolite.instruments.grid.data.batch import GUARANTEES, ROLES, hash_scenes, split_of
 from theodolite.instruments.grid.data.generate import generate
-from theodolite.instruments.grid.data.parsing import read_questions
 from theodolite.instruments.grid.data.recipe import PAPER, SOUND, guarantee_of
-from theodolite.instruments.grid.data.splits import hash_scenes, split_of
-from theodolite.instruments.grid.data.words import PHRASES, VOCABULARY, character_spans
+from theodolite.instruments.grid.data.words import PHRASES, VOCABULARY, character_spans, read_questions
 from theodolite.instruments.grid.data.world import BUCKET_KEYS, BUCKETS, World
 
 KEYS = st.sampled_from(BUCKET_KEYS)

@@ -12,13 +12,21 @@ from scipy.optimize import linear_sum_assignment
 
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Picture, Request
+from theodolite.instruments.grid.data.batch import hash_scenes, split_of
+from theodolite.instruments.grid.data.edits import swap_directions
 from theodolite.instruments.grid.data.generate import generate
-from theodolite.instruments.grid.data.interventions import swap_directions
 from theodolite.instruments.grid.data.render import render
-from theodolite.instruments.grid.data.splits import hash_scenes, split_of
 from theodolite.instruments.grid.data.words import MASK
 from theodolite.instruments.grid.data.world import BUCKET_KEYS, BUCKETS
-from theodolite.instruments.grid.models.certify import ACCURACY, AGREES, FOLLOWS, INVARIANT, KEEPS, certify
+from theodolite.instruments.grid.models.certify import (
+    ACCURACY,
+    AGREES,
+    FOLLOWS,
+    INVARIANT,
+    KEEPS,
+    certify,
+    released_certificate,
+)
 from theodolite.instruments.grid.models.paired.network import parameters_of, to_pixels
 from theodolite.instruments.grid.models.paired.reader import FILLS, PairedReader, tile_atlas
 from theodolite.instruments.grid.models.paired.weights import (
@@ -27,7 +35,6 @@ from theodolite.instruments.grid.models.paired.weights import (
     released,
     write_weights,
 )
-from theodolite.instruments.grid.models.released import released_certificate
 from theodolite.instruments.grid.models.symbolic import symbolic_answer
 from theodolite.models import open_model
 from theodolite.testing import check_model
@@ -128,10 +135,10 @@ def test_a_perfect_reading_costs_nothing():
     tokens = torch.full((1, 2, 29), -50.0)
     tokens[0, 0, 0] = tokens[0, 1, 1] = 50.0
     words = torch.eye(64)[None, :28]
-    from theodolite.instruments.grid.models.paired.network import Reading
+    from theodolite.instruments.grid.models.paired.network import NetworkOutput
 
     nothing = torch.zeros(1)
-    reading = Reading(nothing, nothing, boxes, tokens, words[:, :2], words, nothing)
+    reading = NetworkOutput(nothing, nothing, boxes, tokens, words[:, :2], words, nothing)
     losses = set_loss(reading, Objects(boxes, spans, torch.ones(1, 2, dtype=torch.bool)))
     assert {name: round(float(loss), 3) for name, loss in losses.items()} == {
         "l1": 0.0,
@@ -209,7 +216,7 @@ def test_a_folder_of_another_training_is_not_gone_on_with(kind, seed, tmp_path, 
     given = ["--device", "cpu", "--workers", "1", "--seed", str(seed), "--out", str(tmp_path)]
     assert train(["grid", kind, *given]) == 2
     said = " ".join(capsys.readouterr().err.split())
-    assert "holds the training of spur with seed 0" in said
+    assert "contains the training of spur with seed 0" in said
     assert f"not of {kind} with seed {seed}" in said
     assert [path.name for path in tmp_path.iterdir()] == ["training.json"]
 
@@ -254,7 +261,7 @@ def test_training_needs_little_more_than_torch():
     blocked = ["pydantic", "typer", "rich", "openai", "httpx2", "shapiq", "transformers", "matplotlib"]
     script = (
         f"import sys; sys.modules.update(dict.fromkeys({blocked!r})); "
-        "import theodolite.instruments.grid.models.released, train.grid.leg"
+        "import theodolite.instruments.grid.models.certify, train.grid.leg"
     )
     subprocess.run([sys.executable, "-c", script], check=True, timeout=120)
 
@@ -304,7 +311,7 @@ def test_hidden_cells_and_fills():
 class TestCertificate:
     @pytest.mark.parametrize(("logic", "follows"), [("pure", True), ("bow", False)])
     def test_symbolic_twins_get_the_certificate_of_their_logic(self, logic, follows):
-        from theodolite.instruments.grid.data.parsing import read_questions
+        from theodolite.instruments.grid.data.words import read_questions
         from theodolite.instruments.grid.data.world import World
 
         def answer(cells, words):
@@ -358,7 +365,7 @@ class TestModel:
         [
             ((100, 320), "How many red circles?", "whole cells of 64 pixels"),
             ((1024, 320), "How many red circles?", "up to 512 wide"),
-            ((320, 320), "What is this?", "none of the grid's questions"),
+            ((320, 320), "What is this?", "no question of the grid"),
             ((320, 320), "How many purple cats?", "no word 'purple'"),
         ],
     )

@@ -17,9 +17,9 @@ from theodolite.instruments.grid.data.files import write_dataset
 from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.data.render import render
 from theodolite.instruments.grid.data.world import World
-from theodolite.instruments.grid.explainers.adapters import asked_of, token_map_as_cells
 from theodolite.instruments.grid.explainers.contract import find_explainers, make_case
 from theodolite.instruments.grid.explainers.readers import open_reader
+from theodolite.instruments.grid.explainers.relevance import asked_of, token_map_as_cells
 from theodolite.runs import Run
 
 METHODS = ("chefer", "attention-rollout", "gradcam")
@@ -100,10 +100,11 @@ def test_from_the_command_line_to_the_tables(tiny, tmp_path):
     scored = command.invoke(app, ["grid", "score", str(run), "--json"])
     assert scored.exit_code == 0, scored.output
     found = json.loads(scored.stdout)
-    cells = {(c["explainer"], c["measure"]): c for c in found["tables"]["all"]}
-    assert 0 < cells["relevance:chefer", "rma"]["mean"] < 1
-    assert cells["uniform", "normalised rma"]["mean"] == pytest.approx(0, abs=1e-9)
-    costs = {c["explainer"]: c for c in found["costs"]}
+    tables = {table["name"]: table["rows"] for table in found["tables"]}
+    maps = {row["explainer"]: row for row in tables["grid.explainers"]}
+    assert 0 < maps["relevance:chefer"]["rma"]["value"] < 1
+    assert maps["uniform"]["normalised_rma"] == pytest.approx(0, abs=1e-9)
+    costs = {row["explainer"]: row for row in tables["grid.cost"]}
     assert costs["relevance:chefer"]["measured"] == 4
     assert costs["multiviz"]["measured"] == 4
     assert all(record.arrays["words@multiviz"].any() for record in records)

@@ -1,4 +1,4 @@
-"""The symbolic twins: exact for every subset of objects and words, and models like any other."""
+"""The symbolic models: exact for every subset of objects and words, and models like any other."""
 
 from itertools import combinations
 from math import comb
@@ -15,7 +15,10 @@ from theodolite.core.types import Picture
 from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.data.render import render
 from theodolite.instruments.grid.data.world import BUCKET_KEYS
-from theodolite.instruments.grid.models.symbolic import CONFIDENCE, SymbolicGame
+from theodolite.instruments.grid.explainers.contract import make_case
+from theodolite.instruments.grid.explainers.conventions import Convention
+from theodolite.instruments.grid.explainers.readers import open_reader
+from theodolite.instruments.grid.models.symbolic import CONFIDENCE, symbolic_answer
 from theodolite.testing import check_model
 
 
@@ -23,7 +26,7 @@ from theodolite.testing import check_model
 @given(key=st.sampled_from(BUCKET_KEYS), logic=st.sampled_from(["pure", "bow"]), seed=st.integers(0, 10**6))
 def test_every_coalition_counts_what_a_plain_reading_of_its_words_and_objects_counts(key, logic, seed):
     batch = generate(key, 1, density="sparse", seed=seed)
-    game = SymbolicGame(batch, 0, logic=logic)
+    game = grid_plain.symbolic_game(batch, 0, logic)
     rng = np.random.default_rng(seed)
     cells, words = rng.random((24, 25)) < 0.8, rng.random((24, 28)) < 0.8
     cells[0] = words[0] = True
@@ -48,8 +51,8 @@ def shapley(value, n):
     return values
 
 
-def object_values(game):
-    places = game.object_cells
+def object_values(batch, row, logic):
+    game, places = grid_plain.symbolic_game(batch, row, logic), np.flatnonzero(batch.cells[row])
 
     def value(coalition):
         shown = np.zeros((1, 25), bool)
@@ -62,7 +65,7 @@ def object_values(game):
 def test_a_bag_of_words_gives_every_look_alike_one_and_nothing_to_anything_else():
     batch = generate("M-F0-D2", 3, density="sparse", seed=1)
     for row in range(3):
-        values = object_values(SymbolicGame(batch, row, logic="bow"))
+        values = object_values(batch, row, "bow")
         alike = {cell for cell in values if batch.roles[row, cell] in {5, 7}}
         assert all(value == pytest.approx(1 if cell in alike else 0) for cell, value in values.items())
 
@@ -71,7 +74,7 @@ def test_the_pure_twins_value_is_shared_by_targets_anchors_and_look_alikes_as_th
     """At depth 1 a look-alike counts until the anchor is there: v = ½ for it, and the anchor takes −½ for each."""
     batch = generate("M-F0-D1", 4, density="sparse", seed=2)
     for row in range(4):
-        values = object_values(SymbolicGame(batch, row, logic="pure"))
+        values = object_values(batch, row, "pure")
         role = batch.roles[row]
         adversarial = int((role == 7).sum())
         expected = {5: 1.0, 7: 0.5, 8: 0.0, 1: -0.5 * adversarial}
@@ -84,33 +87,26 @@ def test_direction_words_matter_to_pure_and_not_to_the_bag_of_words():
         words = np.ones((2, 28), bool)
         words[1, batch.spans[row, 6, 0]] = False
         pure, bag = (
-            SymbolicGame(batch, row, logic=logic)(np.ones((2, 25), bool), words) for logic in ("pure", "bow")
+            grid_plain.symbolic_game(batch, row, logic)(np.ones((2, 25), bool), words)
+            for logic in ("pure", "bow")
         )
         assert pure[1] > pure[0]
         assert bag[1] == bag[0]
 
 
-def test_probability_and_log_odds_are_of_the_answer_to_the_whole_scene():
+def test_log_odds_are_of_the_answer_to_the_whole_scene():
     batch = generate("M-F1-D1", 1, seed=5)
-    shown = np.array([[True] * 25, [False] * 25])
-    words = np.ones((2, 28), bool)
-    p = SymbolicGame(batch, 0, logic="pure", output="probability")(shown, words)
-    assert p[0] == CONFIDENCE
-    assert p[1] == pytest.approx(CONFIDENCE if batch.answer_text(0) == "no" else 1 - CONFIDENCE)
-    odds = SymbolicGame(batch, 0, logic="pure", output="log-odds")(shown, words)
-    assert odds == pytest.approx(np.log(p / (1 - p)))
+    reader = open_reader("grid:symbolic-pure")
+    case = make_case(reader, batch, 0, convention=Convention(explained="log-odds"))
+    odds = case.game(np.array([[True] * 25, [False] * 25]), np.ones((2, 28), bool))
+    p = np.array([CONFIDENCE, CONFIDENCE if batch.answer_text(0) == "no" else 1 - CONFIDENCE])
+    assert odds == pytest.approx(np.log(p / (1 - p)), abs=1e-3)
 
 
-@pytest.mark.parametrize(
-    ("how", "message"),
-    [({"logic": "deep"}, "pure or bow"), ({"output": "logit"}, "log-odds"), ({"row": 5}, "no scene 5")],
-)
-def test_a_wrong_game_is_told(how, message):
+def test_an_unknown_logic_is_refused():
     batch = generate("M-F1-D1", 1, seed=5)
-    with pytest.raises(UsageError, match=message):
-        SymbolicGame(**{"batch": batch, "row": 0, "logic": "pure", **how})
-    with pytest.raises(UsageError, match="masks of shapes"):
-        SymbolicGame(batch, 0, "pure")(np.ones((1, 24), bool), np.ones((1, 28), bool))
+    with pytest.raises(UsageError, match="pure or bow"):
+        symbolic_answer(batch.world, batch.cells, batch.questions, logic="deep")
 
 
 @pytest.mark.parametrize("name", ["grid:symbolic-pure", "grid:symbolic-bow"])

@@ -11,16 +11,14 @@ from hypothesis import strategies as st
 
 from theodolite.core.errors import UsageError
 from theodolite.instruments.grid.data.batch import GUARANTEES, ROLES
-from theodolite.instruments.grid.data.generate import generate
-from theodolite.instruments.grid.data.interventions import (
+from theodolite.instruments.grid.data.edits import (
     harmless_contents,
-    move_objects,
     remove_roles,
-    replace_objects,
     safe_changes,
     swap_directions,
     with_cells,
 )
+from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.data.masks import (
     PARTS,
     cell_mask,
@@ -35,6 +33,14 @@ from theodolite.instruments.grid.data.render import read_cells, render
 from theodolite.instruments.grid.data.world import BUCKET_KEYS, World
 
 EVERY = generate(BUCKET_KEYS, 6, preset="sound", density="sparse", seed=11)
+
+
+def edited(one, contents):
+    """do(o → o′): one scene with other contents of some cells."""
+    cells = one.cells.copy()
+    for cell, class_id in contents.items():
+        cells[0, cell] = class_id
+    return with_cells(one, cells)
 
 
 def test_a_picture_is_its_tiles_and_reads_back():
@@ -91,22 +97,13 @@ def test_render_reuses_memory_and_refuses_other_shapes():
         read_cells(EVERY.world, np.zeros((320, 320, 3), np.uint8))
 
 
-@pytest.mark.parametrize("silhouette", [False, True])
-def test_masks_partition_every_picture(silhouette):
+def test_masks_partition_every_picture():
     some = EVERY.take(slice(0, None, 5))
     assert (sum(cell_mask(some, part).astype(int) for part in PARTS) == 1).all()
-    assert (sum(pixel_mask(some, part, silhouette=silhouette).astype(int) for part in PARTS) == 1).all()
+    assert (sum(pixel_mask(some, part).astype(int) for part in PARTS) == 1).all()
     assert (cell_mask(some, "truth") == (cell_mask(some, "anchors") | cell_mask(some, "targets"))).all()
     with pytest.raises(UsageError, match="there is no mask"):
         cell_mask(some, "everything")
-
-
-def test_a_silhouette_is_what_is_not_white():
-    some = EVERY.take(slice(0, 20))
-    drawn = (render(some.world, some.cells) != 255).any(axis=3)
-    assert (pixel_mask(some, "background", silhouette=True) == ~drawn).all()
-    whole = pixel_mask(some, "targets")
-    assert (pixel_mask(some, "targets", silhouette=True) == (whole & drawn)).all()
 
 
 def test_roles_are_what_a_plain_reading_says():
@@ -168,7 +165,7 @@ def test_equation_1_holds_exactly_under_its_side_condition():
                 same = False
                 if is_distractor:
                     with pytest.raises(UsageError, match="must be one object"):
-                        replace_objects(one, np.array([cell]), np.array([class_id]))
+                        edited(one, {cell: class_id})
             if safe[row, cell, class_id]:
                 assert is_distractor
                 assert same
@@ -191,12 +188,12 @@ def test_random_safe_changes_and_moves_keep_the_answer(key, seed):
         choices = np.argwhere(safe[row])
         if len(choices):
             cell, class_id = choices[rng.integers(len(choices))]
-            assert replace_objects(one, np.array([cell]), np.array([class_id])).answer[0] == one.answer[0]
+            assert edited(one, {cell: class_id}).answer[0] == one.answer[0]
         distractors = np.flatnonzero(np.isin(one.roles[0], [7, 8]))
         empty = np.flatnonzero(one.cells[0] == 0)
         if len(distractors) and len(empty):
             source, place = rng.choice(distractors), rng.choice(empty)
-            moved = move_objects(one, np.array([source]), np.array([place]))
+            moved = edited(one, {place: one.cells[0, source], source: 0})
             if harmless[row, place, one.cells[0, source]]:
                 assert moved.answer[0] == one.answer[0]
             assert moved.answer_text(0) == plain_answer(moved, 0)
@@ -231,13 +228,6 @@ def test_swapping_directions_answers_the_swapped_sentence():
     assert (first.questions.directions[:, 1:] == relational.questions.directions[:, 1:]).all()
     with pytest.raises(UsageError, match="anchor 4"):
         swap_directions(EVERY, k=3)
-
-
-def test_objects_move_only_into_empty_cells():
-    one = generate("M-F0-D1", 1, preset=SOUND, seed=0)
-    full = np.flatnonzero(one.cells[0])
-    with pytest.raises(UsageError, match="empty"):
-        move_objects(one, full[:1], full[1:2])
 
 
 def comparison(wanted):

@@ -12,8 +12,10 @@ from theodolite.instruments.scene.data.engine import make_questions
 from theodolite.instruments.scene.data.files import SceneData
 from theodolite.instruments.scene.data.graph import SceneGraph, SceneObject
 from theodolite.instruments.scene.experiments.noise import noisy_graphs
+from theodolite.instruments.scene.formulas.derived_qa import ScoreOptions
 from theodolite.instruments.scene.questions import Settings, plan_scenes, plan_with_graphs
-from theodolite.instruments.scene.results import read_results, read_rows
+from theodolite.instruments.scene.reading.results import read_results, read_run
+from theodolite.instruments.scene.score import SceneScore
 from theodolite.models import ask_measurer, open_model
 from theodolite.runs import LocalEngine, Result, Run, RunInfo, measure
 
@@ -101,6 +103,17 @@ def asked(data, script, *, settings=None, noise=(), model="script"):
     return read_results(results, model=model, asked_for=settings.qa)
 
 
+def scored(results, **options):
+    """The score of results that were read."""
+    return SceneScore(results, ScoreOptions(**options))
+
+
+def rows_of(table):
+    """The rows of a table, by what stands in their first cell, as cells by column."""
+    names = [column.name for column in table.columns]
+    return {row[0]: dict(zip(names, row, strict=True)) for row in table.rows}
+
+
 def ask(data, folder, script, *, settings=None, noise=(), seed=0):
     """Runs a scripted model over a data set, through a run on disk; returns the run's folder."""
     settings = settings or Settings()
@@ -116,7 +129,7 @@ def ask(data, folder, script, *, settings=None, noise=(), seed=0):
     with Run.start(folder, info) as run:
         run.plan(plan_scenes(data, settings))
         measure(run, LocalEngine(ask_measurer(model), workers=64))
-        rows = read_rows(run)
+        rows = read_run(run)
         if "predicted graph" in settings.qa:
             graphs = {
                 s: r.reading.graph for s, r in rows.graphs["base"].items() if r.reading.graph is not None

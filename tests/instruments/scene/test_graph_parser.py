@@ -2,6 +2,7 @@
 
 import json
 import math
+import time
 
 import pytest
 from hypothesis import given, settings
@@ -57,10 +58,10 @@ def read(text):
 )
 def test_many_ways_of_writing_one_graph(text):
     reading = read(text)
-    assert reading.status == "parsed"
+    assert reading.status == "valid"
     assert reading.graph == TRUE
     assert reading.is_complete
-    assert not reading.troubles
+    assert not reading.problems
 
 
 @pytest.mark.parametrize(
@@ -83,7 +84,7 @@ def test_a_graph_that_was_cut_off_keeps_what_is_there():
     reading = read(PLAIN[: PLAIN.index('"edges"')])
     assert reading.status == "repaired"
     assert reading.graph.nodes == TRUE.nodes
-    assert reading.troubles == {"missing edge": 2}
+    assert reading.problems == {"missing edge": 2}
     assert not reading.is_complete
 
 
@@ -123,14 +124,14 @@ def changed(**changes):
 def test_every_departure_is_counted(graph, troubles):
     reading = read(json.dumps(graph))
     assert reading.is_read
-    assert reading.troubles == troubles
+    assert reading.problems == troubles
 
 
 def test_an_edge_written_the_other_way_round_is_turned():
     graph = changed(edges_0_from=1, edges_0_to=2, edges_0_relation=["right", "behind"])
     reading = read(json.dumps(graph))
     assert reading.graph == TRUE
-    assert reading.troubles == {"reversed edge": 1}
+    assert reading.problems == {"reversed edge": 1}
 
 
 def test_an_edge_without_words_is_not_an_edge_with_none():
@@ -141,14 +142,14 @@ def test_an_edge_without_words_is_not_an_edge_with_none():
 @pytest.mark.parametrize(
     ("text", "status"),
     [
-        ("", "unparsed"),
-        ("I see three objects.", "unparsed"),
-        ("{}", "unparsed"),
-        ("[1, 2, 3]", "unparsed"),
-        ('{"objects": null, "edges": null}', "unparsed"),
-        ('{"objects": [1, "two", null], "edges": 7}', "unparsed"),
+        ("", "unreadable"),
+        ("I see three objects.", "unreadable"),
+        ("{}", "unreadable"),
+        ("[1, 2, 3]", "unreadable"),
+        ('{"objects": null, "edges": null}', "unreadable"),
+        ('{"objects": [1, "two", null], "edges": 7}', "unreadable"),
         ("I'm sorry, I cannot see the image.", "refused"),
-        ('<think>{"objects": [', "unparsed"),
+        ('<think>{"objects": [', "cut off"),
     ],
 )
 def test_what_is_no_graph_is_told_apart_by_why(text, status):
@@ -191,3 +192,50 @@ def test_no_text_breaks_the_parser(noise, start, end):
     for text in (noise, PLAIN[:first] + noise + PLAIN[last:]):
         reading = read(text)
         assert reading.is_read or reading.reason
+
+
+def test_the_last_complete_graph_wins():
+    draft = json.dumps({"objects": [{"id": 1, "dist_to_cam": 9.0}], "edges": []})
+    cut = PLAIN[: len(PLAIN) // 2]
+    assert read(f"Draft: {draft}\nFinal:\n```json\n{PLAIN}\n```").graph == TRUE
+    assert read(f"{PLAIN}\nOnce more: {cut}").graph == TRUE
+    assert read(f'{PLAIN}\nObject 1 alone: {{"objects": [{{"id": 1}}]}}').graph == TRUE
+
+
+def test_escaped_underscores_are_read():
+    escaped = PLAIN.replace("_", r"\_")
+    assert r"dist\_to\_cam" in escaped
+    assert read(escaped).graph == TRUE
+
+
+def test_a_text_that_was_cut_off_says_so():
+    assert parse_graph("Let me see. Object 1 is", 2, {1, 2, 3}, is_cut_off=True).status == "cut off"
+    assert parse_graph(PLAIN[:-2], 2, {1, 2, 3}, is_cut_off=True).graph == TRUE
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"objects":[{"id":' + "9" * 400,
+        "{" * 450,
+        '{"objects": [{"id": 1, "dist_to_cam": 1e' + "9" * 5000 + "}]}",
+        '{"objects": [{"id": 1, "dist_to_cam": "5 ft 3 İn"}]}',
+        '{"' * 50_000,
+        "{" * 50_000,
+        '{"objects": [' + '{"id": 1, "size": "1 x 2"}, ' * 20_000,
+    ],
+)
+def test_hostile_text_is_read_in_good_time(text):
+    started = time.perf_counter()
+    reading = read(text)
+    assert reading.is_read or reading.reason
+    assert time.perf_counter() - started < 3
+
+
+def test_huge_numbers_in_decoded_json_break_nothing():
+    huge = 10**400
+    value = {
+        "objects": [{"id": huge, "dist_to_cam": huge}, {"id": 1, "dist_to_cam": huge}],
+        "edges": [{"to": 3, "relation": {"left": huge}}],
+    }
+    assert read_graph(value, 2, {1, 2, 3}).problems["impossible number"] == 1

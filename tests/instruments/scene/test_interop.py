@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from scene_worlds import answered, ask, box_world
+from scene_worlds import answered, ask, box_world, rows_of, scored
 
 from theodolite.core.errors import UsageError
 from theodolite.instruments.scene import scripts
@@ -19,14 +19,11 @@ from theodolite.instruments.scene.interop.crisp import read_crisp, write_crisp, 
 from theodolite.instruments.scene.interop.inspect_log import write_inspect
 from theodolite.instruments.scene.interop.lmms_eval import write_lmms_eval
 from theodolite.instruments.scene.interop.vlmevalkit import write_vlmevalkit
-from theodolite.instruments.scene.questions import Settings, plan_scenes, plan_with_graphs
-from theodolite.instruments.scene.results import read_results
-from theodolite.instruments.scene.score import ScoreOptions, score_rows
-from theodolite.instruments.scene.settings import Mode
+from theodolite.instruments.scene.questions import Mode, Settings, plan_scenes, plan_with_graphs
+from theodolite.instruments.scene.reading.results import read_results
+from theodolite.instruments.scene.score import counts_table, qa_table
 from theodolite.models import open_model
 from theodolite.runs import Run
-
-QUICK = ScoreOptions(n_resamples=100)
 
 
 @pytest.fixture(scope="module")
@@ -200,7 +197,9 @@ def utils_of(folder):
 
 def test_the_lmms_eval_folder_does_what_its_tasks_say(world, tmp_path):
     items = list(plan_scenes(world, Settings(qa=("base", "blind", "true graph"))))
-    tasks = write_lmms_eval(items, tmp_path)
+    written = write_lmms_eval(items, tmp_path)
+    assert sum(written.values()) == len(items)
+    tasks = list(written)
     assert tasks == [
         "theodolite_scene_graph_base", "theodolite_scene_graph_blind", "theodolite_scene_qa_base",
         "theodolite_scene_qa_blind", "theodolite_scene_qa_true_graph",
@@ -241,13 +240,13 @@ def replayed(world, log, settings):
     for item in plan_scenes(world, settings):
         (response,) = model.generate([item.request])
         results += answered([item], lambda _, r=response: r)
-    return score_rows(read_results(results, model="replay"), QUICK)
+    return scored(read_results(results, model="replay"))
 
 
 def test_a_log_of_lmms_eval_is_scored_as_the_answers_were(world, tmp_path):
     settings = Settings(qa=("base", "blind"))
     results = answered(plan_scenes(world, settings), scripts.trusting)
-    direct = score_rows(read_results(results, model="replay"), QUICK)
+    direct = scored(read_results(results, model="replay"))
     tasks = write_lmms_eval([result.item for result in results], tmp_path / "tasks")
     utils, by_name = utils_of(tmp_path / "tasks"), {result.item.request.ref: result for result in results}
     (tmp_path / "logs").mkdir()
@@ -264,8 +263,8 @@ def test_a_log_of_lmms_eval_is_scored_as_the_answers_were(world, tmp_path):
         log = tmp_path / "logs" / f"20260101_samples_{task}.jsonl"
         log.write_text("".join(json.dumps(row) + "\n" for row in rows))
     again = replayed(world, tmp_path / "logs", settings)
-    assert [c.failed for c in again.counts] == [0, 0]
-    assert again.table == direct.table
+    assert [row["failed"] for row in rows_of(counts_table(again)).values()] == [0, 0]
+    assert qa_table(again) == qa_table(direct)
 
 
 def log_of(items, path):
@@ -335,8 +334,8 @@ def test_an_inspect_log_holds_the_run_and_is_scored_as_it_was(world, run_folder,
     assert {score["name"] for score in header["results"]["scores"]} == {"qa", "derived_qa", "consistency"}
     assert sample["scores"]["qa"]["value"] == 1
     assert sample["metadata"]["scene"] in world.scenes
-    direct = score_rows(rows, QUICK)
-    assert replayed(world, tmp_path, Settings(qa=("base", "blind"))).table == direct.table
+    again = replayed(world, tmp_path, Settings(qa=("base", "blind")))
+    assert qa_table(again) == qa_table(scored(rows))
 
 
 def test_a_refusal_and_a_failure_survive_the_log(world, tmp_path):
@@ -349,7 +348,7 @@ def test_a_refusal_and_a_failure_survive_the_log(world, tmp_path):
         measure(run, LocalEngine(ask_measurer(open_model("scripted:scene-refuser"))))
         write_inspect(run, tmp_path / "logs")
     score = replayed(world, tmp_path / "logs", Settings(qa=("base",), graph=("base",)))
-    assert score.counts[0].refused == len(world.questions)
+    assert rows_of(counts_table(score))["base"]["refused"] == len(world.questions)
 
 
 def test_vlmevalkits_tables(world, tmp_path):

@@ -12,14 +12,15 @@ from theodolite.geometry import projected_box_px
 from theodolite.instruments.scene.data.engine import make_questions
 from theodolite.instruments.scene.data.files import read_data
 from theodolite.instruments.scene.data.make import (
+    MakeOptions,
     Recipe,
+    make_data,
     make_scenes,
     render_made,
     scene_of,
     seen_things,
     world_of,
 )
-from theodolite.instruments.scene.data.make_data import MakeOptions, make_data
 from theodolite.instruments.scene.data.marks import place_marks
 
 MADE = make_scenes(10, 10, seed=5)
@@ -180,8 +181,8 @@ def test_the_maker_needs_numpy_scipy_and_pillow_alone():
         "import sys\n"
         "absent = ['pydantic', 'typer', 'rich', 'torch', 'transformers', 'matplotlib', 'pyarrow', 'numba']\n"
         "sys.modules.update(dict.fromkeys(absent))\n"
-        "from theodolite.instruments.scene.data.engine import make_questions; from theodolite.instruments.scene.prompts import qa_prompt, graph_prompt\n"
-        "from theodolite.instruments.scene.data.make import make_scenes; from theodolite.instruments.scene.data.marks import place_marks; from theodolite.instruments.scene.data.mark_drawing import draw_marks\n"
+        "from theodolite.instruments.scene.data.engine import make_questions; from theodolite.instruments.scene.questions import qa_prompt, graph_prompt\n"
+        "from theodolite.instruments.scene.data.make import make_scenes; from theodolite.instruments.scene.data.marks import place_marks; from theodolite.instruments.scene.data.marks import draw_marks\n"
         "made = make_scenes(1, 1, seed=1)\n"
         "asked = make_questions([m.graph for m in made.scenes])\n"
         "print(len(asked.questions), qa_prompt(asked.questions[0], 3)[:11], graph_prompt(made.scenes[0].graph)[:11])\n"

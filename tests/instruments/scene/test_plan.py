@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 from scene_made import strewn_scene, strewn_scenes
 
+from theodolite.answers.items import format_of
 from theodolite.core.errors import UsageError
 from theodolite.instruments.scene.data.engine import make_questions
 from theodolite.instruments.scene.data.files import (
@@ -22,9 +23,17 @@ from theodolite.instruments.scene.data.files import (
 from theodolite.instruments.scene.data.make import make_scenes
 from theodolite.instruments.scene.data.relations import PREDICATES
 from theodolite.instruments.scene.data.world.things import CATALOGUE
-from theodolite.instruments.scene.prompts import graph_prompt, graph_text, qa_prompt
-from theodolite.instruments.scene.questions import Settings, plan_scenes, plan_with_graphs
-from theodolite.instruments.scene.settings import MODE_NAMES, QA_SETTINGS, WITH_PICTURE, Mode
+from theodolite.instruments.scene.questions import (
+    MODE_NAMES,
+    WITHOUT_PICTURE,
+    Mode,
+    Settings,
+    graph_prompt,
+    graph_text,
+    plan_scenes,
+    plan_with_graphs,
+    qa_prompt,
+)
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +101,7 @@ def test_no_prompt_about_a_made_scene_names_a_thing_of_its_world():
 
 def test_without_a_picture_no_prompt_claims_one(data):
     for item in all_items(data):
-        is_shown = WITH_PICTURE[item.meta["setting"]]
+        is_shown = item.meta["setting"] not in WITHOUT_PICTURE
         assert len(item.request.pictures) == int(is_shown)
         if is_shown:
             assert item.request.text.startswith("The picture shows")
@@ -125,6 +134,7 @@ def test_meta_holds_all_that_scoring_needs(data):
         else:
             question = question_from_json(item.meta["question"])
             assert question in data.questions
+            assert format_of(item) == question.format
             assert item.request.hint["gold"] == question.gold
             assert ("graph" in item.meta) == ("graph" in item.meta["setting"])
 
@@ -172,4 +182,14 @@ def test_wrong_settings_are_refused():
         Settings(qa=("sideways",))
     with pytest.raises(UsageError, match="no mode"):
         Mode("loud")
-    assert set(WITH_PICTURE) == set(QA_SETTINGS)
+
+
+def test_settings_are_read_from_words():
+    both = Settings.parse("base, graphs", Mode())
+    assert (both.qa, both.graph) == (("base",), ("base", "blind"))
+    own = Settings.parse("predicted-graph", Mode())
+    assert (own.qa, own.graph) == (("base", "predicted graph"), ("base",))
+    assert Settings.parse("all", Mode()) == Settings()
+    for wrong in ("", "base,sideways"):
+        with pytest.raises(UsageError, match="--settings takes all"):
+            Settings.parse(wrong, Mode())

@@ -4,28 +4,27 @@ import json
 import math
 from collections import defaultdict
 from dataclasses import replace
+from itertools import combinations
 from statistics import mean
 
 import numpy as np
 import pytest
-from scene_worlds import asked, box_world
+from scene_worlds import answered, asked, box_world, rows_of, scored
 
 from theodolite import stats
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Response
 from theodolite.instruments.scene import scripts
-from theodolite.instruments.scene.estimates import Drawn
-from theodolite.instruments.scene.experiments.baselines import graph_floor, qa_floor
-from theodolite.instruments.scene.experiments.confusion import cells_of, pick_cases
+from theodolite.instruments.scene.data.files import question_from_json
+from theodolite.instruments.scene.experiments.baselines import graph_prior, level, qa_prior
+from theodolite.instruments.scene.experiments.ceiling import ceiling_tables, solver_ceilings
+from theodolite.instruments.scene.experiments.confusion import cells_of, example_cases
 from theodolite.instruments.scene.experiments.noise import noisy_graph, noisy_graphs, scene_rng
-from theodolite.instruments.scene.experiments.threshold import threshold
-from theodolite.instruments.scene.formulas.derived import derive
-from theodolite.instruments.scene.questions import Settings
-from theodolite.instruments.scene.results import read_results, star_from_json
-from theodolite.instruments.scene.score import ScoreOptions, score_rows
-from theodolite.instruments.scene.settings import Mode
-
-QUICK = ScoreOptions(n_resamples=200)
+from theodolite.instruments.scene.formulas.derived_qa import derived_qa, unsolved_reasons
+from theodolite.instruments.scene.questions import Mode, Settings, plan_scenes
+from theodolite.instruments.scene.reading.results import read_results, star_from_json
+from theodolite.instruments.scene.score import EXTRA_TABLES, counts_table, qa_table, score_tables
+from theodolite.report.definitions import definition
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +45,7 @@ def sloppy(request):
 
 
 @pytest.fixture(scope="module")
-def rows(world):
+def results(world):
     return asked(world, sloppy)
 
 
@@ -67,30 +66,30 @@ def plain_macro(pairs):
     return mean(mean(scores) for scores in groups.values())
 
 
-def test_table_1_is_the_plain_mean_over_nine_groups(rows):
-    table = score_rows(rows, QUICK).table
-    assert [row.domain for row in table] == [None, "indoor", "outdoor"]
-    for row in table:
-        base = [r for r in rows.of("base").values() if row.domain in {None, r.question.domain}]
-        assert row.n_questions == len(base)
+def test_table_1_is_the_plain_mean_over_nine_groups(results):
+    table = rows_of(qa_table(scored(results)))
+    assert list(table) == ["overall", "indoor", "outdoor", "without looking"]
+    for domain in ("overall", "indoor", "outdoor"):
+        row = table[domain]
+        base = [r for r in results.answers("base").values() if domain in {"overall", r.question.domain}]
         expected = plain_macro([(r.question, plain_score(r.question, r.answer.value)) for r in base])
-        assert row.qa.value == pytest.approx(expected)
-        assert row.qa.low < row.qa.value < row.qa.high
-        assert row.qa.n == len({r.question.scene for r in base})
-        assert row.qa.n_items == len(base)
-        graphs = [r for r in rows.graphs["base"].values() if row.domain in {None, r.domain}]
-        assert row.graphs.sgc.n == len(graphs)
+        assert row["qa"].value == pytest.approx(expected)
+        assert row["qa"].low < row["qa"].value < row["qa"].high
+        assert row["qa"].n == len({r.question.scene for r in base})
+        assert row["qa"].n_items == len(base)
+        graphs = [r for r in results.graphs["base"].values() if domain in {"overall", r.domain}]
+        assert row["sgc"].n == len(graphs)
 
 
-def test_derived_answers_and_consistency_by_hand(rows):
-    cases = derive(rows, reading="geometric", comparison="<", seed=0)
+def test_derived_answers_and_consistency_by_hand(results):
+    cases = derived_qa(results)
     for case, base, derived, agreement in zip(
-        cases.cases, cases.base, cases.derived, cases.agreement, strict=True
+        cases.cases, cases.base, cases.derived, cases.consistency, strict=True
     ):
-        assert base == pytest.approx(plain_score(case.question, case.direct.value))
+        direct = case.result.answer.value
+        assert base == pytest.approx(plain_score(case.question, direct))
         value = case.derived.value if case.derived.is_solved else None
         assert derived == pytest.approx(plain_score(case.question, value))
-        direct = case.direct.value
         if value is None or direct is None:
             assert agreement == 0
         elif case.question.options:
@@ -99,30 +98,27 @@ def test_derived_answers_and_consistency_by_hand(rows):
             assert agreement == pytest.approx(plain_mra(value, direct))
 
 
-def test_the_matrix_holds_every_question_once(rows):
-    score = score_rows(rows, QUICK)
-    cases = derive(rows, reading="geometric", comparison="<", seed=0)
-    assert sum(sum(matrix.counts.values()) for matrix in score.confusions) == len(cases.cases)
+def test_the_matrix_holds_every_question_once(results):
+    score = scored(results)
+    assert sum(sum(matrix.counts.values()) for matrix in score.confusions) == len(score.cases.cases)
     for matrix in score.confusions:
-        assert sum(matrix.by_row.values()) == sum(matrix.counts.values())
         assert sum(share.value for share in matrix.shares.values()) == pytest.approx(1)
     choice = score.confusions[0]
-    hallucinated = choice.counts["consistent hallucination"]
-    both_wrong = choice.by_row.get("wrong / wrong", 0)
-    assert 0 < hallucinated < both_wrong
-    assert both_wrong == hallucinated + choice.counts["other failure"]
+    assert choice.counts["consistent hallucination"] > 0
+    assert choice.counts["other failure"] > 0
 
 
-def test_cells_by_hand(rows):
-    cases = derive(rows, reading="geometric", comparison="<", seed=0)
+def test_cells_by_hand(results):
+    cases = derived_qa(results)
     for case, cell in zip(cases.cases, cells_of(cases), strict=True):
         if not case.question.options or not case.derived.is_solved:
             continue
+        direct = case.result.answer.value
         right, derived_right = (
-            case.direct.letter == case.question.gold,
+            direct == case.question.gold,
             case.derived.letter == case.question.gold,
         )
-        same = case.direct.letter == case.derived.letter
+        same = direct == case.derived.letter
         assert (
             cell
             == {
@@ -134,10 +130,10 @@ def test_cells_by_hand(rows):
         )
 
 
-def test_the_clearest_cases_are_picked(rows):
-    cases = derive(rows, reading="geometric", comparison="<", seed=0)
+def test_the_clearest_cases_are_examples(results):
+    cases = derived_qa(results)
     sgc = {scene: 0.5 + i / 100 for i, scene in enumerate(sorted(set(cases.scenes)))}
-    picked = pick_cases(cases, sgc, n=2)
+    picked = example_cases(cases, sgc, n=2)
     cells = {case.question.id: cell for case, cell in zip(cases.cases, cells_of(cases), strict=True)}
     assert {case.cell for case in picked} == {
         "grounded success",
@@ -146,20 +142,20 @@ def test_the_clearest_cases_are_picked(rows):
         "consistent hallucination",
     }
     for case in picked:
-        assert cells[case.question] == case.cell
-    best = [case.scene for case in picked if case.cell == "grounded success"]
+        assert cells[case.case.question.id] == case.cell
+    best = [case.case.question.scene for case in picked if case.cell == "grounded success"]
     assert len(set(best)) == 2
     candidates = {
         c.question.scene
-        for c, cell, ok in zip(cases.cases, cells_of(cases), cases.is_derivable, strict=True)
+        for c, cell, ok in zip(cases.cases, cells_of(cases), cases.is_solvable, strict=True)
         if cell == "grounded success" and ok and c.question.options
     }
     assert best == sorted(candidates, key=lambda scene: -sgc[scene])[:2]
 
 
-def test_a_drop_is_paired_question_by_question(rows):
-    blind = score_rows(rows, QUICK).blind
-    pairs = [(rows.of("base")[key], rows.of("blind")[key]) for key in rows.of("base")]
+def test_a_drop_is_paired_question_by_question(results):
+    blind = scored(results).blind
+    pairs = [(row, results.answers("blind")[key]) for key, row in results.answers("base").items()]
     expected = plain_macro(
         [
             (a.question, plain_score(a.question, a.answer.value) - plain_score(b.question, b.answer.value))
@@ -180,12 +176,11 @@ def test_a_scene_without_a_graph_is_a_counted_failure(world):
             return "I would rather describe the place in words."
         return scripts.oracle(request)
 
-    rows = asked(world, script)
-    score = score_rows(rows, QUICK)
+    score = scored(asked(world, script))
     lost = [question for question in world.questions if question.scene in mute]
-    counts = {count.setting: count for count in score.counts}
-    assert counts["predicted graph"].without_graph == len(lost) > 0
-    assert counts["predicted graph"].asked == len(world.questions) - len(lost)
+    counts = rows_of(counts_table(score))
+    assert counts["predicted graph"]["without_graph"] == len(lost) > 0
+    assert counts["predicted graph"]["asked"] == len(world.questions) - len(lost)
     figures = {(f.setting, f.layer): f for f in score.interventions}
     whole = figures["predicted graph", None]
     expected = plain_macro([(q, float(q.scene not in mute)) for q in world.questions])
@@ -195,10 +190,10 @@ def test_a_scene_without_a_graph_is_a_counted_failure(world):
     assert whole.without_graph == len(lost)
     base = next(figures for figures in score.graphs if figures.setting == "base")
     assert base.unreadable == len(mute)
-    assert base.valid_json.value == pytest.approx(1 - len(mute) / len(scenes))
-    assert base.parts.sgc_of_read.value == pytest.approx(1)
-    assert base.parts.sgc.value == pytest.approx(1 - len(mute) / len(scenes))
-    assert score.failed_derivations == {"no graph": len(lost)}
+    assert base.valid.value == pytest.approx(1 - len(mute) / len(scenes))
+    assert base.parts["sgc_of_read"].value == pytest.approx(1)
+    assert score.mean("sgc").value == pytest.approx(1 - len(mute) / len(scenes))
+    assert unsolved_reasons(score.cases.cases) == {"no graph": len(lost)}
 
 
 def test_failed_requests_are_not_wrong_answers(world):
@@ -207,19 +202,34 @@ def test_failed_requests_are_not_wrong_answers(world):
             return Response.failed("no connection")
         return scripts.oracle(request)
 
-    score = score_rows(asked(world, script), QUICK)
-    assert score.table[0].qa.value == 1
-    counts = {count.setting: count for count in score.counts}["base"]
-    assert counts.failed > 0
-    assert counts.failed + counts.asked == len(world.questions)
+    score = scored(asked(world, script))
+    assert score.mean("qa").value == 1
+    counts = rows_of(counts_table(score))["base"]
+    assert counts["failed"] > 0
+    assert counts["failed"] + counts["asked"] == len(world.questions)
+
+
+def test_a_graph_that_was_not_given_because_the_request_failed_is_not_a_wrong_graph(world):
+    lost = next(iter(world.scenes))
+
+    def script(request):
+        if request.hint["task"] == "graph" and request.hint["scene"] == lost:
+            return Response.failed("no connection")
+        return scripts.oracle(request)
+
+    score = scored(asked(world, script, settings=Settings(qa=("base",), graph=("base",))))
+    derived = {each.item: each for each in score.scores if each.metric == "scene.derived"}
+    questions = {question.id for question in world.questions if question.scene == lost}
+    assert {key for key, each in derived.items() if each.value is None} == questions
+    assert {derived[key].reason for key in questions} == {"no graph: failed"}
+    assert score.mean("derived").n == len(world.scenes) - 1
+    assert sum(sum(matrix.counts.values()) for matrix in score.confusions) == len(derived) - len(questions)
 
 
 def test_layers_are_told_apart(world):
     def script(request):
         question = request.hint.get("question")
         steps = {"ranking", "counting", "transformation", "deduction"}
-        from theodolite.instruments.scene.data.files import question_from_json
-
         if (
             question
             and question_from_json(question).competency in steps
@@ -228,7 +238,7 @@ def test_layers_are_told_apart(world):
             return "no idea"
         return scripts.oracle(request)
 
-    figures = {(f.setting, f.layer): f for f in score_rows(asked(world, script), QUICK).interventions}
+    figures = {(f.setting, f.layer): f for f in scored(asked(world, script)).interventions}
     assert figures["base", "atomic"].qa.value == 1
     assert figures["base", "compositional"].qa.value == 0
     assert figures["true graph", "compositional"].gain.value == 1
@@ -250,7 +260,7 @@ def test_the_threshold_lies_where_a_graph_begins_to_help(tmp_path):
         return scripts.oracle(request) if is_lucky else scripts.blind_prior(request)
 
     rows = asked(world, script, settings=Settings(qa=("base",)), noise=LEVELS)
-    found = threshold(rows, Drawn(n_resamples=400), "<")
+    found = scored(rows).threshold
     assert [level.noise for level in found.levels] == list(LEVELS)
     qualities = [level.quality.value for level in found.levels]
     gains = [level.gain.value for level in found.levels]
@@ -270,54 +280,36 @@ def test_a_graph_that_always_helps_has_no_threshold(world):
         return scripts.trusting(request) if "graph" in request.hint["setting"] else "no idea"
 
     rows = asked(world, script, settings=Settings(qa=("base",)), noise=(0.0, 0.1))
-    found = threshold(rows, Drawn(n_resamples=100), "<")
+    found = scored(rows).threshold
     assert found.crossing is None
     assert "every level" in found.because
 
 
-def test_floors_know_no_scene_that_they_are_scored_on(world):
+def test_baselines_know_no_scene_that_they_are_scored_on(world):
     # A kind with one question only has no other half to learn from.
     lone = [next(q for q in world.questions if q.form == "number")]
-    assert qa_floor(lone).tolist() == [0]
+    assert qa_prior(lone).tolist() == [0]
     twins = [replace(lone[0], id=f"{i}", scene=f"s{i}") for i in range(4)]
-    assert qa_floor(twins).tolist() == [1, 1, 1, 1]
+    assert qa_prior(twins).tolist() == [1, 1, 1, 1]
     stars = {scene.id: scene.star() for scene in world.scenes.values()}
     domains = {scene.id: scene.domain for scene in world.scenes.values()}
-    floor = graph_floor(stars, domains)
+    floor = graph_prior(stars, domains)
     assert 0.3 < mean(score.sgc for score in floor.values()) < 0.8
 
 
-def test_macro_is_the_clustered_bootstrap_of_stats():
-    rng = np.random.default_rng(0)
-    scenes = np.repeat(np.arange(40), 3)
-    values = rng.random(120)
-    found = Drawn(seed=3, n_resamples=500).mean(values, scenes)
-    expected = stats.bootstrap(values, clusters=scenes, interval="percentile", n_resamples=500, seed=3)
-    assert (found.value, found.low, found.high) == pytest.approx(
-        (expected.value, expected.low, expected.high), abs=1e-6
-    )
-    assert (found.n, found.n_items) == (40, 120)
-
-
-def test_the_interval_of_what_is_always_alike_still_has_a_width():
-    found = Drawn(n_resamples=50).mean(np.ones(60), np.arange(60) % 20)
-    assert found.value == 1
-    assert found.low == pytest.approx(stats.wilson_interval(20, 20).low)
-    assert Drawn(n_resamples=50).mean([], []) is None
-    one = Drawn(n_resamples=50).mean([0.4, 0.6], ["a", "a"])
-    assert one.low < 0.5 < one.high
-    assert one.n == 1
-
-
-def test_levels_of_floor_and_ceiling():
-    scenes = np.arange(30)
-    drawn, zeros = Drawn(n_resamples=100), np.zeros(30, int)
-    half = drawn.level_of(np.full(30, 0.6), np.full(30, 0.2), np.ones(30), zeros, scenes)
+def test_levels_between_a_baseline_and_one():
+    scenes = [str(i) for i in range(30)]
+    half = level(np.full(30, 0.6), np.full(30, 0.2), scenes)
     assert half.value == pytest.approx(0.5)
-    assert drawn.level_of(np.ones(30), np.ones(30), np.ones(30), zeros, scenes) is None
+    assert half.low < 0.5 < half.high
+    best = level(np.ones(30), np.full(30, 0.2), scenes)
+    assert (best.value, best.high) == (1, 1)
+    assert best.low == pytest.approx((stats.wilson_interval(30, 30).low - 0.2) / 0.8)
+    assert level(np.ones(30), np.ones(30), scenes) is None
+    assert level(np.zeros(0), np.zeros(0), []) is None
 
 
-def test_readings_are_named(world):
+def test_readings_have_keys_of_their_own(world):
     def nearly(request):
         question = request.hint.get("question")
         if question and not question.get("options"):
@@ -325,36 +317,49 @@ def test_readings_are_named(world):
         return scripts.oracle(request)
 
     rows = asked(world, nearly)
-    row = score_rows(rows, QUICK).table[0]
-    assert row.qa_upstream.value > row.qa.value
-    assert score_rows(rows, replace(QUICK, comparison="<=")).table[0].qa.value == row.qa_upstream.value
-    assert score_rows(rows, replace(QUICK, solver="upstream")).table[0].ceiling.value < row.ceiling.value
+    strict, loose, upstream = scored(rows), scored(rows, comparison="<="), scored(rows, solver="upstream")
+    assert loose.mean("qa").value > strict.mean("qa").value
+    assert upstream.mean("ceiling").value < strict.mean("ceiling").value
+    keys = [{each.metric for each in score.scores} for score in (strict, loose, upstream)]
+    assert not any(first & second for first, second in combinations(keys, 2))
+    (table,) = [t for t in score_tables(strict, ["readings"]) if t.name == "scene.readings"]
+    column = [each.name for each in table.columns].index("qa")
+    assert [row[column].value for row in table.rows] == [
+        strict.mean("qa").value,
+        loose.mean("qa").value,
+        strict.mean("qa").value,
+    ]
 
 
-def test_the_score_is_json(rows):
-    text = json.dumps(score_rows(rows, QUICK).as_json(), allow_nan=False)
-    assert json.loads(text)["instrument"] == "scene"
+def test_tables_are_json_and_scoring_twice_gives_the_same(results):
+    first, second = (score_tables(scored(results), EXTRA_TABLES) for _ in range(2))
+    assert first == second
+    for table in first:
+        json.dumps(table.as_json(), allow_nan=False)
+        assert table.rows
 
 
-def test_scoring_twice_gives_the_same(rows):
-    assert score_rows(rows, QUICK).as_json() == score_rows(rows, QUICK).as_json()
+def test_every_number_of_a_table_has_a_definition(world, results):
+    tables = score_tables(scored(results), EXTRA_TABLES)
+    tables += ceiling_tables(solver_ceilings(world.scenes, world.questions))
+    for table in tables:
+        for column in table.columns:
+            assert not column.key or definition(column.key).key == column.key
 
 
-def test_a_run_with_graphs_alone_or_questions_alone_is_scored(world):
-    graphs = score_rows(asked(world, scripts.oracle, settings=Settings(qa=(), graph=("base",))), QUICK)
-    assert graphs.table[0].graphs.sgc.value == pytest.approx(1)
-    assert graphs.table[0].qa is None
-    questions = score_rows(asked(world, scripts.oracle, settings=Settings(qa=("base",), graph=())), QUICK)
-    assert questions.table[0].qa.value == 1
-    assert questions.table[0].consistency is None
+def test_a_run_with_only_graphs_or_only_questions_is_scored(world):
+    graphs = scored(asked(world, scripts.oracle, settings=Settings(qa=(), graph=("base",))))
+    assert graphs.mean("sgc").value == pytest.approx(1)
+    assert graphs.mean("qa") is None
+    questions = scored(asked(world, scripts.oracle, settings=Settings(qa=("base",), graph=())))
+    assert questions.mean("qa").value == 1
+    assert questions.mean("consistency") is None
     assert {s.name for s in questions.signatures if s.is_raised} == set()
+    for score in (graphs, questions):
+        assert score_tables(score, EXTRA_TABLES)
 
 
 def test_two_modes_are_not_mixed(world):
-    from scene_worlds import answered
-
-    from theodolite.instruments.scene.questions import plan_scenes
-
     plain, thought = (
         Settings(qa=("base",), graph=()),
         Settings(qa=("base",), graph=(), mode=Mode("chain of thought")),

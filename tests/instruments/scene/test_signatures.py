@@ -1,12 +1,13 @@
 """Scripted models of known fault get exactly their signature, with 100 scenes."""
 
 import pytest
-from scene_worlds import asked, box_world
+from scene_worlds import asked, box_world, rows_of, scored
 
 from theodolite.instruments.scene import scripts
-from theodolite.instruments.scene.experiments.signatures import SIGNATURES, Evidence, read_signatures
-from theodolite.instruments.scene.score import ScoreOptions, score_rows
-from theodolite.stats import Estimate
+from theodolite.instruments.scene.questions import Settings
+from theodolite.instruments.scene.score import counts_table
+from theodolite.instruments.scene.signatures import SIGNATURES, SignatureNumbers, judge_signatures
+from theodolite.stats import Equivalence, Estimate
 
 EXPECTED = {
     "oracle": "structural alignment",
@@ -30,7 +31,7 @@ def score_of(world):
 
     def score(name):
         if name not in scores:
-            scores[name] = score_rows(asked(world, getattr(scripts, name)), ScoreOptions(n_resamples=1000))
+            scores[name] = scored(asked(world, getattr(scripts, name)))
         return scores[name]
 
     return score
@@ -53,20 +54,46 @@ def test_each_scripted_fault_gets_exactly_its_signature(score_of, name, signatur
 
 @pytest.mark.slow
 def test_what_the_scripted_models_score(score_of):
-    oracle, shortcut, disconnected = (
-        score_of(name).table[0] for name in ("oracle", "shortcut", "disconnected")
-    )
-    assert oracle.qa.value == oracle.graphs.sgc.value == 1
-    assert oracle.derived.value == oracle.ceiling.value == oracle.consistency.value
-    assert shortcut.qa.value == 1
-    assert shortcut.derived.value < 0.4
-    assert disconnected.derived.value == disconnected.ceiling.value
-    assert disconnected.qa.value < 0.4
+    oracle, shortcut, disconnected = (score_of(name) for name in ("oracle", "shortcut", "disconnected"))
+    assert oracle.mean("qa").value == oracle.mean("sgc").value == 1
+    assert oracle.mean("derived").value == oracle.mean("ceiling").value == oracle.mean("consistency").value
+    assert shortcut.mean("qa").value == 1
+    assert shortcut.mean("derived").value < 0.4
+    assert disconnected.mean("derived").value == disconnected.mean("ceiling").value
+    assert disconnected.mean("qa").value < 0.4
     refuser = score_of("refuser")
-    assert refuser.table[0].qa.value == 0
-    without = {count.setting: count.without_graph for count in refuser.counts}
-    assert without["predicted graph"] == refuser.table[0].n_questions
-    assert all(count.refused == count.asked for count in refuser.counts)
+    assert refuser.mean("qa").value == 0
+    counts = rows_of(counts_table(refuser))
+    assert counts["predicted graph"]["without_graph"] == len(refuser.cases.cases)
+    assert all(row["refused"] == row["asked"] for row in counts.values())
+
+
+def test_a_perfectly_blind_model_is_called_language_prior_at_the_default_size(tmp_path):
+    """Twenty scenes with about nine questions each, as `scene make` gives, and the same answers without the picture."""
+    world = box_world(10, seed=6, folder=tmp_path)
+    assert 7 < len(world.questions) / len(world.scenes) < 12
+    settings = Settings(qa=("base", "blind"), graph=("base", "blind"))
+    score = scored(asked(world, scripts.blind_prior, settings=settings))
+    assert score.blind.qa_drop.value == 0
+    prior = next(each for each in score.signatures if each.name == "language prior")
+    assert prior.is_raised, prior.because
+
+
+def test_what_needs_an_unmeasured_setting_is_not_measured(tmp_path):
+    world = box_world(4, seed=6, folder=tmp_path)
+    settings = Settings(qa=("base",), graph=("base",))
+    found = {
+        each.name: each.standing
+        for each in scored(asked(world, scripts.oracle, settings=settings)).signatures
+    }
+    missing = {name for name, standing in found.items() if standing == "not measured"}
+    assert missing == {
+        "structural alignment",
+        "modality trust bias",
+        "cognitive scaffold",
+        "semantic–geometric gap",
+        "language prior",
+    }
 
 
 def flat(value, half=0.01):
@@ -74,7 +101,7 @@ def flat(value, half=0.01):
 
 
 def raised(**evidence):
-    return {each.name for each in read_signatures(Evidence(**evidence)) if each.is_raised}
+    return {each.name for each in judge_signatures(SignatureNumbers(**evidence)) if each.is_raised}
 
 
 def test_a_gap_is_a_gain_of_answers_without_a_gain_of_graphs():
@@ -98,26 +125,38 @@ def test_an_interval_that_reaches_the_bar_raises_nothing():
     assert raised(unreadable={"QA, base": flat(0.0), "graphs, base": flat(0.4)}) == {"format failure"}
 
 
-def test_alignment_needs_all_that_was_measured():
-    high = {"qa_level": flat(0.8), "sgc_level": flat(0.7), "consistency_level": flat(0.9)}
-    assert raised(**high) == {"structural alignment"}
-    assert raised(**high, qa_drop=flat(0.3)) == {"structural alignment"}
-    assert raised(**high, qa_drop=flat(0.01)) == set()
-    assert "structural alignment" not in raised(**high, predicted_gain=flat(-0.2))
-    assert raised(**high | {"sgc_level": flat(0.5)}) == set()
+HIGH = {
+    "qa_level": flat(0.8),
+    "sgc_level": flat(0.7),
+    "consistency_level": flat(0.9),
+    "qa_drop": flat(0.3),
+    "predicted_gain": flat(0.0),
+}
+
+
+def test_alignment_needs_every_number():
+    assert raised(**HIGH) == {"structural alignment"}
+    assert raised(**HIGH | {"qa_drop": flat(0.01)}) == set()
+    assert "structural alignment" not in raised(**HIGH | {"predicted_gain": flat(-0.2)})
+    assert raised(**HIGH | {"sgc_level": flat(0.5)}) == set()
+    for name in HIGH:
+        found = judge_signatures(SignatureNumbers(**{**HIGH, name: None}))
+        assert found[0].standing == "not measured", name
+
+
+def test_a_language_prior_needs_equivalence_and_the_same_answers():
+    same = {"equivalence": Equivalence(flat(0.0, half=0.04), 0.05), "same_blind": flat(0.9)}
+    assert raised(**same) == {"language prior"}
+    assert raised(**same | {"equivalence": Equivalence(flat(0.0, half=0.06), 0.05)}) == set()
+    assert raised(**same | {"same_blind": flat(0.4)}) == set()
 
 
 def test_a_wide_interval_is_not_told_as_no_drop():
-    high = {"qa_level": flat(0.8), "sgc_level": flat(0.7), "consistency_level": flat(0.9)}
-    told = next(
-        each
-        for each in read_signatures(Evidence(**high, predicted_gain=flat(0.0, half=0.24)))
-        if each.name == "structural alignment"
-    )
+    told = judge_signatures(SignatureNumbers(**HIGH | {"predicted_gain": flat(0.0, half=0.24)}))[0]
     assert "no proven drop of more than five points" in told.because
 
 
 def test_what_was_not_measured_is_said_to_be():
-    found = read_signatures(Evidence())
+    found = judge_signatures(SignatureNumbers())
     assert {each.standing for each in found} == {"not measured"}
     assert all("not measured" in each.because for each in found)

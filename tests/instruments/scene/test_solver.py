@@ -9,11 +9,10 @@ import pytest
 from scene_worlds import box_scene, box_world
 
 from theodolite.instruments.scene.data.graph import Edge, Node, StarGraph
-from theodolite.instruments.scene.data.questions import GROUPS, KINDS, SECTORS, Option, Question
+from theodolite.instruments.scene.data.questions import GROUPS, KINDS, SECTORS, Option, SceneQuestion
 from theodolite.instruments.scene.formulas.layout import lay_out, triangles
-from theodolite.instruments.scene.formulas.sgc import score_answer
+from theodolite.instruments.scene.formulas.mra import score_value
 from theodolite.instruments.scene.formulas.solver import Solver, solve
-from theodolite.instruments.scene.reading.answer import Answer
 
 
 @pytest.fixture(scope="module")
@@ -27,8 +26,7 @@ def ceilings(world, reading, domain):
     for question in world.questions:
         if question.domain == domain:
             found = solvers[question.scene].solve(question)
-            answer = Answer("parsed", found.letter, found.number) if found.is_solved else None
-            scores[question.group].append(score_answer(answer, question))
+            scores[question.group].append(score_value(question, found.value))
     return {group: float(np.mean(values)) for group, values in scores.items()}
 
 
@@ -95,7 +93,7 @@ def test_an_object_without_a_distance_is_placed_by_its_words():
 
 def question(kind, objects, gold="A", options=(), **more):
     texts = tuple(Option(key, key) for key in options)
-    return Question("q", "s", "outdoor", kind, "?", objects, gold, "easy", texts, **more)
+    return SceneQuestion("q", "s", "outdoor", kind, "?", objects, gold, "easy", texts, **more)
 
 
 GRAPH = StarGraph(
@@ -146,12 +144,12 @@ def test_each_kind_by_hand(asked, answer):
     for reading in ("geometric", "upstream"):
         if asked.kind in {"count beyond", "count in direction"} and reading == "upstream":
             continue  # one edge is longer than the public rules count
-        assert solve(asked, GRAPH, reading=reading).value == answer
+        assert solve(asked, GRAPH, solver=reading).value == answer
 
 
 def test_the_public_rules_do_not_count_beyond_25_metres():
     asked = question("count beyond", (1,), options=("0", "1", "2"), distance_m=10.0)
-    assert solve(asked, GRAPH, reading="upstream").letter == "A"
+    assert solve(asked, GRAPH, solver="upstream").letter == "A"
     assert solve(asked, GRAPH).letter == "B"
 
 
@@ -163,10 +161,10 @@ def test_the_compass_of_the_public_rules():
         (Edge(2, 5.0, frozenset({"right", "behind"})), Edge(3, 5.0, frozenset({"left", "behind"}))),
     )
     turned = question("where after turning", (1, 2, 3), options=SECTORS[0::2])
-    assert turned.options[LETTER(solve(turned, graph, reading="upstream"))].key == "left"
+    assert turned.options[LETTER(solve(turned, graph, solver="upstream"))].key == "left"
     placed = question("distance after placing", (1, 2), "1.0", relation="left", distance_m=5.0)
     exact = math.dist((-5, 0), (5 / math.sqrt(2), 5 / math.sqrt(2)))
-    assert solve(placed, graph, reading="upstream").number == pytest.approx(exact, abs=0.006)
+    assert solve(placed, graph, solver="upstream").number == pytest.approx(exact, abs=0.006)
 
 
 def LETTER(derived):  # noqa: N802 - reads as a word
@@ -226,7 +224,7 @@ def test_no_graph_breaks_the_solver(world):
         nodes = tuple(node for node in graph.nodes if rng.random() < 0.8)
         edges = tuple(edge for edge in graph.edges if rng.random() < 0.8)
         for reading in ("geometric", "upstream"):
-            found = solve(question, StarGraph(graph.centre, nodes, edges), reading=reading)
+            found = solve(question, StarGraph(graph.centre, nodes, edges), solver=reading)
             assert found.is_solved == (found.value not in {None, ""})
             assert found.number is None or math.isfinite(found.number)
 
@@ -241,6 +239,6 @@ def test_reading_and_solving_need_no_pydantic():
         "import sys; sys.modules.update(dict.fromkeys(['pydantic', 'typer', 'rich', 'torch', 'matplotlib']))\n"
         "import theodolite.instruments.scene.formulas.solver, theodolite.instruments.scene.formulas.layout\n"
         "import theodolite.instruments.scene.formulas.sgc, theodolite.instruments.scene.experiments.noise\n"
-        "import theodolite.instruments.scene.reading.answers, theodolite.instruments.scene.reading.graph_parser\n"
+        "import theodolite.instruments.scene.formulas.mra, theodolite.instruments.scene.reading.graph_parser\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -10,7 +10,7 @@ from scipy.spatial.transform import Rotation
 
 from theodolite.core.errors import UsageError
 from theodolite.geometry import SE3, Box, Cuboid, PinholeCamera, inside_box_px, projected_box_px
-from theodolite.instruments.scene.data.build_data import BuildOptions, build_data
+from theodolite.instruments.scene.data.build import BuildOptions, build_data
 from theodolite.instruments.scene.data.files import read_data
 from theodolite.instruments.scene.data.pipeline import KeepOptions
 from theodolite.instruments.scene.data.sources.kitti import kitti_views

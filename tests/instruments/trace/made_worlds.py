@@ -2,10 +2,12 @@
 
 from functools import cache
 
+from trace_world import group_of
+
 from theodolite.instruments.trace.claims.reading import read_trace, with_claims
-from theodolite.instruments.trace.data.worlds.edits import FAMILIES, perturbed
+from theodolite.instruments.trace.data.episode import FAMILIES
+from theodolite.instruments.trace.data.worlds.edits import perturbed
 from theodolite.instruments.trace.data.worlds.make import make_world
-from theodolite.instruments.trace.formulas.sgr import grounding
 from theodolite.instruments.trace.verifiers.judging import judge, open_verifier
 
 VERIFIER = open_verifier("annotation")
@@ -34,4 +36,4 @@ def read(texts, episodes):
 
 
 def scored(traces, episodes):
-    return grounding(judge(traces, {e.id: e for e in episodes}, VERIFIER))
+    return group_of(judge(traces, {e.id: e for e in episodes}, VERIFIER))

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 from made_worlds import made
-from trace_world import KNOWN, SIZE, make_episode, thing
+from trace_world import KNOWN, SIZE, group_of, make_episode, thing
 
 from theodolite.cli.main import main
 from theodolite.core.errors import UsageError
@@ -14,10 +14,8 @@ from theodolite.instruments.trace.claims.types import Claim, Mention, Step, Trac
 from theodolite.instruments.trace.data.dataset import write_episodes
 from theodolite.instruments.trace.data.episode import Action, Episode, Frame, SceneObject
 from theodolite.instruments.trace.experiments.ablation import COMPONENTS, ablate, across_models
-from theodolite.instruments.trace.experiments.alignment_fixtures import CUES, score_alignment, telling
-from theodolite.instruments.trace.experiments.sensitivity import Reference
-from theodolite.instruments.trace.formulas.ego_share import ego_motion
-from theodolite.instruments.trace.formulas.sgr import grounding
+from theodolite.instruments.trace.experiments.alignment import CUES, score_alignment, synthetic_trace
+from theodolite.instruments.trace.experiments.grounding import ego_motion
 from theodolite.instruments.trace.verifiers.judging import JudgedStep, JudgedTrace, judge, open_verifier
 from theodolite.instruments.trace.verifiers.noise import NoisyVerifier
 
@@ -38,7 +36,7 @@ def scene(name="e"):
 def run(text, verifier=ANNOTATION, episode=None):
     episode = episode or scene()
     claimed = with_claims([read_trace(text, episode)])
-    rows = ablate(claimed, {episode.id: episode}, Reference(verifier))
+    rows = ablate(claimed, {episode.id: episode}, verifier)
     return {row.without: row for row in rows}
 
 
@@ -88,7 +86,7 @@ def test_all_singles_and_pairs_are_there_once():
     assert all(len(without) <= 2 for without in rows)
     episode = scene()
     claimed = with_claims([read_trace("Step 1: There is a red ball.", episode)])
-    assert len(ablate(claimed, {"e": episode}, Reference(ANNOTATION), pairs=False)) == 1 + n
+    assert len(ablate(claimed, {"e": episode}, ANNOTATION, pairs=False)) == 1 + n
 
 
 def test_a_pair_is_both_parts_at_once():
@@ -103,7 +101,7 @@ def test_correlations_are_those_of_the_traces():
     episodes = {f"e{i}": scene(f"e{i}") for i in range(12)}
     text = "Step 1 (frame 1): There is a red ball. There is no man.\nStep 2 (frame 2): There is a blue cube. It might be a cube."
     claimed = with_claims([read_trace(text, e) for e in episodes.values()])
-    rows = {r.without: r for r in ablate(claimed, episodes, Reference(NoisyVerifier(ANNOTATION, 0.4, 1)))}
+    rows = {r.without: r for r in ablate(claimed, episodes, NoisyVerifier(ANNOTATION, 0.4, 1))}
     row = rows["third verdict",]
     full = [_plain_rates(t, NoisyVerifier(ANNOTATION, 0.4, 1), episodes, third=True) for t in claimed]
     part = [_plain_rates(t, NoisyVerifier(ANNOTATION, 0.4, 1), episodes, third=False) for t in claimed]
@@ -134,9 +132,7 @@ def test_over_models_the_means_are_compared():
         f"Step 1 (frame 1): There is a red ball. There is a blue cube.{last}",
         f"Step 1 (frame 1): There is a blue cube.{last}",
     )
-    runs = [
-        ablate(with_claims([read_trace(t, episode)]), {"e": episode}, Reference(ANNOTATION)) for t in texts
-    ]
+    runs = [ablate(with_claims([read_trace(t, episode)]), {"e": episode}, ANNOTATION) for t in texts]
     over = dict(zip((row.without for row in runs[0]), across_models(runs), strict=True))
     assert over["negation",][0].value == pytest.approx(1.0)
     assert over["alignment",] == (None, None)  # all are supported at some frame, so nothing varies
@@ -190,37 +186,35 @@ def test_the_share_of_ego_motion_and_how_much_of_it_is_judged():
         judged("b", step(("entity", S)), step(("ego-motion", U), ("ego-motion", X))),
         JudgedTrace(Trace("c", ()), (), "c", "t", failure="broken"),
     ]
-    found = ego_motion(traces)
-    assert found.n_claims == 4
-    assert found.of_steps.value == pytest.approx(3 / 5)
-    assert found.of_claims.value == pytest.approx(4 / 7)
-    assert found.verifiable.value == pytest.approx(2 / 4)
-    assert grounding(traces).ego_motion == found
-    none = ego_motion([judged("a", step(("entity", S)))])
-    assert (none.n_claims, none.verifiable, none.of_steps.value) == (0, None, 0.0)
+    of_steps, of_claims, verifiable = ego_motion(group_of(traces))
+    assert of_steps.value == pytest.approx(3 / 5)
+    assert of_claims.value == pytest.approx(4 / 7)
+    assert (verifiable.value, verifiable.n_items) == (pytest.approx(2 / 4), 4)
+    of_steps, _, verifiable = ego_motion(group_of([judged("a", step(("entity", S)))]))
+    assert (verifiable, of_steps.value) == (None, 0.0)
 
 
 def test_navigation_speaks_of_ego_motion_and_all_of_it_is_judged():
     episodes = made("navigation")
     claimed = with_claims([read_trace(str(e.meta["oracle"]), e) for e in episodes])
-    found = grounding(judge(claimed, {e.id: e for e in episodes}, ANNOTATION)).ego_motion
-    assert found.of_steps.value > 0.5
-    assert found.verifiable.value == 1.0
+    of_steps, _, verifiable = ego_motion(group_of(judge(claimed, {e.id: e for e in episodes}, ANNOTATION)))
+    assert of_steps.value > 0.5
+    assert verifiable.value == 1.0
 
 
 @pytest.mark.parametrize("world", ["video", "navigation", "instruction"])
 def test_numbers_times_and_words_of_order_find_their_frames(world):
-    scores = {s.cue: s for s in score_alignment(made(world), seed=1)}
+    scores = score_alignment(made(world), seed=1)
     assert set(scores) == set(CUES)
     for cue in ("frame number", "time", "words of order", "place, every frame"):
-        assert scores[cue].score.exact.value >= 0.95, cue
-    guessed = scores["place, some frames"].score
+        assert scores[cue].exact.value >= 0.95, cue
+    guessed = scores["place, some frames"]
     assert guessed.exact.value < guessed.covers.value < 1.0
 
 
 def test_told_frames_are_those_of_the_text():
     episode = made("video")[0]
-    read, truth = telling(episode, "frame number", rng=np.random.default_rng(5))
+    read, truth = synthetic_trace(episode, "frame number", rng=np.random.default_rng(5))
     assert 0 < len(truth) < len(episode.frames)
     for step, (frame,) in zip(read.steps, truth, strict=True):
         assert f"Frame {frame + 1}:" in step.text
@@ -228,35 +222,34 @@ def test_told_frames_are_those_of_the_text():
 
 def test_alignment_of_episodes_without_facts_is_refused():
     bare = Episode("e", "?", (Frame(0.0),))
-    with pytest.raises(UsageError, match="facts to tell"):
+    with pytest.raises(UsageError, match="known facts"):
         score_alignment([bare])
 
 
-def test_both_commands(tmp_path, capsys):
-    data = write_episodes(made("navigation")[:3], tmp_path / "data")
-    assert main(["trace", "alignment", "--data", str(data), "--json"]) == 0
-    assert [c["cue"] for c in json.loads(capsys.readouterr().out)["cues"]] == list(CUES)
-    assert main(["trace", "alignment", "--data", str(data)]) == 0
-    assert "words of order" in capsys.readouterr().out
+def test_alignment_and_ablation_by_command(tmp_path, capsys):
+    data = write_episodes(made("navigation"), tmp_path / "data")
+    assert main(["trace", "audit", "--data", str(data), "--tables", "alignment", "--json"]) == 0
+    tables = {t["name"]: t for t in json.loads(capsys.readouterr().out)["tables"]}
+    assert [row["cue"] for row in tables["trace.alignment"]["rows"]] == list(CUES)
     file = tmp_path / "t.jsonl"
     episodes = made("navigation")[:3]
     file.write_text("".join(json.dumps({"episode": e.id, "text": e.meta["oracle"]}) + "\n" for e in episodes))
-    line = ["trace", "ablate", "--data", str(data), "--traces", str(file)]
+    line = ["trace", "ablate", str(file), "--data", str(data)]
     assert main([*line, "--singles", "--json"]) == 0
-    value = json.loads(capsys.readouterr().out)
-    assert len(value["ablations"]) == 1 + len(COMPONENTS)
-    assert value["ablations"][0]["sgr"]["value"] == 1.0
+    rows = json.loads(capsys.readouterr().out)["tables"][0]["rows"]
+    assert len(rows) == 1 + len(COMPONENTS)
+    assert rows[0]["sgr"]["value"] == 1.0
     assert main([*line, "--singles"]) == 0
-    shown = capsys.readouterr()
-    assert "no trace changes" in shown.out
-    assert "does not vary" in shown.err
-    assert main(["trace", "ablate", "--traces", str(file)]) == 2
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "No trace changes without" in shown
+    assert "does not vary" in shown
+    assert main(["trace", "ablate", str(file)]) == 2
+    assert "--data" in capsys.readouterr().err
     assert main(["trace", "ablate"]) == 2
-    verify = ["trace", "verify", "--data", str(data), "--traces", str(file)]
-    assert main(verify) == 0
-    shown = capsys.readouterr().out
-    assert "steps on ego-motion" in shown
-    assert "r of HR with 1 − SGR" in shown
+    words = ["trace", "verify", "--data", str(data), "--traces", str(file), "--tables", "pooled"]
+    assert main(words) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "ego-motion claims" in shown
 
 
 def test_runs_of_several_models(tmp_path, capsys):
@@ -269,8 +262,8 @@ def test_runs_of_several_models(tmp_path, capsys):
         runs.append(str(out))
     capsys.readouterr()
     assert main(["trace", "ablate", *runs, "--singles", "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)["ablations"]
-    assert rows[0]["n_traces"] == 12
-    assert rows[0]["models"]["rho"]["value"] == pytest.approx(1.0)
+    rows = json.loads(capsys.readouterr().out)["tables"][0]["rows"]
+    assert rows[0]["traces"] == 12
+    assert rows[0]["models_rho"] == pytest.approx(1.0)  # a perfect correlation has no interval
     assert main(["trace", "ablate", runs[0], runs[0]]) == 2
     assert "named twice" in capsys.readouterr().err

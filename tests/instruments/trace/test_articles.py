@@ -12,7 +12,7 @@ from theodolite.instruments.trace.data.episode import Episode, Frame
 from theodolite.instruments.trace.data.worlds.facts import falsified
 from theodolite.instruments.trace.data.worlds.make import WORLDS
 from theodolite.instruments.trace.data.worlds.palette import PAINTS
-from theodolite.instruments.trace.experiments.counterfactual import RandomLabels, counterfactual, random_trace
+from theodolite.instruments.trace.experiments.controls import RandomLabels, counterfactual, random_trace
 from theodolite.instruments.trace.verifiers.judging import open_verifier
 
 WRONG = re.compile(r"\b[Aa] (?:[aeio]|umbrella)\w*|\b[Aa]n [^aeiou\W]\w*")

@@ -36,11 +36,11 @@ def test_good_ones_pass():
 @pytest.mark.parametrize(
     ("change", "told"),
     [
-        (lambda _, __, verdicts: verdicts[:-1], "one verdict each"),
-        (lambda _, __, verdicts: ["yes"] * len(verdicts), "no proper verdict"),
+        (lambda _, __, verdicts: verdicts[:-1], "one verdict per claim"),
+        (lambda _, __, verdicts: ["yes"] * len(verdicts), "invalid verdict"),
         (
             lambda self, _, verdicts: [replace(v, confidence=1 / self.calls) for v in verdicts],
-            "same every time",
+            "is deterministic",
         ),
         (
             lambda _, claims, verdicts: (
@@ -53,7 +53,7 @@ def test_good_ones_pass():
             ),
             "alone",
         ),
-        (lambda _, claims, __: [Verdict("supported") for _ in claims], "denial"),
+        (lambda _, claims, __: [Verdict("supported") for _ in claims], "negation"),
     ],
 )
 def test_bad_ones_are_told_why(change, told):
@@ -67,13 +67,13 @@ def test_something_else_altogether():
 
 
 def test_they_can_be_listed(capsys):
-    assert main(["verifiers", "list"]) == 0
+    assert main(["list", "verifiers"]) == 0
     assert "annotation" in capsys.readouterr().out
 
 
 def test_the_list_shows_how_each_is_written(capsys):
     """A bare ``detector`` is refused, so the list must not show it so."""
-    assert main(["verifiers", "list", "--json"]) == 0
+    assert main(["list", "verifiers", "--json"]) == 0
     written = {entry["name"]: entry["example"] for entry in json.loads(capsys.readouterr().out)}
     for name in ("detector", "actions", "tracks"):
         assert written[name].startswith(f"{name}:")

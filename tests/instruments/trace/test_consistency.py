@@ -7,11 +7,21 @@ import numpy as np
 import pytest
 
 from theodolite.core.errors import UsageError
+from theodolite.instruments.trace.claims.beliefs import belief_log
 from theodolite.instruments.trace.claims.reading import read_trace, with_claims
 from theodolite.instruments.trace.data.episode import Episode, Frame, Pose, SceneObject
-from theodolite.instruments.trace.formulas.embedding import PACKAGE, open_embedder
-from theodolite.instruments.trace.formulas.tcs import TAU, calibrate_tau, consistency_of, transitions
-from theodolite.instruments.trace.verifiers.beliefs import belief_log
+from theodolite.instruments.trace.experiments.tau import LabelledPair, calibrate_tau
+from theodolite.instruments.trace.experiments.verify import LoadedTraces, verify_tables
+from theodolite.instruments.trace.formulas.tcs import (
+    PACKAGE,
+    TAU,
+    open_embedder,
+    trace_contradictions,
+    trace_tcs,
+    trace_tcs_aware,
+    transitions,
+)
+from theodolite.instruments.trace.score import ScoreOptions
 from theodolite.instruments.trace.verifiers.judging import open_verifier
 
 pytestmark = pytest.mark.skipif(
@@ -53,11 +63,15 @@ def test_an_episode_that_cannot_be_judged_fails_alone():
     other = replace(one, id="other")
     text = "Step 1 (frame 1): The red chair is on my left.\nStep 2 (frame 2): The red chair is on my left."
     traces = [claimed(text, one), claimed(text, other)]
-    found = consistency_of(traces, {"nav": one, "other": other}, Fragile("other"))
-    assert [(problem.where, problem.reason) for problem in found.failures] == [
-        ("other", "the picture is broken")
+    fragile = Fragile("other")
+    loaded = LoadedTraces(traces, {"nav": one, "other": other})
+    tables, problems = verify_tables(loaded, [fragile], ScoreOptions())
+    assert [(problem.where, problem.reason) for problem in problems] == [
+        ("other", "fragile: the picture is broken")
     ]
-    assert replace(found, failures=()) == consistency_of(traces[:1], {"nav": one}, VERIFIER)
+    alone, _ = verify_tables(LoadedTraces(traces[:1], {"nav": one}), [fragile], ScoreOptions())
+    both = [next(t for t in some if t.name == "trace.consistency") for some in (tables, alone)]
+    assert both[0].rows == both[1].rows
 
 
 def test_the_papers_navigation_example():
@@ -71,15 +85,14 @@ def test_the_papers_navigation_example():
     assert move.similarity > 0.9  # so the flip counts as a belief that stays
     assert move.is_justified  # and the evidence supports the old belief
     assert (move.n_changed, move.n_justified) == (1, 0)
-    found = consistency_of([wrong], {"nav": episode}, VERIFIER)
-    assert found.tcs.value > 0.9
-    assert found.tcs_aware.value == 0.0
-    assert found.contradictions.value == 1.0
+    assert trace_tcs([move]) > 0.9
+    assert trace_tcs_aware([move]) == 0.0
+    assert trace_contradictions([move]) == 1.0
     right = claimed(
         "Step 1 (frame 1): The red chair is on my left.\nStep 2 (frame 2): The red chair is on my left.",
         episode,
     )
-    assert consistency_of([right], {"nav": episode}, VERIFIER).tcs_aware.value == 1.0
+    assert trace_tcs_aware(transitions(right, episode, VERIFIER)) == 1.0
 
 
 def test_a_change_that_is_right_beside_a_belief_that_stays_wrong_contradicts_nothing():
@@ -96,7 +109,7 @@ def test_a_change_that_is_right_beside_a_belief_that_stays_wrong_contradicts_not
         move = transitions(told, episode, VERIFIER)[0]
         assert (move.n_kept, move.n_changed, move.n_justified) == (kept, 2 - kept, 1)
         assert move.n_changed_wrongly == wrongly
-        assert consistency_of([told], {"nav": episode}, VERIFIER).contradictions.value == wrongly
+        assert trace_contradictions([move]) == wrongly
 
 
 @pytest.mark.parametrize(
@@ -125,7 +138,7 @@ def test_equation_2_by_hand():
     move = transitions(trace_, episode, VERIFIER)[0]
     assert move.similarity < TAU
     assert move.is_justified is False  # the old belief still holds, so the change is not justified
-    assert consistency_of([trace_], {"nav": episode}, VERIFIER).tcs.value == 0.0
+    assert trace_tcs([move]) == 0.0
     above = transitions(trace_, episode, VERIFIER, tau=move.similarity - 0.01)[0]
     assert above.is_justified is True  # as a belief that stays, it is maintained
 
@@ -143,20 +156,20 @@ def test_what_is_believed_is_the_last_thing_said():
 def test_one_step_has_no_transition():
     episode = navigation()
     assert transitions(claimed("Step 1: A chair.", episode), episode, VERIFIER) == []
-    assert (
-        consistency_of([claimed("A chair is here and it is red.", episode)], {"nav": episode}, VERIFIER).tcs
-        is None
-    )
+    assert trace_tcs([]) is trace_tcs_aware([]) is trace_contradictions([]) is None
 
 
 def test_tau_is_chosen_on_labelled_pairs():
+    def pair(first, second, same):
+        return LabelledPair(first=first, second=second, same=same)
+
     same = [
-        ("A red cup is on the table.", "There is a red cup on the table.", True),
-        ("He opens the door.", "The man opens the door.", True),
+        pair("A red cup is on the table.", "There is a red cup on the table.", same=True),
+        pair("He opens the door.", "The man opens the door.", same=True),
     ]
     changed = [
-        ("A red cup is on the table.", "The dog runs away.", False),
-        ("He opens the door.", "A blue car stops.", False),
+        pair("A red cup is on the table.", "The dog runs away.", same=False),
+        pair("He opens the door.", "A blue car stops.", same=False),
     ]
     found = calibrate_tau(same * 3 + changed * 3)
     assert 0.2 < found.tau < 0.9

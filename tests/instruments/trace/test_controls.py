@@ -3,20 +3,21 @@
 from collections import Counter
 
 import pytest
-from trace_world import make_episode
+from trace_world import group_of, make_episode
 
 from theodolite.core.errors import UsageError
 from theodolite.instruments.trace.claims.reading import read_trace, with_claims
 from theodolite.instruments.trace.claims.types import Step, Trace
-from theodolite.instruments.trace.experiments.agreement import noise_sweep, verifier_agreement
-from theodolite.instruments.trace.experiments.counterfactual import (
+from theodolite.instruments.trace.experiments.agreement import noise_table, verifier_agreement
+from theodolite.instruments.trace.experiments.controls import (
     INVERSIONS,
     RandomLabels,
+    control_scores,
     counterfactual,
     random_trace,
 )
+from theodolite.instruments.trace.experiments.grounding import unverifiable_share
 from theodolite.instruments.trace.experiments.robustness import limit_steps, verbosity
-from theodolite.instruments.trace.formulas.sgr import grounding
 from theodolite.instruments.trace.verifiers.judging import judge, open_verifier
 from theodolite.instruments.trace.verifiers.noise import NoisyVerifier
 
@@ -30,15 +31,15 @@ def oracle():
 
 
 def sgr(traces):
-    return grounding(judge(traces, EPISODES, VERIFIER)).sgr.value
+    return group_of(judge(traces, EPISODES, VERIFIER)).mean("sgr").value
 
 
 def test_the_oracle_is_right_throughout(oracle):
-    found = grounding(judge(oracle, EPISODES, VERIFIER))
-    assert found.sgr.value >= 0.98
-    assert found.hr.value <= 0.02
-    assert found.accuracy.value == 1.0
-    assert found.unverifiable.value == 0.0
+    found = group_of(judge(oracle, EPISODES, VERIFIER))
+    assert found.mean("sgr").value >= 0.98
+    assert found.mean("hr").value <= 0.02
+    assert found.mean("right").value == 1.0
+    assert unverifiable_share(found).value == 0.0
 
 
 @pytest.mark.parametrize("inversion", INVERSIONS)
@@ -52,9 +53,17 @@ def test_random_traces_are_near_nothing(oracle):
     made = [random_trace(e, labels, seed=3) for e in EPISODES.values()]
     assert made == [random_trace(e, labels, seed=3) for e in EPISODES.values()]
     assert made != [random_trace(e, labels, seed=4) for e in EPISODES.values()]
-    found = grounding(judge(with_claims(made), EPISODES, VERIFIER))
-    assert found.sgr.value < 0.25
-    assert found.n_claims > 100
+    found = group_of(judge(with_claims(made), EPISODES, VERIFIER))
+    assert found.mean("sgr").value < 0.25
+    assert len(found.verdicts) > 100
+
+
+def test_all_controls_of_the_same_traces(oracle):
+    found = {c.name: c for c in control_scores(judge(oracle, EPISODES, VERIFIER), EPISODES, VERIFIER)}
+    assert set(found) == {*INVERSIONS, "random"}
+    for inversion in INVERSIONS:
+        assert found[inversion].fall.value == pytest.approx(sgr(oracle) - found[inversion].sgr.value)
+        assert found[inversion].fall.low > 0
 
 
 def test_inversions_change_only_what_they_should():
@@ -82,8 +91,8 @@ def test_noise_errs_as_often_as_it_says_and_always_alike(oracle):
     assert first == again
     share = Counter(v.label for v in first)["unsupported"] / len(claims)
     assert 0.14 < share < 0.26
-    rates = noise_sweep(oracle, EPISODES, VERIFIER, rates=(0.0, 0.1, 0.5))
-    values = [g.sgr.value for _, g in rates]
+    rows = noise_table(oracle, EPISODES, VERIFIER, rates=(0.0, 0.1, 0.5)).as_json()["rows"]
+    values = [row["sgr"]["value"] for row in rows]
     assert values[0] > values[1] > values[2]
     with pytest.raises(UsageError, match="between 0 and 1"):
         NoisyVerifier(VERIFIER, 2.0)
@@ -92,9 +101,10 @@ def test_noise_errs_as_often_as_it_says_and_always_alike(oracle):
 def test_verifiers_agree_with_themselves_and_less_with_noise(oracle):
     noisy = [NoisyVerifier(VERIFIER, rate, seed=2) for rate in (0.1, 0.4)]
     wrong = with_claims([counterfactual(t, "spatial", episode=EPISODES[t.episode]) for t in oracle[:12]])
+    traces = [*oracle[12:], *wrong]
     found = {
         a.second: a
-        for a in verifier_agreement([*oracle[12:], *wrong], EPISODES, [VERIFIER, *noisy])
+        for a in verifier_agreement([judge(traces, EPISODES, v) for v in (VERIFIER, *noisy)])
         if a.first == "annotation"
     }
     low, high = found[noisy[0].name].kappa.value, found[noisy[1].name].kappa.value
@@ -104,7 +114,9 @@ def test_verifiers_agree_with_themselves_and_less_with_noise(oracle):
     assert found[noisy[0].name].same.value == pytest.approx(0.9, abs=0.05)
     assert found[noisy[1].name].same.value == pytest.approx(0.6, abs=0.1)
     with pytest.raises(UsageError, match="two verifiers"):
-        verifier_agreement(oracle, EPISODES, [VERIFIER])
+        verifier_agreement([judge(oracle, EPISODES, VERIFIER)])
+    with pytest.raises(UsageError, match="different verifiers"):
+        verifier_agreement([judge(oracle, EPISODES, VERIFIER)] * 2)
 
 
 def test_shorter_traces_keep_their_ends(oracle):
@@ -113,5 +125,5 @@ def test_shorter_traces_keep_their_ends(oracle):
     assert [s.step.text for s in short.steps] == [judged[0].steps[0].step.text, judged[0].steps[-1].step.text]
     assert limit_steps(judged[0], 99) is judged[0]
     found = verbosity(judged)
-    assert found.words.value > 20
+    assert found.words > 20  # the same in every trace, so without an interval
     assert found.sgr_of_short.value == 1.0

@@ -2,12 +2,27 @@
 
 import numpy as np
 import pytest
-from trace_world import KNOWN, SIZE, thing
+from trace_world import KNOWN, SIZE, group_of, thing
 
+from theodolite.core.tables import Column
 from theodolite.instruments.trace.claims.reading import read_trace, with_claims
 from theodolite.instruments.trace.claims.types import Claim, Mention, Step, Trace, Verdict
 from theodolite.instruments.trace.data.episode import Action, Episode, Frame, SceneObject
-from theodolite.instruments.trace.formulas.sgr import grounding, step_grounding, step_hallucinates, trace_sgr
+from theodolite.instruments.trace.experiments.grounding import (
+    accuracy_gap,
+    claims_table,
+    hr_against_sgr,
+    main_tables,
+    sgr_by_stage,
+    unverifiable_share,
+)
+from theodolite.instruments.trace.formulas.sgr import (
+    Counting,
+    step_grounding,
+    step_hallucinates,
+    trace_hr,
+    trace_sgr,
+)
 from theodolite.instruments.trace.verifiers.judging import (
     JudgedStep,
     JudgedTrace,
@@ -17,6 +32,7 @@ from theodolite.instruments.trace.verifiers.judging import (
     verdicts_on,
 )
 
+BY = (Column("group", "group"),)
 S, U, X = Verdict("supported"), Verdict("unsupported"), Verdict("unverifiable", "abstract")
 
 
@@ -67,22 +83,22 @@ def test_the_papers_figure_3():
         "Step 1 (frame 1): There is a red car.\nStep 2 (frame 2): A person crosses the street.\n"
         "Step 3 (frame 3): The car is red.\nFinal answer: red"
     )
-    found = grounding([read(text, episode)])
-    assert found.sgr.value == pytest.approx(2 / 3)
-    assert found.hr.value == pytest.approx(1 / 3)
-    assert found.accuracy.value == 1.0
+    found = group_of([read(text, episode)])
+    assert found.mean("sgr").value == pytest.approx(2 / 3)
+    assert found.mean("hr").value == pytest.approx(1 / 3)
+    assert found.mean("right").value == 1.0
 
 
 @pytest.mark.parametrize(
     ("handling", "expected"), [("exclude", 2 / 3), ("penalise", 2 / 5), ("neutral", (2 + 1) / 5)]
 )
 def test_three_ways_with_what_cannot_be_judged(handling, expected):
-    assert step_grounding(step(S, S, U, X, X), handling=handling) == pytest.approx(expected)
+    assert step_grounding(step(S, S, U, X, X), Counting(handling)) == pytest.approx(expected)
 
 
 def test_steps_without_anything_to_judge_do_not_count():
     assert step_grounding(step(X)) is None
-    assert step_grounding(step(X), handling="penalise") == 0.0
+    assert step_grounding(step(X), Counting("penalise")) == 0.0
     assert step_grounding(step()) is None
     assert step_hallucinates(step(X)) is None
     assert trace_sgr(judged(step(S), step(X), step())) == 1.0
@@ -91,7 +107,7 @@ def test_steps_without_anything_to_judge_do_not_count():
 def test_parts_count_only_where_every_claim_counts():
     both = step(S, U, S, parts=(0, 2))
     assert step_grounding(both) == 0.0
-    assert step_grounding(both, granularity="every") == pytest.approx(2 / 3)
+    assert step_grounding(both, Counting(granularity="every")) == pytest.approx(2 / 3)
 
 
 def random_traces(seed, n=40):
@@ -109,7 +125,7 @@ def random_traces(seed, n=40):
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_against_plain_sums(seed):
     traces = random_traces(seed)
-    found = grounding(traces, seed=0)
+    found = group_of(traces)
     rates, wrong, all_wrong, flat = [], [], [], []
     for t in traces:
         g, h, h_all = [], [], []
@@ -125,37 +141,37 @@ def test_against_plain_sums(seed):
             rates.append(sum(g) / len(g))
             wrong.append(sum(h) / len(h))
         all_wrong.append(sum(h_all) / len(h_all))
-    assert found.sgr.value == pytest.approx(np.mean(rates))
-    assert found.hr.value == pytest.approx(np.mean(wrong))
-    assert found.hr_of_all_steps.value == pytest.approx(np.mean(all_wrong))
-    assert found.unverifiable.value == pytest.approx(flat.count("unverifiable") / len(flat))
-    assert found.sgr.n == 15
-    assert found.sgr.low < found.sgr.value < found.sgr.high
-    assert found.verdicts == {
-        label: flat.count(label) for label in ("supported", "unsupported", "unverifiable")
-    }
+    sgr = found.mean("sgr")
+    assert sgr.value == pytest.approx(np.mean(rates))
+    assert found.mean("hr").value == pytest.approx(np.mean(wrong))
+    assert np.mean([trace_hr(t, of_all=True) for t in traces]) == pytest.approx(np.mean(all_wrong))
+    assert unverifiable_share(found).value == pytest.approx(flat.count("unverifiable") / len(flat))
+    assert sgr.n == 15
+    assert sgr.low < sgr.value < sgr.high
+    cells = claims_table([found], BY).as_json()["rows"][0]
+    for label in ("supported", "unsupported", "unverifiable"):
+        assert cells[label] == flat.count(label)
     gap = np.mean([t.is_correct - trace_sgr(t) for t in traces if trace_sgr(t) is not None])
-    assert found.gap.value == pytest.approx(gap)
-    assert -1 <= found.hr_against_sgr.value <= 1
+    assert accuracy_gap(found).value == pytest.approx(gap)
+    assert -1 <= hr_against_sgr(found, 0).value <= 1
 
 
 def test_hr_and_sgr_go_together_but_are_not_one():
-    alike = grounding([judged(step(v), unit=f"u{i}") for i, v in enumerate([S, U, S, U, S, S])])
-    assert alike.hr_against_sgr.value == pytest.approx(1.0)
-    traces = random_traces(3)
-    assert 0.5 < grounding(traces).hr_against_sgr.value < 0.999
+    alike = group_of([judged(step(v), unit=f"u{i}") for i, v in enumerate([S, U, S, U, S, S])])
+    assert hr_against_sgr(alike, 0).value == pytest.approx(1.0)
+    assert 0.5 < hr_against_sgr(group_of(random_traces(3)), 0).value < 0.999
 
 
 def test_the_profile_over_a_trace():
     falling = [judged(step(S), step(S), step(S), step(U), unit=f"u{i}") for i in range(6)]
-    found = grounding(falling)
-    assert {stage: estimate.value for stage, estimate in found.profile.items()} == {
+    profile, decline = sgr_by_stage(group_of(falling))
+    assert {stage: estimate.value for stage, estimate in profile.items()} == {
         "early": 1.0,
         "middle": 1.0,
         "late": 0.0,
     }
-    assert found.decline.value == 1.0
-    assert grounding([judged(step(S), unit=f"u{i}") for i in range(3)]).decline is None
+    assert decline.value == 1.0
+    assert sgr_by_stage(group_of([judged(step(S), unit=f"u{i}") for i in range(3)]))[1] is None
 
 
 @pytest.mark.parametrize("n", range(2, 13))
@@ -163,7 +179,7 @@ def test_first_and_last_quarter_are_mirror_images(n):
     """A trace told backwards has early and late exchanged."""
     for place in range(n):
         said = [step(S if i == place else U) for i in range(n)]
-        one, other = (grounding([judged(*steps)]).profile for steps in (said, said[::-1]))
+        one, other = (sgr_by_stage(group_of([judged(*steps)]))[0] for steps in (said, said[::-1]))
         assert [e and e.value for e in one.values()] == [e and e.value for e in reversed(other.values())]
     assert one["early"] is not None
 
@@ -178,30 +194,40 @@ def test_guesses_are_no_observations():
 
 
 def test_a_trace_that_cannot_be_judged_is_counted():
-    found = grounding(judge([Trace("gone", ())], {}, open_verifier("annotation")))
-    assert (found.n_traces, found.n_failed, found.sgr) == (1, 1, None)
+    found = group_of(judge([Trace("gone", ())], {}, open_verifier("annotation")))
+    assert (len(found.judged), found.whole, found.mean("sgr")) == (1, [], None)
+    assert {score.reason for score in found.scores} == {"there is no episode 'gone'"}
+    assert "the verifier failed on 1 of 1 traces" in " ".join(notes_of(found))
 
 
 def test_lower_bounds_are_flagged():
     bare = JudgedTrace(Trace("u", (), is_lower_bound=True), (step(S),), "u", "test")
-    assert grounding([bare]).is_lower_bound
-    assert not grounding([bare, judged(step(S)), judged(step(S))]).is_lower_bound
+    assert "1 of 1 traces have no steps; SGR is a lower bound" in notes_of(group_of([bare]))[0]
+    mixed = group_of([bare, judged(step(S)), judged(step(S))])
+    assert "1 of 3 traces have no steps; their SGR is a lower bound" in notes_of(mixed)[0]
+
+
+def notes_of(group):
+    return main_tables([group], BY, title="", tau=0.8)[0].notes
 
 
 @pytest.mark.parametrize(
-    ("answer", "expected"),
+    ("text", "answer", "expected"),
     [
-        ("left", True),
-        ("It is on the left.", True),
-        ("top left", False),
-        ("right", False),
-        ("", False),
-        ("left or right", False),
+        ("left", "left", True),
+        ("It is on the left.", "left", True),
+        ("Step 1: A cup.\nStep 2: A box.\nFinal answer: It is on the left.", "left", True),
+        ("top left", "top left", False),
+        ("right", "right", False),
+        ("", "", False),
+        ("left or right", "", False),
     ],
 )
-def test_answers(answer, expected):
+def test_answers(text, answer, expected):
     episode = Episode("e", "?", (Frame(0.0),), answer="left", options=("left", "top left", "right"))
-    assert is_right_answer(answer, episode) is expected
+    trace = read_trace(text, episode)
+    assert (trace.answer, bool(trace.unread)) == (answer, not answer)
+    assert is_right_answer(trace.answer, episode) is expected
 
 
 @pytest.mark.parametrize(("is_there", "expected"), [(True, "unsupported"), (False, "supported")])

@@ -4,13 +4,14 @@ import importlib.util
 
 import numpy as np
 import pytest
+from trace_world import group_of
 
 from theodolite.cli.main import main
 from theodolite.core.errors import MissingExtraError, UsageError
 from theodolite.instruments.trace.claims.reading import read_trace, with_claims
 from theodolite.instruments.trace.data.audit import audit_world
 from theodolite.instruments.trace.data.worlds.make import make_world
-from theodolite.instruments.trace.formulas.sgr import grounding
+from theodolite.instruments.trace.experiments.grounding import ego_motion
 from theodolite.instruments.trace.verifiers.judging import judge, open_verifier
 
 
@@ -31,19 +32,19 @@ def test_true_traces_are_supported_and_inverted_ones_are_not(walks):
     def scored(change):
         texts = [change(str(e.meta["oracle"])) for e in walks]
         claimed = with_claims([read_trace(t, e) for t, e in zip(texts, walks, strict=True)])
-        return grounding(judge(claimed, episodes, verifier))
+        return group_of(judge(claimed, episodes, verifier))
 
     own = scored(str)
-    assert own.sgr.value >= 0.98
-    assert own.hr.value <= 0.02
-    assert own.ego_motion.verifiable.value == 1.0
+    assert own.mean("sgr").value >= 0.98
+    assert own.mean("hr").value <= 0.02
+    assert ego_motion(own)[2].value == 1.0
     swap = {"left": "right", "right": "left"}
     turned = scored(
         lambda text: " ".join(
             swap.get(w.rstrip("."), w.rstrip(".")) + "." * w.endswith(".") for w in text.split(" ")
         )
     )
-    assert turned.sgr.value < own.sgr.value - 0.1
+    assert turned.mean("sgr").value < own.mean("sgr").value - 0.1
 
 
 def test_boxes_hold_the_pixels_of_their_thing(walks):
@@ -90,6 +91,6 @@ def test_it_says_what_to_install(monkeypatch, tmp_path, capsys):
     )
     with pytest.raises(MissingExtraError, match="miniworld"):
         make_world("miniworld", 1)
-    assert main(["trace", "make", "--world", "miniworld", "--n", "1", "--out", str(tmp_path / "m")]) == 2
+    assert main(["trace", "make", "--world", "miniworld", "--size", "1", "--out", str(tmp_path / "m")]) == 2
     assert "pip install" in capsys.readouterr().err
     assert not (tmp_path / "m").exists()

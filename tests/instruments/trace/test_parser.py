@@ -131,6 +131,6 @@ def test_training_replaces_no_folder_that_is_not_a_pipeline(tmp_path):
     mine = tmp_path / "mine"
     mine.mkdir()
     (mine / "thesis.txt").write_text("years of work")
-    with pytest.raises(UsageError, match="no pipeline"):
+    with pytest.raises(UsageError, match="not a pipeline"):
         train_parser(tmp_path, mine, steps=1)
     assert (mine / "thesis.txt").read_text() == "years of work"

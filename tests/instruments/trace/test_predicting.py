@@ -7,15 +7,18 @@ import pytest
 
 from theodolite.cli.main import main
 from theodolite.core.errors import UsageError
+from theodolite.core.estimates import Estimate
+from theodolite.core.tables import Column, Table
 from theodolite.instruments.trace.experiments.paper import paper_rows, paper_tables, paper_vrs
 from theodolite.instruments.trace.experiments.predict import ModelRow, predict_robustness
 from theodolite.instruments.trace.experiments.prediction_rows import (
+    ScoredRun,
     add_predictors,
     read_model_rows,
-    rows_from_scores,
+    rows_from_runs,
     with_relevance,
 )
-from theodolite.instruments.trace.experiments.robustness import Condition, robustness_table
+from theodolite.instruments.trace.experiments.robustness import Condition, robustness
 
 
 @pytest.fixture(scope="module")
@@ -187,7 +190,7 @@ def test_baselines_of_ones_own_stand_beside_the_runs(tmp_path):
 
 def test_a_model_counts_once_per_benchmark():
     rows = [ModelRow(f"m{i % 4}", "x", 0.8, 0.4 + 0.1 * i, {"sgr": 0.1 * i}) for i in range(5)]
-    with pytest.raises(UsageError, match="m0 on x is there twice"):
+    with pytest.raises(UsageError, match="m0 on x occurs twice"):
         predict_robustness(rows)
 
 
@@ -197,7 +200,7 @@ def test_the_robustness_table():
     shifted = Condition("minimal", {m: v - 0.05 for m, v in reference.sgr.items()}, 1.0)
     turned = Condition("noise 50 %", dict(zip(models, (0.6, 0.5, 0.4, 0.3, 0.2, 0.1), strict=True)))
     retention = {m: 0.5 + 0.5 * v for m, v in reference.sgr.items()}
-    rows = {row.condition: row for row in robustness_table(reference, [shifted, turned], retention)}
+    rows = {row.condition: row for row in robustness(reference, [shifted, turned], retention)}
     assert rows["structured"].r.value == pytest.approx(1.0)
     assert rows["structured"].rho is None
     assert rows["minimal"].rho.value == pytest.approx(1.0)
@@ -205,7 +208,7 @@ def test_the_robustness_table():
     assert rows["minimal"].seconds == 1.0
     assert rows["noise 50 %"].r.value == pytest.approx(-1.0)
     assert rows["noise 50 %"].rho.value == pytest.approx(-1.0)
-    few = robustness_table(Condition("a", {"m0": 0.1}), [], retention)[0]
+    few = robustness(Condition("a", {"m0": 0.1}), [], retention)[0]
     assert few.r is None
 
 
@@ -229,56 +232,83 @@ def test_a_perfect_order_of_few_models_is_shown_without_an_interval(tmp_path, ca
     table.write_text("\n".join(["model,benchmark,accuracy,ood_accuracy,sgr", *rows]))
     assert main(["trace", "predict", "--table", str(table)]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert "1.00 (no interval)" in shown
+    assert "sgr ratio b" in shown
     assert "1.00 [1.00, 1.00]" not in shown
 
 
-def score_of(model, sgr, *, vrs=None):
-    """What ``trace score`` writes, as far as predicting reads it."""
+def table(name, *rows):
+    """A stored table with these columns."""
+    columns = [Column(key, key) for key in rows[0]]
+    return Table.of(name, "", columns, [list(row.values()) for row in rows])
+
+
+def estimate(value):
+    return Estimate(value, value - 0.1, value + 0.1, 9, 0.95, "test")
+
+
+def scored_run(model, sgr, *, benchmark="video", vrs=None, folder="run"):
+    """The tables of ``trace score``, as far as predicting reads them."""
 
     def group(split, accuracy):
-        told = {"sgr": {"value": sgr}, "accuracy": {"value": accuracy}, "hr": None}
-        return {"style": "structured", "split": split, "grounding": told, "consistency": None, "seconds": 1.0}
+        right = {"right": estimate(accuracy), "hr": None, "seconds": 1.0}
+        return {"style": "structured", "split": split, "sgr": estimate(sgr), **right}
 
-    edits = vrs and {"vrs_paper": {"value": vrs}, "vrs_sound": None}
-    cell = {"reading": "paper", "family": "position", "delta_accuracy": {"value": -0.25}}
-    return {
-        "model": model,
-        "groups": [group("in-distribution", 0.8), group("ood", 0.6)],
-        "conditions": [{"name": "at most 2 steps", "sgr": {"value": sgr}, "seconds": 1.0}],
-        "reliance": edits,
-        "sensitivity": [cell] if vrs else [],
-    }
+    tables = [
+        table("trace.grounding", group("in-distribution", 0.8), group("ood", 0.6)),
+        table("trace.conditions", {"condition": "at most 2 steps", "sgr": estimate(sgr), "seconds": "1"}),
+    ]
+    if vrs:
+        cell = {"family": "position", "truth": "the old truth (paper)", "delta_accuracy": estimate(-0.25)}
+        tables += [
+            table("trace.reliance", {"vrs": estimate(vrs), "vrs_sound": None}),
+            table("trace.sensitivity", cell),
+        ]
+    return ScoredRun(model, benchmark, folder, "trace", tables)
+
+
+def relevance_run(model, share, *, benchmark="video"):
+    rows = [{"baseline": "attention", "share": estimate(share)}, {"baseline": "gradient", "share": None}]
+    return ScoredRun(model, benchmark, "r", "trace relevance", [table("trace.relevance", *rows)])
 
 
 @pytest.mark.parametrize("order", [1, -1])
 def test_a_run_and_a_run_on_edits_give_one_row(order):
-    runs = [(score_of("m", 0.7), "runs/trace"), (score_of("m", 0.3, vrs=4.0), "runs/edited")][::order]
-    rows, conditions, why = rows_from_scores(
-        [score for score, _ in runs], ["video"] * 2, folders=[place for _, place in runs]
-    )
+    runs = [
+        scored_run("m", 0.7, folder="runs/trace"),
+        scored_run("m", 0.3, vrs=4.0, folder="runs/edited"),
+    ][::order]
+    rows, conditions, why = rows_from_runs(runs)
     assert [row.predictors for row in rows] == [{"sgr": 0.7, "vrs": 4.0, "perturbation": 0.25}]
-    assert [dict(c.sgr) for c in conditions.values()] == [{"m": 0.7}, {"m": 0.7}]  # not the mean of both
+    assert [dict(c.sgr) for c in conditions] == [{"m": 0.7}, {"m": 0.7}]  # not the mean of both
     assert len(why) == 1
-    assert "accuracy are those of runs/trace, VRS and falls those of runs/edited" in why[0]
+    assert "accuracy are from runs/trace, VRS and falls from runs/edited" in why[0]
 
 
 @pytest.mark.parametrize("vrs", [None, 2.0])
 def test_two_runs_of_a_kind_are_refused_by_name(vrs):
-    scores = [score_of("m", 0.7, vrs=vrs), score_of("m", 0.3, vrs=vrs)]
-    with pytest.raises(UsageError, match="m on video is there twice, in runs/a and runs/b"):
-        rows_from_scores(scores, ["video"] * 2, folders=["runs/a", "runs/b"])
-    assert len(rows_from_scores(scores, ["video", "navigation"])[0]) == 2
+    runs = [scored_run("m", 0.7, vrs=vrs, folder="runs/a"), scored_run("m", 0.3, vrs=vrs, folder="runs/b")]
+    with pytest.raises(UsageError, match="m on video occurs twice, in runs/a and runs/b"):
+        rows_from_runs(runs)
+    other = scored_run("m", 0.3, vrs=vrs, benchmark="navigation")
+    assert len(rows_from_runs([runs[0], other])[0]) == 2
 
 
-def test_rows_and_baselines_that_stand_twice_are_refused(tmp_path):
+def test_baselines_of_a_white_box_are_added_to_its_row():
+    runs = [scored_run("m", 0.7), scored_run("n", 0.5), relevance_run("m", 0.4), relevance_run("x", 0.4)]
+    rows, _, why = rows_from_runs(runs)
+    assert rows[0].predictors == {"sgr": 0.7, "attention": 0.4}
+    assert rows[1].predictors == {"sgr": 0.5}
+    assert why == ["x on video: there is relevance, but no run to compare it with"]
+
+
+def test_rows_and_baselines_that_occur_twice_are_refused(tmp_path):
     rows = [ModelRow("m", "x", 0.8, 0.4, {"sgr": 0.1}), ModelRow("m", "x", 0.8, 0.5, {"sgr": 0.9})]
     file = tmp_path / "baselines.csv"
     file.write_text("model,benchmark,attention\nm,x,0.3\n")
     for join in (lambda: with_relevance(rows, []), lambda: add_predictors(rows, file)):
-        with pytest.raises(UsageError, match="m on x is there twice"):
+        with pytest.raises(UsageError, match="m on x occurs twice"):
             join()
-    twice = [{"model": "m", "benchmark": "x", "shares": {"attention": {"value": v}}} for v in (0.1, 0.2)]
+    twice = [relevance_run("m", v, benchmark="x") for v in (0.1, 0.2)]
     with pytest.raises(UsageError, match="relevance of m on x was measured twice"):
         with_relevance(rows[:1], twice)
 

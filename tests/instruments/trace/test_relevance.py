@@ -11,13 +11,14 @@ from trace_world import make_episode
 from theodolite.attribution import attribute
 from theodolite.cli.main import main
 from theodolite.core.errors import UsageError
+from theodolite.core.estimates import Estimate
+from theodolite.core.tables import Column, Table
 from theodolite.instruments.trace.data.dataset import read_episodes, write_episodes
 from theodolite.instruments.trace.data.episode import Episode
-from theodolite.instruments.trace.experiments.predict import ModelRow
-from theodolite.instruments.trace.experiments.prediction_rows import with_relevance
-from theodolite.instruments.trace.experiments.relevance import BASELINES, _shares, plan_relevance
+from theodolite.instruments.trace.experiments.relevance import frame_shares, plan_relevance
+from theodolite.instruments.trace.measure import BASELINES, RelevanceMeasurer
 from theodolite.models import open_model
-from theodolite.runs import Run
+from theodolite.runs import Run, RunInfo
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +55,8 @@ def test_shares_are_those_of_the_maps(data, measured):
     model = open_model(model_name)
     items = list(plan_relevance(read_episodes(data).episodes))
     with Run.open(out) as run:
-        scores = run.scores()
+        table = run.tables()[0].as_json()
+    rows = {row["baseline"]: row for row in table["rows"]}
     wanted = {name: [] for name in BASELINES}
     largest = []
     for item in items:
@@ -73,10 +75,10 @@ def test_shares_are_those_of_the_maps(data, measured):
                 largest.append(max(frames) / sum(frames))
     model.close()
     for name, values in wanted.items():
-        assert scores["shares"][name]["value"] == pytest.approx(np.mean(values), rel=1e-3)
-        assert scores["shares"][name]["n"] == 3
-    assert scores["largest_frame"]["attention"]["value"] == pytest.approx(np.mean(largest), rel=1e-3)
-    assert (scores["failed"], scores["pending"]) == (0, 0)
+        assert rows[name]["share"]["value"] == pytest.approx(np.mean(values), rel=1e-3)
+        assert rows[name]["share"]["n"] == 3
+    assert rows["attention"]["largest"]["value"] == pytest.approx(np.mean(largest), rel=1e-3)
+    assert table["notes"] == []
 
 
 def test_it_is_told_and_goes_on_where_it_stopped(data, measured, capsys):
@@ -88,21 +90,21 @@ def test_it_is_told_and_goes_on_where_it_stopped(data, measured, capsys):
 
 
 def test_only_what_must_fail_fails(tiny, monkeypatch):
-    from theodolite.instruments.trace.experiments import relevance as _relevance
+    from theodolite.instruments.trace import measure
 
-    asked = _relevance.attribute
+    asked = measure.attribute
 
     def picky(model, requests, *rest, **more):
         if any("e1" in str(request.hint.get("episode", "")) for request in requests):
             raise UsageError("this one cannot be attributed")
         return asked(model, requests, *rest, **more)
 
-    monkeypatch.setattr(_relevance, "attribute", picky)
+    monkeypatch.setattr(measure, "attribute", picky)
     items = [
         replace(item, request=replace(item.request, hint={"episode": item.meta["episode"]}))
         for item in plan_relevance([make_episode(i, n_frames=2) for i in range(3)])
     ]
-    measurer = _relevance.RelevanceMeasurer(open_model(f"hf:{tiny('llava')}"))
+    measurer = RelevanceMeasurer(open_model(f"hf:{tiny('llava')}"))
     records = measurer.measure(items)
     assert [r.response.status for r in records] == ["answered", "failed", "answered"]
     assert "cannot be attributed" in records[1].response.reason
@@ -124,58 +126,32 @@ def told(frames, text):
 
 
 def test_no_relevance_at_all_is_counted_not_dropped_silently():
-    rows, n_none = _shares([told([1.0, 3.0], 4.0), told([0.0, 0.0], 2.0), told([0.0, 0.0], 0.0)], "m")
+    rows, n_none = frame_shares([told([1.0, 3.0], 4.0), told([0.0, 0.0], 2.0), told([0.0, 0.0], 0.0)], "m")
     assert rows == [(0.5, 0.75, "u"), (0.0, 0.5, "u")]
     assert n_none == 1
 
 
-def test_baselines_stand_beside_the_runs():
-    rows = [ModelRow("m", "video", 0.8, 0.6, {"sgr": 0.7}), ModelRow("n", "video", 0.8, 0.5, {"sgr": 0.5})]
-    share = {"value": 0.4}
-    scores = [
-        {"model": "m", "benchmark": "video", "shares": {"attention": share, "gradient": None}},
-        {"model": "x", "benchmark": "video", "shares": {"attention": share}},
-    ]
-    found, why = with_relevance(rows, scores)
-    assert found[0].predictors == {"sgr": 0.7, "attention": 0.4}
-    assert found[1].predictors == {"sgr": 0.5}
-    assert len(why) == 1
-    assert "no run to set it beside" in why[0]
-
-
 def test_predict_takes_runs_of_relevance(tmp_path, capsys):
-    """Three models with scores as the two commands write them."""
-    from theodolite.runs import RunInfo
-
+    """Three models with tables as the two commands write them."""
     folders = []
     data = write_episodes([make_episode(0)], tmp_path / "data")
     for i, (sgr, kept, share) in enumerate(((0.9, 0.9, 0.8), (0.6, 0.7, 0.5), (0.3, 0.4, 0.3))):
-
-        def group(split, accuracy, sgr=sgr):
-            told = {"sgr": {"value": sgr}, "accuracy": {"value": accuracy}, "hr": None}
-            return {
-                "style": "structured",
-                "split": split,
-                "grounding": told,
-                "consistency": None,
-                "seconds": 1.0,
-            }
-
-        both = (
-            (
-                "trace",
-                {
-                    "model": f"m{i}",
-                    "groups": [group("in-distribution", 1.0), group("ood", kept)],
-                    "conditions": [],
-                },
-            ),
-            (
-                "trace relevance",
-                {"model": f"m{i}", "benchmark": "toy", "shares": {"attention": {"value": share}}},
-            ),
+        grounding = Table.of(
+            "trace.grounding",
+            "",
+            [Column(name, name) for name in ("style", "split", "sgr", "hr", "right", "seconds")],
+            [
+                ["structured", split, estimate(sgr), None, estimate(right), 1.0]
+                for split, right in (("in-distribution", 1.0), ("ood", kept))
+            ],
         )
-        for name, score in both:
+        baseline = Table.of(
+            "trace.relevance",
+            "",
+            [Column("baseline", "baseline"), Column("share", "share")],
+            [["attention", estimate(share)]],
+        )
+        for name, table in (("trace", grounding), ("trace relevance", baseline)):
             info = RunInfo(
                 instrument=name,
                 model=f"m{i}",
@@ -185,9 +161,13 @@ def test_predict_takes_runs_of_relevance(tmp_path, capsys):
                 theodolite="0",
             )
             with Run.start(tmp_path / f"{name}{i}", info) as run:
-                run.write_scores(score)
+                run.write_tables([table])
             folders.append(str(tmp_path / f"{name}{i}"))
     assert main(["trace", "predict", *folders, "--json"]) == 0
-    found = json.loads(capsys.readouterr().out)["prediction"]["associations"]
-    told = {a["predictor"]: a["r"]["value"] for a in found if a["retention"] == "ratio" and a["r"]}
+    rows = json.loads(capsys.readouterr().out)["tables"][0]["rows"]
+    told = {row["predictor"]: row["r"]["value"] for row in rows if row["retention"] == "ratio" and row["r"]}
     assert told["attention"] == pytest.approx(np.corrcoef([0.8, 0.5, 0.3], [0.9, 0.7, 0.4])[0, 1])
+
+
+def estimate(value):
+    return Estimate(value, value - 0.1, value + 0.1, 9, 0.95, "test")

@@ -4,22 +4,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from trace_world import KNOWN, SIZE, thing
+from trace_world import KNOWN, SIZE, group_of, thing
 
 from theodolite.core.errors import UsageError
 from theodolite.instruments.trace.claims.reading import read_trace, with_claims
 from theodolite.instruments.trace.claims.types import Claim, Mention, Step, Trace, Verdict
 from theodolite.instruments.trace.data.episode import Edit, Episode, Frame
-from theodolite.instruments.trace.experiments.robustness import counter_causal, verbosity
-from theodolite.instruments.trace.formulas.sgr import grounding
-from theodolite.instruments.trace.formulas.vrs import (
-    EditedPair,
-    edited_pair,
-    equation_4,
-    reliance,
-    sensitivity,
-    sound_reliance,
-)
+from theodolite.instruments.trace.experiments.edits import reliance, sensitivity
+from theodolite.instruments.trace.experiments.robustness import verbosity
+from theodolite.instruments.trace.experiments.wording import two_way_control
+from theodolite.instruments.trace.formulas.sgr import Counting
+from theodolite.instruments.trace.formulas.vrs import EditedPair, edited_pair, vrs_paper, vrs_sound
 from theodolite.instruments.trace.verifiers.judging import JudgedStep, JudgedTrace, open_verifier
 
 VERIFIER = open_verifier("annotation")
@@ -124,19 +119,19 @@ def test_the_sweep_holds_every_choice():
 
 def test_equation_4():
     drops, sizes, relevant = np.array([0.3, 0.1, 0.02]), np.array([0.5, 0.5, 1.0]), np.array([1.0, 1.0, 0.0])
-    assert equation_4(drops, sizes, relevant, clip=100) == pytest.approx(0.4 / 0.03)
-    assert equation_4(-drops, sizes, relevant, clip=100) == 0.0
+    assert vrs_paper(drops, sizes, relevant, clip=100) == pytest.approx(0.4 / 0.03)
+    assert vrs_paper(-drops, sizes, relevant, clip=100) == 0.0
     helped = np.array([0.3, 0.1, -0.5])
-    assert equation_4(helped, sizes, relevant, clip=100) == pytest.approx(0.4 / 0.01)
+    assert vrs_paper(helped, sizes, relevant, clip=100) == pytest.approx(0.4 / 0.01)
 
 
 def test_sound_reliance_by_hand():
     a, b, c, d = (np.array(v, float) for v in ([3, 1], [4, 4], [1, 0], [10, 9]))
-    assert sound_reliance(a, b, c, d) == pytest.approx((4 / 8) / (1.5 / 20))
+    assert vrs_sound(a, b, c, d) == pytest.approx((4 / 8) / (1.5 / 20))
 
 
-def test_table_3_by_both_readings():
-    cells = {(c.family, c.reading): c for c in sensitivity(pairs(looker))}
+def test_table_3_by_both_truths():
+    cells = {(c.family, c.truth): c for c in sensitivity(pairs(looker))}
     paper, sound = cells["position", "paper"], cells["position", "sound"]
     assert paper.delta_sgr.value == pytest.approx(-0.5)  # two of four sides no longer fit the old truth
     assert sound.delta_sgr.value == 0.0
@@ -146,7 +141,7 @@ def test_table_3_by_both_readings():
     assert cells["irrelevant", "paper"].delta_sgr.value == 0.0
     assert cells["temporal", "paper"].delta_sgr is None
     assert {c.n for c in cells.values()} == {10, 0}
-    guesser = {(c.family, c.reading): c for c in sensitivity(pairs(fixed))}
+    guesser = {(c.family, c.truth): c for c in sensitivity(pairs(fixed))}
     assert guesser["position", "paper"].delta_sgr.value == 0.0
 
 
@@ -190,7 +185,7 @@ def test_a_pair_that_cannot_be_judged_is_counted_apart():
 
 def test_an_edit_is_needed():
     one = episode("s", ["left"] * 4, COLOURS)
-    with pytest.raises(UsageError, match="no edit"):
+    with pytest.raises(UsageError, match="not an edit"):
         edited_pair(
             claimed(text(["left"] * 4), one),
             claimed(text(["left"] * 4), one),
@@ -203,12 +198,12 @@ def test_the_two_way_control():
     made = pairs(looker)
     visual = [(p.before, p.after_old) for p in made if p.edit.is_relevant]
     language = [(p.before, p.before) for p in made if p.edit.is_relevant]
-    found = counter_causal(visual, language)
+    found = two_way_control(visual, language)
     assert found.visual_sgr.value == pytest.approx(-0.5)
     assert found.language_sgr.value == 0.0
     assert found.p_visual_falls_more < 0.01
-    assert counter_causal(language, visual).p_visual_falls_more > 0.9
-    assert grounding([before for before, _ in visual]).sgr.value == 1.0
+    assert two_way_control(language, visual).p_visual_falls_more > 0.9
+    assert group_of([before for before, _ in visual]).mean("sgr").value == 1.0
 
 
 def scored_pair(i, family, sgr, right):
@@ -254,12 +249,18 @@ def test_guesses_and_claims_reach_what_edits_do():
 
 def test_every_small_claim_counts_where_it_is_asked_for():
     made = pairs(looker, n=12)
-    whole, every = (reliance(made, granularity=g).sweep for g in ("whole", "every"))
+    whole, every = (reliance(made, how=Counting(granularity=g)).sweep for g in ("whole", "every"))
     assert whole != every
-    cells = [sensitivity(made, granularity=g)[0].delta_sgr.value for g in ("whole", "every")]
+    cells = [sensitivity(made, how=Counting(granularity=g))[0].delta_sgr.value for g in ("whole", "every")]
     assert abs(cells[1]) < abs(cells[0])  # the things themselves are still there
     visual = [(p.before, p.after_old) for p in made if p.edit.is_relevant]
-    falls = [counter_causal(visual, visual, granularity=g).visual_sgr.value for g in ("whole", "every")]
+    falls = [
+        two_way_control(visual, visual, how=Counting(granularity=g)).visual_sgr.value
+        for g in ("whole", "every")
+    ]
     assert falls == cells
-    short = [verbosity([p.before for p in made], granularity=g).claims_per_step for g in ("whole", "every")]
-    assert short[0].value < short[1].value
+    short = [
+        verbosity([p.before for p in made], how=Counting(granularity=g)).claims_per_step
+        for g in ("whole", "every")
+    ]
+    assert short[0] < short[1]  # the same in every trace, so without an interval

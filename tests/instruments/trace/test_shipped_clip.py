@@ -15,8 +15,8 @@ from theodolite.instruments.trace.data.dataset import write_episodes
 from theodolite.instruments.trace.data.episode import Episode
 from theodolite.instruments.trace.data.worlds.facts import falsified, sentences_of
 from theodolite.instruments.trace.verifiers.judging import open_verifier
+from theodolite.instruments.trace.verifiers.similarity import CALIBRATION
 from theodolite.instruments.trace.verifiers.similarity import SHIPPED as SHIPPED_CLIP
-from theodolite.instruments.trace.verifiers.similarity_bounds import CALIBRATION
 from theodolite.instruments.trace.verifiers.similarity_calibration import calibrate_similarity
 
 WORLDS = ("video", "navigation", "instruction")
@@ -112,7 +112,7 @@ def test_calibrating_it_anew_writes_only_where_it_is_told_to(tmp_path, capsys):
     data = write_episodes(made("instruction")[:2], tmp_path / "data")
     files = [SHIPPED_CLIP / CALIBRATION, SHIPPED_CLIP / "README.md"]
     before = [(file.read_bytes(), file.stat().st_mtime_ns) for file in files]
-    line = ["trace", "calibrate-similarity", "--data", str(data)]
+    line = ["trace", "calibrate", "--data", str(data)]
     assert main(line) == 0
     assert "--out PATH" in "".join(capsys.readouterr())
     out = tmp_path / "out"
@@ -146,9 +146,11 @@ def test_traces_are_judged_by_it_with_no_more_than_its_name(tmp_path, capsys):
         str(file),
         "--verifier",
         "similarity",
+        "--tables",
+        "claims",
         "--json",
     ]
     assert main(line) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert found["verifier"] == "similarity"
-    assert found["grounding"]["verdicts"]["supported"] > found["grounding"]["verdicts"]["unsupported"]
+    found = {t["name"]: t["rows"][0] for t in json.loads(capsys.readouterr().out)["tables"]}
+    assert found["trace.grounding"]["verifier"] == "similarity"
+    assert found["trace.claims"]["supported"] > found["trace.claims"]["unsupported"]

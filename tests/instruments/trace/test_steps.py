@@ -5,15 +5,16 @@ import time
 
 import pytest
 
+from theodolite.answers import AnswerFormat
 from theodolite.core.errors import UsageError
 from theodolite.instruments.trace.claims.align import MOST_CHARACTERS, align, align_steps
 from theodolite.instruments.trace.claims.language import open_parser
-from theodolite.instruments.trace.claims.reading import read_trace, with_claims
+from theodolite.instruments.trace.claims.reading import final_answer, read_trace, with_claims
 from theodolite.instruments.trace.claims.steps import MOST_STEPS, heading_end, read_steps
 from theodolite.instruments.trace.data.episode import Episode, Frame
 from theodolite.instruments.trace.data.traces import read_traces
 from theodolite.instruments.trace.experiments.alignment import alignment_accuracy
-from theodolite.instruments.trace.prompts import STYLES, trace_prompt
+from theodolite.instruments.trace.questions import STYLES, trace_prompt
 
 
 def frames(n, step=1.0, **more):
@@ -86,12 +87,30 @@ def test_every_style_keeps_task_and_options():
 )
 def test_steps_and_answer_of_many_forms(text, steps, answer):
     read = read_steps(text)
-    assert (list(read.steps), read.answer, read.has_steps) == (steps, answer, True)
+    assert (list(read.steps), read.has_steps) == (steps, True)
+    trace = read_trace(text, frames(3))
+    assert (trace.answer, bool(trace.unread)) == (answer, not answer)
 
 
 def test_reasoning_that_came_apart_from_the_answer():
-    read = read_steps("cup", reasoning="A cup falls. It breaks.")
-    assert (read.steps, read.answer) == (("A cup falls.", "It breaks."), "cup")
+    trace = read_trace("cup", frames(3), reasoning="A cup falls. It breaks.")
+    assert ([step.text for step in trace.steps], trace.answer) == (["A cup falls.", "It breaks."], "cup")
+
+
+@pytest.mark.parametrize(
+    ("text", "is_cut_off", "status"),
+    [
+        ("Step 1: A cup is left of a box.\nStep 2: It is gone.", False, "unreadable"),
+        ("Step 1: A cup is left of a box.\nFinal answer: nowhere", False, "none of these"),
+        ("Step 1: A cup falls.\nStep 2: A box", True, "cut off"),
+        ("<think>The cup is left of", True, "cut off"),
+        ("I'm sorry, I cannot see any frame.", False, "refused"),
+        ("Step 1: A cup.\nStep 2: A box.\nFinal answer: left or right", False, "ambiguous"),
+    ],
+)
+def test_why_there_is_no_answer(text, is_cut_off, status):
+    sides = AnswerFormat.choice(("left", "right"), style="word")
+    assert final_answer(text, sides, is_cut_off=is_cut_off).status == status
 
 
 @pytest.mark.parametrize("text", ["Left.", "Final answer: left", "left"])
@@ -99,8 +118,9 @@ def test_a_bare_answer_is_a_lower_bound(text):
     read = read_steps(text)
     assert not read.has_steps
     assert len(read.steps) == 1
-    assert read.answer.casefold() == "left"
-    assert read_trace(text, frames(2)).is_lower_bound
+    trace = read_trace(text, frames(2))
+    assert trace.answer.casefold() == "left"
+    assert trace.is_lower_bound
 
 
 def test_nothing_and_far_too_much_are_told():
@@ -142,8 +162,8 @@ def test_then_moves_on_and_position_shares_out():
 def test_a_frame_past_the_end_is_told_and_the_step_kept():
     steps, problems = align_steps(["In frame 9 it falls.", "At 400 s it stops."], frames(3))
     assert problems == (
-        "step 1: speaks of frame 9, and there are 3",
-        "step 2: speaks of 400 s, and the last frame is at 2 s",
+        "step 1: names frame 9, but there are 3",
+        "step 2: names 400 s, but the last frame is at 2 s",
     )
     assert all(step.frames for step in steps)
 
@@ -225,17 +245,16 @@ def test_alternatives_stay_one_word():
 
 def test_a_frame_number_of_any_length_is_told():
     read = read_trace("Frame 1" + "0" * 5000 + ": It falls. Frame 2: It stops.", frames(3))
-    assert any("speaks of frame 1000000000, and there are 3" in problem for problem in read.problems)
+    assert any("names frame 1000000000, but there are 3" in problem for problem in read.problems)
 
 
 def test_json_that_is_nested_or_says_nothing():
     deep = '{"steps": ' + "[" * 100_000 + "]" * 100_000 + "}"
     assert len(read_steps(deep).steps) == 1
-    read = read_steps(
-        '{"steps": ["A cup.", {"frame": null, "text": null, "claim": "It falls."}], "answer": null}'
-    )
-    assert (read.steps, read.answer) == (("A cup.", "It falls."), "")
-    assert read_steps('{"steps": ["A cup."], "answer": null, "final_answer": 3}').answer == "3"
+    text = '{"steps": ["A cup.", {"frame": null, "text": null, "claim": "It falls."}], "answer": null}'
+    assert read_steps(text).steps == ("A cup.", "It falls.")
+    assert read_trace(text, frames(1)).unread
+    assert read_trace('{"steps": ["A cup."], "answer": null, "final_answer": 3}', frames(1)).answer == "3"
 
 
 def test_odd_lines_of_a_trace_file_are_told_in_plain_words(tmp_path):
@@ -249,5 +268,5 @@ def test_odd_lines_of_a_trace_file_are_told_in_plain_words(tmp_path):
     found, problems = read_traces(file, {"e": frames(3)})
     assert len(found) == 1
     reasons = {problem.where: problem.reason for problem in problems}
-    assert reasons["t.jsonl, line 2"] == "is nested too deeply to be read"
+    assert reasons["t.jsonl, line 2"] == "is nested too deeply"
     assert reasons["t.jsonl, line 3"].startswith("steps.0.text: ")

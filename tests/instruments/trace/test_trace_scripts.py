@@ -12,8 +12,9 @@ from theodolite.core.errors import UsageError
 from theodolite.instruments.trace import scripts
 from theodolite.instruments.trace.data.dataset import read_episodes
 from theodolite.instruments.trace.data.worlds.make import WORLDS
+from theodolite.instruments.trace.experiments.edits import reliance
 from theodolite.instruments.trace.experiments.predict import ModelRow, predict_robustness
-from theodolite.instruments.trace.formulas.vrs import edited_pair, reliance
+from theodolite.instruments.trace.formulas.vrs import edited_pair
 from theodolite.instruments.trace.questions import plan_traces
 from theodolite.models import open_model
 
@@ -71,8 +72,10 @@ def test_the_law_is_measured_on_the_dial():
             split = {s: [e for e in own if e.split == s] for s in ("in-distribution", "ood")}
             by_split = {s: [t for t in traces if t.episode in {e.id for e in es}] for s, es in split.items()}
             found = {s: scored(by_split[s], split[s]) for s in split}
-            accuracy = [found[s].accuracy.value for s in ("in-distribution", "ood")]
-            rows.append(ModelRow(f"dial {p}", world, *accuracy, {"sgr": found["in-distribution"].sgr.value}))
+            accuracy = [found[s].mean("right").value for s in ("in-distribution", "ood")]
+            rows.append(
+                ModelRow(f"dial {p}", world, *accuracy, {"sgr": found["in-distribution"].mean("sgr").value})
+            )
     mean = [np.mean([r.predictors["sgr"] for r in rows if r.model == f"dial {p}"]) for p in scripts.DIAL]
     assert len(mean) >= 8
     assert mean == sorted(mean)
@@ -114,7 +117,7 @@ def test_make_perturb_audit_and_run(tmp_path, capsys):
                 "make",
                 "--world",
                 "instruction",
-                "--n",
+                "--size",
                 "2",
                 "--seed",
                 "4",
@@ -127,8 +130,8 @@ def test_make_perturb_audit_and_run(tmp_path, capsys):
     )
     made_told = json.loads(capsys.readouterr().out)
     assert made_told["is_sound"]
-    assert made_told["n_ood"] == 2
-    assert main(["trace", "make", "--world", "instruction", "--n", "2", "--out", str(data)]) == 2
+    assert made_told["tables"][0]["name"] == "trace.audit"
+    assert main(["trace", "make", "--world", "instruction", "--size", "2", "--out", str(data)]) == 2
     assert main(["trace", "audit", "--data", str(data)]) == 0
     capsys.readouterr()
     assert (
@@ -148,10 +151,10 @@ def test_make_perturb_audit_and_run(tmp_path, capsys):
         == 0
     )
     told_edits = json.loads(capsys.readouterr().out)
-    assert told_edits["edits"] == {
-        "temporal": {"made": 4, "not to be had": 0},
-        "irrelevant": {"made": 4, "not to be had": 0},
-    }
+    assert told_edits["tables"][0]["rows"] == [
+        {"family": "temporal", "made": 4, "impossible": 0},
+        {"family": "irrelevant", "made": 4, "impossible": 0},
+    ]
     episodes = read_episodes(edited)
     assert not episodes.problems
     assert len(episodes.episodes) == 12
@@ -172,7 +175,8 @@ def test_make_perturb_audit_and_run(tmp_path, capsys):
         == 0
     )
     score = json.loads(capsys.readouterr().out)
-    assert json.dumps(score).count("supported") > 0
+    assert score["tally"]["answered"] == 12
+    assert {"trace.grounding", "trace.edits", "trace.reliance"} <= {t["name"] for t in score["tables"]}
     assert (
         main(["trace", "perturb", "--data", str(data), "--out", str(tmp_path / "x"), "--families", "colour"])
         == 2
@@ -185,7 +189,7 @@ def test_make_perturb_audit_and_run(tmp_path, capsys):
 
 def test_an_unsound_set_fails_the_audit(tmp_path, capsys):
     folder = tmp_path / "spoilt"
-    assert main(["trace", "make", "--world", "instruction", "--n", "2", "--out", str(folder)]) == 0
+    assert main(["trace", "make", "--world", "instruction", "--size", "2", "--out", str(folder)]) == 0
     lines = (folder / "episodes.jsonl").read_text().splitlines()
     first = json.loads(lines[0]) | {"id": "again", "split": "ood"}
     (folder / "episodes.jsonl").write_text("\n".join([*lines, json.dumps(first)]) + "\n")

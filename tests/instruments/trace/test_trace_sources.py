@@ -194,7 +194,7 @@ def test_the_command_writes_what_can_be_read_again(shared_data, tmp_path, capsys
         )
         told = json.loads(capsys.readouterr().out)
         again = read_episodes(out)
-        assert len(again.episodes) == told["episodes"]
+        assert len(again.episodes) == told["tables"][0]["rows"][0]["episodes"]
         assert not again.problems
     assert (
         main(["trace", "import", "--format", "coco", "--data", str(tmp_path), "--out", str(tmp_path / "x")])
@@ -305,8 +305,9 @@ def test_a_folder_of_pictures_that_is_not_there_or_holds_none_is_said_so(shared_
     line = ["trace", "import", "--format", "star", "--data", str(shared_data / "star")]
     assert main([*line, "--images", str(shared_data / "star"), "--out", str(tmp_path / "out"), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert told["frames with a picture"] == 0
-    assert "no frame has its picture there" in told["problems"][-1]["reason"]
+    contents, problems = told["tables"]
+    assert contents["rows"][0]["frames_with_a_picture"] == 0
+    assert "no frame has its picture there" in problems["rows"][-1]["reason"]
     for named in ({}, {"frames": shared_data / "star" / "frames"}):
         found = read_star(shared_data / "star", **named)
         assert not any("picture" in problem.reason for problem in found.problems)

@@ -17,17 +17,15 @@ from theodolite.instruments.trace.claims.types import Claim, Mention
 from theodolite.instruments.trace.data.dataset import read_episodes, write_episodes
 from theodolite.instruments.trace.data.episode import Episode, Frame, SceneObject
 from theodolite.instruments.trace.verifiers.captions import captions_of
-from theodolite.instruments.trace.verifiers.clips import ClipVerifier
 from theodolite.instruments.trace.verifiers.detection import Detection
 from theodolite.instruments.trace.verifiers.detector import DetectorVerifier
-from theodolite.instruments.trace.verifiers.ego_motion import EgoMotionVerifier
-from theodolite.instruments.trace.verifiers.flow import flow_between
+from theodolite.instruments.trace.verifiers.ego_motion import EgoMotionVerifier, flow_between
 from theodolite.instruments.trace.verifiers.hues import colour_histogram
 from theodolite.instruments.trace.verifiers.judging import open_verifier
 from theodolite.instruments.trace.verifiers.recall import calibrate_recall, read_recall, write_recall
-from theodolite.instruments.trace.verifiers.similarity import SimilarityVerifier
-from theodolite.instruments.trace.verifiers.similarity_bounds import Bounds
-from theodolite.instruments.trace.verifiers.tracking import track_all
+from theodolite.instruments.trace.verifiers.similarity import Bounds, SimilarityVerifier
+from theodolite.instruments.trace.verifiers.tracks import track_all
+from theodolite.instruments.trace.verifiers.video_classifier import VideoClassifierVerifier
 
 
 class Finder:
@@ -151,7 +149,7 @@ def test_recall_is_counted_by_class_and_by_place(tmp_path):
     write_recall(found, tmp_path / "r.json", detector="d", threshold=0.5)
     assert read_recall(tmp_path / "r.json") == {"cup": pytest.approx(cup.recall.low)}
     (tmp_path / "r.json").write_text("[]")
-    with pytest.raises(UsageError, match="no calibration"):
+    with pytest.raises(UsageError, match="not a recall file"):
         read_recall(tmp_path / "r.json")
 
 
@@ -184,7 +182,7 @@ def test_what_lies_in_a_picture_that_cannot_be_read_is_unclear(tmp_path):
 
 def test_a_picture_that_cannot_be_read_stops_no_command(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr("theodolite.instruments.trace.verifiers.detector.open_detector", lambda _: Finder())
-    monkeypatch.setattr("theodolite.cli.trace_recall.open_detector", lambda _: Finder())
+    monkeypatch.setattr("theodolite.instruments.trace.verifiers.detection.open_detector", lambda _: Finder())
     episodes = []
     for i in range(3):
         cup = SceneObject("c", "cup", Box(5 + i, 10, 15 + i, 20))
@@ -200,15 +198,18 @@ def test_a_picture_that_cannot_be_read_stops_no_command(tmp_path, monkeypatch, c
     traces = tmp_path / "traces.jsonl"
     traces.write_text("\n".join(json.dumps({"episode": e.id, "text": said}) for e in episodes))
     where = ["--data", str(data), "--json"]
-    assert main(["trace", "verify", "--traces", str(traces), "--verifier", "detector:x", *where]) == 0
-    found = json.loads(capsys.readouterr().out)
-    assert (found["grounding"]["n_traces"], found["grounding"]["n_failed"]) == (3, 0)
-    assert (found["grounding"]["sgr"]["value"], found["grounding"]["reasons"]["unclear"]) == (1.0, 1)
-    assert (found["consistency"]["n_transitions"], found["consistency"]["n_unverifiable"]) == (6, 1)
+    line = ["trace", "verify", "--traces", str(traces), "--verifier", "detector:x", "--tables", "claims"]
+    assert main([*line, *where]) == 0
+    found = {t["name"]: t["rows"][0] for t in json.loads(capsys.readouterr().out)["tables"]}
+    assert (found["trace.grounding"]["traces"], found["trace.grounding"]["sgr"]["value"]) == (3, 1.0)
+    assert found["trace.claims"]["unclear"] == 1
+    assert found["trace.consistency"]["transitions"] == 6
+    assert found["trace.consistency"]["unverifiable"] == 1
     assert main(["trace", "recall", "--detector", "x", "--out", str(tmp_path / "r.json"), *where]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert found["classes"]["cup"]["recall"]["n"] == 8
-    assert [problem["where"] for problem in found["problems"]] == ["e1, frame 3"]
+    cup, problem = (table["rows"][0] for table in found["tables"])
+    assert (cup["class"], cup["boxes"], cup["recall"]["n"]) == ("cup", 8, 3)  # clustered by episode
+    assert problem["where"] == "e1, frame 3"
 
 
 class Still:
@@ -261,7 +262,7 @@ def test_fastestdet_on_real_frames(shared_data, tmp_path, capsys):
         str(out),
     ]
     assert main([*command, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)["classes"]
+    told = {row["class"]: row for row in json.loads(capsys.readouterr().out)["tables"][0]["rows"]}
     assert told["person"]["located"]["value"] > 0.9
     assert told["phone/camera"]["recall"]["value"] < 0.5
     verifier = open_verifier(f"detector:{detector}?recall={out}&trusted=0.7")
@@ -269,7 +270,7 @@ def test_fastestdet_on_real_frames(shared_data, tmp_path, capsys):
     claims = [Claim("entity", Mention(w), frames=(0,)) for w in ("person", "giraffe", "broom")]
     assert labels(verifier, claims, episode) == ["supported", "low recall", "out of vocabulary"]
     (tmp_path / "bad.onnx").write_bytes(b"no model")
-    with pytest.raises(UsageError, match="no ONNX model"):
+    with pytest.raises(UsageError, match="not an ONNX model"):
         open_verifier(f"detector:{tmp_path / 'bad.onnx'}")
 
 
@@ -471,7 +472,7 @@ def test_similarity_weighs_a_claim_against_its_like():
     assert labels(flat, claims[:1], episode) == ["unclear"]
     uncalibrated = SimilarityVerifier("s", likeness)
     assert labels(uncalibrated, claims[:3], episode) == ["supported", "low recall", "low recall"]
-    assert "not calibrated" in uncalibrated.verify(claims[1:2], episode)[0].evidence
+    assert "without calibration" in uncalibrated.verify(claims[1:2], episode)[0].evidence
 
 
 def test_similarity_tells_its_share_beside_the_bound_and_how_sure_it_is():
@@ -522,7 +523,7 @@ def test_similarity_takes_a_picture_that_is_cut_off_for_one_it_has_not_read():
         "supported",
         "unclear",  # the frame that was not read may show it
     ]
-    assert "not a picture that can be read" in verifier.verify(claims[2:3], episode)[0].evidence
+    assert "cannot decode the picture" in verifier.verify(claims[2:3], episode)[0].evidence
 
 
 def test_a_clip_of_transformers_is_loaded_and_asked(tmp_path):
@@ -573,7 +574,7 @@ def test_a_clip_of_transformers_is_loaded_and_asked(tmp_path):
 
 
 def test_a_video_classifier_supports_what_it_names_and_refutes_nothing():
-    verifier = ClipVerifier(
+    verifier = VideoClassifierVerifier(
         "c", lambda _: {"opening door": 0.7, "eating": 0.3}, ("opening door", "eating"), 4
     )
     door, person = Mention("door"), Mention("person")

@@ -75,8 +75,9 @@ def test_what_is_wrong_is_told_line_by_line_and_the_others_are_read(tmp_path, ca
     line = ["trace", "import", "--format", "videos", "--data", str(file), "--out", str(tmp_path / "out")]
     assert main([*line, "--frames", "3", "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
-    assert (told["episodes"], told["frames with a picture"]) == (2, 6)
-    reasons = {p["where"].rpartition(" ")[2]: p["reason"] for p in told["problems"]}
+    contents, problems = (table["rows"] for table in told["tables"])
+    assert (contents[0]["episodes"], contents[0]["frames_with_a_picture"]) == (2, 6)
+    reasons = {p["where"].rpartition(" ")[2]: p["reason"] for p in problems}
     wanted = {
         "2": "half.webp is broken", "3": "no video gone.webp", "4": "wanted at 3 s", "5": "time_s", "6": "order",
         "7": "outside", "8": "names no video", "9": "stands twice", "11": "time_s",

@@ -21,12 +21,13 @@ from theodolite.instruments.trace.data.worlds.make import WORLDS, make_world
 from theodolite.instruments.trace.data.worlds.palette import COLOURS, PAINTS
 from theodolite.instruments.trace.data.worlds.physics import FRICTION_M_S2, Body, simulate
 from theodolite.instruments.trace.data.worlds.raycast import FOCAL_PX, Furniture, House, view
-from theodolite.instruments.trace.experiments.counterfactual import (
+from theodolite.instruments.trace.experiments.controls import (
     INVERSIONS,
     RandomLabels,
     counterfactual,
     random_trace,
 )
+from theodolite.instruments.trace.experiments.grounding import unverifiable_share
 
 WORLD_NAMES = tuple(WORLDS)
 
@@ -63,20 +64,20 @@ def test_true_traces_are_supported_and_others_are_not(world):
     episodes = made(world)
     oracle = read([e.meta["oracle"] for e in episodes], episodes)
     truth = scored(oracle, episodes)
-    assert truth.sgr.value >= 0.98
-    assert truth.hr.value <= 0.02
-    assert truth.unverifiable.value <= 0.02
-    assert truth.accuracy.value == 1.0
-    assert truth.n_claims > 15 * len(episodes)
+    assert truth.mean("sgr").value >= 0.98
+    assert truth.mean("hr").value <= 0.02
+    assert unverifiable_share(truth).value <= 0.02
+    assert truth.mean("right").value == 1.0
+    assert len(truth.verdicts) > 15 * len(episodes)
     labels = RandomLabels(episodes)
     chance = scored([t for e in episodes for t in read_again([random_trace(e, labels)])], episodes)
-    assert chance.sgr.value < 0.25
+    assert chance.mean("sgr").value < 0.25
     falls = []
     for inversion in INVERSIONS:
         turned = read_again(
             [counterfactual(t, inversion, episode=e) for t, e in zip(oracle, episodes, strict=True)]
         )
-        falls.append(truth.sgr.value - scored(turned, episodes).sgr.value)
+        falls.append(truth.mean("sgr").value - scored(turned, episodes).mean("sgr").value)
     assert min(falls) >= 0.26, dict(zip(INVERSIONS, falls, strict=True))
 
 
@@ -102,7 +103,7 @@ def test_falsified_sentences_are_refuted(world):
                 for a, _, b in (line.partition(": ") for line in lines)
             )
         )
-    assert scored(read(texts, episodes), episodes).sgr.value < 0.25
+    assert scored(read(texts, episodes), episodes).mean("sgr").value < 0.25
 
 
 def test_the_same_seed_gives_the_same_pixels():
@@ -207,9 +208,9 @@ def test_true_traces_of_edits_are_supported_by_the_new_truth_only(world):
     base = {e.id: e for e in made(world)}
     changed = [e for e in edits(world) if e.edit.is_relevant]
     traces = read([e.meta["oracle"] for e in changed], changed)
-    assert scored(traces, changed).sgr.value >= 0.98
+    assert scored(traces, changed).mean("sgr").value >= 0.98
     stale = read([base[e.edit.base].meta["oracle"] for e in changed], changed)
-    assert scored(stale, changed).sgr.value < 0.95
+    assert scored(stale, changed).mean("sgr").value < 0.95
 
 
 def test_backwards_turns_events_round():
@@ -385,5 +386,7 @@ def test_nothing_that_is_made_false_escapes_judgement(world):
         told = [heading + " ".join(falsified(s, rng) for s in sentences) for heading, sentences in split]
         texts.append("\n".join([*told, last]))
     found = scored(read(texts, episodes), episodes)
-    assert found.unverifiable.value == 0.0
-    assert found.sgr.value <= 0.1  # that two things happen stays true when their order is turned round
+    assert unverifiable_share(found).value == 0.0
+    assert (
+        found.mean("sgr").value <= 0.1
+    )  # that two things happen stays true when their order is turned round

@@ -2,9 +2,13 @@
 
 import numpy as np
 
+from theodolite.core.scores import ItemScore
 from theodolite.core.types import Picture
 from theodolite.geometry import Box
 from theodolite.instruments.trace.data.episode import Episode, Frame, SceneObject
+from theodolite.instruments.trace.experiments.grounding import TraceGroup
+from theodolite.instruments.trace.formulas.sgr import AS_PAPER
+from theodolite.instruments.trace.score import of_trace
 
 COLOURS = {"red": (220, 40, 40), "blue": (40, 40, 220), "green": (40, 180, 40), "yellow": (230, 210, 40)}
 SHAPES = ("ball", "cube", "cone")
@@ -62,3 +66,13 @@ def make_episode(seed, *, n_frames=4, split="in-distribution", prefix="e", move=
         vocabulary={"objects": SHAPES},
         meta={"oracle": oracle},
     )
+
+
+def group_of(judged, moves=()):
+    """Judged traces as one group of the main tables."""
+    scores = [
+        ItemScore(f"{trace.trace.episode}#{i}", f"trace.{key}", value, trace.unit, reason=reason)
+        for i, trace in enumerate(judged)
+        for key, value, reason in of_trace(trace, [], AS_PAPER)
+    ]
+    return TraceGroup(("test",), scores, list(judged), list(moves))

@@ -1,1 +1,1 @@
-"""The relevance methods, one file each. A new one is one file and one line in the built-in table."""
+"""The relevance methods, one file each. To add one, add a file and a line in the built-in table."""

@@ -2,14 +2,13 @@
 
     C_l = mean over heads of (A_l ∘ ∂z/∂A_l)⁺,   R ← R + C_l R from the first layer to the last,   relevance = last row of R − I
 
-The CREG paper says "then cumulative rollout is computed as with standard attention rollout", which can also be read as
-normalising the rows of C_l + I: that reading is ``chefer-normalised``.
+The CREG paper says "then cumulative rollout is computed as with standard attention rollout". This can also be read as
+normalising the rows of C_l + I; that version is ``chefer-normalised``.
 """
 
 from __future__ import annotations
 
-from theodolite.attribution.method import Method
-from theodolite.attribution.needs import Need
+from theodolite.attribution.method import Method, Need
 
 CHEFER = Method(
     name="chefer",
@@ -21,7 +20,7 @@ CHEFER = Method(
 
 CHEFER_NORMALISED = Method(
     name="chefer-normalised",
-    summary="the same with every layer's rows normalised, as in rollout",
+    summary="the same with the rows of every layer normalised, as in rollout",
     paper="Chefer, Gur and Wolf, ICCV 2021, as worded by CREG, A.11",
     needs=Need.ATTENTION_GRADIENT,
     score=lambda evidence, target: evidence.normalised_flows[target],

@@ -1,13 +1,13 @@
-"""Gradient times activation at hidden states, of one layer or of several (CREG, equations 3 to 5).
+"""Gradient times activation at the hidden states of one or several layers (CREG, equations 3 to 5).
 
     r_j^(l) = | Σ_d g_{j,d} h_{j,d} |,   g = ∇_h τ,   τ = z_tgt − z_neg
     w_l = softmax over layers of max_j r_j^(l),   r_j = Σ_l w_l r_j^(l)
 
-At layer −2, the last block's input, the sum is zero by Euler's theorem wherever that block begins with an RMSNorm or a
-LayerNorm: both are unchanged when h is scaled, so h ⟂ g for every token but the last. What is left is rounding. And the
-softmax weights depend on the scale of the relevance: all layers alike where it is small, one layer alone where it is
-large. Both are computed as published; the sound variants leave layer −2 out, scale each layer by its maximum and weigh
-all alike, or sum |g h| instead.
+At layer −2, the input of the last block, the sum is zero by Euler's theorem if that block begins with an RMSNorm or a
+LayerNorm: both are invariant to scaling h, so h ⟂ g for every token but the last. What remains is rounding. In addition,
+the softmax weights depend on the scale of the relevance: all layers count equally if it is small, a single layer
+dominates if it is large. Both are computed as published. The sound variants omit layer −2, scale each layer by its
+maximum and weight all equally, or sum |g h| instead.
 """
 
 from __future__ import annotations
@@ -15,16 +15,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from theodolite.attribution.evidence import LAYERS, Evidence
-from theodolite.attribution.method import Method
-from theodolite.attribution.needs import Need
-from theodolite.attribution.precision import wide
+from theodolite.attribution.flow import upcast
+from theodolite.attribution.method import Method, Need
 from theodolite.core.errors import UnsupportedError
 
 if TYPE_CHECKING:
     import torch
 
-_EULER = "at layer −2 the sum is zero but for rounding, wherever the last block begins with a norm"
-_EULER_AND_SCALE = f"{_EULER}; and the weights of the layers depend on the scale of the relevance"
+_EULER = "at layer −2 the sum is zero up to rounding if the last block begins with a norm"
+_EULER_AND_SCALE = f"{_EULER}; the weights of the layers depend on the scale of the relevance"
 
 
 def layer_relevance(evidence: Evidence, target: str, layer: int, *, contrastive: bool) -> torch.Tensor:
@@ -32,11 +31,11 @@ def layer_relevance(evidence: Evidence, target: str, layer: int, *, contrastive:
     if layer not in evidence.hidden:
         raise UnsupportedError(f"the model has too few layers for gradient times activation at layer {layer}")
     gradient = evidence.gradient(target, layer, contrastive=contrastive)
-    return (gradient * wide(evidence.hidden[layer].detach())).sum(dim=-1).abs()
+    return (gradient * upcast(evidence.hidden[layer].detach())).sum(dim=-1).abs()
 
 
 def _layers(evidence: Evidence, target: str, *, contrastive: bool) -> torch.Tensor:
-    """Equations 3 and 4 over layers −2 to −5; of the target's logit, or against its rival's (equation 5)."""
+    """Equations 3 and 4 over layers −2 to −5, for the target's logit or against its rival's (equation 5)."""
     import torch
 
     layers = torch.stack(
@@ -47,7 +46,7 @@ def _layers(evidence: Evidence, target: str, *, contrastive: bool) -> torch.Tens
 
 
 def _contrastive_sound(evidence: Evidence, target: str) -> torch.Tensor:
-    """Layers −3 to −5, each scaled to a maximum of one, weighed alike."""
+    """Layers −3 to −5, each scaled to a maximum of one, equally weighted."""
     import torch
 
     layers = torch.stack([layer_relevance(evidence, target, layer, contrastive=True) for layer in LAYERS[1:]])
@@ -55,9 +54,9 @@ def _contrastive_sound(evidence: Evidence, target: str) -> torch.Tensor:
 
 
 def _absolute(evidence: Evidence, target: str) -> torch.Tensor:
-    """Σ_d |g h| at layer −2, which no invariance makes zero."""
+    """Σ_d |g h| at layer −2, which the scale invariance does not make zero."""
     gradient = evidence.gradient(target, LAYERS[0], contrastive=False)
-    return (gradient * wide(evidence.hidden[LAYERS[0]].detach())).abs().sum(dim=-1)
+    return (gradient * upcast(evidence.hidden[LAYERS[0]].detach())).abs().sum(dim=-1)
 
 
 CONTRASTIVE = Method(
@@ -73,7 +72,7 @@ CONTRASTIVE = Method(
 
 CONTRASTIVE_SOUND = Method(
     name="contrastive-grad-act-sound",
-    summary="the same without layer −2, layers scaled and weighed alike",
+    summary="the same without layer −2, layers scaled and equally weighted",
     paper="",
     needs=Need.HIDDEN_GRADIENT,
     score=_contrastive_sound,

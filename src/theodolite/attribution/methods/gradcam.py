@@ -2,8 +2,8 @@
 
     α_c = mean over features of ∂z/∂a_c,   cam = (Σ_c α_c a_c)⁺
 
-The features are the last that the vision tower hands on, in their own grid, which may be finer than the tokens'. (In
-LLaVA-1.5 the tower's very last layer is not used and has no gradient at all.)
+The features are the output of the vision tower, in their own grid, which may be finer than that of the tokens. (In
+LLaVA-1.5 the tower's last layer is not used and has no gradient.)
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from theodolite.attribution.evidence import Evidence, on_features
-from theodolite.attribution.method import FeatureScores, Method
-from theodolite.attribution.needs import Need
+from theodolite.attribution.method import FeatureScores, Method, Need
 
 if TYPE_CHECKING:
     import torch

@@ -2,9 +2,9 @@
 
     IG_j = | Σ_d (h − h₀)_{j,d} · mean over α of ∂z(h₀ + α(h − h₀))/∂h_{j,d} |,   50 values of α
 
-From a zero baseline the path is a ray, along which an RMSNorm or a LayerNorm sees no change: the integrand is zero but
-for the first step, where the norm's epsilon rules, and the result depends on where that step lies. The sound variant
-starts from the mean token instead and takes the middle of each step.
+From a zero baseline the path is a ray, along which the output of an RMSNorm or a LayerNorm is constant. The integrand is
+zero except in the first step, where the norm's epsilon matters, so the result depends on the position of that step. The
+sound variant starts from the mean token instead and uses the midpoint of each step.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from theodolite.attribution.evidence import LAYERS, Evidence
-from theodolite.attribution.method import Method
-from theodolite.attribution.needs import Need
-from theodolite.attribution.precision import wide
+from theodolite.attribution.flow import upcast
+from theodolite.attribution.method import Method, Need
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,34 +26,34 @@ STEPS = 50
 def integrate(
     evidence: Evidence, target: str, layer: int, *, baseline: torch.Tensor, alphas: Sequence[float]
 ) -> torch.Tensor:
-    """The path integral, still per width, (batch, tokens, width), float32.
+    """Compute the path integral per dimension, (batch, tokens, width), float32.
 
     Args:
-        evidence: of the pass.
-        target: whose logit.
-        layer: whose hidden states.
-        baseline: where the path begins, broadcastable to the hidden states.
-        alphas: the places on the path, weighed alike.
+        evidence: Evidence of the shared pass.
+        target: The target whose logit is explained.
+        layer: The layer whose hidden states are attributed.
+        baseline: Start of the path, broadcastable to the hidden states.
+        alphas: Positions on the path, equally weighted.
     """
     import torch
 
     hidden = evidence.hidden[layer].detach()
     step = hidden - baseline
-    total = torch.zeros_like(wide(hidden))
+    total = torch.zeros_like(upcast(hidden))
     chosen = evidence.targets.roles[target][:, None]
     with torch.enable_grad():
         for alpha in alphas:
             point = (baseline + alpha * step).to(hidden.dtype).requires_grad_()
             logits = evidence.tail(point, layer)
             (gradient,) = torch.autograd.grad(logits.gather(1, chosen.to(logits.device)).sum(), point)
-            total += wide(gradient)
-    return total / len(alphas) * wide(step)
+            total += upcast(gradient)
+    return total / len(alphas) * upcast(step)
 
 
 def completeness_gap(
     evidence: Evidence, target: str, layer: int, attribution: torch.Tensor, baseline: torch.Tensor
 ) -> torch.Tensor:
-    """How far the attributions are from summing to z(h) − z(h₀), (batch,): zero for an exact integral."""
+    """Sum of the attributions minus z(h) − z(h₀), (batch,): zero for an exact integral."""
     import torch
 
     hidden = evidence.hidden[layer].detach()
@@ -69,7 +68,7 @@ def completeness_gap(
 
 def mean_token(evidence: Evidence, layer: int) -> torch.Tensor:
     """The mean hidden state of a request's tokens, (batch, 1, width)."""
-    hidden = wide(evidence.hidden[layer].detach())
+    hidden = upcast(evidence.hidden[layer].detach())
     real = evidence.is_token.to(hidden.device)[..., None].to(hidden.dtype)
     return (hidden * real).sum(dim=1, keepdim=True) / real.sum(dim=1, keepdim=True)
 
@@ -97,17 +96,17 @@ def _from_mean(evidence: Evidence, target: str) -> torch.Tensor:
 
 INTEGRATED = Method(
     name="integrated-gradients",
-    summary="gradients along the ray from zero to layer −2, 50 steps",
+    summary="gradients along the path from zero to layer −2, 50 steps",
     paper="Sundararajan, Taly and Yan, ICML 2017; CREG, A.11",
     needs=Need.TAIL,
     score=_from_zero,
-    caveat="along a ray from zero a norm sees no change: the result is made by its epsilon at the first step",
+    caveat="along a ray from zero a norm's output is constant: the result depends on its epsilon in the first step",
     sound_variant="integrated-gradients-sound",
 )
 
 INTEGRATED_SOUND = Method(
     name="integrated-gradients-sound",
-    summary="the same from the mean token, steps taken in their middle",
+    summary="the same from the mean token, with midpoint steps",
     paper="",
     needs=Need.TAIL,
     score=_from_mean,

@@ -14,6 +14,7 @@ from theodolite.core.types import Item
 from theodolite.instruments.instrument import Instrument, Place, RunPlan, Study, UserData
 from theodolite.instruments.user_files import first_keys
 from theodolite.models import ask_factory, ask_measurer
+from theodolite.pairs import AnsweredPair
 from theodolite.runs import Run
 
 if TYPE_CHECKING:
@@ -66,6 +67,12 @@ class Ask(Instrument):
         from theodolite.instruments.ask.score import score_ask, score_tables
 
         return score_tables(score_ask(run, seed=run.info.seed))
+
+    def pairs(self, run: Run) -> Iterator[AnsweredPair]:
+        """The same question about another picture that has another answer."""
+        from theodolite.instruments.ask.score import answered_pairs
+
+        return answered_pairs(run)
 
     def rows(self, run: Run, place: Place, scores: Sequence[ItemScore]) -> Iterator[ItemRow]:
         """Questions with their pictures and answers, in every setting."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from theodolite.answers.items import FORMAT, format_to_json
 from theodolite.core.errors import UsageError
-from theodolite.core.types import Item, Message, Picture, Recall, Request
+from theodolite.core.types import Item, Message, Picture, ReplayMatch, Request
 from theodolite.instruments.ask.data.questions import Question
 
 Setting: TypeAlias = Literal["picture", "blind", "swapped"]
@@ -44,7 +44,7 @@ def plan_questions(
                 continue
             swapped = other.pictures if other is not None else ()
             pictures = {"picture": question.pictures, "blind": (), "swapped": swapped}[setting]
-            recall: Recall = "words" if wordings[question.prompt] == 1 else "id"
+            recall: ReplayMatch = "words" if wordings[question.prompt] == 1 else "id"
             recall = recall if setting == "picture" else "content"
             item = _item(question, setting, pictures, max_tokens=max_tokens, recall=recall)
             if setting == "swapped" and other is not None and other.prompt == question.prompt:
@@ -53,7 +53,7 @@ def plan_questions(
 
 
 def _item(
-    question: Question, setting: Setting, pictures: tuple[Picture, ...], *, max_tokens: int, recall: Recall
+    question: Question, setting: Setting, pictures: tuple[Picture, ...], *, max_tokens: int, recall: ReplayMatch
 ) -> Item:
     return Item(
         name=f"{question.id}/{setting}",

@@ -23,12 +23,13 @@ def ask_rows(run: Run, place: Place, scores: Sequence[ItemScore]) -> Iterator[It
         answer = read_record(result.item, result.record)
         question, setting = str(meta["question"]), str(meta["setting"])
         condition = "plain" if setting == "picture" else setting
+        split = str(run.info.settings.get("split") or "")
         right = is_right(answer, str(meta["gold"])) if answer.is_read else None
         yield ItemRow(
             id=result.item.name,
             instrument="ask",
             model=run.info.model,
-            split=str(run.info.settings.get("split") or ""),
+            split=split,
             cluster=str(meta["cluster"]),
             condition=condition,
             kind=str(meta.get("group") or ""),
@@ -36,6 +37,6 @@ def ask_rows(run: Run, place: Place, scores: Sequence[ItemScore]) -> Iterator[It
             read_as=str(answer.value) if answer.is_read else "",
             gold=str(meta["gold"]),
             correct=verdict(right, condition),
-            values=rounded(values.get((question, ""), {})) if condition == "plain" else {},
-            **common(result, place, is_read=answer.is_read),
+            values=rounded(values.get((question, split), {})) if condition == "plain" else {},
+            **common(result, place, answer=answer),
         )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias, cast
 
 import numpy as np
@@ -24,6 +24,7 @@ from theodolite.core.errors import UsageError
 from theodolite.core.scores import ItemScore, Metric
 from theodolite.core.tables import Column, Table
 from theodolite.instruments.ask.questions import SETTINGS, Setting
+from theodolite.pairs import AnsweredPair, Edit
 from theodolite.runs import Parsed, Result, Run
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "AskScore",
     "Comparison",
     "SettingScore",
+    "answered_pairs",
     "is_right",
     "item_scores",
     "score_ask",
@@ -140,8 +142,9 @@ def is_right(answer: Answer, gold: str) -> bool:
 
 
 def item_scores(run: Run) -> list[ItemScore]:
-    """Every metric of every question of a run."""
-    return list(_scores(_read(run)))
+    """Every metric of every question of a run; the split is the run's own."""
+    split = str(run.info.settings.get("split") or "")
+    return [replace(score, split=split) for score in _scores(_read(run))]
 
 
 def _scores(rows: Mapping[Setting, Mapping[str, _Row]]) -> Iterator[ItemScore]:
@@ -171,6 +174,36 @@ def _paired(mine: _Row, other: _Row, setting: Setting) -> Iterator[ItemScore]:
         yield score("same_answer", float(mine.says == other.says))
     if other.shown is not None:
         yield score("follows", float(other.answer.is_read and other.says == normal_form(other.shown)))
+
+
+OTHER_PICTURE = Edit(
+    "another picture of the same question",
+    is_relevant=True,
+    keeps=("the question",),
+    excludes=("blind answers", "the question's wording", "the most frequent answer"),
+)
+"""A natural pair: the same words about another picture, which has another answer."""
+
+
+def answered_pairs(run: Run) -> Iterator[AnsweredPair]:
+    """The questions that were also asked about another picture, where that picture's own answer is known."""
+    rows = _read(run)
+    for question, other in rows.get("swapped", {}).items():
+        mine = rows.get("picture", {}).get(question)
+        if mine is not None and other.shown is not None and mine.is_measured and other.is_measured:
+            before, after = (
+                Answer("value", row.says, row.answer.reason) if row.answer.is_read else row.answer
+                for row in (mine, other)
+            )
+            yield AnsweredPair(
+                question,
+                OTHER_PICTURE,
+                mine.cluster,
+                before,
+                after,
+                gold=normal_form(mine.gold),
+                edited_gold=normal_form(other.shown),
+            )
 
 
 def score_ask(run: Run, *, seed: int = 0) -> AskScore:
@@ -261,7 +294,7 @@ def _compare(
         return None
     clusters = [mine.cluster for mine, _ in pairs]
     first, second = (np.array([row.is_right for row in side], float) for side in zip(*pairs, strict=True))
-    drop = stats.clustered_difference(first, second, clusters)
+    drop = _mean(f"drop:{against}", scores)
     likeness = stats.equivalent(first, second, clusters, margin=EQUIVALENT)
     if drop is None or likeness is None:
         return None

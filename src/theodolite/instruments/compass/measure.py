@@ -1,8 +1,13 @@
-"""Measuring pairs with a white box: the answer and every relevance map, out of one shared pass."""
+"""Measuring pairs, the only part that calls a model; and measured pairs read back from a run.
+
+A white-box model gives the answer and every relevance map from one shared pass. A diagnosis asks each pair under several
+conditions and needs maps of the plain one only.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, cast
 
@@ -17,51 +22,122 @@ from theodolite.attribution import (
     checkpoint_of,
     find_methods,
 )
-from theodolite.core.types import Choice, Item, Json, Record, Response
-from theodolite.geometry import TokenGrid
-from theodolite.models import VisionLanguageModel, open_model
-from theodolite.runs import MeasurerFactory, Reuse
+from theodolite.core.errors import UsageError
+from theodolite.core.scores import Capability, covers
+from theodolite.core.types import Choice, Item, Json, Picture, Record, Response
+from theodolite.geometry import Box, TokenGrid
+from theodolite.instruments.compass.data.pairs import Region
+from theodolite.instruments.compass.questions import PLAIN, shown_item
+from theodolite.models import VisionLanguageModel, ask_measurer, open_model
+from theodolite.runs import Measurer, MeasurerFactory, Result, Reuse, Run
 
+RUN_KIND = "compass"
 TARGETS = ("gt", "pred")
+"""Whose logit is explained: the true answer's and the given answer's."""
+
+METHODS = (
+    "chefer",
+    "chefer-normalised",
+    "contrastive-grad-act",
+    "contrastive-grad-act-sound",
+    "attention-rollout",
+    "grad-act",
+    "grad-act-absolute",
+    "gradient-norm",
+    "gradcam",
+)
+"""The methods of a diagnosis: all published ones that need one backward pass. Integrated gradients need fifty."""
 
 
 def attribution_factory(
     name: str, *, methods: Sequence[str] = ("all",), targets: Sequence[str] = TARGETS
 ) -> MeasurerFactory:
     """Opens the model and measures with it, wherever the factory is called."""
-    return partial(_open_measurer, name, tuple(methods), tuple(targets))
+    return partial(_open_attribution, name, tuple(methods), tuple(targets))
 
 
-def _open_measurer(name: str, methods: tuple[str, ...], targets: tuple[str, ...]) -> AttributionMeasurer:
+def _open_attribution(name: str, methods: tuple[str, ...], targets: tuple[str, ...]) -> AttributionMeasurer:
     return AttributionMeasurer(open_model(name), methods, targets)
 
 
 class AttributionMeasurer:
-    """Items with a picture, options and a gold option become records with relevance maps."""
+    """Turns items with a picture, options and a gold option into records with relevance maps.
+
+    An item may name its own targets in ``meta["targets"]``.
+    """
 
     reuse: Reuse = "never"
 
     def __init__(self, model: VisionLanguageModel, methods: Sequence[str], targets: Sequence[str]) -> None:
-        checkpoint_of(model)  # says at once if the model is a black box
+        checkpoint_of(model)  # raises if the model is a black box
         self.model = model
         self.methods = [method.name for method in find_methods(methods)]
         self.targets = list(check_targets(targets))
         self.identity = f"{model.identity}|attribution|{'+'.join(self.methods)}|{'+'.join(self.targets)}"
-        self.batch_size = (
-            model.batch_size * 4
-        )  # so that the next batch is made ready while the model works on one
+        self.batch_size = model.batch_size * 4  # the next batch is prepared while the model works
 
     def measure(self, items: Sequence[Item]) -> list[Record]:
-        """One record per item: the most probable option as the answer, maps and logits beside it."""
-        found = attribute(
-            self.model,
-            [item.request for item in items],
-            [item.options for item in items],
-            methods=self.methods,
-            targets=self.targets,
-            gold=[cast("int", item.meta["gold"]) for item in items],
-        )
-        return [_record(item, each) for item, each in zip(items, found, strict=True)]
+        """One record per item: the most probable option as the answer, with maps and logits."""
+        groups: dict[tuple[str, ...], list[Item]] = {}
+        for item in items:
+            own = cast("list[str]", item.meta.get("targets") or self.targets)
+            groups.setdefault(tuple(own), []).append(item)
+        found: dict[str, Record] = {}
+        for targets, some in groups.items():
+            explained = attribute(
+                self.model,
+                [item.request for item in some],
+                [item.options for item in some],
+                methods=self.methods,
+                targets=list(targets),
+                gold=[cast("int", item.meta["gold"]) for item in some],
+            )
+            found |= {item.id: _record(item, each) for item, each in zip(some, explained, strict=True)}
+        return [found[item.id] for item in items]
+
+    def close(self) -> None:
+        """Drops the model."""
+        self.model.close()
+
+
+def conditions_factory(
+    model: str, *, gives: Capability = "gradients", methods: Sequence[str] = METHODS
+) -> MeasurerFactory:
+    """Opens the model and measures a plan of `plan_conditions` with it, wherever the factory is called."""
+    return partial(_open_conditions, model, gives, tuple(methods))
+
+
+def _open_conditions(model: str, gives: Capability, methods: tuple[str, ...]) -> ConditionsMeasurer:
+    return ConditionsMeasurer(open_model(model), gives, methods)
+
+
+class ConditionsMeasurer:
+    """Measures relevance maps of plain pairs, and only the answer under every other condition."""
+
+    reuse: Reuse = "never"
+
+    def __init__(
+        self, model: VisionLanguageModel, gives: Capability, methods: Sequence[str] = METHODS
+    ) -> None:
+        self.model = model
+        self._asking = ask_measurer(model, "choose" if covers(gives, "choices") else "write")
+        self._explaining: Measurer = self._asking
+        if gives == "gradients":
+            self._explaining = AttributionMeasurer(model, methods, TARGETS[:1])
+        self.identity = f"{self._explaining.identity}|readings"
+        self.batch_size = model.batch_size * 4
+
+    def measure(self, items: Sequence[Item]) -> list[Record]:
+        """One record per item, in order."""
+        found: dict[str, Record] = {}
+        for measurer, is_plain in ((self._explaining, True), (self._asking, False)):
+            some = [item for item in items if (item.meta["condition"] == PLAIN) == is_plain]
+            for start in range(0, len(some), measurer.batch_size):
+                part = some[start : start + measurer.batch_size]
+                records = measurer.measure([shown_item(item) for item in part])
+                pairs = zip(part, records, strict=True)
+                found |= {item.id: replace(record, item_id=item.id) for item, record in pairs}
+        return [found[item.id] for item in items]
 
     def close(self) -> None:
         """Drops the model."""
@@ -95,7 +171,7 @@ def _record(item: Item, found: Attribution) -> Record:
 
 
 def map_key(method: str, target: str) -> str:
-    """The name of a map in a record.
+    """The name of a map: ``method@target``; the target is empty for methods that explain no logit.
 
     >>> map_key("chefer", "gt")
     'chefer@gt'
@@ -103,16 +179,133 @@ def map_key(method: str, target: str) -> str:
     return f"{method}@{target}"
 
 
-def stored_maps(record: Record, size_px: tuple[int, int]) -> dict[str, RelevanceMap]:
+def split_key(key: str) -> tuple[str, str]:
+    """Method and target of a map's name."""
+    method, _, target = key.partition("@")
+    return method, target
+
+
+def shown_key(key: str) -> str:
+    """A map's name for readers, without the ``@`` of an empty target.
+
+    >>> shown_key("chefer@gt"), shown_key("attention-rollout@")
+    ('chefer@gt', 'attention-rollout')
+    """
+    return key.removesuffix("@")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Sample:
+    """One measured pair with its geometry, answer and maps."""
+
+    id: str
+    """The pair's id."""
+    item_id: str
+    condition: str
+    prompt: str
+    picture: Picture
+    size_px: tuple[int, int]
+    reference: Region
+    target: Region
+    others: tuple[Box, ...]
+    directions: tuple[str, ...]
+    """The direction of each option, in order."""
+    gold: int
+    logits: NDArray[np.float64]
+    """Shape (options,)."""
+    log_probabilities: NDArray[np.float64]
+    """Shape (options,): of the options' first tokens, over the whole vocabulary."""
+    maps: Mapping[str, RelevanceMap]
+    """By ``method@target``. Where every option was explained, ``gt`` and ``pred`` are two of them."""
+    cluster: str
+    """The original picture, whatever was done to it."""
+    group: str
+    meta: Mapping[str, Any]
+
+    @property
+    def predicted(self) -> int:
+        """The index of the most probable option."""
+        return int(np.argmax(self.logits))
+
+    @property
+    def is_correct(self) -> bool:
+        """True if the model's answer is right."""
+        return self.predicted == self.gold
+
+    @property
+    def direction(self) -> str:
+        """The right answer in words."""
+        return self.directions[self.gold]
+
+
+def read_samples(run: Run) -> Iterator[Sample]:
+    """The samples of a run, in plan order. Items that failed or are not measured yet are left out.
+
+    Raises:
+        UsageError: The run is another instrument's.
+    """
+    check_kind(run)
+    for result in run.results(arrays=True):
+        if result.record is not None and result.record.response.is_answered and result.record.values:
+            yield _sample(result)
+
+
+def check_kind(run: Run) -> None:
+    """Raises a `UsageError` if a run is not of this instrument."""
+    if run.info.instrument != RUN_KIND:
+        raise UsageError(f"{run.folder} is a run of {run.info.instrument}, not of {RUN_KIND}")
+
+
+def _sample(result: Result) -> Sample:
+    item, record = result.item, result.record
+    if record is None or record.choice is None:
+        raise UsageError(f"the item {item.name} holds no relevance")
+    meta = cast("Mapping[str, Any]", item.meta)
+    size = (int(meta["size"][0]), int(meta["size"][1]))
+    logits = np.asarray(record.values["logits"], np.float64)
+    return Sample(
+        id=str(meta["pair"]),
+        item_id=item.id,
+        condition=str(meta["condition"]),
+        prompt=str(meta["prompt"]),
+        picture=item.request.pictures[0],
+        size_px=size,
+        reference=_region(meta["reference"]),
+        target=_region(meta["target"]),
+        others=tuple(Box(*corners) for corners in meta["others"]),
+        directions=tuple(meta["directions"]),
+        gold=int(meta["gold"]),
+        logits=logits,
+        log_probabilities=np.asarray(record.choice.log_probabilities),
+        maps=with_answers(_maps(record, size), gold=int(meta["gold"]), predicted=int(np.argmax(logits))),
+        cluster=str(meta["cluster"]),
+        group=str(meta["group"]),
+        meta=meta,
+    )
+
+
+def with_answers(maps: Mapping[str, RelevanceMap], *, gold: int, predicted: int) -> dict[str, RelevanceMap]:
+    """Maps by name; where options were explained, ``gt`` and ``pred`` are added as names of two of them."""
+    found = dict(maps)
+    for target, option in (("gt", gold), ("pred", predicted)):
+        for key in [key for key in maps if key.endswith(f"@option:{option}")]:
+            found.setdefault(map_key(split_key(key)[0], target), maps[key])
+    return found
+
+
+def _region(data: Mapping[str, Any]) -> Region:
+    return Region(str(data["name"]), Box(*data["box"]))
+
+
+def _maps(record: Record, size_px: tuple[int, int]) -> dict[str, RelevanceMap]:
     """The maps of a record, by `map_key`."""
     text = cast("dict[str, float | None]", record.values["text_mass"])
     grids = cast("dict[str, str]", record.values["grids"])
     placed = {name: _grid(record, name, size_px) for name in set(grids.values())}
     found = {}
     for key, name in grids.items():
-        method, _, target = key.partition("@")
         values = np.asarray(record.arrays[key], np.float32)
-        found[key] = RelevanceMap(method, target, placed[name], values, text[key])
+        found[key] = RelevanceMap(*split_key(key), placed[name], values, text[key])
     return found
 
 

@@ -1,16 +1,219 @@
-"""From pairs to items: what is asked, and all that scoring must know about it."""
+"""How pairs are asked: prompts, the items of a run, and the conditions under which a diagnosis asks again.
+
+Conditions of a diagnosis:
+
+plain              the pair as it is
+mirrored           the picture flipped along the asked axis
+blank              a picture of one colour
+target hidden      the box of one object in the picture's mean colour; likewise ``reference hidden``
+part hidden 0 …    one of 4 × 4 parts of the picture in its mean colour
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from string import Formatter
+from typing import Any, cast
 
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from theodolite.answers import Answer, AnswerFormat, read_answer
+from theodolite.answers.formats import Style
+from theodolite.answers.items import FORMAT, format_to_json, read_record
+from theodolite.core.errors import UsageError
+from theodolite.core.scores import Capability, covers
 from theodolite.core.types import Item, Json, Message, Request
 from theodolite.geometry import Box
-from theodolite.instruments.compass.data.pairs import Pair
-from theodolite.instruments.compass.prompts import Prompt
+from theodolite.instruments.compass.data.edited import (
+    PARTS,
+    blank,
+    hidden,
+    mirrored,
+    mirrored_boxes,
+    part_box,
+)
+from theodolite.instruments.compass.data.pairs import Pair, Region
+from theodolite.runs import Result
 
-PLAIN = "plain"
-"""The condition of a pair as it is."""
+PLAIN, MIRRORED, BLANK = "plain", "mirrored", "blank"
+TARGET_HIDDEN, REFERENCE_HIDDEN, PART_HIDDEN = "target hidden", "reference hidden", "part hidden"
+
+_NUMBERED = {"1": "left", "2": "right", "3": "above", "4": "below"}
+_MAX_TOKENS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """A question with the fields ``{tgt}`` for the target and ``{ref}`` for the reference, and the allowed answers.
+
+    >>> mine = Prompt("mine", "Is the {tgt} left (L) or right (R) of the {ref}?", {"L": "left", "R": "right"})
+    >>> mine.token_for("right")
+    'R'
+    """
+
+    name: str
+    template: str
+    options: Mapping[str, str]
+    """Answer token to direction, in the order offered."""
+
+    def __post_init__(self) -> None:
+        try:
+            fields = [field for _, field, _, _ in Formatter().parse(self.template) if field is not None]
+        except ValueError as error:
+            raise UsageError(f"the prompt {self.name!r} cannot be read: {error}") from error
+        if set(fields) != {"tgt", "ref"}:
+            raise UsageError(
+                f"the prompt {self.name!r} needs both {{tgt}} and {{ref}} and no other field; it has {fields}"
+            )
+        directions = list(self.options.values())
+        if len(directions) < 2 or len(set(directions)) < len(directions) or not all(self.options):
+            raise UsageError(
+                f"the prompt {self.name!r} needs at least two tokens, each with its own direction, got {dict(self.options)}"
+            )
+
+    def ask(self, pair: Pair) -> str:
+        """The question about a pair."""
+        return self.template.format(tgt=pair.target.name, ref=pair.reference.name)
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The allowed answers, in order."""
+        return tuple(self.options)
+
+    def token_for(self, direction: str) -> str:
+        """The answer that stands for a direction.
+
+        Raises:
+            UsageError: The prompt does not offer it.
+        """
+        for token, offered in self.options.items():
+            if offered == direction:
+                return token
+        raise UsageError(
+            f"the prompt {self.name!r} does not offer {direction!r}; it offers {', '.join(self.options.values())}"
+        )
+
+
+PROMPTS: Mapping[str, Prompt] = {
+    prompt.name: prompt
+    for prompt in (
+        Prompt(
+            "A",
+            "In this image, where is the {tgt} relative to the {ref}? Choose one option: 1) to the left, "
+            "2) to the right, 3) above, 4) below. Answer with just the number.",
+            _NUMBERED,
+        ),
+        Prompt(
+            "B",
+            "Look at the image. Is the {tgt} to the left (1), right (2), above (3), or below (4) the {ref}? "
+            "Answer with one number.",
+            _NUMBERED,
+        ),
+        Prompt(
+            "C",
+            "I can see two objects: {ref} and {tgt}. What is the spatial position of {tgt} relative to {ref}? "
+            "Options: 1=left, 2=right, 3=above, 4=below. Answer:",
+            _NUMBERED,
+        ),
+    )
+}
+"""The templates of the paper's Table 9, word for word. The paper uses A."""
+
+
+class _PromptLine(BaseModel):
+    """One line of a prompt file."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    name: str
+    template: str
+    options: dict[str, str] | None = None
+
+
+def find_prompts(text: str) -> tuple[Prompt, ...]:
+    """Prompts by name and from files.
+
+    Args:
+        text: Names of `PROMPTS`, ``all`` for these, and files that `read_prompts` reads, separated by commas.
+
+    Raises:
+        UsageError: A name is unknown, a file cannot be read, or two prompts have the same name.
+
+    >>> [prompt.name for prompt in find_prompts("A,C")]
+    ['A', 'C']
+    """
+    found: list[Prompt] = []
+    for word in (word.strip() for word in text.split(",")):
+        if word == "all":
+            found += PROMPTS.values()
+        elif word in PROMPTS:
+            found.append(PROMPTS[word])
+        elif word and Path(word).is_file():
+            found += read_prompts(word)
+        else:
+            raise UsageError(
+                f"there is no prompt {word!r}: name {', '.join(PROMPTS)} or all, or a JSON Lines file with "
+                "name, template and options in every line"
+            )
+    return _unique(found, text)
+
+
+def read_prompts(path: str | Path) -> tuple[Prompt, ...]:
+    """Prompts from JSON Lines with ``name``, ``template`` and ``options``.
+
+    Options map answer tokens to directions, in the order offered; without them, the four numbers of the paper's prompts.
+
+    Raises:
+        UsageError: A line is not a prompt, or there is none.
+    """
+    try:
+        lines = Path(path).read_text("utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read the prompts {path}: {error}") from error
+    found = [_prompt(line, f"{path}, line {i}") for i, line in enumerate(lines, 1) if line.strip()]
+    if not found:
+        raise UsageError(f"{path} holds no prompt")
+    return _unique(found, str(path))
+
+
+def _prompt(line: str, place: str) -> Prompt:
+    try:
+        read = _PromptLine.model_validate_json(line)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the line"
+        raise UsageError(f"{place}: {where}: {first['msg']}") from error
+    if not read.name or "/" in read.name or "," in read.name:
+        raise UsageError(f"{place}: a prompt needs a name without '/' and ',', not {read.name!r}")
+    try:
+        return Prompt(read.name, read.template, _NUMBERED if read.options is None else read.options)
+    except UsageError as error:
+        raise UsageError(f"{place}: {error}") from error
+
+
+def _unique(prompts: list[Prompt], origin: str) -> tuple[Prompt, ...]:
+    names = [prompt.name for prompt in prompts]
+    twice = [name for name in names if names.count(name) > 1]
+    if twice:
+        raise UsageError(f"{origin} names the prompt {twice[0]!r} twice; every prompt needs its own name")
+    return tuple(prompts)
+
+
+def prompt_settings(text: str, prompts: Sequence[Prompt]) -> dict[str, Any]:
+    """What a run stores about its prompts: their names, and the full text of those that are not the paper's.
+
+    The path of a prompt file is not stored: a file that was moved gives the same run.
+    """
+    own = [
+        {"name": each.name, "template": each.template, "options": dict(each.options)}
+        for each in prompts
+        if PROMPTS.get(each.name) != each
+    ]
+    if not own:
+        return {"prompt": text}
+    return {"prompt": ",".join(each.name for each in prompts), "own_prompts": own}
 
 
 def plan_pairs(
@@ -23,10 +226,10 @@ def plan_pairs(
     """One item per pair and prompt.
 
     Args:
-        pairs: the questions.
-        prompts: how they are put.
-        condition: what was done to the pairs, for controls; part of the items' names.
-        meta: more to know about every item.
+        pairs: The pairs to ask about.
+        prompts: How they are asked.
+        condition: What was done to the pairs; part of the items' names.
+        meta: Added to the meta of every item.
     """
     asked = list(prompts)
     for pair in pairs:
@@ -39,11 +242,12 @@ def pair_item(
 ) -> Item:
     """The item of one pair."""
     gold = prompt.token_for(pair.direction)
+    expected = direction_format(prompt.options, target=pair.target.name, reference=pair.reference.name)
     return Item(
         name=f"{pair.id}/{prompt.name}/{condition}",
         request=Request(
             (Message.user(pair.picture, prompt.ask(pair)),),
-            max_tokens=8,
+            max_tokens=_MAX_TOKENS,
             ref=pair.id if condition == PLAIN else f"{pair.id}/{condition}",
             hint={"gold": gold},
         ),
@@ -61,6 +265,7 @@ def pair_item(
             "cluster": pair.picture.digest,
             "group": pair.group,
             "source": pair.source,
+            FORMAT: format_to_json(expected),
             **(meta or {}),
         },
     )
@@ -68,3 +273,99 @@ def pair_item(
 
 def _corners(box: Box) -> list[float]:
     return [box.x0, box.y0, box.x1, box.y1]
+
+
+def direction_format(options: Mapping[str, str], *, target: str = "", reference: str = "") -> AnswerFormat:
+    """The answer that a prompt asks for: a direction, named by number, letter or word.
+
+    Args:
+        options: Answer token to direction.
+        target: The object whose place is asked for.
+        reference: The object it is placed against.
+
+    >>> direction_format({"L": "left", "R": "right"}).style
+    'letter'
+    """
+    style: Style = "word"
+    if all(token.isdigit() for token in options):
+        style = "index"
+    elif all(len(token) == 1 and token.isalpha() for token in options):
+        style = "letter"
+    return AnswerFormat.directions(options, style, subject=target, object=reference)
+
+
+def read_direction(text: str, options: Mapping[str, str]) -> str | None:
+    """The token of the direction that a text names; None if it names none or several.
+
+    >>> offered = {"1": "left", "2": "right", "3": "above", "4": "below"}
+    >>> read_direction("1) to the left", offered), read_direction("It is above.", offered), read_direction("1 or 2", offered)
+    ('1', '3', None)
+    """
+    answer = read_answer(text, direction_format(options))
+    return str(answer.value) if answer.is_read else None
+
+
+def read_result(result: Result) -> Answer:
+    """The answer to an item; its value is the token of an option. Items of older runs do not store their format."""
+    item, meta = result.item, cast("Mapping[str, Any]", result.item.meta)
+    if FORMAT not in meta:
+        options = dict(zip(item.options, meta["directions"], strict=True))
+        names = {role: str(meta[role]["name"]) for role in ("target", "reference")}
+        expected = format_to_json(direction_format(options, **names))
+        item = replace(item, meta={**item.meta, FORMAT: expected})
+    return read_record(item, result.record)
+
+
+def plan_conditions(
+    pairs: Sequence[Pair], prompt: Prompt = PROMPTS["A"], *, gives: Capability = "gradients", split: str = ""
+) -> Iterator[Item]:
+    """Each pair plain, mirrored and blank; with log-probabilities also with each object and each part hidden.
+
+    Args:
+        pairs: With directions left, right, above and below.
+        prompt: How they are asked.
+        gives: The model's capability.
+        split: Of drawn data.
+    """
+    for pair in pairs:
+        conditions = [PLAIN, MIRRORED, BLANK]
+        if covers(gives, "choices"):
+            conditions += [TARGET_HIDDEN, REFERENCE_HIDDEN]
+            conditions += [f"{PART_HIDDEN} {part}" for part in range(PARTS**2)]
+        meta = {"split": split, "cluster": pair.picture.digest, "shortcut": pair.meta.get("shortcut", "")}
+        for condition in conditions:
+            asked = mirrored_boxes(pair) if condition == MIRRORED else pair
+            yield pair_item(asked, prompt, condition=condition, meta=meta)
+
+
+def shown_item(item: Item) -> Item:
+    """An item with the picture that its condition asks for.
+
+    Planned items name the original picture, so that a run stores one picture per pair and not twenty-one.
+    """
+    condition = str(item.meta["condition"])
+    if condition == PLAIN:
+        return item
+    pair = _pair_of(item)
+    if condition == MIRRORED:
+        shown = mirrored(pair)
+    elif condition == BLANK:
+        shown = blank(pair)
+    elif condition.startswith(PART_HIDDEN):
+        shown = hidden(pair, part_box(pair.size_px, int(condition.rpartition(" ")[2])))
+    elif condition in {TARGET_HIDDEN, REFERENCE_HIDDEN}:
+        shown = hidden(pair, (pair.target if condition == TARGET_HIDDEN else pair.reference).box)
+    else:
+        return item  # of a control, which names the edited picture itself
+    words = item.request.text
+    return replace(item, request=replace(item.request, messages=(Message.user(shown.picture, words),)))
+
+
+def _pair_of(item: Item) -> Pair:
+    meta = cast("Mapping[str, Any]", item.meta)
+    target, reference = (
+        Region(meta[role]["name"], Box(*meta[role]["box"])) for role in ("target", "reference")
+    )
+    size = (int(meta["size"][0]), int(meta["size"][1]))
+    direction = meta["directions"][int(meta["gold"])]
+    return Pair(str(meta["pair"]), item.request.pictures[0], size, reference, target, direction)

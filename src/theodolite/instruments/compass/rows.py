@@ -1,4 +1,4 @@
-"""Rows of the compass: the picture with both boxes, relevance maps and sector masses."""
+"""Rows of the compass: each item with both boxes on its picture, relevance maps and shares by direction."""
 
 from __future__ import annotations
 
@@ -13,30 +13,31 @@ from theodolite.core.views import HeatMap, ItemRow, Overlay
 from theodolite.instruments.compass.formulas.exclusions import DegenerateError
 from theodolite.instruments.compass.formulas.projection import project
 from theodolite.instruments.compass.formulas.projection_options import SOUND
-from theodolite.instruments.compass.metrics import read_option, shown_item
-from theodolite.instruments.compass.samples import Sample, read_samples
+from theodolite.instruments.compass.measure import Sample, read_samples
+from theodolite.instruments.compass.questions import PART_HIDDEN, PLAIN, read_result, shown_item
 from theodolite.instruments.instrument import Place
 from theodolite.instruments.rows import Values, common, rounded, verdict
-from theodolite.runs import Result, Run
+from theodolite.runs import Run
 
 SHOWN = ("chefer", "contrastive-grad-act-sound", "grad-act-absolute")
-"""The methods whose maps are kept for looking at."""
+"""The methods whose maps are shown."""
 _CELLS = 16
 _CARDINAL = {"right": 0.0, "above": 90.0, "left": 180.0, "below": 270.0}
-_HIDDEN = "part hidden"
 
 
 def compass_rows(run: Run, place: Place, values: Values) -> Iterator[ItemRow]:
-    """Every item of a run but those with one part of the picture hidden: there are sixteen of them to a pair."""
+    """Every item of a run, except those with one of sixteen parts of the picture hidden."""
     overlays = {sample.item_id: overlay(sample) for sample in read_samples(run)}
     for result in run.results():
         meta = cast("Mapping[str, Any]", result.item.meta)
-        if str(meta["condition"]).startswith(_HIDDEN):
+        if str(meta["condition"]).startswith(PART_HIDDEN):
             continue
-        said = _said(result)
+        answer = read_result(result)
+        directions = dict(zip(result.item.options, meta["directions"], strict=True))
+        said = str(directions[str(answer.value)]) if answer.is_read else None
         gold = str(meta["directions"][int(meta["gold"])])
         split = str(meta.get("split") or "")
-        is_plain = meta["condition"] == "plain"
+        is_plain = meta["condition"] == PLAIN
         key = f"{meta['pair']}/{meta['prompt']}", split
         yield ItemRow(
             id=result.item.name,
@@ -52,12 +53,12 @@ def compass_rows(run: Run, place: Place, values: Values) -> Iterator[ItemRow]:
             correct=verdict(None if said is None else said == gold, str(meta["condition"])),
             values=rounded(values.get(key, {})) if is_plain else {},
             overlay=overlays.get(result.item.id) or _boxes(meta),
-            **common(replace(result, item=shown_item(result.item)), place, is_read=said is not None),
+            **common(replace(result, item=shown_item(result.item)), place, answer=answer),
         )
 
 
 def overlay(sample: Sample) -> Overlay:
-    """What is drawn over the picture of one measured pair."""
+    """What is drawn over the picture of a measured pair."""
     maps, sectors = [], {}
     for key, relevance in sample.maps.items():
         method = key.partition("@")[0]
@@ -78,7 +79,7 @@ def overlay(sample: Sample) -> Overlay:
 
 
 def heat_map(relevance: RelevanceMap, name: str) -> HeatMap:
-    """The map on a small grid over the whole picture, whatever tiles it came in."""
+    """The map on a small grid over the whole picture, whatever its tiles."""
     heat = relevance.grid.paint(relevance.values)
     height, width = heat.shape
     rows, columns = min(_CELLS, height), min(_CELLS, width)
@@ -101,16 +102,6 @@ def sector_masses(relevance: RelevanceMap, sample: Sample) -> dict[str, float] |
     nearest = gaps.argmin(axis=1)
     masses = np.bincount(nearest, weights=compass.distribution.reshape(-1), minlength=4)
     return dict(zip(names, masses.round(4).tolist(), strict=True))
-
-
-def _said(result: Result) -> str | None:
-    """The direction that was said."""
-    record, meta = result.record, cast("Mapping[str, Any]", result.item.meta)
-    if record is None or not record.response.is_answered:
-        return None
-    options = dict(zip(result.item.options, meta["directions"], strict=True))
-    said = record.choice.best if record.choice is not None else read_option(record.response.text, options)
-    return None if said is None else str(options[said])
 
 
 def _boxes(meta: Mapping[str, Any]) -> Overlay:

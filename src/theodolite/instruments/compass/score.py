@@ -1,259 +1,326 @@
-"""From a run to its score: which samples count, under which projections, and every table of them."""
+"""Metrics of the compass, and their values on every pair of a run. No model is called.
+
+Metrics of maps (they need gradients), by method; maps explain the true answer's logit:
+
+dae_paper, dae_sound            DAE of the peak under the paper's projection and under ours, in degrees
+ea_paper, ea_sound              1 if DAE ≤ 45°, else 0
+excess_paper, excess_sound      DAE of the uniform map − DAE: what the map knows beyond the layout, in degrees
+image_share                     relevance on image tokens / relevance on all tokens, before anything is normalised
+target_share, reference_share   the same on one object's box
+
+Metrics of the options' log-probabilities (`formulas.answer_effects`):
+
+mirror_shift, blank_shift         shift of the answer when the picture is mirrored, or blank
+target_effect, reference_effect   loss of margin when an object is hidden
+occlusion                         largest loss of margin over 4 × 4 hidden parts
+
+Metrics of answers (text is enough):
+
+right                             1 if the answer is right
+mirror_follows                    1 if the mirror image is answered with the opposite direction
+mirror_changes, blank_changes     1 if the answer changes
+
+A pair whose answer is refused, cut off, ambiguous or unreadable, and a map without a direction, have no value but a reason.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, cast
 
-from theodolite.core.errors import UsageError
-from theodolite.instruments.compass.estimates import share_figure
-from theodolite.instruments.compass.experiments.ablations import (
-    ABLATIONS,
-    DEFAULT,
-    PAPERS_OWN,
-    SampleSplit,
-    ablation_keys,
-    ablation_table,
-    choose_on_development,
-    default_key,
-    split_samples,
+import numpy as np
+from numpy.typing import NDArray
+
+from theodolite.answers import READER, Answer
+from theodolite.core.scores import Capability, ItemScore, Metric, Origin
+from theodolite.instruments.compass.data.edited import PARTS
+from theodolite.instruments.compass.formulas.answer_effects import answer_shift, hiding_effect, occlusion
+from theodolite.instruments.compass.formulas.edge_accuracy import edge_hit
+from theodolite.instruments.compass.formulas.projected import (
+    DEGREES,
+    EXCESS,
+    ProjectedRun,
+    project_samples,
+    reason_of,
 )
-from theodolite.instruments.compass.experiments.comparisons import (
-    PromptFigures,
-    answer_split,
-    class_table,
-    prompt_table,
-    readout_agreement,
-    target_control,
+from theodolite.instruments.compass.formulas.projection_options import PROJECTIONS
+from theodolite.instruments.compass.measure import METHODS, check_kind, map_key, read_samples, split_key
+from theodolite.instruments.compass.questions import (
+    BLANK,
+    MIRRORED,
+    PART_HIDDEN,
+    PLAIN,
+    REFERENCE_HIDDEN,
+    TARGET_HIDDEN,
+    read_result,
 )
-from theodolite.instruments.compass.experiments.framework import Row, framework_table
-from theodolite.instruments.compass.formulas.project_samples import project_samples
-from theodolite.instruments.compass.formulas.projected import RANDOM_MAP, Projected
-from theodolite.instruments.compass.formulas.projection_options import ProjectionOptions
-from theodolite.instruments.compass.published import published_figures
-from theodolite.instruments.compass.published_tables import published_rows
-from theodolite.instruments.compass.questions import PLAIN
-from theodolite.instruments.compass.samples import INSTRUMENT, Sample, read_samples
-from theodolite.instruments.compass.score_records import PROJECTIONS, Comparisons, CompassScore, ScoreSettings
-from theodolite.runs import Run
+from theodolite.pairs import AnsweredPair, Edit
+from theodolite.runs import Parsed, Result, Run
+from theodolite.stats import SHARE, Bounds
+
+_ANSWER_METRICS: tuple[tuple[str, str, Capability], ...] = (
+    ("right", "answer is right", "text"),
+    ("mirror_follows", "answer follows the mirrored picture", "text"),
+    ("mirror_changes", "answer changes with the mirrored picture", "text"),
+    ("blank_changes", "answer changes with a blank picture", "text"),
+    ("mirror_shift", "shift of the answer, mirrored picture", "choices"),
+    ("blank_shift", "shift of the answer, blank picture", "choices"),
+    ("occlusion", "largest occlusion effect over the margin", "choices"),
+    ("target_effect", "effect of hiding the target", "choices"),
+    ("reference_effect", "effect of hiding the reference", "choices"),
+)
+_UNBOUNDED = {"occlusion", "target_effect", "reference_effect"}
+_MAP_METRICS: Mapping[str, tuple[str, Origin, Bounds]] = {
+    "dae_paper": ("DAE", "paper", DEGREES),
+    "dae_sound": ("DAE, sound projection", "sound", DEGREES),
+    "ea_paper": ("EA", "paper", SHARE),
+    "ea_sound": ("EA, sound projection", "sound", SHARE),
+    "excess_paper": ("DAE below the uniform map's", "ours", EXCESS),
+    "excess_sound": ("DAE below the uniform map's, sound", "ours", EXCESS),
+    "image_share": ("relevance on the image", "ours", SHARE),
+    "target_share": ("relevance on the target", "ours", SHARE),
+    "reference_share": ("relevance on the reference", "ours", SHARE),
+}
 
 
-def score_run(run: Run, settings: ScoreSettings | None = None) -> CompassScore:
-    """Scores a compass run from its stored maps, and keeps the figures in the run. Never calls a model.
+def map_metric(kind: str, key: str) -> Metric:
+    """The metric of a kind, such as ``dae_paper``, for a map ``method@target`` or a baseline.
 
-    Args:
-        run: of ``compass``, opened for writing.
-        settings: projections, prompt, development split and the rest.
+    >>> map_metric("dae_paper", "chefer@gt").key, map_metric("dae_paper", "chefer@pred").key
+    ('compass.dae_paper:chefer', 'compass.dae_paper:chefer@pred')
     """
-    settings = settings or ScoreSettings()
-    score = score_samples(read_samples(run), settings, model=run.info.model)
-    score = replace(score, left_out={**unread_items(run), **score.left_out})
-    keep_figures(run, "score", score.as_json())
-    return score
-
-
-def unread_items(run: Run) -> dict[str, int]:
-    """Planned items that `read_samples` does not give, by reason."""
-    tally = run.tally()
-    waiting = tally.planned - tally.answered - tally.refused - tally.failed
-    counts = {"not measured yet": waiting, "failed": tally.failed, "refused": tally.refused}
-    return {reason: count for reason, count in counts.items() if count}
-
-
-def keep_figures(run: Run, name: str, figures: Any) -> None:
-    """Keeps figures in the run's ``scores.json`` under a name, beside those of other commands."""
-    run.write_scores({**(run.scores() or {}), "instrument": INSTRUMENT, name: figures})
-
-
-def score_samples(
-    samples: Iterable[Sample], settings: ScoreSettings | None = None, *, model: str = ""
-) -> CompassScore:
-    """Scores samples; see `score_run`.
-
-    Args:
-        samples: read once, one at a time.
-        settings: projections, prompt, development split and the rest.
-        model: its name, to find what the paper reports of it.
-    """
-    settings = settings or ScoreSettings()
-    left_out: Counter[str] = Counter()
-    everything, ablated = _project(plain_samples(samples, settings.methods, left_out), settings)
-    split = (
-        split_samples(everything.samples, settings.development, seed=settings.seed)
-        if settings.development
-        else None
+    name, origin, bounds = _MAP_METRICS[kind]
+    method, target = split_key(key)
+    of = method if target in {"", "gt"} else key
+    return Metric(
+        f"compass.{kind}:{of}",
+        f"{name} ({of})",
+        higher_is_grounded=not kind.startswith("dae"),
+        origin=origin,
+        needs="gradients",
+        bounds=bounds,
+        unit="share" if bounds == SHARE else "degrees",
     )
-    prompts = _prompts(everything, settings, split)
-    prompt = settings.prompt or _best_prompt(everything, prompts, by_accuracy=split is not None)
-    of_prompt = everything.select(lambda sample: sample.prompt == prompt)
-    left_out["another prompt"] = len(everything.samples) - len(of_prompt.samples)
-    reported = of_prompt
-    if split is not None:
-        reported = of_prompt.select(lambda sample: sample.id in split.reported)
-        left_out["a development picture"] = len(of_prompt.samples) - len(reported.samples)
-    return _score(reported, settings, model, prompt, _Found(left_out, prompts, of_prompt, split, ablated))
 
 
-@dataclass(frozen=True, slots=True)
-class _Found:
-    """What is known before the tables are made."""
-
-    left_out: Counter[str]
-    prompts: tuple[PromptFigures, ...]
-    of_prompt: Projected
-    """With the development pairs."""
-    split: SampleSplit | None
-    ablated: str
-    """The map that was projected under every ablation; empty if none was."""
-
-
-def _score(
-    reported: Projected, settings: ScoreSettings, model: str, prompt: str, found: _Found
-) -> CompassScore:
-    seed = settings.seed
-    sources = tuple(dict.fromkeys(str(sample.meta.get("source", "")) for sample in reported.samples))
-
-    def published(method: str, target: str) -> Sequence[Any]:
-        return [each for s in sources for each in published_figures(model, s, method=method, target=target)]
-
-    tables = {
-        name: framework_table(reported, name, seed=seed, published=published) for name in settings.projections
-    }
-    development = None
-    if found.split is not None:
-        development = choose_on_development(
-            found.of_prompt, found.ablated, found.split, criterion=settings.criterion, seed=seed
+METRICS: tuple[Metric, ...] = (
+    *(
+        Metric(
+            f"compass.{key}",
+            name,
+            higher_is_grounded=True,
+            origin="ours",
+            needs=needs,
+            bounds=None if key in _UNBOUNDED else SHARE,
+            unit="ratio" if key in _UNBOUNDED else "share",
         )
-    ablations = ablation_table(reported, found.ablated, seed=seed) if found.ablated else ()
-    return CompassScore(
-        model=model,
-        sources=sources,
-        prompt=prompt,
-        n=len(reported.samples),
-        n_pictures=len(set(reported.clusters.tolist())),
-        accuracy=share_figure(reported.is_correct, reported.clusters.tolist(), seed=seed),
-        chance=sum(1 / len(sample.directions) for sample in reported.samples) / len(reported.samples),
-        left_out={reason: count for reason, count in found.left_out.items() if count},
-        projections={name: asdict(PROJECTIONS[name]) for name in settings.projections},
-        tables=tables,
-        comparisons={name: _comparisons(reported, name, settings) for name in settings.projections},
-        prompts=found.prompts,
-        ablated=found.ablated,
-        ablations=ablations,
-        development=development,
-        published={
-            "ablations": published_rows(model, sources, "ablations", tuple(row.name for row in ablations))
-            if found.ablated == PAPERS_OWN
-            else {},
-            "prompts": published_rows(
-                model, sources, "prompts", tuple(dict.fromkeys(row.prompt for row in found.prompts))
-            ),
-        },
-        caveats=_caveats(next(iter(tables.values()))),
-        warnings=tuple(_warnings(tables, reported)),
+        for key, name, needs in _ANSWER_METRICS
+    ),
+    *(map_metric(kind, map_key(method, "gt")) for method in METHODS for kind in _MAP_METRICS),
+)
+
+
+def item_scores(run: Run) -> list[ItemScore]:
+    """Every metric of every pair of a run; a score without a value says why. Items are ``<pair>/<prompt>``.
+
+    Raises:
+        UsageError: The run is another instrument's.
+    """
+    plain, found = answer_scores(run)
+    if not any(_has_maps(result) for result in plain):
+        return found
+    samples = (sample for sample in read_samples(run) if sample.condition == PLAIN)
+    projected = project_samples(samples, PROJECTIONS, seed=0)
+    for key in projected.keys:
+        method, target = split_key(key)
+        if method in METHODS and target in {"", "gt"}:
+            found += map_scores(projected, key)
+            found += [
+                _score(result, map_metric(kind, key).key, None, _status(result) or "no relevance map")
+                for result in plain
+                if not _has_maps(result)
+                for kind in _MAP_METRICS
+            ]
+    return found
+
+
+def _has_maps(result: Result) -> bool:
+    record = result.record
+    return record is not None and record.response.is_answered and bool(record.values)
+
+
+def answer_scores(run: Run) -> tuple[list[Result], list[ItemScore]]:
+    """The plain item of every pair, and the scores of the answers under all conditions.
+
+    What was read in the answers is stored beside their text if the run is open for writing.
+    """
+    asked = _by_pair(run)
+    answered = [
+        result
+        for results in asked
+        for result in results.values()
+        if result.record is not None and result.record.response.is_answered
+    ]
+    read = ((result, read_result(result)) for result in answered)
+    run.write_parsed(Parsed(result.item.id, READER, a.status, a.value) for result, a in read)
+    return [results[PLAIN] for results in asked], [
+        score for results in asked for score in _scores_of_pair(results)
+    ]
+
+
+def _by_pair(run: Run) -> list[dict[str, Result]]:
+    """The results of every pair and prompt, by condition; edits of controls have their own tables."""
+    check_kind(run)
+    pairs: dict[tuple[str, str], dict[str, Result]] = {}
+    for result in run.results():
+        meta = result.item.meta
+        if "control" not in meta:
+            pairs.setdefault((str(meta["pair"]), str(meta["prompt"])), {})[str(meta["condition"])] = result
+    return [results for results in pairs.values() if PLAIN in results]
+
+
+def _score(result: Result, key: str, value: float | None, reason: str = "") -> ItemScore:
+    meta = result.item.meta
+    return ItemScore(
+        f"{meta['pair']}/{meta['prompt']}",
+        key,
+        None if value is None else float(value),
+        str(meta["cluster"]),
+        str(meta.get("split") or ""),
+        reason=reason,
     )
 
 
-def _comparisons(projected: Projected, name: str, settings: ScoreSettings) -> Comparisons:
-    keys, seed, wanted = projected.keys, settings.seed, settings.sections
-    return Comparisons(
-        target_control(projected, name, seed=seed) if "targets" in wanted else (),
-        class_table(projected, name, keys=keys, seed=seed) if "classes" in wanted else (),
-        answer_split(projected, name, keys=keys, seed=seed) if "answers" in wanted else (),
-        readout_agreement(projected, name, keys=keys, seed=seed) if "readouts" in wanted else (),
-    )
+def _status(result: Result, answer: Answer | None = None) -> str:
+    """Why a result has no answer; empty if it has one."""
+    if result.record is None:
+        return "pending"
+    status = result.record.response.status
+    if status != "answered":
+        return status
+    return "" if answer is None or answer.is_read else answer.status
 
 
-def plain_samples(
-    samples: Iterable[Sample], methods: Sequence[str], left_out: Counter[str]
-) -> Iterator[Sample]:
-    """Samples as they are, with the chosen methods' maps; others are counted."""
-    known: set[str] = set()
-    for sample in samples:
-        if sample.condition != PLAIN:
-            left_out[f"condition {sample.condition}"] += 1
-            continue
-        known |= {each.method for each in sample.maps.values()}
-        unknown = [method for method in methods if method not in known]
-        if unknown:
-            raise UsageError(
-                f"the run holds no maps of {', '.join(unknown)}; it holds {', '.join(sorted(known))}"
+def _scores_of_pair(results: Mapping[str, Result]) -> Iterator[ItemScore]:
+    plain = results[PLAIN]
+    said = {condition: read_result(result) for condition, result in results.items()}
+
+    def score(key: str, condition: str, value: Callable[[], float]) -> ItemScore:
+        """The value, if both answers could be read; else the reason."""
+        for name in (PLAIN, condition):
+            if not said[name].is_read:
+                reason = _status(results[name], said[name])
+                return _score(plain, f"compass.{key}", None, reason if name == PLAIN else f"{name}: {reason}")
+        return _score(plain, f"compass.{key}", value())
+
+    yield score("right", PLAIN, lambda: said[PLAIN].value == _gold(plain))
+    if MIRRORED in said:
+        gold = _gold(results[MIRRORED])
+        yield score("mirror_follows", MIRRORED, lambda: said[MIRRORED].value == gold)
+        yield score("mirror_changes", MIRRORED, lambda: said[MIRRORED].value != said[PLAIN].value)
+    if BLANK in said:
+        yield score("blank_changes", BLANK, lambda: said[BLANK].value != said[PLAIN].value)
+    yield from _effect_scores(results)
+
+
+def _effect_scores(results: Mapping[str, Result]) -> Iterator[ItemScore]:
+    """The metrics of log-probabilities, where the model gives them."""
+    chosen = {condition: _log_probabilities(result) for condition, result in results.items()}
+    before = chosen[PLAIN]
+    if before is None and TARGET_HIDDEN not in results:
+        return  # planned for text answers
+
+    def score(key: str, conditions: Sequence[str], value: Callable[..., float]) -> ItemScore:
+        after = [chosen[condition] for condition in conditions]
+        for name, values in zip((PLAIN, *conditions), (before, *after), strict=True):
+            if values is None:
+                reason = _status(results[name]) or "no log-probabilities"
+                shown = reason if name == PLAIN else f"{name}: {reason}"
+                return _score(results[PLAIN], f"compass.{key}", None, shown)
+        return _score(results[PLAIN], f"compass.{key}", value(before, *after))
+
+    for key, condition, value in (
+        ("mirror_shift", MIRRORED, answer_shift),
+        ("blank_shift", BLANK, answer_shift),
+        ("target_effect", TARGET_HIDDEN, hiding_effect),
+        ("reference_effect", REFERENCE_HIDDEN, hiding_effect),
+    ):
+        if condition in results:
+            yield score(key, [condition], value)
+    parts = [condition for condition in results if condition.startswith(PART_HIDDEN)]
+    if len(parts) == PARTS**2:
+        yield score("occlusion", parts, occlusion)
+
+
+def _gold(result: Result) -> str:
+    return result.item.options[int(cast("int", result.item.meta["gold"]))]
+
+
+def _log_probabilities(result: Result) -> NDArray[np.float64] | None:
+    choice = result.record.choice if result.record is not None else None
+    if choice is None or not np.isfinite(choice.log_probabilities).all():
+        return None
+    return np.asarray(choice.log_probabilities, np.float64)
+
+
+MIRROR = Edit(
+    "mirror",
+    is_relevant=True,
+    keeps=("the question", "the objects"),
+    excludes=(
+        "blind answers",
+        "the question's wording",
+        "the most frequent answer",
+        "which objects there are",
+    ),
+)
+"""The picture flipped along the asked axis: the right answer becomes the opposite."""
+
+
+def mirrored_pairs(run: Run) -> Iterator[AnsweredPair]:
+    """The answers about each picture and about its mirror image."""
+    for results in _by_pair(run):
+        if MIRRORED in results:
+            plain, mirrored = results[PLAIN], results[MIRRORED]
+            meta = plain.item.meta
+            yield AnsweredPair(
+                f"{meta['pair']}/{meta['prompt']}",
+                MIRROR,
+                str(meta["cluster"]),
+                read_result(plain),
+                read_result(mirrored),
+                gold=_gold(plain),
+                edited_gold=_gold(mirrored),
+                split=str(meta.get("split") or ""),
             )
-        chosen = {key: each for key, each in sample.maps.items() if not methods or each.method in methods}
-        yield replace(sample, maps=chosen)
 
 
-def _project(samples: Iterable[Sample], settings: ScoreSettings) -> tuple[Projected, str]:
-    """All projections that the settings ask for, in one pass, and the map that was ablated."""
-    ablated = ""
-    wanted: dict[str, ProjectionOptions] = {name: PROJECTIONS[name] for name in settings.projections}
-    only: dict[str, Sequence[str]] = {}
-    if "ablations" in settings.sections or settings.development:
-        waiting = iter(samples)
-        first = next(waiting, None)
-        if first is None:
-            raise UsageError("there is no measured pair to score; `theodolite runs show` says why")
-        ablated = settings.ablated or default_key(list(first.maps))
-        if ablated not in first.maps:
-            raise UsageError(f"there is no map {ablated!r} to ablate; there are {', '.join(first.maps)}")
-        keys = ablation_keys(ablated)
-        for name, options in ABLATIONS.items():
-            wanted[name] = options
-            only[name] = keys if name == DEFAULT else keys[:1]
-        samples = _chain(first, waiting)
-    read = project_samples(samples, wanted, seed=settings.seed, only=only, negative=settings.negative)
-    return read, ablated
-
-
-def _chain(first: Sample, rest: Iterator[Sample]) -> Iterator[Sample]:
-    yield first
-    yield from rest
-
-
-def _prompts(
-    projected: Projected, settings: ScoreSettings, split: SampleSplit | None
-) -> tuple[PromptFigures, ...]:
-    """The prompts' table, if there are several: on the development pairs, or else on all."""
-    if len({sample.prompt for sample in projected.samples}) < 2:
-        return ()
-    if split is not None:
-        projected = projected.select(lambda sample: sample.id in split.development)
-    return prompt_table(projected, settings.projections[0], keys=projected.keys, seed=settings.seed)
-
-
-def _best_prompt(projected: Projected, prompts: Sequence[PromptFigures], *, by_accuracy: bool) -> str:
-    """The most accurate prompt, the earlier one on a tie; without development pairs the first, which nobody chose."""
-    found = {row.prompt: row.accuracy.value for row in prompts if row.accuracy is not None}
-    if by_accuracy and found:
-        return max(found, key=lambda name: found[name])
-    return projected.samples[0].prompt
-
-
-def _caveats(rows: Sequence[Row]) -> tuple[str, ...]:
-    found = []
-    for method, caveat, variant in dict.fromkeys((r.method, r.caveat, r.sound_variant) for r in rows):
-        if caveat:
-            found.append(f"{method}: {caveat}" + (f" ({variant} is without that)" if variant else ""))
-    silent = dict.fromkeys(
-        r.method for r in rows if r.kind == "method" and r.evidence and r.evidence.of == "image alone"
-    )
-    if silent:
-        found.append(
-            f"{', '.join(silent)}: relevance on the text is not known, so shares are of the image alone"
-        )
-    return tuple(found)
-
-
-def _warnings(tables: Mapping[str, tuple[Row, ...]], reported: Projected) -> Iterator[str]:
-    if len(set(reported.clusters.tolist())) < 2:
-        yield "all pairs are on one picture: no interval can be had, and so no figure is shown"
-    for name, rows in tables.items():
-        noise = next((row.excess_dae for row in rows if row.method == RANDOM_MAP), None)
-        if noise is not None and noise.high < 0:
-            yield (
-                f"under the {name} projection a random map beats the uniform one by {-noise.value:.1f}° "
-                f"[{-noise.high:.1f}, {-noise.low:.1f}]: hold methods against the random map's row, for so much of their "
-                "excess may be the noise of a coarse grid"
+def map_scores(projected: ProjectedRun, key: str) -> Iterator[ItemScore]:
+    """The metrics of one map, or baseline, on every sample."""
+    columns: dict[str, tuple[NDArray[Any], NDArray[np.bool_], list[str]]] = {}
+    for name in PROJECTIONS:
+        if key in projected.angles.get(name, {}):
+            each = projected.angles[name][key]
+            kept, reasons = each.is_kept, each.reasons
+            columns[f"dae_{name}"] = each.error_deg, kept, reasons
+            columns[f"ea_{name}"] = edge_hit(each.error_deg), kept, reasons
+            columns[f"excess_{name}"] = -each.excess_deg, kept, reasons
+    if key in projected.shares:
+        shares = projected.shares[key]
+        reasons = [
+            reason_of(code) if code else "the method gives no relevance on the text" for code in shares.codes
+        ]
+        parts = {"image": shares.image, "target": shares.target, "reference": shares.reference}
+        for name, values in parts.items():
+            columns[f"{name}_share"] = values, shares.is_kept & shares.has_text, reasons
+    for kind, (values, is_there, reasons) in columns.items():
+        metric = map_metric(kind, key).key
+        for place, sample in enumerate(projected.samples):
+            yield ItemScore(
+                f"{sample.id}/{sample.prompt}",
+                metric,
+                float(values[place]) if is_there[place] else None,
+                sample.cluster,
+                str(sample.meta.get("split") or ""),
+                reason="" if is_there[place] else reasons[place],
             )

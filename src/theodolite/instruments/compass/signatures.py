@@ -1,6 +1,6 @@
 """Signatures of the compass.
 
-layout-driven    answers are right more often than by chance, and no method's map points 5° better than a uniform map
+layout-driven    answers are right more often than by chance, but no method's map points 5° better than a uniform map
 language prior   at most a tenth of the answers change when the picture is blank
 """
 
@@ -10,13 +10,13 @@ from collections.abc import Sequence
 
 from theodolite.core.scores import ItemScore
 from theodolite.core.signatures import Condition, Signature, SignatureKind, judge_signature
-from theodolite.instruments.compass.metrics import METRICS
+from theodolite.instruments.compass.score import METRICS
 from theodolite.stats import score_mean
 
 __all__ = ["compass_signatures"]
 
 BEYOND_DEG = 5.0
-"""How much better than the uniform map a map must point to count as following the question."""
+"""A map follows the question if its error is smaller than the uniform map's by this much."""
 FEW = 0.1
 CHANCE = 0.25
 """Of four directions."""
@@ -24,7 +24,7 @@ CHANCE = 0.25
 LAYOUT_DRIVEN = SignatureKind(
     "layout-driven",
     "Change only the option whose logit is explained: a map that follows the question turns with it, one that follows the "
-    "layout stays (`theodolite compass controls`).",
+    "layout stays (`theodolite compass run --controls prompt-direction`).",
     "At test time, not in training: abstain where the compass points far from the answer, or answer by its peak.",
     "CREG, sections 4.5 and 5.1",
 )

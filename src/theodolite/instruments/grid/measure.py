@@ -1,4 +1,7 @@
-"""Measuring explanations: one item for each scene, with all local explainers, and one for each cross matrix."""
+"""Measuring explanations: each scene with all local explainers, and each cross matrix.
+
+Plain questions are measured by `theodolite.models.ask_measurer`.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +14,17 @@ from numpy.typing import NDArray
 
 from theodolite.core.errors import UnsupportedError, UsageError
 from theodolite.core.types import Item, Json, Record, Response
+from theodolite.instruments.grid.explainers.batching import run_together
+from theodolite.instruments.grid.explainers.budget import Share, share_budget
 from theodolite.instruments.grid.explainers.contract import Case, Explainer, find_explainers, make_case
 from theodolite.instruments.grid.explainers.pool import Pool, fill_matrices
 from theodolite.instruments.grid.explainers.readers import NetworkReader, Reader, open_reader
-from theodolite.instruments.grid.explainers.spending import Share, share_budget
-from theodolite.instruments.grid.explainers.together import run_together
 from theodolite.instruments.grid.questions import ExplainPlan, prepare
 from theodolite.runs import MeasurerFactory, Reuse
 
 
 def explain_factory(model: str, plan: ExplainPlan, *, device: str = "cpu") -> MeasurerFactory:
-    """Opens the model and explains with it, wherever the factory is called."""
+    """A factory that opens the model and explains with it, here or in a worker."""
     return partial(_open, model, plan, device)
 
 
@@ -30,7 +33,7 @@ def _open(model: str, plan: ExplainPlan, device: str) -> ExplainMeasurer:
 
 
 class ExplainMeasurer:
-    """Scenes become records with a map from every local explainer; buckets become records with their cross matrix."""
+    """Measures scenes (a map from every local explainer) and cross matrices."""
 
     reuse: Reuse = "never"
 
@@ -45,7 +48,7 @@ class ExplainMeasurer:
         self._pools: dict[tuple[int, str], Pool] = {}
 
     def measure(self, items: Sequence[Item]) -> list[Record]:
-        """One record for each item; scenes run side by side, so that a paired network answers them in large batches."""
+        """One record for each item. Scenes run side by side, so that a paired network gets large batches."""
         rows = [cast("int", item.meta["row"]) for item in items]
         pools = [self._pool(row) for row in rows]
         if any(each.scope == "global" for each in self.explainers):
@@ -60,7 +63,7 @@ class ExplainMeasurer:
         """Holds nothing but memory."""
 
     def _matrix_calls(self, row: int, pool: Pool) -> int:
-        """A scene's part of the cross matrix: its row; and its column, where it is not among the pool."""
+        """The calls of a scene's part of the cross matrix: its row, and its column if it is not in the pool."""
         if not any(each.scope == "global" or each.family == "dime" for each in self.explainers):
             return 0
         return len(pool.rows) * (1 if row in pool.rows else 2)
@@ -114,7 +117,7 @@ class ExplainMeasurer:
     def _explain(
         self, explainer: Explainer, case: Case, share: Share, arrays: dict[str, NDArray[Any]]
     ) -> tuple[dict[str, Json], int]:
-        """One explainer's figures and its calls; its maps go into `arrays`. What cannot be had is said, not left out."""
+        """One explainer's results and calls; its maps go into `arrays`. What cannot be measured has its reason."""
         assert explainer.explain is not None  # noqa: S101 - only local ones come here
         if share.calls is None:
             return {"status": "not measured", "reason": share.reason}, 0
@@ -140,6 +143,6 @@ class ExplainMeasurer:
 
 
 def _scenes_at_once(reader: Reader) -> int:
-    """As many scenes as fill the device that a paired network runs on; other readers take them one by one."""
+    """Scenes per batch: many for a paired network, one for other models."""
     device = getattr(reader, "device", "")
     return {"": 1, "cpu": 8}.get(device, 128)

@@ -1,44 +1,111 @@
-"""What the paper reports of its own data, to stand beside ours. Nothing is held to these numbers."""
+"""Numbers that the paper reports, shown beside ours. Nothing is held to them.
+
+GridVQA-X, arXiv 2606.14740.
+"""
 
 from __future__ import annotations
 
+import csv
 from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
 
-SOURCE = "GridVQA-X, arXiv 2606.14740, appendix B"
+SOURCE = "GridVQA-X, arXiv 2606.14740, section 5.2"
+TABLES_SOURCE = "GridVQA-X, arXiv 2606.14740, Tables 5 to 8"
 
 
 @dataclass(frozen=True, slots=True)
-class Published:
-    """One figure of the paper."""
+class PublishedShortcut:
+    """How often a shortcut is right on the paper's data."""
 
-    heuristic: str
+    name: str
     mode: str
-    """``pure``, ``spur``, or empty where the paper does not say."""
+    """``pure``, ``spur``, or empty if the paper does not say."""
     bucket: str
-    """A bucket, or empty for all of them."""
+    """A bucket, or empty for all."""
     density: str
     success: float
-    """Share of right answers."""
     words: str
-    """What the paper says of it."""
+    """The paper's remark."""
 
 
-PUBLISHED = (
-    Published("bag of words", "pure", "", "", 0.3607, "over the whole data set"),
-    Published("bag of words", "spur", "", "", 1.0, "over the whole data set"),
-    Published("majority", "", "", "", 0.44, "about 44 %, average over the buckets it was tried on"),
-    Published("without anchor 1", "pure", "M-F0-D2", "dense", 0.1640, ""),
-    Published("without anchor 2", "pure", "M-F0-D2", "dense", 0.1687, ""),
-    Published("prior", "", "M-F0-D3", "sparse", 0.372, "the most frequent answer, 1"),
+SHORTCUTS = (
+    PublishedShortcut("bag of words", "pure", "", "", 0.3607, "over the whole data set"),
+    PublishedShortcut("bag of words", "spur", "", "", 1.0, "over the whole data set"),
+    PublishedShortcut("majority", "", "", "", 0.44, "about 44 %, average over the buckets it was tried on"),
+    PublishedShortcut("without anchor 1", "pure", "M-F0-D2", "dense", 0.1640, ""),
+    PublishedShortcut("without anchor 2", "pure", "M-F0-D2", "dense", 0.1687, ""),
+    PublishedShortcut("prior", "", "M-F0-D3", "sparse", 0.372, "the most frequent answer, 1"),
 )
 
 
-def published(heuristic: str, mode: str, *, bucket: str = "", density: str = "") -> Published | None:
-    """The paper's figure for a shortcut, if it gives one."""
-    for each in PUBLISHED:
-        if (each.heuristic, each.bucket, each.density) == (heuristic, bucket, density) and each.mode in {
-            "",
-            mode,
-        }:
-            return each
-    return None
+def published_shortcut(
+    name: str, mode: str, *, bucket: str = "", density: str = ""
+) -> PublishedShortcut | None:
+    """The paper's number for a shortcut, if it reports one."""
+    return next(
+        (
+            each
+            for each in SHORTCUTS
+            if (each.name, each.bucket, each.density) == (name, bucket, density) and each.mode in {"", mode}
+        ),
+        None,
+    )
+
+
+RMA = {
+    ("multiviz", "pure"): 0.44,
+    ("multiviz", "spurious"): 0.44,
+    ("multishap", "pure"): 0.616,
+    ("multishap", "spurious"): 0.689,
+}
+"""Mean RMA over all buckets, by explainer and scenario; from the text."""
+DEPTH = {("emap", 1): 0.821, ("emap", 3): 0.673, ("intershap", 1): 0.921, ("intershap", 3): 0.629}
+"""Synergy scalars of mixed questions of form 0 in the pure scenario, by explainer and depth."""
+TABLES = {5: ("pure", "rma"), 6: ("pure", "iou"), 7: ("spurious", "rma"), 8: ("spurious", "iou")}
+"""Scenario and measure of the paper's tables by bucket."""
+EXPLAINERS = ("dime", "multishap", "multiviz")
+"""The explainers of those tables."""
+
+
+@dataclass(frozen=True, slots=True)
+class PaperCell:
+    """One entry of the paper's Tables 5 to 8, as a share."""
+
+    table: int
+    scenario: str
+    measure: str
+    explainer: str
+    bucket: str
+    density: str
+    mean: float
+    std: float
+
+    @property
+    def group(self) -> str:
+        """Bucket and density, as our tables name them."""
+        return f"{self.bucket} {self.density}"
+
+
+@lru_cache(maxsize=1)
+def paper_tables() -> tuple[PaperCell, ...]:
+    """All entries of Tables 5 to 8.
+
+    >>> cell = paper_tables()[0]
+    >>> cell.table, cell.explainer, cell.group, round(cell.mean, 3), round(cell.std, 3), len(paper_tables())
+    (5, 'dime', 'A-F0-D1 sparse', 0.267, 0.098, 456)
+    """
+    path = Path(__file__).with_name("paper_tables.csv")
+    with path.open(encoding="utf-8", newline="") as file:
+        return tuple(
+            PaperCell(
+                int(row["table"]),
+                *TABLES[int(row["table"])],
+                row["explainer"],
+                row["bucket"],
+                row["density"],
+                float(row["mean"]) / 100,
+                float(row["std"]) / 100,
+            )
+            for row in csv.DictReader(file)
+        )

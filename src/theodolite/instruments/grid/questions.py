@@ -1,51 +1,236 @@
-"""What is to be explained: which scenes of a data set, with what, and at what cost."""
+"""What is asked: prompts, forms of answers, and the items of every kind of run.
+
+grid             every scene of a data set, as it is (accuracy)
+grid-behaviour   scenes as they are and after edits with known effect
+grid-anchors     questions with several anchors
+grid-explain     scenes to be explained, and one cross matrix for each bucket and density
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from theodolite.answers import Answer, AnswerFormat
+from theodolite.answers import read_answer as read_answer_text
+from theodolite.answers.items import FORMAT, format_to_json, read_record
 from theodolite.core.errors import UsageError
-from theodolite.core.types import Item, Json, Picture, Request
+from theodolite.core.types import Item, Json, Message, Picture, Record, Request
 from theodolite.instruments.grid.data.batch import SceneBatch, complete
+from theodolite.instruments.grid.data.edits import (
+    EMPTIED,
+    PLAIN,
+    EditedScenes,
+    edited_scenes,
+    shortcut_answer,
+)
+from theodolite.instruments.grid.data.evaluate import dropped_anchor
 from theodolite.instruments.grid.data.files import StoredDataset, read_dataset
-from theodolite.instruments.grid.data.parsing import read_questions
 from theodolite.instruments.grid.data.render import render
-from theodolite.instruments.grid.data.words import words_of, write_questions
-from theodolite.instruments.grid.data.world import Integers
-from theodolite.instruments.grid.explainers.contract import find_explainers
+from theodolite.instruments.grid.data.words import read_questions, words_of, write_questions
+from theodolite.instruments.grid.data.world import ANCHOR_SIDE, BUCKETS, Integers, World
+from theodolite.instruments.grid.explainers.conventions import Convention
 from theodolite.instruments.grid.explainers.game import PlayerSet
-from theodolite.instruments.grid.explainers.pool import Convention
 
+PLAIN_RUN, EDITS_RUN, ANCHORS_RUN, EXPLAIN_RUN = "grid", "grid-behaviour", "grid-anchors", "grid-explain"
+"""The kinds of run, as ``run.json`` names them."""
+MAX_TOKENS = 16
 DEFAULT_BUDGET = 2000
+MOST_DROPPED = 3
+"""The most anchors of a question with one group of targets."""
+ANCHOR_BUCKETS = tuple(
+    bucket.key for bucket in BUCKETS if bucket.depth > 1 and bucket.is_relational and not bucket.is_comparison
+)
+"""Counting and existence at depth two and three."""
+
+
+def prompt_of(question: str, *, is_count: bool) -> str:
+    """The question with a hint about the form of its answer."""
+    return f"{question} {'Answer with a number alone.' if is_count else 'Answer with yes or no alone.'}"
+
+
+def answer_format(*, is_count: bool) -> AnswerFormat:
+    """The form of the answer: a count, or yes or no."""
+    return AnswerFormat.count() if is_count else AnswerFormat.yes_no()
+
+
+def answer_options(world: World, *, is_count: bool) -> tuple[str, ...]:
+    """The possible answers to a question."""
+    return world.answers[: world.max_count + 1] if is_count else world.answers[-2:]
+
+
+def read_answer(item: Item, record: Record | None) -> Answer:
+    """The answer to an item of any run; items of older runs do not say their form, but their options do."""
+    if FORMAT not in item.meta:
+        expected = answer_format(is_count="yes" not in item.options)
+        item = replace(item, meta={**item.meta, FORMAT: format_to_json(expected)})
+    return read_record(item, record)
+
+
+def read_text(text: str, *, is_count: bool) -> str | None:
+    """The answer in a text, as the grid writes it; None if it cannot be read.
+
+    >>> read_text("There are **three** of them.", is_count=True), read_text("4 or 5", is_count=True)
+    ('3', None)
+    """
+    answer = read_answer_text(text, answer_format(is_count=is_count))
+    return str(answer.value) if answer.is_read else None
+
+
+def _item(
+    name: str,
+    picture: Picture,
+    question: str,
+    *,
+    gold: str,
+    world: World,
+    meta: dict[str, Json],
+    max_tokens: int = MAX_TOKENS,
+) -> Item:
+    is_count = gold.isdigit()
+    request = Request(
+        (Message.user(picture, prompt_of(question, is_count=is_count)),),
+        max_tokens=max_tokens,
+        ref=name,
+        hint={"gold": gold},
+    )
+    expected = format_to_json(answer_format(is_count=is_count))
+    options = answer_options(world, is_count=is_count)
+    return Item(name, request, options, {**meta, "gold": gold, FORMAT: expected})
+
+
+def plan_accuracy(data: StoredDataset, *, max_tokens: int = MAX_TOKENS) -> Iterator[Item]:
+    """One item for each scene.
+
+    Raises:
+        UsageError: The data set was made without pictures.
+    """
+    scenes = scenes_of(data)
+    shortcut = shortcut_answer(scenes)
+    for row, record in enumerate(data.records):
+        if record.file_name is None:
+            raise UsageError(f"{data.folder} has no pictures; make it again without --no-pictures")
+        picture = Picture.from_path(data.folder / record.file_name)
+        meta: dict[str, Json] = {
+            "bucket": record.bucket,
+            "density": record.density,
+            "bag_of_words": scenes.world.answers[int(shortcut[row])],
+        }
+        yield _item(
+            record.id,
+            picture,
+            record.question,
+            gold=record.answer,
+            world=scenes.world,
+            meta=meta,
+            max_tokens=max_tokens,
+        )
+
+
+def plan_edits(scenes: SceneBatch, names: Sequence[str], *, split: str = "", seed: int = 0) -> Iterator[Item]:
+    """Every scene as it is and after each edit.
+
+    Args:
+        scenes: Of relational buckets.
+        names: Of the scenes, in order.
+        split: Of the data.
+        seed: Of the places of decoys.
+    """
+    for edited in edited_scenes(scenes, seed=seed):
+        world = edited.scenes.world
+        pictures = render(world, edited.scenes.cells)
+        shortcut = shortcut_answer(edited.scenes)
+        for i, row in enumerate(edited.rows):
+            said = world.answers[int(shortcut[i])]
+            yield _edited_item(edited, i, names[int(row)], pictures[i], shortcut=said, split=split)
+            if edited.kind == PLAIN:
+                empty = EditedScenes(EMPTIED, edited.scenes, edited.rows)
+                white = np.full_like(pictures[i], 255)
+                yield _edited_item(empty, i, names[int(row)], white, shortcut="", split=split)
+
+
+def _edited_item(
+    edited: EditedScenes, i: int, name: str, pixels: NDArray[np.uint8], *, shortcut: str, split: str
+) -> Item:
+    scenes = edited.scenes
+    meta: dict[str, Json] = {
+        "scene": name,
+        "condition": edited.kind,
+        "bucket": scenes.bucket_key(i),
+        "bag_of_words": shortcut,
+        "split": split,
+    }
+    return _item(
+        f"{name}/{edited.kind}",
+        Picture.from_array(pixels),
+        scenes.text(i),
+        gold=scenes.answer_text(i),
+        world=scenes.world,
+        meta=meta,
+    )
+
+
+def plan_anchors(scenes: SceneBatch, names: Sequence[str], *, split: str = "free") -> Iterator[Item]:
+    """One item for each scene, with the answer that results from dropping each anchor.
+
+    Args:
+        scenes: Of buckets with two anchors or more.
+        names: Of the scenes, in order.
+        split: Of the data.
+    """
+    shallow = [BUCKETS[int(b)].key for b in scenes.bucket if BUCKETS[int(b)].depth < 2]
+    if shallow:
+        raise UsageError(f"only questions with several anchors can drop one; {shallow[0]} has at most one")
+    world, questions = scenes.world, scenes.questions
+    pictures = render(world, scenes.cells)
+    shortcut = shortcut_answer(scenes)
+    without = [dropped_anchor(world, scenes.cells, questions, k=k) for k in range(MOST_DROPPED)]
+    for i, name in enumerate(names):
+        sides = ANCHOR_SIDE[int(scenes.bucket[i])]
+        meta: dict[str, Json] = {
+            "scene": name,
+            "condition": PLAIN,
+            "bucket": scenes.bucket_key(i),
+            "bag_of_words": world.answers[int(shortcut[i])],
+            "dropped": [world.answers[int(without[k][i])] if sides[k] else None for k in range(MOST_DROPPED)],
+            "split": split,
+        }
+        yield _item(
+            f"{name}/anchors",
+            Picture.from_array(pictures[i]),
+            scenes.text(i),
+            gold=scenes.answer_text(i),
+            world=world,
+            meta=meta,
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class ExplainPlan:
-    """What is to be explained, with what, and at what cost."""
+    """What is explained, by which explainers, and at what cost."""
 
     data: str
     """The folder of the data set."""
     explainers: tuple[str, ...]
     budget: int = DEFAULT_BUDGET
-    """Model calls for each scene, all explainers together; what samples shares evenly what the others leave."""
+    """Model calls for each scene, all explainers together."""
     pool: int = 32
-    """Scenes of a bucket whose cross matrix is measured, at most."""
+    """The most scenes of a bucket whose cross matrix is measured."""
     n: int | None = None
-    """Scenes of each bucket at each density that are explained; all unless given."""
+    """Scenes of each bucket at each density; by default all."""
     convention: Convention = field(default_factory=Convention)
     seed: int = 0
     buckets: tuple[str, ...] = ()
-    """Only these, such as ``M-F0-D2``; all that the data set holds if empty."""
+    """Only these, such as ``M-F0-D2``; all if empty."""
     densities: tuple[str, ...] = ()
     """Only these, as the data set names them; all if empty."""
 
     def as_json(self) -> dict[str, Any]:
-        """As the run's settings have it."""
+        """As the settings of a run."""
         plain = {**asdict(self), "explainers": list(self.explainers)}
         for name in ("buckets", "densities"):
             chosen = plain.pop(name)
@@ -55,7 +240,7 @@ class ExplainPlan:
 
     @classmethod
     def from_json(cls, settings: dict[str, Any]) -> ExplainPlan:
-        """From a run's settings."""
+        """From the settings of a run."""
         convention = dict(settings["convention"])
         players = PlayerSet(**convention.pop("players"))
         lists = {"explainers", "buckets", "densities"}
@@ -70,7 +255,7 @@ class ExplainPlan:
 
 
 def scenes_of(stored: StoredDataset) -> SceneBatch:
-    """A stored data set as scenes again: questions are read from their words, everything else follows from the cells."""
+    """The scenes of a stored data set. Questions are parsed from their words; all else follows from the cells."""
     words = np.stack([words_of(record.question) for record in stored.records])
     questions = read_questions(words)
     return complete(
@@ -83,18 +268,18 @@ def scenes_of(stored: StoredDataset) -> SceneBatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Prepared:
-    """A data set's scenes, and which of them are explained."""
+class PreparedData:
+    """The scenes of a data set, and which of them are used."""
 
     batch: SceneBatch
     names: list[str]
     density: NDArray[np.str_]
     chosen: Integers
-    """Rows that are explained."""
+    """The rows that are used."""
 
     @property
     def groups(self) -> list[tuple[int, str]]:
-        """Every bucket and density among the chosen, in order."""
+        """Every bucket and density among the chosen rows."""
         return list(dict.fromkeys((int(self.batch.bucket[r]), str(self.density[r])) for r in self.chosen))
 
     def members(self, bucket: int, density: str) -> Integers:
@@ -103,11 +288,11 @@ class Prepared:
         return np.asarray(rows[(self.batch.bucket[rows] == bucket) & (self.density[rows] == density)])
 
 
-def prepare(plan: ExplainPlan) -> Prepared:
-    """Reads the data and picks the first `n` scenes of each bucket and density that is asked for.
+def prepare(plan: ExplainPlan) -> PreparedData:
+    """Reads the data and chooses the first `n` scenes of each bucket and density.
 
     Raises:
-        UsageError: a bucket or density that is asked for is not in the data.
+        UsageError: A bucket or density of the plan is not in the data.
     """
     stored = read_dataset(plan.data)
     batch = scenes_of(stored)
@@ -121,11 +306,12 @@ def prepare(plan: ExplainPlan) -> Prepared:
         seen[key] = seen.get(key, 0) + 1
         if plan.n is None or seen[key] <= plan.n:
             chosen.append(row)
-    return Prepared(batch, [record.id for record in stored.records], density, np.array(chosen, np.int64))
+    names = [record.id for record in stored.records]
+    return PreparedData(batch, names, density, np.array(chosen, np.int64))
 
 
 def _among(names: NDArray[np.str_], wanted: Sequence[str], what: str) -> NDArray[np.bool_]:
-    """Which of the scenes are asked for; all where nothing is."""
+    """Where a name is among the wanted ones; everywhere if none is wanted."""
     there = list(dict.fromkeys(names.tolist()))
     for name in wanted:
         if name not in there:
@@ -134,20 +320,21 @@ def _among(names: NDArray[np.str_], wanted: Sequence[str], what: str) -> NDArray
 
 
 def plan_explanations(plan: ExplainPlan) -> Iterator[Item]:
-    """The items of a run: scene by scene, then one cross matrix for each bucket and density."""
+    """One item for each scene, then one for the cross matrix of each bucket and density."""
+    from theodolite.instruments.grid.explainers.contract import find_explainers
+
     data = prepare(plan)
     explainers = find_explainers(plan.explainers)
     if any(each.scope == "local" for each in explainers):
         for row in data.chosen:
-            yield _item(data, int(row), "scene", data.names[int(row)])
+            yield _explained_item(data, int(row), "scene", data.names[int(row)])
     if any(each.scope == "global" for each in explainers):
         for bucket, density in data.groups:
-            members = data.members(bucket, density)
-            name = f"cross/{data.batch.bucket_key(int(members[0]))}-{density}"
-            yield _item(data, int(members[0]), "cross", name)
+            row = int(data.members(bucket, density)[0])
+            yield _explained_item(data, row, "cross", f"cross/{data.batch.bucket_key(row)}-{density}")
 
 
-def _item(data: Prepared, row: int, kind: str, name: str) -> Item:
+def _explained_item(data: PreparedData, row: int, kind: str, name: str) -> Item:
     batch = data.batch
     picture = Picture.from_array(render(batch.world, batch.cells[row][None])[0])
     meta: dict[str, Json] = {

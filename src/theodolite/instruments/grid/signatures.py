@@ -1,6 +1,6 @@
 """Signatures of the grid.
 
-semantic shortcut   where a bag of words is wrong, the model says what it says more often than not; and reversing the
+semantic shortcut   where a bag of words is wrong, the model gives its answer more often than not; and reversing the
                     direction changes less than half of the answers
 """
 
@@ -10,10 +10,8 @@ from collections.abc import Sequence
 
 from theodolite.core.scores import ItemScore
 from theodolite.core.signatures import Condition, Signature, SignatureKind, judge_signature
-from theodolite.instruments.grid.metrics import METRICS
+from theodolite.instruments.grid.experiments.edits import METRICS
 from theodolite.stats import score_mean
-
-__all__ = ["grid_signatures"]
 
 HALF = 0.5
 

@@ -1,33 +1,95 @@
-"""The items of a scene run: every graph and every question, in every setting that was asked for."""
+"""What a model is asked: settings, modes of answering, prompts, and the plan of a run and of its later rounds.
+
+No prompt contains a category, a 2D box, a coordinate or anything about the camera. A prompt without a picture says so, and
+asks for the best guess.
+
+Every item has this in its ``meta``, so that a run can be scored without its data set:
+
+=============  ==========================================================================================
+``task``       ``qa`` or ``graph``
+``setting``    one of `QA_SETTINGS` or `GRAPH_SETTINGS`, or `OTHER_PICTURE`
+``mode``       ``direct``, ``chain of thought`` or ``thinking``
+``scene``      the scene's id (the cluster of every interval), with its ``domain``
+``question``   of ``qa``: the whole question, as `question_to_json` writes it
+``format``     of ``qa``: the form of its answer
+``graph``      of ``graph``: the true star graph, as `StarGraph.as_json` writes it; of ``qa`` with a graph: the graph in the
+               prompt
+``centre``     of ``graph``: the mark of the centre object
+``noise``      of ``qa`` in the setting ``noisy graph``: the noise level
+=============  ==========================================================================================
+
+An item is named ``<scene>/graph/<setting>/<mode>`` or ``<question>/qa/<setting>/<mode>`` (with ``/<level>`` for a noisy graph).
+A question whose setting needs a graph that the model did not give has no item in that setting: scoring finds it by its item
+in the base setting, and counts it as failed because there is no graph.
+"""
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, Literal, TypeAlias, cast, get_args
 
+import numpy as np
+
+from theodolite.answers.items import FORMAT, format_to_json
 from theodolite.core.errors import UsageError
-from theodolite.core.types import Item, Json, Message, Picture, Request
+from theodolite.core.types import Item, Json, Message, Picture, Record, Request
 from theodolite.instruments.scene.data.files import SceneData, question_to_json
 from theodolite.instruments.scene.data.graph import SceneGraph, StarGraph
-from theodolite.instruments.scene.data.questions import Question
-from theodolite.instruments.scene.prompts import graph_prompt, graph_text, longest_answer, qa_prompt
-from theodolite.instruments.scene.settings import (
-    GRAPH_SETTINGS,
-    QA_SETTINGS,
-    WITH_PICTURE,
-    GraphSetting,
-    Mode,
-    QaSetting,
-)
+from theodolite.instruments.scene.data.questions import Form, SceneQuestion
+from theodolite.instruments.scene.data.relations import PREDICATES
+from theodolite.instruments.scene.experiments.noise import NOISE_LEVELS, noisy_graphs
+from theodolite.instruments.scene.reading.graph_parser import parse_graph
 
+QaSetting: TypeAlias = Literal[
+    "base", "blind", "predicted graph", "true graph", "true graph alone", "noisy graph"
+]
+"""``base``: the marked picture. ``blind``: no picture. ``predicted graph``: the picture and the model's own graph. ``true
+graph``: the picture and the true graph. ``true graph alone``: the true graph without the picture. ``noisy graph``: the
+picture and the true graph with graded noise (the threshold experiment; only on request)."""
+QA_SETTINGS: tuple[QaSetting, ...] = get_args(QaSetting)
+
+GraphSetting: TypeAlias = Literal["base", "blind"]
+"""``base``: the marked picture. ``blind``: only the list of marks."""
+GRAPH_SETTINGS: tuple[GraphSetting, ...] = get_args(GraphSetting)
+
+OTHER_PICTURE = "other picture"
+"""The setting of an item that shows another scene's picture."""
+PICTURES = "scene-pictures"
+"""The kind of run that asks everything with its own picture and with another scene's."""
+
+WITHOUT_PICTURE: frozenset[str] = frozenset({"blind", "true graph alone"})
+"""Settings that show no picture."""
 _TRUE: tuple[QaSetting, ...] = ("true graph", "true graph alone")
 _LATER: tuple[QaSetting, ...] = ("predicted graph", "noisy graph")
+
+ModeName: TypeAlias = Literal["direct", "chain of thought", "thinking"]
+MODE_NAMES: tuple[ModeName, ...] = get_args(ModeName)
+
+THINKING_BUDGET = 1024
+"""Tokens; the budget that the paper gives to models that always think."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mode:
+    """How a model should answer."""
+
+    name: ModeName = "direct"
+    budget_tokens: int = THINKING_BUDGET
+    """For ``chain of thought`` and ``thinking``: the tokens for reasoning, besides the answer."""
+
+    def __post_init__(self) -> None:
+        if self.name not in MODE_NAMES:
+            raise UsageError(f"there is no mode {self.name!r}; there are {', '.join(MODE_NAMES)}")
+        if self.budget_tokens < 1:
+            raise UsageError(f"a budget is at least one token, not {self.budget_tokens}")
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Which graphs and which questions to ask, and how."""
+    """Which graphs and questions to ask for, and how."""
 
     qa: tuple[QaSetting, ...] = ("base", "blind", "predicted graph", "true graph", "true graph alone")
     graph: tuple[GraphSetting, ...] = GRAPH_SETTINGS
@@ -43,22 +105,196 @@ class Settings:
             raise UsageError("the setting 'predicted graph' needs the model's own graphs: ask for graphs too")
         if "predicted graph" in self.qa and "base" not in self.qa:
             raise UsageError(
-                "the setting 'predicted graph' needs the setting 'base': a question that cannot be asked for want of a graph is "
-                "counted by what was asked there"
+                "the setting 'predicted graph' needs the setting 'base': questions without a graph are counted there"
             )
+
+    @classmethod
+    def parse(cls, text: str, mode: Mode) -> Settings:
+        """Settings from a comma-separated list of words with hyphens; ``all`` for every one except noisy graphs.
+
+        ``graphs`` asks for the model's own graphs. Graphs and base questions are added where other settings need them.
+        """
+        if text == "all":
+            return cls(mode=mode)
+        words = {word.strip().replace("-", " ") for word in text.split(",") if word.strip()}
+        if not words or words - {*QA_SETTINGS, "graphs"}:
+            known = ", ".join(s.replace(" ", "-") for s in QA_SETTINGS)
+            raise UsageError(f"--settings takes all, or some of {known} and graphs, not {text!r}")
+        is_own = "predicted graph" in words
+        qa = tuple(s for s in QA_SETTINGS if s in words or (s == "base" and is_own))
+        graph = GRAPH_SETTINGS if "graphs" in words else GRAPH_SETTINGS[:1] if is_own else ()
+        return cls(qa, graph, mode)
+
+
+QA_TOKENS, GRAPH_TOKENS = 2048, 4096
+"""The longest direct answer, as in the published runs."""
+_FINAL_TOKENS = 64
+"""Room for a short final answer after the reasoning budget."""
+
+_WITH_PICTURE = "The picture shows a place. Some objects in it carry a round mark with a number; object 3 is the one marked 3."
+_WITHOUT_PICTURE = (
+    "There is a place with objects that are known only by their numbers, 1 to {n}. There is no picture of it. "
+    "Give the answer that you think most likely; do not decline."
+)
+_WITH_GRAPH_ALONE = (
+    "There is a place with objects that are known only by their numbers, 1 to {n}. There is no picture of it, but there is a "
+    "description of it in numbers."
+)
+
+GRAPH_KEY = (
+    "In this 3D scene graph all lengths are in metres. For each object: its distance from the camera (dist_to_cam, to its "
+    "middle) and its size as width w (the shorter horizontal side), length l (the longer horizontal side) and height h. For "
+    "each edge: the distance between the middles of both objects, and where the object `to` is, seen from the camera, "
+    "relative to the object `from`: left, right, in front of (nearer to the camera), behind (farther from it), up, down."
+)
+
+_HOW: Mapping[Form, Mapping[ModeName, str]] = {
+    "choice": {
+        "direct": "Answer with the letter of the right option only.",
+        "chain of thought": "Think step by step. Then end with a line of the form: Answer: <letter>",
+        "thinking": "You may think for up to about {budget} tokens. Then answer with the letter of the right option only.",
+    },
+    "number": {
+        "direct": "Answer with a single number only.",
+        "chain of thought": "Think step by step. Then end with a line of the form: Answer: <number>",
+        "thinking": "You may think for up to about {budget} tokens. Then answer with a single number only.",
+    },
+}
+
+_SCHEMA = """{
+  "objects": [{"id": <number>, "dist_to_cam": <metres>, "size": {"w": <metres>, "l": <metres>, "h": <metres>}}],
+  "edges": [{"from": <number>, "to": <number>, "distance": <metres>, "relation": [<words>]}]
+}"""
+
+_GRAPH_TASK = """Write down the layout of this place as a 3D scene graph in JSON.
+
+- objects: one entry for each of the objects {marks}. `dist_to_cam` is the distance from the camera to the object's middle. \
+`size` holds the real width (the shorter horizontal side), length (the longer horizontal side) and height. All in metres.
+- edges: one entry from object {centre} to each of the other objects. `distance` is the distance between the two middles, in \
+metres. `relation` lists every word that is true of the object `to`, seen from the camera, relative to object {centre}. Use \
+only these words: {words}. "in front of" means nearer to the camera, "behind" farther from it.
+
+The form:
+```json
+{schema}
+```
+"""
+
+_GRAPH_HOW: Mapping[ModeName, str] = {
+    "direct": "Answer with the JSON only.",
+    "chain of thought": "Think step by step first. Then end with the JSON in a fenced block.",
+    "thinking": "You may think for up to about {budget} tokens. Then answer with the JSON only.",
+}
+
+
+def qa_prompt(
+    question: SceneQuestion,
+    n_objects: int,
+    *,
+    setting: QaSetting = "base",
+    mode: Mode | None = None,
+    graph: StarGraph | None = None,
+) -> str:
+    """The whole text of a question.
+
+    Args:
+        question: What to ask.
+        n_objects: Number of objects in its scene.
+        setting: Decides what is said about a picture.
+        mode: How to answer; directly by default.
+        graph: Put before the question, in settings with a graph.
+    """
+    mode = mode or Mode()
+    parts = [_opening(setting, n_objects)]
+    if graph is not None:
+        parts += [GRAPH_KEY, f"```json\n{graph_text(graph)}\n```"]
+    parts += [question.lines, _HOW[question.form][mode.name].format(budget=mode.budget_tokens)]
+    return "\n\n".join(parts)
+
+
+def graph_prompt(scene: SceneGraph, *, setting: GraphSetting = "base", mode: Mode | None = None) -> str:
+    """The whole text that asks for a scene's star graph."""
+    mode = mode or Mode()
+    task = _GRAPH_TASK.format(
+        marks=", ".join(str(thing.id) for thing in scene.objects),
+        centre=scene.centre,
+        words=", ".join(PREDICATES),
+        schema=_SCHEMA,
+    )
+    how = _GRAPH_HOW[mode.name].format(budget=mode.budget_tokens)
+    return "\n\n".join([_opening(setting, len(scene.objects)), task.strip(), how])
+
+
+def graph_text(graph: StarGraph) -> str:
+    """A graph as prompts show it: JSON, one object or edge per line.
+
+    >>> from theodolite.instruments.scene.data.graph import Edge, Node
+    >>> print(graph_text(StarGraph(1, (Node(1, 5.0, 1.0, 2.0, 0.5),), (Edge(2, 3.0, frozenset({"left"})),))))
+    {"objects": [
+      {"id": 1, "dist_to_cam": 5.0, "size": {"w": 1.0, "l": 2.0, "h": 0.5}}],
+     "edges": [
+      {"from": 1, "to": 2, "distance": 3.0, "relation": ["left"]}]}
+    """
+    whole = graph.as_json()
+    lines = {key: ",\n".join(f"  {json.dumps(row)}" for row in rows) for key, rows in whole.items()}
+    return f'{{"objects": [\n{lines["objects"]}],\n "edges": [\n{lines["edges"]}]}}'
+
+
+def _longest_answer(task: str, mode: Mode) -> int:
+    """In tokens. With a thinking budget, the budget plus room for the answer."""
+    direct = QA_TOKENS if task == "qa" else GRAPH_TOKENS
+    if mode.name == "thinking":
+        return mode.budget_tokens + (_FINAL_TOKENS if task == "qa" else GRAPH_TOKENS)
+    return direct
+
+
+def _opening(setting: str, n_objects: int) -> str:
+    if setting == "blind":
+        return _WITHOUT_PICTURE.format(n=n_objects)
+    if setting == "true graph alone":
+        return _WITH_GRAPH_ALONE.format(n=n_objects)
+    return _WITH_PICTURE
+
+
+def plan_run(
+    data: SceneData,
+    settings: Settings,
+    measured: Iterable[tuple[Item, Record | None]] = (),
+    *,
+    noise_levels: Sequence[float] = NOISE_LEVELS,
+    seed: int = 0,
+) -> Iterator[Item]:
+    """All items of a run that are known so far: questions with the model's own graph follow once it has given its graphs.
+
+    Args:
+        data: The data set.
+        settings: What to ask.
+        measured: What the run holds so far.
+        noise_levels: Of the setting ``noisy graph``.
+        seed: Of the noise.
+    """
+    yield from plan_scenes(data, settings)
+    if "predicted graph" in settings.qa:
+        yield from plan_with_graphs(data, _predicted_graphs(measured, settings.mode), mode=settings.mode)
+    if "noisy graph" in settings.qa:
+        stars = {scene.id: scene.star() for scene in data.scenes.values()}
+        for level in noise_levels:
+            graphs = noisy_graphs(stars, level, seed=seed)
+            yield from plan_with_graphs(data, graphs, setting="noisy graph", mode=settings.mode, noise=level)
 
 
 def plan_scenes(data: SceneData, settings: Settings | None = None) -> Iterator[Item]:
-    """Scene by scene: its graph in each setting, then its questions, so that any first part of the plan holds all settings.
+    """Scene by scene: its graph in each setting, then its questions, so that any first part of the plan has all settings.
 
-    Questions that need a graph of the model's own, or a noisy one, come later, by `plan_with_graphs`.
+    Questions that need the model's own graph or a noisy one are not included: see `plan_with_graphs`.
     """
     settings = settings or Settings()
-    by_scene: defaultdict[str, list[Question]] = defaultdict(list)
+    by_scene: defaultdict[str, list[SceneQuestion]] = defaultdict(list)
     for question in data.questions:
         by_scene[question.scene].append(question)
+    is_shown = any(s not in WITHOUT_PICTURE for s in (*settings.graph, *settings.qa))
     for scene in data.scenes.values():
-        picture = _needed_picture(data, scene, settings)
+        picture = _picture(data, scene) if is_shown else None
         star = scene.star()
         for graph_setting in settings.graph:
             yield _graph_item(scene, star, graph_setting, settings.mode, picture)
@@ -66,9 +302,7 @@ def plan_scenes(data: SceneData, settings: Settings | None = None) -> Iterator[I
             for setting in settings.qa:
                 if setting not in _LATER:
                     graph = star if setting in _TRUE else None
-                    yield qa_item(
-                        question, scene, setting=setting, mode=settings.mode, picture=picture, graph=graph
-                    )
+                    yield _qa_item(question, scene, setting, settings.mode, picture, graph)
 
 
 def plan_with_graphs(
@@ -79,37 +313,94 @@ def plan_with_graphs(
     mode: Mode | None = None,
     noise: float | None = None,
 ) -> Iterator[Item]:
-    """Every question of every scene that has a graph, with that graph in the prompt.
+    """The questions about every scene that has a graph, with that graph in the prompt.
 
     Args:
-        data: the data set.
-        graphs: by scene. A scene that is missing here has no items: its questions are failed for want of a graph.
-        setting: what these graphs are.
-        mode: how to answer.
-        noise: the level of noise, of a noisy graph.
+        data: The data set.
+        graphs: By scene. The questions of other scenes are not asked.
+        setting: What these graphs are.
+        mode: How to answer.
+        noise: The noise level of noisy graphs.
     """
     for question in data.questions:
         graph = graphs.get(question.scene)
-        if graph is None:
+        if graph is not None:
+            scene = data.scenes[question.scene]
+            yield _qa_item(question, scene, setting, mode or Mode(), _picture(data, scene), graph, noise)
+
+
+def plan_pictures(data: SceneData, *, seed: int = 0) -> Iterator[Item]:
+    """Every question and graph with its own picture, and with that of another scene with as many marks, if there is one.
+
+    Args:
+        data: With marked pictures.
+        seed: Of the choice of the other scene.
+    """
+    others = _other_pictures(data, seed)
+    for item in plan_scenes(data, Settings(qa=("base",), graph=("base",))):
+        yield item
+        other = others.get(str(item.meta["scene"]))
+        if other is not None:
+            yield with_picture(item, other)
+
+
+def with_picture(item: Item, picture: Picture, *, setting: str = OTHER_PICTURE) -> Item:
+    """The same question or graph with another picture, as an item of its own."""
+    words = [part for part in item.request.messages[0].content if isinstance(part, str)]
+    name = f"{item.name}/{setting}"
+    hint = {
+        **item.request.hint,
+        "setting": "blind",
+    }  # another picture tells a script nothing about this scene
+    request = replace(item.request, messages=(Message.user(picture, *words),), recall="content", hint=hint)
+    return Item(
+        name,
+        replace(request, ref=f"{name}#{request.digest[:12]}"),
+        item.options,
+        {**item.meta, "setting": setting},
+    )
+
+
+def _other_pictures(data: SceneData, seed: int) -> dict[str, Picture]:
+    """For every scene the picture of the next one with as many marks, in random order."""
+    rng = np.random.default_rng(seed)
+    by_size: dict[int, list[str]] = {}
+    for scene in data.scenes.values():
+        by_size.setdefault(len(scene.objects), []).append(scene.id)
+    found: dict[str, Picture] = {}
+    for names in by_size.values():
+        order = [names[i] for i in rng.permutation(len(names))]
+        for name, other in zip(order, [*order[1:], order[0]], strict=True):
+            picture = data.picture(other) if other != name else None
+            if picture is not None:
+                found[name] = picture
+    return found
+
+
+def _predicted_graphs(measured: Iterable[tuple[Item, Record | None]], mode: Mode) -> dict[str, StarGraph]:
+    """The model's own graphs, given with the picture, by scene; scenes without a readable graph are left out."""
+    found: dict[str, StarGraph] = {}
+    for item, record in measured:
+        meta = cast("Mapping[str, Any]", item.meta)
+        is_asked = (meta.get("task"), meta.get("setting"), meta.get("mode")) == ("graph", "base", mode.name)
+        if not is_asked or record is None or not record.response.is_answered:
             continue
-        scene = data.scenes[question.scene]
-        picture = _picture(data, scene) if WITH_PICTURE[setting] else None
-        yield qa_item(
-            question, scene, setting=setting, mode=mode or Mode(), picture=picture, graph=graph, noise=noise
-        )
+        marks = [int(row["id"]) for row in meta["graph"]["objects"]]
+        reading = parse_graph(record.response.text, int(meta["centre"]), marks)
+        if reading.graph is not None:
+            found[str(meta["scene"])] = reading.graph
+    return found
 
 
-def qa_item(
-    question: Question,
+def _qa_item(
+    question: SceneQuestion,
     scene: SceneGraph,
-    *,
     setting: QaSetting,
     mode: Mode,
     picture: Picture | None,
     graph: StarGraph | None = None,
     noise: float | None = None,
 ) -> Item:
-    """One question in one setting."""
     text = qa_prompt(question, len(scene.objects), setting=setting, mode=mode, graph=graph)
     name = f"{question.id}/qa/{setting}/{mode.name}" + (f"/{noise:g}" if noise is not None else "")
     meta: dict[str, Json] = {
@@ -119,13 +410,14 @@ def qa_item(
         "scene": scene.id,
         "domain": scene.domain,
         "question": question_to_json(question),
+        FORMAT: format_to_json(question.format),
     }
     if graph is not None:
         meta["graph"] = graph.as_json()
     if noise is not None:
         meta["noise"] = noise
-    shown = (picture,) if picture is not None and WITH_PICTURE[setting] else ()
-    return _item(name, (*shown, text), meta, gold=question.gold, max_tokens=longest_answer("qa", mode))
+    shown = () if picture is None or setting in WITHOUT_PICTURE else (picture,)
+    return _item(name, (*shown, text), meta, gold=question.gold, max_tokens=_longest_answer("qa", mode))
 
 
 def _graph_item(
@@ -141,18 +433,18 @@ def _graph_item(
         "centre": star.centre,
     }
     text = graph_prompt(scene, setting=setting, mode=mode)
-    shown = (picture,) if picture is not None and setting == "base" else ()
+    shown = () if picture is None or setting in WITHOUT_PICTURE else (picture,)
     name = f"{scene.id}/graph/{setting}/{mode.name}"
-    return _item(name, (*shown, text), meta, gold=graph_text(star), max_tokens=longest_answer("graph", mode))
+    return _item(name, (*shown, text), meta, gold=graph_text(star), max_tokens=_longest_answer("graph", mode))
 
 
 def _item(
     name: str, content: Sequence[str | Picture], meta: Mapping[str, Json], *, gold: str, max_tokens: int
 ) -> Item:
-    """An item whose request a log finds again by its own content alone.
+    """An item that a log finds again only by its content.
 
-    The same words are asked of many pictures, and the same question with many graphs: so no record is found by its words, and
-    the id that an exported task and its log carry ends in a hash of all that the model sees.
+    The same words are asked about many pictures and with many graphs, so no record can be found by its words; the id that
+    exported tasks and their logs carry ends in a hash of everything that the model sees.
     """
     hint = {
         "gold": gold,
@@ -160,11 +452,6 @@ def _item(
     }
     request = Request((Message.user(*content),), max_tokens=max_tokens, recall="id", hint=hint)
     return Item(name, replace(request, ref=f"{name}#{request.digest[:12]}"), meta=meta)
-
-
-def _needed_picture(data: SceneData, scene: SceneGraph, settings: Settings) -> Picture | None:
-    is_shown = "base" in settings.graph or any(WITH_PICTURE[setting] for setting in settings.qa)
-    return _picture(data, scene) if is_shown else None
 
 
 def _picture(data: SceneData, scene: SceneGraph) -> Picture:

@@ -1,241 +1,538 @@
-"""The score of a run: Tables 1 and 2, derived QA and self-consistency, the confusion matrix, interventions, signatures."""
+"""Item scores of a run, and the tables made from them.
+
+Question metrics have one row per question (cluster: its scene; group: one of the nine), and are macro means over groups; graph
+metrics have one row per scene. With s(q) the score of the answer to q, 1 or 0 of a choice and MRA of a number:
+
+qa                    s(q), with the picture
+derived               s of the answer that the model's own graph implies
+consistency           that answer scored with the model's direct answer as gold
+direct_over_derived   qa − derived
+derived_solvable, consistency_solvable   the same on questions that the solver gets right from the true graph
+qa_drop               s(q) with the picture − without
+blind_changes         1 if the answer differs, or is missing, without the picture
+other_changes         the same with the picture of another scene with as many marks
+sgc, s_est, s_rel     of the model's graph of a scene, with the picture
+sgc_drop              SGC with the picture − without
+blind_graph_change, other_graph_change   1 − SGC of the graph given without the picture (or with another one), with the graph
+                      given with it as the true one
+
+Answers that are refused or cannot be read score 0, and their rows say why; requests that failed or were not made have no value.
+A derived answer is scored only if the model was asked for its graph of that scene, and a change only if the answer with the
+picture can be read.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
-
-import numpy as np
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 from theodolite import stats
+from theodolite.core.scores import ItemScore, Metric, Origin
 from theodolite.core.signatures import Signature
+from theodolite.core.tables import Cell, Column, Table
 from theodolite.instruments.scene.data.graph import Difficulty, Domain
-from theodolite.instruments.scene.data.questions import GROUPS, Competency, Form
-from theodolite.instruments.scene.estimates import Drawn
-from theodolite.instruments.scene.experiments.blind import BlindTest, blind_test
-from theodolite.instruments.scene.experiments.confusion import Confusion, PickedCase, confusion, pick_cases
+from theodolite.instruments.scene.data.questions import GROUPS, SceneQuestion, group_name
+from theodolite.instruments.scene.experiments.baselines import graph_prior, qa_prior
+from theodolite.instruments.scene.experiments.blind import (
+    BlindTest,
+    blind_table,
+    blind_test,
+    changed_graphs,
+    changed_questions,
+)
+from theodolite.instruments.scene.experiments.confusion import (
+    ConfusionMatrix,
+    ExampleCase,
+    cases_table,
+    confusion_matrices,
+    confusion_table,
+    example_cases,
+)
+from theodolite.instruments.scene.experiments.graphs import (
+    GraphOverview,
+    graph_overview,
+    graphs_table,
+    parts_table,
+    problems_table,
+)
 from theodolite.instruments.scene.experiments.interventions import (
-    SettingFigures,
+    Intervention,
     interventions,
-    without_graph,
+    interventions_table,
 )
-from theodolite.instruments.scene.experiments.paired_settings import QaCount, qa_count
-from theodolite.instruments.scene.experiments.signature_evidence import Floors, gather
-from theodolite.instruments.scene.experiments.signatures import read_signatures
-from theodolite.instruments.scene.experiments.threshold import Threshold, threshold
-from theodolite.instruments.scene.formulas.derived import Cases, derive, failure_reasons, scores_of
-from theodolite.instruments.scene.formulas.graph_estimates import (
-    GraphFigures,
-    GraphParts,
-    graph_figures,
-    graph_scores,
-    of_domain,
+from theodolite.instruments.scene.experiments.paired import paired_scores
+from theodolite.instruments.scene.experiments.threshold import Threshold, threshold, threshold_table
+from theodolite.instruments.scene.formulas.derived_qa import (
+    DerivedCases,
+    ScoreOptions,
+    derived_qa,
+    unsolved_reasons,
 )
-from theodolite.instruments.scene.formulas.sgc import Comparison
-from theodolite.instruments.scene.formulas.solver import Solving
-from theodolite.instruments.scene.reading.answers import ANSWER_PARSER
-from theodolite.instruments.scene.reading.graph_parser import GRAPH_PARSER
-from theodolite.instruments.scene.results import SceneRows, read_rows
+from theodolite.instruments.scene.questions import OTHER_PICTURE
+from theodolite.instruments.scene.reading.results import SceneResults, read_run
+from theodolite.instruments.scene.signatures import judge_signatures, signature_numbers, signatures_table
 from theodolite.runs import Run
 
-DOMAINS: tuple[Domain | None, ...] = (None, "indoor", "outdoor")
+
+def _metric(key: str, name: str, origin: Origin, *, average: str = "groups", is_drop: bool = False) -> Metric:
+    return Metric(
+        f"scene.{key}",
+        name,
+        higher_is_grounded=key != "direct_over_derived",
+        origin=origin,
+        needs="text",
+        bounds=(-1.0, 1.0) if is_drop else (0.0, 1.0),
+        unit="points" if is_drop else "share",
+        average="items" if average == "items" else "groups",
+    )
 
 
-@dataclass(frozen=True, slots=True)
-class ScoreOptions:
-    """Which readings to show."""
-
-    seed: int = 0
-    comparison: Comparison = "<"
-    """Of MRA: the paper's ``<``, or upstream's ``<=``."""
-    solver: Solving = "geometric"
-    n_resamples: int = 2000
-
-
-@dataclass(frozen=True, slots=True)
-class DomainScore:
-    """One row of Table 1."""
-
-    domain: Domain | None
-    """None: overall."""
-    n_scenes: int
-    n_questions: int
-    qa: stats.Estimate | None
-    qa_upstream: stats.Estimate | None
-    """With ``<=`` in MRA, as the public code computes."""
-    graphs: GraphParts | None
-    consistency: stats.Estimate | None
-    derived: stats.Estimate | None
-    base_minus_derived: stats.Estimate | None
-    ceiling: stats.Estimate | None
-    """Of the solver: derived QA from true graphs. Consistency and derived QA cannot be expected above it."""
-    qa_prior: stats.Estimate | None
-    """What the prior answer gets, which never looks."""
-    sgc_prior: stats.Estimate | None
+METRICS: tuple[Metric, ...] = (
+    _metric("qa", "score of the answers", "paper"),
+    _metric("sgc", "SGC of the graph", "paper", average="items"),
+    _metric("s_est", "S_est of the graph", "paper", average="items"),
+    _metric("s_rel", "S_rel of the graph", "paper", average="items"),
+    _metric("qa_drop", "drop of the answers without the picture", "paper", is_drop=True),
+    _metric("sgc_drop", "drop of SGC without the picture", "paper", average="items", is_drop=True),
+    _metric("derived", "score of the answers that its own graph implies", "paper"),
+    _metric("derived_solvable", "the same, on solvable questions", "sound"),
+    _metric("consistency", "answers agree with its own graph", "paper"),
+    _metric("consistency_solvable", "the same, on solvable questions", "sound"),
+    _metric("direct_over_derived", "answers beyond what its own graph implies", "ours", is_drop=True),
+    _metric("blind_changes", "answers change without the picture", "ours"),
+    _metric("blind_graph_change", "graph changes without the picture", "ours", average="items"),
+    _metric("other_changes", "answers change with another picture", "ours"),
+    _metric("other_graph_change", "graph changes with another picture", "ours", average="items"),
+)
+GRAPH_METRICS = frozenset(metric.key for metric in METRICS if metric.average == "items")
+"""Metrics of a scene's graph alone: the same whatever questions are asked about it."""
+_TABLE_METRICS: tuple[Metric, ...] = (
+    _metric("ceiling", "the solver's ceiling", "sound"),
+    _metric("qa_prior", "score of the prior answer", "ours"),
+    _metric("sgc_prior", "SGC of the prior graph", "ours", average="items"),
+)
+"""Baselines that do not depend on the model: in tables only."""
+_BY_NAME = {metric.key.removeprefix("scene."): metric for metric in (*METRICS, *_TABLE_METRICS)}
 
 
-@dataclass(frozen=True, slots=True)
-class GroupScore:
-    """One axis of the radar."""
-
-    form: Form
-    competency: Competency
-    n: int
-    qa: stats.Estimate | None
-    derived: stats.Estimate | None
-    consistency: stats.Estimate | None
-    ceiling: stats.Estimate | None
-    prior: stats.Estimate | None
-
-
-@dataclass(frozen=True, slots=True)
-class SceneScore:
-    """The result of a scene run."""
-
-    model: str
-    mode: str
-    options: ScoreOptions
-    counts: tuple[QaCount, ...]
-    table: tuple[DomainScore, ...]
-    groups: tuple[GroupScore, ...]
-    difficulties: Mapping[Difficulty, stats.Estimate]
-    """Base QA by the difficulty of the scene."""
-    graphs: tuple[GraphFigures, ...]
-    failed_derivations: Mapping[str, int]
-    """Why the model's graphs gave no answer, counted over the questions of the base setting."""
-    confusions: tuple[Confusion, ...]
-    cases: tuple[PickedCase, ...]
-    blind: BlindTest | None
-    interventions: tuple[SettingFigures, ...]
-    threshold: Threshold | None
-    signatures: tuple[Signature, ...]
-
-    def as_json(self) -> dict[str, Any]:
-        """The score as plain JSON."""
-        return {
-            "instrument": "scene",
-            "parsers": {"answers": ANSWER_PARSER, "graphs": GRAPH_PARSER},
-            **asdict(self),
-        }
-
-
-def score_scenes(run: Run, options: ScoreOptions | None = None, *, mode: str | None = None) -> SceneScore:
-    """Scores a run from its stored answers, and stores readings and figures beside them. No model is called.
+def item_scores(run: Run, options: ScoreOptions | None = None) -> list[ItemScore]:
+    """Every metric of every question and scene of a run. Calls no model.
 
     Args:
-        run: opened for writing, if readings and figures are to be kept.
-        options: seed and readings.
-        mode: which mode of answering, of a run that has several.
+        run: Of kind ``scene`` or ``scene-pictures``.
+        options: How to score. Keys end in `ScoreOptions.suffix` unless these are the defaults.
     """
-    rows = read_rows(run, mode=mode)
-    run.write_parsed(rows.parsed)
-    score = score_rows(rows, options)
-    run.write_scores(score.as_json())
-    return score
+    results = read_run(run)
+    if run.info.instrument != "scene":
+        return list(_changes(results, OTHER_PICTURE, "other"))
+    scores = result_scores(results, options)
+    own = {metric.key for metric in METRICS}
+    return [score for score in scores if score.metric.partition(":")[0] in own]
 
 
-def score_rows(rows: SceneRows, options: ScoreOptions | None = None) -> SceneScore:
-    """The figures of a run that was read."""
+def result_scores(
+    results: SceneResults, options: ScoreOptions | None = None, cases: DerivedCases | None = None
+) -> list[ItemScore]:
+    """The scores of all metrics, and of the baselines that tables show.
+
+    Args:
+        results: Of a run.
+        options: How to score.
+        cases: What `derived_qa` gives for these, if it is known.
+    """
     options = options or ScoreOptions()
-    drawn = Drawn(options.seed, options.n_resamples)
-    cases = derive(rows, reading=options.solver, comparison=options.comparison, seed=options.seed)
-    floors = Floors.of(rows, cases, options.comparison)
-    lost = len(without_graph(rows))
-    graphs = {scene: score.sgc for scene, score in graph_scores(rows.graphs.get("base", {})).items()}
-    blind = blind_test(rows, drawn, options.comparison)
-    matrices = (confusion(cases, form, drawn) for form in ("choice", "number"))
-    return SceneScore(
-        model=rows.model,
-        mode=rows.mode,
-        options=options,
-        counts=tuple(
-            qa_count(_label(setting, noise), given, lost if setting == "predicted graph" else 0)
-            for (setting, noise), given in _with_missing(rows, lost).items()
-        ),
-        table=tuple(_domain(rows, cases, domain, floors, drawn) for domain in DOMAINS if _has(rows, domain)),
-        groups=_groups(cases, floors, drawn),
-        difficulties=_difficulties(cases, drawn),
-        graphs=tuple(graph_figures(list(given.values()), drawn) for given in rows.graphs.values() if given),
-        failed_derivations=failure_reasons(cases.cases),
-        confusions=tuple(matrix for matrix in matrices if matrix is not None),
-        cases=pick_cases(cases, graphs),
-        blind=blind,
-        interventions=interventions(rows, drawn, options.comparison),
-        threshold=threshold(rows, drawn, options.comparison),
-        signatures=read_signatures(gather(rows, cases, blind, floors, drawn, comparison=options.comparison)),
+    cases = cases or derived_qa(results, options)
+    scores = [
+        *_answer_scores(results, cases),
+        *_graph_scores(results),
+        *_drops(results, options),
+        *_changes(results, "blind", "blind"),
+        *_priors(results, cases, options),
+    ]
+    suffix = options.suffix
+    return [replace(score, metric=f"{score.metric}{suffix}") for score in scores] if suffix else scores
+
+
+def _answer_scores(results: SceneResults, cases: DerivedCases) -> Iterator[ItemScore]:
+    """QA of every question, and what its scene's graphs imply if the model was asked for one."""
+    graphs, places = results.graphs.get("base", {}), {c.question.id: i for i, c in enumerate(cases.cases)}
+    is_solvable = cases.is_solvable
+    for key, row in results.answers("base").items():
+        i = places.get(key)
+        if i is None:
+            names = ("qa", "derived", "consistency", "direct_over_derived")
+            for name in names if row.question.scene in graphs else names[:1]:
+                yield _of_question(results, row.question, name, None, row.missing)
+            continue
+        yield _of_question(results, row.question, "qa", float(cases.base[i]), row.missing)
+        graph = graphs.get(row.question.scene)
+        if graph is None:
+            continue
+        derived, consistency = float(cases.derived[i]), float(cases.consistency[i])
+        why = f"no graph: {graph.missing}" if graph.missing else cases.cases[i].derived.reason
+        for name, value, reason in (
+            ("derived", derived, why),
+            ("consistency", consistency, why or row.missing),
+            ("direct_over_derived", float(cases.base[i]) - derived, why or row.missing),
+        ):
+            known = value if graph.is_measured else None
+            yield _of_question(results, row.question, name, known, reason)
+            if name != "direct_over_derived":
+                sound = (known, reason) if is_solvable[i] else (None, "not solvable")
+                yield _of_question(results, row.question, f"{name}_solvable", *sound)
+        yield _of_question(results, row.question, "ceiling", float(cases.ceiling[i]))
+
+
+def _graph_scores(results: SceneResults) -> Iterator[ItemScore]:
+    for scene, row in results.graphs.get("base", {}).items():
+        score = row.score
+        for name, value in (("sgc", score.sgc), ("s_est", score.s_est), ("s_rel", score.s_rel)):
+            yield _of_graph(results, scene, name, value if row.is_measured else None, row.missing)
+
+
+def _drops(results: SceneResults, options: ScoreOptions) -> Iterator[ItemScore]:
+    """With the picture minus without, of the questions and graphs that were asked both ways."""
+    base, blind = results.answers("base"), results.answers("blind")
+    pair = paired_scores(base, blind, comparison=options.comparison)
+    drops = {q.id: float(a - b) for q, a, b in zip(pair.questions, pair.first, pair.second, strict=True)}
+    for key, row in base.items():
+        if key in blind:
+            why = row.missing or blind[key].missing
+            yield _of_question(results, row.question, "qa_drop", drops.get(key), why)
+    dark = results.graphs.get("blind", {})
+    for scene, graph in results.graphs.get("base", {}).items():
+        if scene in dark:
+            is_measured = graph.is_measured and dark[scene].is_measured
+            drop = graph.score.sgc - dark[scene].score.sgc if is_measured else None
+            yield _of_graph(results, scene, "sgc_drop", drop, graph.missing or dark[scene].missing)
+
+
+def _changes(results: SceneResults, setting: str, name: str) -> Iterator[ItemScore]:
+    """Whether answers and graphs differ in another setting, of those that can be read in the base setting."""
+    base, other = results.answers("base"), results.answers(setting)
+    changed = changed_questions(results, setting)
+    for key, row in base.items():
+        if key in other:
+            why = row.missing or other[key].missing
+            yield _of_question(results, row.question, f"{name}_changes", changed.get(key), why)
+    graphs, others = results.graphs.get("base", {}), results.graphs.get(setting, {})
+    changed = changed_graphs(results, setting)
+    for scene, graph in graphs.items():
+        if scene in others:
+            why = graph.missing or others[scene].missing
+            yield _of_graph(results, scene, f"{name}_graph_change", changed.get(scene), why)
+
+
+def _priors(results: SceneResults, cases: DerivedCases, options: ScoreOptions) -> Iterator[ItemScore]:
+    questions = [case.question for case in cases.cases]
+    values = qa_prior(questions, comparison=options.comparison)
+    for question, value in zip(questions, values, strict=True):
+        yield _of_question(results, question, "qa_prior", float(value))
+    graphs = results.graphs.get("base", {})
+    prior = graph_prior({s: r.true for s, r in graphs.items()}, {s: r.domain for s, r in graphs.items()})
+    for scene, score in prior.items():
+        yield _of_graph(results, scene, "sgc_prior", score.sgc)
+
+
+def _of_question(
+    results: SceneResults, question: SceneQuestion, name: str, value: float | None, reason: str = ""
+) -> ItemScore:
+    return ItemScore(
+        question.id,
+        f"scene.{name}",
+        value,
+        question.scene,
+        results.split,
+        question.group_name,
+        reason,
     )
 
 
-def _label(setting: str, noise: float | None) -> str:
-    return setting if noise is None else f"{setting} {noise:g}"
+def _of_graph(
+    results: SceneResults, scene: str, name: str, value: float | None, reason: str = ""
+) -> ItemScore:
+    return ItemScore(scene, f"scene.{name}", value, scene, results.split, reason=reason)
 
 
-def _with_missing(rows: SceneRows, lost: int) -> Mapping[Any, Any]:
-    """The settings, with an empty one for predicted graphs where no scene gave any."""
-    return (
-        rows.qa
-        if not lost or ("predicted graph", None) in rows.qa
-        else {**rows.qa, ("predicted graph", None): {}}
-    )
+@dataclass(frozen=True)
+class SceneScore:
+    """Everything that tables, figures and signatures are made from; each part is computed once, when it is first used."""
 
+    results: SceneResults
+    options: ScoreOptions
 
-def _has(rows: SceneRows, domain: Domain | None) -> bool:
-    return domain is None or any(question.domain == domain for question in rows.questions.values())
+    @property
+    def model(self) -> str:
+        """The name of the model."""
+        return self.results.model
 
+    @cached_property
+    def scores(self) -> list[ItemScore]:
+        """The scores of all questions and graphs."""
+        return result_scores(self.results, self.options, self.cases)
 
-def _domain(
-    rows: SceneRows, cases: Cases, domain: Domain | None, floors: Floors, drawn: Drawn
-) -> DomainScore:
-    keep = np.array([domain is None or case.question.domain == domain for case in cases.cases], bool)
-    part = cases.where(keep)
-    questions = [case.question for case in part.cases]
-    upstream = scores_of(questions, [case.direct.value for case in part.cases], comparison="<=")
-    base = rows.graphs.get("base", {})
-    graphs = of_domain(base, domain)
-    prior = {row.scene: floors.sgc[row.scene] for row in graphs}
-    has_graphs = any(row.is_measured for row in graphs)
+    @cached_property
+    def cases(self) -> DerivedCases:
+        """The questions with their derived answers."""
+        return derived_qa(self.results, self.options)
 
-    def macro(values: np.ndarray) -> stats.Estimate | None:
-        return drawn.macro(values, part.groups, part.scenes)
+    def mean(self, name: str, *, domain: Domain | None = None, group: str = "") -> stats.Estimate | None:
+        """The mean of a metric, overall or of a domain or a group.
 
-    return DomainScore(
-        domain,
-        n_scenes=len({*part.scenes, *(row.scene for row in graphs)}),
-        n_questions=len(questions),
-        qa=macro(part.base),
-        qa_upstream=macro(upstream),
-        graphs=graph_figures(graphs, drawn).parts if graphs else None,
-        consistency=macro(part.agreement) if has_graphs else None,
-        derived=macro(part.derived) if has_graphs else None,
-        base_minus_derived=drawn.difference(part.base, part.derived, part.groups, part.scenes)
-        if has_graphs
-        else None,
-        ceiling=macro(part.ceiling) if graphs else None,
-        qa_prior=macro(floors.qa[keep]),
-        sgc_prior=drawn.mean(list(prior.values()), list(prior)),
-    )
-
-
-def _groups(cases: Cases, floors: Floors, drawn: Drawn) -> tuple[GroupScore, ...]:
-    found = []
-    for code, (form, competency) in enumerate(GROUPS):
-        keep = cases.groups == code
-        scenes = [scene for scene, is_in in zip(cases.scenes, keep, strict=True) if is_in]
-        figures = [
-            drawn.mean(values[keep], scenes)
-            for values in (cases.base, cases.derived, cases.agreement, cases.ceiling, floors.qa)
+        Args:
+            name: The metric's key without ``scene.``.
+            domain: Only of these scenes.
+            group: Only of these questions.
+        """
+        metric = replace(_BY_NAME[name], key=f"scene.{name}{self.options.suffix}")
+        found = [
+            score
+            for score in self._by_metric.get(metric.key, ())
+            if (domain is None or self._domains[score.cluster] == domain) and group in {"", score.group}
         ]
-        found.append(GroupScore(form, competency, int(keep.sum()), *figures))
-    return tuple(found)
+        return stats.score_mean(metric, found)
+
+    @cached_property
+    def _by_metric(self) -> Mapping[str, list[ItemScore]]:
+        found: dict[str, list[ItemScore]] = {}
+        for score in self.scores:
+            found.setdefault(score.metric, []).append(score)
+        return found
+
+    @cached_property
+    def _domains(self) -> Mapping[str, Domain]:
+        return self.results.domains
+
+    @property
+    def domains(self) -> tuple[Domain | None, ...]:
+        """None for all scenes, then every domain that the run has."""
+        known: tuple[Domain, ...] = ("indoor", "outdoor")
+        return (None, *(domain for domain in known if domain in set(self._domains.values())))
+
+    @cached_property
+    def difficulties(self) -> dict[Difficulty, stats.Estimate]:
+        """QA by the difficulty of the scene."""
+        level = {key: question.difficulty for key, question in self.results.questions.items()}
+        names: tuple[Difficulty, ...] = ("easy", "medium", "hard")
+        found = {
+            name: stats.score_mean(
+                replace(_BY_NAME["qa"], key=f"scene.qa{self.options.suffix}"),
+                [score for score in self.scores if level.get(score.item) == name],
+            )
+            for name in names
+        }
+        return {name: estimate for name, estimate in found.items() if estimate is not None}
+
+    @cached_property
+    def graphs(self) -> tuple[GraphOverview, ...]:
+        """The graphs of each setting."""
+        given = self.results.graphs
+        return tuple(graph_overview(s, list(rows.values())) for s, rows in given.items() if rows)
+
+    @cached_property
+    def blind(self) -> BlindTest | None:
+        """Table 2."""
+        return blind_test(self.results, self.options)
+
+    @cached_property
+    def confusions(self) -> tuple[ConfusionMatrix, ...]:
+        """Base QA against derived QA."""
+        return confusion_matrices(self.cases)
+
+    @cached_property
+    def examples(self) -> tuple[ExampleCase, ...]:
+        """Cases that illustrate the quadrants."""
+        sgc = {scene: row.score.sgc for scene, row in self.results.measured_graphs("base").items()}
+        return example_cases(self.cases, sgc)
+
+    @cached_property
+    def interventions(self) -> tuple[Intervention, ...]:
+        """QA with graphs in the prompt."""
+        return interventions(self.results, self.options)
+
+    @cached_property
+    def threshold(self) -> Threshold | None:
+        """How good a graph must be to help."""
+        return threshold(self.results, self.options)
+
+    @cached_property
+    def signatures(self) -> tuple[Signature, ...]:
+        """What the numbers say about the model."""
+        return judge_signatures(signature_numbers(self.results, self.options, self.cases, self.blind))
 
 
-def _difficulties(cases: Cases, drawn: Drawn) -> dict[Difficulty, stats.Estimate]:
-    found: dict[Difficulty, stats.Estimate] = {}
-    levels: tuple[Difficulty, ...] = ("easy", "medium", "hard")
-    for level in levels:
-        part = cases.where(np.array([case.question.difficulty == level for case in cases.cases], bool))
-        estimate = drawn.macro(part.base, part.groups, part.scenes)
-        if estimate is not None:
-            found[level] = estimate
-    return found
+def score_run(run: Run, options: ScoreOptions | None = None, *, mode: str | None = None) -> SceneScore:
+    """Scores a run from its stored answers.
+
+    Args:
+        run: Measured.
+        options: How to score.
+        mode: The mode of answering, of a run that has several.
+    """
+    return SceneScore(read_run(run, mode=mode), options or ScoreOptions())
+
+
+EXTRA_TABLES = (
+    "groups",
+    "difficulty",
+    "readings",
+    "graph-parts",
+    "graph-problems",
+    "unsolved",
+    "cases",
+)
+"""Tables that are shown on request."""
+
+
+def score_tables(score: SceneScore, extra: Iterable[str] = ()) -> list[Table]:
+    """The main tables, and those asked for.
+
+    Args:
+        score: What to show.
+        extra: Some of `EXTRA_TABLES`; those without rows are left out.
+    """
+    found = [qa_table(score), counts_table(score)]
+    found += [graphs_table(score.graphs)] if score.graphs else []
+    found += [blind_table(score.blind)] if score.blind is not None else []
+    found += [confusion_table(score.confusions)] if score.confusions else []
+    if len({each.setting for each in score.interventions}) > 1:
+        found.append(interventions_table(score.interventions))
+    found += [threshold_table(score.threshold)] if score.threshold is not None else []
+    found.append(signatures_table(score.signatures))
+    more = {
+        "groups": lambda: groups_table(score),
+        "difficulty": lambda: difficulty_table(score),
+        "readings": lambda: readings_table(score),
+        "graph-parts": lambda: parts_table(score.graphs),
+        "graph-problems": lambda: problems_table(score.graphs),
+        "unsolved": lambda: unsolved_table(score.cases),
+        "cases": lambda: cases_table(score.examples),
+    }
+    return [*found, *(table for name in extra if (table := more[name]()).rows)]
+
+
+_COLUMNS = {
+    column.name: column
+    for column in (
+        Column("qa", "QA", "share", "scene.accuracy"),
+        Column("sgc", "SGC", "share", "scene.sgc"),
+        Column("s_est", "S_est", "share", "scene.s_est"),
+        Column("s_rel", "S_rel", "share", "scene.s_rel"),
+        Column("consistency", "consistency", "share", "scene.consistency"),
+        Column("consistency_solvable", "consistency, solvable", "share", "scene.consistency_solvable"),
+        Column("derived", "derived QA", "share", "scene.derived"),
+        Column("derived_solvable", "derived QA, solvable", "share", "scene.derived_solvable"),
+        Column("direct_over_derived", "base − derived", "points", "scene.base_minus_derived"),
+        Column("ceiling", "solver ceiling", "share", "scene.ceiling"),
+        Column("qa_prior", "without looking", "share", "scene.qa_prior"),
+    )
+}
+"""How tables show the metrics."""
+
+
+def qa_table(score: SceneScore) -> Table:
+    """Table 1."""
+    shown = ("qa", "sgc", "s_est", "s_rel", "consistency", "derived", "direct_over_derived", "ceiling")
+    rows: list[list[Cell]] = [
+        [domain or "overall", *(score.mean(name, domain=domain) for name in shown)]
+        for domain in score.domains
+    ]
+    prior = {"qa": score.mean("qa_prior"), "sgc": score.mean("sgc_prior")}
+    rows.append(["without looking", *(prior.get(name) for name in shown)])
+    options = score.options
+    return Table.of(
+        "scene.qa",
+        f"Table 1: {score.model}, {score.results.mode}; MRA {options.comparison}, solver {options.solver}",
+        [Column("scenes", "scenes"), *(_COLUMNS[name] for name in shown)],
+        rows,
+    )
+
+
+def counts_table(score: SceneScore) -> Table:
+    """What became of the questions of each setting."""
+    results = score.results
+    lost = len(results.without_graph)
+    given = dict(results.qa)
+    if lost:
+        given.setdefault(("predicted graph", None), {})
+    rows: list[list[Cell]] = []
+    for (setting, noise), answers in given.items():
+        measured = [row for row in answers.values() if row.is_measured]
+        missing = Counter(row.missing for row in answers.values())
+        rows.append(
+            [
+                setting if noise is None else f"{setting} {noise:g}",
+                len(measured),
+                missing["refused"],
+                missing["cut off"],
+                missing["ambiguous"] + missing["none of these"],
+                missing["unreadable"],
+                missing["failed"],
+                missing["pending"],
+                lost if setting == "predicted graph" else 0,
+            ]
+        )
+    names = ("asked", "refused", "cut off", "ambiguous", "unreadable", "failed", "pending")
+    return Table.of(
+        "scene.counts",
+        "Questions",
+        [
+            Column("setting", "setting"),
+            *(Column(name.replace(" ", "_"), name, "count") for name in names),
+            Column("without_graph", "failed: no graph", "count"),
+        ],
+        rows,
+    )
+
+
+def groups_table(score: SceneScore) -> Table:
+    """Every number of Table 1 that is of questions, by group."""
+    shown = ("qa", "derived", "consistency", "ceiling", "qa_prior")
+    sizes = Counter(score.cases.groups)
+    return Table.of(
+        "scene.groups",
+        "Groups of questions",
+        [Column("group", "group"), Column("n", "n", "count"), *(_COLUMNS[name] for name in shown)],
+        [
+            [name, sizes[name], *(score.mean(metric, group=name) for metric in shown)]
+            for name in (group_name(*group) for group in GROUPS)
+        ],
+    )
+
+
+def difficulty_table(score: SceneScore) -> Table:
+    """QA by difficulty."""
+    return Table.of(
+        "scene.difficulty",
+        "QA by the difficulty of the scene",
+        [Column("difficulty", "difficulty"), _COLUMNS["qa"]],
+        [[difficulty, estimate] for difficulty, estimate in score.difficulties.items()],
+    )
+
+
+def readings_table(score: SceneScore) -> Table:
+    """The paper's definitions beside the public code's: MRA with ``<`` and ``<=``, both solvers."""
+    readings = (ScoreOptions(), ScoreOptions(comparison="<="), ScoreOptions("upstream"))
+    shown = ("qa", "derived", "derived_solvable", "consistency", "consistency_solvable", "ceiling")
+    others = [SceneScore(score.results, replace(each, seed=score.options.seed)) for each in readings]
+    return Table.of(
+        "scene.readings",
+        "Readings of the definitions",
+        [Column("mra", "MRA"), Column("solver", "solver"), *(_COLUMNS[name] for name in shown)],
+        [
+            [other.options.comparison, other.options.solver, *(other.mean(name) for name in shown)]
+            for other in others
+        ],
+    )
+
+
+def unsolved_table(cases: DerivedCases) -> Table:
+    """Why the model's own graphs imply no answer."""
+    return Table.of(
+        "scene.unsolved",
+        "Questions without a derived answer",
+        [Column("reason", "reason"), Column("questions", "questions", "count")],
+        [[reason, n] for reason, n in unsolved_reasons(cases.cases).items()],
+    )

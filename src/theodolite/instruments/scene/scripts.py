@@ -1,7 +1,7 @@
-"""Scripted models of known fault, each of which must get exactly its signature: ``scripted:scene-<name>``.
+"""Scripted models with one known fault each, which must get exactly its signature: ``scripted:scene-<name>``.
 
-They read the item's hint (task, setting, question, gold) as a person reads a crib: what each may use is plain in its few lines.
-Without a picture none of them knows anything, so all but the refuser and the rambler then fall back on what `blind prior` says.
+They use the item's hint (task, setting, question, gold). Without a picture they know nothing, so all but the refuser and the
+rambler then answer like `blind_prior`.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from theodolite.answers import json_values
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Request, Response
 from theodolite.instruments.scene.data.files import question_from_json
 from theodolite.instruments.scene.data.graph import Edge, Node, StarGraph
-from theodolite.instruments.scene.data.questions import LETTERS, Question
+from theodolite.instruments.scene.data.questions import LETTERS, SceneQuestion
 from theodolite.instruments.scene.data.relations import PAIRS
 from theodolite.instruments.scene.experiments.noise import noisy_graph, scene_rng
 from theodolite.instruments.scene.formulas.solver import solve
-from theodolite.instruments.scene.reading.graph_parser import read_graph
-from theodolite.instruments.scene.reading.graph_text import find_json
+from theodolite.instruments.scene.reading.results import star_from_json
 
 Script: TypeAlias = Callable[[Request], str | Response]
 
@@ -32,22 +32,16 @@ _TRUST_NOISE = 0.15
 
 def _hint(request: Request) -> Mapping[str, Any]:
     if "task" not in request.hint:
-        raise UsageError("the scripted models of scenes answer the items of `theodolite scene run` alone")
+        raise UsageError("the scripted models of scenes answer only the items of `theodolite scene run`")
     return request.hint
 
 
-def _question(hint: Mapping[str, Any]) -> Question:
+def _question(hint: Mapping[str, Any]) -> SceneQuestion:
     return question_from_json(hint["question"])
 
 
 def _true(hint: Mapping[str, Any]) -> StarGraph:
-    value = json.loads(str(hint["gold"]))
-    marks = {int(thing["id"]) for thing in value["objects"]}
-    centre = int(value["edges"][0]["from"])
-    graph = read_graph(value, centre, marks).graph
-    if graph is None:
-        raise UsageError("the item's gold is no graph")
-    return graph
+    return star_from_json(json.loads(str(hint["gold"])))
 
 
 def _write(graph: StarGraph) -> str:
@@ -65,7 +59,7 @@ def oracle(request: Request) -> str:
 
 
 def blind_prior(request: Request) -> str:
-    """Answers from the words of the question alone, whatever else it is shown; its graph is the same for every place."""
+    """Answers from the words of the question alone; its graph is the same for every scene."""
     hint = _hint(request)
     if hint["task"] == "graph":
         true = _true(hint)
@@ -79,7 +73,7 @@ def blind_prior(request: Request) -> str:
 
 
 def shortcut(request: Request) -> str:
-    """Right answers, and a graph that has nothing to do with the place."""
+    """Right answers, and a graph that has nothing to do with the scene."""
     hint = _hint(request)
     if hint["task"] == "graph":
         return _write(_random_graph(_true(hint), f"{hint['scene']}/{hint['setting']}"))
@@ -87,7 +81,7 @@ def shortcut(request: Request) -> str:
 
 
 def disconnected(request: Request) -> str:
-    """The right graph, and answers drawn at random, anew in every setting."""
+    """The right graph, and random answers, drawn anew in every setting."""
     hint = _hint(request)
     if hint["task"] == "graph":
         return oracle(request)
@@ -99,29 +93,27 @@ def disconnected(request: Request) -> str:
 
 
 def trusting(request: Request) -> str:
-    """Right from the picture with a fair graph of its own, but follows any graph that it finds in the prompt."""
+    """Right from the picture, with a fair graph of its own, but follows any graph in the prompt."""
     hint = _hint(request)
     if _is_blind(hint):
         return blind_prior(request)
     if hint["task"] == "graph":
         true = _true(hint)
         return _write(noisy_graph(true, _TRUST_NOISE, scene_rng(str(hint["scene"]), 2)))
-    value, found = find_json(request.text)
-    if found == "none":
+    found = [each.value for each in json_values(request.text) if isinstance(each.value, dict)]
+    if not found:
         return str(hint["gold"])
-    edges = value.get("edges") or [{"from": value["objects"][0]["id"]}]
-    marks = {int(thing["id"]) for thing in value["objects"]}
-    derived = solve(_question(hint), read_graph(value, int(edges[0]["from"]), marks).graph)
+    derived = solve(_question(hint), star_from_json(found[0]))
     return str(derived.value) if derived.is_solved else "The graph does not say."
 
 
 def refuser(_: Request) -> Response:
-    """Declines everything."""
-    return Response("refused", reason="scripted:scene-refuser declines every request")
+    """Refuses everything."""
+    return Response("refused", reason="scripted:scene-refuser refuses every request")
 
 
 def rambler(_: Request) -> str:
-    """Talks round the question and never answers it."""
+    """Talks around the question and never answers it."""
     return (
         "What a rich and layered view. Much could be said of it, and much has been, by many and at length. "
         * 2
@@ -129,7 +121,7 @@ def rambler(_: Request) -> str:
 
 
 def _random_graph(shape: StarGraph, name: str) -> StarGraph:
-    """Lengths from centimetres to a hundred metres, and words dealt at random."""
+    """Lengths from centimetres to a hundred metres, and random words."""
     rng = scene_rng(name, 3)
 
     def length() -> float:

@@ -1,10 +1,11 @@
-"""Figures of traces: a trace step by step, SGR over progress, SGR against retention, reliance, sensitivity to edits."""
+"""Figures: a trace step by step, SGR over the course of a trace, SGR against retention, reliance, sensitivity to edits."""
 
 from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,9 +15,11 @@ from theodolite.core.errors import UsageError
 from theodolite.instruments.trace.claims.lexicon import may_mean
 from theodolite.instruments.trace.claims.types import Claim, Verdict
 from theodolite.instruments.trace.data.episode import Episode, SceneObject
-from theodolite.instruments.trace.experiments.predict import Association, ModelRow, Retention
-from theodolite.instruments.trace.formulas.sgr import STAGES, Grounding, step_grounding
-from theodolite.instruments.trace.formulas.vrs import Reliance, SensitivityCell
+from theodolite.instruments.trace.experiments.edits import Reliance, SensitivityCell
+from theodolite.instruments.trace.experiments.grounding import sgr_by_stage
+from theodolite.instruments.trace.experiments.predict import Association, ModelRow, Prediction, Retention
+from theodolite.instruments.trace.experiments.run_tables import ScoredTraces
+from theodolite.instruments.trace.formulas.sgr import STAGES, Stage, step_grounding
 from theodolite.instruments.trace.verifiers.judging import JudgedStep, JudgedTrace
 from theodolite.stats import Estimate
 
@@ -26,23 +29,25 @@ if TYPE_CHECKING:
 _VERDICTS = {"supported": "#007a5a", "unsupported": "#c8102e", "unverifiable": "#8a6d00"}
 _MARKS = {"supported": "✓", "unsupported": "✗", "unverifiable": "?"}
 _LINES, _CLAIMS = 5, 6
-"""How much of a step there is room for."""
+"""Lines of a sentence, and claims, that there is room for."""
 _PAPER = {"facecolor": "white", "edgecolor": "none", "pad": 1.0}
-"""Behind words that a line would cross."""
+"""The background of text that a line would cross."""
 _MARGIN_PX = 1.5
-"""Between a thing and its frame, so that small things stay visible."""
+"""Between an object and its frame."""
+_SHOWN_TRACES, _SEARCHED_TRACES = 3, 24
+"""Traces that are drawn step by step, and answers that they are chosen from."""
 
 
 def trace_row(
     trace: JudgedTrace, episode: Episode, *, steps: Sequence[int] | None = None, title: str = ""
 ) -> Drawing:
-    """A trace step by step: the frame with the boxes of what is spoken of, the sentence, and each claim with its verdict.
+    """A trace step by step: the frame with the boxes of the objects, the sentence, and each claim with its verdict.
 
     Args:
-        trace: judged.
-        episode: with pictures.
-        steps: which steps, from 0; by default the first four.
-        title: above the figure; the task, if empty.
+        trace: Judged.
+        episode: With pictures.
+        steps: Which steps, from 0; by default the first four.
+        title: By default the task.
     """
     chosen = list(steps) if steps is not None else list(range(min(4, len(trace.steps))))
     if not chosen or max(chosen) >= len(trace.steps):
@@ -94,7 +99,7 @@ def _box(axes: Axes, thing: SceneObject, colour: str) -> None:
 
 
 def _box_colour(thing: SceneObject, step: JudgedStep) -> str | None:
-    """That of the worst verdict on a claim that may be about the thing."""
+    """The colour of the worst verdict on a claim that may be about the object."""
     labels = {verdict.label for claim, verdict in step.counted() if _speaks_of(claim, thing)}
     worst = next((label for label in ("unsupported", "unverifiable", "supported") if label in labels), None)
     return None if worst is None else _VERDICTS[worst]
@@ -132,7 +137,7 @@ def _sentence(axes: Axes, step: JudgedStep) -> None:
 
 
 def _rest(claims: Sequence[tuple[Claim, Verdict]]) -> str:
-    """What there was no room for, so that the share in the title adds up."""
+    """The number of further claims by verdict."""
     labels = [verdict.label for _, verdict in claims]
     counts = ", ".join(f"{labels.count(label)} {mark}" for label, mark in _MARKS.items() if label in labels)
     return f"… and {len(claims)} more: {counts}"
@@ -147,16 +152,18 @@ def _words(claim: Claim, verdict: Verdict) -> str:
 
 
 def progress_profile(
-    groups: Mapping[str, Grounding], *, title: str = "Grounding over the course of a trace"
+    groups: Mapping[str, Mapping[Stage, Estimate | None]],
+    *,
+    title: str = "Grounding over the course of a trace",
 ) -> Drawing:
-    """SGR of the first quarter, the middle half and the last quarter of the steps, a line per model or world."""
+    """SGR of the first quarter, the middle half and the last quarter of the steps, one line per group."""
     if not groups:
         raise UsageError("there is nothing to draw")
     with styled():
         figure = new_figure(6.4, 3.8)
         axes = figure.add_subplot()
-        for place, (name, group) in enumerate(groups.items()):
-            found = [(i, e) for i, stage in enumerate(STAGES) if (e := group.profile[stage]) is not None]
+        for place, (name, by_stage) in enumerate(groups.items()):
+            found = [(i, e) for i, stage in enumerate(STAGES) if (e := by_stage[stage]) is not None]
             shift = 0.03 * (place - (len(groups) - 1) / 2)
             _line(
                 axes, [i + shift for i, _ in found], [e for _, e in found], SERIES[place % len(SERIES)], name
@@ -191,13 +198,13 @@ def grounding_against_retention(
     retention: Retention = "ratio",
     title: str = "Does grounding predict robustness?",
 ) -> Drawing:
-    """A point per model and benchmark; the correlation with its interval stands in the title.
+    """One point per model and benchmark, with the correlation in the title.
 
     Args:
-        rows: what is plotted.
-        association: the correlation to name, of the same rows.
-        retention: what is kept out of distribution.
-        title: above the figure.
+        rows: What is plotted.
+        association: The correlation of the same rows.
+        retention: The kind of retention.
+        title: The first line of the title.
     """
     names = list(dict.fromkeys(row.benchmark for row in rows))
     with styled():
@@ -233,7 +240,7 @@ def grounding_against_retention(
 
 
 def reliance_bars(models: Mapping[str, Reliance], *, title: str = "Visual reliance") -> Drawing:
-    """VRS in the paper's form and in the sound one, a pair of bars per model; 1 is what noise has."""
+    """VRS by equation 4 and by facts, one pair of bars per model; random changes have 1."""
     if not models:
         raise UsageError("there is nothing to draw")
     with styled():
@@ -241,7 +248,7 @@ def reliance_bars(models: Mapping[str, Reliance], *, title: str = "Visual relian
         left, right = figure.subplots(1, 2, sharey=True)
         for axes, which, name, colour in (
             (left, "vrs_paper", "equation 4 (paper)", LAYOUT),
-            (right, "vrs_sound", "edited over unedited facts (sound)", SERIES[0]),
+            (right, "vrs_sound", "by facts (sound)", SERIES[0]),
         ):
             for place, reliance in enumerate(models.values()):
                 found: Estimate | None = getattr(reliance, which)
@@ -255,7 +262,7 @@ def reliance_bars(models: Mapping[str, Reliance], *, title: str = "Visual relian
                 )
             axes.axvline(1, color=QUIET, linewidth=1, linestyle=(0, (3, 2)))
             axes.set_title(name, fontsize=9.5)
-            axes.set_xlabel("VRS (dashed: 1, all edits alike)")
+            axes.set_xlabel("VRS (dashed: 1, random changes)")
             axes.margins(x=0.18)
             axes.set_xlim(left=0)
         left.set_yticks(range(len(models)), list(models))
@@ -267,21 +274,21 @@ def reliance_bars(models: Mapping[str, Reliance], *, title: str = "Visual relian
 def sensitivity_chart(
     cells: Sequence[SensitivityCell], *, title: str = "What editing the pictures does"
 ) -> Drawing:
-    """ΔSGR and ΔAcc of each family of edits, judged against the old truth and against the new."""
+    """ΔSGR and ΔAcc of each family of edits, against the old and the new truth."""
     shown = [cell for cell in cells if cell.delta_sgr is not None]
     if not shown:
-        raise UsageError("no family of edits has a figure to draw")
+        raise UsageError("no family of edits has a number to draw")
     families = list(dict.fromkeys(cell.family for cell in shown))
     with styled():
         figure = new_figure(7.6, 0.75 * len(families) + 1.7)
         pair = figure.subplots(1, 2, sharey=True, sharex=True)
-        for axes, reading, name in zip(
+        for axes, truth, name in zip(
             pair,
             ("paper", "sound"),
             ("against the old truth (paper)", "against the new truth (sound)"),
             strict=True,
         ):
-            for cell in (cell for cell in shown if cell.reading == reading):
+            for cell in (cell for cell in shown if cell.truth == truth):
                 place = families.index(cell.family)
                 for shift, estimate, colour in (
                     (-0.13, cell.delta_sgr, SERIES[0]),
@@ -308,3 +315,64 @@ def sensitivity_chart(
         pair[1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
         figure.suptitle(title, x=0.01, ha="left", fontsize=10.5, color=INK)
     return Drawing(figure)
+
+
+def draw_runs(runs: Mapping[str, ScoredTraces], folder: Path) -> list[Path]:
+    """Draws SGR by stage, reliance, sensitivity, and traces of the first run.
+
+    Args:
+        runs: By the name to show.
+        folder: Where to write.
+    """
+    drawings: dict[str, Drawing] = {}
+    profiles = {
+        name if len(runs) > 1 else ", ".join(group.labels): sgr_by_stage(group)[0]
+        for name, run in runs.items()
+        for group in (run.groups[:1] if len(runs) > 1 else run.groups)
+    }
+    if any(estimate is not None for by_stage in profiles.values() for estimate in by_stage.values()):
+        drawings["progress"] = progress_profile(profiles)
+    relied = {name: found for name, run in runs.items() if (found := run.reliance) is not None}
+    if relied:
+        drawings["reliance"] = reliance_bars(relied)
+    for i, (name, run) in enumerate(runs.items(), 1):
+        cells = run.sensitivity
+        if any(cell.delta_sgr is not None for cell in cells):
+            drawings[f"sensitivity_{i}"] = sensitivity_chart(cells, title=f"Edited pictures: {name}")
+    for i, drawing in enumerate(_worst_traces(next(iter(runs.values()))), 1):
+        drawings[f"steps_{i}"] = drawing
+    return [_save(drawing, folder / f"{name}.png") for name, drawing in drawings.items()]
+
+
+def _worst_traces(run: ScoredTraces) -> Iterator[Drawing]:
+    """Traces step by step, those with the most refuted claims first."""
+    some = [t for t in run.read.traces if t.is_own and t.trace is not None][:_SEARCHED_TRACES]
+    judged = [run.read.judged(t, run.verifier, run.options.hedges) for t in some]
+    kept = [trace for trace in judged if trace is not None and trace.steps]
+    for trace in sorted(kept, key=_n_refuted, reverse=True)[:_SHOWN_TRACES]:
+        said = [i for i, step in enumerate(trace.steps) if step.counted()] or list(range(len(trace.steps)))
+        steps = sorted({said[round(i * (len(said) - 1) / 3)] for i in range(4)})
+        yield trace_row(trace, run.read.episodes[trace.trace.episode], steps=steps)
+
+
+def _n_refuted(trace: JudgedTrace) -> int:
+    return sum(verdict.label == "unsupported" for step in trace.steps for _, verdict in step.counted())
+
+
+def draw_prediction(rows: Sequence[ModelRow], prediction: Prediction, folder: Path) -> list[Path]:
+    """Draws SGR against retention and against OOD accuracy."""
+    found = []
+    kinds: tuple[tuple[Retention, str], ...] = (("ratio", "retention"), ("ood accuracy", "ood_accuracy"))
+    for kind, name in kinds:
+        law = next(a for a in prediction.associations if (a.predictor, a.retention) == ("sgr", kind))
+        drawing = grounding_against_retention(rows, law, retention=kind)
+        found.append(_save(drawing, folder / f"sgr_{name}.png"))
+    return found
+
+
+def _save(drawing: Drawing, path: Path) -> Path:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return drawing.save(path)
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from error

@@ -11,6 +11,7 @@ from theodolite.core.errors import UsageError
 from theodolite.core.scores import Capability, ItemScore, Metric
 from theodolite.core.signatures import Signature
 from theodolite.core.splits import ALIGNED, OWN_SPLIT
+from theodolite.core.tables import Table
 from theodolite.core.types import Item
 from theodolite.instruments.instrument import (
     Instrument,
@@ -30,9 +31,9 @@ if TYPE_CHECKING:
     from theodolite.core.views import ItemRow
 
 _EPISODES: Mapping[str, int] = {"quick": 4, "standard": 7, "large": 40}
-"""Of each of three worlds in each split, by size."""
+"""Number of episodes of each world in each split, by size."""
 _MAX_TOKENS = 320
-"""The longest trace: four frames in a few short sentences each."""
+"""The longest response: four frames in a few short sentences each."""
 
 
 class Trace(Instrument):
@@ -47,12 +48,12 @@ class Trace(Instrument):
     @property
     def metrics(self) -> tuple[Metric, ...]:
         """Grounding, consistency, reliance, and answers under edits."""
-        from theodolite.instruments.trace.metrics import METRICS
+        from theodolite.instruments.trace.score import METRICS
 
         return METRICS
 
     def plan(self, study: Study, gives: Capability) -> Iterator[RunPlan]:
-        """Episodes of every split with their edits, each once more without its frames, and the user's own."""
+        """Episodes of every split with their edits, each again without its frames, and the user's own."""
         self.make_data(study)
         folders = {split: folder for folder, split, _, _ in _sets(study)}
         if study.data is not None and study.data.form == "episodes":
@@ -62,23 +63,28 @@ class Trace(Instrument):
 
     def make_data(self, study: Study) -> None:
         """Draws the episodes of a study."""
-        from theodolite.instruments.trace.data.drawn import write_stories
+        from theodolite.instruments.trace.data.stories import write_stories
 
         for folder, split, n, seed in _sets(study):
             made(folder, partial(write_stories, split=cast("Any", split), n=n, seed=seed))
 
     def score(self, run: Run) -> list[ItemScore]:
         """Every metric of every episode."""
-        from theodolite.instruments.trace.metrics import readings
+        from theodolite.instruments.trace.score import item_scores
 
-        return readings(run)
+        return item_scores(run)
+
+    def tables(self, run: Run) -> list[Table]:
+        """Grounding, consistency and edits."""
+        from theodolite.instruments.trace.experiments.run_tables import run_tables
+
+        return run_tables(run)
 
     def rows(self, run: Run, place: Place, scores: Sequence[ItemScore]) -> Iterator[ItemRow]:
         """Steps with their claims and the verdict on each."""
-        from theodolite.instruments.rows import values_by_item
         from theodolite.instruments.trace.rows import trace_rows
 
-        return trace_rows(run, place, values_by_item(scores))
+        return trace_rows(run, place, scores)
 
     def signatures(
         self, folders: Sequence[Path], scores: Sequence[ItemScore], *, seed: int
@@ -108,7 +114,7 @@ class Trace(Instrument):
         return item.meta.get("wording") == "original"
 
     def references(self) -> Iterator[Reference]:
-        """The lowest and the highest of the paper's eight models on its first benchmark."""
+        """The lowest and the highest of the paper's eight models on STAR."""
         from theodolite.instruments.trace.experiments.paper import paper_rows
 
         rows = [row for row in paper_rows() if row.benchmark == "STAR"]
@@ -145,13 +151,13 @@ class Trace(Instrument):
             return None
         if not (path.parent / "episodes.jsonl").is_file():
             raise UsageError(
-                f"{path} holds traces, and {path.parent} has no episodes.jsonl that says what their frames show; put it "
-                "there (`theodolite trace import` makes it from STAR, R2R and TEACh)"
+                f"{path} holds traces, but {path.parent} has no episodes.jsonl with their frames; put it there "
+                "(`theodolite trace import` makes it from STAR, R2R and TEACh)"
             )
         return UserData("trace", "traces", path.parent, logs=(path,))
 
     def recorded_models(self, data: UserData) -> list[RecordedModel]:
-        """The models of logs of traces."""
+        """The models of the logs."""
         from theodolite.instruments.trace.data.logs import logged_models, write_log_run
 
         return [
@@ -168,9 +174,9 @@ def _episodes(size: str | int) -> int:
 
 
 def _sets(study: Study) -> list[tuple[Path, str, int, int]]:
-    """Folder, split, episodes of each world and seed of every set.
+    """Folder, split, episodes of each world and seed of every data set.
 
-    Episodes are named by their seed, and those of one name count as one cluster: each split has its own seed.
+    Episodes are named by their seed, and equal names would be one cluster, so each split has its own seed.
     """
     n, splits = _episodes(study.size), study.splits
     return [
@@ -186,16 +192,16 @@ def _is_log(path: Path) -> bool:
 
 
 def _run_plan(name: str, folder: Path, *, split: str) -> RunPlan:
-    """Episodes, their edits among them, and each once more without its frames."""
+    """Episodes with their edits, and each again without its frames."""
     from theodolite.instruments.trace.data.dataset import read_episodes
-    from theodolite.instruments.trace.metrics import plan_readings
+    from theodolite.instruments.trace.questions import plan_study
 
     episodes = read_episodes(folder).episodes
     return RunPlan(
         name,
         "trace",
         {"data": str(folder.absolute()), "split": split, "max_tokens": _MAX_TOKENS},
-        lambda _: plan_readings(episodes, max_tokens=_MAX_TOKENS),
+        lambda _: plan_study(episodes, max_tokens=_MAX_TOKENS),
         ask_measurer,
         ask_factory,
     )

@@ -1,24 +1,114 @@
-"""Each episode once per prompt style: what a model is asked, and what scoring needs to know of it."""
+"""The prompts, and the items of a run: each episode once per prompt style and wording.
+
+Every prompt numbers the frames from 1 and gives their times, so that steps can be aligned with frames.
+"""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
+from theodolite.answers.items import FORMAT, format_to_json
 from theodolite.core.errors import UsageError
-from theodolite.core.types import Item, Message, Picture, Recall, Request
+from theodolite.core.types import Item, Message, Picture, ReplayMatch, Request
 from theodolite.instruments.trace.data.episode import Episode
-from theodolite.instruments.trace.prompts import Style, frame_label, trace_prompt
 
-Wording: TypeAlias = Literal["original", "paraphrased"]
-"""Whether the task is put as it stands, or after another lead-in: the language side of the counter-causal control."""
+Style: TypeAlias = Literal["structured", "minimal", "neutral", "verbose", "natural", "lite"]
+"""``structured``: numbered steps, each with its frame. ``minimal``, ``neutral``, ``verbose``: the same request in few, plain
+and many words. ``natural``: the bare question. ``lite``: beliefs at each frame, without explanation (SGR-lite)."""
+STYLES: tuple[Style, ...] = get_args(Style)
 
+Wording: TypeAlias = Literal["original", "paraphrased", "blind"]
+"""``original``: the task as it stands. ``paraphrased``: after another lead-in, for the two-way control. ``blind``: without
+any frame."""
+BLIND: Wording = "blind"
+
+_REQUESTS: dict[Style, str] = {
+    "structured": (
+        "Work it out in numbered steps, in the order of the frames. Begin each step with 'Step <number> (frame <number>):' and"
+        " say in one or two short sentences only what that frame shows: which things there are, what they look like, where"
+        " they are, what happens. Then write 'Final answer:' and the answer."
+    ),
+    "minimal": "Think step by step, then write 'Final answer:' and the answer.",
+    "neutral": (
+        "Describe what you see in the frames, one step at a time, and say which frame each step is about. End with a line that"
+        " begins with 'Final answer:'."
+    ),
+    "verbose": (
+        "Reason as carefully and as fully as you can. Go through the frames one after the other. For each of them write a step"
+        " that begins with 'Step <number> (frame <number>):' and describe all visible things with their colours, their"
+        " number, their places relative to each other and to you, their states, what is happening, what has changed since the"
+        " frame before, and what that means for the task. Check each observation against the frame before you write it down."
+        " When every frame has been described, draw your conclusion and write it after the words 'Final answer:'."
+    ),
+    "natural": "",
+    "lite": (
+        "For each frame write one line 'Frame <number>:' followed by what you believe to be the case at that moment, as short"
+        " statements separated by semicolons. Give no reasons and no explanations. Then write 'Final answer:' and the answer."
+    ),
+}
 _LEAD_INS = (
     "Looking at the frames above, I would like to know this: {}",
     "Please settle the following from what you can see. {}",
     "Here is what has to be found out. {}",
 )
+_NOTHING_SEEN = "Step 1: I see no frame.\nFinal answer: unknown"
+"""The true trace of an item without frames, for scripted models."""
+
+
+def trace_prompt(task: str, *, style: Style = "structured", options: Sequence[str] = ()) -> str:
+    """The text that follows the frames.
+
+    >>> print(trace_prompt("Which way did you turn?", style="natural", options=("left", "right")))
+    Which way did you turn?
+    Answer with one of: left, right.
+    """
+    if style not in STYLES:
+        raise UsageError(f"there is no prompt style {style!r}; there are {', '.join(STYLES)}")
+    choices = f"Answer with one of: {', '.join(options)}." if options else ""
+    return "\n".join(part for part in (task, choices, _REQUESTS[style]) if part)
+
+
+def frame_label(index: int, time_s: float) -> str:
+    """The text before a frame.
+
+    >>> frame_label(0, 2.5)
+    'Frame 1 (2.5 s):'
+    """
+    return f"Frame {index + 1} ({time_s:g} s):"
+
+
+def paraphrase(task: str, key: str) -> str:
+    """The unchanged task after another lead-in, which is chosen by `key`.
+
+    >>> paraphrase("Which ball is red?", "e1").endswith("Which ball is red?")
+    True
+    """
+    return _LEAD_INS[sum(key.encode()) % len(_LEAD_INS)].format(task)
+
+
+def shown_frames(episode: Episode, frames: Sequence[int] | None = None) -> list[str | Picture]:
+    """The frames of an episode that have a picture, each after its label; all of them by default."""
+    content: list[str | Picture] = []
+    for index in range(len(episode.frames)) if frames is None else frames:
+        frame = episode.frames[index]
+        if frame.picture is not None:
+            content += [frame_label(index, frame.time_s), frame.picture]
+    return content
+
+
+def plan_study(episodes: Sequence[Episode], *, max_tokens: int = 1024) -> Iterator[Item]:
+    """The items of a diagnosis: every episode, including edits, and every unedited one again without its frames.
+
+    Args:
+        episodes: With pictures.
+        max_tokens: The longest response.
+    """
+    yield from plan_traces(episodes, max_tokens=max_tokens)
+    for episode in episodes:
+        if episode.edit is None:
+            yield _item(episode, "structured", BLIND, (), recall="content", max_tokens=max_tokens)
 
 
 def plan_traces(
@@ -32,11 +122,11 @@ def plan_traces(
     """The items of a run, episode by episode.
 
     Args:
-        episodes: those without pictures cannot be asked about, and are left out; `without_pictures` names them.
-        styles: of the prompt.
-        wordings: of the task.
-        max_frames: show at most so many, evenly spaced; they keep their numbers.
-        max_tokens: the longest answer.
+        episodes: Those without pictures are left out; `without_pictures` lists them.
+        styles: Of the prompt.
+        wordings: Of the task.
+        max_frames: Show at most this many frames, evenly spaced. They keep their numbers.
+        max_tokens: The longest response.
     """
     bare = {episode.id for episode in without_pictures(episodes)}
     shown = [episode for episode in episodes if episode.id not in bare]
@@ -58,11 +148,11 @@ def without_pictures(episodes: Sequence[Episode]) -> list[Episode]:
     return [episode for episode in episodes if all(frame.picture is None for frame in episode.frames)]
 
 
-def _recall(episode: Episode, frames: Sequence[int], *, is_only: bool) -> Recall:
-    """How far a replay may go to find its record.
+def _recall(episode: Episode, frames: Sequence[int], *, is_only: bool) -> ReplayMatch:
+    """How loosely a replay may match its record.
 
-    An edited episode is asked about in the words of the one it was made from, and fewer frames are asked about under the
-    same name: there only the very same request will do. Where several episodes share a task, the id must match.
+    An edit is asked about in the words of its original, and fewer frames under the same name: there the request must be
+    identical. If several episodes share a task, the id must match.
     """
     if episode.edit is not None or len(frames) < len(episode.frames):
         return "content"
@@ -75,30 +165,21 @@ def _item(
     wording: Wording,
     frames: Sequence[int],
     *,
-    recall: Recall,
+    recall: ReplayMatch,
     max_tokens: int,
 ) -> Item:
-    task = episode.task if wording == "original" else paraphrase(episode.task, episode.id)
-    content: list[str | Picture] = []
-    for index in frames:
-        frame = episode.frames[index]
-        if frame.picture is not None:
-            content += [frame_label(index, frame.time_s), frame.picture]
-    content.append(trace_prompt(task, style=style, options=episode.options))
+    task = paraphrase(episode.task, episode.id) if wording == "paraphrased" else episode.task
     name = f"{episode.id}/{style}" + ("" if wording == "original" else f"/{wording}")
+    text = trace_prompt(task, style=style, options=episode.options)
+    is_plain = style == "structured" and wording == "original"
     return Item(
         name=name,
         request=Request(
-            (Message.user(*content),),
+            (Message.user(*shown_frames(episode, frames), text),),
             max_tokens=max_tokens,
-            ref=episode.id if style == "structured" and wording == "original" else name,
+            ref=episode.id if is_plain else name,
             recall=recall,
-            hint={
-                "gold": str(episode.meta.get("oracle", episode.answer)),
-                "answer": episode.answer,
-                "episode": episode.id,
-                **_before(episode),
-            },
+            hint=_hint(episode, wording),
         ),
         meta={
             "episode": episode.id,
@@ -106,31 +187,27 @@ def _item(
             "wording": wording,
             "cluster": episode.unit,
             "gold": episode.answer,
+            FORMAT: format_to_json(episode.format),
         },
     )
 
 
-def _before(episode: Episode) -> dict[str, str]:
-    """Of an edit, the episode that it was made from and the trace that was true of it: what one knows by heart."""
-    if episode.edit is None or "oracle_before" not in episode.meta:
-        return {}
-    return {"base": episode.edit.base, "before": str(episode.meta["oracle_before"])}
+def _hint(episode: Episode, wording: Wording) -> dict[str, str]:
+    """What scripted models know: the true trace, and, for an edit, the original and the trace that was true of it."""
+    hint = {"answer": episode.answer, "episode": episode.id}
+    if wording == BLIND:
+        return {"gold": _NOTHING_SEEN, **hint}
+    hint["gold"] = str(episode.meta.get("oracle", episode.answer))
+    if episode.edit is not None and "oracle_before" in episode.meta:
+        hint |= {"base": episode.edit.base, "before": str(episode.meta["oracle_before"])}
+    return hint
 
 
 def _chosen(episode: Episode, most: int | None) -> list[int]:
-    """At most so many frames, evenly spaced, the first and the last among them."""
+    """At most this many frames, evenly spaced, including the first and the last."""
     n = len(episode.frames)
     if most is None or n <= most:
         return list(range(n))
     if most == 1:
         return [n // 2]
     return sorted({round(i * (n - 1) / (most - 1)) for i in range(most)})
-
-
-def paraphrase(task: str, key: str) -> str:
-    """The same question, unchanged, after another lead-in; which, depends on `key` alone.
-
-    >>> paraphrase("Which ball is red?", "e1").endswith("Which ball is red?")
-    True
-    """
-    return _LEAD_INS[sum(key.encode()) % len(_LEAD_INS)].format(task)

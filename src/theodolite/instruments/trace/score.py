@@ -1,52 +1,107 @@
-"""Scores a run of traces: reads the stored answers, judges them, and gives every figure. Never calls a model."""
+"""Scores a run of traces: the metrics of each episode, and the main tables. Never calls a model.
+
+right               the answer is right; answers that are refused or cannot be read are not
+sgr, hr             share of supported claims, mean over steps; share of steps with an unsupported claim
+tcs, tcs_aware      temporal consistency by equation 2, and by slots
+vrs_paper           equation 4 over the episode's own edits
+vrs_sound           visual reliance by facts, over the episode's own edits
+updated             of the facts that the edits changed, the share no longer stated
+edited_sgr          mean SGR of the traces on relevant edits, against what the edited frames show
+edited_fall         sgr − edited_sgr: a trace that was true by luck falls when the frames change
+retold              share of steps with other words, mean over relevant edits
+retold_beyond       the same minus the mean over irrelevant edits, which change nothing that can be claimed
+answer_changes      of the edits that change the right answer, the share after which another answer is given
+answer_follows      of the same, the share after which the new right answer is given
+blind_changes       another answer is given without any frame
+blind_retold        of the statements made with the frames, the share not made without them
+
+Edits are those of `theodolite trace perturb`; an episode without any has no metrics of edits.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import zip_longest
 from pathlib import Path
-from typing import Any
+
+import numpy as np
 
 from theodolite import stats
-from theodolite.core.errors import UsageError
-from theodolite.instruments.trace.claims.extract import EXTRACTOR
-from theodolite.instruments.trace.claims.reading import read_trace, with_claims
-from theodolite.instruments.trace.claims.steps import STEP_READER
-from theodolite.instruments.trace.claims.types import Trace, Verifier
-from theodolite.instruments.trace.data.dataset import Problem, read_episodes
-from theodolite.instruments.trace.data.episode import Episode
-from theodolite.instruments.trace.experiments.counterfactual import (
-    INVERSIONS,
-    RandomLabels,
-    counterfactual,
-    random_trace,
+from theodolite.answers import READER, Answer, normal_form
+from theodolite.core.scores import ItemScore, Metric, Origin
+from theodolite.core.tables import Unit
+from theodolite.instruments.trace.claims.beliefs import facts_of
+from theodolite.instruments.trace.claims.steps import heading_end
+from theodolite.instruments.trace.claims.types import Step, Trace, Verifier
+from theodolite.instruments.trace.formulas.sgr import (
+    AS_PAPER,
+    Counting,
+    mean_of,
+    trace_hr,
+    trace_sgr,
 )
-from theodolite.instruments.trace.experiments.robustness import (
-    CounterCausal,
-    Verbosity,
-    counter_causal,
-    verbosity,
+from theodolite.instruments.trace.formulas.tcs import (
+    TAU,
+    Transition,
+    trace_tcs,
+    trace_tcs_aware,
 )
-from theodolite.instruments.trace.experiments.sensitivity import ConditionScore, Reference, condition_scores
-from theodolite.instruments.trace.formulas.sgr import Grounding, Handling, grounding, paired, trace_sgr
-from theodolite.instruments.trace.formulas.tcs import TAU, Consistency, consistency_of
-from theodolite.instruments.trace.formulas.vrs import (
-    EditedPair,
-    Reliance,
-    SensitivityCell,
-    edited_pair,
-    reliance,
-    sensitivity,
+from theodolite.instruments.trace.formulas.vrs import EditedPair, vrs_paper, vrs_sound
+from theodolite.instruments.trace.questions import BLIND
+from theodolite.instruments.trace.verifiers.judged_runs import JudgedRun, RunTrace, judged_run
+from theodolite.instruments.trace.verifiers.judging import Hedges, JudgedTrace, open_verifier
+from theodolite.runs import Parsed, Run
+
+_NAMES: tuple[tuple[str, str, Origin], ...] = (
+    ("right", "answer is right", "ours"),
+    ("sgr", "SGR", "paper"),
+    ("hr", "hallucinating steps (HR)", "paper"),
+    ("tcs", "TCS, equation 2", "paper"),
+    ("tcs_aware", "TCS, contradiction-aware", "sound"),
+    ("vrs_paper", "VRS, equation 4", "paper"),
+    ("vrs_sound", "VRS by facts", "sound"),
+    ("updated", "edited facts are updated", "sound"),
+    ("edited_sgr", "SGR on edited frames", "ours"),
+    ("edited_fall", "fall of SGR on edited frames", "ours"),
+    ("retold", "steps change with edited frames", "ours"),
+    ("retold_beyond", "steps change with edited frames beyond irrelevant ones", "ours"),
+    ("answer_changes", "answer changes with edited frames", "ours"),
+    ("answer_follows", "answer follows edited frames", "ours"),
+    ("blind_changes", "answer changes without frames", "ours"),
+    ("blind_retold", "statements change without frames", "ours"),
 )
-from theodolite.instruments.trace.questions import without_pictures
-from theodolite.instruments.trace.verifiers.judging import (
-    Granularity,
-    Hedges,
-    JudgedTrace,
-    judge,
-    open_verifier,
+_BOUNDS: Mapping[str, tuple[float, float] | None] = {
+    "tcs": (-1.0, 1.0),
+    "vrs_paper": (0.0, 10.0),
+    "vrs_sound": None,
+    "edited_fall": (-1.0, 1.0),
+    "retold_beyond": (-1.0, 1.0),
+}
+_UNITS: Mapping[str, Unit] = {
+    "vrs_paper": "ratio",
+    "vrs_sound": "ratio",
+    "edited_fall": "points",
+    "retold_beyond": "points",
+}
+METRICS: tuple[Metric, ...] = tuple(
+    Metric(
+        f"trace.{key}",
+        name,
+        higher_is_grounded=key not in {"hr", "edited_fall"},
+        origin=origin,
+        needs="text",
+        bounds=_BOUNDS.get(key, (0.0, 1.0)),
+        unit=_UNITS.get(key, "share"),
+    )
+    for key, name, origin in _NAMES
 )
-from theodolite.runs import Parsed, Result, Run
+BY_KEY = {metric.key: metric for metric in METRICS}
+OF_EDITS = ("vrs_paper", "vrs_sound", "updated", "edited_sgr", "edited_fall")
+OF_CHANGES = ("retold", "retold_beyond", "answer_changes", "answer_follows")
+OF_BLIND = ("blind_changes", "blind_retold")
+_Values = Iterator[tuple[str, float | None, str]]
+"""Metric, value or None, and the reason if there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,323 +109,228 @@ class ScoreOptions:
     """How traces are judged and counted."""
 
     verifier: str = "annotation"
-    handling: Handling = "exclude"
-    granularity: Granularity = "whole"
+    counting: Counting = AS_PAPER
     hedges: Hedges = "abstract"
     tau: float = TAU
-    seed: int = 0
     also_by: tuple[str, ...] = ()
-    """Further verifiers, for the robustness table."""
+    """Further verifiers, for the table of other ways to measure."""
+    seed: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Control:
-    """A set of traces that should score badly, against the real ones."""
+@dataclass(slots=True)
+class _EpisodeTraces:
+    """All items of one unedited episode, in one style."""
 
-    name: str
-    sgr: stats.Estimate | None
-    fall: stats.Estimate | None
-    """SGR of the real traces minus that of these, over the same episodes."""
-
-
-@dataclass(frozen=True, slots=True)
-class Group:
-    """The traces of one prompt style on one split."""
-
-    style: str
-    split: str
-    grounding: Grounding
-    consistency: Consistency | None
-    seconds: float | None
-    """Mean time of an answer."""
+    own: RunTrace
+    blind: RunTrace | None = None
+    edits: list[RunTrace] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class TraceScore:
-    """Everything that a run tells."""
-
-    model: str
-    verifier: str
-    parser: str
-    groups: tuple[Group, ...]
-    controls: tuple[Control, ...]
-    """Of the first style, in distribution."""
-    reliance: Reliance | None
-    """None where the data hold no edited episodes."""
-    sensitivity: tuple[SensitivityCell, ...]
-    counter_causal: CounterCausal | None
-    """None without tasks after another lead-in."""
-    verbosity: Verbosity
-    conditions: tuple[ConditionScore, ...]
-    """SGR of the first style, in distribution, measured in other ways."""
-    refused: int
-    failed: int
-    pending: int
-    problems: tuple[Problem, ...]
-    """What was wrong with data and traces, item by item."""
-
-    def as_json(self) -> dict[str, Any]:
-        """The score as plain JSON."""
-        return {"instrument": "trace", "step_reader": STEP_READER, "extractor": EXTRACTOR, **asdict(self)}
-
-
-def score_traces(
+def item_scores(
     run: Run, *, data: str | Path | None = None, options: ScoreOptions | None = None
-) -> TraceScore:
-    """Reads, judges and measures the answers of a run; keeps readings and scores in it.
+) -> list[ItemScore]:
+    """Every metric of every episode of a run, in its first prompt style.
 
     Args:
-        run: opened for writing.
-        data: the episodes, if they are no longer where the run found them.
-        options: how to judge and count.
+        run: Of ``trace run`` or of a diagnosis.
+        data: The episodes, if they are no longer where the run found them.
+        options: How to judge and count.
+
+    Raises:
+        UsageError: The run is of another instrument.
     """
-    options = options or ScoreOptions()
-    if run.info.instrument != "trace":
-        raise UsageError(f"{run.folder} is a run of {run.info.instrument}, not of trace")
-    episode_set = read_episodes(Path(data or str(run.info.settings["data"])))
-    episodes = {episode.id: episode for episode in episode_set.episodes}
-    verifier = open_verifier(options.verifier)
-    results = list(run.results())
-    answered, problems = _answered(results, episodes)
-    claimed = with_claims([trace for _, trace in answered])
-    asked = [(result, trace) for (result, _), trace in zip(answered, claimed, strict=True)]
+    read, how = judged_run(run, data), options or ScoreOptions()
+    return style_scores(read, (read.styles or [""])[0], open_verifier(how.verifier), how)
+
+
+def style_scores(read: JudgedRun, style: str, verifier: Verifier, how: ScoreOptions) -> list[ItemScore]:
+    """Every metric of every episode in one prompt style."""
+    return [
+        ItemScore(
+            traces.own.episode.id,
+            f"trace.{key}",
+            None if value is None else float(value),
+            traces.own.episode.unit,
+            read.split_of(traces.own.episode),
+            reason=reason,
+        )
+        for traces in _by_episode(read, style)
+        for key, value, reason in _of_episode(read, traces, verifier, how)
+    ]
+
+
+def _by_episode(read: JudgedRun, style: str) -> list[_EpisodeTraces]:
+    found = {t.episode.id: _EpisodeTraces(t) for t in read.own(style)}
+    for t in read.traces:
+        edit = t.episode.edit
+        base = found.get(edit.base if edit is not None else t.episode.id)
+        if base is None or t.style != style:
+            continue
+        if edit is not None and t.wording == "original":
+            base.edits.append(t)
+        elif edit is None and t.wording == BLIND:
+            base.blind = t
+    return list(found.values())
+
+
+def _of_episode(read: JudgedRun, traces: _EpisodeTraces, verifier: Verifier, how: ScoreOptions) -> _Values:
+    own = traces.own
+    judged = read.judged(own, verifier, how.hedges)
+    if own.trace is None or judged is None:
+        if own.answer.status == "refused" and own.episode.answer:
+            yield "right", 0.0, own.reason
+        absent = ("right", "sgr", "hr", "tcs", "tcs_aware")[own.answer.status == "refused" :]
+        absent += OF_EDITS + OF_CHANGES if traces.edits else ()
+        absent += OF_BLIND if traces.blind is not None else ()
+        yield from ((key, None, own.reason) for key in absent)
+        return
+    yield from of_trace(judged, read.transitions(own, verifier, how.tau), how.counting)
+    if traces.edits:
+        pairs = [read.pair(own, after, verifier, how.hedges) for after in traces.edits]
+        known = [pair for pair in pairs if pair is not None]
+        yield from reliance_metrics(judged, [pair for pair in known if not pair.failure], how.counting)
+        yield from answer_metrics(own, traces.edits, known)
+        yield from retelling_metrics(own.trace, traces.edits)
+    if traces.blind is not None:
+        yield from blind_metrics(own, own.trace, traces.blind)
+
+
+def of_trace(judged: JudgedTrace, moves: Sequence[Transition] | str, how: Counting) -> _Values:
+    """The metrics of a single trace."""
+    if judged.failure:
+        yield from ((key, None, judged.failure) for key in ("right", "sgr", "hr", "tcs", "tcs_aware"))
+        return
+    if judged.is_correct is not None:
+        yield "right", float(judged.is_correct), judged.trace.unread
+    yield "sgr", trace_sgr(judged, how), "no claim can be judged"
+    yield "hr", trace_hr(judged, how), "no claim can be judged"
+    steps = [] if isinstance(moves, str) else moves
+    why = moves if isinstance(moves, str) else "no transition between steps can be judged"
+    yield "tcs", trace_tcs(steps), why
+    yield "tcs_aware", trace_tcs_aware(steps), why
+
+
+def reliance_metrics(judged: JudgedTrace, pairs: Sequence[EditedPair], how: Counting) -> _Values:
+    """VRS in both versions, facts updated, and SGR on edited frames, over the edits of one episode."""
+    before = trace_sgr(judged, how)
+    drops = [
+        (before - after, pair)
+        for pair in pairs
+        if before is not None and (after := trace_sgr(pair.after_old, how)) is not None
+    ]
+    relevant = np.array([float(pair.edit.is_relevant) for _, pair in drops])
+    size = np.array([pair.edit.magnitude for _, pair in drops])
+    has_both = bool(relevant.any()) and not bool(relevant.all())
+    value = vrs_paper(np.array([drop for drop, _ in drops]), size, relevant) if has_both else None
+    yield "vrs_paper", value, "needs an SGR after a relevant and after an irrelevant edit"
+    facts = {
+        name: np.array([float(getattr(pair, name)) for pair in pairs])
+        for name in ("n_updated", "n_edited", "n_changed", "n_unedited")
+    }
+    n_edited, n_unedited = facts["n_edited"].sum(), facts["n_unedited"].sum()
+    value = vrs_sound(*facts.values()) if n_edited and n_unedited else None
+    yield "vrs_sound", value, "states no edited fact, or no unedited one"
+    value = float(facts["n_updated"].sum() / n_edited) if n_edited else None
+    yield "updated", value, "states no edited fact"
+    edited = mean_of([trace_sgr(pair.after_new, how) for pair in pairs if pair.edit.is_relevant])
+    yield "edited_sgr", edited, "no claim after a relevant edit can be judged"
+    fall = before - edited if before is not None and edited is not None else None
+    yield "edited_fall", fall, "needs an SGR before and after a relevant edit"
+
+
+def answer_metrics(own: RunTrace, edits: Sequence[RunTrace], pairs: Sequence[EditedPair]) -> _Values:
+    """How answers change with the edits that change the right answer."""
+    answered = [after for after in edits if after.trace is not None]
+    turned = [
+        (after, pair)
+        for after, pair in zip(answered, pairs, strict=True)
+        if after.episode.answer and after.episode.answer != own.episode.answer
+    ]
+    why = "no answered edit changes the right answer"
+    changes = [_changes(own.answer, after.answer) for after, _ in turned]
+    yield "answer_changes", mean_of([value for value, _ in changes]), changes[0][1] if changes else why
+    yield "answer_follows", mean_of([pair.after_new.is_correct for _, pair in turned]), why
+
+
+def retelling_metrics(own: Trace, edits: Sequence[RunTrace]) -> _Values:
+    """How many steps have other words after relevant edits, and after irrelevant ones."""
+    shares: dict[bool, list[float]] = {True: [], False: []}
+    for after in edits:
+        if after.trace is None or after.episode.edit is None:
+            continue
+        steps = list(zip_longest(*([_words(step) for step in each.steps] for each in (own, after.trace))))
+        if steps:
+            shares[after.episode.edit.is_relevant].append(float(np.mean([a != b for a, b in steps])))
+    relevant, irrelevant = mean_of(shares[True]), mean_of(shares[False])
+    yield "retold", relevant, "no relevant edit was answered"
+    beyond = None if relevant is None or irrelevant is None else relevant - irrelevant
+    yield "retold_beyond", beyond, "needs an answered relevant and an answered irrelevant edit"
+
+
+def blind_metrics(own: RunTrace, seen: Trace, blind: RunTrace) -> _Values:
+    """How much the answer and the statements change without frames."""
+    if blind.trace is None and blind.answer.status != "refused":
+        yield from ((key, None, blind.reason) for key in OF_BLIND)
+        return
+    yield ("blind_changes", *_changes(own.answer, blind.answer))
+    said = _statements(seen)
+    blindly = _statements(blind.trace) if blind.trace is not None else set()
+    yield "blind_retold", len(said - blindly) / len(said) if said else None, "states nothing"
+
+
+def _changes(before: Answer, after: Answer) -> tuple[float | None, str]:
+    """1 if the second answer is another one; None and the reason if this cannot be said.
+
+    To refuse, or to say that no option holds, is another answer than an option.
+    """
+    if not before.is_read:
+        return None, before.status
+    if after.is_read:
+        return float(normal_form(str(before.value)) != normal_form(str(after.value))), ""
+    return (1.0, "") if after.status in {"refused", "none of these"} else (None, after.status)
+
+
+def _words(step: Step) -> str:
+    """The words of a step, without its heading."""
+    return " ".join(step.text[heading_end(step.text) :].casefold().strip(" .*").split())
+
+
+def _statements(trace: Trace) -> set[tuple[object, str]]:
+    """The facts that a trace states, of any frame."""
+    return {
+        (belief.slot, belief.value)
+        for step in trace.steps
+        for claim in step.claims
+        if not claim.hedge and not claim.is_part
+        for belief in facts_of(claim)
+    }
+
+
+def mean_over(
+    rows: Sequence[tuple[float | None, str]], *, bounds: stats.Bounds | None = stats.SHARE
+) -> stats.Estimate | None:
+    """The mean of the values that are not None, clustered by the second entries."""
+    known = [(value, unit) for value, unit in rows if value is not None]
+    return stats.clustered_mean(
+        [value for value, _ in known], [unit for _, unit in known] or None, bounds=bounds
+    )
+
+
+def difference_over(rows: Sequence[tuple[float | None, float | None, str]]) -> stats.Estimate | None:
+    """The mean of first − second over the rows that have both, clustered by the third entries."""
+    known = [(a, b, unit) for a, b, unit in rows if a is not None and b is not None]
+    return stats.clustered_difference(
+        [a for a, _, _ in known], [b for _, b, _ in known], [unit for *_, unit in known] or None
+    )
+
+
+def correlation_cell(found: stats.Estimate | None) -> stats.Estimate | float | None:
+    """A correlation for a table; without its interval if that has zero width, as at ±1."""
+    return found.value if found is not None and found.low == found.high else found
+
+
+def write_answers(run: Run, read: JudgedRun) -> None:
+    """Stores what was read in the answers, beside the raw text."""
     run.write_parsed(
-        Parsed(
-            result.item.id, STEP_READER, "parsed" if not trace.is_lower_bound else "no steps", trace.answer
-        )
-        for result, trace in asked
-    )
-    score, failures = _score(run.info.model, asked, episodes, verifier, options)
-    asked_about = {str(result.item.meta["episode"]) for result in results}
-    problems += [
-        Problem(episode.id, "has no picture, so no model was asked about it")
-        for episode in without_pictures(episode_set.episodes)
-        if episode.id not in asked_about
-    ]
-    statuses = [result.record.response.status if result.record else "pending" for result in results]
-    final = TraceScore(
-        **score,
-        refused=statuses.count("refused"),
-        failed=statuses.count("failed"),
-        pending=statuses.count("pending"),
-        problems=(*episode_set.problems, *problems, *failures),
-    )
-    run.write_scores(final.as_json())
-    return final
-
-
-def traces_of_run(
-    run: Run, *, data: str | Path | None = None
-) -> tuple[list[Trace], dict[str, Episode], list[Problem]]:
-    """The answers to a run's unedited episodes in the first style, as traces with claims; the episodes; what was wrong."""
-    if run.info.instrument != "trace":
-        raise UsageError(f"{run.folder} is a run of {run.info.instrument}, not of trace")
-    found = read_episodes(Path(data or str(run.info.settings["data"])))
-    episodes = {episode.id: episode for episode in found.episodes}
-    answered, problems = _answered(list(run.results()), episodes)
-    own = [
-        trace
-        for result, trace in answered
-        if result.item.meta.get("wording") == "original" and episodes[trace.episode].edit is None
-    ]
-    first = [trace for trace in own if trace.style == own[0].style]
-    return with_claims(first), episodes, [*found.problems, *problems]
-
-
-def _answered(
-    results: Sequence[Result], episodes: Mapping[str, Episode]
-) -> tuple[list[tuple[Result, Trace]], list[Problem]]:
-    found, problems = [], []
-    for result in results:
-        episode = episodes.get(str(result.item.meta["episode"]))
-        if result.record is None or not result.record.response.is_answered:
-            continue
-        if episode is None:
-            problems.append(Problem(result.item.name, "its episode is no longer in the data"))
-            continue
-        response = result.record.response
-        style, model = str(result.item.meta["style"]), ""
-        trace = read_trace(response.text, episode, style=style, model=model, reasoning=response.reasoning)
-        problems.extend(Problem(result.item.name, problem) for problem in trace.problems)
-        found.append((result, trace))
-    return found, problems
-
-
-def _score(
-    model: str,
-    asked: Sequence[tuple[Result, Trace]],
-    episodes: Mapping[str, Episode],
-    verifier: Verifier,
-    options: ScoreOptions,
-) -> tuple[dict[str, Any], list[Problem]]:
-    """The figures, and the traces on which the verifier failed."""
-    from theodolite.instruments.trace.claims.language import open_parser
-
-    plain = [(r, t) for r, t in asked if r.item.meta.get("wording") == "original"]
-    own = [(r, t) for r, t in plain if episodes[t.episode].edit is None]
-    styles = list(dict.fromkeys(t.style for _, t in own))
-    grouped = [
-        _group(
-            [(r, t) for r, t in own if t.style == style and episodes[t.episode].split == split],
-            episodes,
-            verifier,
-            options,
-        )
-        for style in styles
-        for split in ("in-distribution", "ood")
-        if any(t.style == style and episodes[t.episode].split == split for _, t in own)
-    ]
-    first = [t for _, t in own if styles and t.style == styles[0]]
-    judged = judge(first, episodes, verifier, hedges=options.hedges)
-    pairs, lonely = _edited(plain, (styles or [""])[0], episodes, verifier, options.hedges)
-    how: dict[str, Any] = {
-        "handling": options.handling,
-        "granularity": options.granularity,
-        "seed": options.seed,
-    }
-    failures = [*lonely, *(problem for _, failed in grouped for problem in failed)]
-    failures += [Problem(pair.after_new.trace.episode, pair.failure) for pair in pairs if pair.failure]
-    figures = {
-        "model": model,
-        "verifier": verifier.name,
-        "parser": open_parser().name,
-        "groups": tuple(group for group, _ in grouped),
-        "controls": tuple(controls(judged, episodes, verifier, options)),
-        "reliance": reliance(pairs, n_without_base=len(lonely), **how) if pairs or lonely else None,
-        "sensitivity": tuple(sensitivity(pairs, **how)) if pairs else (),
-        "counter_causal": _two_way(asked, judged, pairs, episodes, verifier, options),
-        "verbosity": verbosity(judged, **how),
-        "conditions": tuple(_conditions(own, styles[:1], episodes, verifier, options)),
-    }
-    return figures, failures
-
-
-def _group(
-    rows: Sequence[tuple[Result, Trace]],
-    episodes: Mapping[str, Episode],
-    verifier: Verifier,
-    options: ScoreOptions,
-) -> tuple[Group, list[Problem]]:
-    """The figures of some traces, and those of them on which the verifier failed."""
-    traces = [trace for _, trace in rows]
-    judged = judge(traces, episodes, verifier, hedges=options.hedges)
-    times = [r.record.response.seconds for r, _ in rows if r.record is not None]
-    beliefs = consistency_of(traces, episodes, verifier, tau=options.tau, seed=options.seed)
-    failed = {
-        trace.trace.episode: Problem(trace.trace.episode, trace.failure) for trace in judged if trace.failure
-    }
-    failed = {problem.where: problem for problem in beliefs.failures} | failed
-    group = Group(
-        traces[0].style,
-        episodes[traces[0].episode].split,
-        grounding(judged, handling=options.handling, granularity=options.granularity, seed=options.seed),
-        beliefs,
-        sum(times) / len(times) if times else None,
-    )
-    return group, list(failed.values())
-
-
-def _conditions(
-    rows: Sequence[tuple[Result, Trace]],
-    styles: Sequence[str],
-    episodes: Mapping[str, Episode],
-    verifier: Verifier,
-    options: ScoreOptions,
-) -> list[ConditionScore]:
-    chosen = [(r, t) for r, t in rows if t.style in styles and episodes[t.episode].split == "in-distribution"]
-    if not chosen:
-        return []
-    times = [r.record.response.seconds for r, _ in chosen if r.record is not None]
-    by = Reference(verifier, options.handling, options.granularity, options.hedges, options.seed)
-    others = [open_verifier(name) for name in options.also_by]
-    seconds = sum(times) / len(times) if times else None
-    return condition_scores([t for _, t in chosen], episodes, by, others=others, seconds=seconds)
-
-
-def controls(
-    judged: Sequence[JudgedTrace], episodes: Mapping[str, Episode], verifier: Verifier, options: ScoreOptions
-) -> list[Control]:
-    """Counterfactual and random traces of the same episodes, judged the same way."""
-    real = [
-        trace
-        for trace in judged
-        if not trace.failure and episodes[trace.trace.episode].split == "in-distribution"
-    ]
-    labels = RandomLabels(list(episodes.values()))
-    made: list[tuple[str, list[Trace]]] = [
-        (
-            inversion,
-            [
-                counterfactual(t.trace, inversion, episode=episodes[t.trace.episode], seed=options.seed)
-                for t in real
-            ],
-        )
-        for inversion in INVERSIONS
-    ]
-    made.append(
-        ("random", [random_trace(episodes[t.trace.episode], labels, seed=options.seed) for t in real])
-    )
-    found = []
-    for name, traces in made:
-        false = judge(with_claims(traces), episodes, verifier, hedges=options.hedges)
-        sgr = grounding(
-            false, handling=options.handling, granularity=options.granularity, seed=options.seed
-        ).sgr
-        rates = [
-            [trace_sgr(t, handling=options.handling, granularity=options.granularity) for t in side]
-            for side in (real, false)
-        ]
-        found.append(Control(name, sgr, paired(real, rates[0], rates[1], seed=options.seed)))
-    return found
-
-
-def _edited(
-    rows: Sequence[tuple[Result, Trace]],
-    style: str,
-    episodes: Mapping[str, Episode],
-    verifier: Verifier,
-    hedges: Hedges,
-) -> tuple[list[EditedPair], list[Problem]]:
-    """Each edited episode's trace beside that of the episode it was made from; and those that lack it."""
-    by_episode = {trace.episode: trace for _, trace in rows if trace.style == style}
-    pairs, lonely = [], []
-    for name, trace in by_episode.items():
-        edit = episodes[name].edit
-        if edit is None:
-            continue
-        if edit.base in by_episode:
-            both = (episodes[edit.base], episodes[name])
-            pairs.append(edited_pair(by_episode[edit.base], trace, both, verifier, hedges=hedges))
-        else:
-            why = f"is an edit of {edit.base}, of which there is no answer; it is in no figure of edits"
-            lonely.append(Problem(name, why))
-    return pairs, lonely
-
-
-def _two_way(
-    asked: Sequence[tuple[Result, Trace]],
-    judged: Sequence[JudgedTrace],
-    pairs: Sequence[EditedPair],
-    episodes: Mapping[str, Episode],
-    verifier: Verifier,
-    options: ScoreOptions,
-) -> CounterCausal | None:
-    before = {trace.trace.episode: trace for trace in judged}
-    other = [
-        t
-        for r, t in asked
-        if r.item.meta.get("wording") == "paraphrased"
-        and t.episode in before
-        and t.style == before[t.episode].trace.style
-    ]
-    if not other:
-        return None
-    after = judge(other, episodes, verifier, hedges=options.hedges)
-    visual = [(pair.before, pair.after_old) for pair in pairs if pair.edit.is_relevant and not pair.failure]
-    return counter_causal(
-        visual,
-        [(before[t.trace.episode], t) for t in after],
-        handling=options.handling,
-        granularity=options.granularity,
-        seed=options.seed,
+        Parsed(t.result.item.id, READER, t.answer.status, t.answer.value) for t in read.traces if t.trace
     )

@@ -12,13 +12,11 @@ from pathlib import Path
 from theodolite import stats
 from theodolite.core.scores import ItemScore
 from theodolite.core.signatures import Condition, Signature, SignatureKind, judge_signature
-from theodolite.instruments.trace.formulas.sgr import grounding, step_grounding
-from theodolite.instruments.trace.metrics import METRICS
-from theodolite.instruments.trace.rows import judged_traces
-from theodolite.instruments.trace.verifiers.judging import JudgedTrace
+from theodolite.instruments.trace.formulas.sgr import stage_sgr, step_grounding
+from theodolite.instruments.trace.score import METRICS, difference_over
+from theodolite.instruments.trace.verifiers.judged_runs import judged_run
+from theodolite.instruments.trace.verifiers.judging import JudgedTrace, open_verifier
 from theodolite.runs import Run
-
-__all__ = ["trace_signatures"]
 
 POINTS = 0.05
 FEW = 0.1
@@ -32,7 +30,7 @@ TEMPORAL_DRIFT = SignatureKind(
 )
 LANGUAGE_PRIOR = SignatureKind(
     "language prior",
-    "Show the picture of another scene: an answer that stays was never about the picture (`theodolite ask run`).",
+    "Show the picture of another scene: an answer that stays the same was not about the picture (`theodolite ask run`).",
     "Enforce consistency between answers and perceived structure in training, and balance the answers of the data.",
     "CRISP, section 6; GridVQA-X, appendix B.1",
 )
@@ -40,17 +38,17 @@ LANGUAGE_PRIOR = SignatureKind(
 
 def trace_signatures(folders: Sequence[Path], scores: Sequence[ItemScore], *, seed: int) -> list[Signature]:
     """Temporal drift and language prior."""
+    verifier = open_verifier("annotation")
     judged: list[JudgedTrace] = []
     for folder in folders:
         with Run.open(folder) as run:
-            judged += [
-                trace
-                for result, episode, trace in judged_traces(run)
-                if trace is not None and episode.edit is None and result.item.meta["wording"] == "original"
-            ]
+            read = judged_run(run)
+        own = [read.judged(t, verifier) for t in read.own((read.styles or [""])[0])]
+        judged += [trace for trace in own if trace is not None and not trace.failure]
+    ends = [(stages["early"], stages["late"], t.unit) for t in judged for stages in [stage_sgr(t)]]
     drift = Condition(
         "SGR of the first quarter of the steps minus the last",
-        grounding(judged, seed=seed).decline if judged else None,
+        difference_over(ends),
         lambda x: x.low > POINTS,
         "above five points",
     )
@@ -71,15 +69,21 @@ def _mean(key: str, scores: Sequence[ItemScore]) -> stats.Estimate | None:
 
 
 def _fall_test(judged: Sequence[JudgedTrace], seed: int) -> stats.HypothesisTest | None:
-    """Tests whether the grounding of steps falls with their number: sign flips of each trace's first and last step."""
-    first, last, units = [], [], []
-    for trace in judged:
-        if len(trace.steps) > 1:
-            ends = step_grounding(trace.steps[0]), step_grounding(trace.steps[-1])
-            if ends[0] is not None and ends[1] is not None:
-                first.append(ends[0])
-                last.append(ends[1])
-                units.append(trace.unit)
+    """Tests whether grounding falls from the first to the last step of a trace, by sign flips over clusters."""
+    rows = [
+        (first, last, trace.unit)
+        for trace in judged
+        if len(trace.steps) > 1
+        and (first := step_grounding(trace.steps[0])) is not None
+        and (last := step_grounding(trace.steps[-1])) is not None
+    ]
+    units = [unit for *_, unit in rows]
     if len(set(units)) < 2:
         return None
-    return stats.sign_flip_test(first, last, clusters=units, alternative="greater", seed=seed)
+    return stats.sign_flip_test(
+        [first for first, *_ in rows],
+        [last for _, last, _ in rows],
+        clusters=units,
+        alternative="greater",
+        seed=seed,
+    )

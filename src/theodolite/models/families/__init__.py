@@ -1,1 +1,1 @@
-"""The architectures that attribution knows, one file each."""
+"""The architectures that attribution supports, one file each."""

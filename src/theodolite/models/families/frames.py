@@ -1,4 +1,4 @@
-"""Frames: the pieces of a picture that a vision tower sees one by one, each cut into equal cells."""
+"""Frames: the parts of a picture that a vision tower processes separately, each divided into equal cells."""
 
 from __future__ import annotations
 
@@ -19,20 +19,19 @@ class Frame:
     """A rectangle of the original picture, resized for the vision tower."""
 
     region_px: Rect
-    """What it shows, in the original picture's pixels; beyond the picture where it is padded."""
+    """The region in pixels of the original picture. It extends beyond the picture where the frame is padded."""
     width: int
-    """In its own pixels, after resizing."""
+    """Width of the resized frame in pixels."""
     height: int
 
     def shape(self, cell: int) -> tuple[int, int]:
-        """Rows and columns of whole cells of that many pixels."""
+        """Number of rows and columns of whole cells, given the cell size in pixels."""
         return self.height // cell, self.width // cell
 
     def seen_px(self, cell: int) -> Rect:
-        """The part of the region that whole cells cover.
+        """The part of the region covered by whole cells.
 
-        A convolution drops what is left over at the right and the bottom: of a side of 384 pixels, patches of 14
-        see 378.
+        A convolution drops the rest at the right and bottom: patches of 14 pixels cover 378 of 384 pixels.
         """
         rows, columns = self.shape(cell)
         x0, y0, x1, y1 = self.region_px
@@ -41,12 +40,12 @@ class Frame:
 
 
 def cut(size_px: tuple[int, int], frames: Sequence[Frame], cell: int) -> TokenGrid:
-    """The cells of all frames, frame by frame and row by row; each frame is a part of its own.
+    """Return the cells of all frames, frame by frame and row by row. Each frame is one part of the grid.
 
     Args:
-        size_px: of the original picture, as (width, height).
-        frames: in the order in which the tower sees them.
-        cell: how many pixels of a frame make one side of a token.
+        size_px: Size of the original picture, as (width, height).
+        frames: The frames in the order of the vision tower.
+        cell: Side of a token in pixels of a frame.
     """
     rects = [lattice(frame.shape(cell), frame.seen_px(cell)) for frame in frames]
     part = np.repeat(np.arange(len(frames)), [len(each) for each in rects])
@@ -54,12 +53,12 @@ def cut(size_px: tuple[int, int], frames: Sequence[Frame], cell: int) -> TokenGr
 
 
 def whole(size_px: tuple[int, int]) -> Rect:
-    """The region that is the whole picture."""
+    """The region of the whole picture."""
     return 0.0, 0.0, float(size_px[0]), float(size_px[1])
 
 
 def square(size_px: tuple[int, int]) -> Rect:
-    """The region after transformers pads a picture to a square: as much on both sides, the odd pixel after it."""
+    """The region after transformers pads a picture to a square: evenly on both sides, an odd pixel at the end."""
     width, height = size_px
     side = max(width, height)
     left, top = (side - width) // 2, (side - height) // 2
@@ -67,15 +66,15 @@ def square(size_px: tuple[int, int]) -> Rect:
 
 
 def tiles(size_px: tuple[int, int], shape: tuple[int, int], tile: int) -> list[Frame]:
-    """The picture stretched over rows and columns of square tiles, row by row."""
+    """Divide the picture into rows and columns of square tiles, row by row, stretching it to fit."""
     return [Frame((x0, y0, x1, y1), tile, tile) for x0, y0, x1, y1 in lattice(shape, whole(size_px)).tolist()]
 
 
 def setting(processor: Any, name: str) -> Any:
-    """An image setting as a plain call of the processor uses it.
+    """Return an image setting as used by a plain call of the processor.
 
-    What a processor's class names as its default goes before what the checkpoint's image processor says: InternVL's
-    cuts tiles and Gemma 3's does not scan, whatever preprocessor_config.json may hold.
+    The defaults of the processor's class override the checkpoint's image processor: InternVL's processor cuts tiles and
+    Gemma 3's does not pan and scan, whatever preprocessor_config.json contains.
     """
     defaults = processor.valid_processor_kwargs._defaults.get("images_kwargs", {})  # noqa: SLF001 - no public way
     return defaults[name] if name in defaults else getattr(processor.image_processor, name)

@@ -1,4 +1,4 @@
-"""Gemma 3: the picture stretched to one square; with pan and scan also crops of it."""
+"""Gemma 3: the picture stretched to one square, and with pan and scan also crops of it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from theodolite.models.family import Family
 
 
 class Gemma3(Family):
-    """The whole picture first, then its crops from left to right or from top to bottom."""
+    """The whole picture first, then its crops from left to right or top to bottom."""
 
     def token_grids(
         self, processor: Any, sizes_px: Sequence[tuple[int, int]], inputs: Any
@@ -43,7 +43,7 @@ class Gemma3(Family):
 
 
 def _crops(processor: Any, size_px: tuple[int, int]) -> list[Rect]:
-    """The regions that pan and scan cuts out of a picture that is much longer than wide, or wider than long."""
+    """Return the regions of the crops that pan and scan takes from an elongated picture."""
     if not setting(processor, "do_pan_and_scan"):
         return []
     ratio = max(size_px) / min(size_px)

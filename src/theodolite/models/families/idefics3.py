@@ -1,4 +1,4 @@
-"""Idefics3 and SmolVLM: the picture stretched over square tiles, and once more whole."""
+"""Idefics3 and SmolVLM: the picture stretched over square tiles, followed by the whole picture."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from theodolite.models.families.frames import Frame, cut, setting, tiles, whole
 from theodolite.models.family import Decoder, Family
 
 _LONGEST = 4096
-"""No side grows beyond this, whatever the checkpoint says."""
+"""Maximum length of a side, independent of the checkpoint."""
 
 
 class Idefics3(Family):
-    """Tiles row by row, with text between them that is no image token; the whole picture last."""
+    """Tiles row by row, separated by text tokens; the whole picture last."""
 
     def token_grids(
         self, processor: Any, sizes_px: Sequence[tuple[int, int]], inputs: Any
@@ -32,12 +32,12 @@ class Idefics3(Family):
         return [cut(size, _frames(processor, size, inputs), patch) for size in sizes_px]
 
     def decoder(self, model: Any) -> Decoder:
-        """The language blocks, the last norm and the head."""
+        """Return the language blocks, the final norm and the head."""
         language = model.model.text_model
         return Decoder(language.layers, language.norm, model.get_output_embeddings())
 
     def projector(self, model: Any) -> Any:
-        """The connector, which shuffles patches into tokens."""
+        """Return the connector, which shuffles patches into tokens."""
         return model.model.connector
 
 
@@ -52,10 +52,10 @@ def _frames(processor: Any, size_px: tuple[int, int], inputs: Any) -> list[Frame
 
 
 def _tiling(processor: Any, size_px: tuple[int, int]) -> tuple[int, int]:
-    """Rows and columns of tiles.
+    """Number of rows and columns of tiles.
 
-    The image processor's own ``get_number_of_image_patches`` is not asked: it scales the shorter side otherwise than
-    the splitting itself does.
+    This does not use the image processor's ``get_number_of_image_patches``, which scales the shorter side differently
+    from the actual splitting.
     """
     tile = setting(processor, "max_image_size")["longest_edge"]
     size = size_px
@@ -71,7 +71,7 @@ def _tiling(processor: Any, size_px: tuple[int, int]) -> tuple[int, int]:
 
 
 def _scaled(size: tuple[int, int], long: int) -> tuple[int, int]:
-    """The longer side set to a length; the shorter one follows, truncated, but stays."""
+    """Scale the longer side to a length. The shorter side is scaled along, truncated, and at least 1."""
     width, height = size
     ratio = width / height
     if width >= height:
@@ -80,6 +80,6 @@ def _scaled(size: tuple[int, int], long: int) -> tuple[int, int]:
 
 
 def _even(size: tuple[int, int], before: tuple[int, int]) -> tuple[int, int]:
-    """The side that was the shorter one, rounded up to an even length."""
+    """Round the originally shorter side up to an even length."""
     width, height = size
     return (width, height + height % 2) if before[0] >= before[1] else (width + width % 2, height)

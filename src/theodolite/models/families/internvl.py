@@ -1,4 +1,4 @@
-"""InternVL (the ``-hf`` checkpoints): the picture stretched over tiles, and once more whole, as a thumbnail."""
+"""InternVL (the ``-hf`` checkpoints): the picture stretched over tiles, followed by the whole picture as a thumbnail."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from theodolite.models.family import Family
 
 
 class InternVL(Family):
-    """Tiles row by row, the thumbnail last; one tile alone has no thumbnail.
+    """Tiles row by row, the thumbnail last. A single tile has no thumbnail.
 
-    The processor does not tell how it tiled a picture, so its own function is asked again.
+    The processor does not report how it tiled a picture, so its tiling function is called again.
     """
 
     def token_grids(
         self, processor: Any, sizes_px: Sequence[tuple[int, int]], inputs: Any
     ) -> list[TokenGrid]:
-        """Rows and columns of shuffled patches, frame by frame. What enters the projector is shuffled already."""
+        """Rows and columns of shuffled patches, frame by frame. The projector's input is already shuffled."""
         tile = inputs["pixel_values"].shape[-1]
         patch = self.config.vision_config.patch_size[0]
         cell = round(patch / self.config.downsample_ratio)
@@ -36,7 +36,7 @@ class InternVL(Family):
 
 
 def _tiling(processor: Any, size_px: tuple[int, int]) -> tuple[int, int]:
-    """Rows and columns of tiles."""
+    """Number of rows and columns of tiles."""
     most = setting(processor, "max_patches")
     if not setting(processor, "crop_to_patches") or most <= 1:
         return 1, 1
@@ -44,7 +44,7 @@ def _tiling(processor: Any, size_px: tuple[int, int]) -> tuple[int, int]:
     image_processor = processor.image_processor
     module = sys.modules[type(image_processor).__module__]
     if not hasattr(module, name):
-        raise UnsupportedError(f"how {type(image_processor).__name__} tiles a picture is not known")
+        raise UnsupportedError(f"the tiling of {type(image_processor).__name__} is unknown")
     width, height = size_px
     target = setting(processor, "size")
     tile = (target["height"], target["width"])

@@ -1,4 +1,4 @@
-"""LLaVA-1.5 and its like: one crop, one token per patch of the vision tower."""
+"""LLaVA-1.5 and similar models: one crop, one token per patch of the vision tower."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from theodolite.models.family import Family
 
 
 class Llava(Family):
-    """Perhaps padded to a square; resized, by the shorter side or to a fixed size; perhaps cropped in the middle."""
+    """Optionally padded to a square; resized by the shorter side or to a fixed size; optionally centre-cropped."""
 
     def token_grids(
         self, processor: Any, sizes_px: Sequence[tuple[int, int]], inputs: Any
     ) -> list[TokenGrid]:
-        """Rows and columns of patches, over what the crop leaves of the picture."""
+        """Rows and columns of patches over the cropped part of the picture."""
         if "image_sizes" in inputs:
             raise UnsupportedError(
-                "LLaVA with a tower that takes pictures of any size (Pixtral) is not supported"
+                "LLaVA with a vision tower for pictures of any size (Pixtral) is not supported"
             )
         height, width = inputs["pixel_values"].shape[-2:]
-        # The tower's own summary token stands first, if it is kept at all.
+        # The tower's class token comes first, if it is kept.
         n_summaries = processor.num_additional_image_tokens - (
             processor.vision_feature_select_strategy == "default"
         )
@@ -39,7 +39,7 @@ class Llava(Family):
 
 
 def _after(n: int, grid: TokenGrid) -> TokenGrid:
-    """The same grid behind that many tokens without a place."""
+    """Prepend n tokens without a position to a grid."""
     rects = np.concatenate([np.full((n, 4), np.nan), grid.rects_px])
     return TokenGrid(
         rects, grid.width_px, grid.height_px, np.concatenate([np.full(n, -1, np.int64), grid.part])
@@ -49,7 +49,7 @@ def _after(n: int, grid: TokenGrid) -> TokenGrid:
 def _region(
     image_processor: Any, size_px: tuple[int, int], frame: tuple[int, int]
 ) -> tuple[float, float, float, float]:
-    """What a frame shows of the original picture, in that picture's pixels."""
+    """Return the region of the original picture that a frame shows, in pixels of that picture."""
     pads = bool(image_processor.do_pad) and hasattr(image_processor, "pad_to_square")
     x0, y0, x1, y1 = square(size_px) if pads else whole(size_px)
     width, height = _resized(image_processor, (int(x1 - x0), int(y1 - y0)))
@@ -69,9 +69,9 @@ def _region(
 
 
 def _middle(surplus: int, backend: str) -> int:
-    """Where a crop from the middle begins; before the picture if it is larger than it.
+    """Return the start of a centre crop. Negative if the crop is larger than the picture.
 
-    The two backends of transformers round differently where they have to pad.
+    The two backends of transformers round differently when they pad.
     """
     return math.floor(surplus / 2) if backend == "pil" else math.trunc(surplus / 2)
 
@@ -89,4 +89,6 @@ def _resized(image_processor: Any, size: tuple[int, int]) -> tuple[int, int]:
         if width <= height:
             return short, int(short * height / width)
         return int(short * width / height), short
-    raise UnsupportedError(f"where LLaVA's tokens lie is not known for pictures resized to {dict(target)}")
+    raise UnsupportedError(
+        f"the positions of LLaVA's tokens are unknown for pictures resized to {dict(target)}"
+    )

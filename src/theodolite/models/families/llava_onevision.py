@@ -1,4 +1,4 @@
-"""LLaVA-OneVision: the whole picture, then the picture on a canvas of tiles, unpadded, with learnt line breaks."""
+"""LLaVA-OneVision: the whole picture, then the picture on a canvas of tiles, unpadded, with learned line breaks."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from theodolite.models.family import Family
 
 
 class LlavaOnevision(Family):
-    """A picture alone in its request is tiled; pictures that share one are padded to a square, each with one break.
+    """A single picture in a request is tiled. Several pictures are each padded to a square, with one line break.
 
-    On the canvas the tiles' features are joined, cut down to where the picture lies, shrunk if they are too many, and
-    each row ends in a learnt line break, which has no place.
+    On the canvas, the features of the tiles are joined, cropped to the picture and downsampled if they are too many.
+    Each row ends in a learned line break, which has no position.
     """
 
     def token_grids(
         self, processor: Any, sizes_px: Sequence[tuple[int, int]], inputs: Any
     ) -> list[TokenGrid]:
-        """The whole picture is part 0. The tiles follow, one part each; if they are shrunk, all are part 1."""
+        """The whole picture is part 0. Each tile is a further part; if downsampled, all tiles are part 1."""
         found = []
         for size, is_alone in zip(sizes_px, _alone(inputs), strict=True):
             base = cut(size, [self._base(size, inputs, tiled=is_alone)], self._patch)
@@ -46,7 +46,7 @@ class LlavaOnevision(Family):
     def feature_grids(
         self, processor: Any, sizes_px: Sequence[tuple[int, int]], inputs: Any
     ) -> list[TokenGrid]:
-        """Single patches: the whole picture, then tile by tile; padding is not yet cut off."""
+        """Single patches: the whole picture, then tile by tile, including padding."""
         found = []
         for size, is_alone in zip(sizes_px, _alone(inputs), strict=True):
             frames = [self._base(size, inputs, tiled=is_alone)]
@@ -87,10 +87,10 @@ class LlavaOnevision(Family):
     def _unpadded(
         self, canvas: _Canvas, size_px: tuple[int, int]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
-        """Where the lines and the columns of the canvas's tokens begin and end, and the tile of each token.
+        """Return the extents of the rows and columns of the canvas's tokens, and the tile of each token.
 
         Returns:
-            Rows (n, 2) and columns (m, 2) in the original picture's pixels, and tiles (n, m), counted row by row.
+            Rows (n, 2) and columns (m, 2) in pixels of the original picture, and tile indices (n, m), row by row.
         """
         side = canvas.tile // self._patch
         n_rows, n_columns = canvas.height // canvas.tile * side, canvas.width // canvas.tile * side
@@ -112,24 +112,24 @@ class LlavaOnevision(Family):
 
 @dataclass(frozen=True, slots=True)
 class _Canvas:
-    """Whole tiles, with the picture resized in their middle and padding around it."""
+    """A canvas of whole tiles with the resized picture at its centre, surrounded by padding."""
 
     width: int
     height: int
     tile: int
-    """The side of a tile; all three in the canvas's own pixels."""
+    """Side of a tile. All three are in pixels of the canvas."""
     left: int
     top: int
     scale_x: float
-    """The original picture's pixels per pixel of the canvas."""
+    """Pixels of the original picture per pixel of the canvas."""
     scale_y: float
 
     def columns_px(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """From the canvas to the original picture, left and right."""
+        """Convert x from the canvas to the original picture."""
         return (x - self.left) * self.scale_x
 
     def rows_px(self, y: NDArray[np.float64]) -> NDArray[np.float64]:
-        """From the canvas to the original picture, up and down."""
+        """Convert y from the canvas to the original picture."""
         return (y - self.top) * self.scale_y
 
     @property
@@ -144,12 +144,12 @@ class _Canvas:
 
 
 def _alone(inputs: Any) -> list[bool]:
-    """For each picture of the batch, whether its request has no other."""
+    """For each picture of the batch, True if its request has no other."""
     return [n == 1 for n in inputs["batch_num_images"].tolist() for _ in range(n)]
 
 
 def _padding(size_px: tuple[int, int], grid: tuple[int, int]) -> tuple[int, int]:
-    """How many rows, and columns, of features are cut off at each end."""
+    """Return the number of feature rows and columns that are cropped at each end."""
     (width, height), (columns, rows) = size_px, grid
     if width / height > columns / rows:
         return (rows - int(round(height * (columns / width), 7))) // 2, 0
@@ -157,10 +157,10 @@ def _padding(size_px: tuple[int, int], grid: tuple[int, int]) -> tuple[int, int]
 
 
 def _in_tiles(edges: NDArray[np.float64], side: int, patch: int, tile: int) -> NDArray[np.float64]:
-    """From counts of patches to pixels of the canvas, as starts and ends (n, 2).
+    """Convert patch counts to pixels of the canvas, as starts and ends (n, 2).
 
-    A tile is a little longer than its whole patches where they do not divide it; a token ends before that rest, and
-    the next one begins after it.
+    If patches do not divide a tile evenly, the tile is slightly longer than its patches. A token ends before that
+    remainder, and the next one begins after it.
     """
     edges = edges.round(9)
     starts = edges // side * tile + edges % side * patch
@@ -169,7 +169,7 @@ def _in_tiles(edges: NDArray[np.float64], side: int, patch: int, tile: int) -> N
 
 
 def _boxes(rows: NDArray[np.float64], columns: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Rectangles (n, m, 4) from rows (n, 2) and columns (m, 2) of starts and ends."""
+    """Combine rows (n, 2) and columns (m, 2) of starts and ends into rectangles (n, m, 4)."""
     n, m = len(rows), len(columns)
     y0, y1 = (np.broadcast_to(each[:, None], (n, m)) for each in rows.T)
     x0, x1 = (np.broadcast_to(each[None, :], (n, m)) for each in columns.T)

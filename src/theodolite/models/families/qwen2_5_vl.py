@@ -1,4 +1,4 @@
-"""Qwen2.5-VL: as Qwen2-VL, but the vision tower works window by window."""
+"""Qwen2.5-VL: like Qwen2-VL, but the vision tower uses windowed attention."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from theodolite.models.families.qwen2_vl import Qwen2VL
 
 
 class Qwen25VL(Qwen2VL):
-    """Inside the tower the merge blocks stand in the order of their windows; the tokens are put back row by row."""
+    """Inside the tower the merge blocks are ordered by window; the tokens are in row order again."""
 
     def block_order(self, rows: int, columns: int) -> NDArray[np.int64]:
-        """Window by window, row by row within each; windows at the right and the bottom are cut off."""
+        """Order by window, and by row within each. Windows at the right and bottom may be incomplete."""
         vision = self.config.vision_config
         side = vision.window_size // vision.spatial_merge_size // vision.patch_size
         row, column = np.divmod(np.arange(rows * columns), columns)

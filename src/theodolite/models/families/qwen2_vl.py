@@ -1,4 +1,4 @@
-"""Qwen2-VL and Qwen3-VL: any size, sides rounded to whole tokens; each token merges two by two patches."""
+"""Qwen2-VL and Qwen3-VL: any size, sides rounded to whole tokens; each token merges 2 × 2 patches."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from theodolite.models.family import Family
 
 
 class Qwen2VL(Family):
-    """The whole picture is resized, width and height each by its own factor; nothing is cropped.
+    """The whole picture is resized, width and height independently; nothing is cropped.
 
-    Qwen3-VL differs inside only: patches of 16 pixels, and vision features that also enter the first language layers
-    (deepstack), each at the place of its token.
+    Qwen3-VL differs only internally: patches of 16 pixels, and vision features that also enter the first language
+    layers (deepstack), each at the position of its token.
     """
 
     def token_grids(
@@ -32,7 +32,7 @@ class Qwen2VL(Family):
     def feature_grids(
         self, processor: Any, sizes_px: Sequence[tuple[int, int]], inputs: Any
     ) -> list[TokenGrid]:
-        """Single patches, in the vision tower's order: merge block by merge block, row by row within each."""
+        """Single patches in the order of the vision tower: by merge block, and by row within each."""
         merge = processor.image_processor.merge_size
         found = []
         for size, (_, rows, columns) in zip(sizes_px, inputs["image_grid_thw"].tolist(), strict=True):
@@ -44,9 +44,9 @@ class Qwen2VL(Family):
         return found
 
     def block_order(self, rows: int, columns: int) -> NDArray[np.int64]:
-        """Which merge block, counted row by row, stands where in the vision tower."""
+        """Return the order of the merge blocks in the vision tower, as row-major indices."""
         return np.arange(rows * columns)
 
     def projector(self, model: Any) -> Any:
-        """The merger, which takes patches to tokens."""
+        """Return the merger, which converts patches to tokens."""
         return model.model.visual.merger

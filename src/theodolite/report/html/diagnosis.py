@@ -8,17 +8,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from theodolite.diagnose.items import ITEMS_FILE, read_items
+from theodolite.diagnose.readability import readability_table
 from theodolite.diagnose.record import (
     Counts,
     Diagnosis,
     InstrumentForm,
-    InstrumentName,
     MetricResult,
     read_diagnosis,
 )
+from theodolite.instruments.instrument import instruments
 from theodolite.report.definitions import definitions
 from theodolite.report.html.definitions import Glossary
 from theodolite.report.html.dials import Hand, hand
@@ -29,6 +30,7 @@ from theodolite.report.html.page import DataBlock, finished
 from theodolite.report.html.pictures import Pictures
 from theodolite.report.html.series import Series
 from theodolite.report.html.spread import Spread, spread
+from theodolite.report.tables import as_html
 
 _SPREADS = 2
 """Histograms of items for each instrument."""
@@ -116,6 +118,7 @@ def diagnosis_context(diagnosis: Diagnosis, glossary: Glossary, home: Path | Non
         "metric_groups": metric_groups,
         "references": lambda key: [one for one in d.references if one.metric == key],
         "signature_key": _signature_key,
+        "readability": as_html(readability_table(diagnosis)),
         "counts_words": counts_words,
         "comparison_groups": comparison_groups,
         "level_percent": f"{100 * _level(d):.0f} %",
@@ -219,7 +222,7 @@ def command_of(diagnosis: Diagnosis, folder: Path | None = None) -> str:
     words = ["theodolite", "diagnose"]
     for model in models:
         words += ["--model", str(model)]
-    if len(diagnosis.instruments) < len(get_args(InstrumentName)):
+    if {i.name for i in diagnosis.instruments} != {i.name for i in instruments() if not i.needs_data}:
         words += ["--instruments", ",".join(instrument.name for instrument in diagnosis.instruments)]
     if diagnosis.size == "quick":
         words.append("--quick")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from theodolite.core.tables import Table
 from theodolite.diagnose.browse import Browsed, RunFigure
 from theodolite.diagnose.record import Figure
 from theodolite.instruments.instrument import instrument_of_run
@@ -17,13 +18,11 @@ from theodolite.report.html.helpers import Helpers
 from theodolite.report.html.items import in_words
 from theodolite.report.html.numbers import show_number
 from theodolite.report.html.series import Series
+from theodolite.report.tables import as_html
 from theodolite.runs import Run, Tally
-from theodolite.stats import Estimate
 
 _SHOWN = 10
 """Figures of a split before the fold."""
-_MOST_SCORED = 600
-_ESTIMATE = {"value", "low", "high", "n"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +43,8 @@ class RunView:
     tally: Tally
     notes: list[str]
     figures: list[RunFigure]
-    scored: list[tuple[str, Estimate]]
-    n_scored: int
-    """All that there are, of which `scored` holds the first."""
+    tables: list[Table]
+    """Of the last scoring."""
 
     @property
     def words(self) -> str:
@@ -93,7 +91,6 @@ def progress_words(tally: Tally) -> str:
 def run_view(run: Run, browsed: Browsed, *, name: str) -> RunView:
     """What the page says of a run."""
     info = run.info
-    scored = list(scored_figures(run.scores()))
     return RunView(
         name=name,
         instrument=info.instrument,
@@ -108,8 +105,7 @@ def run_view(run: Run, browsed: Browsed, *, name: str) -> RunView:
         tally=run.tally(),
         notes=list(browsed.notes),
         figures=browsed.figures,
-        scored=scored[:_MOST_SCORED],
-        n_scored=len(scored),
+        tables=run.tables(),
     )
 
 
@@ -136,6 +132,7 @@ def runs_context(views: Sequence[RunView], glossary: Glossary, *, live: str = ""
         "eyebrow": f"Run of {one.created}, seed {one.seed}" if one is not None else ", ".join(models),
         "runs": views,
         "sections": list(_sections(views)),
+        "table_html": lambda table: as_html(table, link=lambda key: f"#{glossary.anchor(key)}"),
         "figure_strip": lambda row: _figure_strip(row, series, glossary),
         "figure_words": lambda row: _figure_words(row, series, glossary),
         "level_percent": f"{100 * next((f.figure.level for view in views for f in view.figures), 0.95):.0f} %",
@@ -181,46 +178,6 @@ def _figure_words(row: FigureRow, series: Series, glossary: Glossary) -> str:
     return ", ".join(
         f"{series.name(model)} {show_number(figure.value, unit)}" for model, figure in row.figures
     )
-
-
-def scored_figures(scores: Any, label: str = "") -> Iterator[tuple[str, Estimate]]:
-    """Every figure with an interval in a document of scores, with the words that lead to it.
-
-    >>> for label, figure in scored_figures({"rows": [{"bucket": "A", "accuracy": {"value": 1, "low": 0.5, "high": 1, "n": 9}}]}):
-    ...     print(label, figure)
-    rows, A, accuracy 1.000 [0.500, 1.000] (n=9)
-    """
-    if isinstance(scores, Mapping):
-        if scores.keys() >= _ESTIMATE and all(isinstance(scores[name], int | float) for name in _ESTIMATE):
-            yield (
-                label,
-                Estimate(
-                    float(scores["value"]),
-                    float(scores["low"]),
-                    float(scores["high"]),
-                    int(scores["n"]),
-                    float(scores.get("level") or 0.95),
-                    str(scores.get("method") or ""),
-                    int(scores.get("n_items") or 0),
-                ),
-            )
-            return
-        for name, value in scores.items():
-            yield from scored_figures(value, _joined(label, str(name).replace("_", " ")))
-    elif isinstance(scores, list):
-        for i, value in enumerate(scores):
-            yield from scored_figures(value, _joined(label, _name_of(value) or str(i + 1)))
-
-
-def _name_of(value: Any) -> str:
-    """What tells an entry of a list from its neighbours: its short texts."""
-    if not isinstance(value, Mapping):
-        return ""
-    return " ".join(text for text in value.values() if isinstance(text, str) and 0 < len(text) <= 40)
-
-
-def _joined(*parts: str) -> str:
-    return ", ".join(filter(None, parts))
 
 
 def _session_words(text: str) -> str:

@@ -1,7 +1,7 @@
-"""Tiny checkpoints with random weights, built from their configs: real architectures, real processors, no download.
+"""Tiny checkpoints with random weights: real architectures and processors, without a download.
 
-They answer nonsense, always the same nonsense. Their use is to run the very code that a real checkpoint runs. Their
-tiles are small, so that a picture of ordinary size becomes many of them.
+Their answers are meaningless but deterministic. They run the same code as a real checkpoint. Their tiles are small, so
+that a picture of ordinary size has many of them.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ Family: TypeAlias = Literal[
     "qwen3_vl",
     "smolvlm",
 ]
-"""transformers' model types."""
+"""Model types of transformers."""
 
 
 def tiny_checkpoint(folder: str | Path, family: Family = "llava", *, seed: int = 0) -> Path:
-    """Writes a checkpoint of about a hundred thousand random weights.
+    """Write a checkpoint with about a hundred thousand random weights.
 
     Args:
-        folder: where to write; made if it is not there.
-        family: which architecture.
-        seed: of the weights.
+        folder: Where to write. Created if missing.
+        family: The architecture.
+        seed: Seed of the weights.
 
     Returns:
         The folder, for ``hf:<folder>``.

@@ -1,4 +1,4 @@
-"""Gemma 3: one square, pooled."""
+"""Tiny Gemma 3: one square, pooled patches."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from theodolite.testing.tiny.parts import VISION, make_tokenizer, save_model, te
 
 
 def gemma3(folder: Path) -> None:
-    """Sixteen tokens, each the mean of two by two patches."""
+    """Sixteen tokens, each the mean of 2 × 2 patches."""
     import torch
     from transformers import (
         Gemma3Config,
@@ -36,7 +36,7 @@ def gemma3(folder: Path) -> None:
         boi_token_index=start,
         eoi_token_index=end,
         image_token_index=image,
-        tie_word_embeddings=False,  # a tied random head only repeats the last word
+        tie_word_embeddings=False,  # with random weights, a tied head only repeats the last word
     )
     processor = Gemma3Processor(
         Gemma3ImageProcessorPil(size={"height": side, "width": side}),
@@ -45,7 +45,7 @@ def gemma3(folder: Path) -> None:
         image_seq_length=16,
     )
     model = Gemma3ForConditionalGeneration(config)
-    # transformers begins it at zero, and a picture would not matter at all
+    # transformers initialises it with zero, so that a picture would have no effect
     torch.nn.init.normal_(model.model.multi_modal_projector.mm_input_projection_weight, std=0.3)
     save_model(folder, model)
     processor.save_pretrained(folder)

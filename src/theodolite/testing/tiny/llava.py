@@ -1,4 +1,4 @@
-"""LLaVA: one crop, or the whole and tiles."""
+"""Tiny LLaVA checkpoints: one crop, or the whole picture and tiles."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from theodolite.testing.tiny.parts import VISION, make_tokenizer, save_model, sa
 
 
 def llava(folder: Path) -> None:
-    """Sixteen tokens: four by four patches of a square crop."""
+    """Sixteen tokens: 4 × 4 patches of a square crop."""
     from transformers import (
         CLIPImageProcessorPil,
         LlavaConfig,
@@ -42,7 +42,7 @@ def llava(folder: Path) -> None:
 
 
 def llava_onevision(folder: Path) -> None:
-    """Sixteen tokens a tile; more than four tiles are shrunk. Patches leave six pixels of a tile over, as in life."""
+    """Sixteen tokens per tile; more than four tiles are downsampled. As in real models, patches do not fill a tile."""
     from transformers import (
         LlavaOnevisionConfig,
         LlavaOnevisionForConditionalGeneration,

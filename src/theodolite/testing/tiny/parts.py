@@ -1,4 +1,4 @@
-"""What all tiny checkpoints share: a tokenizer trained on a few words, a chat template, sizes, and how they are saved."""
+"""Common parts of the tiny checkpoints: tokenizer, chat template, sizes, and saving."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ VISION = {
     "num_hidden_layers": 2,
     "num_attention_heads": 4,
 }
-"""The sizes of a vision tower, as most configs name them."""
+"""The sizes of a vision tower, with the usual config names."""
 
 
 def make_tokenizer(picture: str, specials: Sequence[str], named: Mapping[str, str] | None = None) -> Any:
-    """A tokenizer with a chat template.
+    """Create a tokenizer with a chat template.
 
     Args:
-        picture: what the template writes for a picture.
-        specials: tokens of their own beside those that every tiny checkpoint has.
-        named: attributes under which the processor looks for some of them, such as ``image_token``.
+        picture: The template's text for a picture.
+        specials: Special tokens in addition to the common ones.
+        named: Attributes under which the processor finds some of them, such as ``image_token``.
     """
     from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
     from transformers import PreTrainedTokenizerFast
@@ -51,8 +51,8 @@ def make_tokenizer(picture: str, specials: Sequence[str], named: Mapping[str, st
     tokenizer.train_from_iterator([_WORDS, *_WORDS.split()] * 8, trainer)
     return PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,
-        pad_token="<pad>",  # noqa: S106 - a token of text
-        eos_token="<|im_end|>",  # noqa: S106 - the same
+        pad_token="<pad>",  # noqa: S106 - not a password
+        eos_token="<|im_end|>",  # noqa: S106 - not a password
         additional_special_tokens=["<|im_start|>", *specials],
         chat_template=_TEMPLATE.replace("PICTURE", picture),
         **(named or {}),
@@ -60,7 +60,7 @@ def make_tokenizer(picture: str, specials: Sequence[str], named: Mapping[str, st
 
 
 def text_sizes(tokenizer: Any) -> dict[str, Any]:
-    """The language model: four layers, the fewest that every relevance method can read."""
+    """Sizes of the language model: four layers, the minimum for all relevance methods."""
     return {
         "hidden_size": 32,
         "intermediate_size": 64,
@@ -71,15 +71,15 @@ def text_sizes(tokenizer: Any) -> dict[str, Any]:
         "bos_token_id": None,
         "eos_token_id": tokenizer.eos_token_id,
         "pad_token_id": tokenizer.pad_token_id,
-        # Wide enough that answers differ from request to request.
+        # Large enough that answers differ between requests.
         "initializer_range": 0.3,
     }
 
 
 def save_model(folder: Path, model: Any) -> None:
-    """Writes a model whose vision tower hardly mixes its patches, so that a token speaks of its own place.
+    """Save a model whose vision tower hardly mixes its patches, so that a token represents its own position.
 
-    Trained towers keep to that by themselves; attention over random weights would not.
+    Trained towers behave like this by themselves; attention with random weights would not.
     """
     import torch
 
@@ -92,13 +92,13 @@ def save_model(folder: Path, model: Any) -> None:
 
 
 def save_parts(folder: Path, image_processor: Any, tokenizer: Any, processor: Mapping[str, Any]) -> None:
-    """Writes a processor whose class cannot be built without torchvision, part by part.
+    """Save a processor whose class cannot be built without torchvision, part by part.
 
     Args:
-        folder: where to write.
-        image_processor: the one part.
-        tokenizer: the other part.
-        processor: the class and its own settings.
+        folder: Where to write.
+        image_processor: The image processor.
+        tokenizer: The tokenizer.
+        processor: The processor's class and settings.
     """
     image_processor.save_pretrained(folder)
     tokenizer.save_pretrained(folder)

@@ -1,4 +1,4 @@
-"""Qwen-VL: any size, two by two patches a token, at most sixteen tokens or so."""
+"""Tiny Qwen-VL checkpoints: any size, 2 × 2 patches per token, about sixteen tokens at most."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ROPE = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [1, 1, 
 
 
 def _tokenizer() -> tuple[Any, dict[str, int]]:
-    """The tokenizer, and the ids that every Qwen config names."""
+    """Return the tokenizer and the ids for the Qwen configs."""
     tokenizer = make_tokenizer("<|vision_start|><|image_pad|><|vision_end|>", _SPECIALS)
     start, end, image, video = tokenizer.convert_tokens_to_ids(_SPECIALS)
     ids = {"image_token_id": image, "video_token_id": video}
@@ -51,7 +51,7 @@ def qwen2_vl(folder: Path) -> None:
 
 
 def qwen2_5_vl(folder: Path) -> None:
-    """Qwen2.5-VL, with windows of two by two tokens in the first block of its vision tower."""
+    """Qwen2.5-VL, with windows of 2 × 2 tokens in the first block of its vision tower."""
     from transformers import Qwen2_5_VLConfig, Qwen2_5_VLForConditionalGeneration
 
     tokenizer, ids = _tokenizer()

@@ -1,4 +1,4 @@
-"""InternVL, Idefics3 and SmolVLM: tiles and the whole."""
+"""Tiny InternVL, Idefics3 and SmolVLM: tiles and the whole picture."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def internvl(folder: Path) -> None:
 
 
 def idefics3(folder: Path) -> None:
-    """At most three tiles a side and the whole, sixteen tokens each; the longest side is no multiple of a tile."""
+    """At most 3 × 3 tiles and the whole picture, sixteen tokens each; the longest side is not a multiple of a tile."""
     from transformers import (
         Idefics3Config,
         Idefics3ForConditionalGeneration,
@@ -70,7 +70,7 @@ def idefics3(folder: Path) -> None:
 
 
 def smolvlm(folder: Path) -> None:
-    """At most three tiles a side and the whole, nine tokens each."""
+    """At most 3 × 3 tiles and the whole picture, nine tokens each."""
     from transformers import (
         LlamaConfig,
         SmolVLMConfig,

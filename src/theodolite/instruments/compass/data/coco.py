@@ -1,4 +1,4 @@
-"""COCO-Pairs: every two objects of a picture whose names say which they are."""
+"""COCO-Pairs: ordered pairs of objects whose names are unique in their picture."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from theodolite.core.errors import UsageError
 from theodolite.core.types import Json
 from theodolite.geometry import Box
 from theodolite.instruments.compass.data.directions import CARDINAL, Vocabulary
+from theodolite.instruments.compass.data.files import PictureFolder
 from theodolite.instruments.compass.data.instances import AnnotatedPicture, Instance, read_instances
 from theodolite.instruments.compass.data.pairs import Pair, Region
-from theodolite.instruments.compass.data.pictures import PictureFolder
 from theodolite.instruments.compass.data.selection import Filter, PairFilters, Selection, Sieve
 
 
@@ -28,20 +28,19 @@ def coco_pairs(
 ) -> Selection:
     """Ordered pairs from COCO instance annotations.
 
-    The candidates are all ordered pairs of annotated objects of a picture. Filters, in order: crowds, empty boxes, names
-    that occur twice in the picture (a crowd counts), area, distance, border between directions, picture, and the draw.
+    Candidates are all ordered pairs of annotated objects of a picture. Filters, in order: crowds, empty boxes, names that
+    occur twice in the picture (a crowd counts), area, distance, border between directions, picture, and the draw.
 
     Args:
-        annotations: one or more files in COCO's instances format.
-        images: the folder that their ``file_name`` is relative to.
-        n: how many, balanced over the directions; all if not given.
-        seed: of the draw.
-        filters: which objects and pairs are taken.
-        vocabulary: the names of directions.
+        annotations: One or more files in COCO's instances format.
+        images: The folder that their ``file_name`` is relative to.
+        n: Sample size, balanced over the directions; all pairs if not given.
+        seed: Of the draw.
+        filters: Which objects and pairs are taken.
+        vocabulary: The names of directions.
     """
     filters = filters or PairFilters()
-    paths = [annotations] if isinstance(annotations, str | Path) else annotations
-    instances = read_instances([Path(path) for path in paths])
+    instances = read_instances(annotations)
     sieve = Sieve("coco-pairs", {**asdict(filters), "directions": dict(vocabulary.angles_deg)})
     folder = PictureFolder(Path(images))
     pairs: list[Pair] = []
@@ -73,7 +72,7 @@ def coco_pairs(
 
 
 def _outlines(reference: Instance, target: Instance) -> dict[str, Json]:
-    """The polygons by which the two can be cut out, where both have some."""
+    """The polygons by which both objects can be cut out; empty if one has none."""
     if not (reference.outline and target.outline):
         return {}
     return {
@@ -85,7 +84,7 @@ def _outlines(reference: Instance, target: Instance) -> dict[str, Json]:
 
 
 def _ordered(count: int) -> int:
-    """Ordered pairs of so many objects."""
+    """The number of ordered pairs of `count` objects."""
     return count * (count - 1)
 
 
@@ -95,13 +94,13 @@ def _id(picture: AnnotatedPicture, reference: Instance, target: Instance) -> str
 
 
 def _objects(picture: AnnotatedPicture, filters: PairFilters, sieve: Sieve) -> list[tuple[Instance, Box]]:
-    """The objects that may be in a pair; the pairs lost with each of the others are counted."""
+    """The objects that may be in a pair; pairs lost with the others are counted."""
     counts = picture.counts
 
     def area_fault(each: Instance) -> Filter | None:
         area = each.area(filters.area_of)
         if area is None:
-            raise UsageError(f"the {each.name} of {picture.file_name} has no stated area; say area_of='box'")
+            raise UsageError(f"the {each.name} of {picture.file_name} has no stated area; use area_of='box'")
         return filters.area_fault(area)
 
     steps: list[tuple[Filter, Callable[[Instance], bool]]] = [

@@ -21,7 +21,7 @@ class Nearest:
     distance_deg: float
     """How far the name's own angle is from it."""
     margin_deg: float
-    """How much farther the next name is; 0 on the border between two."""
+    """How much farther the next name is; 0 on a border between two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +50,7 @@ class Vocabulary:
         return tuple(self.angles_deg)
 
     def nearest(self, angle_deg: float) -> Nearest:
-        """The name whose angle is closest, and how clear that is. On a border the name counter-clockwise of it wins.
+        """The nearest name, and its margin over the next one. On a border the counter-clockwise name wins.
 
         >>> CARDINAL.nearest(50)
         Nearest(name='above', distance_deg=40.0, margin_deg=10.0)
@@ -64,10 +64,10 @@ class Vocabulary:
         )
 
     def between(self, reference: Box, target: Box) -> Nearest:
-        """The name for where a target lies, seen from a reference, by their boxes' centres.
+        """The name for the direction from a reference to a target, by the centres of their boxes.
 
         Raises:
-            UsageError: the centres coincide.
+            UsageError: The centres coincide.
         """
         if math.dist(reference.centre_px, target.centre_px) == 0:
             raise UsageError(
@@ -89,3 +89,16 @@ EIGHT = Vocabulary(
     }
 )
 """The four and the diagonals."""
+
+OPPOSITE: Mapping[str, str] = {"left": "right", "right": "left", "above": "below", "below": "above"}
+"""Of each cardinal direction."""
+
+
+def opposite(direction: str) -> str | None:
+    """The opposite of one of the eight directions; None for any other word.
+
+    >>> opposite("above left"), opposite("behind")
+    ('below right', None)
+    """
+    angle = EIGHT.angles_deg.get(direction)
+    return None if angle is None else EIGHT.nearest((angle + 180) % 360).name

@@ -1,6 +1,6 @@
-"""Drawn pictures of a few things that everybody can name, as pairs; and edits of them with their new truth.
+"""Pairs on drawn pictures of everyday things, and edits of the pictures with their new right answers.
 
-All of it follows from a seed. The pocket twins know these pictures; none of them is in their training data.
+Everything follows from a seed. The pocket twins were trained on pictures of this kind, but not on these.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ def relation_pairs(
 ) -> list[Pair]:
     """Pairs of named things, the four directions in turn.
 
-    ``meta`` holds the direction that the shortcut gives, the split, and the scene, from which `edited_pair` makes others.
+    ``meta`` holds the shortcut's direction, the split, and the scene that `edited_pair` edits.
 
     Args:
-        n: how many, each on its own picture.
-        seed: of the draw.
-        split: which pairs.
-        n_things: on each picture; two to five if not given.
+        n: Sample size; each pair has its own picture.
+        seed: Of the draw.
+        split: Aligned, crossed or free.
+        n_things: On each picture; two to five if not given.
 
     >>> pair = relation_pairs(1, seed=1, split="aligned")[0]
     >>> pair.direction == pair.meta["shortcut"]
@@ -60,7 +60,7 @@ def _pair(number: int, seed: int, split: Split, n_things: int | None) -> Pair:
                 )
 
 
-def _as_pair(name: str, scene: relation.Scene, roles: tuple[int, int], meta: Mapping[str, Json]) -> Pair:
+def _as_pair(name: str, scene: relation.DrawnScene, roles: tuple[int, int], meta: Mapping[str, Json]) -> Pair:
     target, reference = (scene.things[i] for i in roles)
     return Pair(
         id=name,
@@ -81,22 +81,22 @@ def _as_pair(name: str, scene: relation.Scene, roles: tuple[int, int], meta: Map
 
 
 Edit: TypeAlias = Literal["mirror", "move", "swap", "blank", "ground", "clutter"]
-"""``mirror``: along the axis of the answer, every thing itself unchanged. ``move``: the target goes to another side of the
-reference. ``swap``: target and reference exchange their places. ``blank``: one grey picture. ``ground``: another background.
-``clutter``: the things that are not asked about are gone. The last two leave the answer as it is."""
+"""``mirror``: positions are mirrored along the axis of the answer, each thing keeps its own look. ``move``: the target goes to
+another side of the reference. ``swap``: target and reference exchange places. ``blank``: a grey picture. ``ground``: another
+background. ``clutter``: things that are not asked about are removed. The last two do not change the answer."""
 EDITS: tuple[Edit, ...] = ("mirror", "move", "swap", "blank", "ground", "clutter")
 
 
 def edited_pair(pair: Pair, edit: Edit, *, seed: int = 0) -> Pair:
-    """The same question about a picture that was edited at its source; its ``direction`` is the new truth.
+    """The same question about a picture drawn from an edited scene; ``direction`` is the new right answer.
 
     Args:
-        pair: from `relation_pairs`.
-        edit: what to do; a blank picture keeps the old direction.
-        seed: of what an edit draws.
+        pair: From `relation_pairs`.
+        edit: What to change; a blank picture keeps the old direction.
+        seed: Of random choices of the edit.
     """
     drawn: Any = pair.meta["scene"]
-    scene = relation.Scene(tuple(relation.Placed(*t) for t in drawn["things"]), drawn["ground"])
+    scene = relation.DrawnScene(tuple(relation.PlacedThing(*t) for t in drawn["things"]), drawn["ground"])
     roles: Any = pair.meta["roles"]
     i, j = (int(k) for k in roles)
     rng = np.random.default_rng([_SEED, seed, scene.ground])
@@ -120,9 +120,9 @@ def edited_pair(pair: Pair, edit: Edit, *, seed: int = 0) -> Pair:
 
 
 def _moved(
-    scene: relation.Scene, roles: tuple[int, int], old: str, rng: np.random.Generator
-) -> relation.Scene:
-    """The target elsewhere, clear of the others, in another direction; the others move too only if there is no room."""
+    scene: relation.DrawnScene, roles: tuple[int, int], old: str, rng: np.random.Generator
+) -> relation.DrawnScene:
+    """The target in another direction, clear of the others; swapped with the reference if there is no room."""
     i, j = roles
     for _ in range(2000):
         side = scene.things[i].side

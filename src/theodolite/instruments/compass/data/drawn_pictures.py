@@ -1,7 +1,7 @@
-"""Pictures of a few things on a varied ground, and where each is relative to the others.
+"""Pictures of a few things on a random background, and where each is relative to the others.
 
-All positions are drawn without regard to names: on these pictures only looking tells a direction. `SHORTCUT` is a table of
-names; where it happens to agree with the picture a pair is *aligned*, where it does not it is *crossed*.
+Positions do not depend on names, so that only the picture gives a direction. `SHORTCUT` is a table of names: a pair is
+*aligned* where it agrees with the picture and *crossed* where it does not.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from theodolite.geometry import Box
+from theodolite.instruments.compass.data.directions import OPPOSITE
 from theodolite.instruments.compass.data.things import THINGS, sprite
 
 SIZE_PX = 320
 CLEAR_DEG = 30.0
-"""A direction is asked only where the line between two middles is this near to it."""
+"""A direction is asked only where the line between the centres is this close to it."""
 DIRECTIONS = ("left", "right", "above", "below")
-_OPPOSITE = {"left": "right", "right": "left", "above": "below", "below": "above"}
 
 
 def _table() -> dict[tuple[str, str], str]:
@@ -29,17 +29,17 @@ def _table() -> dict[tuple[str, str], str]:
     for i, a in enumerate(THINGS):
         for b in THINGS[i + 1 :]:
             way = DIRECTIONS[int(rng.integers(4))]
-            table[a, b], table[b, a] = way, _OPPOSITE[way]
+            table[a, b], table[b, a] = way, OPPOSITE[way]
     return table
 
 
 SHORTCUT = _table()
-"""(target, reference) -> direction: the rule that makes looking needless where it holds."""
+"""(target, reference) to direction: a rule that answers without the picture where it holds."""
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
-    """A thing and its square, in pixels."""
+class PlacedThing:
+    """A thing and its square in pixels."""
 
     name: str
     x: int
@@ -58,15 +58,15 @@ class Placed:
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
-    """All that a relation picture follows from."""
+class DrawnScene:
+    """Everything that determines a picture."""
 
-    things: tuple[Placed, ...]
+    things: tuple[PlacedThing, ...]
     ground: int
     """Seed of the background and its clutter."""
 
-    def mirrored(self, *, across: bool) -> Scene:
-        """Every thing at its mirrored place, itself unchanged: left-right if across, else up-down."""
+    def mirrored(self, *, across: bool) -> DrawnScene:
+        """Positions mirrored left-right if `across`, else up-down; each thing keeps its own look."""
         return replace(
             self,
             things=tuple(
@@ -75,16 +75,16 @@ class Scene:
             ),
         )
 
-    def swapped(self, first: int, second: int) -> Scene:
-        """Two things have exchanged their places."""
+    def swapped(self, first: int, second: int) -> DrawnScene:
+        """Two things with their places exchanged."""
         things = list(self.things)
         a, b = things[first], things[second]
         things[first], things[second] = replace(b, name=a.name), replace(a, name=b.name)
         return replace(self, things=tuple(things))
 
 
-def direction(target: Placed, reference: Placed) -> str | None:
-    """Where one is, seen from the other; None between two directions."""
+def direction(target: PlacedThing, reference: PlacedThing) -> str | None:
+    """Where the target is, seen from the reference; None if it is between two directions."""
     (x, y), (x0, y0) = target.middle, reference.middle
     dx, dy = x - x0, y - y0
     slant = math.degrees(math.atan2(min(abs(dx), abs(dy)), max(abs(dx), abs(dy))))
@@ -95,26 +95,26 @@ def direction(target: Placed, reference: Placed) -> str | None:
     return "below" if dy > 0 else "above"
 
 
-def draw_scene(rng: np.random.Generator, n_things: int | None = None) -> Scene:
+def draw_scene(rng: np.random.Generator, n_things: int | None = None) -> DrawnScene:
     """Two to five things that do not touch."""
     n = n_things or int(rng.integers(2, 6))
     names = rng.permutation(len(THINGS))[:n]
-    placed: list[Placed] = []
+    placed: list[PlacedThing] = []
     for name in names:
         for _ in range(200):
             side = int(rng.integers(46, 79))
             x, y = (int(v) for v in rng.integers(2, SIZE_PX - side - 1, 2))
-            new = Placed(THINGS[name], x, y, side)
+            new = PlacedThing(THINGS[name], x, y, side)
             if all(not touch(new, other) for other in placed):
                 placed.append(new)
                 break
     if len(placed) < 2:
         return draw_scene(rng, n_things)
-    return Scene(tuple(placed), int(rng.integers(2**31)))
+    return DrawnScene(tuple(placed), int(rng.integers(2**31)))
 
 
-def touch(a: Placed, b: Placed, gap: int = 4) -> bool:
-    """Whether two squares come nearer than a gap."""
+def touch(a: PlacedThing, b: PlacedThing, gap: int = 4) -> bool:
+    """True if two squares are closer than a gap."""
     return (
         a.x < b.x + b.side + gap
         and b.x < a.x + a.side + gap
@@ -123,7 +123,7 @@ def touch(a: Placed, b: Placed, gap: int = 4) -> bool:
     )
 
 
-def render(scene: Scene) -> NDArray[np.uint8]:
+def render(scene: DrawnScene) -> NDArray[np.uint8]:
     """The picture, (320, 320, 3)."""
     canvas = _ground(scene.ground)
     for thing in scene.things:
@@ -135,7 +135,7 @@ def render(scene: Scene) -> NDArray[np.uint8]:
 
 
 def _ground(seed: int) -> NDArray[np.uint8]:
-    """Soft patches of colour, grain, and faint lines, blots and bars that have no name."""
+    """Soft patches of colour, grain, and faint lines, ellipses and bars."""
     rng = np.random.default_rng(seed)
     base = rng.uniform(70, 226) + rng.normal(0, 20, 3)
     cells = int(rng.integers(2, 7))

@@ -1,4 +1,4 @@
-"""VG-Spatial: pairs from the scene graphs of GQA, whose relations people wrote down."""
+"""VG-Spatial: pairs from the scene graphs of GQA, whose relations are annotated by people."""
 
 from __future__ import annotations
 
@@ -12,9 +12,8 @@ from pydantic import Field, RootModel
 from theodolite.core.errors import UsageError
 from theodolite.geometry import Box
 from theodolite.instruments.compass.data.directions import CARDINAL
+from theodolite.instruments.compass.data.files import PictureFolder, Strict, parse, read_bytes
 from theodolite.instruments.compass.data.pairs import Pair, Region
-from theodolite.instruments.compass.data.pictures import PictureFolder
-from theodolite.instruments.compass.data.reading import Strict, parse, read_bytes
 from theodolite.instruments.compass.data.selection import Filter, PairFilters, Selection, Sieve
 
 GQA_RELATIONS: Mapping[str, str] = {
@@ -23,7 +22,7 @@ GQA_RELATIONS: Mapping[str, str] = {
     "above": "above",
     "below": "below",
 }
-"""The relations that are taken, and their directions. The graph's subject is the target, its object the reference."""
+"""The relations that are used, and their directions. The graph's subject is the target, its object the reference."""
 
 
 class _Relation(Strict):
@@ -67,18 +66,18 @@ def gqa_pairs(
     filters: PairFilters | None = None,
     relations: Mapping[str, str] = GQA_RELATIONS,
 ) -> Selection:
-    """Pairs whose relation is written in a scene graph and agrees with the boxes.
+    """Pairs whose relation is annotated in a scene graph and agrees with the boxes.
 
-    The candidates are all relations of the named kinds. A relation whose direction is not the nearest of the four by the
-    boxes' centres is left out and counted: "above" may have meant depth.
+    Candidates are all relations of the given kinds. A relation whose direction is not the nearest of the four by the boxes'
+    centres is left out and counted: "above" may have meant depth.
 
     Args:
         scene_graphs: GQA's ``*_sceneGraphs.json``.
-        images: the folder with ``<image id>.jpg``.
-        n: how many, balanced over the directions; all if not given.
-        seed: of the draw.
-        filters: which objects and pairs are taken.
-        relations: which relations, and their directions.
+        images: The folder with ``<image id>.jpg``.
+        n: Sample size, balanced over the directions; all pairs if not given.
+        seed: Of the draw.
+        filters: Which objects and pairs are taken.
+        relations: Which relations, and their directions.
     """
     filters = filters or PairFilters()
     if filters.area_of != "box":
@@ -102,7 +101,7 @@ def gqa_pairs(
 
 @dataclass(frozen=True, slots=True)
 class _Candidate:
-    """One written relation."""
+    """One annotated relation."""
 
     image_id: str
     scene: _Scene
@@ -141,7 +140,7 @@ def _candidates(path: Path, relations: Mapping[str, str]) -> Iterator[_Candidate
 
 
 def _fault(each: _Candidate, filters: PairFilters, folder: PictureFolder) -> Filter | None:
-    """Which filter a relation falls to, or None."""
+    """The filter that rejects a relation, or None."""
     a, b, size = each.reference.box, each.target.box, each.scene.size_px
     if a is None or b is None:
         return Filter.EMPTY

@@ -1,17 +1,28 @@
-"""COCO instance annotations: any file in that format."""
+"""COCO instance annotations, and the rules that match names to their boxes."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias, cast, get_args
 
 from theodolite.core.errors import UsageError
 from theodolite.geometry import Box
-from theodolite.instruments.compass.data.reading import Strict, parse, read_bytes
-from theodolite.instruments.compass.data.selection import AreaOf
+from theodolite.instruments.compass.data.directions import CARDINAL
+from theodolite.instruments.compass.data.files import Strict, parse, read_bytes
+from theodolite.instruments.compass.data.pairs import is_outside
+from theodolite.instruments.compass.data.selection import AreaOf, Filter
+
+Names: TypeAlias = Literal["exact", "substring"]
+"""``exact``: a name is a category. ``substring``: or one is a part of the other, if that holds for one category only."""
+
+Boxes: TypeAlias = Literal["unique", "largest"]
+"""Where a picture has several objects of a category: take none, or the one with the largest box."""
+
+DEGENERATE = (Filter.EMPTY, Filter.OUTSIDE, Filter.NEAR)
+"""What can be wrong with boxes that were found."""
 
 
 class _Image(Strict):
@@ -55,10 +66,10 @@ class Instance:
     mask_area: float | None
     """Share of the picture, as the annotation states it."""
     outline: tuple[tuple[float, ...], ...] = ()
-    """Polygons x0, y0, x1, y1, … in pixels; none where the annotation has none, or a mask in another form."""
+    """Polygons x0, y0, x1, y1, … in pixels; empty where the annotation has none, or a run-length mask."""
 
     def area(self, of: AreaOf) -> float | None:
-        """Share of the picture, or None where it is not stated."""
+        """Share of the picture; None if the annotation does not state it."""
         return self.box_area if of == "box" else self.mask_area
 
 
@@ -76,7 +87,7 @@ class AnnotatedPicture:
         return [each for each in self.instances if each.name == name]
 
     def other_boxes(self, *taken: Instance) -> tuple[Box, ...]:
-        """The boxes of all objects but these; empty ones cover nothing and are not named."""
+        """The boxes of all objects but these, without empty ones."""
         return tuple(
             each.box
             for each in self.instances
@@ -85,7 +96,7 @@ class AnnotatedPicture:
 
     @property
     def counts(self) -> Counter[str]:
-        """How many objects have each name, crowds included: beside a crowd of people no person is unique."""
+        """The number of objects of each name, crowds included: beside a crowd of people no person is unique."""
         return Counter(each.name for each in self.instances)
 
 
@@ -97,19 +108,20 @@ class Instances:
     categories: tuple[str, ...]
 
     def by_file_name(self) -> dict[str, AnnotatedPicture]:
-        """The pictures by the name of their file, folders left out."""
+        """The pictures by file name, without folders."""
         return {Path(picture.file_name).name: picture for picture in self.pictures}
 
 
-def read_instances(paths: Sequence[Path]) -> Instances:
-    """Reads annotation files.
+def read_instances(annotations: str | Path | Sequence[str | Path]) -> Instances:
+    """Reads one or more annotation files.
 
     Raises:
-        UsageError: a file is not in the format, or names a picture or category that it does not hold.
+        UsageError: A file does not have that format, or names a picture or category that it does not hold.
     """
+    paths = [annotations] if isinstance(annotations, str | Path) else annotations
     pictures: list[AnnotatedPicture] = []
     categories: dict[str, None] = {}
-    for path in paths:
+    for path in map(Path, paths):
         file = parse(_File, read_bytes(path, "annotations"), str(path))
         categories |= dict.fromkeys(category.name for category in file.categories)
         pictures += _pictures(file, path)
@@ -153,7 +165,7 @@ def _pictures(file: _File, path: Path) -> list[AnnotatedPicture]:
 
 
 def _polygons(segmentation: Any) -> tuple[tuple[float, ...], ...]:
-    """The polygons of an annotation; a run-length mask, which COCO has for crowds, is none."""
+    """The polygons of an annotation; COCO's run-length masks of crowds have none."""
     if not isinstance(segmentation, list):
         return ()
     return tuple(
@@ -161,3 +173,98 @@ def _polygons(segmentation: Any) -> tuple[tuple[float, ...], ...]:
         for polygon in segmentation
         if isinstance(polygon, list) and len(polygon) >= 6 and len(polygon) % 2 == 0
     )
+
+
+@dataclass(frozen=True, slots=True)
+class MatchPolicy:
+    """How captions are matched to boxes."""
+
+    names: Names = "exact"
+    boxes: Boxes = "unique"
+    agree: bool = True
+    """Require that the boxes have the caption's direction."""
+
+    def __post_init__(self) -> None:
+        for name, known in (("names", Names), ("boxes", Boxes)):
+            if getattr(self, name) not in get_args(known):
+                raise UsageError(
+                    f"{name} must be one of {', '.join(get_args(known))}, not {getattr(self, name)!r}"
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Two objects in their picture."""
+
+    picture: AnnotatedPicture
+    reference: Instance
+    target: Instance
+    reference_box: Box
+    target_box: Box
+
+
+class Matcher:
+    """Finds the boxes of two names in annotated pictures."""
+
+    def __init__(self, instances: Instances, policy: MatchPolicy) -> None:
+        self._pictures: Mapping[str, AnnotatedPicture] = instances.by_file_name()
+        self._categories = instances.categories
+        self._policy = policy
+
+    def category(self, name: str) -> str | None:
+        """The category that a name stands for; None if there is none, or several."""
+        if name in self._categories or self._policy.names == "exact":
+            return name if name in self._categories else None
+        found = [each for each in self._categories if name in each or each in name]
+        return found[0] if len(found) == 1 else None
+
+    def picture(self, file_name: str) -> AnnotatedPicture | None:
+        """The annotated picture of that file name."""
+        return self._pictures.get(Path(file_name).name)
+
+    def objects(self, file_name: str, names: tuple[str, str]) -> Match | Filter:
+        """The reference and the target in a picture, or the filter that rejects them.
+
+        Args:
+            file_name: Of the picture.
+            names: Of reference and target.
+        """
+        categories = [self.category(name) for name in names]
+        picture = self.picture(file_name)
+        if None in categories:
+            return Filter.NO_CATEGORY
+        if picture is None:
+            return Filter.NOT_ANNOTATED
+        reference, target = (self._object(picture, str(category)) for category in categories)
+        for each in (reference, target):
+            if isinstance(each, Filter):
+                return each
+        return self._match(picture, cast("Instance", reference), cast("Instance", target))
+
+    def _object(self, picture: AnnotatedPicture, category: str) -> Instance | Filter:
+        """The object of a category in a picture, or the filter that rejects it."""
+        candidates = [each for each in picture.named(category) if not each.is_crowd]
+        if not candidates:
+            return Filter.NO_BOX
+        if self._policy.boxes == "unique" and picture.counts[category] > 1:
+            return Filter.SEVERAL
+        return max(candidates, key=lambda each: each.box_area)
+
+    @staticmethod
+    def _match(picture: AnnotatedPicture, reference: Instance, target: Instance) -> Match | Filter:
+        if reference is target:
+            return Filter.SEVERAL
+        if reference.box is None or target.box is None:
+            return Filter.EMPTY
+        return Match(picture, reference, target, reference.box, target.box)
+
+    def fault(self, match: Match, direction: str) -> Filter | None:
+        """Why matched boxes do not make a pair; None if they do."""
+        a, b, size = match.reference_box, match.target_box, match.picture.size_px
+        if is_outside(a, size) or is_outside(b, size):
+            return Filter.OUTSIDE
+        if a.centre_px == b.centre_px:
+            return Filter.NEAR
+        if self._policy.agree and CARDINAL.between(a, b).name != direction:
+            return Filter.AGAINST
+        return None

@@ -1,13 +1,13 @@
-"""Pairs in a plain JSONL file, which a user may write by hand.
+"""Pairs in a plain JSONL file, which can be written by hand.
 
 One object a line::
 
     {"id": "1", "picture": "cups/1.jpg", "direction": "left",
      "reference": {"name": "cup", "box": [10, 20, 60, 90]}, "target": {"name": "pen", "xywh": [100, 30, 20, 60]}}
 
-``box`` is x0, y0, x1, y1 and ``xywh`` is corner and size, in pixels. May be left out: ``direction`` (then it is the nearest
-of left, right, above, below by the boxes), ``width`` and ``height`` (then they are the picture's), ``others`` (boxes of
-everything else in the picture), ``group``, ``source``, ``meta`` (anything).
+``box`` is x0, y0, x1, y1 and ``xywh`` is corner and size, in pixels. Optional: ``direction`` (default: the nearest of left,
+right, above, below by the boxes), ``width`` and ``height`` (default: those of the picture), ``others`` (boxes of everything
+else in the picture), ``group``, ``source``, ``meta`` (anything).
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from theodolite.core.errors import UsageError
 from theodolite.core.types import Picture
 from theodolite.geometry import Box
 from theodolite.instruments.compass.data.directions import CARDINAL
+from theodolite.instruments.compass.data.files import PictureFolder
 from theodolite.instruments.compass.data.pairs import Pair, Region
-from theodolite.instruments.compass.data.pictures import PictureFolder
 
 FILE_NAME = "pairs.jsonl"
 _Four = tuple[float, float, float, float]
@@ -70,12 +70,12 @@ def read_pairs(path: str | Path, *, images: str | Path | None = None) -> list[Pa
     """Reads a pair file, or the ``pairs.jsonl`` of a folder.
 
     Args:
-        path: the file or its folder.
-        images: the folder that the pictures' names are relative to; the file's own if not given.
+        path: The file or its folder.
+        images: The folder that the pictures' names are relative to; the file's own if not given.
 
     Raises:
-        UsageError: a line is wrong, an id stands twice, or a picture is missing, has another size than the line says, or
-            lies outside the folder its name is relative to.
+        UsageError: A line is wrong, an id occurs twice, or a picture is missing, has another size than the line says, or
+            lies outside the folder.
     """
     path = Path(path)
     if path.is_dir():
@@ -96,7 +96,7 @@ def read_pairs(path: str | Path, *, images: str | Path | None = None) -> list[Pa
         except UsageError as error:
             raise UsageError(f"{path}, line {number}: {error}") from None
         if pair.id in pairs:
-            raise UsageError(f"{path}, line {number}: the id {pair.id!r} stands twice")
+            raise UsageError(f"{path}, line {number}: the id {pair.id!r} occurs twice")
         pairs[pair.id] = pair
     if not pairs:
         raise UsageError(f"{path} holds no pair")
@@ -104,12 +104,12 @@ def read_pairs(path: str | Path, *, images: str | Path | None = None) -> list[Pa
 
 
 def write_pairs(pairs: Iterable[Pair], folder: str | Path, *, images: str | Path | None = None) -> Path:
-    """Writes ``pairs.jsonl``, with the pictures beside it, so that the folder can be moved as a whole.
+    """Writes ``pairs.jsonl`` with the pictures beside it, so that the folder can be moved as a whole.
 
     Args:
-        pairs: to write.
-        folder: where to.
-        images: if given, no picture is copied: the file names them relative to this folder, and is read with the same
+        pairs: To write.
+        folder: Where to write.
+        images: If given, pictures are not copied but named relative to this folder; read the file with the same
             ``images``.
 
     Returns:
@@ -134,7 +134,7 @@ def write_pairs(pairs: Iterable[Pair], folder: str | Path, *, images: str | Path
 
 
 def _first_fault(error: ValidationError) -> str:
-    """The first thing that pydantic found wrong, as ``place: what``."""
+    """The first validation error, as ``place: what``."""
     first = error.errors()[0]
     return f"{'.'.join(map(str, first['loc'])) or 'the line'}: {first['msg']}"
 
@@ -186,9 +186,7 @@ def _corners(box: Box) -> list[float]:
 
 def _relative(pair: Pair, images: Path) -> str:
     if pair.picture.path is None:
-        raise UsageError(
-            f"the picture of the pair {pair.id!r} is in memory and cannot be pointed at; copy it"
-        )
+        raise UsageError(f"the picture of the pair {pair.id!r} is in memory only and has no path; copy it")
     try:
         return pair.picture.path.resolve().relative_to(images.resolve()).as_posix()
     except ValueError:
@@ -196,7 +194,7 @@ def _relative(pair: Pair, images: Path) -> str:
 
 
 def _copy(picture: Picture, folder: Path, taken: set[str]) -> str:
-    """Puts a picture into ``pictures/`` under its own name, or under its digest where it has none or it is taken."""
+    """Copies a picture into ``pictures/`` under its own name, or under its digest if it has none or the name is taken."""
     place = folder / "pictures"
     place.mkdir(exist_ok=True)
     suffix = f".{picture.media_type.partition('/')[2]}"

@@ -1,14 +1,18 @@
-"""A question about a direction: in this picture, where is the target relative to the reference?"""
+"""A pair of objects and the question about it: in this picture, where is the target relative to the reference?"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from theodolite import stats
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Json, Picture
 from theodolite.geometry import Box, direction_deg
+from theodolite.instruments.compass.data.directions import EIGHT, Vocabulary
+
+_ASTRAY_DEG = 90.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +28,7 @@ class Region:
 
 
 def is_outside(box: Box, size_px: tuple[int, int]) -> bool:
-    """Whether no part of a box is in a picture of this width and height."""
+    """True if no part of a box is in a picture of this width and height."""
     return box.x1 <= 0 or box.y1 <= 0 or box.x0 >= size_px[0] or box.y0 >= size_px[1]
 
 
@@ -37,15 +41,15 @@ class Pair:
     size_px: tuple[int, int]
     """Width and height."""
     reference: Region
-    """A: where one stands."""
+    """A: the object that the direction is seen from."""
     target: Region
-    """B: what one looks for."""
+    """B: the object whose direction is asked for."""
     direction: str
     """The right answer: where B is, seen from A, in words of some `Vocabulary`."""
     others: tuple[Box, ...] = ()
-    """Every other box of the picture: what lies outside of all boxes is background."""
+    """Every other box of the picture. What lies outside all boxes is background."""
     group: str = ""
-    """A name to report by."""
+    """A label for reports."""
     source: str = ""
     """Where the pair comes from."""
     meta: Mapping[str, Json] = field(default_factory=dict, compare=False)
@@ -78,7 +82,22 @@ class Pair:
         """d_AB: from centre to centre."""
         return math.dist(self.reference.box.centre_px, self.target.box.centre_px)
 
-    @property
-    def diagonal_px(self) -> float:
-        """The picture's diagonal."""
-        return math.hypot(*self.size_px)
+
+def pair_cautions(pairs: Iterable[Pair], *, vocabulary: Vocabulary = EIGHT) -> dict[str, tuple[str, ...]]:
+    """Pairs whose words do not fit their boxes: reason to ids.
+
+    Such pairs can be asked about but not scored well. A caption may mean an object's own left, or depth, and be true;
+    the compass only knows the centres of the boxes.
+
+    Args:
+        pairs: All pairs.
+        vocabulary: The angles of the direction names; names that are not in it are not checked.
+    """
+    found: dict[str, list[str]] = {}
+    for pair in pairs:
+        angle = vocabulary.angles_deg.get(pair.direction)
+        if pair.distance_px == 0:
+            found.setdefault("the boxes have the same centre: there is no direction", []).append(pair.id)
+        elif angle is not None and float(stats.circular_distance(angle, pair.true_deg)) > _ASTRAY_DEG:
+            found.setdefault("the direction is more than 90° from where the boxes lie", []).append(pair.id)
+    return {reason: tuple(ids) for reason, ids in found.items()}

@@ -1,4 +1,4 @@
-"""Which pairs a source gives, and which fell to which filter."""
+"""Which pairs a source gives, and why the other candidates were left out."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from theodolite.core.errors import UsageError
+from theodolite.core.tables import Column, Table
 from theodolite.core.types import Json
 from theodolite.geometry import Box
 from theodolite.instruments.compass.data.directions import CARDINAL, Vocabulary
@@ -19,7 +20,7 @@ from theodolite.instruments.compass.data.pairs import Pair, is_outside
 
 
 class Filter(StrEnum):
-    """What a candidate can fall to, in the order in which it is asked. The value says it in words."""
+    """Why a candidate is left out, in the order of checking. The value is the reason in words."""
 
     FALSE = "a caption that is false"
     NO_DIRECTION = "a relation without a direction"
@@ -51,7 +52,7 @@ AreaOf: TypeAlias = Literal["box", "mask"]
 
 @dataclass(frozen=True, slots=True)
 class PairFilters:
-    """Which objects and pairs a source takes, besides that an object's name must be the only one of its kind.
+    """Which objects and pairs a source takes. An object's name must also be unique in its picture.
 
     The paper states no filters. With these defaults the 80 pictures of COCO_Tiny val give 178 ordered pairs.
     """
@@ -63,7 +64,7 @@ class PairFilters:
     min_distance: float = 0.15
     """Between the centres, of the picture's diagonal, exclusive."""
     min_margin_deg: float = 0.0
-    """How much farther the next direction must be; above 0 it leaves out pairs near a border such as 45°."""
+    """How much farther the next direction must be; values above 0 leave out pairs near a border such as 45°."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.min_area < self.max_area:
@@ -74,7 +75,7 @@ class PairFilters:
             raise UsageError(f"area_of must be one of {', '.join(get_args(AreaOf))}, not {self.area_of!r}")
 
     def area_fault(self, share: float) -> Filter | None:
-        """Which filter an object of this share of the picture falls to, or None."""
+        """The filter that rejects an object of this share of the picture, or None."""
         if share < self.min_area:
             return Filter.SMALL
         return Filter.LARGE if share > self.max_area else None
@@ -82,7 +83,7 @@ class PairFilters:
     def pair_fault(
         self, reference: Box, target: Box, size_px: tuple[int, int], vocabulary: Vocabulary = CARDINAL
     ) -> Filter | None:
-        """Which filter a pair of boxes falls to, or None."""
+        """The filter that rejects a pair of boxes, or None."""
         if is_outside(reference, size_px) or is_outside(target, size_px):
             return Filter.OUTSIDE
         distance = math.dist(reference.centre_px, target.centre_px)
@@ -101,7 +102,7 @@ class SelectionReport:
     parameters: Mapping[str, Json]
     candidates: int
     excluded: Mapping[str, int]
-    """Reason -> how many, in the order of the filters; a candidate counts once, for the first that it falls to."""
+    """Reason to count, in the order of the filters. A candidate counts once, for the first filter that rejects it."""
     kept: int
     directions: Mapping[str, int]
     """Of those kept."""
@@ -122,6 +123,21 @@ class SelectionReport:
         """The report as plain JSON."""
         return asdict(self)
 
+    def table(self) -> Table:
+        """Candidates, what was left out, and what was kept."""
+        kept = ", ".join(f"{count} {name}" for name, count in self.directions.items())
+        return Table.of(
+            f"data.{self.source}",
+            self.source,
+            [Column("step", "step"), Column("pairs", "pairs", "count"), Column("what", "of which")],
+            [
+                ("candidates", self.candidates, ""),
+                *((f"left out: {reason}", count, "") for reason, count in self.excluded.items()),
+                ("kept", self.kept, f"{kept}; on {self.pictures} pictures"),
+            ],
+            self.notes,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Selection:
@@ -132,7 +148,7 @@ class Selection:
 
 
 class Sieve:
-    """Counts candidates and what they fall to, then makes the report."""
+    """Counts candidates and rejections, and makes the report."""
 
     def __init__(self, source: str, parameters: Mapping[str, Json]) -> None:
         self.source = source
@@ -142,17 +158,17 @@ class Sieve:
         self.notes: list[str] = []
 
     def drop(self, reason: Filter, count: int = 1) -> None:
-        """Counts candidates that fell to a filter."""
+        """Counts candidates that a filter rejected."""
         if count:
             self.excluded[reason] += count
 
     def finish(
         self, pairs: Sequence[Pair], *, n: int | None, seed: int, audit: Mapping[str, Json] | None = None
     ) -> Selection:
-        """Draws a balanced sample if one is asked for, and reports.
+        """Draws a balanced sample if `n` is given, and reports.
 
         Raises:
-            UsageError: no pair is left, or too few for the sample.
+            UsageError: No pair is left, or too few for the sample.
         """
         if not pairs:
             raise UsageError(self._why_nothing())
@@ -175,24 +191,24 @@ class Sieve:
         return Selection(tuple(chosen), report)
 
     def _ordered(self) -> dict[str, int]:
-        """What was excluded, in the order of the filters."""
+        """Counts of rejections, in the order of the filters."""
         return {reason.value: self.excluded[reason] for reason in Filter if self.excluded[reason]}
 
     def _why_nothing(self) -> str:
-        lost = "; ".join(f"{count} fell to: {reason}" for reason, count in self._ordered().items())
+        lost = "; ".join(f"{count} × {reason}" for reason, count in self._ordered().items())
         return " ".join(
-            [f"{self.source}: none of {self.candidates} candidates is left. {lost}.", *self.notes]
+            [f"{self.source}: none of {self.candidates} candidates is left: {lost}.", *self.notes]
         )
 
 
 def balanced_sample(pairs: Sequence[Pair], n: int, *, seed: int) -> list[Pair]:
-    """Draws n pairs, equally many of each direction that occurs (the first ones get what does not divide), in their order.
+    """Draws n pairs in their order, the same number of each direction; the first ones get one more if n does not divide.
 
     Raises:
-        UsageError: a direction has too few; fewer are never taken silently.
+        UsageError: A direction has too few pairs.
     """
     if n < 1:
-        raise UsageError(f"--n must be at least 1, not {n}")
+        raise UsageError(f"--size must be at least 1, not {n}")
     by_direction: dict[str, list[int]] = {}
     for i, pair in enumerate(pairs):
         by_direction.setdefault(pair.direction, []).append(i)
@@ -205,7 +221,7 @@ def balanced_sample(pairs: Sequence[Pair], n: int, *, seed: int) -> list[Pair]:
             fewest = min(map(len, by_direction.values()))
             raise UsageError(
                 f"{n} balanced pairs need {wanted} {name!r}, and there are {len(by_direction[name])}; "
-                f"take --n {fewest * len(names)} at most, or all pairs by leaving --n out"
+                f"take --size {fewest * len(names)} at most, or leave --size out to take all pairs"
             )
         chosen += rng.permutation(by_direction[name])[:wanted].tolist()
     return [pairs[i] for i in sorted(chosen)]

@@ -1,7 +1,7 @@
 """The coloured squares of A.16: a blue reference and a red target on a neutral ground, at sixteen angles.
 
-They are far from what models were trained on, and the paper found nearly the same compass for all of them; here they serve
-to check a pipeline, since every box is exact.
+They are far from any training data, and the paper found nearly the same compass for all of them. Since every box is exact,
+they serve to check a pipeline.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class SquaresPlan:
     side_px: int = 40
     n_angles: int = 16
     min_distance_px: int = 80
-    """From centre to centre; at least what keeps the squares apart at every angle."""
+    """From centre to centre; large enough to keep the squares apart at every angle."""
     max_distance_px: int = 240
 
     def __post_init__(self) -> None:
@@ -48,22 +48,22 @@ class SquaresPlan:
 def coloured_squares(
     n: int = 160, *, seed: int = 0, plan: SquaresPlan | None = None, vocabulary: Vocabulary = CARDINAL
 ) -> Selection:
-    """Makes n pairs, the angles in strict rotation from 0°; distance and place are drawn.
+    """Draws n pairs. Angles rotate from 0°; distance and place are random.
 
     Squares lie on whole pixels, so the true angle (of the boxes) is within about half a degree of the nominal one, which
-    ``meta["nominal_deg"]`` holds. At 45° and its kin two of the four directions are equally near, and whole pixels decide.
+    is in ``meta["nominal_deg"]``. At 45°, 135° and so on two of the four directions are equally near, and rounding decides.
 
     Args:
-        n: how many.
-        seed: of distance and place.
-        plan: sizes.
-        vocabulary: the names of directions.
+        n: Sample size.
+        seed: Of distance and place.
+        plan: Sizes in pixels.
+        vocabulary: The names of directions.
 
     >>> [pair.direction for pair in coloured_squares(16).pairs][::4]
     ['right', 'above', 'left', 'below']
     """
     if n < 1:
-        raise UsageError(f"--n must be at least 1, not {n}")
+        raise UsageError(f"--size must be at least 1, not {n}")
     plan = plan or SquaresPlan()
     parameters: dict[str, Any] = {
         "size_px": list(plan.size_px),

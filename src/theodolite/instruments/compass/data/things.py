@@ -1,4 +1,4 @@
-"""Sixteen things that everybody can name, drawn from simple forms: what the relation pictures show."""
+"""Sixteen everyday things, drawn from simple shapes: what the drawn pictures show."""
 
 from __future__ import annotations
 
@@ -166,7 +166,7 @@ THINGS: tuple[str, ...] = tuple(_DRAWERS)
 
 @lru_cache(maxsize=1024)
 def sprite(name: str, side_px: int) -> NDArray[np.uint8]:
-    """A thing cut out, (side, side, 4); the last channel is its mask."""
+    """A thing as an RGBA image, shape (side, side, 4)."""
     image = Image.new("RGBA", (_SIDE, _SIDE))
     _DRAWERS[name](ImageDraw.Draw(image))
     return np.asarray(image.resize((side_px, side_px), Image.Resampling.LANCZOS))

@@ -1,26 +1,39 @@
-"""VSR (Visual Spatial Reasoning): true captions matched to COCO boxes, with an audit of what is lost on the way.
+"""VSR (Visual Spatial Reasoning): true captions matched to COCO boxes, and an audit of what is lost on the way.
 
-VSR has no boxes. Its caption's subject is the target, its object the reference: "The cat is left of the dog." On the whole
-``random`` split every name of a true caption is a COCO category, so names lose nothing; the paper's coverage of 21.2 % must
-come from relations without a direction (1,739 of 5,621 true captions have one) and from names with several boxes.
+The audit is that of Table 10 and A.1 of the paper: how many captions can be given boxes, and whether the kept ones are
+like the rest.
+
+VSR has no boxes. The caption's subject is the target, its object the reference: "The cat is left of the dog." In the whole
+``random`` split every name of a true caption is a COCO category, so no caption is lost to names; the paper's coverage of
+21.2 % must come from relations without a direction (1,739 of 5,621 true captions have one) and from names with several boxes.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
 
 from theodolite.core.errors import UsageError
-from theodolite.instruments.compass.data.instances import Instances, read_instances
-from theodolite.instruments.compass.data.matching import Match, Matcher, MatchPolicy
+from theodolite.core.tables import Column, Table
+from theodolite.instruments.compass.data.directions import CARDINAL
+from theodolite.instruments.compass.data.files import PictureFolder, Strict, parse, read_bytes
+from theodolite.instruments.compass.data.instances import (
+    DEGENERATE,
+    Instances,
+    Match,
+    Matcher,
+    MatchPolicy,
+    read_instances,
+)
 from theodolite.instruments.compass.data.pairs import Pair, Region
-from theodolite.instruments.compass.data.pictures import PictureFolder
-from theodolite.instruments.compass.data.reading import Strict, parse, read_bytes
 from theodolite.instruments.compass.data.selection import Filter, Selection, Sieve
-from theodolite.instruments.compass.data.vsr_audit import VsrAudit, audit_outcomes
 
 VSR_RELATIONS: Mapping[str, str] = {
     "left of": "left",
@@ -47,7 +60,7 @@ class _Line(Strict):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class CaptionOutcome:
     """What became of one caption."""
 
     split: str
@@ -60,7 +73,7 @@ class Outcome:
     names: tuple[str, str]
     """Of reference and target."""
     has_categories: bool
-    """Whether both names are categories of the annotations."""
+    """True if both names are categories of the annotations."""
     match: Match | None
     fault: Filter | None
 
@@ -79,10 +92,10 @@ def vsr_pairs(
     Args:
         captions: VSR's JSONL files, or the folder with test, dev and train.
         annotations: COCO's instances of the same pictures (train2017 and val2017).
-        images: the folder with the pictures.
-        n: how many, balanced over the directions; all if not given.
-        seed: of the draw.
-        policy: how names and boxes are matched.
+        images: The folder with the pictures.
+        n: Sample size, balanced over the directions; all pairs if not given.
+        seed: Of the draw.
+        policy: How names and boxes are matched.
     """
     policy = policy or MatchPolicy()
     folder = PictureFolder(Path(images))
@@ -100,7 +113,7 @@ def vsr_pairs(
         elif each.match is not None and each.direction is not None:
             pairs.append(_pair(each, each.match, each.direction, folder))
     sieve.notes += folder.note()
-    audit = audit_outcomes(outcomes, instances, {pair.id for pair in pairs})
+    audit = _audit(outcomes, instances, {pair.id for pair in pairs})
     sieve.notes.append(audit.summary)
     return sieve.finish(pairs, n=n, seed=seed, audit=audit.as_json())
 
@@ -111,25 +124,24 @@ def vsr_audit(
     *,
     policy: MatchPolicy | None = None,
 ) -> VsrAudit:
-    """The audit of Table 10 and A.1 alone; no picture is needed, and without annotations only the captions are counted."""
+    """The audit alone. No picture is needed; without annotations only the captions are counted."""
     matcher, instances = (
         _matcher(annotations, policy or MatchPolicy()) if annotations is not None else (None, None)
     )
     outcomes = _outcomes(captions, matcher)
     kept = {_id(each) for each in outcomes if each.fault is None}
-    return audit_outcomes(outcomes, instances, kept)
+    return _audit(outcomes, instances, kept)
 
 
 def _matcher(
     annotations: str | Path | Sequence[str | Path], policy: MatchPolicy
 ) -> tuple[Matcher, Instances]:
-    paths = [annotations] if isinstance(annotations, str | Path) else annotations
-    instances = read_instances([Path(path) for path in paths])
+    instances = read_instances(annotations)
     return Matcher(instances, policy), instances
 
 
-def _outcomes(captions: str | Path | Sequence[str | Path], matcher: Matcher | None) -> list[Outcome]:
-    found: list[Outcome] = []
+def _outcomes(captions: str | Path | Sequence[str | Path], matcher: Matcher | None) -> list[CaptionOutcome]:
+    found: list[CaptionOutcome] = []
     for path in _files(captions):
         for number, text in enumerate(read_bytes(path, "captions").splitlines(), 1):
             if text.strip():
@@ -152,7 +164,7 @@ def _files(captions: str | Path | Sequence[str | Path]) -> list[Path]:
     return found
 
 
-def _outcome(line: _Line, split: str, number: int, matcher: Matcher | None) -> Outcome:
+def _outcome(line: _Line, split: str, number: int, matcher: Matcher | None) -> CaptionOutcome:
     direction = VSR_RELATIONS.get(line.relation)
     names = _names(line.caption, line.relation)
     match: Match | Filter | None = None
@@ -173,7 +185,7 @@ def _outcome(line: _Line, split: str, number: int, matcher: Matcher | None) -> O
         fault = match
     else:
         fault = matcher.fault(match, direction)
-    return Outcome(
+    return CaptionOutcome(
         split=split,
         number=number,
         image=line.image,
@@ -198,11 +210,11 @@ def _names(caption: str, relation: str) -> tuple[str, str] | None:
     return None if found is None else (found[2].lower(), found[1].lower())
 
 
-def _id(each: Outcome) -> str:
+def _id(each: CaptionOutcome) -> str:
     return f"{each.split}-{each.number:05d}"
 
 
-def _pair(each: Outcome, match: Match, direction: str, folder: PictureFolder) -> Pair:
+def _pair(each: CaptionOutcome, match: Match, direction: str, folder: PictureFolder) -> Pair:
     return Pair(
         id=_id(each),
         picture=folder.find(match.picture.file_name)[0],
@@ -215,3 +227,161 @@ def _pair(each: Outcome, match: Match, direction: str, folder: PictureFolder) ->
         group=each.split,
         meta={"caption": each.caption, "areas": [match.reference.box_area, match.target.box_area]},
     )
+
+
+@dataclass(frozen=True, slots=True)
+class SplitAudit:
+    """The counts of one split; those that need annotations are None without them."""
+
+    split: str
+    captions: int
+    positives: int
+    """True captions."""
+    directional: int
+    """Of these, those whose relation names one of the four directions."""
+    categories: int | None
+    """Positives whose two names are categories."""
+    annotated: int | None
+    """Directional positives whose picture is in the annotations."""
+    matched: int | None
+    """Directional positives for which both boxes were found, by the policy."""
+    valid: int | None
+    """Of these, those with boxes that are not empty, lie in the picture, and have different centres."""
+    agreeing: int | None
+    """Of these, those whose boxes agree with the words; all of them if the policy does not require it."""
+
+    @property
+    def coverage(self) -> float | None:
+        """Matched over positives."""
+        return None if self.matched is None or not self.positives else self.matched / self.positives
+
+    @property
+    def validity(self) -> float | None:
+        """Valid over matched."""
+        return None if not self.matched or self.valid is None else self.valid / self.matched
+
+
+@dataclass(frozen=True, slots=True)
+class VsrAudit:
+    """All splits, and whether the kept captions are like the rest."""
+
+    splits: tuple[SplitAudit, ...]
+    directions: dict[str, int]
+    """Directional positives by direction."""
+    kept_directions: dict[str, int]
+    area_known: float | None
+    """Mean share of the picture, over all objects that a positive names in annotated pictures."""
+    area_kept: float | None
+    """The same of the objects of kept pairs."""
+
+    @property
+    def summary(self) -> str:
+        """Where captions are lost, in one sentence."""
+        positives = sum(row.positives for row in self.splits)
+        directional = sum(row.directional for row in self.splits)
+        words = f"of {positives} true captions {directional} name one of the four directions"
+        if self.splits[0].categories is None:
+            return f"{words}; give annotations to find their boxes"
+        named = sum(row.categories or 0 for row in self.splits)
+        return f"{words}, and {named} name two categories: the rest is lost to boxes, not to names"
+
+    def as_json(self) -> dict[str, Any]:
+        """The audit as plain JSON, with coverage and validity."""
+        rows = [{**asdict(row), "coverage": row.coverage, "validity": row.validity} for row in self.splits]
+        return {**asdict(self), "splits": rows}
+
+    def tables(self) -> list[Table]:
+        """Counts by split, and the balance of directions before and after matching."""
+        counts = ("captions", "positives", "directional", "categories", "annotated", "matched", "agreeing")
+        splits = Table.of(
+            "data.vsr_splits",
+            "VSR by split",
+            [
+                Column("split", "split"),
+                *(Column(name, name, "count") for name in counts),
+                Column("coverage", "coverage", "share"),
+                Column("validity", "validity", "share"),
+            ],
+            [
+                [row.split, *(getattr(row, name) for name in counts), row.coverage, row.validity]
+                for row in self.splits
+            ],
+        )
+        balance = Table.of(
+            "data.vsr_balance",
+            "VSR by direction",
+            [
+                Column("captions", "captions"),
+                *(Column(name, name, "count") for name in self.directions),
+                Column("area", "mean object area", "share"),
+            ],
+            [
+                ["directional", *self.directions.values(), self.area_known],
+                ["kept", *self.kept_directions.values(), self.area_kept],
+            ],
+            [self.summary],
+        )
+        return [splits, balance]
+
+
+def _audit(
+    outcomes: Sequence[CaptionOutcome], instances: Instances | None, kept: AbstractSet[str]
+) -> VsrAudit:
+    """Counts what became of the captions; `kept` are the ids of those that became pairs."""
+    splits = tuple(
+        _split_audit(name, [each for each in outcomes if each.split == name], instances)
+        for name in dict.fromkeys(each.split for each in outcomes)
+    )
+    directional = [each for each in outcomes if each.is_true and each.direction is not None]
+    chosen = [each for each in directional if _id(each) in kept]
+    known = _areas_known(outcomes, instances)
+    areas = [
+        area
+        for each in chosen
+        if each.match is not None
+        for area in (each.match.reference.box_area, each.match.target.box_area)
+    ]
+    return VsrAudit(
+        splits=splits,
+        directions=_balance(directional),
+        kept_directions=_balance(chosen),
+        area_known=float(np.mean(known)) if known else None,
+        area_kept=float(np.mean(areas)) if areas else None,
+    )
+
+
+def _split_audit(name: str, rows: Sequence[CaptionOutcome], instances: Instances | None) -> SplitAudit:
+    positives = [each for each in rows if each.is_true]
+    directional = [each for each in positives if each.direction is not None]
+    pictures = instances.by_file_name() if instances is not None else {}
+    has_boxes = instances is not None
+    agreeing = [each for each in directional if each.fault is None]
+    valid = [each for each in directional if each.fault in {None, Filter.AGAINST}]
+    matched = [each for each in directional if each.fault in {None, Filter.AGAINST, *DEGENERATE}]
+    return SplitAudit(
+        split=name,
+        captions=len(rows),
+        positives=len(positives),
+        directional=len(directional),
+        categories=sum(each.has_categories for each in positives) if has_boxes else None,
+        annotated=sum(each.image in pictures for each in directional) if has_boxes else None,
+        matched=len(matched) if has_boxes else None,
+        valid=len(valid) if has_boxes else None,
+        agreeing=len(agreeing) if has_boxes else None,
+    )
+
+
+def _balance(rows: Sequence[CaptionOutcome]) -> dict[str, int]:
+    counts = Counter(each.direction for each in rows)
+    return {name: counts[name] for name in CARDINAL.names}
+
+
+def _areas_known(outcomes: Sequence[CaptionOutcome], instances: Instances | None) -> list[float]:
+    pictures = instances.by_file_name() if instances is not None else {}
+    return [
+        found.box_area
+        for each in outcomes
+        if each.is_true and each.image in pictures
+        for found in pictures[each.image].instances
+        if found.name in each.names and not found.is_crowd
+    ]

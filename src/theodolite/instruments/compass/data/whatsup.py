@@ -1,8 +1,8 @@
-"""WhatsUp: the true caption of each picture, joined with boxes that one brings along.
+"""WhatsUp: the true caption of each picture, joined with boxes from an annotation file.
 
 A file of WhatsUp is a JSON list of ``{"image_path": …, "caption_options": […]}`` (Controlled Images) or of
-``[image id, caption, …]`` (COCO and VG); the first caption is the true one. It holds no boxes, so the objects' boxes must
-come from annotations in COCO's instances format: COCO's own for the COCO part, one's own labels for the others.
+``[image id, caption, …]`` (COCO and VG); the first caption is the true one. It holds no boxes, so they must come from
+annotations in COCO's instances format: COCO's own for the COCO part, your own labels for the others.
 """
 
 from __future__ import annotations
@@ -16,11 +16,9 @@ from typing import Any
 from pydantic import Field, RootModel, model_validator
 
 from theodolite.core.errors import UsageError
-from theodolite.instruments.compass.data.instances import read_instances
-from theodolite.instruments.compass.data.matching import Match, Matcher, MatchPolicy
+from theodolite.instruments.compass.data.files import PictureFolder, Strict, parse, read_bytes
+from theodolite.instruments.compass.data.instances import Match, Matcher, MatchPolicy, read_instances
 from theodolite.instruments.compass.data.pairs import Pair, Region
-from theodolite.instruments.compass.data.pictures import PictureFolder
-from theodolite.instruments.compass.data.reading import Strict, parse, read_bytes
 from theodolite.instruments.compass.data.selection import Filter, Selection, Sieve
 
 WHATSUP_RELATIONS: Mapping[str, str] = {
@@ -38,7 +36,7 @@ WHATSUP_RELATIONS: Mapping[str, str] = {
 
 _DEPTH = ("in front of", "behind")
 _SIDES = ("left", "right", "top", "bottom")
-"""Of the picture: "a dog on the left" has no second object."""
+"""Sides of the picture: "a dog on the left" has no second object."""
 
 
 class _Item(Strict):
@@ -48,7 +46,7 @@ class _Item(Strict):
     @model_validator(mode="before")
     @classmethod
     def _either_form(cls, value: Any) -> Any:
-        """The two ways in which the files write an item."""
+        """Accepts both forms of an item."""
         if isinstance(value, list) and value:
             return {"image": _file_name(value[0]), "captions": value[1:]}
         if isinstance(value, dict):
@@ -58,7 +56,7 @@ class _Item(Strict):
 
 
 def _file_name(image: Any) -> Any:
-    """A picture's file; COCO's are named by their ids in twelve digits."""
+    """The file of a picture; COCO's are named by their ids in twelve digits."""
     return f"{image:012d}.jpg" if isinstance(image, int) else image
 
 
@@ -85,15 +83,15 @@ def whatsup_pairs(
     """Pairs from WhatsUp's true captions whose two objects have boxes.
 
     Args:
-        captions: a JSON file of WhatsUp.
-        images: the folder with the pictures.
-        annotations: the boxes, in COCO's instances format.
-        n: how many, balanced over the directions; all if not given.
-        seed: of the draw.
-        policy: how names and boxes are matched.
+        captions: A JSON file of WhatsUp.
+        images: The folder with the pictures.
+        annotations: The boxes, in COCO's instances format.
+        n: Sample size, balanced over the directions; all pairs if not given.
+        seed: Of the draw.
+        policy: How names and boxes are matched.
 
     Raises:
-        UsageError: there are no annotations: a compass needs boxes, and WhatsUp has none.
+        UsageError: No annotations are given: a compass needs boxes, and WhatsUp has none.
     """
     path = Path(captions)
     items = parse(_File, read_bytes(path, "captions"), str(path)).root
@@ -103,8 +101,7 @@ def whatsup_pairs(
             "--annotations, in COCO's instances format (COCO's own file for the COCO part)"
         )
     policy = policy or MatchPolicy()
-    paths = [annotations] if isinstance(annotations, str | Path) else annotations
-    matcher = Matcher(read_instances([Path(each) for each in paths]), policy)
+    matcher = Matcher(read_instances(annotations), policy)
     folder = PictureFolder(Path(images))
     sieve = Sieve("whatsup", {**asdict(policy), "relations": dict(WHATSUP_RELATIONS)})
     sieve.candidates = len(items)
@@ -146,7 +143,7 @@ def _pairs(
 
 
 def _read(caption: str) -> _Caption | Filter:
-    """What a caption says, or why it cannot be used.
+    """What a caption says, or the filter that rejects it.
 
     >>> _read("A photo of a dog to the left of a dining table")
     _Caption(target='dog', relation='to the left of', reference='dining table')

@@ -1,4 +1,7 @@
-"""What the projection's own choices are worth (Table 6), and choosing among them on pictures that are not reported on."""
+"""Ablations of the projection and of the method (Table 6), and choosing a projection on a development split.
+
+The development split takes whole pictures, so that no picture is both chosen on and reported on.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 
+import numpy as np
+
 from theodolite.core.errors import UsageError
-from theodolite.instruments.compass.estimates import mean_figure, paired_figure, share_figure
-from theodolite.instruments.compass.experiments.framework import Figure, split_key
-from theodolite.instruments.compass.formulas.projected import Projected, Readings
+from theodolite.core.estimates import Estimate
+from theodolite.core.tables import Cell, Column, Table, format_cell
+from theodolite.instruments.compass.experiments.framework import DAE, EA, EXCESS, N
+from theodolite.instruments.compass.formulas.projected import MapAngles, ProjectedRun
 from theodolite.instruments.compass.formulas.projection_options import PAPER, SOUND, ProjectionOptions
-from theodolite.instruments.compass.measure import map_key
-from theodolite.instruments.compass.prompts import split_clusters
-from theodolite.instruments.compass.samples import Sample
+from theodolite.instruments.compass.measure import Sample, map_key, shown_key, split_key
+from theodolite.instruments.compass.published import published_notes
 
 DEFAULT = "default"
 PAPERS_OWN = map_key("contrastive-grad-act", "pred")
-"""The map that the paper's ablations and prompts are of."""
+"""The map of the paper's ablations and prompts."""
 
 ABLATIONS: Mapping[str, ProjectionOptions] = {
     DEFAULT: PAPER,
@@ -33,7 +38,7 @@ ABLATIONS: Mapping[str, ProjectionOptions] = {
     "tokens by area": replace(PAPER, tokens="area"),
     "sound projection": SOUND,
 }
-"""Projections that differ from the paper's in one choice each, and the sound one: all from stored maps."""
+"""Projections that differ from the paper's in one choice each, and the sound one."""
 
 METHOD_ABLATIONS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "contrastive-grad-act": (
@@ -45,53 +50,30 @@ METHOD_ABLATIONS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "grad-act": (("sum of absolute values", "grad-act-absolute"),),
     "integrated-gradients": (("from the mean token", "integrated-gradients-sound"),),
 }
-"""Method -> what of it was left out or changed, and the method that does so."""
+"""Method to what was changed in it, and the method that does so."""
 
 Criterion: TypeAlias = Literal["excess", "dae"]
-"""What is made small on the development pictures: the error beyond the uniform map's, or the error."""
+"""What is minimised on the development pairs: the error minus the uniform map's, or the error."""
+
+_COLUMNS = (
+    Column("configuration", "configuration"),
+    Column("of", "of the"),
+    DAE,
+    EXCESS,
+    EA,
+    Column("change", "− default", "degrees", "compass.ablation", signed=True),
+    N,
+)
 
 
 @dataclass(frozen=True, slots=True)
-class AblationRow:
-    """One configuration against the default, on the samples that both keep."""
-
-    name: str
-    of: Literal["projection", "method"]
-    n: int
-    dae: Figure
-    edge_accuracy: Figure
-    excess_dae: Figure
-    change: Figure
-    """DAE − DAE of the default, paired; None for the default itself."""
-
-
-@dataclass(frozen=True, slots=True)
-class DevelopmentChoice:
-    """A configuration chosen on some pictures and reported on others."""
-
-    method: str
-    target: str
-    criterion: Criterion
-    chosen: str
-    n_development: int
-    n_reported: int
-    n_set_aside: int
-    """Further samples of the development pictures, which are neither chosen nor reported on."""
-    development: tuple[AblationRow, ...]
-    """Every candidate on the development pictures."""
-    reported: AblationRow
-    """The chosen one on the others."""
-    reported_default: AblationRow
-    """The default on the same."""
-
-
-@dataclass(frozen=True, slots=True)
-class SampleSplit:
+class DevelopmentSplit:
     """Pairs by id; no picture is in more than one part."""
 
     development: frozenset[str]
     reported: frozenset[str]
     set_aside: frozenset[str]
+    """Further pairs of the development pictures, which are not used."""
 
 
 def default_key(keys: Sequence[str]) -> str:
@@ -105,98 +87,134 @@ def default_key(keys: Sequence[str]) -> str:
     return PAPERS_OWN if PAPERS_OWN in keys else keys[0]
 
 
-def ablation_table(
-    projected: Projected, key: str, *, seed: int, default: str = DEFAULT
-) -> tuple[AblationRow, ...]:
-    """One row per projection in `ABLATIONS` that was read, then one per changed method, all under the default projection.
-
-    Args:
-        projected: read with the projections of `ABLATIONS`.
-        key: ``method@target``.
-        seed: of the bootstrap.
-        default: the name of the projection that the others are held against.
-    """
-    base = projected.readings[default][key]
-    method, target = split_key(key)
-    rows = [
-        _row(projected, (name, "projection"), projected.readings[name][key], base, seed)
-        for name in ABLATIONS
-        if name in projected.readings
-    ]
-    for name, other in METHOD_ABLATIONS.get(method, ()):
-        readings = projected.readings[default].get(map_key(other, target))
-        if readings is not None:
-            rows.append(_row(projected, (name, "method"), readings, base, seed))
-    return tuple(rows)
-
-
 def ablation_keys(key: str) -> tuple[str, ...]:
-    """The maps that an ablation of one method reads."""
+    """The maps that an ablation of one map needs."""
     method, target = split_key(key)
     return (key, *(map_key(other, target) for _, other in METHOD_ABLATIONS.get(method, ())))
 
 
-def split_samples(samples: Sequence[Sample], n: int, *, seed: int) -> SampleSplit:
-    """The development split of a run's pairs: the same pictures as `development_split` takes of the same pairs."""
+def ablations_table(projected: ProjectedRun, key: str, *, model: str) -> Table:
+    """One row per projection in `ABLATIONS`, then one per changed method under the default projection.
+
+    Args:
+        projected: With the projections of `ABLATIONS`.
+        key: ``method@target``.
+        model: Its name, to find what the paper reports.
+    """
+    rows = _rows(projected, key)
+    names = tuple(str(row[0]) for row in rows)
+    reported = published_notes(model, projected.sources, "ablations", names) if key == PAPERS_OWN else []
+    return Table.of("compass.ablations", f"Ablations of {shown_key(key)}", _COLUMNS, rows, reported)
+
+
+def _rows(projected: ProjectedRun, key: str) -> list[list[Cell]]:
+    base = projected.angles[DEFAULT][key]
+    method, target = split_key(key)
+    rows = [
+        _row(name, "projection", projected.angles[name][key], base)
+        for name in ABLATIONS
+        if name in projected.angles
+    ]
+    for name, other in METHOD_ABLATIONS.get(method, ()):
+        angles = projected.angles[DEFAULT].get(map_key(other, target))
+        if angles is not None:
+            rows.append(_row(name, "method", angles, base))
+    return rows
+
+
+def _row(name: str, of: str, angles: MapAngles, base: MapAngles) -> list[Cell]:
+    """One configuration against the default, on the samples that both keep."""
+    both = angles.is_kept & base.is_kept
+    own = angles[both]
+    change = None if angles is base else own.difference(base[both])
+    return [name, of, own.mean_error(), own.excess(), own.edge_accuracy(), change, len(own)]
+
+
+def split_samples(samples: Sequence[Sample], n: int, *, seed: int) -> DevelopmentSplit:
+    """Takes whole pictures in random order until they hold n pairs; the first n of these are for development.
+
+    Raises:
+        UsageError: No pair would be left to report on.
+    """
     pictures = {sample.id: sample.cluster for sample in samples}
     ids = list(pictures)
     parts = split_clusters(list(pictures.values()), n, seed=seed)
-    return SampleSplit(*(frozenset(ids[i] for i in part) for part in parts))
+    return DevelopmentSplit(*(frozenset(ids[i] for i in part) for part in parts))
 
 
-def choose_on_development(
-    projected: Projected,
-    key: str,
-    split: SampleSplit,
-    *,
-    criterion: Criterion = "excess",
-    seed: int,
-) -> DevelopmentChoice:
-    """Takes the projection that does best on the development pairs, and reports it on the others.
+def split_clusters(
+    clusters: Sequence[str], n: int, *, seed: int
+) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """The split of `split_samples`, by place: for development, to report on, set aside.
 
-    The error alone would reward a σ for which the layout itself points well; the excess does not.
+    Args:
+        clusters: The picture of each pair.
+        n: Pairs for development.
+        seed: Of the order.
+
+    >>> split_clusters(["a", "a", "b", "c", "c"], 1, seed=0)
+    ((3,), (0, 1, 2), (4,))
     """
-    if criterion not in {"excess", "dae"}:
-        raise UsageError(f"the criterion must be excess or dae, not {criterion!r}")
+    if n < 1:
+        raise UsageError(f"a development split needs at least one pair, not {n}")
+    by_cluster: dict[str, list[int]] = {}
+    for i, cluster in enumerate(clusters):
+        by_cluster.setdefault(cluster, []).append(i)
+    names = list(by_cluster)
+    chosen: list[int] = []
+    taken: set[str] = set()
+    for i in np.random.default_rng(seed).permutation(len(names)):
+        if len(chosen) >= n:
+            break
+        taken.add(names[i])
+        chosen += by_cluster[names[i]]
+    rest = tuple(i for i, cluster in enumerate(clusters) if cluster not in taken)
+    if len(chosen) < n or not rest:
+        raise UsageError(
+            f"{len(clusters)} pairs on {len(names)} pictures cannot be split into {n} for development and some to report on"
+        )
+    return tuple(chosen[:n]), rest, tuple(chosen[n:])
+
+
+def development_table(
+    projected: ProjectedRun, key: str, split: DevelopmentSplit, *, criterion: Criterion
+) -> Table:
+    """Chooses the projection that is best on the development pairs, and reports it on the others.
+
+    The error alone would favour a σ for which the layout itself points well; the excess does not.
+
+    Args:
+        projected: With the projections of `ABLATIONS`, all pairs of one prompt.
+        key: ``method@target``.
+        split: Of its pairs.
+        criterion: What is minimised.
+    """
     development = projected.select(lambda sample: sample.id in split.development)
     reported = projected.select(lambda sample: sample.id in split.reported)
-    candidates = [row for row in ablation_table(development, key, seed=seed) if row.of == "projection"]
-    values = {row.name: row.excess_dae if criterion == "excess" else row.dae for row in candidates}
-    known = {name: figure.value for name, figure in values.items() if figure is not None}
-    if not known:
+    candidates = [row for row in _rows(development, key) if row[1] == "projection"]
+    minimised = [(str(row[0]), row[3 if criterion == "excess" else 2]) for row in candidates]
+    values = {name: found.value for name, found in minimised if isinstance(found, Estimate)}
+    if not values:
         raise UsageError(
-            f"the {len(development.samples)} development samples of {key} lie on fewer than two pictures, or have no "
-            "compass; take a larger --development"
+            f"the {len(development.samples)} development samples of {key} have no direction; take a larger --development"
         )
-    chosen = min(known, key=lambda name: known[name])
-    rows = {row.name: row for row in ablation_table(reported, key, seed=seed)}
-    return DevelopmentChoice(
-        *split_key(key),
-        criterion=criterion,
-        chosen=chosen,
-        n_development=len(development.samples),
-        n_reported=len(reported.samples),
-        n_set_aside=sum(sample.id in split.set_aside for sample in projected.samples),
-        development=tuple(candidates),
-        reported=rows[chosen],
-        reported_default=rows[DEFAULT],
-    )
-
-
-def _row(
-    projected: Projected,
-    what: tuple[str, Literal["projection", "method"]],
-    readings: Readings,
-    base: Readings,
-    seed: int,
-) -> AblationRow:
-    both = readings.is_kept & base.is_kept
-    own, other, names = readings[both], base[both], projected.clusters[both].tolist()
-    return AblationRow(
-        *what,
-        n=len(names),
-        dae=mean_figure(own.dae_deg, names, seed=seed),
-        edge_accuracy=share_figure(own.is_hit(), names, seed=seed),
-        excess_dae=paired_figure(own.dae_deg, own.uniform_dae_deg, names, seed=seed),
-        change=None if readings is base else paired_figure(own.dae_deg, other.dae_deg, names, seed=seed),
+    chosen = min(values, key=lambda name: values[name])
+    rows = [["development", *row] for row in candidates]
+    after = {row[0]: row for row in _rows(reported, key)}
+    rows += [["reported", *after[name]] for name in dict.fromkeys((DEFAULT, chosen))]
+    set_aside = sum(sample.id in split.set_aside for sample in projected.samples)
+    words = {
+        name: f"DAE {format_cell(after[name][2], DAE)}, − uniform {format_cell(after[name][3], EXCESS)}"
+        for name in (chosen, DEFAULT)
+    }
+    return Table.of(
+        "compass.development",
+        f"Projection of {shown_key(key)} chosen on development pairs",
+        [Column("part", "pairs"), *_COLUMNS],
+        rows,
+        [
+            f"Chosen on {len(development.samples)} development pairs by {criterion}: {chosen}.",
+            f"On {len(reported.samples)} others: {words[chosen]} (default: {words[DEFAULT]}).",
+            f"Not used: {set_aside} further samples of the development pictures.",
+        ],
     )

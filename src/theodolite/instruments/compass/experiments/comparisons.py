@@ -1,267 +1,223 @@
-"""The comparisons beside the main table: whose logit, which class, right and wrong answers, peak and mean, prompts."""
+"""Comparisons beside the main table: whose logit is explained, which direction, right and wrong answers, peak and mean."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from theodolite import stats
-from theodolite.instruments.compass.estimates import gap_figure, mean_figure, paired_figure, share_figure
-from theodolite.instruments.compass.experiments.framework import Figure, split_key
-from theodolite.instruments.compass.formulas.dae import is_within
-from theodolite.instruments.compass.formulas.projected import Projected, Readings
-from theodolite.instruments.compass.measure import map_key
+from theodolite.core.estimates import Estimate
+from theodolite.core.tables import Cell, Column, Table
+from theodolite.instruments.compass.experiments.framework import DAE, EA, EXCESS, METHOD, TARGET, N
+from theodolite.instruments.compass.formulas.baselines import UNIFORM_MAP
+from theodolite.instruments.compass.formulas.edge_accuracy import edge_hit
+from theodolite.instruments.compass.formulas.projected import DEGREES, ProjectedRun
+from theodolite.instruments.compass.measure import map_key, split_key
+
+_MOST_UNDEFINED = 0.05
+"""There is no interval if more of the resamples lack one of two groups."""
 
 
-@dataclass(frozen=True, slots=True)
-class TargetControl:
-    """One method explained by the true answer's logit and by the given answer's, on the same samples (section 4.2)."""
-
-    method: str
-    n: int
-    gt_dae: Figure
-    pred_dae: Figure
-    gt_edge_accuracy: Figure
-    pred_edge_accuracy: Figure
-    gt_excess_dae: Figure
-    """DAE of gt − that of the uniform map, paired."""
-    pred_excess_dae: Figure
-    difference: Figure
-    """DAE of gt − DAE of pred, paired."""
-    same_peak: Figure
-    """Share of samples whose peak is in the same sector for both."""
-
-
-@dataclass(frozen=True, slots=True)
-class ClassFigures:
-    """One true direction: how often the answer is right, and how well each method points (Figure 5)."""
-
-    direction: str
-    n: int
-    accuracy: Figure
-    dae: Mapping[str, Figure]
-    """By ``method@target``."""
-    edge_accuracy: Mapping[str, Figure]
-    excess_dae: Mapping[str, Figure]
-    uniform_dae: Figure
-
-
-@dataclass(frozen=True, slots=True)
-class AnswerSplit:
-    """One method on samples with a right and with a wrong answer (Table 5)."""
-
-    method: str
-    target: str
-    n_correct: int
-    n_incorrect: int
-    correct_dae: Figure
-    incorrect_dae: Figure
-    correct_excess_dae: Figure
-    incorrect_excess_dae: Figure
-    """DAE − that of the uniform map on the same samples."""
-    correct_edge_accuracy: Figure
-    incorrect_edge_accuracy: Figure
-    gap: Figure
-    """DAE where wrong − DAE where right."""
-    uniform_gap: Figure
-    """The same of the uniform map: what the layout alone explains of the gap."""
-
-
-@dataclass(frozen=True, slots=True)
-class ReadoutAgreement:
-    """Peak against circular mean, on samples that have both (A.1)."""
-
-    method: str
-    target: str
-    n: int
-    peak_dae: Figure
-    mean_dae: Figure
-    peak_excess_dae: Figure
-    """DAE of the peak − that of the uniform map's peak, paired."""
-    difference: Figure
-    """Of the mean − of the peak, paired."""
-    peak_edge_accuracy: Figure
-    mean_edge_accuracy: Figure
-    correlation: Figure
-    """Pearson's r of the two errors; None where one of them is constant."""
-
-
-@dataclass(frozen=True, slots=True)
-class PromptFigures:
-    """One prompt: accuracy, and one method's error (Table 9)."""
-
-    prompt: str
-    method: str
-    target: str
-    n: int
-    accuracy: Figure
-    dae: Figure
-    edge_accuracy: Figure
-    excess_dae: Figure
-
-
-def target_control(projected: Projected, projection: str, *, seed: int) -> tuple[TargetControl, ...]:
-    """Every method that was measured for both targets."""
-    readings = projected.readings[projection]
-    found = []
+def targets_table(projected: ProjectedRun, projection: str) -> Table:
+    """Maps of the true answer's logit against maps of the given answer's, on the same samples (section 4.2)."""
+    angles = projected.angles[projection]
+    rows = []
     for method in dict.fromkeys(split_key(key)[0] for key in projected.keys):
-        pair = [readings.get(map_key(method, target)) for target in ("gt", "pred")]
+        pair = [angles.get(map_key(method, target)) for target in ("gt", "pred")]
         if pair[0] is None or pair[1] is None:
             continue
         both = pair[0].is_kept & pair[1].is_kept
-        names = projected.clusters[both].tolist()
         gt, pred = pair[0][both], pair[1][both]
-        found.append(
-            TargetControl(
+        same = (gt.peak_deg == pred.peak_deg).astype(float)
+        rows.append(
+            [
                 method,
-                int(both.sum()),
-                gt_dae=mean_figure(gt.dae_deg, names, seed=seed),
-                pred_dae=mean_figure(pred.dae_deg, names, seed=seed),
-                gt_edge_accuracy=share_figure(gt.is_hit(), names, seed=seed),
-                pred_edge_accuracy=share_figure(pred.is_hit(), names, seed=seed),
-                gt_excess_dae=paired_figure(gt.dae_deg, gt.uniform_dae_deg, names, seed=seed),
-                pred_excess_dae=paired_figure(pred.dae_deg, pred.uniform_dae_deg, names, seed=seed),
-                difference=paired_figure(gt.dae_deg, pred.dae_deg, names, seed=seed),
-                same_peak=share_figure(gt.peak_deg == pred.peak_deg, names, seed=seed),
-            )
+                *(f() for each in (gt, pred) for f in (each.mean_error, each.excess, each.edge_accuracy)),
+                gt.difference(pred),
+                stats.clustered_mean(same, gt.clusters),
+                len(gt),
+            ]
         )
-    return tuple(found)
+    return Table.of(
+        f"compass.targets_{projection}",
+        f"Whose logit is explained, {projection} projection",
+        [
+            METHOD,
+            *_prefixed("gt"),
+            *_prefixed("pred"),
+            Column("difference", "gt − pred", "degrees", "compass.target_difference", signed=True),
+            Column("same_peak", "same peak", "share", "compass.same_peak"),
+            N,
+        ],
+        rows,
+    )
 
 
-def class_table(
-    projected: Projected, projection: str, *, keys: Sequence[str], seed: int
-) -> tuple[ClassFigures, ...]:
-    """One row per true direction, in the order in which the prompt offers them."""
+def directions_tables(projected: ProjectedRun, projection: str) -> list[Table]:
+    """By true direction: how often the answer is right, and how well each method points (Figure 5)."""
     directions = np.array([sample.direction for sample in projected.samples])
     offered = dict.fromkeys(name for sample in projected.samples for name in sample.directions)
-    found = []
+    answers: list[list[Cell]] = []
+    maps: list[list[Cell]] = []
     for direction in (name for name in offered if (directions == name).any()):
         own = directions == direction
-        names = projected.clusters[own].tolist()
-        rows = {key: _kept(projected, projection, key, own) for key in keys}
-        uniform, pictures = _kept(projected, projection, "uniform-map", own)
-        found.append(
-            ClassFigures(
+        right = projected.is_correct[own].astype(float)
+        uniform = projected.angles[projection][UNIFORM_MAP][own].kept
+        answers.append(
+            [
                 direction,
                 int(own.sum()),
-                accuracy=share_figure(projected.is_correct[own], names, seed=seed),
-                dae={key: mean_figure(r.dae_deg, c, seed=seed) for key, (r, c) in rows.items()},
-                edge_accuracy={key: share_figure(r.is_hit(), c, seed=seed) for key, (r, c) in rows.items()},
-                excess_dae={
-                    key: paired_figure(r.dae_deg, r.uniform_dae_deg, c, seed=seed)
-                    for key, (r, c) in rows.items()
-                },
-                uniform_dae=mean_figure(uniform.dae_deg, pictures, seed=seed),
-            )
+                stats.clustered_mean(right, projected.clusters[own]),
+                uniform.mean_error(),
+            ]
         )
-    return tuple(found)
-
-
-def answer_split(
-    projected: Projected, projection: str, *, keys: Sequence[str], seed: int
-) -> tuple[AnswerSplit, ...]:
-    """One row per method and target."""
-    found = []
-    for key in keys:
-        is_kept = projected.readings[projection][key].is_kept
-        kept = projected.readings[projection][key][is_kept]
-        names, right = projected.clusters[is_kept], projected.is_correct[is_kept]
-        sides = {side: (kept[side_is], names[side_is].tolist()) for side, side_is in _sides(right)}
-        (correct, of_correct), (incorrect, of_incorrect) = sides["correct"], sides["incorrect"]
-        found.append(
-            AnswerSplit(
-                *split_key(key),
-                n_correct=len(of_correct),
-                n_incorrect=len(of_incorrect),
-                correct_dae=mean_figure(correct.dae_deg, of_correct, seed=seed),
-                incorrect_dae=mean_figure(incorrect.dae_deg, of_incorrect, seed=seed),
-                correct_excess_dae=paired_figure(
-                    correct.dae_deg, correct.uniform_dae_deg, of_correct, seed=seed
-                ),
-                incorrect_excess_dae=paired_figure(
-                    incorrect.dae_deg, incorrect.uniform_dae_deg, of_incorrect, seed=seed
-                ),
-                correct_edge_accuracy=share_figure(correct.is_hit(), of_correct, seed=seed),
-                incorrect_edge_accuracy=share_figure(incorrect.is_hit(), of_incorrect, seed=seed),
-                gap=gap_figure(kept.dae_deg, ~right, names.tolist(), seed=seed),
-                uniform_gap=gap_figure(kept.uniform_dae_deg, ~right, names.tolist(), seed=seed),
-            )
-        )
-    return tuple(found)
-
-
-def readout_agreement(
-    projected: Projected, projection: str, *, keys: Sequence[str], seed: int
-) -> tuple[ReadoutAgreement, ...]:
-    """One row per method and target."""
-    found = []
-    for key in keys:
-        readings = projected.readings[projection][key]
-        both = readings[readings.has_mean]
-        names = projected.clusters[readings.has_mean].tolist()
-        peak, mean = both.dae_deg, both.mean_dae_deg
-        found.append(
-            ReadoutAgreement(
-                *split_key(key),
-                n=len(names),
-                peak_dae=mean_figure(peak, names, seed=seed),
-                mean_dae=mean_figure(mean, names, seed=seed),
-                peak_excess_dae=paired_figure(peak, both.uniform_dae_deg, names, seed=seed),
-                difference=paired_figure(mean, peak, names, seed=seed),
-                peak_edge_accuracy=share_figure(is_within(peak), names, seed=seed),
-                mean_edge_accuracy=share_figure(is_within(mean), names, seed=seed),
-                correlation=_correlation(peak, mean, names, seed),
-            )
-        )
-    return tuple(found)
-
-
-def prompt_table(
-    projected: Projected, projection: str, *, keys: Sequence[str], seed: int
-) -> tuple[PromptFigures, ...]:
-    """One row per prompt, method and target, on the pairs that were asked with every prompt."""
-    prompts = dict.fromkeys(sample.prompt for sample in projected.samples)
-    asked = [{s.id for s in projected.samples if s.prompt == name} for name in prompts]
-    common = set.intersection(*asked)
-    found = []
-    for prompt in prompts if common else ():
-        own = np.array([s.prompt == prompt and s.id in common for s in projected.samples])
-        accuracy = share_figure(projected.is_correct[own], projected.clusters[own].tolist(), seed=seed)
-        for key in keys:
-            kept, names = _kept(projected, projection, key, own)
-            found.append(
-                PromptFigures(
-                    prompt,
+        for key in projected.keys:
+            kept = projected.angles[projection][key][own].kept
+            maps.append(
+                [
+                    direction,
                     *split_key(key),
-                    n=len(names),
-                    accuracy=accuracy,
-                    dae=mean_figure(kept.dae_deg, names, seed=seed),
-                    edge_accuracy=share_figure(kept.is_hit(), names, seed=seed),
-                    excess_dae=paired_figure(kept.dae_deg, kept.uniform_dae_deg, names, seed=seed),
-                )
+                    kept.mean_error(),
+                    kept.excess(),
+                    kept.edge_accuracy(),
+                    len(kept),
+                ]
             )
-    return tuple(found)
+    direction_column = Column("direction", "direction")
+    return [
+        Table.of(
+            f"compass.directions_{projection}",
+            f"Answers by true direction, {projection} projection",
+            [
+                direction_column,
+                N,
+                Column("accuracy", "answers right", "share", "compass.accuracy"),
+                Column("uniform_dae", "uniform map: DAE", "degrees", "compass.dae"),
+            ],
+            answers,
+        ),
+        Table.of(
+            f"compass.direction_maps_{projection}",
+            f"Maps by true direction, {projection} projection",
+            [direction_column, METHOD, TARGET, DAE, EXCESS, EA, N],
+            maps,
+        ),
+    ]
 
 
-def _kept(
-    projected: Projected, projection: str, key: str, chosen: NDArray[np.bool_]
-) -> tuple[Readings, list[str]]:
-    """The readings of some samples that have a compass, and their pictures."""
-    readings = projected.readings[projection][key]
-    own = chosen & readings.is_kept
-    return readings[own], projected.clusters[own].tolist()
+def answers_table(projected: ProjectedRun, projection: str, *, seed: int) -> Table:
+    """Each map on samples with a right and with a wrong answer (Table 5)."""
+    rows = []
+    for key in projected.keys:
+        angles = projected.angles[projection][key]
+        kept, right = angles.kept, projected.is_correct[angles.is_kept]
+        sides = kept[right], kept[~right]
+        rows.append(
+            [
+                *split_key(key),
+                *(f() for each in sides for f in (each.mean_error, each.excess, each.edge_accuracy)),
+                answer_gap(kept.error_deg, right, kept.clusters, seed=seed),
+                answer_gap(kept.uniform_error_deg, right, kept.clusters, seed=seed),
+                len(sides[0]),
+                len(sides[1]),
+            ]
+        )
+    return Table.of(
+        f"compass.answers_{projection}",
+        f"Right and wrong answers, {projection} projection",
+        [
+            METHOD,
+            TARGET,
+            *_prefixed("correct", "right"),
+            *_prefixed("incorrect", "wrong"),
+            Column("gap", "wrong − right", "degrees", "compass.answer_gap", signed=True),
+            Column("uniform_gap", "of the uniform map", "degrees", "compass.uniform_gap", signed=True),
+            Column("n_correct", "n right", "count"),
+            Column("n_incorrect", "n wrong", "count"),
+        ],
+        rows,
+    )
 
 
-def _sides(right: NDArray[np.bool_]) -> tuple[tuple[str, NDArray[np.bool_]], ...]:
-    return ("correct", right), ("incorrect", ~right)
+def readouts_table(projected: ProjectedRun, projection: str, *, seed: int) -> Table:
+    """Peak against circular mean, on samples that have both (A.1)."""
+    rows = []
+    for key in projected.keys:
+        angles = projected.angles[projection][key]
+        both = angles[angles.has_mean]
+        peak, mean, clusters = both.error_deg, both.mean_error_deg, both.clusters
+        rows.append(
+            [
+                *split_key(key),
+                both.mean_error(),
+                both.excess(),
+                both.edge_accuracy(),
+                stats.clustered_mean(mean, clusters, bounds=DEGREES),
+                stats.clustered_mean(edge_hit(mean).astype(float), clusters),
+                stats.clustered_difference(mean, peak, clusters, bounds=DEGREES),
+                _correlation(peak, mean, clusters, seed),
+                len(both),
+            ]
+        )
+    return Table.of(
+        f"compass.readouts_{projection}",
+        f"Peak against circular mean, {projection} projection",
+        [
+            METHOD,
+            TARGET,
+            *_prefixed("peak"),
+            Column("mean_dae", "mean: DAE", "degrees", "compass.mean_dae"),
+            Column("mean_edge_accuracy", "EA", "share", "compass.ea"),
+            Column("difference", "mean − peak", "degrees", "compass.readout_difference", signed=True),
+            Column("correlation", "r", "correlation", "compass.readout_correlation"),
+            N,
+        ],
+        rows,
+    )
+
+
+def answer_gap(
+    values: ArrayLike, is_right: NDArray[np.bool_], clusters: ArrayLike, *, seed: int
+) -> Estimate | None:
+    """Mean where answers are wrong − mean where they are right, by bootstrap over clusters.
+
+    The two groups share clusters, so this is neither a paired difference nor a difference of independent means. None if
+    all answers are alike, or if too many resamples lack one group.
+
+    >>> right = np.array([False, False, True, False, True, True, False, True])
+    >>> print(answer_gap([9.0, 7.0, 2.0, 6.0, 4.0, 3.0, 8.0, 1.0], right, list("aabbccdd"), seed=1))
+    5.000 [3.000, 7.000] (n=4, 8 items)
+    """
+    x, is_wrong, names = np.asarray(values, np.float64), (~is_right).astype(float), np.asarray(clusters)
+    if len(np.unique(names)) < 2 or not 0 < is_wrong.sum() < is_wrong.size:
+        return None
+    found = stats.bootstrap_distribution(
+        (x, is_wrong), stats.BatchStatistic(_gap, form="weights"), clusters=names, seed=seed
+    )
+    if found.n_undefined > _MOST_UNDEFINED * found.resamples.size:
+        return None
+    return found.estimate("percentile")
+
+
+def _gap(
+    values: NDArray[np.float64], is_first: NDArray[np.float64], weights: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    first, second = weights * is_first, weights * (1 - is_first)
+    return np.asarray(first @ values / first.sum(axis=1) - second @ values / second.sum(axis=1))
 
 
 def _correlation(
-    first: NDArray[np.float64], second: NDArray[np.float64], clusters: list[str], seed: int
-) -> Figure:
-    if len(set(clusters)) < 3 or np.ptp(first) == 0 or np.ptp(second) == 0:
+    first: NDArray[np.float64], second: NDArray[np.float64], clusters: NDArray[np.str_], seed: int
+) -> Estimate | None:
+    """Pearson's r; None if one of the two is constant, or for fewer than three pictures."""
+    if len(np.unique(clusters)) < 3 or np.ptp(first) == 0 or np.ptp(second) == 0:
         return None
     return stats.pearson(first, second, clusters=clusters, seed=seed)
+
+
+def _prefixed(name: str, title: str = "") -> list[Column]:
+    return [
+        Column(f"{name}_dae", f"{title or name}: DAE", "degrees", "compass.dae"),
+        Column(f"{name}_excess_dae", "− uniform", "degrees", "compass.excess_dae", signed=True),
+        Column(f"{name}_edge_accuracy", "EA", "share", "compass.ea"),
+    ]

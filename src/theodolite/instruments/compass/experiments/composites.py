@@ -1,22 +1,28 @@
-"""Scores made of two: how far a method's map is causal (MDF) and how well it points (EA), against what it is good for.
+"""Composites of faithfulness and alignment, and how well they rank methods (Table 4 and A.1).
 
     DFS = MDF · EA      harmonic = 2 · MDF · EA / (MDF + EA)      geometric = √(MDF · EA)      (equation 10 and A.1)
 
-MDF is a ratio of two areas that may have any sign (a random order can raise confidence); where it is not above zero, the
-harmonic and the geometric mean have no meaning and are left out, and counted.
+MDF is a ratio of two areas of any sign (a random order can raise confidence). If it is not above zero, the harmonic and the
+geometric mean are undefined; such methods are left out and counted. With four methods, as in the paper, ρ = 1 happens by chance in
+1 of 24 orders: read ρ with its p.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from theodolite import stats
 from theodolite.core.errors import UsageError
+from theodolite.core.tables import Cell, Column, Table
+from theodolite.instruments.compass.published import published_correlations
+
+_MOST_COLUMNS = 6
+"""The table shows the values of at most this many maps."""
 
 
 def _harmonic(mdf: float, edge: float) -> float | None:
@@ -34,7 +40,7 @@ COMPOSITES: Mapping[str, Callable[[float, float], float | None]] = {
     "geometric": _geometric,
     "MDF": lambda mdf, _: mdf,
 }
-"""Name -> function of MDF and EA; None where it is undefined."""
+"""Name to function of MDF and EA; None if it is undefined."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +49,7 @@ class Composite:
 
     name: str
     values: Mapping[str, float | None]
-    """Method -> value; None where it is undefined."""
+    """By method; None if it is undefined."""
     correlation: stats.Estimate | None
     """Spearman's ρ with the AUC, over the methods that have a value; None for fewer than three, or without variation.
     Its p is that of the permutation test."""
@@ -56,14 +62,12 @@ def composite_scores(
 ) -> tuple[Composite, ...]:
     """Which composite ranks methods as their diagnostic AUC does.
 
-    With four methods, as in the paper, ρ = 1 happens by chance in 1 of 24 orders: read ρ with its p.
-
     Args:
-        methods: their names.
+        methods: Their names.
         edge_accuracy: EA of each.
-        mdf: its faithfulness.
-        auc: its AUC for correctness.
-        seed: of the permutation test, where not all orders are tried.
+        mdf: MDF of each.
+        auc: AUC for correctness of each.
+        seed: Of the permutation test, if not all orders are tried.
 
     >>> names = ["chefer", "contrastive", "rollout", "gradcam"]
     >>> found = composite_scores(names, edge_accuracy=[.633, .553, .367, .310], mdf=[1.54, 2.50, 1.45, 3.85],
@@ -95,14 +99,78 @@ def _spearman(values: Sequence[float | None], areas: ArrayLike, seed: int) -> st
     x, y = np.array(values, np.float64), np.asarray(areas)
     if len(x) < 3 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return None
-    estimate = stats.spearman(x, y)
     test = stats.correlation_permutation_test(x, y, kind="spearman", seed=seed)
-    return stats.Estimate(
-        estimate.value,
-        estimate.low,
-        estimate.high,
-        estimate.n,
-        estimate.level,
-        f"{estimate.method}; p {test.method}",
-        p_value=test.p_value,
+    estimate = stats.spearman(x, y)
+    return replace(estimate, method=f"{estimate.method}; p {test.method}", p_value=test.p_value)
+
+
+def ranked_against(
+    auc: Mapping[str, float], summaries: Mapping[str, Mapping[str, float]], *, seed: int
+) -> tuple[Composite, ...]:
+    """Spearman's ρ over maps between summaries of them and their AUC for correctness.
+
+    Args:
+        auc: ROC-AUC of −DAE for the answer being right, by map.
+        summaries: ``EA`` and ``MDF``, which give the paper's five composites, and others by name; each by map.
+        seed: Of the permutations.
+
+    Returns:
+        The paper's composites, over the maps that have AUC, EA and MDF; then every other summary alone.
+    """
+    edges = summaries["EA"]
+    found: list[Composite] = []
+    for name, values in summaries.items():
+        keys = [key for key in values if key in auc and key in edges]
+        if name == "EA" or not keys:
+            continue
+        composites = composite_scores(
+            keys,
+            edge_accuracy=[edges[key] for key in keys],
+            mdf=[values[key] for key in keys],
+            auc=[auc[key] for key in keys],
+            seed=seed,
+        )
+        if name == "MDF":
+            found = [*composites, *found]
+        else:
+            found += [replace(each, name=name) for each in composites if each.name == "MDF"]
+    return tuple(found)
+
+
+def composites_table(
+    *, auc: Mapping[str, float], summaries: Mapping[str, Mapping[str, float]], model: str, seed: int
+) -> Table:
+    """Whether the summaries rank maps as their AUC for correctness does; arguments as for `ranked_against`."""
+    found = ranked_against(auc, summaries, seed=seed)
+    published = published_correlations(model)
+    maps = list(found[0].values) if found else []
+    named = maps if len(maps) <= _MOST_COLUMNS else []
+    columns = [
+        Column("composite", "composite"),
+        *(Column(name, name, "number") for name in named),
+        Column("correlation", "Spearman ρ with AUC", "correlation", "compass.composite_correlation"),
+        Column("p", "p", "p"),
+        Column("maps", "maps", "count"),
+        Column("undefined", "without a value", "count"),
+        *([Column("reported", "CREG, A.1 (4 methods)", "correlation")] if published else []),
+    ]
+    rows: list[list[Cell]] = [
+        [
+            each.name,
+            *(each.values.get(name) for name in named),
+            each.correlation,
+            None if each.correlation is None else each.correlation.p_value,
+            len(each.values) - each.undefined,
+            each.undefined,
+            *([published.get(each.name)] if published else []),
+        ]
+        for each in found
+    ]
+    notes = [] if found else ["No map has both an MDF and an AUC for correctness."]
+    return Table.of(
+        "compass.composites",
+        "Do the summaries rank maps as their AUC for correctness does?",
+        columns,
+        rows,
+        notes,
     )

@@ -1,193 +1,248 @@
-"""The framework comparison: one row per method and target, and per control, all through the same projection.
+"""The framework comparison (Tables 1 and 2): one row per method and target, and per baseline, under one projection.
 
-    DAE      mean angle between readout and truth          EA      share of samples with DAE ≤ 45°
-    excess   DAE − DAE of the uniform map, sample by sample: below zero where a method knows more than the layout
+    DAE      mean angle between peak and truth          EA      share of samples with DAE ≤ 45°
+    excess   DAE − DAE of the uniform map, sample by sample; below zero if a method knows more than the layout
     share    relevance on the image, on A, on B and on the rest, over all relevance, before anything is normalised
 
-The shape is that of the paper's Tables 1 and 2; the excess and the shares are ours, and no row is shown without them.
+Excess and shares are ours, and stand beside every published number.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Literal, TypeAlias, get_args
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import cache
+from typing import TypeAlias, get_args
 
-import numpy as np
-
-from theodolite import stats
 from theodolite.attribution import find_methods
+from theodolite.core.estimates import Estimate
 from theodolite.core.registry import registry
-from theodolite.instruments.compass.estimates import mean_figure, paired_figure, share_figure
-from theodolite.instruments.compass.formulas.dae import CONCENTRATED, EDGE_DEG, OCTANT_DEG, Label
-from theodolite.instruments.compass.formulas.projected import CONTROLS, Projected, Readings, Shares
-from theodolite.instruments.compass.published import Published
+from theodolite.core.tables import Cell, Column, Table
+from theodolite.instruments.compass.formulas.baselines import BASELINES, RANDOM_MAP, UNIFORM_MAP
+from theodolite.instruments.compass.formulas.concentration import THRESHOLDS, Label
+from theodolite.instruments.compass.formulas.edge_accuracy import edge_hit, octant_hit
+from theodolite.instruments.compass.formulas.projected import MapShares, ProjectedRun
+from theodolite.instruments.compass.measure import map_key, shown_key, split_key
+from theodolite.instruments.compass.published import published_directions
+from theodolite.stats import clustered_difference, clustered_mean
 
-Figure: TypeAlias = "stats.Estimate | None"
-"""An estimate; None where there is no sample, or one picture alone."""
+Means: TypeAlias = Callable[[str, str], Estimate | None]
+"""The mean of a kind of metric, such as ``dae_paper``, for a map or baseline: from item scores."""
 
-Kind: TypeAlias = Literal["control", "method"]
-
-THRESHOLDS = (
-    f"aligned: peak within {EDGE_DEG:g}° of the truth and concentration ≥ {CONCENTRATED:g}; diffuse but usable: within "
-    f"{EDGE_DEG:g}°, less concentrated; layout-dominated: peak elsewhere"
-)
-"""What the labels mean."""
-
-
-@dataclass(frozen=True, slots=True)
-class EvidenceShares:
-    """Where a method's relevance lies, as mean shares; reference + target + rest is the image's share."""
-
-    image: Figure
-    """Of image and text together; None where the method cannot say what fell on the text."""
-    reference: Figure
-    target: Figure
-    rest: Figure
-    of: Literal["image and text", "image alone"]
-    """What the shares are shares of."""
-    excluded: int
-    """Samples without any relevance."""
+METHOD = Column("method", "method")
+TARGET = Column("target", "for")
+DAE = Column("dae", "DAE", "degrees", "compass.dae")
+EXCESS = Column("excess_dae", "− uniform", "degrees", "compass.excess_dae", signed=True)
+EA = Column("edge_accuracy", "EA", "share", "compass.ea")
+N = Column("n", "n", "count")
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One method and target, or one control, under one projection."""
-
-    method: str
-    target: str
-    """``gt``, ``pred``, or empty for what knows no target."""
-    kind: Kind
-    n: int
-    """Samples that have a compass."""
-    excluded: Mapping[str, int]
-    """Samples left out, by reason."""
-    dae: Figure
-    mean_dae: Figure
-    """Of the circular mean, where there is one."""
-    edge_accuracy: Figure
-    octant_accuracy: Figure
-    concentration: Figure
-    excess_dae: Figure
-    """DAE minus the uniform map's, paired; below zero is better than the layout."""
-    excess_edge_accuracy: Figure
-    """EA minus the uniform map's, paired; above zero is better than the layout."""
-    evidence: EvidenceShares | None
-    """None for controls that are no maps."""
-    labels: Mapping[str, Figure]
-    tied: int
-    """Samples whose fullest sector is not the only one; the first counter-clockwise from 0° is taken."""
-    without_mean: int
-    """Samples whose sectors cancel."""
-    caveat: str = ""
-    """Why a method's numbers may mean little."""
-    sound_variant: str = ""
-    published: tuple[Published, ...] = field(default=())
-    """What the paper reports of the same model, data, method and target."""
-
-    @property
-    def name(self) -> str:
-        """``method@target``, or the name alone of what knows no target."""
-        return shown_key(f"{self.method}@{self.target}")
-
-
-def framework_table(
-    projected: Projected,
-    projection: str,
-    *,
-    seed: int,
-    published: Callable[[str, str], Sequence[Published]] = lambda _method, _target: (),
-) -> tuple[Row, ...]:
-    """All rows of one projection: controls first, then methods in the order of the run.
+def framework_table(projected: ProjectedRun, projection: str, means: Means, *, model: str) -> Table:
+    """The main table of one projection: baselines first, then methods in the order of the registry.
 
     Args:
-        projected: the samples to report on.
-        projection: which of its projections.
-        seed: of the bootstrap.
-        published: from method and target to what a paper reports.
+        projected: The samples to report on.
+        projection: One of its projections.
+        means: From item scores.
+        model: Its name, to find what the paper reports.
     """
-    readings = projected.readings[projection]
-    return tuple(
-        _row(projected, key, readings[key], seed, published)
-        for key in (*CONTROLS, *projected.keys)
-        if key in readings
+    rows = []
+    for key in (*BASELINES, *projected.keys):
+        kept = projected.angles[projection][key].kept
+        excess = means(f"excess_{projection}", key) if key != UNIFORM_MAP else None
+        rows.append(
+            [
+                *_names(key),
+                "†" if key not in BASELINES and caveat_of(split_key(key)[0])[0] else "",
+                means(f"dae_{projection}", key),
+                None if excess is None else negated(excess),
+                means(f"ea_{projection}", key),
+                None
+                if key == UNIFORM_MAP
+                else clustered_difference(
+                    edge_hit(kept.error_deg).astype(float),
+                    edge_hit(kept.uniform_error_deg).astype(float),
+                    kept.clusters,
+                ),
+                clustered_mean(octant_hit(kept.error_deg).astype(float), kept.clusters),
+                len(kept),
+                _reported(projected, key, model),
+            ]
+        )
+    columns = [
+        METHOD,
+        TARGET,
+        Column("caveat", "†"),
+        DAE,
+        EXCESS,
+        EA,
+        Column("excess_edge_accuracy", "EA − uniform", "points", "compass.excess_ea"),
+        Column("octant_accuracy", "octant", "share", "compass.octant"),
+        N,
+        Column("reported", "reported"),
+    ]
+    if not any(row[-1] for row in rows):
+        columns, rows = columns[:-1], [row[:-1] for row in rows]
+    return Table.of(
+        f"compass.framework_{projection}",
+        f"Direction of relevance, {projection} projection",
+        columns,
+        rows,
+        _notes(projected, projection, {map_key(str(row[0]), str(row[1])): row[4] for row in rows}),
     )
 
 
-def shown_key(key: str) -> str:
-    """A key as a reader writes it.
+def _notes(projected: ProjectedRun, projection: str, excess: Mapping[str, Cell]) -> list[str]:
+    better = [
+        shown_key(key)
+        for key in projected.keys
+        if isinstance(found := excess[key], Estimate) and found.high < 0
+    ]
+    notes = [
+        "− uniform: minus the uniform map on the same pairs; below 0° the map knows more than the layout.",
+        f"{len(better)} of {len(projected.keys)} maps point better than the uniform map: {', '.join(better) or 'none'}.",
+    ]
+    if any(caveat_of(split_key(key)[0])[0] for key in projected.keys):
+        notes.append("†: computed as published, but degenerate; `theodolite list methods` explains why.")
+    if any(angles.exclusions() for angles in projected.angles[projection].values()):
+        notes.append("Rows leave out pairs without a direction: `--tables exclusions` counts them.")
+    noise = excess[map_key(RANDOM_MAP, "")]
+    if isinstance(noise, Estimate) and noise.high < 0:
+        notes.append(
+            f"Caution: a random map beats the uniform one by {-noise.value:.1f}° [{-noise.high:.1f}, {-noise.low:.1f}]; "
+            "compare methods with the random map's row, since that much of their excess may be noise of a coarse grid."
+        )
+    return notes
 
-    >>> shown_key("chefer@gt"), shown_key("attention-rollout@")
-    ('chefer@gt', 'attention-rollout')
-    """
-    return key.removesuffix("@")
+
+def evidence_table(projected: ProjectedRun, means: Means) -> Table:
+    """Where relevance lies, before anything is normalised."""
+    rows: list[list[Cell]] = []
+    silent = []
+    for key in (*BASELINES, *projected.keys):
+        if key not in projected.shares:
+            continue
+        shares = projected.shares[key]
+        has_text = bool(shares.has_text[shares.is_kept].all()) and bool(shares.is_kept.any())
+        if not has_text and key not in BASELINES:
+            silent.append(split_key(key)[0])
+        rows.append(
+            [
+                *_names(key),
+                means("image_share", key) if has_text else None,
+                *_object_shares(shares),
+                "image and text" if has_text else "image alone",
+                int((~shares.is_kept).sum()),
+            ]
+        )
+    return Table.of(
+        "compass.evidence",
+        "Where relevance lies",
+        [
+            METHOD,
+            TARGET,
+            Column("image", "image", "share", "compass.evidence_share"),
+            Column("reference", "A", "share", "compass.evidence_reference"),
+            Column("target_object", "B", "share", "compass.evidence_target"),
+            Column("rest", "rest", "share", "compass.evidence_rest"),
+            Column("of", "share of"),
+            Column("excluded", "without relevance", "count"),
+        ],
+        rows,
+        [
+            f"{', '.join(dict.fromkeys(silent))}: relevance on the text is not known, so shares are of the image alone."
+        ]
+        if silent
+        else [],
+    )
 
 
-def split_key(key: str) -> tuple[str, str]:
-    """Method and target of a key."""
-    method, _, target = key.partition("@")
-    return method, target
+def _object_shares(shares: MapShares) -> list[Estimate | None]:
+    kept = shares[shares.is_kept]
+    return [clustered_mean(part, kept.clusters) for part in (kept.reference, kept.target, kept.rest)]
 
 
+def labels_table(projected: ProjectedRun, projection: str) -> Table:
+    """How the pairs fall into the paper's three labels, with the concentration behind them."""
+    rows = []
+    for key in (*BASELINES, *projected.keys):
+        kept = projected.angles[projection][key].kept
+        labels = kept.labels
+        shares = [clustered_mean((labels == label).astype(float), kept.clusters) for label in get_args(Label)]
+        rows.append([*_names(key), *shares, clustered_mean(kept.concentration, kept.clusters)])
+    return Table.of(
+        f"compass.labels_{projection}",
+        f"Labels of the pairs, {projection} projection",
+        [
+            METHOD,
+            TARGET,
+            *(Column(label, label, "share", "compass.labels") for label in get_args(Label)),
+            Column("concentration", "concentration", "number", "compass.concentration"),
+        ],
+        rows,
+        [THRESHOLDS],
+    )
+
+
+def exclusions_table(projected: ProjectedRun, projection: str) -> Table:
+    """What every row leaves out, and why; and caveats of the methods."""
+    rows: list[list[Cell]] = []
+    for key in (*BASELINES, *projected.keys):
+        angles = projected.angles[projection][key]
+        lost = "; ".join(f"{count} × {reason}" for reason, count in angles.exclusions().items())
+        kept = angles.kept
+        rows.append(
+            [*_names(key), len(kept), int(kept.is_tied.sum()), int((~kept.has_mean).sum()), lost or "none"]
+        )
+    methods = dict.fromkeys(split_key(key)[0] for key in projected.keys)
+    caveats = {method: caveat_of(method) for method in methods}
+    return Table.of(
+        f"compass.exclusions_{projection}",
+        f"What was left out, {projection} projection",
+        [
+            METHOD,
+            TARGET,
+            N,
+            Column("tied", "tied peaks", "count"),
+            Column("without_mean", "no mean", "count"),
+            Column("excluded", "left out"),
+        ],
+        rows,
+        [
+            f"{method}: {caveat}" + (f" ({variant} is without that)" if variant else "")
+            for method, (caveat, variant) in caveats.items()
+            if caveat
+        ],
+    )
+
+
+@cache
 def caveat_of(method: str) -> tuple[str, str]:
-    """A registered method's caveat and its sound variant; empty for maps of one's own."""
+    """A registered method's caveat and its sound variant; empty for other maps."""
     if method not in {entry.name for entry in registry().entries("method")}:
         return "", ""
     (found,) = find_methods([method])
     return found.caveat, found.sound_variant
 
 
-def _row(
-    projected: Projected,
-    key: str,
-    readings: Readings,
-    seed: int,
-    published: Callable[[str, str], Sequence[Published]],
-) -> Row:
+def negated(estimate: Estimate) -> Estimate:
+    """The estimate with its sign flipped."""
+    return replace(estimate, value=-estimate.value, low=-estimate.high, high=-estimate.low)
+
+
+def _names(key: str) -> tuple[str, str]:
+    """Method and target of a map; a baseline has no target."""
+    return (key, "") if key in BASELINES else split_key(key)
+
+
+def _reported(projected: ProjectedRun, key: str, model: str) -> str:
+    """What the paper reports of the same model, data, method and target."""
+    if key in BASELINES:
+        return ""
     method, target = split_key(key)
-    is_control = key in CONTROLS
-    caveat, variant = ("", "") if is_control else caveat_of(method)
-    kept = readings[readings.is_kept]
-    names = projected.clusters[readings.is_kept].tolist()
-    with_mean = kept.has_mean
-    labels = kept.labels()
-    return Row(
-        method=method,
-        target=target,
-        kind="control" if is_control else "method",
-        n=len(names),
-        excluded=readings.exclusions(),
-        dae=mean_figure(kept.dae_deg, names, seed=seed),
-        mean_dae=mean_figure(
-            kept.mean_dae_deg[with_mean], np.array(names)[with_mean].tolist() if names else [], seed=seed
-        ),
-        edge_accuracy=share_figure(kept.is_hit(), names, seed=seed),
-        octant_accuracy=share_figure(kept.is_hit(OCTANT_DEG), names, seed=seed),
-        concentration=mean_figure(kept.concentration, names, seed=seed),
-        excess_dae=paired_figure(kept.dae_deg, kept.uniform_dae_deg, names, seed=seed),
-        excess_edge_accuracy=paired_figure(kept.is_hit(), kept.is_uniform_hit, names, seed=seed),
-        evidence=_evidence(projected, key, seed),
-        labels={label: share_figure(labels == label, names, seed=seed) for label in get_args(Label)},
-        tied=int(kept.is_tied.sum()),
-        without_mean=int((~with_mean).sum()),
-        caveat=caveat,
-        sound_variant=variant,
-        published=() if is_control else tuple(published(method, target)),
-    )
-
-
-def _evidence(projected: Projected, key: str, seed: int) -> EvidenceShares | None:
-    if key not in projected.shares:
-        return None
-    shares: Shares = projected.shares[key]
-    kept = shares[shares.is_kept]
-    names = projected.clusters[shares.is_kept].tolist()
-    has_text = bool(kept.has_text.size) and bool(kept.has_text.all())
-    return EvidenceShares(
-        image=mean_figure(kept.image, names, seed=seed) if has_text else None,
-        reference=mean_figure(kept.reference, names, seed=seed),
-        target=mean_figure(kept.target, names, seed=seed),
-        rest=mean_figure(kept.rest, names, seed=seed),
-        of="image and text" if has_text else "image alone",
-        excluded=int((~shares.is_kept).sum()),
-    )
+    found = [
+        each
+        for source in projected.sources
+        for each in published_directions(model, source, method=method, target=target)
+    ]
+    return "; ".join(map(str, found))

@@ -1,10 +1,9 @@
-"""What a compass is good for: telling right answers from wrong ones, abstaining, and answering in the model's place."""
+"""Utility of a compass (section 4.5 and Table 14): diagnosing wrong answers, abstaining, and answering in the model's place."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,131 +11,119 @@ from scipy.stats import rankdata
 
 from theodolite import stats
 from theodolite.core.errors import UsageError
+from theodolite.core.estimates import Estimate
+from theodolite.core.tables import Cell, Column, Table
 from theodolite.instruments.compass.data.directions import EIGHT, Vocabulary
-from theodolite.instruments.compass.estimates import gap_figure, mean_figure, paired_figure, share_figure
-from theodolite.instruments.compass.experiments.confidence import Confidence, Readout, Source, angle_of
-from theodolite.instruments.compass.experiments.framework import Figure, split_key
-from theodolite.instruments.compass.formulas.projected import (
-    BOX_ONLY,
-    CONTROLS,
-    UNIFORM_MAP,
-    Projected,
-    Readings,
+from theodolite.instruments.compass.experiments.comparisons import answer_gap
+from theodolite.instruments.compass.experiments.confidence import (
+    HONEST,
+    Confidence,
+    angle_of,
+    readout_angles,
 )
+from theodolite.instruments.compass.experiments.framework import EA, METHOD, TARGET, N
+from theodolite.instruments.compass.formulas.baselines import BASELINES, BOX_ONLY, UNIFORM_MAP
+from theodolite.instruments.compass.formulas.compass import Readout
+from theodolite.instruments.compass.formulas.projected import ProjectedRun
+from theodolite.instruments.compass.measure import shown_key, split_key
+from theodolite.instruments.compass.published import published_notes
 
 
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
-    """Whether a small error goes with a right answer (section 4.5)."""
-
-    method: str
-    target: str
-    n_correct: int
-    n_incorrect: int
-    auc: Figure
-    """Of −DAE for correctness; None where right or wrong answers are on too few pictures."""
-    excess_auc: Figure
-    """AUC minus that of the uniform map's −DAE, on the same samples."""
-    correct_dae: Figure
-    incorrect_dae: Figure
-    gap: Figure
-    """DAE where wrong − DAE where right."""
-
-
-@dataclass(frozen=True, slots=True)
-class SelectiveRow:
-    """Answering only where one is sure (Table 14)."""
-
-    score: str
-    source: Source
-    n: int
-    accuracy: Figure
-    """Of all answers that have the score."""
-    accuracy_at: Mapping[str, Figure]
-    """Coverage -> accuracy of that share of the answers."""
-    aurc: Figure
-    excess_aurc: Figure
-
-
-@dataclass(frozen=True, slots=True)
-class RerankRow:
-    """The compass answering in the model's place: the direction that its readout is nearest to."""
-
-    method: str
-    target: str
-    role: Literal["answer", "upper bound", "control"]
-    """``upper bound``: the map was made for the true answer's logit. ``control``: no model was asked."""
-    n: int
-    model_accuracy: Figure
-    accuracy: Figure
-    """Share of samples whose nearest offered direction is the true answer."""
-    edge_accuracy: Figure
-    """EA: what the paper reports as the accuracy of re-ranking."""
-    gain: Figure
-    """Accuracy − the model's, paired; its p is that of flipping signs picture by picture."""
-    p_holm: float | None
-    """The same p, corrected for all rows that answer."""
-    excess: Figure
-    """Accuracy − that of the uniform map, paired."""
-
-
-def diagnose_answers(projected: Projected, projection: str, *, seed: int) -> tuple[Diagnosis, ...]:
-    """One row per method and target, and one for the uniform map."""
-    found = []
+def diagnosis_table(projected: ProjectedRun, projection: str, *, model: str, seed: int) -> Table:
+    """Whether a small error goes with a right answer: one row per map, and one for the uniform map."""
+    rows = []
     for key in (UNIFORM_MAP, *projected.keys):
-        readings = projected.readings[projection][key]
-        where = readings.is_kept
-        kept, right = readings[where], projected.is_correct[where]
-        names = projected.clusters[where]
-        found.append(
-            Diagnosis(
+        angles = projected.angles[projection][key]
+        kept, right = angles.kept, projected.is_correct[angles.is_kept]
+        excess = None
+        if key != UNIFORM_MAP:
+            excess = excess_auc_of(-kept.error_deg, -kept.uniform_error_deg, right, kept.clusters, seed)
+        rows.append(
+            [
                 *split_key(key),
-                n_correct=int(right.sum()),
-                n_incorrect=int((~right).sum()),
-                auc=_auc(-kept.dae_deg, right, names.tolist(), seed),
-                excess_auc=None
-                if key == UNIFORM_MAP
-                else _excess_auc(-kept.dae_deg, -kept.uniform_dae_deg, right, names.tolist(), seed),
-                correct_dae=mean_figure(kept.dae_deg[right], names[right].tolist(), seed=seed),
-                incorrect_dae=mean_figure(kept.dae_deg[~right], names[~right].tolist(), seed=seed),
-                gap=gap_figure(kept.dae_deg, ~right, names.tolist(), seed=seed),
-            )
+                auc_of(-kept.error_deg, right, kept.clusters, seed=seed),
+                excess,
+                kept[right].mean_error(),
+                kept[~right].mean_error(),
+                answer_gap(kept.error_deg, right, kept.clusters, seed=seed),
+                int(right.sum()),
+                int((~right).sum()),
+            ]
         )
-    return tuple(found)
+    return Table.of(
+        "compass.diagnosis",
+        f"Does a small error go with a right answer? {projection.capitalize()} projection",
+        [
+            METHOD,
+            TARGET,
+            Column("auc", "AUC", "number", "compass.auc"),
+            Column("excess_auc", "− uniform map's", "number", "compass.excess_auc", signed=True),
+            Column("correct_dae", "right: DAE", "degrees", "compass.dae"),
+            Column("incorrect_dae", "wrong: DAE", "degrees", "compass.dae"),
+            Column("gap", "wrong − right", "degrees", "compass.answer_gap", signed=True),
+            Column("n_correct", "n right", "count"),
+            Column("n_incorrect", "n wrong", "count"),
+        ],
+        rows,
+        published_notes(model, projected.sources, "diagnosis", tuple(map(shown_key, projected.keys))),
+    )
 
 
 def selective_table(
-    projected: Projected, confidences: Iterable[Confidence], *, coverages: Sequence[float], seed: int
-) -> tuple[SelectiveRow, ...]:
-    """One row per confidence, on the samples that it is given for."""
-    rows = []
+    projected: ProjectedRun,
+    confidences: Sequence[Confidence],
+    *,
+    coverages: Sequence[float],
+    model: str,
+    seed: int,
+) -> Table:
+    """Answering only where confidence is high: one row per confidence, on the samples that have it."""
+    rows: list[list[Cell]] = []
     for each in confidences:
         right, names = projected.is_correct[each.where], projected.clusters[each.where].tolist()
         can = len(set(names)) > 1
         how: dict[str, Any] = {"clusters": names, "seed": seed}
+        at: list[Cell] = [
+            stats.accuracy_at_coverage(each.values, right, coverage=coverage, **how) if can else None
+            for coverage in coverages
+        ]
         rows.append(
-            SelectiveRow(
+            [
                 each.name,
                 each.source,
+                stats.clustered_mean(right.astype(float), names or None),
+                *at,
+                stats.aurc(each.values, right, **how) if can else None,
+                stats.excess_aurc(each.values, right, **how) if can else None,
                 len(names),
-                accuracy=share_figure(right, names, seed=seed),
-                accuracy_at={
-                    f"{coverage:g}": stats.accuracy_at_coverage(each.values, right, coverage=coverage, **how)
-                    if can
-                    else None
-                    for coverage in coverages
-                },
-                aurc=stats.aurc(each.values, right, **how) if can else None,
-                excess_aurc=stats.excess_aurc(each.values, right, **how) if can else None,
-            )
+            ]
         )
-    return tuple(rows)
+    notes = published_notes(model, projected.sources, "selective", tuple(each.name for each in confidences))
+    lost = len(projected.samples) - int(confidences[0].where.sum())
+    if lost:
+        notes.append(f"Left out: {lost} pairs without a direction for every map.")
+    return Table.of(
+        "compass.selective",
+        "Answering only where confidence is high (lower AURC is better)",
+        [
+            Column("score", "confidence"),
+            Column("source", "from"),
+            Column("accuracy", "right of all", "share", "compass.accuracy"),
+            *(
+                Column(f"at_{coverage:g}", f"right at {coverage:.0%}", "share", "compass.accuracy_at")
+                for coverage in coverages
+            ),
+            Column("aurc", "AURC", "number", "compass.aurc"),
+            Column("excess_aurc", "E-AURC", "number", "compass.excess_aurc"),
+            N,
+        ],
+        rows,
+        notes,
+    )
 
 
-def risk_coverage_curves(
-    projected: Projected, confidences: Iterable[Confidence]
-) -> dict[str, stats.RiskCoverage]:
-    """The risk–coverage curve of every confidence, to draw."""
+def risk_curves(projected: ProjectedRun, confidences: Sequence[Confidence]) -> dict[str, stats.RiskCoverage]:
+    """The risk–coverage curve of every confidence."""
     return {
         each.name: stats.risk_coverage(each.values, projected.is_correct[each.where])
         for each in confidences
@@ -144,49 +131,68 @@ def risk_coverage_curves(
     }
 
 
-def rerank_answers(
-    projected: Projected,
+def rerank_table(
+    projected: ProjectedRun,
     projection: str,
     *,
     readout: Readout = "peak",
     vocabulary: Vocabulary = EIGHT,
+    model: str = "",
     seed: int,
-) -> tuple[RerankRow, ...]:
-    """One row per method and target, and for the controls that are maps.
+) -> Table:
+    """The compass answering in the model's place, with the offered direction nearest to its readout.
 
     Args:
-        projected: the samples.
-        projection: one that needs no target box, to be honest; the paper's own σ needs it.
-        readout: peak or circular mean.
-        vocabulary: the angles of the answers.
-        seed: of bootstraps and tests.
+        projected: The samples.
+        projection: `HONEST` needs no target box; the paper's own σ does.
+        readout: Peak or circular mean.
+        vocabulary: The angles of the answers.
+        model: Its name, to find what the paper reports.
+        seed: Of the sign-flip test.
     """
-    readings = projected.readings[projection]
-    answers = {
-        key: _answers(projected, readings[key], readout, vocabulary)
-        for key in (BOX_ONLY, UNIFORM_MAP, *projected.keys)
-    }
-    rows = [
-        _rerank(projected, key, readings[key], (answers[key], answers[UNIFORM_MAP]), seed) for key in answers
-    ]
-    tested = [
-        (i, row.gain.p_value)
-        for i, row in enumerate(rows)
-        if row.role == "answer" and row.gain and row.gain.p_value is not None
-    ]
+    keys = (BOX_ONLY, UNIFORM_MAP, *projected.keys)
+    answers = {key: _answers(projected, key, projection, readout, vocabulary) for key in keys}
+    rows = [_rerank_row(projected, key, projection, answers[key], answers[UNIFORM_MAP], seed) for key in keys]
+    tested = [(row, row[6]) for row in rows if row[2] == "answer" and isinstance(row[6], float)]
     if tested:
-        corrected = stats.holm([p for _, p in tested])
-        for (i, _), p in zip(tested, corrected, strict=True):
-            rows[i] = replace(rows[i], p_holm=float(p))
-    return tuple(rows)
+        for (row, _), p in zip(tested, stats.holm([p for _, p in tested]), strict=True):
+            row[7] = float(p)
+    is_honest = projection == HONEST
+    return Table.of(
+        "compass.rerank" if is_honest else f"compass.rerank_{projection}",
+        "The compass as the answer"
+        + (
+            ", σ without the target's box"
+            if is_honest
+            else f", {projection} projection: its σ uses the target's box"
+        ),
+        [
+            METHOD,
+            TARGET,
+            Column("role", "role"),
+            Column("accuracy", "right", "share", "compass.rerank_accuracy"),
+            Column("model_accuracy", "model", "share", "compass.accuracy"),
+            Column("gain", "− model", "points", "compass.rerank_gain"),
+            Column("p", "p", "p"),
+            Column("p_holm", "p (Holm)", "p"),
+            Column("excess", "− uniform map", "points", "compass.rerank_excess"),
+            EA,
+            N,
+        ],
+        rows,
+        [
+            *published_notes(model, projected.sources, "rerank", tuple(map(shown_key, projected.keys))),
+            "upper bound: maps made for the true answer. EA: what CREG reports as re-ranking accuracy.",
+            "p: signs flipped by picture; Holm over the rows that answer.",
+        ],
+    )
 
 
 def _answers(
-    projected: Projected, readings: Readings, readout: Readout, vocabulary: Vocabulary
+    projected: ProjectedRun, key: str, projection: str, readout: Readout, vocabulary: Vocabulary
 ) -> NDArray[np.int64]:
-    """For each sample whether the compass answers right (1), wrong (0), or not at all (−1)."""
-    has = readings.is_kept if readout == "peak" else readings.has_mean
-    angles = readings.peak_deg if readout == "peak" else readings.mean_deg
+    """For each sample 1 if the compass answers right, 0 if wrong, −1 if it has no direction."""
+    angles, has = readout_angles(projected.angles[projection][key], readout)
     found = np.full(len(projected.samples), -1)
     for i in np.flatnonzero(has):
         sample = projected.samples[i]
@@ -195,40 +201,42 @@ def _answers(
     return found
 
 
-def _rerank(
-    projected: Projected,
+def _rerank_row(
+    projected: ProjectedRun,
     key: str,
-    readings: Readings,
-    answers: tuple[NDArray[np.int64], NDArray[np.int64]],
+    projection: str,
+    own: NDArray[np.int64],
+    layout: NDArray[np.int64],
     seed: int,
-) -> RerankRow:
-    own, layout = answers
+) -> list[Cell]:
     where = (own >= 0) & (layout >= 0)
-    names = projected.clusters[where].tolist()
-    right, model = own[where].astype(bool), projected.is_correct[where]
-    gain = paired_figure(right, model, names, seed=seed)
-    if gain is not None:
-        p = stats.sign_flip_test(right.astype(float), model.astype(float), clusters=names, seed=seed).p_value
-        gain = replace(gain, p_value=p)
+    names = projected.clusters[where]
+    right, model = own[where].astype(float), projected.is_correct[where].astype(float)
+    p = None
+    if len(np.unique(names)) > 1:
+        p = stats.sign_flip_test(right, model, clusters=names, seed=seed).p_value
     method, target = split_key(key)
-    return RerankRow(
+    is_uniform = key == UNIFORM_MAP
+    return [
         method,
         target,
-        role="control" if key in CONTROLS else "upper bound" if target == "gt" else "answer",
-        n=len(names),
-        model_accuracy=share_figure(model, names, seed=seed),
-        accuracy=share_figure(right, names, seed=seed),
-        edge_accuracy=share_figure(readings[where].is_hit(), names, seed=seed),
-        gain=gain,
-        p_holm=None,
-        excess=None if key == UNIFORM_MAP else paired_figure(right, layout[where] == 1, names, seed=seed),
-    )
+        "baseline" if key in BASELINES else "upper bound" if target == "gt" else "answer",
+        stats.clustered_mean(right, names),
+        stats.clustered_mean(model, names),
+        stats.clustered_difference(right, model, names),
+        p,
+        None,
+        None if is_uniform else stats.clustered_difference(right, layout[where].astype(float), names),
+        projected.angles[projection][key][where].edge_accuracy(),
+        len(names),
+    ]
 
 
-def _auc(
-    scores: NDArray[np.float64], right: NDArray[np.bool_], clusters: list[str], seed: int
-) -> stats.Estimate | None:
-    if len(set(clusters)) < 2 or not 0 < right.sum() < right.size:
+def auc_of(
+    scores: NDArray[np.float64], right: NDArray[np.bool_], clusters: NDArray[np.str_], *, seed: int
+) -> Estimate | None:
+    """ROC-AUC of a score for the answer being right; None if answers are all alike or on too few pictures."""
+    if len(np.unique(clusters)) < 2 or not 0 < right.sum() < right.size:
         return None
     try:
         return stats.roc_auc(scores, right, clusters=clusters, seed=seed)
@@ -236,15 +244,15 @@ def _auc(
         return None
 
 
-def _excess_auc(
+def excess_auc_of(
     scores: NDArray[np.float64],
     uniform: NDArray[np.float64],
     right: NDArray[np.bool_],
-    clusters: list[str],
+    clusters: NDArray[np.str_],
     seed: int,
-) -> stats.Estimate | None:
+) -> Estimate | None:
     """AUC of one score minus that of another, on the same samples."""
-    if len(set(clusters)) < 2 or not 0 < right.sum() < right.size:
+    if len(np.unique(clusters)) < 2 or not 0 < right.sum() < right.size:
         return None
     statistic = stats.BatchStatistic(lambda x, u, y: _areas(x, y) - _areas(u, y), form="rows")
     found = stats.bootstrap_distribution(

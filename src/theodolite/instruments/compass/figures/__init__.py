@@ -1,1 +1,1 @@
-"""Figures of the compass instrument."""
+"""Figures of the compass: compasses on pictures, plots of scores, and sheets of edited pictures."""

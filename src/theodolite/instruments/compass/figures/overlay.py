@@ -1,8 +1,8 @@
-"""Compass figures: wedges on the picture, the heat map behind them, the polar plot, and rows of all four."""
+"""One pair as a figure: wedges on the picture, the heat map, the polar plot, and rows of all of them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -28,10 +28,7 @@ from theodolite.core.drawing import (
     styled,
 )
 from theodolite.core.errors import UsageError
-from theodolite.core.types import Pixels
-from theodolite.instruments.compass.data.pairs import Region
-from theodolite.instruments.compass.formulas.distribution import Compass
-from theodolite.instruments.compass.formulas.token_map import OnGrid
+from theodolite.instruments.compass.figures.views import CompassView
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -41,43 +38,10 @@ _REACH = 0.46
 _VEIL = 0.35
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CompassView:
-    """One pair as a figure needs it."""
-
-    pixels: Pixels
-    reference: Region
-    target: Region
-    relevance: OnGrid
-    """One map: values (tokens,) on its grid."""
-    compass: Compass
-    """Its projection: one distribution with its truth."""
-    layout: Compass | None = None
-    """The uniform map's projection, to be drawn behind it."""
-    method: str = ""
-    """Whose map it is."""
-    projection: str = ""
-    """How the map became a compass."""
-    note: str = ""
-    """What is known beside it, such as truth and answer."""
-
-    def __post_init__(self) -> None:
-        if self.compass.shape or self.compass.true_deg is None:
-            raise UsageError(
-                f"a view shows one compass with its truth; got the shape {self.compass.shape}; "
-                "index it, and project with target=…"
-            )
-
-    @property
-    def headline(self) -> str:
-        """Label and error in words."""
-        return f"{self.compass.labels()[()]} · DAE {float(self.compass.dae_deg()):.0f}°"
-
-
 def compass_overlay(view: CompassView) -> Drawing:
-    """The compass on its picture: K wedges from A's centre, as long as P(θ_k), the peak's arrow and the true one.
+    """The compass on its picture: K wedges from A's centre with the length P(θ_k), and arrows for peak and truth.
 
-    The dashed ring is where all wedges would end if relevance had no direction.
+    All wedges would end at the dashed ring if relevance had no direction.
     """
     width, height = picture_size(view.pixels)
     with styled():
@@ -90,7 +54,7 @@ def compass_overlay(view: CompassView) -> Drawing:
 
 
 def heat_map(view: CompassView) -> Drawing:
-    """Relevance on the picture, each token where it truly lies; what the model never saw is hatched."""
+    """Relevance on the picture, each token at its exact place; what the model does not see is hatched."""
     width, height = picture_size(view.pixels)
     with styled():
         figure = new_figure(width + 1.1, height + 1.0)
@@ -105,7 +69,7 @@ def heat_map(view: CompassView) -> Drawing:
 
 
 def polar_plot(view: CompassView) -> Drawing:
-    """P̂(θ) as bars around the reference, with both directions and, in grey, what the layout alone gives."""
+    """P̂(θ) as bars around the reference, with arrows for peak and truth; the uniform map in grey."""
     with styled():
         figure = new_figure(5.0, 5.6)
         axes = figure.add_subplot(projection="polar")
@@ -116,10 +80,7 @@ def polar_plot(view: CompassView) -> Drawing:
 
 
 def compass_rows(views: Sequence[CompassView]) -> Drawing:
-    """One row per pair: the picture with its boxes, the heat map, the compass on the picture, its distribution.
-
-    This is the layout of the paper's Figure 2.
-    """
+    """One row per pair: picture with boxes, heat map, compass on the picture, polar plot (the paper's Figure 2)."""
     if not views:
         raise UsageError("there is nothing to draw: give at least one view")
     shapes = [view.pixels.shape[0] / view.pixels.shape[1] for view in views]
@@ -130,7 +91,7 @@ def compass_rows(views: Sequence[CompassView]) -> Drawing:
         grid = figure.add_gridspec(len(views), 4, height_ratios=heights, width_ratios=[wide, wide, wide, 2.8])
         for i, view in enumerate(views):
             panels: list[Any] = [figure.add_subplot(grid[i, j]) for j in range(3)]
-            # Room above and below for the words around the circle.
+            # Room for the labels above and below the circle.
             middle = grid[i, 3].subgridspec(3, 1, height_ratios=[0.1, 1, 0.1])[1]
             panels.append(figure.add_subplot(middle, projection="polar"))
             show_picture(panels[0], view.pixels)
@@ -148,8 +109,16 @@ def compass_rows(views: Sequence[CompassView]) -> Drawing:
     return Drawing(figure)
 
 
+FIGURES: Mapping[str, Callable[[CompassView], Drawing]] = {
+    "overlay": compass_overlay,
+    "heat": heat_map,
+    "polar": polar_plot,
+}
+"""The figures of a single pair."""
+
+
 def _head(axes: Axes, title: str, below: str) -> None:
-    """A bold title with a quiet line beneath it."""
+    """A bold title with a grey line below it."""
     axes.set_title(title, weight="bold", fontsize=13, pad=24 if below else 8)
     if below:
         axes.annotate(
@@ -233,7 +202,7 @@ class _Arrow:
     label: str
 
     def end(self, size_px: tuple[int, int]) -> tuple[float, float]:
-        """Where it ends: at its length, or before it leaves the picture, but never so short that it cannot be seen."""
+        """The end: at full length, or shorter to stay in the picture, but long enough to be seen."""
         angle = np.deg2rad(self.angle_deg)
         step = np.array([np.cos(angle), -np.sin(angle)])
         room = [
@@ -307,12 +276,12 @@ def _draw_heat(axes: Axes, view: CompassView) -> Any:
 
 
 def _visible(heat: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How solid the heat is: nothing where there is none, so that the picture is seen beneath."""
+    """Opacity of the heat: transparent where there is none."""
     return 0.8 * np.clip(heat, 0.0, 1.0) ** 0.6
 
 
 def _unseen(seen: NDArray[np.bool_]) -> list[tuple[float, float, float, float]]:
-    """The strips of a picture around what a model sees, as x, y, width, height."""
+    """The strips of a picture outside what the model sees, as x, y, width, height."""
     height, width = seen.shape
     rows, columns = np.flatnonzero(seen.any(axis=1)), np.flatnonzero(seen.any(axis=0))
     if not len(rows):
@@ -352,7 +321,7 @@ def _draw_polar(axes: Any, view: CompassView) -> None:
             line = axes.plot(
                 turn, np.full_like(turn, share), color=LAYOUT, linewidth=1.6, zorder=4, solid_capstyle="butt"
             )[0]
-        line.set_label("layout alone")
+        line.set_label("uniform map")
     for angle, colour, label in (
         (float(np.asarray(compass.true_deg)), TRUE, "true"),
         (float(compass.peak_deg()), PEAK, "peak"),

@@ -1,16 +1,25 @@
-"""Figures of scores: curves with their bands, dots with their intervals."""
+"""Plots of scores: curves with bands, dots with intervals."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from theodolite.core.drawing import FAINT, LAYOUT, QUIET, SERIES, Drawing, new_figure, styled
 from theodolite.core.errors import UsageError
-from theodolite.stats import Estimate, RiskCoverage
+from theodolite.core.estimates import Estimate
+from theodolite.core.tables import Table
+from theodolite.instruments.compass.experiments.ablations import default_key
+from theodolite.instruments.compass.experiments.faithfulness.deletion import CurvePoint
+from theodolite.instruments.compass.experiments.faithfulness.trials import ORDER_BASELINES
+from theodolite.instruments.compass.formulas.baselines import BASELINES, UNIFORM_MAP
+from theodolite.instruments.compass.measure import map_key, shown_key
+from theodolite.instruments.compass.published import published_directions
+from theodolite.stats import RiskCoverage
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -23,9 +32,9 @@ def risk_coverage_curves(curves: Mapping[str, RiskCoverage], *, at: float = 0.7,
     """Share of errors among the answers kept, against the share kept; lower is better.
 
     Args:
-        curves: by the name of what ranks the answers, in the order of the legend.
-        at: a coverage to mark.
-        title: above the figure.
+        curves: By confidence, in the order of the legend.
+        at: A coverage to mark.
+        title: Above the figure.
     """
     _some(curves)
     with styled():
@@ -62,12 +71,12 @@ def risk_coverage_curves(curves: Mapping[str, RiskCoverage], *, at: float = 0.7,
     return Drawing(figure)
 
 
-def deletion_curves(curves: Mapping[str, Sequence[Estimate]], *, title: str = "") -> Drawing:
+def deletion_curves(curves: Mapping[str, Sequence[CurvePoint]], *, title: str = "") -> Drawing:
     """Confidence in the true answer as sectors are hidden one after the other, with pointwise intervals.
 
     Args:
-        curves: by order (``own``, ``random``, ``opposite``, or any other name): ΔS at 0, 1, …, K hidden sectors.
-        title: above the figure.
+        curves: By order: ``own``, ``random``, ``opposite``, or any other name.
+        title: Above the figure.
     """
     _some(curves)
     with styled():
@@ -79,12 +88,13 @@ def deletion_curves(curves: Mapping[str, Sequence[Estimate]], *, title: str = ""
                 raise UsageError(f"the curve {name!r} has no points")
             colour = _ORDERS.get(name) or next(spare)
             steps = np.arange(len(points))
-            means = [p.value for p in points]
+            means = [_ends(p.effect)[0] for p in points]
+            ends = [_ends(p.effect)[1:] for p in points]
             area = float(np.trapezoid(means, np.linspace(0, 1, len(points))))
             axes.fill_between(
                 steps,
-                [p.low for p in points],
-                [p.high for p in points],
+                [low for low, _ in ends],
+                [high for _, high in ends],
                 color=colour,
                 alpha=0.11,
                 linewidth=0,
@@ -102,11 +112,13 @@ def deletion_curves(curves: Mapping[str, Sequence[Estimate]], *, title: str = ""
         axes.set_xlabel("sectors hidden")
         axes.set_ylabel("Δ log p of the true answer")
         axes.set_xticks(np.arange(max(len(points) for points in curves.values())))
-        first = next(iter(curves.values()))[-1]
+        last = next((p.effect for p in points if isinstance(p.effect, Estimate)), None)
         axes.legend(loc="best")
         axes.set_title(title, weight="bold")
+        if last is None:
+            return Drawing(figure)
         axes.annotate(
-            f"{first.n_items} pairs on {first.n} pictures; bands: {100 * first.level:.0f} % intervals",
+            f"{last.n_items} pairs on {last.n} pictures; bands: {100 * last.level:.0f} % intervals",
             (1, 1),
             (0, 8),
             xycoords="axes fraction",
@@ -119,7 +131,7 @@ def deletion_curves(curves: Mapping[str, Sequence[Estimate]], *, title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class DirectionFigures:
+class DirectionScore:
     """What is drawn of the pairs of one direction."""
 
     accuracy: Estimate
@@ -127,18 +139,18 @@ class DirectionFigures:
     dae: Estimate
     """In degrees."""
     uniform_dae: Estimate | None = None
-    """The uniform map's on the same pairs: what the layout alone gives."""
+    """The uniform map's on the same pairs."""
 
 
 def class_accuracy_and_error(
-    classes: Mapping[str, DirectionFigures], *, chance: float | None = None, title: str = ""
+    classes: Mapping[str, DirectionScore], *, chance: float | None = None, title: str = ""
 ) -> Drawing:
-    """Accuracy beside DAE for each direction (the paper's Figure 5): they may well disagree.
+    """Accuracy beside DAE for each direction (the paper's Figure 5).
 
     Args:
-        classes: by direction, from top to bottom.
-        chance: the accuracy of guessing; one over the number of directions if not given.
-        title: above the figure.
+        classes: By direction, from top to bottom.
+        chance: The accuracy of guessing; one over the number of directions if not given.
+        title: Above the figure.
     """
     _some(classes)
     names = list(classes)
@@ -174,19 +186,19 @@ def method_comparison(
     quantity: str = "direction alignment error, degrees (lower is better)",
     title: str = "",
 ) -> Drawing:
-    """Methods as dots with their intervals, best first, against what a map that knows nothing scores.
+    """Methods as dots with their intervals, best first, beside the uniform map.
 
     Args:
-        methods: by name.
-        layout: the uniform map's figure, drawn as a line with its interval.
-        published: figures reported elsewhere, by the same names, drawn hollow; never a bar to pass.
-        source: where those come from; needed with them.
-        quantity: what is shown.
-        title: above the figure.
+        methods: By name.
+        layout: The uniform map's estimate, drawn as a line with its interval.
+        published: Values reported elsewhere, by the same names, drawn as hollow marks.
+        source: Of the published values; required with them.
+        quantity: What is shown.
+        title: Above the figure.
     """
     _some(methods)
     if published and not source:
-        raise UsageError("published figures are shown with their source: give source=…")
+        raise UsageError("published values are shown with their source: give source=…")
     names = sorted(methods, key=lambda name: methods[name].value)
     places = np.arange(len(names))[::-1]
     with styled():
@@ -223,11 +235,11 @@ def method_comparison(
     return Drawing(figure)
 
 
-def _dots(axes: Axes, places: Sequence[int] | np.ndarray, figures: Sequence[Estimate], colour: str) -> None:
-    for place, figure in zip(places, figures, strict=True):
-        axes.plot([figure.low, figure.high], [place, place], color=colour, linewidth=2.2, alpha=0.45)
+def _dots(axes: Axes, places: Sequence[int] | np.ndarray, estimates: Sequence[Estimate], colour: str) -> None:
+    for place, each in zip(places, estimates, strict=True):
+        axes.plot([each.low, each.high], [place, place], color=colour, linewidth=2.2, alpha=0.45)
     axes.plot(
-        [figure.value for figure in figures],
+        [each.value for each in estimates],
         places,
         "o",
         color=colour,
@@ -238,9 +250,9 @@ def _dots(axes: Axes, places: Sequence[int] | np.ndarray, figures: Sequence[Esti
     axes.tick_params(axis="y", length=0)
 
 
-def _ticks(axes: Axes, places: Sequence[int] | np.ndarray, figures: Sequence[Estimate | None]) -> None:
-    """A short upright line for each row's uniform map."""
-    shown = [(each.value, place) for each, place in zip(figures, places, strict=True) if each is not None]
+def _ticks(axes: Axes, places: Sequence[int] | np.ndarray, estimates: Sequence[Estimate | None]) -> None:
+    """A short vertical line for each row's uniform map."""
+    shown = [(each.value, place) for each, place in zip(estimates, places, strict=True) if each is not None]
     if not shown:
         return
     x, y = zip(*shown, strict=True)
@@ -258,8 +270,13 @@ def _ticks(axes: Axes, places: Sequence[int] | np.ndarray, figures: Sequence[Est
     axes.figure.legend(loc="outside lower right")
 
 
+def _ends(value: Estimate | float) -> tuple[float, float, float]:
+    """The value and its interval; a value without an interval has none."""
+    return (value.value, value.low, value.high) if isinstance(value, Estimate) else (value, value, value)
+
+
 def _mark(axes: Axes, value: float, words: str) -> None:
-    """A named line across the figure."""
+    """A labelled line across the figure."""
     axes.axvline(value, color=LAYOUT, linewidth=1.4, linestyle=(0, (4, 3)), zorder=1)
     axes.annotate(
         words,
@@ -281,10 +298,113 @@ def _percent() -> Formatter:
 
 def _colours(n: int) -> list[str]:
     if n > len(SERIES):
-        raise UsageError(f"{n} lines in one figure cannot be told apart; draw at most {len(SERIES)}")
+        raise UsageError(f"{n} lines in one figure cannot be distinguished; draw at most {len(SERIES)}")
     return list(SERIES[:n])
 
 
 def _some(given: Mapping[str, object]) -> None:
     if not given:
         raise UsageError("there is nothing to draw")
+
+
+def score_figures(
+    tables: Sequence[Table],
+    curves: Mapping[str, RiskCoverage],
+    *,
+    model: str,
+    sources: Sequence[str],
+    chance: float,
+    coverage: float,
+) -> dict[str, Drawing]:
+    """The figures of a score, by file name: methods and directions for every projection, and risk–coverage curves.
+
+    Args:
+        tables: With the framework tables; with those of directions, if these are drawn.
+        curves: Risk–coverage curves by confidence; may be empty.
+        model: Its name.
+        sources: Of the pairs.
+        chance: The accuracy of guessing.
+        coverage: Marked in the risk–coverage curves.
+    """
+    rows = {table.name: [_named(table, row) for row in table.rows] for table in tables}
+    found: dict[str, Drawing] = {}
+    for name in ("paper", "sound"):
+        framework = rows.get(f"compass.framework_{name}", [])
+        maps = {
+            shown_key(map_key(row["method"], row["target"])): row["dae"]
+            for row in framework
+            if row["method"] not in BASELINES and row["dae"] is not None
+        }
+        if maps:
+            published = _published(framework, model, sources)
+            found[f"methods-{name}.png"] = method_comparison(
+                maps,
+                layout=next(row["dae"] for row in framework if row["method"] == UNIFORM_MAP),
+                published={key: value for key, (value, _) in published.items()},
+                source="; ".join(dict.fromkeys(source for _, source in published.values())),
+                title=f"{Path(model.partition('?')[0]).name}, {name} projection",
+            )
+        by_direction = rows.get(f"compass.direction_maps_{name}", [])
+        if by_direction:
+            key = default_key([map_key(row["method"], row["target"]) for row in by_direction])
+            shown = _directions(rows[f"compass.directions_{name}"], by_direction, key)
+            if shown:
+                found[f"classes-{name}.png"] = class_accuracy_and_error(
+                    shown, chance=chance, title=f"{shown_key(key)}, {name} projection"
+                )
+    if curves:
+        found["risk-coverage.png"] = _risk_coverage(curves, coverage)
+    return found
+
+
+def faithfulness_figures(curves: Mapping[str, Mapping[str, Sequence[CurvePoint]]]) -> dict[str, Drawing]:
+    """The deletion curves of every map but the baselines, by file name."""
+    return {
+        f"deletion-{shown_key(key).replace('@', '-')}.png": deletion_curves(orders, title=shown_key(key))
+        for key, orders in curves.items()
+        if key not in ORDER_BASELINES and any(isinstance(p.effect, Estimate) for p in orders["own"])
+    }
+
+
+def _named(table: Table, row: Sequence[Any]) -> dict[str, Any]:
+    return {column.name: cell for column, cell in zip(table.columns, row, strict=True)}
+
+
+def _published(
+    framework: Sequence[Mapping[str, Any]], model: str, sources: Sequence[str]
+) -> dict[str, tuple[float, str]]:
+    """By map: the paper's DAE and its source."""
+    found: dict[str, tuple[float, str]] = {}
+    for row in framework:
+        for source in sources:
+            for each in published_directions(model, source, method=row["method"], target=row["target"])[:1]:
+                key = shown_key(map_key(row["method"], row["target"]))
+                found.setdefault(key, (each.dae, f"{each.source}, {each.data}"))
+    return found
+
+
+def _directions(
+    answers: Sequence[Mapping[str, Any]], maps: Sequence[Mapping[str, Any]], key: str
+) -> dict[str, DirectionScore]:
+    errors = {row["direction"]: row["dae"] for row in maps if map_key(row["method"], row["target"]) == key}
+    return {
+        row["direction"]: DirectionScore(row["accuracy"], errors[row["direction"]], row["uniform_dae"])
+        for row in answers
+        if row["accuracy"] is not None and errors.get(row["direction"]) is not None
+    }
+
+
+def _risk_coverage(curves: Mapping[str, RiskCoverage], coverage: float) -> Drawing:
+    """Ranking by logits, by the paper's own map and by the uniform map, with and without the truth."""
+    keys = [name.removesuffix(" agreement") for name in curves if name.endswith(" agreement")]
+    own = default_key([key for key in keys if key != UNIFORM_MAP]) if len(keys) > 1 else keys[0]
+    named = {
+        "max probability": "max probability",
+        "random": "random",
+        "map, with the truth": f"{own} DAE",
+        "uniform map, with the truth": f"{UNIFORM_MAP} DAE",
+        "map, honest": f"{own} agreement",
+        "uniform map, honest": f"{UNIFORM_MAP} agreement",
+    }
+    shown = {words: curves[name] for words, name in named.items() if name in curves}
+    return risk_coverage_curves(shown, at=coverage, title=f"answering only where confidence is high: {own}")

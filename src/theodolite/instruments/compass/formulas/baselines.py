@@ -1,7 +1,14 @@
-"""Compasses that need no model: what a readout is worth is what it has beyond these.
+"""Baselines: compasses that need no model. A map's direction is worth what it has beyond them.
 
-A picture's mass lies where the target lies, seen from a reference near an edge: on real COCO pairs a map that knows nothing
-scores an error of about 42° and an edge accuracy of about .66. So every method is shown with its excess over `uniform_compass`.
+On real COCO pairs a map that knows nothing has a DAE of about 42° and an edge accuracy of about .66, because seen from a
+reference near an edge most of the picture lies where the target lies. So every method is shown with its excess over the
+uniform map.
+
+uniform-map       relevance spread evenly over the picture
+random-map        relevance drawn for each token independently
+box-only          relevance on the target's box alone
+random-sector     all mass in one sector, drawn at random
+geometry-oracle   the true direction itself
 """
 
 from __future__ import annotations
@@ -14,12 +21,31 @@ from numpy.typing import NDArray
 
 from theodolite.core.errors import UsageError
 from theodolite.geometry import Box, TokenGrid, direction_deg
-from theodolite.instruments.compass.formulas.distribution import KEPT, Compass
+from theodolite.instruments.compass.formulas.compass import KEPT, Compass
 from theodolite.instruments.compass.formulas.exclusions import DegenerateError, Exclusion
 from theodolite.instruments.compass.formulas.projection import project_batch
 from theodolite.instruments.compass.formulas.projection_options import PAPER, ProjectionOptions
 from theodolite.instruments.compass.formulas.sectors import sector_centres_deg
 from theodolite.instruments.compass.formulas.token_map import TokenMap, has_area, token_areas
+
+ORACLE, BOX_ONLY, RANDOM_SECTOR, RANDOM_MAP, UNIFORM_MAP = (
+    "geometry-oracle",
+    "box-only",
+    "random-sector",
+    "random-map",
+    "uniform-map",
+)
+BASELINES = (ORACLE, BOX_ONLY, RANDOM_SECTOR, RANDOM_MAP, UNIFORM_MAP)
+"""From the one that knows the answer to the one that knows nothing."""
+
+
+def baseline_maps(grid: TokenGrid, target: Box, rng: np.random.Generator) -> dict[str, TokenMap]:
+    """The baselines that are maps, on one grid."""
+    return {
+        BOX_ONLY: box_only_map(grid, target),
+        UNIFORM_MAP: uniform_map(grid),
+        RANDOM_MAP: random_map(grid, rng),
+    }
 
 
 def uniform_map(grid: TokenGrid) -> TokenMap:
@@ -38,9 +64,9 @@ def uniform_compass(
     targets: Sequence[Box],
     options: ProjectionOptions = PAPER,
 ) -> Compass:
-    """What the layout alone gives: the uniform map of each sample's grid, projected as a method's map is.
+    """The compass of the uniform map on each sample's grid, shape (samples,).
 
-    Its values are amounts per token already, so it is never weighted by area a second time.
+    Its values are amounts per token already, so they are not weighted by area again.
     """
     return project_batch(
         [uniform_map(grid) for grid in grids],
@@ -48,6 +74,13 @@ def uniform_compass(
         targets=targets,
         options=replace(options, by_area=False),
     )
+
+
+def excess_over_uniform(
+    error_deg: NDArray[np.float64], uniform_error_deg: NDArray[np.float64]
+) -> NDArray[np.float64]:
+    """DAE − DAE of the uniform map on the same samples: below zero if a map knows more than the layout."""
+    return error_deg - uniform_error_deg
 
 
 def box_only_map(grid: TokenGrid, target: Box) -> TokenMap:
@@ -59,7 +92,7 @@ def box_only_map(grid: TokenGrid, target: Box) -> TokenMap:
 
 
 def random_map(grid: TokenGrid, rng: np.random.Generator) -> TokenMap:
-    """Relevance drawn for each token alone, evenly from 0 to 1."""
+    """Relevance drawn for each token, uniformly from 0 to 1."""
     return TokenMap(rng.random(grid.n_tokens), grid)
 
 
@@ -72,7 +105,7 @@ def random_sector(
 ) -> Compass:
     """All mass in one sector drawn at random: an error near 90° and an edge accuracy near .25.
 
-    With centre-aligned bins and cardinal truths, three of eight sectors lie within 45°, and the accuracy is .375.
+    With bins centred on 0° and cardinal truths, three of eight sectors lie within 45°, and the accuracy is .375.
     """
     true = geometry_oracle(references, targets)
     drawn = np.random.default_rng(seed).integers(options.sectors, size=len(true))
@@ -86,10 +119,10 @@ def random_sector(
 
 
 def geometry_oracle(references: Sequence[Box], targets: Sequence[Box]) -> NDArray[np.float64]:
-    """The readout that knows the boxes: θ_true itself, shape (samples,). It passes no bins, so its error is 0.
+    """The true direction, shape (samples,). It is not binned, so its error is 0.
 
     Raises:
-        DegenerateError: a reference and its target have the same centre.
+        DegenerateError: A reference and its target have the same centre.
 
     >>> geometry_oracle([Box(0, 0, 2, 2)], [Box(0, 10, 2, 12)]).tolist()
     [270.0]
@@ -100,19 +133,3 @@ def geometry_oracle(references: Sequence[Box], targets: Sequence[Box]) -> NDArra
     if (np.hypot(*(points - origins).T) < 1e-6).any():
         raise DegenerateError(Exclusion.COINCIDENT)
     return direction_deg(origins, points)
-
-
-def excess_over_uniform(
-    errors_deg: NDArray[np.float64], uniform_deg: NDArray[np.float64]
-) -> NDArray[np.float64]:
-    """A method's error minus the uniform map's, sample by sample: below zero where the method knows more than the layout.
-
-    Args:
-        errors_deg: the method's DAE, shape (samples, ...).
-        uniform_deg: the DAE of `uniform_compass` with the same grids, boxes and options, shape (samples,).
-    """
-    if errors_deg.ndim < 1 or uniform_deg.shape != errors_deg.shape[:1]:
-        raise UsageError(
-            f"errors of shape {errors_deg.shape} need one uniform map's error per sample, got {uniform_deg.shape}"
-        )
-    return errors_deg - uniform_deg.reshape(-1, *[1] * (errors_deg.ndim - 1))

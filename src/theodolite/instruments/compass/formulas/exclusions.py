@@ -1,4 +1,4 @@
-"""What has no direction, by name. One map raises a `DegenerateError`; a batch leaves it out and counts it."""
+"""Why a map has no direction. `project` raises a `DegenerateError`; `project_batch` leaves the map out and counts it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Exclusion(StrEnum):
 
 
 class DegenerateError(UsageError):
-    """One sample that has no direction. `reason` says why, for those who count."""
+    """A sample has no direction; `reason` says why."""
 
     def __init__(self, reason: Exclusion, detail: str = "") -> None:
         super().__init__(f"{reason.value}{f': {detail}' if detail else ''}")
@@ -28,5 +28,5 @@ class DegenerateError(UsageError):
         self._detail = detail
 
     def __reduce__(self) -> tuple[type[DegenerateError], tuple[Exclusion, str]]:
-        """Travels between processes."""
+        """Supports pickling, so that it can pass between processes."""
         return DegenerateError, (self.reason, self._detail)

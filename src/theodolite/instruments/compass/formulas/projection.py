@@ -3,8 +3,8 @@
     θ_uv = atan2(−(y_uv − y_A), x_uv − x_A)          ρ_uv = distance from A's centre
     P(θ_k) = Σ_{uv in sector k} r_uv exp(−ρ_uv²/2σ²)  /  the same sum over all sectors
 
-0° is to the right, 90° upward. A sector holds its lower edge and not its upper one. In the paper's form a token counts
-where its centre is, and one whose centre is A's centre has no direction and is left out.
+0° is to the right, 90° upward. A sector contains its lower edge and not its upper one. In the paper's form a token counts
+where its centre is, and a token whose centre is A's centre has no direction and is left out.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from theodolite.core.errors import UsageError
 from theodolite.geometry import Box, TokenGrid, direction_deg
-from theodolite.instruments.compass.formulas.distribution import KEPT, Compass, code_of
+from theodolite.instruments.compass.formulas.compass import KEPT, Compass, code_of
 from theodolite.instruments.compass.formulas.exclusions import DegenerateError, Exclusion
 from theodolite.instruments.compass.formulas.projection_options import PAPER, PAPER_SIGMA, ProjectionOptions
 from theodolite.instruments.compass.formulas.sectors import sector_centres_deg, sector_masses
@@ -38,25 +38,24 @@ def project(
     """The compass of one picture's maps around the reference's centre.
 
     Args:
-        relevance: values (..., tokens) on a grid; of a plain array, `TokenMap.from_array` makes it.
+        relevance: Values (..., tokens) on a grid; `TokenMap.from_array` makes one from a plain array.
         reference: A's box, or its corners x0, y0, x1, y1 in pixels.
         target: B's box or corners, for θ_true and the paper's σ.
-        centres_px: other places to stand, shape (centres, 2) as (x, y), in place of A's centre; θ_true, σ and the box
-            that is left out stay those of A and B. Adds an axis before the maps'.
-        options: sectors, bins, weight and the rest.
+        centres_px: Other centres in place of A's, shape (centres, 2) as (x, y); θ_true, σ and the excluded box stay those
+            of A and B. Adds an axis before the maps'.
+        options: Sectors, bins, weight and so on.
 
     Returns:
         A compass of shape ([centres,] ...).
 
     Raises:
-        DegenerateError: there is no direction to be had; `reason` says why. `project_batch` counts instead.
+        DegenerateError: There is no direction; `reason` says why. `project_batch` counts instead.
 
     >>> from theodolite.instruments.compass.formulas.token_map import TokenMap
-    >>> from theodolite.instruments.compass.formulas.projection import project
     >>> grid = TokenGrid.regular((80, 80), (8, 8))
     >>> values = Box(60, 10, 80, 30).covers(grid.rects_px)
     >>> compass = project(TokenMap(values, grid), reference=Box(30, 30, 50, 50), target=Box(60, 10, 80, 30))
-    >>> float(compass.peak_deg()), float(compass.true_deg), float(compass.dae_deg().round(1))
+    >>> float(compass.peak_deg()), float(compass.true_deg), float(compass.error_deg().round(1))
     (22.5, 33.690067525979785, 11.2)
     """
     batch = project_batch(
@@ -72,7 +71,7 @@ def project(
 
 
 def _box(given: Box | Sequence[float], role: str) -> Box:
-    """A box as it is, or of its four corners."""
+    """A box, made from its four corners if need be."""
     if isinstance(given, Box):
         return given
     try:
@@ -90,15 +89,15 @@ def project_batch(
     centres_px: ArrayLike | None = None,
     options: ProjectionOptions = PAPER,
 ) -> Compass:
-    """The compasses of many samples; what is degenerate is left out and counted in `Compass.exclusions`.
+    """The compasses of many samples; degenerate ones are left out and counted in `Compass.exclusions`.
 
     Args:
-        maps: one per sample, each with its own grid, of any number of tokens; the values' leading axes are the same
-            for all. Arrays padded to a common length do as well: a padded token has a rectangle of NaN.
+        maps: One per sample, each with its own grid, of any number of tokens; the values' leading axes are the same
+            for all. Arrays padded to a common length work too: a padded token has a rectangle of NaN.
         references: A's box of each sample, or its corners.
         targets: B's box of each sample, or its corners.
-        centres_px: shape (samples, centres, 2); see `project`.
-        options: sectors, bins, weight and the rest.
+        centres_px: Shape (samples, centres, 2); see `project`.
+        options: Sectors, bins, weight and so on.
 
     Returns:
         A compass of shape (samples, [centres,] ...).
@@ -138,13 +137,13 @@ def sigma_px(grid: TokenGrid, reference: Box, target: Box | None, options: Proje
         return options.diagonal_share * math.hypot(grid.width_px, grid.height_px)
     if target is None:
         raise UsageError(
-            "the paper's σ needs the target's box: give target=…, or say weight='diagonal' or weight='none'"
+            "the paper's σ needs the target's box: give target=…, or use weight='diagonal' or weight='none'"
         )
     return PAPER_SIGMA * math.dist(reference.centre_px, target.centre_px)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Row:
+class _SampleCompass:
     """One sample; arrays are (centres, maps, ...)."""
 
     distribution: NDArray[np.float64]
@@ -159,14 +158,14 @@ def _project_one(
     target: Box | None,
     centres: NDArray[np.float64],
     options: ProjectionOptions,
-) -> _Row:
+) -> _SampleCompass:
     ready = prepare(relevance, reference, options)
     shape = (len(centres), len(ready.masses))
     true = 0.0 if target is None else float(direction_deg(reference.centre_px, target.centre_px))
     reason = _why_not(relevance.grid, reference, target)
     if reason is not None:
         codes = np.full(shape, code_of(reason), np.uint8)
-        return _Row(np.zeros((*shape, options.sectors)), np.zeros(shape), codes, true)
+        return _SampleCompass(np.zeros((*shape, options.sectors)), np.zeros(shape), codes, true)
     sigma = sigma_px(relevance.grid, reference, target, options)
     masses = sector_masses(ready, centres, sigma, options)
     totals = masses.sum(axis=-1)
@@ -174,11 +173,11 @@ def _project_one(
     codes[:, ~ready.is_finite] = code_of(Exclusion.NOT_FINITE)
     used = totals / np.where(ready.totals > 0, ready.totals, 1.0)
     share = masses / np.where(totals > 0, totals, 1.0)[..., None]
-    return _Row(share, np.minimum(used, 1.0), codes, true)
+    return _SampleCompass(share, np.minimum(used, 1.0), codes, true)
 
 
 def _why_not(grid: TokenGrid, reference: Box, target: Box | None) -> Exclusion | None:
-    """Why a sample's geometry has no direction, or None."""
+    """Why a sample's geometry has no direction; None if it has one."""
     rects = grid.rects_px[has_area(grid)]
     if not len(rects):
         return Exclusion.EMPTY_GRID
@@ -199,7 +198,7 @@ def _checked_centres(
     targets: Sequence[Box | Sequence[float]] | None,
     centres_px: ArrayLike | None,
 ) -> NDArray[np.float64] | None:
-    """The centres as (samples, centres, 2), or None; and that everything is one per sample."""
+    """The centres as (samples, centres, 2), or None. Checks that there is one of everything per sample."""
     if not maps:
         raise UsageError("there is no map to project")
     for each in maps:

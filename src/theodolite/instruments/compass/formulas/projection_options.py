@@ -1,8 +1,9 @@
-"""How a map becomes a compass: every choice that moves a number, named."""
+"""The choices of the projection: the paper's, ours, and everything in between."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral
 from typing import Literal, TypeAlias, get_args
@@ -15,15 +16,15 @@ Bins: TypeAlias = Literal["edge", "centre"]
 
 Weight: TypeAlias = Literal["paper", "diagonal", "none"]
 """The Gaussian exp(-ρ²/2σ²). ``paper``: σ = 0.6 · 2.0 · d_AB, which needs the target's box. ``diagonal``: σ is a share of
-the picture's diagonal and knows nothing of the target. ``none``: all distances count alike."""
+the picture's diagonal and does not depend on the target. ``none``: all distances count alike."""
 
 Negative: TypeAlias = Literal["error", "absolute", "positive"]
-"""Relevance below zero: refused, taken by its size, or set to zero."""
+"""Relevance below zero: raise an error, take its absolute value, or set it to zero."""
 
 Tokens: TypeAlias = Literal["centre", "area"]
-"""``centre``: a token counts as a whole in the sector where its centre is. ``area``: in every sector by the area it has
-there. Sectors do not hold equally many centres: on a grid of 16 × 16, a broad symmetric lobe then has its peak up to 25
-degrees beyond the half sector that binning costs; by area, at most one."""
+"""``centre``: a token counts as a whole in the sector where its centre is. ``area``: it counts in every sector by its area
+there. Sectors contain different numbers of centres: on a grid of 16 × 16 the peak of a broad symmetric lobe can be off by 25
+degrees more than the half sector that binning costs; by area, by at most one."""
 
 PAPER_SIGMA = 0.6 * 2.0
 """σ over d_AB (A.11 of the paper: 0.6 · r_max, r_max = 2.0 · d_AB)."""
@@ -31,7 +32,7 @@ PAPER_SIGMA = 0.6 * 2.0
 
 @dataclass(frozen=True, slots=True)
 class ProjectionOptions:
-    """All of the projection's choices. The defaults are the paper's (`PAPER`); `SOUND` is ours."""
+    """All choices of the projection. The defaults are the paper's (`PAPER`); `SOUND` is ours."""
 
     sectors: int = 8
     """K, at least 3."""
@@ -42,10 +43,10 @@ class ProjectionOptions:
     median 0.344 of the diagonal."""
     negative: Negative = "error"
     leave_out_reference: bool = False
-    """Whether relevance on the reference's own box is left out, of each token what the box covers: a model that looks at A
-    must not be charged for the sectors into which A's own tokens happen to fall."""
+    """Leave out relevance on the reference's own box (of each token, what the box covers): a model that looks at A should not
+    be penalised for the sectors into which A's own tokens fall."""
     by_area: bool = False
-    """Whether a token counts by its area, for maps that hold a density and not an amount per token."""
+    """Weight tokens by their area, for maps that hold a density and not an amount per token."""
     tokens: Tokens = "centre"
 
     def __post_init__(self) -> None:
@@ -61,7 +62,7 @@ class ProjectionOptions:
 
     @property
     def first_edge(self) -> float:
-        """Where the first sector begins, in sector widths: 0, or half a width before 0°."""
+        """Start of the first sector, in sector widths: 0, or half a width before 0°."""
         return 0.0 if self.bins == "edge" else -0.5
 
 
@@ -69,4 +70,7 @@ PAPER = ProjectionOptions()
 """Equations 1 and 2 as they stand: 8 sectors from 0°, σ = 1.2 · d_AB, every token at its centre."""
 
 SOUND = ProjectionOptions(weight="diagonal", leave_out_reference=True, tokens="area")
-"""The reference's own box left out, a σ that knows nothing of the target, and tokens as areas."""
+"""Leaves out the reference's own box, takes a σ that does not depend on the target, and counts tokens by area."""
+
+PROJECTIONS: Mapping[str, ProjectionOptions] = {"paper": PAPER, "sound": SOUND}
+"""The two projections of every table."""

@@ -1,4 +1,4 @@
-"""Summing weighted relevance by sector: each token whole, where its centre is, or by the area it has in each sector."""
+"""Sums of weighted relevance by sector: each token counted where its centre is, or by its area in each sector."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from theodolite.instruments.compass.formulas.projection_options import PAPER, Pr
 from theodolite.instruments.compass.formulas.token_map import Prepared
 
 _ON_EDGE = 1e-9
-"""A token this close to a sector's lower edge, in sector widths, is on it: rounding must not choose the side."""
+"""A token this close to a sector's lower edge, in sector widths, is on it, whatever the rounding."""
 _BLOCK = 1 << 17
-"""Centres × tokens worked on at a time: 1 MiB an array, which stays in a core's cache."""
+"""Centres × tokens at a time: arrays of 1 MiB, which fit into a core's cache."""
 
 
 def sector_centres_deg(options: ProjectionOptions = PAPER) -> NDArray[np.float64]:
@@ -33,10 +33,10 @@ def sector_masses(
     """Σ r exp(−ρ²/2σ²) of each sector, shape (centres, maps, K); ρ is the distance of a token's centre.
 
     Args:
-        ready: tokens and their relevance.
-        centres_px: where to stand, shape (centres, 2).
-        sigma: in pixels; infinite for no weight.
-        options: sectors, bins, and how tokens count.
+        ready: Tokens and their relevance.
+        centres_px: Shape (centres, 2).
+        sigma: In pixels; infinite for no weight.
+        options: Sectors, bins, and how tokens count.
     """
     out = np.empty((len(centres_px), len(ready.masses), options.sectors))
     step = max(1, _BLOCK // max(1, len(ready.points_px)))
@@ -50,7 +50,7 @@ def sector_masses(
 def _by_centre(
     ready: Prepared, centres: NDArray[np.float64], sigma: float, options: ProjectionOptions
 ) -> NDArray[np.float64]:
-    """Each token counts where its centre is; one at the very place where one stands has no direction."""
+    """Each token counts where its centre is; a token whose centre is the compass centre has no direction."""
     n_sectors, n_centres = options.sectors, len(centres)
     x, y = ready.points_px.T
     dx, dy = x - centres[:, :1], centres[:, 1:] - y  # dy upward
@@ -72,13 +72,11 @@ def _by_centre(
 def _by_area(
     ready: Prepared, centres: NDArray[np.float64], sigma: float, options: ProjectionOptions
 ) -> NDArray[np.float64]:
-    """Each token counts in every sector by the area it has there."""
+    """Each token counts in every sector by its area there."""
     x, y = ready.points_px.T
     weights = _weights(x - centres[:, :1], centres[:, 1:] - y, sigma)
     sums = [(share * weights) @ ready.masses.T for share in area_shares(ready.rects_px, centres, options)]
-    return np.maximum(
-        np.stack(sums, axis=-1), 0.0
-    )  # what is left of a token less its hole may round below zero
+    return np.maximum(np.stack(sums, axis=-1), 0.0)  # a token less its hole may round below zero
 
 
 def _weights(dx: NDArray[np.float64], dy: NDArray[np.float64], sigma: float) -> NDArray[np.float64]:
@@ -94,9 +92,9 @@ def _weights(dx: NDArray[np.float64], dy: NDArray[np.float64], sigma: float) -> 
 def area_shares(
     rects_px: NDArray[np.float64], centres_px: NDArray[np.float64], options: ProjectionOptions
 ) -> Iterator[NDArray[np.float64]]:
-    """Of each rectangle's area, the share in each sector around each centre: K arrays (centres, rectangles).
+    """The share of each rectangle's area in each sector around each centre: K arrays (centres, rectangles).
 
-    Exact: with S(φ) the area between 0° and φ, a sector has S(upper edge) − S(lower edge).
+    Exact: with S(φ) the area between 0° and φ, the area in a sector is S(upper edge) − S(lower edge).
     """
     x0, y0, x1, y1 = rects_px.T
     across = x0 - centres_px[:, :1], x1 - centres_px[:, :1]

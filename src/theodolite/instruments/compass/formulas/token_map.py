@@ -1,4 +1,4 @@
-"""Relevance on a token grid, made ready to be counted."""
+"""Relevance on a token grid, and its preparation for counting by sector."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from theodolite.geometry import Box, TokenGrid
 from theodolite.instruments.compass.formulas.projection_options import Negative, ProjectionOptions
 
 _WHOLLY = 1 - 1e-12
-"""A token of which so much is covered is covered."""
+"""A token is covered if this share of it is."""
 
 
 class OnGrid(Protocol):
-    """What can be projected: an attribution's relevance map, a `TokenMap`, or anything with these two."""
+    """What can be projected: an attribution's relevance map, a `TokenMap`, or anything with these two attributes."""
 
     @property
     def values(self) -> NDArray[np.floating[Any]]:
@@ -31,7 +31,7 @@ class OnGrid(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TokenMap:
-    """One's own relevance on a token grid; several maps of one picture stand on leading axes.
+    """Relevance on a token grid; several maps of one picture are on leading axes.
 
     >>> TokenMap(np.ones((2, 6)), TokenGrid.regular((30, 20), (2, 3))).values.shape
     (2, 6)
@@ -41,7 +41,7 @@ class TokenMap:
     """Shape (..., tokens), in the grid's order, not normalised."""
     grid: TokenGrid
     text_mass: float | NDArray[np.floating[Any]] | None = None
-    """The relevance that fell on text, in the same unit, shape (...); None if unknown."""
+    """The relevance on text, in the same unit, shape (...); None if unknown."""
 
     def __post_init__(self) -> None:
         check_values(self)
@@ -54,12 +54,12 @@ class TokenMap:
         size_px: tuple[int, int],
         region_px: tuple[float, float, float, float] | None = None,
     ) -> TokenMap:
-        """Any array of rows and columns over a picture: a saliency map, a captum attribution summed over channels.
+        """From an array of rows and columns over a picture: a saliency map, or a captum attribution summed over channels.
 
         Args:
-            values: shape (..., rows, columns), the first row on top.
-            size_px: of the picture, as (width, height).
-            region_px: the part of the picture that it covers, as x0, y0, x1, y1; all of it if not given.
+            values: Shape (..., rows, columns), the first row on top.
+            size_px: Of the picture, as (width, height).
+            region_px: The part of the picture that it covers, as x0, y0, x1, y1; all of it if not given.
 
         >>> TokenMap.from_array(np.ones((2, 4, 5)), size_px=(100, 80)).values.shape
         (2, 20)
@@ -73,7 +73,7 @@ class TokenMap:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Prepared:
-    """The parts of a grid that carry relevance, and how much."""
+    """The parts of a grid that carry relevance, and their amounts."""
 
     rects_px: NDArray[np.float64]
     """Shape (parts, 4): the tokens that have a place and, by area, the holes that the reference's box cuts into them."""
@@ -82,16 +82,16 @@ class Prepared:
     masses: NDArray[np.float64]
     """Shape (maps, parts), each map divided by its largest value; below zero for holes only."""
     totals: NDArray[np.float64]
-    """Shape (maps,): all of the map's relevance in the unit of `masses`, what is left out included."""
+    """Shape (maps,): all of the map's relevance in the unit of `masses`, including what is left out."""
     is_finite: NDArray[np.bool_]
-    """Shape (maps,): whether the map held numbers only; masses are zero where not."""
+    """Shape (maps,): False if the map holds NaN or infinity; its masses are zero then."""
 
 
 def check_values(relevance: OnGrid) -> NDArray[np.float64]:
     """The values as float64, shape (..., tokens).
 
     Raises:
-        UsageError: they are no numbers, or their last axis is not the grid's tokens.
+        UsageError: They are not numbers, or their last axis is not the grid's tokens.
     """
     values = _numbers(relevance.values)
     if values.ndim < 1 or values.shape[-1] != relevance.grid.n_tokens:
@@ -113,7 +113,7 @@ def without_negative(values: NDArray[np.float64], policy: Negative) -> NDArray[n
     """Values of zero and more.
 
     Raises:
-        UsageError: the policy is ``error`` and there is a negative value.
+        UsageError: The policy is ``error`` and there is a negative value.
     """
     if policy == "absolute":
         return np.abs(values)
@@ -121,21 +121,21 @@ def without_negative(values: NDArray[np.float64], policy: Negative) -> NDArray[n
         return np.maximum(values, 0.0)
     if (values < 0).any():
         raise UsageError(
-            f"the relevance holds negative values (down to {values.min():.3g}); say negative='absolute' or "
+            f"the relevance holds negative values (down to {values.min():.3g}); use negative='absolute' or "
             "negative='positive'"
         )
     return values
 
 
 def prepare(relevance: OnGrid, reference: Box, options: ProjectionOptions) -> Prepared:
-    """Applies everything that does not depend on the centre: sign, place, area, the reference's box."""
+    """Applies everything that does not depend on the centre: sign, place, area, and the reference's box."""
     grid = relevance.grid
     values = check_values(relevance)
     values = values.reshape(math.prod(values.shape[:-1]), grid.n_tokens)
     is_finite = np.asarray(np.isfinite(values).all(axis=1))
     values = without_negative(np.where(is_finite[:, None], values, 0.0), options.negative)
     peaks = values.max(axis=1, initial=0.0, keepdims=True)
-    # So that neither tiny nor huge relevance is lost in a sum.
+    # Tiny or huge relevance must not be lost in a sum.
     values = values / np.where(peaks > 0, peaks, 1.0)
     rects, placed = grid.rects_px, has_area(grid)
     if options.by_area:
@@ -159,7 +159,7 @@ def prepare(relevance: OnGrid, reference: Box, options: ProjectionOptions) -> Pr
 def _holes(
     rects: NDArray[np.float64], box: Box, where: NDArray[np.bool_]
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """What a box takes out of some rectangles, shape (holes, 4), and out of which."""
+    """The parts of some rectangles that a box covers, shape (holes, 4), and the rectangles' indices."""
     cut = np.flatnonzero(where)
     holes = rects[cut].copy()
     holes[:, :2] = np.maximum(holes[:, :2], (box.x0, box.y0))
@@ -168,13 +168,13 @@ def _holes(
 
 
 def has_area(grid: TokenGrid) -> NDArray[np.bool_]:
-    """Shape (tokens,): whether a token has a place, and one of some size."""
+    """Shape (tokens,): True if a token has a place with an area."""
     x0, y0, x1, y1 = grid.rects_px.T
     return np.asarray(grid.has_place & np.isfinite(grid.rects_px).all(axis=1) & (x1 > x0) & (y1 > y0))
 
 
 def token_areas(grid: TokenGrid) -> NDArray[np.float64]:
-    """Shape (tokens,): the area that each token covers of the picture, in square pixels; 0 without a place."""
+    """Shape (tokens,): the area of the picture that each token covers, in square pixels; 0 without a place."""
     x0, y0, x1, y1 = grid.rects_px.T
     wide = np.minimum(x1, grid.width_px) - np.maximum(x0, 0)
     high = np.minimum(y1, grid.height_px) - np.maximum(y0, 0)

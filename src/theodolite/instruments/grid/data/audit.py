@@ -1,15 +1,21 @@
-"""Does a data set keep its promises? Every label, guarantee and split is worked out again from the stored scenes."""
+"""The audit of a data set: every label, guarantee and split recomputed from the stored scenes, and every shortcut tried.
+
+`compare_datasets` checks two data sets against each other: the same distribution of answers, and no scene in two splits.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.core.errors import UsageError
-from theodolite.instruments.grid.data.batch import GUARANTEES, SceneBatch, complete
+from theodolite.core.tables import Cell, Column, Table
+from theodolite.instruments.grid.data.batch import GUARANTEES, SceneBatch, complete, hash_scenes
 from theodolite.instruments.grid.data.evaluate import find_anchors
 from theodolite.instruments.grid.data.faults import (
     Fault,
@@ -19,13 +25,12 @@ from theodolite.instruments.grid.data.faults import (
     compare_pictures,
 )
 from theodolite.instruments.grid.data.files import StoredDataset
-from theodolite.instruments.grid.data.heuristics import Heuristic, heuristics
-from theodolite.instruments.grid.data.parsing import read_questions
 from theodolite.instruments.grid.data.recipe import Guarantee, guarantee_of
-from theodolite.instruments.grid.data.splits import hash_scenes
-from theodolite.instruments.grid.data.words import Questions, words_of, write_questions
-from theodolite.instruments.grid.data.world import ANCHOR_SIDE, BUCKETS, Mode
-from theodolite.stats import Estimate, wilson_interval
+from theodolite.instruments.grid.data.shortcuts import Shortcut, try_shortcuts
+from theodolite.instruments.grid.data.words import Questions, read_questions, words_of, write_questions
+from theodolite.instruments.grid.data.world import ANCHOR_SIDE, BUCKETS, MOST_ANCHORS, Mode
+from theodolite.instruments.grid.published import published_shortcut
+from theodolite.stats import Estimate, holm, mutual_information, wilson_interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,22 +41,24 @@ class BucketAudit:
     density: str
     objects: int
     n: int
-    promise: Guarantee | None
-    """What Theorem 1 promises here; none for spurious data."""
+    guarantee: Guarantee | None
+    """What Theorem 1 guarantees; None for spurious data."""
     levels: dict[str, int]
-    """How many scenes keep which level of it."""
-    heuristics: list[Heuristic]
+    """The number of scenes at each level of guarantee."""
+    shortcuts: list[Shortcut]
 
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What a data set promises, and whether it keeps it."""
+    """The audit of one data set."""
 
+    name: str
+    """Its folder."""
     mode: Mode
     preset: str
     n: int
     duplicates: int
-    """Scenes with questions that stand in the data set before."""
+    """Scenes that occur more than once with the same question."""
     pictures_checked: int
     buckets: list[BucketAudit]
     overall: dict[str, Estimate]
@@ -60,7 +67,7 @@ class Audit:
 
     @property
     def is_kept(self) -> bool:
-        """Whether no promise is broken."""
+        """True if every check passed."""
         return not self.faults
 
 
@@ -70,16 +77,14 @@ def audit(
     n_permutations: int = 199,
     most_pictures: int = 200,
     seed: int = 0,
-    progress: Callable[[int], None] | None = None,
 ) -> Audit:
     """Audits a data set from its files.
 
     Args:
         data: As `read_dataset` gives it.
         n_permutations: Shuffles behind each mutual information.
-        most_pictures: How many pictures to compare with their scenes, evenly spread.
+        most_pictures: Compare this many pictures with their scenes, evenly spread.
         seed: Of the shuffles.
-        progress: Called with the number of buckets done so far.
     """
     world, mode = data.plan.recipe.world, data.plan.mode
     questions, words, spans = _questions(data)
@@ -88,7 +93,7 @@ def audit(
     is_lost = ((ANCHOR_SIDE[questions.bucket][:, : places.shape[1]] > 0) & (counts != 1)).any(axis=1)
     rows = np.flatnonzero(~is_lost)
     if not len(rows):
-        raise UsageError(f"no scene of {data.folder} has its anchors; this is not a data set to audit")
+        raise UsageError(f"no scene of {data.folder} has its anchors; it cannot be audited")
     scenes = complete(
         world,
         mode,
@@ -107,10 +112,9 @@ def audit(
             parts.append(
                 _audit_bucket(scenes.take(mine), (key, density), n_permutations=n_permutations, seed=seed)
             )
-        if progress is not None:
-            progress(len(parts))
     hashes = hash_scenes(data.cells, words)
     return Audit(
+        data.folder.name,
         mode,
         data.plan.recipe.name,
         len(data),
@@ -132,19 +136,252 @@ def _audit_bucket(
     scenes: SceneBatch, name: tuple[str, str], *, n_permutations: int, seed: int
 ) -> BucketAudit:
     objects = int((scenes.cells[0] > 0).sum())
-    promise = guarantee_of(BUCKETS[int(scenes.bucket[0])], objects) if scenes.mode == "pure" else None
+    guarantee = guarantee_of(BUCKETS[int(scenes.bucket[0])], objects) if scenes.mode == "pure" else None
     counts = np.bincount(scenes.guarantee, minlength=len(GUARANTEES))
     levels = {level: int(count) for level, count in zip(GUARANTEES, counts, strict=True) if count}
-    found = heuristics(scenes, n_permutations=n_permutations, seed=seed)
-    return BucketAudit(name[0], name[1], objects, len(scenes), promise, levels, found)
+    found = try_shortcuts(scenes, n_permutations=n_permutations, seed=seed)
+    return BucketAudit(name[0], name[1], objects, len(scenes), guarantee, levels, found)
 
 
 def _overall(parts: list[BucketAudit]) -> dict[str, Estimate]:
-    """Success over all buckets that a shortcut applies to, each scene once."""
+    """Success over all buckets that a shortcut applies to."""
     right: dict[str, list[int]] = {}
     for part in parts:
-        for each in part.heuristics:
+        for each in part.shortcuts:
             hits = right.setdefault(each.name, [0, 0])
             hits[0] += round(each.success.value * each.success.n)
             hits[1] += each.success.n
     return {name: wilson_interval(hits, n) for name, (hits, n) in right.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerAgreement:
+    """The distributions of answers of two data sets in one bucket."""
+
+    bucket: str
+    density: str
+    distance: float
+    """Total variation distance of the answers' shares, ½ Σ |p − q|."""
+    p_value: float
+    """Of the hypothesis that both distributions are the same, by permutation; Holm-adjusted over buckets."""
+    n: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetComparison:
+    """Two data sets compared."""
+
+    answers: list[AnswerAgreement]
+    shared_across_splits: int
+    """Scenes that are in both data sets under different splits; must be 0."""
+    shared: int
+    """Scenes that are in both data sets."""
+    level: float
+
+    @property
+    def differing(self) -> list[AnswerAgreement]:
+        """Buckets with different distributions of answers."""
+        return [each for each in self.answers if each.p_value < self.level]
+
+    @property
+    def is_kept(self) -> bool:
+        """True if distributions agree and no scene is in two splits."""
+        return not self.differing and not self.shared_across_splits
+
+
+def compare_datasets(
+    first: StoredDataset,
+    second: StoredDataset,
+    *,
+    n_permutations: int | None = None,
+    level: float = 0.01,
+    seed: int = 0,
+) -> DatasetComparison:
+    """Compares the answers of two data sets bucket by bucket, and finds scenes that are in both.
+
+    Whether answers depend on the data set is tested by their mutual information, with a permutation test.
+
+    Args:
+        first: A data set.
+        second: Another one, with some bucket at the same density.
+        n_permutations: In each bucket. The smallest p of m permutations is 1/(m + 1), which Holm multiplies by the number
+            of buckets; by default there are enough to reach half of `level`.
+        level: The adjusted p below which distributions differ.
+        seed: Of the permutations.
+
+    Raises:
+        UsageError: They have no bucket in common, or too few permutations for any p below `level`.
+    """
+    ours, others = _groups(first), _groups(second)
+    keys = [key for key in ours if key in others]
+    if not keys:
+        raise UsageError(f"{first.folder} and {second.folder} have no bucket at the same density in common")
+    n_permutations = n_permutations or math.ceil(2 * len(keys) / level)
+    if len(keys) / (n_permutations + 1) >= level:
+        raise UsageError(
+            f"{n_permutations} permutations cannot show a difference at {level} in {len(keys)} buckets; "
+            f"give at least {math.ceil(len(keys) / level)}"
+        )
+    found = []
+    for key in keys:
+        mine, theirs = ours[key], others[key]
+        labels = np.repeat([0, 1], [len(mine), len(theirs)])
+        p = mutual_information(
+            labels, np.array([*mine, *theirs]), n_permutations=n_permutations, seed=seed
+        ).p_value
+        found.append((key, answer_distance(mine, theirs), p, (len(mine), len(theirs))))
+    adjusted = holm([p for _, _, p, _ in found])
+    answers = [
+        AnswerAgreement(bucket, density, distance, float(p), n)
+        for ((bucket, density), distance, _, n), p in zip(found, adjusted, strict=True)
+    ]
+    splits = {record.hash: record.split for record in first.records}
+    both = [record for record in second.records if record.hash in splits]
+    crossing = sum(splits[record.hash] != record.split for record in both)
+    return DatasetComparison(answers, crossing, len(both), level)
+
+
+def _groups(data: StoredDataset) -> dict[tuple[str, str], list[str]]:
+    groups: dict[tuple[str, str], list[str]] = {}
+    for record in data.records:
+        groups.setdefault((record.bucket, record.density), []).append(record.answer)
+    return groups
+
+
+def answer_distance(first: Sequence[str], second: Sequence[str]) -> float:
+    """Total variation distance ½ Σ |p − q| between the answers of two data sets."""
+    a, b = Counter(first), Counter(second)
+    return sum(abs(a[key] / len(first) - b[key] / len(second)) for key in {*a, *b}) / 2
+
+
+_SHORTCUTS = ("prior", "bag of words", "majority", "salience")
+_DROPPED = tuple(f"without anchor {k + 1}" for k in range(MOST_ANCHORS))
+_SIGNIFICANT = 0.01
+
+
+def audit_tables(audits: Sequence[Audit]) -> list[Table]:
+    """Success and information of every shortcut by bucket, success over all buckets, and failed checks."""
+    columns = [
+        Column("data", "data"),
+        Column("check", "failed check"),
+        Column("scenes", "scenes", "count"),
+        Column("example", "example"),
+    ]
+    faults: list[list[Cell]] = [
+        [each.name, fault.check, fault.count, fault.example] for each in audits for fault in each.faults
+    ]
+    tables = [
+        _success_table("grid.shortcuts", "Share of right answers by shortcut", audits, _SHORTCUTS),
+        _success_table("grid.dropped_anchors", "Share of right answers without an anchor", audits, _DROPPED),
+        _information_table(audits),
+        _overall_table(audits),
+        Table.of("grid.faults", "Failed checks", columns, faults),
+    ]
+    return [table for table in tables if table.rows]
+
+
+def _place_columns() -> list[Column]:
+    return [Column("data", "data"), Column("bucket", "bucket"), Column("objects", "objects", "count")]
+
+
+def _success_table(name: str, title: str, audits: Sequence[Audit], shortcuts: Sequence[str]) -> Table:
+    rows: list[list[Cell]] = []
+    for each in audits:
+        for part in each.buckets:
+            kept = ", ".join(f"{level} {count}" for level, count in part.levels.items() if level != "none")
+            success = {shortcut.name: shortcut.success for shortcut in part.shortcuts}
+            cells = [success.get(shortcut) for shortcut in shortcuts]
+            if any(cells):
+                rows.append([each.name, part.bucket, part.objects, part.n, kept or "none", *cells])
+    columns = [
+        *_place_columns(),
+        Column("n", "n", "count"),
+        Column("guarantee", "guarantee"),
+        *(Column(word.replace(" ", "_"), word, "share", "grid.shortcut_success") for word in shortcuts),
+    ]
+    return Table.of(name, title, columns, rows)
+
+
+def _information_table(audits: Sequence[Audit]) -> Table:
+    rows: list[list[Cell]] = []
+    for each in audits:
+        for part in each.buckets:
+            bits = {s.name: max(0.0, s.information.corrected) for s in part.shortcuts}
+            sure = [s.name for s in part.shortcuts if s.information.p_value < _SIGNIFICANT]
+            cells = [bits.get(name) for name in (*_SHORTCUTS, *_DROPPED)]
+            rows.append([each.name, part.bucket, part.objects, *cells, ", ".join(sure)])
+    columns = [
+        *_place_columns(),
+        *(
+            Column(name.replace(" ", "_"), name, "bits", "grid.shortcut_information")
+            for name in (*_SHORTCUTS, *_DROPPED)
+        ),
+        Column("significant", f"p < {_SIGNIFICANT}"),
+    ]
+    title = "Information of each shortcut about the answer: bits above that of shuffled answers"
+    return Table.of("grid.shortcut_information", title, columns, rows, ["Estimates below 0 are shown as 0."])
+
+
+def _overall_table(audits: Sequence[Audit]) -> Table:
+    """Over all buckets, and for the buckets of which the paper reports a number."""
+    rows: list[list[Cell]] = []
+    for each in audits:
+        for name, success in each.overall.items():
+            paper = published_shortcut(name, each.mode)
+            words = paper.words if paper else ""
+            rows.append([each.name, name, "all", success, paper.success if paper else None, words])
+        for part in each.buckets:
+            for shortcut in part.shortcuts:
+                paper = published_shortcut(shortcut.name, each.mode, bucket=part.bucket, density=part.density)
+                if paper is not None:
+                    where = f"{part.bucket} {part.density}"
+                    rows.append(
+                        [each.name, shortcut.name, where, shortcut.success, paper.success, paper.words]
+                    )
+    columns = [
+        Column("data", "data"),
+        Column("shortcut", "shortcut"),
+        Column("bucket", "bucket"),
+        Column("success", "right", "share", "grid.shortcut_success"),
+        Column("paper", "paper", "share", "grid.shortcut_success"),
+        Column("remark", "remark"),
+    ]
+    return Table.of(
+        "grid.shortcuts_overall", "Shortcuts over all buckets", columns, rows, _audit_notes(audits)
+    )
+
+
+def _audit_notes(audits: Sequence[Audit]) -> list[str]:
+    notes = []
+    for each in audits:
+        words = [f"{each.name}: {each.n} {each.mode} scenes, preset {each.preset}"]
+        if each.duplicates:
+            words.append(f"{each.duplicates} scenes occur more than once")
+        words.append(f"{each.pictures_checked} pictures compared with their scenes")
+        words.append("every check passed" if each.is_kept else "some checks failed")
+        notes.append("; ".join(words) + ".")
+    return notes
+
+
+def comparison_table(found: DatasetComparison) -> Table:
+    """The distributions of answers of two data sets, by bucket."""
+    notes = [
+        f"{found.shared} scenes are in both data sets, {found.shared_across_splits} of them in different splits.",
+        *(f"Answers differ in {each.bucket}, {each.density}." for each in found.differing),
+    ]
+    if found.is_kept:
+        notes.append("Answers agree, and no scene is in two splits.")
+    return Table.of(
+        "grid.answer_agreement",
+        "Do both data sets have the same answers? Total variation distance by bucket",
+        [
+            Column("bucket", "bucket"),
+            Column("density", "density"),
+            Column("n_first", "n, first", "count"),
+            Column("n_second", "n, second", "count"),
+            Column("distance", "distance", "number", "grid.answer_distance"),
+            Column("p", "p (Holm)", "p"),
+        ],
+        [[each.bucket, each.density, *each.n, each.distance, each.p_value] for each in found.answers],
+        notes,
+    )

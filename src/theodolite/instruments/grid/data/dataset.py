@@ -1,4 +1,4 @@
-"""Data sets of scenes: what to make, and the scenes together with what they were made for."""
+"""Data sets in memory: the plan, and the scenes made from it."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.core.errors import UsageError
-from theodolite.instruments.grid.data.batch import SceneBatch, join
+from theodolite.core.tables import Cell, Column, Table
+from theodolite.instruments.grid.data.batch import DataSplit, SceneBatch, hash_scenes, join, split_of
 from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.data.recipe import PAPER, Density, Guarantee, Recipe, guarantee_of
-from theodolite.instruments.grid.data.splits import Split, hash_scenes, split_of
 from theodolite.instruments.grid.data.world import BUCKET_KEYS, BUCKETS, Mode
 
 
 @dataclass(frozen=True, slots=True)
 class DatasetPlan:
-    """A data set that can be made again from these words alone."""
+    """Everything needed to make a data set again."""
 
     mode: Mode
     n: int
@@ -26,8 +26,8 @@ class DatasetPlan:
     recipe: Recipe = PAPER
     densities: tuple[Density, ...] = ("sparse", "dense")
     buckets: tuple[str, ...] = BUCKET_KEYS
-    split: Split | None = None
-    """Only scenes of this split; scenes of all splits, 14 : 1 : 1, unless given."""
+    split: DataSplit | None = None
+    """Only scenes of this split; if not given, of all three, 14 : 1 : 1."""
 
     def __post_init__(self) -> None:
         counts = [self.recipe.objects(density) for density in self.densities]
@@ -39,7 +39,7 @@ class DatasetPlan:
             )
 
     def guarantees(self) -> dict[tuple[str, int], Guarantee]:
-        """What each bucket promises at each number of objects."""
+        """The guarantee of each bucket at each number of objects."""
         return {
             (bucket.key, objects): guarantee_of(bucket, objects)
             for objects in map(self.recipe.objects, self.densities)
@@ -55,7 +55,7 @@ class Dataset:
     plan: DatasetPlan
     scenes: SceneBatch
     density: NDArray[np.str_]
-    """The density that each scene was made at, as the plan names it, (n,)."""
+    """The density of each scene, as in the plan, (n,)."""
 
     def __len__(self) -> int:
         return len(self.scenes)
@@ -71,12 +71,12 @@ class Dataset:
         return split_of(self.hashes)
 
     def name(self, row: int) -> str:
-        """A scene's own name, such as ``M-F0-D2-dense-00017``."""
+        """The name of a scene, such as ``M-F0-D2-dense-00017``."""
         return f"{self.scenes.bucket_key(row)}-{self.density[row]}-{row % self.plan.n:05d}"
 
 
 def make_dataset(plan: DatasetPlan) -> Dataset:
-    """Makes the scenes of a plan: densities in order, within each the buckets in order.
+    """Makes the scenes of a plan, by density and then by bucket.
 
     >>> data = make_dataset(DatasetPlan("pure", 2, seed=0, buckets=("A-F0-D1", "M-F0-D3")))
     >>> len(data), data.name(2), data.name(7)
@@ -96,3 +96,26 @@ def make_dataset(plan: DatasetPlan) -> Dataset:
         parts.append(part)
         densities += [str(density)] * len(part)
     return Dataset(plan, join(parts), np.array(densities))
+
+
+def guarantee_table(plan: DatasetPlan) -> list[Table]:
+    """The buckets of a plan whose guarantee is not full; none for spurious data, which claim nothing."""
+    limited: list[list[Cell]] = [
+        [
+            bucket,
+            objects,
+            ", ".join(f"{level} if {answer}" for answer, level in found.by_answer.items()) or found.level,
+            found.reason,
+        ]
+        for (bucket, objects), found in plan.guarantees().items()
+        if found.level not in {"full", "none"}
+    ]
+    if plan.mode != "pure" or not limited:
+        return []
+    columns = [
+        Column("bucket", "bucket"),
+        Column("objects", "objects", "count"),
+        Column("guarantee", "guarantee"),
+        Column("reason", "why not full"),
+    ]
+    return [Table.of("grid.guarantees", "Guarantees with limits", columns, limited)]

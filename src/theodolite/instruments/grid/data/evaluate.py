@@ -1,13 +1,13 @@
-"""The symbolic evaluator and the shortcuts it is measured against, vectorised over scenes.
+"""The symbolic evaluator and the shortcuts, vectorised over scenes.
 
-A question restricts each group of targets by anchors; V_i is the half-plane that anchor i allows. The answer
-counts the objects of the target's description inside V_T = ⋂ V_i. A shortcut leaves something out:
+A question restricts each group of targets by anchors; V_i is the half-plane that anchor i allows. The right answer
+counts the objects that fit the target's description inside V_T = ⋂ V_i. A shortcut leaves something out:
 
-- *bag of words* forgets every relation: it counts the description anywhere;
-- *dropped anchor k* evaluates ⋂_{i≠k} V_i;
+- *bag of words* ignores every relation and counts the description anywhere;
+- *dropped anchor k* counts inside ⋂_{i≠k} V_i;
 - *majority* takes the most frequent kind of object for the target.
 
-What a shortcut would say is an answer index like the truth, so that it can be compared and measured alike.
+Answers of the evaluator and of shortcuts are indices into `World.answers`.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _QTYPE = np.array([["A", "SO", "CO", "M", "CMP"].index(b.qtype) for b in BUCKETS
 
 
 def look_alikes(cells: Cells, kinds: NDArray[np.uint8]) -> Flags:
-    """Which cells hold an object of a description, shape (n, cells)."""
+    """Cells that hold an object of a description, (n, cells)."""
     return np.take(_FLAT_MATCHES, kinds.astype(np.int64)[:, None] * (N_CLASSES + 1) + cells)
 
 
@@ -48,9 +48,9 @@ _FLAT_MATCHES = MATCHES.ravel()
 
 
 def find_anchors(cells: Cells, questions: Questions) -> tuple[Integers, Integers]:
-    """The first cell that fits each anchor's description and how many cells do, both (n, anchors).
+    """The first cell that fits each anchor's description and how many cells fit, both (n, anchors).
 
-    They reach to the last anchor that any question has; 0 and 0 where a question has no such anchor.
+    The second dimension is the largest number of anchors in the batch; both are 0 where a question has no such anchor.
     """
     sides = ANCHOR_SIDE[questions.bucket]
     most = int((sides > 0).sum(axis=1).max(initial=0))
@@ -64,21 +64,22 @@ def find_anchors(cells: Cells, questions: Questions) -> tuple[Integers, Integers
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """What a question looks at in its scene; computed once, read by evaluator, shortcuts, roles and guarantees.
+    """Regions and matching objects of each question in its scene.
 
-    Arrays reach as far as the batch needs: to the last anchor and group of targets that any of its questions has.
+    Computed once and used by the evaluator, the shortcuts, the roles and the guarantees. Arrays are as large as the
+    question with most anchors and groups needs.
     """
 
     questions: Questions
     sides: NDArray[np.uint8]
-    """Which group each anchor restricts, (n, anchors); 0 where a question has no such anchor."""
+    """The group that each anchor restricts, (n, anchors); 0 where a question has no such anchor."""
     valid: Flags
-    """V_k, (n, anchors, cells): the cells that lie in anchor k's direction; all cells where there is none."""
+    """V_k, (n, anchors, cells): the cells in the direction of anchor k; all cells where there is no anchor k."""
     alike: Flags
-    """Which cells hold an object of each group's description, (n, groups, cells)."""
+    """Cells that hold an object of each group's description, (n, groups, cells)."""
 
     def region(self, side: int, drop: int | None = None) -> Flags:
-        """V_T of a group (0 or 1), (n, cells): the intersection of its anchors' regions, one perhaps left out."""
+        """V_T of a group (0 or 1), (n, cells): the intersection of its anchors' regions, without anchor `drop`."""
         inside = np.ones(self.valid.shape[::2], bool)
         for k in range(self.valid.shape[1]):
             if k != drop:
@@ -99,7 +100,7 @@ class Sight:
         return np.where((self.sides[:, k] == 2)[:, None], self.alike[:, 1], self.alike[:, 0])
 
     def counts(self, drop: int | None = None) -> Integers:
-        """How many look-alikes of each group lie in its region, (n, 2); the second is 0 without a comparison."""
+        """The number of look-alikes of each group in its region, (n, 2); the second is 0 without a comparison."""
         found = np.zeros((len(self.questions), MOST_SIDES), np.int64)
         for side in range(self.alike.shape[1]):
             found[:, side] = (self.alike[:, side] & self.region(side, drop)).sum(axis=1)
@@ -107,17 +108,17 @@ class Sight:
 
 
 def look(world: World, cells: Cells, questions: Questions, *, gaps: bool = False) -> Sight:
-    """Looks at every scene with its question's eyes.
+    """Finds the regions and objects of every question in its scene.
 
     Args:
         world: The grid.
         cells: Class ids, (n, cells).
         questions: One for each scene.
-        gaps: Whether objects or words may be missing. Then a relation without a direction, or whose anchor is not
+        gaps: True if objects or words may be missing. Then a relation without a direction, or whose anchor is not
             exactly one object, restricts nothing. Otherwise such an anchor is an error.
 
     Raises:
-        UsageError: an anchor's description fits no object of its scene, or several.
+        UsageError: An anchor's description fits no object of its scene, or several.
     """
     places, counts = find_anchors(cells, questions)
     most = places.shape[1]
@@ -140,10 +141,10 @@ def look(world: World, cells: Cells, questions: Questions, *, gaps: bool = False
 
 
 def as_answer(world: World, questions: Questions, counts: Integers) -> NDArray[np.uint8]:
-    """From counts to answer indices: the count, whether there is any, or whether the first group is larger.
+    """From counts to answers: the count, whether there is any, or whether the first group is larger.
 
     Raises:
-        UsageError: a count is larger than the answers know. It is never cut off: two different counts would look alike.
+        UsageError: A count is larger than the largest answer. It is not clipped, since two counts would become one.
     """
     beyond = IS_COUNT[questions.bucket] & (counts[:, 0] > world.max_count)
     if beyond.any():
@@ -157,27 +158,26 @@ def as_answer(world: World, questions: Questions, counts: Integers) -> NDArray[n
 
 
 def answer(world: World, cells: Cells, questions: Questions) -> NDArray[np.uint8]:
-    """The right answer of every question about its scene, as an index into `World.answers`."""
+    """The right answer to every question about its scene."""
     return as_answer(world, questions, look(world, cells, questions).counts())
 
 
 def bag_of_words(world: World, cells: Cells, questions: Questions) -> NDArray[np.uint8]:
-    """What one answers who counts the targets' descriptions anywhere."""
+    """The answer of a bag of words: the targets' descriptions counted anywhere."""
     counts = [look_alikes(cells, questions.targets[:, side]).sum(axis=1) for side in range(MOST_SIDES)]
     return as_answer(world, questions, np.stack(counts, axis=1))
 
 
 def dropped_anchor(world: World, cells: Cells, questions: Questions, *, k: int) -> NDArray[np.uint8]:
-    """What one answers who forgets anchor k (from 0) and heeds the others; the truth where there is no anchor k."""
+    """The answer without anchor k (from 0); the right one where there is no anchor k."""
     return as_answer(world, questions, look(world, cells, questions).counts(drop=k))
 
 
 def majority(world: World, cells: Cells, questions: Questions) -> tuple[NDArray[np.uint8], Flags]:
-    """What one answers who takes the most frequent kind of object for the target, and where kinds tie for it.
+    """The answer if the most frequent kind of object is taken for the target, and where several kinds tie.
 
-    Kinds are shapes for shape-only questions, colours for colour-only ones, and classes otherwise. A count is the
-    kind's; existence and comparison are answered yes if the (first) target is of that kind. Tied kinds have the
-    same count, but may say different things to yes-or-no questions: there a target among the tied ones counts as found.
+    Kinds are shapes for shape-only questions, colours for colour-only ones, and classes otherwise. A count is that of
+    the kind; existence and comparison are answered yes if the (first) target is of that kind, or of one of the tied.
     """
     n = len(cells)
     qtype = _QTYPE[questions.bucket]
@@ -192,9 +192,5 @@ def majority(world: World, cells: Cells, questions: Questions) -> tuple[NDArray[
     colour, shape = np.divmod(questions.targets[:, 0].astype(np.int64), 5)
     own = np.where(qtype == 1, shape, np.where(qtype == 2, colour, 4 * (colour - 1) + shape))
     is_yes = counts[rows, own] == most
-    said = np.where(
-        IS_COUNT[questions.bucket],
-        most,
-        np.where(is_yes, world.yes, world.yes + 1),
-    )
+    said = np.where(IS_COUNT[questions.bucket], most, np.where(is_yes, world.yes, world.yes + 1))
     return said.astype(np.uint8), np.asarray((counts == most[:, None]).sum(axis=1) > 1)

@@ -1,4 +1,4 @@
-"""Each promise of a data set, and the scenes that break it."""
+"""Checks of a data set: what each scene must satisfy, and the scenes that do not."""
 
 from __future__ import annotations
 
@@ -10,38 +10,35 @@ from numpy.typing import NDArray
 
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Picture
-from theodolite.instruments.grid.data.batch import GUARANTEES, ROLES, SceneBatch
+from theodolite.instruments.grid.data.batch import GUARANTEES, ROLES, SceneBatch, hash_scenes, split_of
 from theodolite.instruments.grid.data.evaluate import bag_of_words, find_anchors
 from theodolite.instruments.grid.data.files import StoredDataset
 from theodolite.instruments.grid.data.recipe import guarantee_of
 from theodolite.instruments.grid.data.render import read_cells
-from theodolite.instruments.grid.data.splits import hash_scenes, split_of
 from theodolite.instruments.grid.data.words import Questions
 from theodolite.instruments.grid.data.world import ANCHOR_SIDE, BUCKET_KEYS, BUCKETS, World
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A promise that is broken."""
+    """A check that failed."""
 
-    promise: str
+    check: str
     """What should hold."""
     count: int
-    """How many scenes break it."""
+    """How many scenes fail it."""
     example: str
-    """One of them, and how."""
+    """One of them, with the reason."""
 
 
-def _fault(
-    data: StoredDataset, promise: str, is_broken: NDArray[np.bool_], how: Callable[[int], str]
-) -> Fault:
+def _fault(data: StoredDataset, check: str, is_broken: NDArray[np.bool_], how: Callable[[int], str]) -> Fault:
     rows = np.flatnonzero(is_broken)
     example = f"{data.records[int(rows[0])].id}: {how(int(rows[0]))}" if len(rows) else ""
-    return Fault(promise, len(rows), example)
+    return Fault(check, len(rows), example)
 
 
 def broken_scenes(world: World, data: StoredDataset, questions: Questions) -> Iterator[Fault]:
-    """What can be said of a scene before its answer: its bucket, its objects, its anchors, the shortcut in spurious data."""
+    """Checks bucket, objects and anchors; in spurious data also that a bag of words is right."""
     records = data.records
     asked = np.array([BUCKET_KEYS[i] for i in questions.bucket])
     kept = np.array([record.bucket for record in records])
@@ -73,7 +70,7 @@ def broken_scenes(world: World, data: StoredDataset, questions: Questions) -> It
 
 
 def broken_labels(data: StoredDataset, scenes: SceneBatch, rows: NDArray[np.int64]) -> Iterator[Fault]:
-    """Answers, roles and guarantees: as stored, as worked out again, and as promised."""
+    """Checks answers, roles and guarantees against those recomputed from the scenes."""
     whole = np.zeros(len(data), bool)
 
     def marked(is_broken: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -107,29 +104,29 @@ def broken_labels(data: StoredDataset, scenes: SceneBatch, rows: NDArray[np.int6
         lambda i: f"{data.records[i].guarantee}, not {levels[place[i]]}",
     )
     if data.plan.mode == "pure":
-        promised = [_promised(scenes, i) for i in range(len(scenes))]
+        guaranteed = [_guaranteed(scenes, i) for i in range(len(scenes))]
         is_less = np.array(
-            [GUARANTEES.index(a) < GUARANTEES.index(b) for a, b in zip(levels, promised, strict=True)]
+            [GUARANTEES.index(a) < GUARANTEES.index(b) for a, b in zip(levels, guaranteed, strict=True)]
         )
         yield _fault(
             data,
-            "Theorem 1 holds as promised",
+            "Theorem 1 holds as guaranteed",
             marked(is_less),
-            lambda i: f"{levels[place[i]]}, not {promised[place[i]]}",
+            lambda i: f"{levels[place[i]]}, not {guaranteed[place[i]]}",
         )
 
 
-def _promised(scenes: SceneBatch, row: int) -> str:
-    """The level that a scene of this bucket, number of objects and answer must reach."""
+def _guaranteed(scenes: SceneBatch, row: int) -> str:
+    """The guarantee that a scene of this bucket, number of objects and answer must have."""
     bucket = BUCKETS[int(scenes.bucket[row])]
-    promise = guarantee_of(bucket, int((scenes.cells[row] > 0).sum()))
+    guarantee = guarantee_of(bucket, int((scenes.cells[row] > 0).sum()))
     said = scenes.answer_text(row)
     group = ("1" if said == "1" else "more") if bucket.is_count else said
-    return promise.by_answer.get(group, promise.level)
+    return guarantee.by_answer.get(group, guarantee.level)
 
 
 def broken_splits(data: StoredDataset, words: NDArray[np.uint8]) -> Iterator[Fault]:
-    """Scenes that belong to another split than their data set's."""
+    """Checks hashes and splits."""
     hashes = hash_scenes(data.cells, words)
     splits = split_of(hashes)
     stored = np.array([record.hash for record in data.records])
@@ -144,7 +141,7 @@ def broken_splits(data: StoredDataset, words: NDArray[np.uint8]) -> Iterator[Fau
 
 
 def compare_pictures(data: StoredDataset, most: int) -> tuple[int, list[Fault]]:
-    """Whether pictures show their scenes; how many were compared."""
+    """Compares pictures with their scenes; returns how many were compared."""
     named = [i for i, record in enumerate(data.records) if record.file_name]
     chosen = [
         named[int(i)] for i in np.unique(np.linspace(0, len(named) - 1, min(most, len(named))).astype(int))

@@ -1,30 +1,33 @@
 """Data sets as files: pictures, ``metadata.jsonl``, ``scenes.parquet``, ``grounding.json`` and ``dataset.json``.
 
-The folder opens in Hugging Face `datasets` as it is: ``load_dataset("imagefolder", data_dir=FOLDER)`` reads pictures and
+Hugging Face `datasets` opens the folder: ``load_dataset("imagefolder", data_dir=FOLDER)`` reads pictures and
 ``metadata.jsonl``; ``load_dataset("parquet", data_files="FOLDER/scenes.parquet")`` has the pictures inside.
-``grounding.json`` is phrase grounding in MDETR's manner: COCO with a caption, and `tokens_positive` for every box.
+``grounding.json`` is phrase grounding in MDETR's format: COCO with captions, and `tokens_positive` for every box.
 """
 
 from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from theodolite import __version__
 from theodolite.core.errors import StorageError, UsageError
-from theodolite.instruments.grid.data.batch import GUARANTEES
-from theodolite.instruments.grid.data.dataset import Dataset, DatasetPlan
-from theodolite.instruments.grid.data.records import Description, Record, description_of, records_of
+from theodolite.core.splits import Split
+from theodolite.instruments.grid.data.batch import GUARANTEES, ROLES
+from theodolite.instruments.grid.data.dataset import Dataset, DatasetPlan, make_dataset
+from theodolite.instruments.grid.data.masks import phrase_spans, scene_objects
+from theodolite.instruments.grid.data.recipe import Recipe
 from theodolite.instruments.grid.data.render import render
-from theodolite.instruments.grid.data.world import class_name
+from theodolite.instruments.grid.data.words import VOCABULARY
+from theodolite.instruments.grid.data.world import BUCKETS, Mode, class_name
 
 DESCRIPTION, LINES, TABLE, GROUNDING, PICTURES = (
     "dataset.json",
@@ -35,6 +38,128 @@ DESCRIPTION, LINES, TABLE, GROUNDING, PICTURES = (
 )
 _BLOCK = 64
 """Scenes drawn at once."""
+KEYS = tuple(bucket.key for bucket in BUCKETS if bucket.depth == 1)
+"""The buckets of depth one: those of a diagnosis."""
+
+
+class SceneRecord(BaseModel):
+    """One scene with its question: one line of ``metadata.jsonl``."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    id: str = Field(min_length=1)
+    file_name: str | None = None
+    """The picture, relative to the data set's folder."""
+    bucket: str
+    density: str
+    n_objects: int
+    split: str
+    hash: str
+    """The scene-question hash, 16 hex digits."""
+    question: str
+    answer: str
+    guarantee: str
+    cells: list[int]
+    """Class ids, row by row; 0 is empty."""
+    roles: list[str]
+    """The role of each cell."""
+    words: list[str]
+    phrases: list[dict[str, Any]]
+    """Each with ``name``, ``text`` and ``characters`` [first, after the last]."""
+    objects: list[dict[str, Any]]
+    """Each with ``cell``, ``name``, ``role``, ``phrase`` and ``box_px`` [left, top, right, bottom]."""
+
+
+def records_of(data: Dataset, *, has_pictures: bool) -> Iterator[SceneRecord]:
+    """The records of all scenes."""
+    scenes, splits, hashes = data.scenes, data.splits, data.hashes
+    for row in range(len(data)):
+        name, text = data.name(row), scenes.text(row)
+        yield SceneRecord(
+            id=name,
+            file_name=f"pictures/{name}.png" if has_pictures else None,
+            bucket=scenes.bucket_key(row),
+            density=str(data.density[row]),
+            n_objects=int((scenes.cells[row] > 0).sum()),
+            split=str(splits[row]),
+            hash=f"{int(hashes[row]):016x}",
+            question=text,
+            answer=scenes.answer_text(row),
+            guarantee=GUARANTEES[int(scenes.guarantee[row])],
+            cells=scenes.cells[row].tolist(),
+            roles=[ROLES[int(role)] for role in scenes.roles[row]],
+            words=[VOCABULARY[int(word)] for word in scenes.words[row] if word],
+            phrases=[
+                {"name": phrase, "text": text[first:last], "characters": [first, last]}
+                for phrase, (first, last) in phrase_spans(scenes, row).items()
+            ],
+            objects=[
+                {"cell": o.cell, "name": o.name, "role": o.role, "phrase": o.phrase, "box_px": list(o.box_px)}
+                for o in scene_objects(scenes, row)
+            ],
+        )
+
+
+class Description(BaseModel):
+    """``dataset.json``: how the data set was made, and what it guarantees."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    schema_version: Literal[1] = 1
+    made_by: str
+    mode: Literal["pure", "spur"]
+    n: int
+    seed: int
+    densities: list[str | int | float]
+    buckets: list[str]
+    split: Literal["train", "validation", "test"] | None
+    recipe: Recipe
+    answers: list[str]
+    vocabulary: list[str]
+    guarantees: dict[str, dict[str, dict[str, Any]]]
+    """By number of objects and bucket."""
+
+    @field_validator("recipe", mode="before")
+    @classmethod
+    def _is_complete(cls, value: Any) -> Any:
+        """Refuses a recipe with a missing or unknown parameter: a default could be wrong."""
+        wrong = {each.name for each in fields(Recipe)} ^ set(value) if isinstance(value, dict) else set()
+        if wrong:
+            raise ValueError(f"missing or unknown: {', '.join(sorted(wrong))}")
+        return value
+
+    def plan(self) -> DatasetPlan:
+        """The plan that made the data set."""
+        return DatasetPlan(
+            self.mode,
+            self.n,
+            self.seed,
+            self.recipe,
+            tuple(self.densities),  # type: ignore[arg-type]
+            tuple(self.buckets),
+            self.split,
+        )
+
+
+def description_of(plan: DatasetPlan, version: str) -> Description:
+    """The description of a plan."""
+    guarantees: dict[str, dict[str, dict[str, Any]]] = {}
+    if plan.mode == "pure":
+        for (bucket, objects), guarantee in plan.guarantees().items():
+            guarantees.setdefault(str(objects), {})[bucket] = asdict(guarantee)
+    return Description(
+        made_by=version,
+        mode=plan.mode,
+        n=plan.n,
+        seed=plan.seed,
+        densities=list(plan.densities),
+        buckets=list(plan.buckets),
+        split=plan.split,
+        recipe=plan.recipe,
+        answers=list(plan.recipe.world.answers),
+        vocabulary=list(VOCABULARY),
+        guarantees=guarantees,
+    )
 
 
 def write_dataset(
@@ -43,23 +168,21 @@ def write_dataset(
     *,
     pictures: bool = True,
     table: bool = True,
-    progress: Callable[[int], None] | None = None,
 ) -> Path:
     """Writes a data set into a folder that is empty or new.
 
     Args:
         data: The scenes.
         folder: Where to write.
-        pictures: Whether to draw them; without, the files name no pictures.
-        table: Whether to write the Parquet table beside the lines; nothing here reads it.
-        progress: Called with the number of scenes done so far.
+        pictures: Draw the scenes.
+        table: Also write the Parquet table.
 
     Returns:
         The folder.
 
     Raises:
-        UsageError: the folder already holds something.
-        StorageError: it cannot be written.
+        UsageError: The folder is not empty.
+        StorageError: It cannot be written.
     """
     folder = Path(folder)
     if folder.exists() and any(folder.iterdir()):
@@ -71,8 +194,6 @@ def write_dataset(
         for png in _drawn(data) if pictures else ():
             (folder / str(records[len(encoded)].file_name)).write_bytes(png)
             encoded.append(png)
-            if progress is not None:
-                progress(len(encoded))
         with (folder / LINES).open("w", encoding="utf-8") as file:
             for record in records:
                 left_out = set() if pictures else {"file_name"}
@@ -97,7 +218,7 @@ def _drawn(data: Dataset) -> Iterator[bytes]:
             yield buffer.getvalue()
 
 
-def _write_table(records: list[Record], encoded: list[bytes], path: Path) -> None:
+def _write_table(records: list[SceneRecord], encoded: list[bytes], path: Path) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
@@ -113,8 +234,8 @@ def _write_table(records: list[Record], encoded: list[bytes], path: Path) -> Non
     parquet.write_table(table, path)
 
 
-def grounding(data: Dataset, records: list[Record]) -> dict[str, Any]:
-    """The data set in MDETR's form: every box of a target or anchor with the characters of the phrase that names it."""
+def grounding(data: Dataset, records: list[SceneRecord]) -> dict[str, Any]:
+    """The data set in MDETR's format: every box of a target or anchor, with the characters of its phrase."""
     width, height = data.scenes.world.size_px
     images: list[dict[str, Any]] = []
     annotations: list[dict[str, Any]] = []
@@ -154,11 +275,11 @@ def grounding(data: Dataset, records: list[Record]) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class StoredDataset:
-    """A data set as its files have it; nothing in it is believed yet. `audit` compares it with what it must be."""
+    """A data set as read from its files, unchecked; `audit` checks it."""
 
     folder: Path
     plan: DatasetPlan
-    records: list[Record]
+    records: list[SceneRecord]
     cells: NDArray[np.uint8]
     """Class ids, (n, cells)."""
 
@@ -167,7 +288,7 @@ class StoredDataset:
 
     @property
     def guarantees(self) -> NDArray[np.uint8]:
-        """What each record says of its guarantee; 255 for a word that is none."""
+        """The guarantee of each record; 255 if it is not one of `GUARANTEES`."""
         return np.array(
             [GUARANTEES.index(r.guarantee) if r.guarantee in GUARANTEES else 255 for r in self.records],
             np.uint8,
@@ -178,7 +299,7 @@ def read_dataset(folder: str | Path) -> StoredDataset:
     """Reads a data set's description and records.
 
     Raises:
-        UsageError: it is not a data set of the grid, or a line is wrong.
+        UsageError: It is not a data set of the grid, or a line is wrong.
     """
     folder = Path(folder)
     try:
@@ -194,7 +315,7 @@ def read_dataset(folder: str | Path) -> StoredDataset:
     records = []
     for number, line in enumerate(lines, 1):
         try:
-            records.append(Record.model_validate_json(line))
+            records.append(SceneRecord.model_validate_json(line))
         except ValidationError as error:
             raise UsageError(f"{folder / LINES}, line {number}: {_first(error)}") from None
         if len(records[-1].cells) != plan.recipe.world.n_cells:
@@ -212,3 +333,30 @@ def read_dataset(folder: str | Path) -> StoredDataset:
 def _first(error: ValidationError) -> str:
     first = error.errors()[0]
     return f"{'.'.join(map(str, first['loc'])) or 'the line'}: {first['msg']}"
+
+
+def grid_data(folder: str | Path, n: int, *, seed: int = 0, split: Split = "crossed") -> StoredDataset:
+    """Makes the main data set of a diagnosis: scenes of depth one from the test split, which training never sees.
+
+    Args:
+        folder: Where to write it; it must be new or empty.
+        n: Scenes of each of nine buckets at each of two densities.
+        seed: The seed.
+        split: ``aligned`` for spurious scenes, where a bag of words is right; ``crossed`` for pure ones.
+    """
+    if split == "free":
+        raise UsageError("grid scenes are aligned or crossed: the bag of words is right or misled")
+    plan = DatasetPlan("spur" if split == "aligned" else "pure", n, seed=seed, buckets=KEYS, split="test")
+    return read_dataset(write_dataset(make_dataset(plan), folder))
+
+
+def write_explained(folder: Path, n: int, *, seed: int, split: str = "aligned") -> None:
+    """Makes sparse scenes to explain: the relational buckets of depth one, spurious if aligned, pure if crossed."""
+    keys = tuple(bucket.key for bucket in BUCKETS if bucket.depth == 1 and bucket.is_relational)
+    write_grids(folder, n, seed=seed, buckets=keys, mode="spur" if split == "aligned" else "pure")
+
+
+def write_grids(folder: Path, n: int, *, seed: int, buckets: tuple[str, ...], mode: Mode = "pure") -> None:
+    """Makes `n` sparse scenes of each bucket from the test split, other ones than `grid_data`."""
+    plan = DatasetPlan(mode, n, seed + 1, densities=("sparse",), buckets=buckets, split="test")
+    write_dataset(make_dataset(plan), folder)

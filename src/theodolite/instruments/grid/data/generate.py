@@ -1,9 +1,9 @@
-r"""Scenes with guarantees, made in batches: `generate`.
+r"""Generates scenes in batches.
 
-Phase 1 (`lay_out`) is shared by both modes; phase 2 below differs. *Pure* puts look-alikes of the target into every
-confuser region C_k = (⋂_{i≠k} V_i) \ V_k, so that whoever drops a relation counts too many (Theorem 1). *Spurious*
-puts none anywhere, so that a bag of words is always right. Without a split, the scenes of both modes made from
-one seed are the same row for row in question, anchors, targets and answer.
+Phase 1 (`lay_out`) is shared by both modes, phase 2 (`fill`) is not. *Pure* scenes have look-alikes of the target in every
+confuser region C_k = (⋂_{i≠k} V_i) \ V_k, so that a shortcut that drops a relation counts too many (Theorem 1).
+*Spurious* scenes have none anywhere, so a bag of words is always right. Without a split, the scenes of both modes made from
+one seed have the same questions, anchors, targets and answers, row by row.
 """
 
 from __future__ import annotations
@@ -12,21 +12,42 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from theodolite.core.errors import UsageError
-from theodolite.instruments.grid.data.batch import SceneBatch, complete, join
-from theodolite.instruments.grid.data.fill import fill
-from theodolite.instruments.grid.data.layout import draw_counts, lay_out, redraw_counts
+from theodolite.instruments.grid.data.batch import (
+    DATA_SPLITS,
+    DataSplit,
+    SceneBatch,
+    complete,
+    hash_scenes,
+    join,
+    split_of,
+)
+from theodolite.instruments.grid.data.layout import Counts, Layout, draw_counts, lay_out, pick, redraw_counts
 from theodolite.instruments.grid.data.recipe import Density, Recipe, find_recipe
-from theodolite.instruments.grid.data.splits import SPLITS, Split, hash_scenes, split_of
 from theodolite.instruments.grid.data.words import write_questions
-from theodolite.instruments.grid.data.world import BUCKET_KEYS, BUCKETS, Bucket, Integers, Mode, bucket_index
+from theodolite.instruments.grid.data.world import (
+    BUCKET_KEYS,
+    BUCKETS,
+    COLOURS,
+    MATCHES,
+    MOST_ANCHORS,
+    N_CLASSES,
+    SHAPES,
+    Bucket,
+    Cells,
+    Flags,
+    Integers,
+    Mode,
+    bucket_index,
+)
 
 _MOST_ROUNDS = 400
 _MOST_ATTEMPTS = 24
 """Candidates per scene and round."""
 _PATIENCE = 5
-"""Rounds after which a comparison that found no place gets other numbers; its answer stays."""
+"""Rounds after which a comparison that does not fit gets new numbers; its answer stays."""
 
 
 def generate(
@@ -37,21 +58,21 @@ def generate(
     density: Density = "dense",
     preset: str | Recipe = "paper",
     seed: int,
-    split: Split | None = None,
+    split: DataSplit | None = None,
 ) -> SceneBatch:
-    """Makes `n` scenes of each bucket, one bucket after the other.
+    """Makes `n` scenes of each bucket, bucket by bucket.
 
     Args:
-        buckets: One key such as ``M-F0-D2``, or several; all 19 unless given.
+        buckets: One key such as ``M-F0-D2``, or several; by default all 19.
         n: Scenes per bucket.
         mode: ``pure`` or ``spur``.
         density: ``sparse``, ``dense``, a number of objects, or a share of the cells.
         preset: ``paper``, ``sound``, or a `Recipe`.
-        seed: The same seed and arguments give the same scenes.
+        seed: The seed.
         split: Keep only scenes whose hash belongs to this split; see `split_of`.
 
     Raises:
-        UsageError: the grid has too few cells or objects for what is asked.
+        UsageError: The grid has too few cells or objects.
 
     >>> batch = generate("M-F0-D2", 3, seed=0)
     >>> batch.text(0)
@@ -67,8 +88,8 @@ def generate(
     if seed < 0:
         raise UsageError(f"the seed must be zero or more, not {seed}")
     keys = [buckets] if isinstance(buckets, str) else list(buckets)
-    if split is not None and split not in SPLITS:
-        raise UsageError(f"the split is {', '.join(SPLITS)} or none, not {split!r}")
+    if split is not None and split not in DATA_SPLITS:
+        raise UsageError(f"the split is {', '.join(DATA_SPLITS)} or none, not {split!r}")
     objects = recipe.objects(density)
     if objects > recipe.world.max_count:
         raise UsageError(
@@ -81,17 +102,17 @@ def generate(
 
 @dataclass(frozen=True, slots=True)
 class _Draw:
-    """What all buckets of one call share."""
+    """The settings that all buckets of one call share."""
 
     mode: Mode
     objects: int
     recipe: Recipe
     seed: int
-    split: Split | None
+    split: DataSplit | None
 
 
 def _generate_bucket(bucket: Bucket, n: int, draw: _Draw) -> SceneBatch:
-    """Lays scenes out and fills them, again and again, until every planned one has found its place (and split)."""
+    """Lays out and fills scenes until every planned one fits and is of the wanted split."""
     stream = [draw.seed, BUCKETS.index(bucket), draw.objects]
     plan = draw_counts(
         np.random.default_rng([*stream, 0]), bucket, n=n, objects=draw.objects, recipe=draw.recipe
@@ -129,6 +150,152 @@ def _generate_bucket(bucket: Bucket, n: int, draw: _Draw) -> SceneBatch:
             return join(found).take(np.concatenate(rows).argsort(kind="stable"))
     size = f"{draw.recipe.world.rows}×{draw.recipe.world.columns}"
     raise UsageError(
-        f"{len(pending)} of {n} scenes of {bucket.key} with {draw.objects} objects found no place on a grid of {size} in "
+        f"{len(pending)} of {n} scenes of {bucket.key} with {draw.objects} objects did not fit on a grid of {size} in "
         f"{_MOST_ROUNDS} rounds; use fewer objects, a larger grid or a smaller margin"
     )
+
+
+def fill(
+    rng: np.random.Generator, layout: Layout, counts: Counts, *, mode: Mode, objects: int, recipe: Recipe
+) -> Cells:
+    """Phase 2: the finished scenes, (n, cells), with exactly `objects` objects each."""
+    cells = _with_anchors(layout)
+    if not len(cells):
+        return cells
+    bucket = BUCKETS[int(layout.questions.bucket[0])]
+    for side in range(bucket.sides):
+        _paint(rng, cells, layout.targets[:, side], layout.questions.targets[:, side])
+    if mode == "spur" or not bucket.is_relational:
+        _balance(rng, cells, layout, counts, objects=objects)
+        return cells
+    for side in range(bucket.sides):
+        _paint(rng, cells, layout.reserved[:, side], layout.questions.targets[:, side])
+    if not bucket.is_comparison:
+        _overload(rng, cells, layout, objects=objects, share=recipe.overload)
+    _scatter(rng, cells, layout, objects=objects, with_look_alikes=not bucket.is_comparison)
+    return cells
+
+
+def _with_anchors(layout: Layout) -> Cells:
+    n, _, n_cells = layout.valid.shape
+    cells = np.zeros((n, n_cells), np.uint8)
+    rows = np.arange(n)
+    for k in range(MOST_ANCHORS):
+        there = layout.anchor_cells[:, k] >= 0
+        cells[rows[there], layout.anchor_cells[there, k]] = layout.anchor_classes[there, k]
+    return cells
+
+
+def _of_kind(rng: np.random.Generator, kinds: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """A random class of each description."""
+    colour, shape = np.divmod(kinds, 5)
+    is_open = colour == 0
+    if is_open.any():
+        colour = np.where(is_open, rng.integers(1, len(COLOURS) + 1, kinds.shape), colour)
+    is_open = shape == 0
+    if is_open.any():
+        shape = np.where(is_open, rng.integers(1, len(SHAPES) + 1, kinds.shape), shape)
+    return (len(SHAPES) * (colour - 1) + shape).astype(np.uint8)
+
+
+def _paint(rng: np.random.Generator, cells: Cells, where: Flags, kinds: NDArray[np.uint8]) -> None:
+    row, cell = np.nonzero(where)
+    cells[row, cell] = _of_kind(rng, kinds[row])
+
+
+def _free_classes(layout: Layout) -> Flags:
+    """Classes that are neither a target's nor an anchor's, (n, 1 + classes)."""
+    questions = layout.questions
+    taken = np.zeros((len(questions), N_CLASSES + 1), bool)
+    taken[:, 0] = True
+    bucket = BUCKETS[int(questions.bucket[0])]
+    for side in range(bucket.sides):
+        taken |= MATCHES[questions.targets[:, side]]
+    for k in range(bucket.n_anchors):
+        taken |= MATCHES[questions.anchors[:, k]]
+    return ~taken
+
+
+def _overload(rng: np.random.Generator, cells: Cells, layout: Layout, *, objects: int, share: float) -> None:
+    """Algorithm 3, phase 2: each further object is with probability `share` a look-alike in a random C_k.
+
+    A random anchor and then a random cell of its region give a cell of C_k the weight 1/|C_k|; cells are drawn without
+    replacement by an exponential race.
+    """
+    free = cells == 0
+    wanted = rng.binomial(objects - (~free).sum(axis=1), share)
+    open_cells = layout.confusers & free[:, None]
+    size = open_cells.sum(axis=2, keepdims=True)
+    # The C_k are disjoint: inside C_k all other relations hold, inside C_j the k-th one does.
+    weight = (open_cells / np.maximum(size, 1)).sum(axis=1)
+    allowed = weight > 0
+    key = np.full(cells.shape, np.inf)
+    key[allowed] = rng.standard_exponential(int(allowed.sum())) / weight[allowed]
+    ordered = np.sort(key, axis=1)
+    last = np.take_along_axis(ordered, np.maximum(wanted - 1, 0)[:, None], axis=1)
+    chosen = (key <= last) & allowed & (wanted > 0)[:, None]
+    _paint(rng, cells, chosen, layout.questions.targets[:, 0])
+
+
+def _scatter(
+    rng: np.random.Generator, cells: Cells, layout: Layout, *, objects: int, with_look_alikes: bool
+) -> None:
+    """Fills up with random classes: never an anchor's, and a target's only where it does not count."""
+    free = cells == 0
+    chosen = pick(rng, free, objects - (~free).sum(axis=1))
+    row, cell = np.nonzero(chosen)
+    pool = _free_classes(layout)
+    size = pool.sum(axis=1)
+    order = np.argsort(~pool, axis=1, kind="stable")
+    cells[row, cell] = order[row, (rng.random(len(row)) * size[row]).astype(np.int64)]
+    if not with_look_alikes:
+        return
+    alike = MATCHES[layout.questions.targets[:, 0]].sum(axis=1)
+    is_alike = (rng.random(len(row)) < (alike / (alike + size))[row]) & ~layout.valid[row, 0, cell]
+    cells[row[is_alike], cell[is_alike]] = _of_kind(rng, layout.questions.targets[row[is_alike], 0])
+
+
+def _balance(rng: np.random.Generator, cells: Cells, layout: Layout, counts: Counts, *, objects: int) -> None:
+    """Algorithm 2: no further look-alikes; the target becomes the most frequent kind, or another kind does.
+
+    If boosted, the other kinds take turns, so that each is as rare as possible. Otherwise one of them occurs more often
+    than the target, if enough objects are left. Kinds are shapes, colours or classes, as the question names them.
+    """
+    bucket = BUCKETS[int(layout.questions.bucket[0])]
+    n, n_cells = cells.shape
+    pool = _free_kinds(bucket.qtype, _free_classes(layout))
+    order = (rng.random(pool.shape) + ~pool).argsort(axis=1)
+    size = pool.sum(axis=1)[:, None]
+    free = cells == 0
+    left = objects - (~free).sum(axis=1)
+    number = counts.targets.max(axis=1)
+    turn = np.arange(n_cells)[None]
+    rival = np.minimum(number + 1 + (rng.random(n) * np.maximum(left - number, 1)).astype(np.int64), left)
+    drawn = (rng.random((n, n_cells)) * size).astype(np.int64)
+    which = np.where(counts.is_boosted[:, None], turn % size, np.where(turn < rival[:, None], 0, drawn))
+    chosen = np.take_along_axis(order, which, axis=1)
+    kinds = _kind_of_pool(bucket.qtype, chosen)
+    key = rng.random((n, n_cells))
+    key[~free] = 2.0
+    places = key.argsort(axis=1)
+    row, rank = np.nonzero(turn < left[:, None])
+    cells[row, places[row, rank]] = _of_kind(rng, kinds[row, rank])
+
+
+def _free_kinds(qtype: str, classes: Flags) -> Flags:
+    """Shapes, colours or classes that a question does not use, (n, kinds)."""
+    table = classes[:, 1:].reshape(-1, len(COLOURS), len(SHAPES))
+    if qtype == "SO":
+        return np.asarray(table.any(axis=1))
+    if qtype == "CO":
+        return np.asarray(table.any(axis=2))
+    return classes[:, 1:]
+
+
+def _kind_of_pool(qtype: str, chosen: Integers) -> NDArray[np.uint8]:
+    if qtype == "SO":
+        return (chosen + 1).astype(np.uint8)
+    if qtype == "CO":
+        return (5 * (chosen + 1)).astype(np.uint8)
+    colour, shape = np.divmod(chosen, len(SHAPES))
+    return (5 * (colour + 1) + shape + 1).astype(np.uint8)

@@ -1,4 +1,4 @@
-"""Phase 1, shared by both modes: what is asked, where anchors and targets stand, which cells are reserved for confusers."""
+"""Phase 1 of the generator, shared by both modes: questions, cells of anchors and targets, cells reserved for confusers."""
 
 from __future__ import annotations
 
@@ -20,34 +20,25 @@ from theodolite.instruments.grid.data.world import (
     Bucket,
     Flags,
     Integers,
+    RowTable,
     kind_code,
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
-    """How many objects of each sort a scene shall have; drawn once, so that the answers' distribution is as planned."""
+class Counts(RowTable):
+    """How many objects of each kind a scene has. Drawn once, so that the distribution of answers is as planned."""
 
     targets: Integers
     """Of each group, (n, 2)."""
     confusers: Integers
     """In each anchor's confuser region, (n, 4)."""
     look_alikes: Integers
-    """Further look-alikes of each group anywhere in its wrong region, (n, 2)."""
+    """Further look-alikes of each group, anywhere outside its valid region, (n, 2)."""
     is_boosted: Flags
-    """Whether the target shall be the most frequent kind, (n,)."""
+    """True if the target is made the most frequent kind, (n,)."""
     table: Integers
-    """For a comparison, which of the four tables of `comparison_table` the numbers come from, (n,)."""
-
-    def take(self, rows: Integers) -> Counts:
-        """Some of the scenes."""
-        return Counts(
-            self.targets[rows],
-            self.confusers[rows],
-            self.look_alikes[rows],
-            self.is_boosted[rows],
-            self.table[rows],
-        )
+    """For comparisons: which table of `comparison_table` the numbers come from, (n,)."""
 
 
 def draw_counts(rng: np.random.Generator, bucket: Bucket, *, n: int, objects: int, recipe: Recipe) -> Counts:
@@ -56,9 +47,7 @@ def draw_counts(rng: np.random.Generator, bucket: Bucket, *, n: int, objects: in
     if bucket.is_comparison:
         return _comparison_counts(rng, bucket, (objects, recipe), is_boosted, rng.integers(0, 4, n))
     most = most_targets(bucket, objects, recipe)
-    if (
-        bucket.is_count
-    ):  # Algorithm 2's ranges: the upper and the lower half of 1…most; a middle value is in both
+    if bucket.is_count:  # Algorithm 2: the upper or the lower half of 1…most; a middle value is in both
         number = 1 + ((rng.random(n) + is_boosted) * most / 2).astype(np.int64)
     else:
         sort = rng.choice(3, size=n, p=recipe.existence)
@@ -66,7 +55,7 @@ def draw_counts(rng: np.random.Generator, bucket: Bucket, *, n: int, objects: in
     targets = np.stack([number, np.zeros(n, np.int64)], axis=1)
     anchors = bucket.n_anchors
     confusers = np.zeros((n, MOST_ANCHORS), np.int64)
-    if anchors:  # one each, or as many as there are objects for, at anchors drawn at random
+    if anchors:  # one each, or as many as there are objects for, at random anchors
         rank = rng.random((n, anchors)).argsort(axis=1)
         confusers[:, :anchors] = rank < (objects - anchors - number)[:, None]
     none = np.zeros((n, MOST_SIDES), np.int64)
@@ -76,7 +65,7 @@ def draw_counts(rng: np.random.Generator, bucket: Bucket, *, n: int, objects: in
 def redraw_counts(
     rng: np.random.Generator, bucket: Bucket, counts: Counts, *, rows: Integers, objects: int, recipe: Recipe
 ) -> Counts:
-    """The same plan, with other numbers for the comparisons of some rows that found no place; answers stay."""
+    """The same plan with new numbers for some comparisons that did not fit; answers stay."""
     again = _comparison_counts(rng, bucket, (objects, recipe), counts.is_boosted[rows], counts.table[rows])
     for array, new in zip(
         (counts.targets, counts.confusers, counts.look_alikes),
@@ -90,7 +79,7 @@ def redraw_counts(
 def _comparison_counts(
     rng: np.random.Generator, bucket: Bucket, how: tuple[int, Recipe], is_boosted: Flags, which: Integers
 ) -> Counts:
-    """Numbers out of the `comparison_table` that `which` names: 2 · (is the truth no) + (does the bag of words say no)."""
+    """Numbers from the table that `which` names: 2 · (the truth is no) + (the bag of words says no)."""
     objects, recipe = how
     n, per_side, anchors = len(which), bucket.anchors_per_side, bucket.n_anchors
     slots = objects - anchors
@@ -107,7 +96,7 @@ def _comparison_counts(
     if anchors and is_full:
         confusers[:, :anchors] = np.repeat(per_anchor, per_side, axis=1)
         left = slots - targets.sum(axis=1) - confusers.sum(axis=1) - extra.sum(axis=1)
-        # Overload in pairs, one look-alike of each group: the bag of words' opinion stays as drawn.
+        # Overload in pairs, one look-alike of each group, so that the bag of words' answer stays as drawn.
         extra = extra + rng.binomial(left // 2, recipe.overload)[:, None]
     elif anchors:
         rank = rng.random((n, anchors)).argsort(axis=1)
@@ -116,7 +105,7 @@ def _comparison_counts(
 
 
 def _loose_tables(slots: int, most: int) -> tuple[Integers, ...]:
-    """Where objects are too few for every confuser: any numbers of targets that leave one slot for a confuser."""
+    """With too few objects for every confuser: all numbers of targets that leave room for one."""
     pairs = [(a, b) for a in range(most + 1) for b in range(most + 1) if 1 <= a + b <= max(1, slots - 1)]
     tables = [
         np.array([[a, b, 0, 0, 0, 0] for a, b in pairs if (a > b) == is_yes], np.int64)
@@ -128,9 +117,9 @@ def _loose_tables(slots: int, most: int) -> tuple[Integers, ...]:
 def draw_kinds(
     rng: np.random.Generator, bucket: Bucket, n: int
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Descriptions of targets and anchors, and the classes of the anchors, (n, 2 + 4) and (n, 4).
+    """Descriptions of targets and anchors, (n, 2 + 4), and the classes of the anchors, (n, 4).
 
-    Within a question no colour and no shape is used twice; with more than four things, no class.
+    A question uses no colour and no shape twice; with more than four descriptions, no class twice.
     """
     things = bucket.sides + bucket.n_anchors
     if things > len(COLOURS):
@@ -155,7 +144,7 @@ def draw_kinds(
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(RowTable):
     """Scenes after phase 1."""
 
     questions: Questions
@@ -166,30 +155,17 @@ class Layout:
     targets: Flags
     """Cells of the targets of each group, (n, 2, cells)."""
     reserved: Flags
-    """Cells kept for confusers and look-alikes of each group, (n, 2, cells); the spurious mode uses them otherwise."""
+    """Cells reserved for confusers and look-alikes of each group, (n, 2, cells). The spurious mode fills them with others."""
     valid: Flags
-    """Where a look-alike would count or be doubtful: neither clearly right nor clearly wrong, (n, 2, cells)."""
+    """Where a look-alike would count or be within the margin, (n, 2, cells)."""
     confusers: Flags
     """All C_k, (n, 4, cells)."""
     is_ok: Flags
-    """Whether everything found its place, (n,)."""
-
-    def take(self, rows: Flags) -> Layout:
-        """Some of the scenes."""
-        return Layout(
-            self.questions.take(rows),
-            self.anchor_cells[rows],
-            self.anchor_classes[rows],
-            self.targets[rows],
-            self.reserved[rows],
-            self.valid[rows],
-            self.confusers[rows],
-            self.is_ok[rows],
-        )
+    """True if everything fits, (n,)."""
 
 
 def pick(rng: np.random.Generator, allowed: Flags, count: Integers) -> Flags:
-    """`count` of the allowed cells in each row, drawn at random; all of them if there are fewer."""
+    """A random `count` of the allowed cells in each row; all if there are fewer."""
     most = int(count.max(initial=0))
     if most == 0:
         return np.zeros_like(allowed)
@@ -205,7 +181,7 @@ def pick(rng: np.random.Generator, allowed: Flags, count: Integers) -> Flags:
 
 
 def lay_out(rng: np.random.Generator, bucket: Bucket, counts: Counts, recipe: Recipe) -> Layout:
-    """One attempt for every scene; rows whose anchors collide or whose regions are too small are marked not ok."""
+    """One attempt for every scene. Rows whose anchors collide or whose regions are too small are marked as not ok."""
     n, world, per_side = len(counts.is_boosted), recipe.world, bucket.anchors_per_side
     kinds, classes = draw_kinds(rng, bucket, n)
     directions = np.zeros((n, MOST_ANCHORS), np.uint8)

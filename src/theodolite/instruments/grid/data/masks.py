@@ -1,4 +1,4 @@
-"""Ground truth as masks: which cells and which pixels are anchors, targets, look-alikes, other objects, background."""
+"""Ground truth as masks: cells and pixels of anchors, targets, look-alikes, other objects and background."""
 
 from __future__ import annotations
 
@@ -19,7 +19,6 @@ from theodolite.instruments.grid.data.batch import (
     SceneBatch,
 )
 from theodolite.instruments.grid.data.evaluate import look
-from theodolite.instruments.grid.data.render import PAINTS, atlas
 from theodolite.instruments.grid.data.words import PHRASES, character_spans
 from theodolite.instruments.grid.data.world import MOST_ANCHORS, MOST_SIDES, Flags, class_name
 
@@ -36,7 +35,7 @@ _ROLES: dict[MaskName, tuple[int, ...]] = {
     "truth": (*_ANCHORS, *_TARGETS),
 }
 PARTS: tuple[MaskName, ...] = ("anchors", "targets", "adversarial", "other", "background")
-"""The masks that partition a picture; ``truth`` is anchors and targets together, the explanation that a right model deserves."""
+"""The masks that partition a picture. ``truth`` is anchors and targets together: what a right answer depends on."""
 
 
 def cell_mask(batch: SceneBatch, name: MaskName) -> Flags:
@@ -53,26 +52,10 @@ def cell_mask(batch: SceneBatch, name: MaskName) -> Flags:
     return np.isin(batch.roles, _ROLES[name]).reshape(shape)
 
 
-def pixel_mask(batch: SceneBatch, name: MaskName, *, silhouette: bool = False) -> Flags:
-    """A mask at pixel level, (n, height, width).
-
-    Args:
-        batch: The scenes.
-        name: One of `PARTS`, or ``truth``.
-        silhouette: Whether only an object's own pixels count and the white around it is background, instead of its
-            whole cell. The parts partition the picture either way.
-    """
+def pixel_mask(batch: SceneBatch, name: MaskName) -> Flags:
+    """A mask at pixel level, (n, height, width): whole cells."""
     px = batch.world.cell_px
-    mask = cell_mask(batch, name).repeat(px, axis=1).repeat(px, axis=2)
-    if not silhouette:
-        return mask
-    painted = _silhouettes(px)[batch.cells.reshape(len(batch), batch.world.rows, batch.world.columns)]
-    drawn = painted.swapaxes(2, 3).reshape(mask.shape)
-    return mask & drawn if name != "background" else ~drawn
-
-
-def _silhouettes(px: int) -> Flags:
-    return np.asarray((atlas(px) != PAINTS[0].astype(np.uint8)).any(axis=3))
+    return cell_mask(batch, name).repeat(px, axis=1).repeat(px, axis=2)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,10 +90,10 @@ def scene_objects(batch: SceneBatch, row: int) -> list[SceneObject]:
 
 @dataclass(frozen=True, slots=True)
 class SceneRegions:
-    """Where a question looks."""
+    """The regions of a question."""
 
     valid: Flags
-    """V_T of each group of targets, (n, 2, cells); all cells for a group that the question does not have."""
+    """V_T of each group of targets, (n, 2, cells); all cells for a group that is not in the question."""
     confusers: Flags
     """C_k of each anchor, (n, 4, cells); no cell where there is no anchor k."""
 
@@ -126,7 +109,7 @@ def regions_of(batch: SceneBatch) -> SceneRegions:
 
 
 def phrase_spans(batch: SceneBatch, row: int) -> dict[str, tuple[int, int]]:
-    """Where each phrase stands in the question, in characters, end exclusive.
+    """The characters of each phrase of the question: first, and one after the last.
 
     >>> from theodolite.instruments.grid.data.generate import generate
     >>> batch = generate("M-F0-D1", 1, seed=0)
@@ -138,7 +121,7 @@ def phrase_spans(batch: SceneBatch, row: int) -> dict[str, tuple[int, int]]:
 
 
 def word_roles(batch: SceneBatch) -> NDArray[np.str_]:
-    """What each word is for: target, anchor, direction, other or (after the end) an empty string, (n, words)."""
+    """The role of each word: target, anchor, direction, other, or empty after the end, (n, words)."""
     roles = np.where(batch.words > 0, "other", "").astype("<U9")
     place = np.arange(batch.words.shape[1])[None]
     for phrase, name in enumerate(PHRASES):

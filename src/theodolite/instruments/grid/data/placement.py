@@ -1,4 +1,4 @@
-"""Where anchors may stand so that the valid region and every confuser region have room."""
+"""Anchor positions that leave room in the valid region and in every confuser region."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Lines:
     """All arrangements of the anchors of one group, sorted by the room they leave for targets.
 
     A half-plane depends only on the anchor's column (left of, right of) or row (above, below): its line. Directions
-    are drawn without replacement, since of two equal ones the looser would be redundant in every scene.
+    are drawn without replacement: of two equal ones, the weaker would be redundant.
     """
 
     directions: NDArray[np.uint8]
@@ -26,7 +26,7 @@ class Lines:
     lines: NDArray[np.int64]
     """Row or column of each anchor, (arrangements, anchors)."""
     room: NDArray[np.int64]
-    """|V_T| before the anchors themselves take cells, ascending."""
+    """|V_T| before the anchors take cells, ascending."""
 
 
 @lru_cache(maxsize=64)
@@ -89,9 +89,9 @@ def most_room(world: World, n_anchors: int, *, margin: int, least_share: float) 
 def draw_anchors(
     rng: np.random.Generator, world: World, *, n_anchors: int, room: Integers, margin: int
 ) -> tuple[NDArray[np.uint8], Integers]:
-    """Directions and cells of the anchors of one group, each (n, anchors), with room for so many targets.
+    """Directions and cells of the anchors of one group, each (n, anchors), with room for `room` targets.
 
-    All arrangements with enough room are equally likely; the anchor's place along its line is free.
+    All arrangements with enough room are equally likely; so are the cells along an anchor's line.
     """
     table = anchor_lines(world, n_anchors, margin)
     start = np.searchsorted(table.room, np.maximum(room, 1))
@@ -107,14 +107,14 @@ def draw_anchors(
 
 @dataclass(frozen=True, slots=True)
 class Regions:
-    """The regions of one group of targets, each (n, cells) or (n, anchors, cells), with the margin kept."""
+    """The regions of one group of targets, each (n, cells) or (n, anchors, cells), with the margin applied."""
 
     valid: Flags
     """V_T: every relation holds by at least the margin."""
     confusers: Flags
-    """C_k: all relations but the k-th hold, and the k-th clearly fails."""
+    """C_k: all relations but the k-th hold, and the k-th fails by the margin."""
     wrong: Flags
-    """Every relation clearly holds or clearly fails, and at least one fails."""
+    """Every relation holds or fails by the margin, and at least one fails."""
 
 
 def group_regions(world: World, directions: NDArray[np.uint8], anchors: Integers, *, margin: int) -> Regions:

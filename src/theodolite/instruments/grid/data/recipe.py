@@ -1,4 +1,4 @@
-"""How scenes are made: the presets, their parameters, and what each bucket can promise under them."""
+"""How scenes are made: the presets, their parameters, and what each bucket guarantees under them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Density: TypeAlias = Literal["sparse", "dense"] | int | float
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Everything that decides how scenes are drawn, apart from the seed. Defaults are the paper's values."""
+    """All parameters of the generator except the seed. Defaults are the paper's."""
 
     name: str = "paper"
     world: World = field(default_factory=World)
@@ -28,19 +28,19 @@ class Recipe:
     dense: float = 0.7
     """The same in dense scenes."""
     boost: float = 0.5
-    """Algorithm 2: probability that the target shall be the most frequent kind; otherwise another one shall."""
+    """Algorithm 2: probability that the target is made the most frequent kind; otherwise another kind is."""
     overload: float = 0.75
-    """Algorithm 3: probability that an object still to be placed goes into a confuser region, looking like a target."""
+    """Algorithm 3: probability that a further object is a look-alike of the target in a confuser region."""
     existence: tuple[float, float, float] = (0.5, 0.25, 0.25)
     """Existence questions: probabilities of no target, one, and more."""
     margin: int = 1
-    """How many cells a target lies beyond its anchor at least. A look-alike lies at least ``margin − 1`` cells on the
-    wrong side. With 1, the smallest that strict inequality allows, every cell is on one side or the other."""
+    """Cells that a target lies beyond its anchor, at least. A look-alike lies at least ``margin − 1`` cells on the wrong
+    side. With 1, every cell is on one side or the other."""
     least_share: float = 0.05
-    """Counts stay small enough that at least this share of anchor placements has room for them, so that a large
-    count does not give away where the anchors stand."""
+    """Counts stay small enough that at least this share of anchor placements has room for them. Otherwise a large count
+    would give away where the anchors are."""
     max_answer: int | None = None
-    """Largest count asked for; the same number at every depth makes the answers' distributions equal across depths."""
+    """Largest count asked for. A fixed number makes the distribution of answers the same at every depth."""
 
     def __post_init__(self) -> None:
         shares = {"boost": self.boost, "overload": self.overload, "least_share": self.least_share}
@@ -77,14 +77,14 @@ class Recipe:
 
 
 PAPER = Recipe()
-"""7 and 17 objects on 5×5 cells; at 7 some buckets cannot be guaranteed, and say so."""
+"""7 and 17 objects on 5×5 cells. With 7, some buckets have no full guarantee."""
 SOUND = Recipe(name="sound", sparse=0.5)
-"""12 and 17 objects on 5×5 cells: enough that every guarantee that logic allows is full."""
+"""12 and 17 objects on 5×5 cells: enough for every guarantee that is logically possible."""
 PRESETS = {"paper": PAPER, "sound": SOUND}
 
 
 def find_recipe(preset: str | Recipe) -> Recipe:
-    """A preset by name, or a recipe of one's own as it is."""
+    """A preset by name; a recipe is returned as it is."""
     if isinstance(preset, Recipe):
         return preset
     if preset not in PRESETS:
@@ -94,21 +94,21 @@ def find_recipe(preset: str | Recipe) -> Recipe:
 
 @dataclass(frozen=True, slots=True)
 class Guarantee:
-    """What Theorem 1 promises at least for every scene of a bucket with a number of objects."""
+    """What Theorem 1 guarantees for every scene of a bucket with a given number of objects."""
 
     level: str
     """``full``, ``partial``, ``impossible`` or ``none``; see `GUARANTEES`."""
     by_answer: dict[str, str]
-    """The same for each group of answers where they differ."""
+    """By group of answers, where they differ."""
     reason: str
-    """Why it is not more."""
+    """Why it is not full."""
 
 
 def guarantee_of(bucket: Bucket, objects: int) -> Guarantee:
-    """Whether every confuser region can be occupied, and every dropped-anchor logic be wrong that can be.
+    """Whether every confuser region can be occupied, so that each dropped-anchor shortcut that can fail does.
 
-    With a anchors, a count needs a anchors, a confusers and room for at least two different answers: 2a + 2
-    objects. A comparison needs all four tables of `comparison_table`.
+    With a anchors, a count needs a anchors, a confusers and room for two different answers: 2a + 2 objects. A comparison
+    needs all four tables of `comparison_table`.
 
     >>> from theodolite.instruments.grid.data.world import BUCKETS, bucket_index
     >>> [guarantee_of(BUCKETS[bucket_index(key)], 7).level for key in ("M-F0-D2", "M-F0-D3", "CMP-F0-D3", "A-F0-D1")]
@@ -116,14 +116,16 @@ def guarantee_of(bucket: Bucket, objects: int) -> Guarantee:
     """
     anchors = bucket.n_anchors
     if not anchors:
-        return Guarantee("none", {}, "no relation is asked about: a bag of words is the right logic")
+        return Guarantee("none", {}, "the question has no relation, so a bag of words is right")
     if bucket.is_comparison:
         return _guarantee_of_comparison(bucket, objects)
     if objects < 2 * anchors:
         reason = f"{anchors} anchors and {anchors} confusers are more than {objects} objects"
         return Guarantee("impossible", {}, reason)
     if bucket.form == 1:
-        reason = "answered yes, a superset of the targets is not empty either: no scene defeats partial logic"
+        reason = (
+            "if the answer is yes, any superset of the targets is not empty either, so no shortcut can fail"
+        )
         return Guarantee("partial", {"yes": "impossible", "no": "full"}, reason)
     if objects >= 2 * anchors + 2:
         return Guarantee("full", {}, "")
@@ -148,9 +150,9 @@ def _guarantee_of_comparison(bucket: Bucket, objects: int) -> Guarantee:
 
 
 def most_targets(bucket: Bucket, objects: int, recipe: Recipe) -> int:
-    """The largest number of targets (of one group): what the objects, the geometry and the answers allow.
+    """The largest number of targets of one group that the objects, the geometry and the answers allow.
 
-    All confusers are reserved where at least two different counts remain (existence: one target); otherwise one is.
+    Room is kept for all confusers if at least two different counts remain (existence: one target), otherwise for one.
     """
     anchors = bucket.n_anchors
     room = most_room(
@@ -173,15 +175,15 @@ def most_targets(bucket: Bucket, objects: int, recipe: Recipe) -> int:
 
 @lru_cache(maxsize=256)
 def comparison_table(per_side: int, slots: int, most: int) -> tuple[tuple[Integers, ...], bool]:
-    """All ways to share the slots of a comparison, in four tables: truth yes or no × bag of words yes or no.
+    """All ways to divide the objects of a comparison, in four tables: truth yes or no × bag of words yes or no.
 
-    A row is (n₁, n₂, c₁, c₂, e₁, e₂): targets, confusers for each anchor, further look-alikes, of either group.
-    Let δ = n₁ − n₂. Dropping an anchor of group 2 misleads a yes if c₂ ≥ δ ≥ 1; dropping one of group 1 misleads a no if
-    c₁ > −δ ≥ 0; the other drops cannot mislead, but their regions are occupied all the same (c ≥ 1). A bag of words
-    sees n + K·c + e; truth and its opinion are drawn apart, so that it carries no information.
+    A row is (n₁, n₂, c₁, c₂, e₁, e₂): targets, confusers per anchor and further look-alikes, of each group. Let
+    δ = n₁ − n₂. Dropping an anchor of group 2 turns a yes into a no if c₂ ≥ δ ≥ 1; dropping one of group 1 turns a no
+    into a yes if c₁ > −δ ≥ 0. The other drops cannot change the answer; their regions are occupied all the same (c ≥ 1).
+    A bag of words counts n + K·c + e. Its answer is drawn independently of the truth, so it carries no information.
 
     Returns:
-        The tables, and whether every one of them has rows. If not, confusers are placed only as far as they go.
+        The tables, and whether all of them have rows. If not, as many confusers are placed as fit.
     """
     rows: list[list[list[int]]] = [[], [], [], []]
     for first in range(most + 1):

@@ -1,7 +1,7 @@
-"""Pictures of scenes: one tile per class, put together by looking tiles up.
+"""Pictures of scenes, assembled from one tile per class.
 
-A tile looks the same in every cell and never reaches beyond it, so a picture is ``atlas[cells]``, and class ids can be
-read back from pixels without loss.
+A tile looks the same in every cell and stays inside it, so a picture is ``atlas[cells]``, and class ids can be read back
+from pixels.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ PAINTS = np.array([[255, 255, 255], [226, 52, 44], [46, 158, 76], [42, 96, 214],
 """RGB of the background and of the four colours."""
 OUTLINE = np.array([16, 16, 16], np.float64)
 PADDING = 0.1
-"""Share of a cell's side that stays white on each side."""
+"""White margin on each side, as a share of the cell's side."""
 OUTLINE_PX = 2.0
-"""Width of the outline in a cell of 64 pixels; it grows with the cell."""
+"""Width of the outline in a cell of 64 pixels; it scales with the cell."""
 
 
 @lru_cache(maxsize=8)
 def atlas(cell_px: int = 64) -> NDArray[np.uint8]:
-    """The tiles of all classes, (17, cell_px, cell_px, 3); tile 0 is empty. Edges are smooth."""
+    """The tiles of all classes, (17, cell_px, cell_px, 3); tile 0 is empty. Edges are anti-aliased."""
     tiles = np.empty((N_CLASSES + 1, cell_px, cell_px, 3), np.uint8)
     outline = max(1.0, OUTLINE_PX * cell_px / 64)
     for class_id in range(N_CLASSES + 1):
@@ -50,7 +50,7 @@ def _distance(shape: int, cell_px: int) -> NDArray[np.float64]:
     if shape == 2:
         return np.asarray(np.maximum(abs(x), abs(y)) - 0.9 * reach)
     corners = 3 if shape == 3 else 5
-    # A regular polygon that points up, set so that its bounding box is centred in the cell.
+    # A regular polygon that points up, with its bounding box centred in the cell.
     height, width = 1 + np.cos(np.pi / corners), 2 * np.sin(2 * np.pi / corners)
     radius = 2 * reach / max(height, width)
     shift = radius * (1 - height / 2)
@@ -65,7 +65,7 @@ def render(world: World, cells: Cells, *, out: NDArray[np.uint8] | None = None) 
     Args:
         world: The grid.
         cells: Class ids, (n, cells).
-        out: Where to put them. Fresh memory costs more than the drawing: reuse an array in a loop.
+        out: An array to write into. In a loop, reuse one: allocating costs more than drawing.
 
     >>> render(World(), np.zeros((1, 25), np.uint8)).shape
     (1, 320, 320, 3)
@@ -94,7 +94,7 @@ def read_cells(world: World, pixels: NDArray[np.uint8]) -> Cells:
     """Class ids from one picture, (cells,): the tile nearest to each cell in mean absolute difference.
 
     Raises:
-        UsageError: the picture has another size, or some cell looks like none of the tiles.
+        UsageError: The picture has another size, or a cell looks like no tile.
     """
     width, height = world.size_px
     if pixels.shape != (height, width, 3):

@@ -1,11 +1,12 @@
-"""Questions as word ids: one fixed vocabulary, one template per bucket, and where each phrase stands.
+"""Questions as word ids: one vocabulary, one template per bucket, written and read back.
 
-Punctuation, singular and plural are words of their own, so that a word is a player and a token at once.
+Punctuation, singular and plural are words of their own, so each word is one token and one player.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,8 @@ from theodolite.instruments.grid.data.world import (
     MOST_SIDES,
     SHAPES,
     Bucket,
+    RowTable,
+    kind_code,
 )
 
 VOCABULARY = (
@@ -29,11 +32,11 @@ VOCABULARY = (
     *SHAPES,
     *(f"{shape}s" for shape in SHAPES),
 )
-"""All words; a word id is its index."""
+"""All words. The id of a word is its index."""
 WORD = {word: index for index, word in enumerate(VOCABULARY)}
 PAD, MASK = WORD["<pad>"], WORD["<mask>"]
 MAX_WORDS = 28
-"""The longest question has 27 words."""
+"""The longest question has 27."""
 
 PHRASES = (
     *(f"target_{side + 1}" for side in range(MOST_SIDES)),
@@ -53,8 +56,8 @@ _DIRECTION_WORDS = np.array(
 
 
 @dataclass(frozen=True, slots=True)
-class Questions:
-    """What is asked, one row per question; the logic without its words."""
+class Questions(RowTable):
+    """What is asked, one row per question: the logic without its words."""
 
     bucket: NDArray[np.uint8]
     """Index into `BUCKETS`, shape (n,)."""
@@ -63,18 +66,14 @@ class Questions:
     anchors: NDArray[np.uint8]
     """Description of each anchor, shape (n, 4); anchors that the bucket does not have are 0."""
     directions: NDArray[np.uint8]
-    """Where the targets lie seen from each anchor, shape (n, 4); 0 where there is no such anchor."""
+    """Where the targets lie relative to each anchor, shape (n, 4); 0 where there is no such anchor."""
 
     def __len__(self) -> int:
         return len(self.bucket)
 
-    def take(self, rows: NDArray[np.integer] | NDArray[np.bool_] | slice) -> Questions:
-        """Some of the questions."""
-        return Questions(self.bucket[rows], self.targets[rows], self.anchors[rows], self.directions[rows])
-
 
 def _template(bucket: Bucket) -> list[tuple[str, int]]:
-    """The slots of a bucket's question: literal words and, as (kind of slot, number), phrases."""
+    """The slots of a bucket's question: literal words, and phrases as (kind of slot, number)."""
     index = BUCKETS.index(bucket)
 
     def relations(side: int) -> list[tuple[str, int]]:
@@ -104,7 +103,7 @@ def _template(bucket: Bucket) -> list[tuple[str, int]]:
 def write_questions(questions: Questions) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """Word ids ``(n, MAX_WORDS)``, padded with 0, and spans ``(n, phrases, 2)``: first word and the word after the last.
 
-    A phrase that a question does not have has the span (0, 0).
+    A phrase that is not in a question has the span (0, 0).
     """
     n = len(questions)
     words = np.zeros((n, MAX_WORDS), np.uint8)
@@ -136,7 +135,7 @@ def _write_bucket(q: Questions, bucket: Bucket) -> tuple[NDArray[np.uint8], NDAr
 def _compact(
     loose: NDArray[np.uint8], places: dict[int, tuple[int, int]]
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Closes the gaps where a slot has no word: "above" has one word, "left of" two."""
+    """Closes the gaps of slots with fewer words: "above" has one, "left of" two."""
     is_word = loose != PAD
     before = np.cumsum(is_word, axis=1, dtype=np.uint8)
     words = np.zeros((len(loose), MAX_WORDS), np.uint8)
@@ -150,7 +149,7 @@ def _compact(
 
 
 def text_of(words: NDArray[np.uint8]) -> str:
-    """One question as a sentence.
+    """A question as a sentence.
 
     >>> text_of(np.array([WORD[w] for w in "is there any red circle ?".split()], np.uint8))
     'Is there any red circle?'
@@ -175,8 +174,23 @@ def words_of(text: str) -> NDArray[np.uint8]:
     return np.array([WORD[word] for word in said] + [PAD] * (MAX_WORDS - len(said)), np.uint8)
 
 
+_QUESTION = re.compile(r"(?:How many|Is there any|Are there more)\b[^?]*\?")
+
+
+def question_words(text: str) -> NDArray[np.uint8]:
+    """The word ids of the question in a prompt, padded.
+
+    Raises:
+        UsageError: The prompt has no question of the grid.
+    """
+    asked = _QUESTION.search(text)
+    if asked is None:
+        raise UsageError(f"there is no question of the grid in {text[:200]!r}")
+    return words_of(asked.group())
+
+
 def word_spans(words: NDArray[np.uint8]) -> list[tuple[int, int]]:
-    """Where each word of one question stands in its sentence, in characters, end exclusive.
+    """The characters of each word of a question: first, and one after the last.
 
     >>> word_spans(words_of("Is there any red circle?"))
     [(0, 2), (3, 8), (9, 12), (13, 16), (17, 23), (23, 24)]
@@ -190,10 +204,108 @@ def word_spans(words: NDArray[np.uint8]) -> list[tuple[int, int]]:
 
 
 def character_spans(words: NDArray[np.uint8], spans: NDArray[np.uint8]) -> dict[str, tuple[int, int]]:
-    """Where each phrase of one question stands in its sentence, in characters, end exclusive."""
+    """The characters of each phrase of a question: first, and one after the last."""
     places = word_spans(words)
     return {
         phrase: (places[int(first)][0], places[int(last) - 1][1])
         for phrase, (first, last) in zip(PHRASES, spans, strict=True)
         if last > first
     }
+
+
+_NOUNS = {"object": 0, "objects": 0}
+_NOUNS |= {shape: i + 1 for i, shape in enumerate(SHAPES)} | {
+    shape + "s": i + 1 for i, shape in enumerate(SHAPES)
+}
+_DIRECTION = {name.split()[0]: i for i, name in enumerate(DIRECTIONS) if name}
+_HEADS = {("how", "many"): "count", ("is", "there", "any"): "exists", ("are", "there", "more"): "compares"}
+
+
+@dataclass(slots=True)
+class _ParsedQuestion:
+    """The descriptions found in one question."""
+
+    targets: list[tuple[int, int]] = field(default_factory=list)
+    relations: list[list[tuple[int, tuple[int, int]]]] = field(default_factory=list)
+
+
+def read_questions(words: NDArray[np.uint8]) -> Questions:
+    """What questions ask, from their word ids, (n, words). The inverse of `write_questions`.
+
+    Raises:
+        UsageError: A question follows none of the 19 templates.
+
+    >>> q = read_questions(words_of("Is there any red object that is left of blue object?")[None])
+    >>> BUCKETS[q.bucket[0]].key, q.directions[0].tolist()
+    ('CO-F1-D1', [1, 0, 0, 0])
+    """
+    distinct, back = np.unique(words, axis=0, return_inverse=True)
+    n = len(distinct)
+    read = Questions(
+        np.zeros(n, np.uint8),
+        np.zeros((n, MOST_SIDES), np.uint8),
+        np.zeros((n, MOST_ANCHORS), np.uint8),
+        np.zeros((n, MOST_ANCHORS), np.uint8),
+    )
+    for row, said in enumerate(distinct):
+        _read_into(read, row, said)
+    if not (write_questions(read)[0] == distinct).all():
+        row = int(np.argmax((write_questions(read)[0] != distinct).any(axis=1)))
+        raise _unreadable(distinct[row])
+    return read.take(back.ravel())
+
+
+def _unreadable(said: NDArray[np.uint8]) -> UsageError:
+    return UsageError(f"{text_of(said)!r} is not a question of the grid")
+
+
+def _read_into(read: Questions, row: int, said: NDArray[np.uint8]) -> None:
+    words = [VOCABULARY[w] for w in said if w != PAD]
+    head = next((form for start, form in _HEADS.items() if tuple(words[: len(start)]) == start), None)
+    if head is None:
+        raise _unreadable(said)
+    parsed = _parse_phrases(words)
+    bucket = _bucket(head, parsed)
+    if bucket is None:
+        raise _unreadable(said)
+    read.bucket[row] = BUCKETS.index(bucket)
+    for side, kind in enumerate(parsed.targets):
+        read.targets[row, side] = kind_code(*kind)
+    for k, (direction, kind) in enumerate(pair for side in parsed.relations for pair in side):
+        read.directions[row, k], read.anchors[row, k] = direction, kind_code(*kind)
+
+
+def _parse_phrases(words: list[str]) -> _ParsedQuestion:
+    """Descriptions in order: one after a direction is an anchor, any other is a target."""
+    parsed, colour, direction = _ParsedQuestion(), 0, 0
+    for word in words:
+        if word in COLOURS:
+            colour = COLOURS.index(word) + 1
+        elif word in _DIRECTION:
+            direction = _DIRECTION[word]
+        elif word in _NOUNS:
+            kind = (colour, _NOUNS[word])
+            if direction and parsed.relations:
+                parsed.relations[-1].append((direction, kind))
+            else:
+                parsed.targets.append(kind)
+                parsed.relations.append([])
+            colour = direction = 0
+    return parsed
+
+
+def _bucket(head: str, parsed: _ParsedQuestion) -> Bucket | None:
+    if len(parsed.targets) != 1 + (head == "compares"):
+        return None
+    anchors = len(parsed.relations[0])
+    if any(len(each) != anchors for each in parsed.relations):
+        return None
+    colour, shape = parsed.targets[0]
+    form = int(head == "exists")
+    if head == "compares":
+        found = Bucket("CMP", 0, anchors + 1)
+    elif not anchors:
+        found = Bucket("A", form, 1)
+    else:
+        found = Bucket("M" if colour and shape else "CO" if colour else "SO", form, anchors)
+    return found if found in BUCKETS else None

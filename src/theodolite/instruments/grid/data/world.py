@@ -1,14 +1,14 @@
-"""The closed world of the grid: its cells, its sixteen kinds of objects, its questions and its answers.
+"""The world of the grid: cells, sixteen classes of objects, directions, buckets of questions, answers.
 
-Everything in this module and in the generator needs numpy only, so that training can make its data on a machine
-that has little else.
+This module and the generator need numpy only.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
 from functools import lru_cache
-from typing import Literal, TypeAlias
+from typing import Any, Literal, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,16 +19,17 @@ Cells: TypeAlias = NDArray[np.uint8]
 """Class ids, 0 for an empty cell, shape ``(scenes, rows * columns)``, row by row from the top left."""
 Flags: TypeAlias = NDArray[np.bool_]
 Integers: TypeAlias = NDArray[np.int64]
+Rows: TypeAlias = NDArray[np.integer] | NDArray[np.bool_] | slice
 
 Mode: TypeAlias = Literal["pure", "spur"]
-"""``pure``: target look-alikes outside the valid region. ``spur``: none, so that a bag of words is always right."""
+"""``pure``: look-alikes of the target outside the valid region. ``spur``: none, so a bag of words is always right."""
 
 COLOURS = ("red", "green", "blue", "yellow")
 SHAPES = ("circle", "square", "triangle", "pentagon")
 N_CLASSES = len(COLOURS) * len(SHAPES)
 
 DIRECTIONS = ("", "left of", "right of", "above", "below")
-"""By direction id; 0 stands for no relation."""
+"""By direction id; 0 is no relation."""
 OPPOSITE = np.array([0, 2, 1, 4, 3], np.uint8)
 """The opposite of each direction."""
 
@@ -43,8 +44,40 @@ SHAPE_OF = np.array([0, *(1 + i % len(SHAPES) for i in range(N_CLASSES))], np.ui
 _KINDS = 1 + max(len(COLOURS), len(SHAPES))
 
 
+class RowTable:
+    """A frozen dataclass of arrays with one row per scene; other fields belong to all rows."""
+
+    __slots__ = ()
+
+    def take(self, rows: Rows) -> Self:
+        """Some of the rows, in the order of `rows`."""
+        columns = self.columns()
+        taken = {
+            name: value.take(rows) if isinstance(value, RowTable) else value[rows]
+            for name, value in columns.items()
+        }
+        return cast("Self", replace(cast("Any", self), **taken))
+
+    @classmethod
+    def concatenate(cls, tables: Sequence[Self]) -> Self:
+        """The rows of all tables; other fields are those of the first."""
+        columns = [table.columns() for table in tables]
+        joined = {
+            name: value.concatenate([each[name] for each in columns])
+            if isinstance(value, RowTable)
+            else np.concatenate([each[name] for each in columns])
+            for name, value in columns[0].items()
+        }
+        return cast("Self", replace(cast("Any", tables[0]), **joined))
+
+    def columns(self) -> dict[str, Any]:
+        """The fields with one row per scene."""
+        found = {each.name: getattr(self, each.name) for each in fields(cast("Any", self))}
+        return {name: value for name, value in found.items() if isinstance(value, np.ndarray | RowTable)}
+
+
 def kind_code(colour: int | NDArray[np.integer], shape: int | NDArray[np.integer]) -> NDArray[np.uint8]:
-    """A description as one number: colour 1 to 4 or 0 for any, shape likewise.
+    """A description as one number, from a colour and a shape (1 to 4, or 0 for any).
 
     >>> int(kind_code(1, 0)), MATCHES[kind_code(1, 0)].sum()  # four red classes
     (5, np.int64(4))
@@ -60,11 +93,11 @@ def _matches() -> Flags:
 
 
 MATCHES = _matches()
-"""``MATCHES[kind, class]``: whether an object of the class fits the description. An empty cell fits none."""
+"""``MATCHES[kind, class]``: True if an object of the class fits the description. An empty cell fits none."""
 
 
 def class_name(class_id: int) -> str:
-    """The words of a class; ``empty`` for 0.
+    """The name of a class; ``empty`` for 0.
 
     >>> class_name(1), class_name(16), class_name(0)
     ('red circle', 'yellow pentagon', 'empty')
@@ -76,13 +109,13 @@ def class_name(class_id: int) -> str:
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """The grid's size, and with it the list of answers."""
+    """The size of the grid, which also fixes the list of answers."""
 
     rows: int = 5
     columns: int = 5
     cell_px: int = 64
     max_count: int = 0
-    """The largest count among the answers; ``int(0.7 · cells)`` unless given, 17 on a 5×5 grid."""
+    """The largest count among the answers; by default ``int(0.7 · cells)``, 17 on a 5×5 grid."""
 
     def __post_init__(self) -> None:
         if min(self.rows, self.columns) < 2 or max(self.rows, self.columns) > 32:
@@ -117,11 +150,11 @@ class World:
 
     @property
     def yes(self) -> int:
-        """The index of the answer yes; that of no is one more."""
+        """The index of the answer yes. The answer no follows it."""
         return self.max_count + 1
 
     def box_px(self, cell: int) -> tuple[int, int, int, int]:
-        """A cell's place in the picture: left, top, right, bottom (exclusive).
+        """The box of a cell in the picture: left, top, right, bottom (exclusive).
 
         >>> World().box_px(7)
         (128, 64, 192, 128)
@@ -135,8 +168,8 @@ class World:
 def offsets(rows: int, columns: int) -> NDArray[np.int8]:
     """How far each cell lies in a direction from an anchor, in cells: ``offsets[direction, anchor, cell]``.
 
-    A cell is left of an anchor if its column is smaller, by at least one: V = {cell: offset ≥ 1}, a whole
-    half-plane. For direction 0 every offset is large, so that a relation that is not there always holds.
+    A cell is left of an anchor if its column is smaller by at least one: V = {cell: offset ≥ 1}, a whole half-plane.
+    For direction 0 every offset is large, so a missing relation always holds.
     """
     row, column = np.divmod(np.arange(rows * columns), columns)
     right = column[None, :] - column[:, None]
@@ -148,11 +181,11 @@ def offsets(rows: int, columns: int) -> NDArray[np.int8]:
 
 @dataclass(frozen=True, slots=True)
 class Bucket:
-    """One kind of question of the taxonomy (question type, form, depth); density is a matter of the scene."""
+    """One kind of question: question type, form and depth. Density is a property of the scene."""
 
     qtype: Literal["A", "SO", "CO", "M", "CMP"]
     form: int
-    """0 counts (or compares), 1 asks for existence."""
+    """0: count or compare. 1: existence."""
     depth: int
 
     @property
@@ -162,34 +195,34 @@ class Bucket:
 
     @property
     def is_comparison(self) -> bool:
-        """Whether two groups of targets are compared."""
+        """True if two groups of targets are compared."""
         return self.qtype == "CMP"
 
     @property
     def is_count(self) -> bool:
-        """Whether the answer is a number."""
+        """True if the answer is a number."""
         return self.form == 0 and not self.is_comparison
 
     @property
     def sides(self) -> int:
-        """How many groups of targets there are."""
+        """The number of groups of targets."""
         return 2 if self.is_comparison else 1
 
     @property
     def anchors_per_side(self) -> int:
-        """How many relations restrict each group of targets."""
+        """The number of relations that restrict each group of targets."""
         if self.is_comparison:
             return self.depth - 1
         return 0 if self.qtype == "A" else self.depth
 
     @property
     def n_anchors(self) -> int:
-        """All anchors of the question."""
+        """The number of anchors of the question."""
         return self.sides * self.anchors_per_side
 
     @property
     def is_relational(self) -> bool:
-        """Whether a direction matters at all. Attribute-only and comparison at depth 1 are the same in both modes."""
+        """True if the question has a direction. Without one, both modes are alike."""
         return self.n_anchors > 0
 
 

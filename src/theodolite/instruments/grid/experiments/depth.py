@@ -1,18 +1,22 @@
-"""The additive-fallacy check: does a synergy scalar rise with depth for a model that reads relations, and stay for one that does not?
+"""The additive-fallacy check: does a synergy scalar rise with depth for a model that uses relations, and stay for one that does not?
 
-Only mixed questions of both forms and comparisons have three depths. The trend is Jonckheere and Terpstra's over scenes; that a
-scalar stays is two one-sided tests on the difference of the deepest and the shallowest, within a stated band.
+Only mixed questions of both forms and comparisons have three depths. The trend is Jonckheere and Terpstra's over scenes; that
+a scalar stays is shown by two one-sided tests on deepest minus shallowest, within a stated band.
 
-Answers vary less the deeper a question is, and a scalar may move for that alone. So each check is read three ways: *plain*; *by
-entropy*, each value divided by the entropy of the model's answers in its bucket, which fits shares, and makes an effective number of
-words rise where only the answers' entropy falls; and with *equal answers*, on scenes chosen so that every answer is as frequent at
-each depth: of every answer that the model gives at all depths, as many scenes as at the depth where there are fewest.
+Answers vary less the deeper a question is, and a scalar may move for that alone. So each check is made three ways: *plain*;
+*by entropy*, each value divided by the entropy of the model's answers in its bucket (this fits shares, but makes an
+effective number of words rise where only the entropy falls); and with *equal answers*, on scenes chosen so that every answer
+is equally frequent at each depth.
+
+Scalars: ``emap, intershap`` is |R_ii| / (|a_i| + |b_i| + |R_ii|) of each scene in its cross matrix, the same for both
+methods; ``intershap, once`` counts the interaction by half, as the later package does; ``dime share`` is |MI|/(|UC|+|MI|);
+``interacting words``, ``higher-order share`` and ``mean order`` come from the explainer of that name.
 """
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
@@ -21,13 +25,95 @@ import numpy as np
 
 from theodolite import stats
 from theodolite.core.errors import UsageError
-from theodolite.instruments.grid.formulas.synergy import SynergyValue, synergy_values
-from theodolite.instruments.grid.stored import ExplainedRun
+from theodolite.core.tables import Column, Table
+from theodolite.instruments.grid.data.world import Bucket
+from theodolite.instruments.grid.experiments.explained import ExplainedRun
+from theodolite.instruments.grid.explainers.emap import project_pool
 
-Reading: TypeAlias = Literal["plain", "by entropy", "equal answers"]
+Adjustment: TypeAlias = Literal["plain", "by entropy", "equal answers"]
+"""What is done about answers that vary less at depth."""
 
 SHARE_BAND, COUNT_BAND = 0.1, 0.5
-"""How far a share may move and still count as staying; and an effective number of words."""
+"""How far a share, or an effective number of words, may move and still count as staying."""
+_COUNTS = {"interacting words", "mean order"}
+_CROSS_SCALARS = {"emap, intershap": 1.0, "intershap, once": 0.5}
+"""Scalars of cross matrices, with the weight of the interaction."""
+_MAP_SCALARS = {
+    ("interacting-words", "interacting_words"): "interacting words",
+    ("interacting-words", "higher_order_share"): "higher-order share",
+    ("interacting-words", "mean_order"): "mean order",
+    ("dime", "interaction_share"): "dime share",
+}
+"""Scalars of explainers, by explainer and the name in its record."""
+_DEPTHS = (1, 2, 3)
+
+Place: TypeAlias = tuple[str, str, str]
+"""Scalar, kind of question and density."""
+
+
+@dataclass(frozen=True, slots=True)
+class SynergyValue:
+    """One scalar of one scene."""
+
+    scalar: str
+    kind: str
+    """Question type and form, such as ``M-F0``."""
+    depth: int
+    density: str
+    value: float
+    said: int
+    """The model's answer."""
+    entropy: float
+    """Of the model's answers in that bucket, in bits."""
+
+    @property
+    def place(self) -> Place:
+        """What it is compared within."""
+        return self.scalar, self.kind, self.density
+
+
+def synergy_values(run: ExplainedRun) -> tuple[list[SynergyValue], Counter[Place]]:
+    """Every scalar of every scene, and how many are undefined."""
+    bits = answer_entropies(run)
+    found: list[SynergyValue] = []
+    missing: Counter[Place] = Counter()
+
+    def add(scalar: str, bucket: Bucket, density: str, value: float | None, said: int) -> None:
+        kind = f"{bucket.qtype}-F{bucket.form}"
+        if value is None or np.isnan(value):
+            missing[scalar, kind, density] += 1
+        else:
+            entropy = bits.get((bucket.key, density), 0.0)
+            found.append(SynergyValue(scalar, kind, bucket.depth, density, float(value), said, entropy))
+
+    for cross in run.crosses:
+        projection = project_pool(run.pool(cross))
+        for scalar, weight in _CROSS_SCALARS.items():
+            for value, said in zip(projection.local_shares(weight=weight), cross.said, strict=True):
+                add(scalar, cross.bucket, cross.density, value, int(said))
+    for each in run.maps:
+        for (explainer, name), scalar in _MAP_SCALARS.items():
+            if each.explainer == explainer:
+                value = each.scalars.get(name)
+                is_none = name == "interacting_words" and value == 0
+                add(scalar, each.bucket, each.density, None if is_none else value, each.said)
+    return found, missing
+
+
+def answer_entropies(run: ExplainedRun) -> dict[tuple[str, str], float]:
+    """Entropy in bits of the model's answers, by bucket and density."""
+    said: defaultdict[tuple[str, str], Counter[int]] = defaultdict(Counter)
+    scenes = {each.scene: each for each in run.maps}
+    for each in scenes.values():
+        said[each.bucket.key, each.density][each.said] += 1
+    for cross in run.crosses:
+        if (cross.bucket.key, cross.density) not in said:
+            said[cross.bucket.key, cross.density].update(cross.said.tolist())
+    found = {}
+    for key, counts in said.items():
+        shares = np.array(list(counts.values())) / counts.total()
+        found[key] = float(-(shares * np.log2(shares)).sum())
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,76 +121,53 @@ class DepthCheck:
     """One scalar over depths, for one kind of question at one density."""
 
     scenario: str
-    logic: str
     scalar: str
     kind: str
     density: str
-    reading: Reading
-    """What is done about answers that vary less at depth."""
-    means: dict[int, float]
-    n: dict[int, int]
-    trend: stats.HypothesisTest | None
+    adjustment: Adjustment
+    means: Mapping[int, float]
+    n: Mapping[int, int]
+    trend: stats.HypothesisTest
     """Increasing with depth."""
-    likeness: stats.EquivalenceTest | None
-    """Deepest less shallowest, within the band; None where a side has no spread or too few scenes."""
+    change: stats.EquivalenceTest | None
+    """Deepest minus shallowest, within the band; None if a side does not vary or has too few scenes."""
     left_out: int
-    """Scenes without a value (no variance, or answers without entropy), or that equal answers leave no place for."""
+    """Scenes without a value, or left out to equalise answers."""
 
     @property
     def rises(self) -> bool:
-        """Means in order, and a trend at 5 %."""
+        """True if the means are in order and the trend is significant at 5 %."""
         ordered = [self.means[depth] for depth in sorted(self.means)]
-        return self.trend is not None and self.trend.p_value <= 0.05 and ordered == sorted(ordered)
+        return self.trend.p_value <= 0.05 and ordered == sorted(ordered)
 
     @property
     def stays(self) -> bool:
-        """Deepest and shallowest alike within the band."""
-        return self.likeness is not None and self.likeness.equivalent
+        """True if deepest and shallowest are equivalent within the band."""
+        return self.change is not None and self.change.equivalent
+
+    @property
+    def verdict(self) -> str:
+        """``rises``, ``stays`` or ``undecided``."""
+        return "rises" if self.rises else "stays" if self.stays else "undecided"
 
 
 def depth_checks(run: ExplainedRun, *, seed: int = 0) -> list[DepthCheck]:
-    """The additive-fallacy check of every scalar, in every reading."""
+    """The check of every scalar, with every adjustment."""
     values, missing = synergy_values(run)
-    groups: defaultdict[tuple[str, str, str], list[SynergyValue]] = defaultdict(list)
+    groups: defaultdict[Place, list[SynergyValue]] = defaultdict(list)
     for each in values:
         if each.kind.partition("-")[0] in {"M", "CMP"}:
-            groups[each.scalar, each.kind, each.density].append(each)
-    found = []
-    for (scalar, kind, density), rows in groups.items():
-        for reading in get_args(Reading):
-            usable = _usable(rows, reading)
-            check = _check(usable, scalar, by_entropy=reading == "by entropy", seed=seed)
-            if check is None:
-                continue
-            means, counts, trend, likeness = check
-            lost = missing[scalar, kind, density] + len(rows) - len(usable)
-            found.append(
-                DepthCheck(
-                    run.scenario,
-                    run.logic,
-                    scalar,
-                    kind,
-                    density,
-                    reading,
-                    means,
-                    counts,
-                    trend,
-                    likeness,
-                    lost,
-                )
-            )
-    return found
-
-
-def _usable(rows: Sequence[SynergyValue], reading: Reading) -> list[SynergyValue]:
-    """The values that a reading rests on."""
-    if reading == "by entropy":
-        return [row for row in rows if row.entropy > 0]
-    return equal_answers(rows) if reading == "equal answers" else list(rows)
+            groups[each.place].append(each)
+    checks = (
+        _check(run.scenario, place, rows, adjustment, missing[place], seed)
+        for place, rows in groups.items()
+        for adjustment in get_args(Adjustment)
+    )
+    return [check for check in checks if check is not None]
 
 
 def equal_answers(rows: Sequence[SynergyValue]) -> list[SynergyValue]:
-    """The first scenes of each depth such that each answer is as frequent at all of them.
+    """The first scenes of each depth such that each answer is equally frequent at all depths.
 
     >>> rows = [SynergyValue("", "M-F0", d, "sparse", 0.0, said, 1.0) for d, said in ((1, 2), (1, 2), (1, 3), (2, 2), (2, 4))]
     >>> [(row.depth, row.said) for row in equal_answers(rows)]
@@ -121,25 +184,90 @@ def equal_answers(rows: Sequence[SynergyValue]) -> list[SynergyValue]:
     return found
 
 
+def _adjusted(rows: Sequence[SynergyValue], adjustment: Adjustment) -> list[tuple[int, float]]:
+    """Depth and value of the scenes that an adjustment uses."""
+    if adjustment == "by entropy":
+        return [(row.depth, row.value / row.entropy) for row in rows if row.entropy > 0]
+    kept = equal_answers(rows) if adjustment == "equal answers" else rows
+    return [(row.depth, row.value) for row in kept]
+
+
 def _check(
-    rows: list[SynergyValue], scalar: str, *, by_entropy: bool, seed: int
-) -> (
-    tuple[dict[int, float], dict[int, int], stats.HypothesisTest | None, stats.EquivalenceTest | None] | None
-):
-    by_depth: defaultdict[int, list[float]] = defaultdict(list)
-    for row in rows:
-        by_depth[row.depth].append(row.value / row.entropy if by_entropy else row.value)
-    depths = sorted(by_depth)
-    if len(depths) < 2:
+    scenario: str,
+    place: Place,
+    rows: Sequence[SynergyValue],
+    adjustment: Adjustment,
+    missing: int,
+    seed: int,
+) -> DepthCheck | None:
+    """None if fewer than two depths have values."""
+    usable = _adjusted(rows, adjustment)
+    by_depth = {
+        depth: [value for at, value in usable if at == depth] for depth in sorted({at for at, _ in usable})
+    }
+    if len(by_depth) < 2:
         return None
-    values = [value for depth in depths for value in by_depth[depth]]
-    groups = [depth for depth in depths for _ in by_depth[depth]]
-    trend = stats.jonckheere_terpstra(values, groups, alternative="increasing", n_permutations=499, seed=seed)
-    band = COUNT_BAND if scalar in {"interacting words", "mean order"} else SHARE_BAND
-    last, first = by_depth[depths[-1]], by_depth[depths[0]]
-    likeness = None
+    trend = stats.jonckheere_terpstra(
+        [value for values in by_depth.values() for value in values],
+        [depth for depth, values in by_depth.items() for _ in values],
+        alternative="increasing",
+        n_permutations=499,
+        seed=seed,
+    )
+    band = COUNT_BAND if place[0] in _COUNTS else SHARE_BAND
+    first, *_, last = by_depth.values()
+    change = None
     if min(len(last), len(first)) > 1:
-        with suppress(UsageError):  # all values alike, up to rounding: a t test says nothing
-            likeness = stats.equivalence_test(last, first, bounds=(-band, band))
-    means = {depth: float(np.mean(by_depth[depth])) for depth in depths}
-    return means, {depth: len(by_depth[depth]) for depth in depths}, trend, likeness
+        with suppress(UsageError):  # all values equal up to rounding: a t test is undefined
+            change = stats.equivalence_test(last, first, bounds=(-band, band))
+    return DepthCheck(
+        scenario,
+        *place,
+        adjustment,
+        {depth: float(np.mean(values)) for depth, values in by_depth.items()},
+        {depth: len(values) for depth, values in by_depth.items()},
+        trend,
+        change,
+        missing + len(rows) - len(usable),
+    )
+
+
+def depth_table(found: Sequence[DepthCheck]) -> Table:
+    """One row per scalar, kind of question, density and adjustment."""
+    return Table.of(
+        "grid.depth",
+        "Additive fallacy: synergy by depth",
+        [
+            Column("scenario", "scenario"),
+            Column("scalar", "scalar"),
+            Column("adjustment", "adjustment"),
+            Column("kind", "kind"),
+            Column("density", "density"),
+            *(Column(f"depth_{depth}", f"depth {depth}", "number", "grid.depth_trend") for depth in _DEPTHS),
+            Column("p", "trend p", "p", "grid.depth_trend"),
+            Column("change", "change", "number", "grid.depth_trend", signed=True),
+            Column("verdict", "verdict"),
+            Column("n", "scenes", "count"),
+            Column("left_out", "left out", "count"),
+        ],
+        [
+            [
+                each.scenario,
+                each.scalar,
+                each.adjustment,
+                each.kind,
+                each.density,
+                *(each.means.get(depth) for depth in _DEPTHS),
+                each.trend.p_value,
+                each.change.estimate if each.change else None,
+                each.verdict,
+                sum(each.n.values()),
+                each.left_out,
+            ]
+            for each in found
+        ],
+        [
+            "Trend: Jonckheere–Terpstra, increasing. Change: deepest minus shallowest, with its 90 % interval.",
+            f"Stays: the change lies within ± {SHARE_BAND} (shares) or ± {COUNT_BAND} (numbers of words).",
+        ],
+    )

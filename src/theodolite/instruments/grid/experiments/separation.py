@@ -1,85 +1,106 @@
-"""Do the figures of an explainer tell the two models apart, on the same scenes?"""
+"""Do an explainer's maps separate the model that evaluates from the one that counts words, on the same scenes?
+
+The AUC of the mass on look-alikes (higher for the bag of words) and of the share on direction words (higher for the
+evaluator), over relational scenes with look-alikes, clustered by scene; ½ means not at all.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from theodolite import stats
-from theodolite.instruments.grid.estimates import FEWEST, MEASURES, TEXT_MEASURES
-from theodolite.instruments.grid.stored import ExplainedRun, MapRow
+from theodolite.core.tables import Column, Table
+from theodolite.instruments.grid.experiments.explained import ExplainedRun
+from theodolite.instruments.grid.experiments.gains import FEWEST
+from theodolite.instruments.grid.experiments.map_quality import MEASURES
+
+KINDS = {"adversarial_mass": 1, "direction_words": 0}
+"""The measures, and the model for which each should be higher: 0 pure, 1 spur."""
 
 
 @dataclass(frozen=True, slots=True)
-class Separation:
-    """How well a figure tells the two models apart, on scenes that both have seen."""
+class MapSeparation:
+    """How well one measure of an explainer separates the two models."""
 
     explainer: str
-    figure: str
-    """``adversarial mass`` or ``direction words``."""
+    kind: str
     auc: stats.Estimate | None
-    """Of spur above pure for mass, of pure above spur for words; clustered by scene. None: fewer than five maps of a model."""
+    """None with fewer than five maps of a model."""
     pure: float | None
+    """The mean of the model that evaluates."""
     spur: float | None
+    """The mean of the model that counts words."""
     n_pure: int
     n_spur: int
     left_out: int
-    """Maps without relevance or not measured, of both models, on relational scenes."""
+    """Maps without a value, of both models."""
 
 
-def separations(pure: ExplainedRun, spur: ExplainedRun, *, seed: int = 0) -> list[Separation]:
-    """Twin separation on the same data; buckets without a relation are the same for both and are left out."""
-    found = []
-    names = [
-        n for n in dict.fromkeys(r.explainer for r in pure.rows) if any(r.explainer == n for r in spur.rows)
+def separate_maps(pure: ExplainedRun, spur: ExplainedRun, *, seed: int = 0) -> list[MapSeparation]:
+    """The separation of every explainer that both runs have."""
+    known = {each.explainer for each in spur.maps}
+    names = [name for name in dict.fromkeys(each.explainer for each in pure.maps) if name in known]
+    found = [_separate(pure, spur, name, kind, seed) for name in names for kind in KINDS]
+    return [each for each in found if each is not None]
+
+
+def _separate(
+    pure: ExplainedRun, spur: ExplainedRun, explainer: str, kind: str, seed: int
+) -> MapSeparation | None:
+    maps = [
+        (label, each)
+        for label, run in enumerate((pure, spur))
+        for each in run.maps
+        if each.explainer == explainer and each.bucket.is_relational and each.has_look_alike
     ]
-    for name in names:
-        sides = [
+    read = MEASURES[kind].value
+    values = [(label, value, each.scene) for label, each in maps if (value := read(each)) is not None]
+    if not values:
+        return None
+    sides = [[value for label, value, _ in values if label == side] for side in (0, 1)]
+    auc = None
+    if min(map(len, sides)) >= FEWEST:
+        auc = stats.roc_auc(
+            [value for _, value, _ in values],
+            [label == KINDS[kind] for label, _, _ in values],
+            clusters=[scene for _, _, scene in values],
+            seed=seed,
+        )
+    pure_mean, spur_mean = (float(np.mean(side)) if side else None for side in sides)
+    n_pure, n_spur = map(len, sides)
+    left_out = len(maps) - len(values)
+    return MapSeparation(explainer, kind, auc, pure_mean, spur_mean, n_pure, n_spur, left_out)
+
+
+def separation_table(found: Sequence[MapSeparation]) -> Table:
+    """One row per explainer and measure."""
+    return Table.of(
+        "grid.separation",
+        "Do the maps separate the two models, on the same scenes? AUC, clustered by scene; ½ means not at all",
+        [
+            Column("explainer", "explainer"),
+            Column("measure", "measure"),
+            Column("pure", "pure", "share"),
+            Column("n_pure", "n, pure", "count"),
+            Column("spur", "spur", "share"),
+            Column("n_spur", "n, spur", "count"),
+            Column("auc", "AUC", "number", "grid.separation"),
+            Column("left_out", "no value", "count"),
+        ],
+        [
             [
-                row
-                for row in run.rows
-                if row.explainer == name and row.bucket.is_relational and _has_confuser(row)
+                each.explainer,
+                MEASURES[each.kind].name,
+                each.pure,
+                each.n_pure,
+                each.spur,
+                each.n_spur,
+                each.auc,
+                each.left_out,
             ]
-            for run in (pure, spur)
-        ]
-        for figure, read, positive in (
-            ("adversarial mass", MEASURES["adversarial mass"], 1),
-            ("direction words", TEXT_MEASURES["direction words"], 0),
-        ):
-            values, labels, scenes = [], [], []
-            for label, rows in enumerate(sides):
-                for row in rows:
-                    if (value := read(row)) is not None:
-                        values.append(value)
-                        labels.append(label == positive)
-                        scenes.append(row.scene)
-            counts = [sum(labels), len(labels) - sum(labels)]
-            if not values:
-                continue
-            by_label = {
-                flag: [v for v, is_it in zip(values, labels, strict=True) if is_it == flag]
-                for flag in (True, False)
-            }
-            spur_values, pure_values = (
-                (by_label[True], by_label[False]) if positive else (by_label[False], by_label[True])
-            )
-            found.append(
-                Separation(
-                    name,
-                    figure,
-                    stats.roc_auc(values, labels, clusters=scenes, seed=seed)
-                    if min(counts) >= FEWEST
-                    else None,
-                    float(np.mean(pure_values)) if pure_values else None,
-                    float(np.mean(spur_values)) if spur_values else None,
-                    len(pure_values),
-                    len(spur_values),
-                    sum(map(len, sides)) - len(values),
-                )
-            )
-    return found
-
-
-def _has_confuser(row: MapRow) -> bool:
-    return row.area.get("adversarial", 0.0) > 0 or row.status == "not measured"
+            for each in found
+        ],
+    )

@@ -1,1 +1,1 @@
-"""Explainers of the grid: one game, many ways to share it out, and what their maps are worth."""
+"""Explainers: the cooperative game, its indices, and one module per method."""

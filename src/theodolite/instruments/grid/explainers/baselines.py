@@ -1,4 +1,4 @@
-"""Floors and ceilings: maps that no explanation went into, and maps that read the truth."""
+"""Baselines: maps that do not use the model, and oracles that are given the truth."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def uniform(case: Case) -> Explanation:
 
 
 def random(case: Case) -> Explanation:
-    """Relevance drawn evenly from 0 … 1."""
+    """Relevance drawn uniformly from 0 … 1."""
     rng = np.random.default_rng([case.seed, case.row])
     words = (case.batch.words[case.row] != PAD) * rng.random(case.game.shape[1])
     return Explanation(rng.random(case.game.shape[0]), words, method="no model call")
@@ -30,17 +30,17 @@ def _marked(case: Case, masks: tuple[MaskName, ...], roles: list[str]) -> Explan
 
 
 def oracle(case: Case) -> Explanation:
-    """Anchors and targets, and the words that name them and their relations: what a right model deserves."""
+    """Anchors and targets, and the words that name them and their relations: the truth for a right model."""
     return _marked(case, ("anchors", "targets"), ["target", "anchor", "direction"])
 
 
 def bow_oracle(case: Case) -> Explanation:
-    """Everything that looks like a target, and the target's words: what a bag of words deserves."""
+    """Everything that looks like a target, and the target's words: the truth for a bag of words."""
     return _marked(case, ("targets", "adversarial"), ["target"])
 
 
 def all_objects(case: Case) -> Explanation:
-    """Every object alike: what a mere detector would show."""
+    """Every object alike, as a detector would show."""
     one = case.batch
     words = (one.words[case.row] != PAD).astype(np.float64)
     return Explanation((one.cells[case.row] > 0).astype(np.float64), words, method="no model call")
@@ -51,14 +51,14 @@ RANDOM = Explainer("random", "drawn at random", random, reading="baseline")
 ALL_OBJECTS = Explainer("all-objects", "every object alike", all_objects, reading="baseline")
 ORACLE = Explainer(
     "oracle",
-    "anchors and targets: the truth for a model that reads the question",
+    "anchors and targets: the truth for a model that uses the relation",
     oracle,
     reading="baseline",
     needs_truth=True,
 )
 BOW_ORACLE = Explainer(
     "bow-oracle",
-    "all that looks like a target: the truth for a bag of words",
+    "everything that looks like a target: the truth for a bag of words",
     bow_oracle,
     reading="baseline",
     needs_truth=True,

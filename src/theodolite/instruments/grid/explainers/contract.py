@@ -1,4 +1,4 @@
-"""What an explainer is given, what it gives back, and what it says of itself."""
+"""The explainer contract: the case it is given, the explanation it returns, and its description."""
 
 from __future__ import annotations
 
@@ -13,38 +13,38 @@ from theodolite.core.errors import ContractError, UsageError
 from theodolite.core.registry import registry
 from theodolite.instruments.grid.data.batch import SceneBatch
 from theodolite.instruments.grid.data.world import Flags
+from theodolite.instruments.grid.explainers.conventions import Convention, explained_output
 from theodolite.instruments.grid.explainers.game import Floats, Game
-from theodolite.instruments.grid.explainers.outputs import explained_output
-from theodolite.instruments.grid.explainers.pool import Convention, Pool
+from theodolite.instruments.grid.explainers.pool import Pool
 from theodolite.instruments.grid.explainers.readers import Reader, Shown
 
 Scope: TypeAlias = Literal["local", "global"]
-"""``local``: a map for one question. ``global``: a figure for a bucket of questions, from its cross matrix."""
-Reading: TypeAlias = Literal["sound", "paper", "baseline"]
-"""``sound``: the definition done right. ``paper``: as published or as the public code has it. ``baseline``: a floor or a
-ceiling to hold others against."""
+"""``local``: a map for one question. ``global``: numbers for a bucket of questions, from its cross matrix."""
+Variant: TypeAlias = Literal["sound", "paper", "baseline"]
+"""``sound``: without known defects. ``paper``: as published, or as in the public code. ``baseline``: a lower or upper
+reference."""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """One question about one picture, ready to be explained."""
+    """One question about one picture to be explained."""
 
     game: Game
     batch: SceneBatch
     row: int
     said: int
-    """The model's answer, index into `World.answers`."""
+    """The model's answer, an index into `World.answers`."""
     answer: int
-    """The answer explained."""
+    """The explained answer."""
     reader: Reader | None = None
     pool: Pool | None = None
-    """Other scenes of the bucket, this one among them; for explainers that need references."""
+    """Scenes of the bucket, including this one, for explainers that compare scenes."""
     convention: Convention = field(default_factory=Convention)
     seed: int = 0
 
     @property
     def output(self) -> Callable[[Floats], Floats]:
-        """From logits to the explained output."""
+        """The function from logits to the explained output."""
         return explained_output(
             self.convention.explained,
             world=self.batch.world,
@@ -53,14 +53,14 @@ class Case:
         )
 
     def with_budget(self, budget: int | None) -> Case:
-        """The same case; its game has a count and a budget of its own."""
+        """The same case with its own count of calls and a budget."""
         return replace(self, game=self.game.with_budget(budget))
 
     def need_pool(self) -> Pool:
-        """The references.
+        """The pool.
 
         Raises:
-            UsageError: there are none.
+            UsageError: There is none.
         """
         if self.pool is None:
             raise UsageError("this explainer compares with other scenes of the bucket; give the case a pool")
@@ -84,7 +84,7 @@ def make_case(
     budget: int | None = None,
     seed: int = 0,
 ) -> Case:
-    """The case of one scene: its players, its game, and what the model says to it.
+    """The case of one scene: its players, its game and the model's answer.
 
     >>> from theodolite.instruments.grid.data.generate import generate
     >>> from theodolite.instruments.grid.explainers.readers import open_reader
@@ -116,22 +116,22 @@ def make_case(
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """What an explainer says of one answer. Values keep their sign."""
+    """The explanation of one answer. Values are signed."""
 
     cells: Floats
     """Relevance of each cell, (cells,)."""
     words: Floats | None = None
-    """Relevance of each word, (words,); None if the explainer says nothing of words."""
+    """Relevance of each word, (words,); None if the explainer does not rate words."""
     pixels: NDArray[np.float32] | None = None
-    """Relevance of each pixel, (height, width), where the explainer goes as fine as that."""
+    """Relevance of each pixel, (height, width), if the explainer gives it."""
     scalars: Mapping[str, float] = field(default_factory=dict)
-    """Figures beside the map."""
+    """Numbers beside the map."""
     is_exact: bool = True
-    """False where it is an estimate from sampled coalitions."""
+    """False if it was estimated from sampled coalitions."""
     calls: int = 0
-    """Model calls: distinct coalitions asked for, and what else its method says."""
+    """Model calls: distinct coalitions, and what else `method` says."""
     method: str = ""
-    """How it was computed, in words."""
+    """How it was computed."""
 
     def __post_init__(self) -> None:
         for name, values in (("cells", self.cells), ("words", self.words), ("pixels", self.pixels)):
@@ -148,38 +148,36 @@ def _nothing(_: Case) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Explainer:
-    """One way to explain, and what it says of itself."""
+    """An explainer and its description."""
 
     name: str
     summary: str
     explain: ExplainFunction | None = None
-    """From a case to its explanation; None for a global one."""
+    """From a case to its explanation; None for a global explainer."""
     summarise: Callable[[Pool], Mapping[str, float]] | None = None
-    """From a pool to its figures; None for a local one."""
+    """From a pool to numbers by name; None for a local explainer. It must use only `Pool.logits` of the pool's rows."""
     paper: str = ""
-    reading: Reading = "sound"
+    reading: Variant = "sound"
     caveat: str = ""
-    """What is wrong with it, where it is as published."""
+    """Its known defect or limit."""
     samples: bool = False
-    """Whether it spends whatever budget it is given; others cost what they cost."""
+    """True if it uses whatever budget it is given; others have a fixed cost."""
     family: str = ""
-    """Explainers of one family read the same model calls, so they share one budget; its own name unless given."""
+    """Explainers of one family use the same model calls, so they share one budget; by default its own name."""
     least: Callable[[Case], int] = _nothing
-    """The fewest model calls that give a map of a case; all that it costs, for one that does not sample."""
+    """The fewest model calls for a map; the whole cost if it does not sample."""
     needs_gradients: bool = False
     needs_truth: bool = False
-    """An oracle: it reads the right explanation. Never to be compared as if it had found it."""
+    """True for an oracle, which is given the right explanation."""
 
     def __post_init__(self) -> None:
         if (self.explain is None) == (self.summarise is None):
-            raise ContractError(
-                f"the explainer {self.name!r} must explain a case or summarise a pool, one of both"
-            )
+            raise ContractError(f"the explainer {self.name!r} must either explain a case or summarise a pool")
         object.__setattr__(self, "family", self.family or self.name)
 
     @property
     def requirements(self) -> str:
-        """What it needs, in words."""
+        """What it needs of the model."""
         if self.needs_truth:
             return "the truth"
         if self.needs_gradients:
@@ -195,18 +193,17 @@ class Explainer:
 
 
 def find_explainers(names: Iterable[str]) -> list[Explainer]:
-    """Explainers by name; ``all`` stands for every one, ``local`` and ``global`` for those.
+    """Explainers by name, or ``all``, ``local`` or ``global``.
 
-    Names of the form ``relevance:METHOD`` are the relevance methods of a white box, through an adapter; ``relevance:all`` is every
-    one of them.
+    ``relevance:METHOD`` is a relevance method of white-box models, ``relevance:all`` is every one.
 
     Raises:
-        UsageError: there is none of that name.
+        UsageError: There is no explainer of that name.
     """
     found: dict[str, Explainer] = {}
     for name in names:
         if name.startswith("relevance:"):
-            from theodolite.instruments.grid.explainers.adapters import relevance_explainers
+            from theodolite.instruments.grid.explainers.relevance import relevance_explainers
 
             found |= {each.name: each for each in relevance_explainers(name.partition(":")[2])}
             continue

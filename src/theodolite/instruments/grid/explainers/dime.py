@@ -1,4 +1,4 @@
-r"""DIME: what a picture or a question does by itself, and what only the two together do.
+r"""DIME: what picture and question do by themselves, and what only both together do (Lyu et al. 2022).
 
 Over N references F_ij = f(picture i, question j), and for scene i
 
@@ -8,20 +8,21 @@ For a perturbed picture x′ row i becomes f(x′, t_j). With R = Σ_j F_ij, C =
 
     UC′ = R′/N + (C − F_ii + f(x′, t_i))/N − (Σ − R + R′)/N²,        MI′ = f(x′, t_i) − UC′,
 
-and LIME on UC′ and on MI′ gives a weight to every cell; for words the same by columns. All of LIME is linear in its target,
-hence LIME(MI) = LIME(f) − LIME(UC) exactly.
+and LIME on UC′ and on MI′ gives a weight to every cell; for words the same by columns. LIME is linear in its target, so
+LIME(MI) = LIME(f) − LIME(UC) exactly.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
 import numpy as np
 
 from theodolite.core.errors import UsageError
 from theodolite.instruments.grid.data.world import Flags, Integers
-from theodolite.instruments.grid.explainers.contract import Case, Explainer, Explanation
+from theodolite.instruments.grid.explainers.contract import Case, Explainer, Explanation, Variant
 from theodolite.instruments.grid.explainers.game import Floats
 from theodolite.instruments.grid.explainers.pool import Pool
 
@@ -30,14 +31,14 @@ KERNEL_WIDTH = 0.25
 MOST_REFERENCES = 32
 _MASKS_PER_FEATURE = 4
 _FEWEST_CALLS = 16
-"""Four masks a side, two references."""
+"""Four masks per side, two references."""
 
 
 def lime(masks: Flags, targets: Floats, *, kernel_width: float = KERNEL_WIDTH, ridge: float = 1.0) -> Floats:
     """LIME's weights, (features,) or (features, targets).
 
-    Masks are compared with the whole by cosine distance d = 1 − √(kept share), weighted by √exp(−d²/width²), and fitted by
-    ridge regression with an intercept that is not penalised.
+    The weight of a mask is √exp(−d²/width²), where d = 1 − √(kept share) is its cosine distance from the whole; the fit is a
+    ridge regression with an unpenalised intercept.
     """
     kept = masks.mean(axis=1)
     weight = np.sqrt(np.exp(-((1 - np.sqrt(kept)) ** 2) / kernel_width**2))
@@ -53,12 +54,12 @@ def lime(masks: Flags, targets: Floats, *, kernel_width: float = KERNEL_WIDTH, r
 
 @dataclass(frozen=True, slots=True)
 class Disentangled:
-    """DIME's parts of one scene, one number per player, and what they cost."""
+    """DIME's parts of one scene, one number per player, and their cost."""
 
     full: Floats
     unimodal: Floats
     unimodal_same_question: Floats
-    """With R′ = N·f(x′, t_i), as in a loop that forgets to vary the question."""
+    """With R′ = N·f(x′, t_i): a loop that does not vary the question."""
     calls: int
     references: int
     masks: int
@@ -67,7 +68,7 @@ class Disentangled:
 
 
 def disentangle(case: Case) -> Disentangled:
-    """Runs DIME on one scene: N references, as many masks as the budget allows, all in one batch for each side."""
+    """DIME on one scene: N references, as many masks as the budget allows, one batch per side."""
     pool = case.need_pool()
     features = max(case.game.n_cells, case.game.n_words, 1)
     budget = case.game.budget
@@ -114,7 +115,7 @@ def _side(case: Case, pool: Pool, rows: Integers, *, matrix: Floats, k: int, is_
 
 
 def _masks(rng: np.random.Generator, k: int, n: int, *, is_picture: bool) -> Flags:
-    """The whole first; then cells by fair coins, words by taking away a number drawn evenly from 1 … n."""
+    """The whole first; then cells by fair coins, and words by removing a number drawn uniformly from 1 … n."""
     masks = rng.random((k, n)) < 0.5
     if not is_picture:
         removed = rng.integers(1, n + 1, k)
@@ -124,7 +125,7 @@ def _masks(rng: np.random.Generator, k: int, n: int, *, is_picture: bool) -> Fla
 
 
 def _kept(case: Case) -> Disentangled:
-    """All readings of one scene share its masks."""
+    """All variants of one scene share its masks."""
     pool = case.need_pool()
     key = ("dime", case.row, case.game.budget, case.seed, case.answer)
     if key not in pool.found:
@@ -133,6 +134,7 @@ def _kept(case: Case) -> Disentangled:
 
 
 def _explain(case: Case, part: str) -> Explanation:
+    """LIME on MI′ (``interaction``), on UC′ (``unimodal``), on f (``full``), or on f − UC with R′ = N·f(x′, t_i)."""
     found = _kept(case)
     values = {
         "interaction": found.full - found.unimodal,
@@ -144,78 +146,45 @@ def _explain(case: Case, part: str) -> Explanation:
         values,
         is_exact=False,
         calls=found.calls,
-        method=f"{found.masks} masks a side, {found.references} references",
+        method=f"{found.masks} masks per side, {found.references} references",
         scalars={"interaction_share": found.interaction_share},
     )
 
 
 def _without_rounding(values: Floats, scale: Floats) -> Floats:
-    """Zero where a value is rounding beside what it was made of."""
+    """Zero where a value is rounding relative to what it was made of."""
     return np.where(np.abs(values) > 1e-9 * np.abs(scale).max(initial=1.0), values, 0.0)
 
 
-def dime(case: Case) -> Explanation:
-    """LIME on MI′."""
-    return _explain(case, "interaction")
+def _variant(name: str, summary: str, part: str, reading: Variant = "sound", caveat: str = "") -> Explainer:
+    return Explainer(
+        name,
+        summary,
+        partial(_explain, part=part),
+        paper=_PAPER,
+        reading=reading,
+        caveat=caveat,
+        samples=True,
+        family="dime",
+        least=lambda _: _FEWEST_CALLS,
+    )
 
 
-def dime_unimodal(case: Case) -> Explanation:
-    """LIME on UC′: the baseline that MI must beat."""
-    return _explain(case, "unimodal")
-
-
-def dime_multiviz(case: Case) -> Explanation:
-    """LIME on f itself."""
-    return _explain(case, "full")
-
-
-def dime_mdetr(case: Case) -> Explanation:
-    """LIME on f − UC with R′ = N·f(x′, t_i)."""
-    return _explain(case, "same question")
-
-
-def _least(_: Case) -> int:
-    return _FEWEST_CALLS
-
-
-DIME = Explainer(
-    "dime",
-    "LIME on what only picture and question together do",
-    dime,
-    paper=_PAPER,
-    samples=True,
-    family="dime",
-    least=_least,
+DIME = _variant("dime", "LIME on the interaction of picture and question", "interaction")
+DIME_UNIMODAL = _variant(
+    "dime-unimodal", "LIME on what picture and question do by themselves", "unimodal", "baseline"
 )
-DIME_UNIMODAL = Explainer(
-    "dime-unimodal",
-    "LIME on what picture and question do by themselves",
-    dime_unimodal,
-    paper=_PAPER,
-    reading="baseline",
-    samples=True,
-    family="dime",
-    least=_least,
-)
-DIME_MULTIVIZ = Explainer(
+DIME_MULTIVIZ = _variant(
     "dime-multiviz",
-    "as MultiViz's code has it: LIME on the whole model",
-    dime_multiviz,
-    paper=_PAPER,
-    reading="paper",
-    caveat="it returns f where DIME means f − UC, so it cannot gain anything over the whole model",
-    samples=True,
-    family="dime",
-    least=_least,
+    "as in MultiViz's code: LIME on the whole model",
+    "full",
+    "paper",
+    "it returns f where DIME means f − UC, so it cannot differ from the whole model",
 )
-DIME_MDETR = Explainer(
+DIME_MDETR = _variant(
     "dime-mdetr",
-    "as the notebook for MDETR has it: the question is not varied",
-    dime_mdetr,
-    paper=_PAPER,
-    reading="paper",
-    caveat="UC′ is then f plus a constant, so that the interaction's map vanishes identically",
-    samples=True,
-    family="dime",
-    least=_least,
+    "as in the notebook for MDETR: the question is not varied",
+    "same question",
+    "paper",
+    "UC′ is then f plus a constant, so the map of the interaction is 0",
 )

@@ -1,7 +1,7 @@
-"""One contract for everything that explains by hiding: a game over the cells and the words of one question.
+"""The cooperative game over the cells and words of one question, used by every explainer that hides parts of the input.
 
-`game(cell_mask, word_mask)` is the explained output where only some cells and words are shown. A game knows its players,
-counts what it is asked, keeps to its budget, and asks for no coalition twice.
+`game(cell_mask, word_mask)` is the explained output when only some cells and words are shown. A game knows its players,
+counts model calls, keeps to its budget and computes no coalition twice.
 """
 
 from __future__ import annotations
@@ -21,23 +21,22 @@ from theodolite.instruments.grid.data.world import Flags, Integers
 
 Floats: TypeAlias = NDArray[np.float64]
 Evaluate: TypeAlias = Callable[[Flags, Flags], Floats]
-"""The explained output of m coalitions, from what is shown: ``(m, cells)`` and ``(m, words)``."""
+"""The explained output of m coalitions, given what is shown: ``(m, cells)`` and ``(m, words)``."""
 
 CellPlayers: TypeAlias = Literal["objects", "all"]
-"""``objects``: cells that hold one; with white fill every other cell is a null player. ``all``: every cell."""
+"""``objects``: cells that hold an object; with white fill every other cell is a null player. ``all``: every cell."""
 WordPlayers: TypeAlias = Literal["content", "all"]
-"""``content``: colours, shapes and directions. ``all``: every word, the question mark too."""
+"""``content``: colours, shapes and directions. ``all``: every word, including the question mark."""
 
 _EMPTY_WORDS = [WORD[word] for word in ("of", "object", "objects")]
 MOST_ENUMERATED = 20
-"""2²⁰ coalitions are a million: above that nothing is enumerated, whatever the budget."""
+"""With more players (2²⁰ is a million coalitions) nothing is enumerated, whatever the budget."""
 
 
 class Game:
     """One explained output as a cooperative game.
 
-    Players are numbered cells first, then words; what is no player is always shown. Each distinct coalition is one
-    model call.
+    Players are numbered cells first, then words; everything else is always shown. Each distinct coalition is one model call.
 
     >>> game = Game(lambda c, w: c.sum(1) * w[:, 0] * 1.0, cells=[0, 2], words=[0], shape=(3, 1), budget=8)
     >>> game.values(np.array([[True, True, True], [False, True, True]])).tolist(), game.calls
@@ -58,11 +57,11 @@ class Game:
 
         Args:
             evaluate: The explained output.
-            cells: Places of the cells that play.
-            words: Places of the words that play.
-            shape: How many cells and words there are in all.
-            budget: The most distinct coalitions that may be asked for; any number unless given.
-            known: Values that another game over the same players has found already.
+            cells: Indices of the cells that play.
+            words: Indices of the words that play.
+            shape: The number of cells and of words in all.
+            budget: The most distinct coalitions; by default unlimited.
+            known: Values already found by another game over the same players.
         """
         self.cells = np.asarray(cells, np.int64)
         self.words = np.asarray(words, np.int64)
@@ -71,8 +70,6 @@ class Game:
         self._evaluate = evaluate
         self._known = {} if known is None else known
         self._asked: set[bytes] = set()
-        self.fresh = 0
-        """Model calls that this game really made; what was known already is not among them."""
         for name, players, most in (("cells", self.cells, shape[0]), ("words", self.words, shape[1])):
             if players.size and (
                 players.min() < 0 or players.max() >= most or np.unique(players).size < players.size
@@ -98,16 +95,16 @@ class Game:
 
     @property
     def calls(self) -> int:
-        """Distinct coalitions asked for so far: what the budget counts."""
+        """Distinct coalitions so far: what the budget counts."""
         return len(self._asked)
 
     @property
     def left(self) -> int:
-        """How many more may be asked for; a large number where there is no budget."""
+        """Remaining calls; a large number if there is no budget."""
         return 2**62 if self.budget is None else self.budget - self.calls
 
     def with_budget(self, budget: int | None) -> Game:
-        """The same game with a count and a budget of its own; values found by either serve both."""
+        """The same game with its own count and budget; both share the values they find."""
         return self._part(self.cells, self.words, budget)
 
     def of_cells(self, budget: int | None = None) -> Game:
@@ -127,7 +124,7 @@ class Game:
         """The output of coalitions of players, ``(m, n)``.
 
         Raises:
-            UsageError: the coalitions have another shape, or would break the budget; nothing is asked then.
+            UsageError: The coalitions have another shape, or would exceed the budget; nothing is computed then.
         """
         coalitions = np.asarray(coalitions, bool)
         if coalitions.ndim != 2 or coalitions.shape[1] != self.n:
@@ -141,7 +138,7 @@ class Game:
         return self(cell_mask, word_mask)
 
     def __call__(self, cell_mask: Flags, word_mask: Flags) -> Floats:
-        """The output where only these cells ``(m, cells)`` and words ``(m, words)`` are shown."""
+        """The output when only these cells ``(m, cells)`` and words ``(m, words)`` are shown."""
         shown = np.concatenate([np.asarray(cell_mask, bool), np.asarray(word_mask, bool)], axis=1)
         if shown.shape[1] != sum(self.shape):
             raise UsageError(
@@ -152,25 +149,24 @@ class Game:
         asked = set(keys)
         if self.budget is not None and len(asked | self._asked) > self.budget:
             raise UsageError(
-                f"a budget of {self.budget} model calls is kept: {self.calls} are spent, and "
-                f"{len(asked - self._asked)} more were asked for"
+                f"the budget is {self.budget} model calls: {self.calls} are used, and "
+                f"{len(asked - self._asked)} more were requested"
             )
         first = {key: place for place, key in reversed(list(enumerate(keys))) if key not in self._known}
         if first:
             places = sorted(first.values())
             found = self._evaluate(shown[places, : self.shape[0]], shown[places, self.shape[0] :])
             self._known.update(zip((keys[place] for place in places), map(float, found), strict=True))
-            self.fresh += len(places)
         self._asked |= asked
         return np.array([self._known[key] for key in keys])
 
     @property
     def can_enumerate(self) -> bool:
-        """Whether all 2ⁿ coalitions fit what is left of the budget."""
+        """True if all 2ⁿ coalitions fit the remaining budget."""
         return self.n <= MOST_ENUMERATED and 2**self.n <= self.left
 
     def enumerate(self) -> Floats:
-        """All values, ``(2ⁿ,)``; bit i of the index says whether player i is shown."""
+        """All values, ``(2ⁿ,)``; bit i of the index is set if player i is shown."""
         return self.values(all_coalitions(self.n))
 
 
@@ -185,7 +181,7 @@ def all_coalitions(n: int) -> Flags:
 
 @dataclass(frozen=True, slots=True)
 class PlayerSet:
-    """Which cells and which words play."""
+    """Which cells and words are players."""
 
     cells: CellPlayers = "objects"
     words: WordPlayers = "content"
@@ -193,11 +189,11 @@ class PlayerSet:
     def __post_init__(self) -> None:
         if self.cells not in {"objects", "all"} or self.words not in {"content", "all"}:
             raise UsageError(
-                f"cells that play are objects or all, words content or all; got {self.cells!r} and {self.words!r}"
+                f"players are objects or all cells, content or all words; got {self.cells!r} and {self.words!r}"
             )
 
     def of(self, batch: SceneBatch, row: int) -> tuple[Integers, Integers]:
-        """The places of the players of one scene."""
+        """The indices of the players of one scene."""
         cells = np.arange(batch.cells.shape[1])
         if self.cells == "objects":
             cells = np.flatnonzero(batch.cells[row])

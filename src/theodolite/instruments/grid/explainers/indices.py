@@ -1,30 +1,40 @@
-r"""Ways to share out a game: exact from all 2ⁿ values, or estimated within a budget.
+r"""Shapley, Banzhaf and interaction indices of a game: exact from all 2ⁿ values, or estimated within a budget.
 
-Exact figures come from the Möbius transform m(S) = Σ_{T⊆S} (−1)^{|S|−|T|} v(T):
+Exact values come from the Möbius transform m(S) = Σ_{T⊆S} (−1)^{|S|−|T|} v(T):
 
 - Shapley value        φ_i  = Σ_{S∋i} m(S) / |S|
 - Banzhaf value        β_i  = Σ_{S∋i} m(S) / 2^{|S|−1}
 - Shapley interaction  I_ij = Σ_{S⊇ij} m(S) / (|S| − 1)
 
-so that in the unanimity game of t players every pair inside has I_ij = 1/(t−1).
+so that in the unanimity game of t players every pair has I_ij = 1/(t−1).
+
+Estimated Shapley values are those of KernelSHAP on coalitions paired with their complements: the φ that minimise
+Σ_S k(|S|) (v(S) − v(∅) − Σ_{i∈S} φ_i)² under Σφ = v(N) − v(∅), with
+
+    k(s) = (n − 1) / (C(n, s) s (n − s)).
+
+Sizes are taken from the outside in: all coalitions of sizes s and n − s while the budget allows, then random pairs of
+complements, a size as often as the mass of its kernel.
 """
 
 from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from itertools import combinations
+from math import comb
 from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.core.errors import UsageError
+from theodolite.instruments.grid.data.world import Flags
 from theodolite.instruments.grid.explainers.game import Floats, Game, all_coalitions
 from theodolite.instruments.grid.explainers.interactions import MOST_CALLS, regressed_interactions
-from theodolite.instruments.grid.explainers.kernel_shap import kernel_shap
 
 FEWEST_FOR_KERNEL = 10 * MOST_CALLS
-"""From so many calls on KernelSHAP-IQ errs less than regression on as many as that takes in, measured on sums of unanimity games."""
+"""With more calls, KernelSHAP-IQ has a smaller error than regression; measured on sums of unanimity games."""
 
 Index: TypeAlias = Literal["shapley", "banzhaf"]
 
@@ -51,7 +61,7 @@ class Interactions:
 def moebius(values: Floats) -> Floats:
     """The Möbius transform of all 2ⁿ values, in the order of `Game.enumerate`.
 
-    >>> moebius(np.array([0.0, 1.0, 1.0, 3.0])).tolist()  # two players who earn one more together
+    >>> moebius(np.array([0.0, 1.0, 1.0, 3.0])).tolist()  # two players that gain one more together
     [0.0, 1.0, 1.0, 1.0]
     """
     n = _players(values)
@@ -89,11 +99,16 @@ def exact_interactions(values: Floats) -> Floats:
     return np.asarray(found)
 
 
-def share_out(game: Game, index: Index, *, seed: int) -> Shares:
-    """Shapley or Banzhaf values of a game, exact where all coalitions fit its budget.
+def fewest_calls(game: Game) -> int:
+    """All coalitions if they are few; otherwise one for each player, the whole and the empty coalition."""
+    return int(min(2**game.n, game.n + 2))
 
-    Otherwise Shapley values are those of KernelSHAP on coalitions with their complements; Banzhaf values are the slopes of the
-    best linear fit to coalitions drawn evenly, which are Banzhaf values in the limit.
+
+def share_out(game: Game, index: Index, *, seed: int) -> Shares:
+    """Shapley or Banzhaf values of a game, exact if all coalitions fit its budget.
+
+    Otherwise Shapley values are those of KernelSHAP, and Banzhaf values are the slopes of the best linear fit to uniformly
+    drawn coalitions, which tend to the Banzhaf values.
     """
     if index not in {"shapley", "banzhaf"}:
         raise UsageError(f"the index is shapley or banzhaf, not {index!r}")
@@ -119,15 +134,15 @@ def _sampled_banzhaf(game: Game, budget: int, seed: int) -> Shares:
     values = game.values(coalitions)
     design = np.column_stack([np.ones(len(coalitions)), coalitions])
     slopes: Floats = np.asarray(np.linalg.lstsq(design, values, rcond=None)[0][1:], np.float64)
-    return Shares(slopes, is_exact=False, method=f"linear fit to {game.calls} even coalitions")
+    return Shares(slopes, is_exact=False, method=f"linear fit to {game.calls} uniform coalitions")
 
 
 def cross_interactions(game: Game, *, seed: int) -> Interactions:
     """Shapley interaction indices of every cell with every word.
 
-    Exact where all coalitions fit the budget; otherwise regression on coalitions with their complements (`interactions`), and
-    KernelSHAP-IQ (shapiq) where there are calls for more than that can take in. At equal error regression needs a fraction of the
-    calls of sampling pair by pair; ``bench/grid_explain.py`` measures how many. `Interactions.method` says which.
+    Exact if all coalitions fit the budget; otherwise regression on coalitions with their complements (`interactions`), or
+    KernelSHAP-IQ (shapiq) for budgets that are too large for regression. At equal error, regression needs a fraction of the
+    calls of sampling pair by pair (``bench/grid_explain.py``). `Interactions.method` says which was used.
     """
     p = game.n_cells
     if not p or not game.n_words:
@@ -153,10 +168,10 @@ def cross_interactions(game: Game, *, seed: int) -> Interactions:
 
 
 def sampled_interactions(game: Game, *, seed: int, draws: int | None = None) -> Interactions:
-    """Shapley interaction indices pair by pair, as the MultiSHAP paper estimates them, but rightly indexed.
+    """Shapley interaction indices pair by pair, as the MultiSHAP paper estimates them, but with correct indices.
 
-    For each pair a size is drawn evenly from 0 … n−2, then a coalition of that size from the others; the mean of
-    v(S∪ij) − v(S∪i) − v(S∪j) + v(S) is unbiased. Four model calls a draw.
+    For each pair a size is drawn uniformly from 0 … n−2, then a coalition of that size from the others; the mean of
+    v(S∪ij) − v(S∪i) − v(S∪j) + v(S) is unbiased. Each draw takes four model calls.
     """
     p, t = game.n_cells, game.n_words
     draws = max(1, game.left // (4 * p * t)) if draws is None else draws
@@ -177,13 +192,13 @@ def sampled_interactions(game: Game, *, seed: int, draws: int | None = None) -> 
         corners[cell, word, :, corner, p + word] = has_word
     values = game.values(corners.reshape(-1, game.n)).reshape(p, t, draws, 4)
     mixed = values @ np.array([1.0, -1.0, -1.0, 1.0])
-    return Interactions(mixed.mean(axis=-1), is_exact=False, method=f"{draws} draws a pair")
+    return Interactions(mixed.mean(axis=-1), is_exact=False, method=f"{draws} draws per pair")
 
 
 def spectrum(values: Floats, *, keep: float) -> Floats:
-    """The p-biased Fourier spectrum of a game: how much variance each set of players carries, ``(2ⁿ,)``.
+    """The p-biased Fourier spectrum of a game: the variance of each set of players, ``(2ⁿ,)``.
 
-    Each player is shown with probability p, independently. The functional ANOVA then splits the variance of v into
+    Each player is shown with probability p, independently. The functional ANOVA splits the variance of v into
     Σ_{S≠∅} σ²(S); entry S of the result is σ²(S), entry 0 the squared mean.
 
     >>> spectrum(np.array([0.0, 0.0, 0.0, 1.0]), keep=0.5).tolist()  # both must be shown
@@ -191,7 +206,7 @@ def spectrum(values: Floats, *, keep: float) -> Floats:
     """
     n = _players(values)
     if not 0 < keep < 1:
-        raise UsageError(f"players are shown with a probability between 0 and 1, not {keep}")
+        raise UsageError(f"the probability to show a player is between 0 and 1, not {keep}")
     found: NDArray[np.float64] = (
         values.astype(np.float64).reshape((2,) * n) if n else values.astype(np.float64)
     )
@@ -200,3 +215,75 @@ def spectrum(values: Floats, *, keep: float) -> Floats:
         low, high = np.split(found, 2, axis=axis)
         found = np.concatenate([(1 - keep) * low + keep * high, scale * (high - low)], axis=axis)
     return np.asarray(found.reshape(-1) ** 2)
+
+
+def _masses(n: int) -> Floats:
+    """The kernel's mass of each size 1 … n−1: ∝ 1/(s(n−s))."""
+    sizes = np.arange(1, n)
+    return np.asarray(1.0 / (sizes * (n - sizes)))
+
+
+def design(n: int, budget: int, rng: np.random.Generator) -> tuple[Flags, Floats]:
+    """At most `budget` coalitions, neither empty nor whole, and the weight of each in the regression.
+
+    >>> coalitions, weights = design(4, 8, np.random.default_rng(0))  # all of sizes 1 and 3, nothing is drawn
+    >>> sorted(coalitions.sum(axis=1).tolist()), weights.round(3).tolist()
+    ([1, 1, 1, 1, 3, 3, 3, 3], [0.083, 0.083, 0.083, 0.083, 0.083, 0.083, 0.083, 0.083])
+    """
+    mass = _masses(n)
+    rows: list[Flags] = []
+    weights: list[Floats] = []
+    left, size = budget, 1
+    while size <= n // 2:
+        is_middle = 2 * size == n
+        count = comb(n, size) * (1 if is_middle else 2)
+        if count > left:
+            break
+        inside = np.zeros((comb(n, size), n), bool)
+        members = np.array(list(combinations(range(n), size)))
+        np.put_along_axis(inside, members, True, axis=1)  # noqa: FBT003 - numpy's own signature
+        layer = inside if is_middle else np.concatenate([inside, ~inside])
+        rows.append(layer)
+        weights.append(np.full(count, mass[size - 1] * (1 if is_middle else 2) / count))
+        left, size = left - count, size + 1
+    if size <= n // 2 and left > 1:
+        drawn = _drawn(n, size, left // 2, rng)
+        rows.append(drawn)
+        weights.append(np.full(len(drawn), mass[size - 1 : n - size].sum() / len(drawn)))
+    if not rows:
+        return np.zeros((0, n), bool), np.zeros(0)
+    return np.concatenate(rows), np.concatenate(weights)
+
+
+def _drawn(n: int, smallest: int, pairs: int, rng: np.random.Generator) -> Flags:
+    """Distinct pairs of complements, the smaller one of size `smallest` … n//2, a size as often as its mass."""
+    sizes = np.arange(smallest, n // 2 + 1)
+    mass = _masses(n)[sizes - 1] * np.where(2 * sizes == n, 0.5, 1.0)
+    found: dict[bytes, Flags] = {}
+    for _ in range(20):
+        some = rng.choice(sizes, pairs, p=mass / mass.sum())
+        inside = rng.random((pairs, n)).argsort(axis=1).argsort(axis=1) < some[:, None]
+        for row in inside:
+            other = ~row if 2 * int(row.sum()) == n and not row[0] else row  # one name for both halves
+            if len(found) < pairs:
+                found.setdefault(np.packbits(other).tobytes(), other)
+        if len(found) == pairs:
+            break
+    halves = np.stack(list(found.values()))
+    return np.concatenate([halves, ~halves])
+
+
+def kernel_shap(game: Game, budget: int, *, seed: int) -> Floats:
+    """Estimated Shapley values of a game of at least two players, from at most `budget` coalitions."""
+    n = game.n
+    coalitions, weights = design(n, budget - 2, np.random.default_rng(seed))
+    whole = np.ones((1, n), bool)
+    values = game.values(np.concatenate([whole, ~whole, coalitions]))
+    total, empty, rest = values[0] - values[1], values[1], values[2:]
+    # Σφ = total eliminates the last player, which leaves an ordinary regression of n − 1 slopes.
+    inside = coalitions.astype(np.float64)
+    slopes = inside[:, :-1] - inside[:, -1:]
+    target = rest - empty - inside[:, -1] * total
+    root = np.sqrt(weights)
+    found = np.linalg.lstsq(slopes * root[:, None], target * root, rcond=None)[0]
+    return np.append(found, total - found.sum())

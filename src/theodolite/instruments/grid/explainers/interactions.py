@@ -1,21 +1,21 @@
-r"""Shapley interactions of all pairs at once, from coalitions with their complements and a prior that most pairs do little.
+r"""Shapley interactions of all pairs by regression on coalitions and their complements, with a sparsity prior.
 
-Write a coalition as signs s_i = ±1 and the game as v(s) = Σ_T v̂(T) χ_T(s), χ_T = Π_{i∈T} s_i. Averaged over coalitions as the index
-weighs them (sizes evenly), the mixed difference of χ_T by i and j is 4/(|T|−1) where T ⊇ ij has an even number of players, and 0
-otherwise, so that for every game
+Write a coalition as signs s_i = ±1 and the game as v(s) = Σ_T v̂(T) χ_T(s), χ_T = Π_{i∈T} s_i. Averaged over coalitions with
+the weights of the index (sizes uniform), the mixed difference of χ_T by i and j is 4/(|T|−1) if T ⊇ ij has an even number of
+players, and 0 otherwise, so that for every game
 
     I_ij = Σ_{T⊇ij, |T| even} 4/(|T|−1) · v̂(T).
 
-Only terms of even order matter, and e(s) = (v(s) + v(−s))/2 holds those alone. Their coefficients are given independent normal
-priors: v̂(ij) a variance λ_ij of its own, terms of four players r/C(n,4) each, of six r²/C(n,6). Then e is a Gaussian process with
+Only terms of even order matter, and e(s) = (v(s) + v(−s))/2 contains only those. Their coefficients have independent normal
+priors: v̂(ij) its own variance λ_ij, terms of four players r/C(n,4) each, of six r²/C(n,6). Then e is a Gaussian process with
 
     k(s, s′) = Σ_ij λ_ij χ_ij(s) χ_ij(s′) + r·E₄(d)/C(n,4) + r²·E₆(d)/C(n,6),
 
-E_k(d) the k-th elementary symmetric polynomial of n signs of which d (where s and s′ differ) are minus; and I_ij, linear in the
-coefficients, has a posterior mean in closed form. r is chosen by leaving out one coalition at a time. λ starts even and is twice
-replaced by what the fit found of each pair, v̂(ij)² and its variance, as in automatic relevance determination: pairs without effect
-are then shrunk and the others are not. Exact in the limit for games of up to three players a term; for others the prior decides
-how the higher terms are told from pairs.
+where E_k(d) is the k-th elementary symmetric polynomial of n signs of which d (where s and s′ differ) are minus; I_ij, linear
+in the coefficients, has a posterior mean in closed form. r is chosen by leave-one-out error. λ starts uniform and is twice
+replaced by v̂(ij)² plus its variance, as in automatic relevance determination, so that pairs without effect are shrunk. Exact
+in the limit for games with terms of up to three players; for others the prior decides how higher terms are separated from
+pairs.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from theodolite.instruments.grid.data.world import Flags
 from theodolite.instruments.grid.explainers.game import Floats, Game
 
 RATIOS = (0.0, 0.01, 0.03, 0.1, 0.3)
-"""Prior weights r of terms of four players against pairs that are tried."""
+"""The prior weights r that are tried."""
 _ROUNDS = 2
 _JITTER = 1e-4
 MOST_CALLS = 3000
-"""More coalitions make the system of equations too large to be worth its time."""
+"""More coalitions make the linear system too slow."""
 
 
 @lru_cache(maxsize=64)
@@ -51,13 +51,13 @@ def symmetric(n: int) -> Floats:
         for sign in [-1.0] * minus + [1.0] * (n - minus):
             row = np.convolve(row, [1.0, sign])
         found[:, minus] = row
-    found.setflags(write=False)  # one table serves all
+    found.setflags(write=False)  # cached
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class _Fit:
-    """One solution: K⁻¹, K⁻¹(e − mean), the error of leaving one out, and the r that it was made with."""
+    """One fit: K⁻¹, K⁻¹(e − mean), the leave-one-out error, and r."""
 
     inverse: Floats
     weights: Floats
@@ -65,8 +65,8 @@ class _Fit:
     ratio: float
 
 
-class _Evidence:
-    """Coalitions as signs, the even part of their values, and what the kernel needs of them."""
+class _Observations:
+    """Coalitions as signs, the even part of their values, and what the kernel needs."""
 
     def __init__(self, signs: Floats, even: Floats) -> None:
         self.signs, self.even = signs, even
@@ -90,11 +90,11 @@ class _Evidence:
         return _Fit(inverse, weights, float(((weights / spread) ** 2).mean()), ratio)
 
     def best(self, prior: Floats, ratios: tuple[float, ...]) -> _Fit:
-        """The fit that tells best what it was not shown."""
+        """The fit with the smallest leave-one-out error."""
         return min((self.fit(prior, ratio) for ratio in ratios), key=lambda fit: fit.left_out)
 
     def relevance(self, prior: Floats, fit: _Fit) -> Floats:
-        """What a fit found of each pair: its coefficient squared and its variance, scaled to sum 1."""
+        """The squared coefficient of each pair plus its variance, scaled to sum 1."""
         scale = fit.weights @ (self.even - self.even.mean()) / len(self.even)
         mean = prior * (self.products.T @ fit.weights)
         shrunk = np.einsum("mq,mq->q", self.products, fit.inverse @ self.products)
@@ -117,9 +117,9 @@ class _Evidence:
 
 
 def paired_coalitions(n: int, pairs: int, rng: np.random.Generator) -> Flags:
-    """The whole, then different coalitions of sizes drawn evenly from 1 … n−1; their complements are asked for with them.
+    """The whole, then distinct coalitions of sizes drawn uniformly from 1 … n−1, to be used with their complements.
 
-    Fewer come out where there are no more.
+    Fewer are returned if there are no more.
     """
     found = {b"": np.ones(n, bool)}
     for _ in range(20):
@@ -143,7 +143,7 @@ def regressed_interactions(game: Game, budget: int, *, seed: int) -> Floats:
     scale = float(even.std())
     if not scale > 0:
         return np.zeros((n, n))
-    evidence = _Evidence(np.where(some, 1.0, -1.0), even / scale)
+    evidence = _Observations(np.where(some, 1.0, -1.0), even / scale)
     prior = np.full(n * (n - 1) // 2, 2.0 / (n * (n - 1)))
     fit = evidence.best(prior, RATIOS if n >= 4 else (0.0,))
     for _ in range(_ROUNDS):

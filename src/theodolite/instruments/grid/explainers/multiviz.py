@@ -1,23 +1,22 @@
-r"""MultiViz's second-order gradients: how the words' relevance changes with each pixel, or, of a checkpoint, each image token.
+"""MultiViz: second-order gradients, how the relevance of words changes with each pixel or image token (Liang et al. 2023).
 
-The formulas stand in `slopes`.
+The formulas are in `second_order`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from functools import partial
 from typing import Protocol, runtime_checkable
 
 from theodolite.core.errors import UnsupportedError
-from theodolite.instruments.grid.explainers.contract import Case, Explainer, Explanation
-from theodolite.instruments.grid.explainers.slopes import Slope, SlopeForm, SlopeRequest
-
-_PAPER = "Liang et al. 2023, MultiViz"
+from theodolite.instruments.grid.explainers.contract import Case, Explainer, Explanation, Variant
+from theodolite.instruments.grid.explainers.second_order import Slope, SlopeForm, SlopeRequest
 
 
 @runtime_checkable
 class Differentiable(Protocol):
-    """A reader of something that can be differentiated twice."""
+    """A reader whose model can be differentiated twice."""
 
     can_differentiate: bool
 
@@ -31,7 +30,7 @@ def _request(case: Case, form: SlopeForm) -> SlopeRequest:
 
 
 def second_order(case: Case, form: SlopeForm) -> Explanation:
-    """Gradients of the words' relevance by pixel or image token; the case's reader must be a white box."""
+    """Gradients of the words' relevance by pixel or image token; the model must be a white box."""
     if not isinstance(case.reader, Differentiable) or not case.reader.can_differentiate:
         name = case.reader.name if case.reader is not None else "this game"
         raise UnsupportedError(
@@ -50,48 +49,29 @@ def second_order(case: Case, form: SlopeForm) -> Explanation:
     )
 
 
-def _passes(form: SlopeForm) -> Callable[[Case], int]:
-    return lambda case: _request(case, form).passes
+def _variant(
+    name: str, summary: str, form: SlopeForm, reading: Variant = "sound", caveat: str = ""
+) -> Explainer:
+    return Explainer(
+        name,
+        summary,
+        partial(second_order, form=form),
+        paper="Liang et al. 2023, MultiViz",
+        reading=reading,
+        caveat=caveat,
+        needs_gradients=True,
+        least=lambda case: _request(case, form).passes,
+    )
 
 
-def multiviz(case: Case) -> Explanation:
-    """With the explained output."""
-    return second_order(case, "explained")
-
-
-def multiviz_sum(case: Case) -> Explanation:
-    """With the sum of all logits."""
-    return second_order(case, "sum of logits")
-
-
-def multiviz_mixed(case: Case) -> Explanation:
-    """Word by word."""
-    return second_order(case, "mixed")
-
-
-MULTIVIZ = Explainer(
-    "multiviz",
-    "gradient by pixels of the words' summed relevance",
-    multiviz,
-    paper=_PAPER,
-    needs_gradients=True,
-    least=_passes("explained"),
-)
-MULTIVIZ_SUM = Explainer(
+MULTIVIZ = _variant("multiviz", "gradient by pixels of the words' summed relevance", "explained")
+MULTIVIZ_SUM = _variant(
     "multiviz-sum",
-    "the same of the sum of all logits, as the public code has it",
-    multiviz_sum,
-    paper=_PAPER,
-    reading="paper",
-    caveat="cross-entropy leaves the sum of logits free, so it says nothing of the answer",
-    needs_gradients=True,
-    least=_passes("sum of logits"),
+    "the same of the sum of all logits, as in the public code",
+    "sum of logits",
+    "paper",
+    "cross-entropy leaves the sum of logits undetermined, so it does not depend on the answer",
 )
-MULTIVIZ_MIXED = Explainer(
-    "multiviz-mixed",
-    "mixed second derivative of each word with each pixel, sizes summed",
-    multiviz_mixed,
-    paper=_PAPER,
-    needs_gradients=True,
-    least=_passes("mixed"),
+MULTIVIZ_MIXED = _variant(
+    "multiviz-mixed", "mixed second derivatives of each word and pixel, absolute values summed", "mixed"
 )

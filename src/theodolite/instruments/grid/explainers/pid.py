@@ -1,11 +1,11 @@
-r"""Partial information decomposition: what picture and question tell of the answer alone, twice over, and only together.
+r"""Partial information decomposition (PID): what picture and question say about the answer alone, both, or only together.
 
 Over Δ_P = {q : q(x1,y) = p(x1,y), q(x2,y) = p(x2,y)} let q* minimise I_q(Y; X1X2). Then, in bits,
 
     R = I(Y;X1) + I(Y;X2) − I_q*,   U1 = I_q* − I(Y;X2),   U2 = I_q* − I(Y;X1),   S = I_p − I_q*.
 
-What it says depends on the summaries X1 and X2, which are therefore named; and with few samples chance alone gives synergy,
-which is why a null with shuffled answers stands beside it.
+The result depends on the summaries X1 and X2 (`pid_explainers`). With few samples chance alone gives synergy, so it is
+reported beside a null distribution with shuffled answers. Bertschinger et al. 2014; Liang et al. 2023.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from theodolite.core.errors import UsageError
-from theodolite.instruments.grid.explainers.convex import least_information
 from theodolite.instruments.grid.explainers.game import Floats
+from theodolite.instruments.grid.explainers.pid_convex import least_information
 
 _TINY = 1e-300
 
@@ -30,9 +30,9 @@ class Decomposition:
 
     redundant: float
     unique_1: float
-    """What only the first source, the picture, tells."""
+    """What only the first source, the picture, says."""
     unique_2: float
-    """What only the second source, the question, tells."""
+    """What only the second source, the question, says."""
     synergy: float
     n: int
     """Samples behind it."""
@@ -51,17 +51,17 @@ EstimateMany: TypeAlias = Callable[[ArrayLike, ArrayLike, Sequence[ArrayLike]], 
 
 @dataclass(frozen=True, slots=True)
 class PidScore:
-    """A decomposition beside what shuffled answers give."""
+    """A decomposition and its null distribution."""
 
     found: Decomposition
     null_synergy: tuple[float, ...]
-    """Synergy with the answers shuffled, one value a shuffle."""
+    """The synergy of each shuffle of the answers."""
     p_value: float
     """Share of shuffles with at least this synergy, (b+1)/(m+1)."""
 
     @property
     def corrected_synergy(self) -> float:
-        """Synergy less the mean of its null."""
+        """Synergy minus the mean of its null distribution."""
         return self.found.synergy - float(np.mean(self.null_synergy))
 
 
@@ -95,13 +95,13 @@ def decompose_tables(joints: Sequence[Floats], *, n: int = 0) -> list[Decomposit
     found = []
     for joint, reached in zip(joints, least_information(joints), strict=True):
         i1, i2, ip = (_information(part) for part in (joint.sum(axis=1), joint.sum(axis=0), joint))
-        least = min(max(float(reached), i1, i2), ip)  # what rounding may have moved past its bounds
+        least = min(max(float(reached), i1, i2), ip)  # rounding may pass its bounds
         found.append(Decomposition(i1 + i2 - least, least - i2, least - i1, ip - least, n, "convex"))
     return found
 
 
 def convex_pids(x1: ArrayLike, x2: ArrayLike, answers: Sequence[ArrayLike]) -> list[Decomposition]:
-    """PID of the same two discrete sources with each of several answers; all together cost little more than one."""
+    """PID of the same two discrete sources with each of several answers; together they cost little more than one."""
     return decompose_tables([joint_table(x1, x2, y) for y in answers], n=np.asarray(x1).size)
 
 
@@ -118,9 +118,9 @@ def convex_pid(x1: ArrayLike, x2: ArrayLike, y: ArrayLike) -> Decomposition:
 def gaussian_pid(x1: ArrayLike, x2: ArrayLike, y: ArrayLike, *, steps: int = 2000) -> Decomposition:
     r"""PID of jointly Gaussian sources and target, from the sample covariance.
 
-    With Y white and each source scaled to white noise, X_i = H_i Y + N_i. Only the noises' correlation Σ is free, any matrix of
-    spectral norm at most 1; it is moved down the gradient of ½ log det(I + Hᵀ [I Σ; Σᵀ I]⁻¹ H) and put back by cutting its singular
-    values. Columns that do not vary are left out.
+    With Y white and each source scaled to white noise, X_i = H_i Y + N_i. Only the correlation Σ of the noises is free: any
+    matrix of spectral norm at most 1. It follows the gradient of ½ log det(I + Hᵀ [I Σ; Σᵀ I]⁻¹ H) and is projected back by
+    clipping its singular values. Constant columns are left out.
     """
     sources = [_centred(x1), _centred(x2)]
     target = _centred(y)
@@ -155,14 +155,14 @@ def _centred(values: ArrayLike) -> Floats:
 
 
 def _whitener(covariance: Floats) -> Floats:
-    """A such that Aᵀ C A = I; directions with next to no variance get a floor, as a deterministic channel has no noise."""
+    """A such that Aᵀ C A = I; variances get a floor, since a deterministic channel has no noise."""
     values, vectors = np.linalg.eigh(covariance)
     floor = 1e-3 * max(float(values.max(initial=0.0)), 1e-3)
     return np.asarray(vectors / np.sqrt(np.maximum(values, floor)))
 
 
 def _union(h1: Floats, h2: Floats, cross: Floats) -> tuple[float, Floats]:
-    """I(Y; X1X2) in bits for noises that correlate so, and its gradient by that correlation."""
+    """I(Y; X1X2) in bits for a correlation of the noises, and its gradient."""
     a, b = len(h1), len(h2)
     u, s, vt = np.linalg.svd(cross, full_matrices=False)
     cross = (u * np.minimum(s, 1 - 1e-4)) @ vt
@@ -195,14 +195,14 @@ def _least_union(h1: Floats, h2: Floats, steps: int) -> float:
 
 
 def one_by_one(estimate: EstimateOne) -> EstimateMany:
-    """An estimator of one answer as one of several."""
+    """An estimator for several answers, from one for a single answer."""
     return lambda x1, x2, answers: [estimate(x1, x2, y) for y in answers]
 
 
 def with_null(
     estimate: EstimateMany, sources: Sequence[ArrayLike], y: ArrayLike, *, shuffles: int = 99, seed: int = 0
 ) -> PidScore:
-    """A decomposition with its null: the same estimator on shuffled answers."""
+    """A decomposition with its null distribution: the same estimator on shuffled answers."""
     x1, x2 = (np.asarray(source) for source in sources)
     answers = np.asarray(y)
     rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-r"""PID of sources too rich to tabulate: small networks for the margins, and an alignment learnt batch by batch.
+r"""PID of sources with too many values to tabulate: small networks for the margins, and an alignment learnt by batch.
 
 p(y|x1), p(y|x2) and p(y|x1x2) are classifiers. Within a batch, sample a of X1 meets sample b of X2 under answer y with weight
 exp(g1(x1_a, y)·g2(x2_b, y)/√d), scaled by Sinkhorn until Σ_b q(a, b|y) ∝ p(y|x1_a) and Σ_a q(a, b|y) ∝ p(y|x2_b). The alignment g

@@ -1,10 +1,10 @@
-"""What answers: symbolic twins, paired networks and any model of the core, all with parts of scene and question hidden."""
+"""Models as explainers call them: symbolic, paired network, or any other, with parts of scene and question hidden."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,29 +16,24 @@ from theodolite.instruments.grid.data.batch import SceneBatch
 from theodolite.instruments.grid.data.render import render
 from theodolite.instruments.grid.data.words import MASK, PAD, text_of
 from theodolite.instruments.grid.data.world import BUCKETS, Flags, Integers, World
-from theodolite.instruments.grid.experiments.accuracy import prompt_of
+from theodolite.instruments.grid.explainers.conventions import Fill, Hiding, check_hiding
 from theodolite.instruments.grid.explainers.game import Floats
 from theodolite.instruments.grid.models.symbolic import CONFIDENCE, Logic, hide_words, symbolic_answer
+from theodolite.instruments.grid.questions import answer_options, prompt_of
 from theodolite.models import ChoosingModel, open_model, require
 
 if TYPE_CHECKING:
-    from theodolite.instruments.grid.explainers.slopes import Slope, SlopeRequest
+    from theodolite.instruments.grid.explainers.second_order import Slope, SlopeRequest
     from theodolite.instruments.grid.models.paired.network import PairedNetwork
 
-Fill: TypeAlias = Literal["white", "grey", "black"]
-"""What a hidden cell becomes. White takes its object away; grey and black hide it, which no scene looks like."""
-Hiding: TypeAlias = Literal["mask", "delete"]
-"""What a hidden word becomes: the word ``<mask>``, or nothing, so that the rest moves up."""
-FILLS: tuple[Fill, ...] = ("white", "grey", "black")
-HIDINGS: tuple[Hiding, ...] = ("mask", "delete")
 _GREYS: dict[Fill, int] = {"white": 255, "grey": 128, "black": 0}
 _NEVER = -14.0
-"""A symbolic twin's log-probability for an answer of the wrong kind, such as 3 to a yes-no question."""
+"""The log-probability of an answer of the wrong kind, such as 3 to a yes-no question."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """m inputs, each the picture of one scene and the question of one, with parts hidden."""
+    """m inputs with parts hidden, each the picture of one scene and the question of one."""
 
     batch: SceneBatch
     pictures: Integers
@@ -59,7 +54,7 @@ class Shown:
         return len(self.pictures)
 
     def words(self) -> NDArray[np.uint8]:
-        """The words that are asked, (m, words)."""
+        """The word ids with hidden words replaced, (m, words)."""
         words = self.batch.words[self.questions]
         hidden = ~self.word_mask & (words != PAD)
         if self.hiding == "mask":
@@ -68,17 +63,8 @@ class Shown:
         return np.take_along_axis(np.where(hidden, PAD, words), order, axis=1).astype(np.uint8)
 
 
-def check_hiding(fill: str, hiding: str) -> None:
-    """Raises if parts cannot be hidden so."""
-    if fill not in FILLS or hiding not in HIDINGS:
-        raise UsageError(
-            f"hidden cells are filled with {', '.join(FILLS)}, hidden words become {' or '.join(HIDINGS)}; got {fill!r} "
-            f"and {hiding!r}"
-        )
-
-
 class Reader(Protocol):
-    """Anything that gives logits over the answers of a world, with parts of its input hidden."""
+    """A model that gives logits over the answers of a world, with parts of its input hidden."""
 
     name: str
     identity: str
@@ -90,7 +76,7 @@ class Reader(Protocol):
 
 
 class SymbolicReader:
-    """A symbolic twin; hidden cells are empty to it, whatever they are filled with."""
+    """A symbolic model. A hidden cell is empty to it, whatever the fill."""
 
     can_differentiate = False
 
@@ -99,7 +85,7 @@ class SymbolicReader:
         self.logic = logic
 
     def logits(self, shown: Shown) -> Floats:
-        """`CONFIDENCE` for the answer that it gives, the rest shared by the other answers of that kind."""
+        """`CONFIDENCE` for its answer; the rest is shared by the other answers of that kind."""
         batch = shown.batch
         world, said = batch.world, np.zeros(len(shown), np.int64)
         cells = np.where(shown.cell_mask, batch.cells[shown.pictures], 0).astype(np.uint8)
@@ -128,10 +114,10 @@ class NetworkReader:
         self._reader = PairedReader(network, device=device)
 
     def check(self, world: World) -> None:
-        """Raises if the network cannot answer questions about this world.
+        """Checks that the network can answer questions about this world.
 
         Raises:
-            UsageError: it knows other answers, or smaller grids.
+            UsageError: It knows other answers, or only smaller grids.
         """
         size = self.network.size
         if len(world.answers) != size.answers:
@@ -156,13 +142,13 @@ class NetworkReader:
 
     def slopes(self, requests: Sequence[SlopeRequest]) -> list[Slope]:
         """Second-order gradients of the network."""
-        from theodolite.instruments.grid.explainers.slopes import find_slopes
+        from theodolite.instruments.grid.explainers.second_order import find_slopes
 
         return find_slopes(self.network, requests, device=self.device)
 
 
 class CoreReader:
-    """Any model of the core that can choose: asked with the picture redrawn and the question rewritten."""
+    """Any other model that gives log-probabilities of options; the picture is redrawn and the question rewritten."""
 
     def __init__(self, model: ChoosingModel) -> None:
         require(model, "choose")
@@ -170,7 +156,7 @@ class CoreReader:
         self.can_differentiate = is_white_box(model)
 
     def logits(self, shown: Shown) -> Floats:
-        """Log-probabilities of the answers that fit the question; others get what the symbolic twins give them."""
+        """Log-probabilities of the answers that fit the question; the others get `_NEVER`."""
         world = shown.batch.world
         words = shown.words()
         requests, options = [], []
@@ -181,7 +167,7 @@ class CoreReader:
             requests.append(
                 Request.ask(picture, prompt_of(text_of(words[m]), is_count=is_count), max_tokens=4)
             )
-            options.append(world.answers[: world.max_count + 1] if is_count else world.answers[-2:])
+            options.append(answer_options(world, is_count=is_count))
         found = self.model.choose(requests, options)
         logits = np.full((len(shown), len(world.answers)), _NEVER)
         for m, (choice, names) in enumerate(zip(found, options, strict=True)):
@@ -194,13 +180,13 @@ class CoreReader:
 
     def slopes(self, requests: Sequence[SlopeRequest]) -> list[Slope]:
         """Second-order gradients of a white box."""
-        from theodolite.instruments.grid.explainers.slopes import checkpoint_slope
+        from theodolite.instruments.grid.explainers.second_order import checkpoint_slope
 
         return [checkpoint_slope(self.model, request) for request in requests]
 
 
 def draw(shown: Shown, m: int) -> NDArray[np.uint8]:
-    """The m-th input's picture, hidden cells filled."""
+    """The picture of the m-th input, with hidden cells filled."""
     world = shown.batch.world
     pixels: NDArray[np.uint8] = render(world, shown.batch.cells[int(shown.pictures[m])][None])[0].copy()
     for cell in np.flatnonzero(~shown.cell_mask[m]):
@@ -210,11 +196,10 @@ def draw(shown: Shown, m: int) -> NDArray[np.uint8]:
 
 
 def open_reader(model: str, *, device: str = "cpu") -> Reader:
-    """Opens what answers, by a model's name.
+    """Opens a model by name.
 
-    ``grid:symbolic-pure`` and ``grid:symbolic-bow`` are read exactly, ``grid:pure`` and ``grid:spur`` in large batches;
-    ``weights:FILE`` is a network that ``python -m train grid`` wrote; any other name is a model of the core, which must be able to
-    choose between options.
+    ``weights:FILE`` is a network that ``python -m train grid`` wrote. Models outside the ``grid:`` scheme must give the
+    log-probabilities of options.
 
     >>> open_reader("grid:symbolic-bow").identity
     'grid:symbolic-bow'

@@ -1,21 +1,20 @@
-"""Figures of the grid's data: scenes with their questions, how they are made, how their answers are spread."""
+"""Figures of the data: scenes with their questions, how they are made, and the distribution of answers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from theodolite.core.drawing import QUIET, SERIES, TRUE, Drawing, outline, styled
+from theodolite.core.drawing import QUIET, SERIES, TRUE, Drawing, new_figure, outline, styled
 from theodolite.core.errors import UsageError
 from theodolite.instruments.grid.data.batch import ROLES, SceneBatch, join
+from theodolite.instruments.grid.data.edits import with_cells
 from theodolite.instruments.grid.data.generate import generate
-from theodolite.instruments.grid.data.interventions import with_cells
 from theodolite.instruments.grid.data.masks import regions_of
 from theodolite.instruments.grid.data.recipe import Density, Recipe, find_recipe
 from theodolite.instruments.grid.data.world import BUCKET_KEYS, Mode
-from theodolite.instruments.grid.figures.answers import answer_distributions
 from theodolite.instruments.grid.figures.scenes import (
     GAP_IN,
     KEY,
@@ -34,14 +33,14 @@ if TYPE_CHECKING:
 _TAXONOMY = ("A-F0-D1", "SO-F1-D1", "CO-F0-D2", "M-F0-D2", "M-F1-D3", "CMP-F0-D2")
 _MODES: tuple[tuple[str, Mode], ...] = (("Pure", "pure"), ("Spurious", "spur"))
 _SAMPLE = 300
-"""Scenes of each bucket behind the answers' distributions."""
+"""Scenes of each bucket for the distribution of answers."""
 
 
 def data_figures(preset: str | Recipe = "paper", *, seed: int = 0) -> dict[str, Drawing]:
-    """The paper's figures 2 (taxonomy), 3 (how scenes are made), 7 (answers) and 8 to 11 (samples), from scenes made here.
+    """The paper's figures 2 (taxonomy), 3 (generation), 7 (answers) and 8 to 11 (samples), from new scenes.
 
     Args:
-        preset: ``paper``, ``sound`` or a recipe of one's own.
+        preset: ``paper``, ``sound`` or a recipe.
         seed: Of the scenes.
 
     Returns:
@@ -64,7 +63,7 @@ def data_figures(preset: str | Recipe = "paper", *, seed: int = 0) -> dict[str, 
     drawings = {
         "figure-02-taxonomy": scene_sheet(examples, columns=len(_TAXONOMY), title=title, notes=notes),
         "figure-03-generation": _generation_example(recipe, seed),
-        "figure-07-answers": answer_distributions(answers, title="How answers are spread"),
+        "figure-07-answers": answer_distributions(answers, title="Distribution of answers"),
     }
     for name, mode in _MODES:
         for density, objects in counts.items():
@@ -77,7 +76,7 @@ def data_figures(preset: str | Recipe = "paper", *, seed: int = 0) -> dict[str, 
 
 
 def _generation_example(recipe: Recipe, seed: int) -> Drawing:
-    """A scene with few targets whose regions all have an empty cell, so that their names can be read."""
+    """A scene with few targets whose regions all have an empty cell for their names."""
     pure, spur = (
         generate("M-F0-D2", 200, mode=mode, density=0.5, preset=recipe, seed=seed) for _, mode in _MODES
     )
@@ -92,14 +91,14 @@ def _generation_example(recipe: Recipe, seed: int) -> Drawing:
 def scene_sheet(
     scenes: SceneBatch, *, columns: int = 5, title: str = "", notes: Sequence[str] = (), marks: bool = True
 ) -> Drawing:
-    """Scenes side by side, each with its question and answer; what the question speaks of is marked.
+    """Scenes side by side, each with its question and answer; objects of the question are marked.
 
     Args:
         scenes: To show, row by row.
-        columns: How many stand side by side.
+        columns: Scenes per row.
         title: Above the sheet.
-        notes: A word above each scene; its bucket unless given.
-        marks: Whether targets, anchors and look-alikes are framed in the pictures.
+        notes: A caption above each scene; by default its bucket.
+        marks: Frame targets, anchors and look-alikes.
     """
     if not len(scenes) or columns < 1:
         raise UsageError("a sheet needs at least one scene and one column")
@@ -167,7 +166,7 @@ def _only(scenes: SceneBatch, row: int, kinds: tuple[str, ...]) -> SceneBatch:
 
 
 def _draw_regions(axes: Axes, scene: SceneBatch, *, has_confusers: bool) -> None:
-    """A scene whose valid region is tinted, and perhaps its confuser regions, with their names in an empty cell."""
+    """A scene with its valid region and, if wanted, its confuser regions tinted and named."""
     regions = regions_of(scene)
     named = [(regions.valid[0, 0], TRUE, "V")]
     if has_confusers:
@@ -199,7 +198,7 @@ def _draw_regions(axes: Axes, scene: SceneBatch, *, has_confusers: bool) -> None
 
 
 def _remark(axes: Axes, scene: SceneBatch) -> None:
-    """What the right logic and a bag of words make of the scene, below it."""
+    """The right answer and that of a bag of words, below the scene."""
     truth, bag = (
         scene.world.answers[int(symbolic_answer(scene.world, scene.cells, scene.questions, logic=logic)[0])]
         for logic in LOGICS
@@ -217,4 +216,69 @@ def _remark(axes: Axes, scene: SceneBatch) -> None:
     )
 
 
-__all__ = ["answer_distributions", "data_figures", "generation_steps", "scene_sheet"]
+def answer_distributions(data: Mapping[str, SceneBatch], *, title: str = "") -> Drawing:
+    """The distribution of answers, one row for each data set: counts on the left, yes and no on the right.
+
+    Args:
+        data: Scenes by name, such as ``pure`` and ``spurious``.
+        title: Above the figure.
+    """
+    if not data:
+        raise UsageError("there are no scenes to show")
+    with styled():
+        figure = new_figure(9.6, 2.5 * len(data) + 0.7)
+        grid = figure.subplots(len(data), 2, squeeze=False, width_ratios=(2.6, 1), sharex="col", sharey="col")
+        for line, (name, scenes) in enumerate(data.items()):
+            _count_bars(grid[line, 0], scenes)
+            _yes_no_bars(grid[line, 1], scenes)
+            grid[line, 0].set_title(f"{name}: counts", weight="bold")
+            grid[line, 1].set_title("yes or no")
+            grid[line, 0].set_ylabel("share of questions")
+        grid[-1, 0].set_xlabel("right answer")
+        for axes in grid[0]:
+            axes.legend(loc="upper right", fontsize=8.5)
+        if title:
+            figure.suptitle(title, x=0.01, ha="left", weight="bold", fontsize=12)
+    return Drawing(figure)
+
+
+def _count_bars(axes: Axes, scenes: SceneBatch) -> None:
+    """Shares of counts, with sparse and dense scenes stacked."""
+    is_count = scenes.answer < scenes.world.yes
+    objects = scenes.objects
+    bottom = np.zeros(scenes.world.max_count + 1)
+    levels = np.unique(objects[is_count])
+    for level, colour in zip(levels, (SERIES[5], SERIES[1], SERIES[0]), strict=False):
+        counts = np.bincount(scenes.answer[is_count & (objects == level)], minlength=len(bottom)) / max(
+            1, is_count.sum()
+        )
+        axes.bar(
+            np.arange(len(bottom)), counts, bottom=bottom, color=colour, width=0.8, label=f"{level} objects"
+        )
+        bottom += counts
+    axes.set_xlim(0.4, scenes.world.max_count + 0.6)
+    axes.set_xticks(range(1, scenes.world.max_count + 1))
+    axes.set_yticks(np.arange(0, bottom.max() + 0.05, 0.05))
+    axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+    axes.grid(axis="y")
+
+
+def _yes_no_bars(axes: Axes, scenes: SceneBatch) -> None:
+    keys = np.array([scenes.bucket_key(i) for i in range(len(scenes))])
+    groups = {
+        "existence": np.char.find(keys, "-F1-") >= 0,
+        "comparison": np.char.startswith(keys, "CMP"),
+    }
+    for place, ((name, mine), colour) in enumerate(zip(groups.items(), (SERIES[3], SERIES[4]), strict=True)):
+        if not mine.any():
+            continue
+        yes = float((scenes.answer[mine] == scenes.world.yes).mean())
+        axes.bar(
+            np.array([0, 1]) + (place - 0.5) * 0.36, [yes, 1 - yes], width=0.34, color=colour, label=name
+        )
+    axes.axhline(0.5, color=QUIET, linewidth=1, linestyle=(0, (4, 3)))
+    axes.set_xticks([0, 1], ["yes", "no"])
+    axes.set_ylim(0, 0.75)
+    axes.set_yticks([0, 0.25, 0.5, 0.75])
+    axes.grid(axis="y")
+    axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")

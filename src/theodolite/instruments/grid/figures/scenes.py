@@ -1,6 +1,6 @@
-"""One scene of the grid on paper: its picture, its question in colours, and a page that holds many of them.
+"""Drawing one scene with its question, and pages of many scenes.
 
-One colour for one thing, in pictures and in words: targets green, anchors blue, directions violet, look-alikes orange.
+Pictures and words use the same colours: targets green, anchors blue, directions violet, look-alikes orange.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ COLOURS = {"target": TRUE, "anchor": REFERENCE, "direction": PEAK, "adversarial"
 KEY = (("target", "target"), ("anchor", "anchor"), ("direction", "direction"), ("adversarial", "look-alike"))
 
 SIDE_IN, GAP_IN, LINE_IN, LINE_LETTERS = 2.15, 0.22, 0.165, 30
-"""A scene's side, the space beside it, the height of a line of text below it (inches), and the letters it holds."""
+"""The side of a scene, the gap between scenes and the height of a line of text (inches), and the letters of a line."""
 
 
 class Page:
-    """A figure whose parts are placed in inches from the lower left, with a title above and a key below."""
+    """A figure with parts placed in inches from the lower left, a title above and a legend below."""
 
     def __init__(self, width: float, body: float, title: str) -> None:
         head, foot = 0.42 if title else 0.08, 0.42
@@ -52,7 +52,7 @@ class Page:
         )
 
     def key(self, entries: Sequence[tuple[str, str]]) -> None:
-        """What the colours mean, at the bottom."""
+        """The legend of colours, at the bottom."""
         from matplotlib.patches import Patch
 
         handles = [
@@ -78,14 +78,14 @@ class Page:
 def draw_scene(
     axes: Axes, scenes: SceneBatch, row: int, *, marks: bool = True, tints: Sequence[tuple[Flags, str]] = ()
 ) -> None:
-    """One scene's picture with faint cell lines; targets, anchors and look-alikes framed.
+    """The picture of one scene with faint cell lines; targets, anchors and look-alikes framed.
 
     Args:
         axes: To draw on.
         scenes: The scenes.
         row: Which of them.
-        marks: Whether to frame what the question speaks of.
-        tints: Cells whose white ground takes a colour, (cells,) with the colour.
+        marks: Frame the objects of the question.
+        tints: Cells to tint, (cells,), with their colour.
     """
     from matplotlib.patches import Rectangle
 
@@ -122,7 +122,7 @@ def draw_scene(
 
 
 def _tinted(pixels: FloatPixels, world: World, cells: Flags, colour: str) -> FloatPixels:
-    """Paper in a colour, under ink that stays as it is: only what is white takes it."""
+    """Tints only what is white."""
     from matplotlib.colors import to_rgb
 
     inside = cells.reshape(world.rows, world.columns).repeat(world.cell_px, 0).repeat(world.cell_px, 1)
@@ -131,7 +131,7 @@ def _tinted(pixels: FloatPixels, world: World, cells: Flags, colour: str) -> Flo
 
 
 def _lines(scenes: SceneBatch, row: int, width: int) -> list[list[tuple[str, str]]]:
-    """The question's words with their colours, in lines; a direction of two words is not parted."""
+    """The question's words with their colours, in lines; a direction of two words is not split."""
     text = scenes.text(row)
     colours = [INK] * len(text)
     for phrase, (first, last) in phrase_spans(scenes, row).items():
@@ -153,14 +153,14 @@ def _lines(scenes: SceneBatch, row: int, width: int) -> list[list[tuple[str, str
 
 
 def line_count(scenes: SceneBatch, row: int) -> int:
-    """Number of lines that a scene's question takes on paper."""
+    """The number of lines of a scene's question."""
     return len(_lines(scenes, row, LINE_LETTERS))
 
 
 def write_question(
     axes: Axes, scenes: SceneBatch, row: int, *, width: int = LINE_LETTERS, size: float = 8.6
 ) -> None:
-    """The question below its scene, phrases in their colours, and the answer."""
+    """The question below its scene, with coloured phrases, and the answer."""
     from matplotlib.offsetbox import AnnotationBbox, HPacker, TextArea, VPacker
 
     def piece(word: str, colour: str, weight: str = "") -> Any:

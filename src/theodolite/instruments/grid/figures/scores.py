@@ -1,4 +1,4 @@
-"""Figures of scored explanations: mean scores by scenario, synergy over depth, twin separation."""
+"""Figures of scored explanations: means by scenario, synergy by depth, separation of the models, interaction by bucket."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from theodolite.core.drawing import INK, QUIET, SERIES, Drawing, new_figure, styled
-from theodolite.instruments.grid.published_explanations import DEPTH, TABLES_SOURCE, paper_tables
+from theodolite.core.drawing import FAINT, INK, PEAK, QUIET, SERIES, Drawing, new_figure, styled
+from theodolite.instruments.grid.data.world import BUCKETS
+from theodolite.instruments.grid.experiments.interaction import BucketInteraction
+from theodolite.instruments.grid.published import DEPTH, TABLES_SOURCE, paper_tables
 from theodolite.instruments.grid.score import ExplainScore
+from theodolite.stats import Estimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,12 +20,12 @@ _SCENARIOS = {"pure": SERIES[0], "spurious": SERIES[4], "cross": SERIES[2]}
 _LEFT_OUT = {"oracle", "bow-oracle", "random", "dime-mdetr"}
 
 
-def bar_figure(score: ExplainScore, measure: str, title: str) -> Drawing:
-    """One measure of every explainer in every scenario, with intervals and the uniform map's level."""
+def bar_figure(score: ExplainScore, kind: str, title: str) -> Drawing:
+    """One measure of every explainer in every scenario, with intervals and the level of a uniform map."""
     cells = [
         c
-        for c in score.tables["all"]
-        if c.measure == measure and c.mean is not None and c.explainer not in _LEFT_OUT
+        for c in score.means
+        if (c.by, c.kind) == ("all", kind) and c.value is not None and c.explainer not in _LEFT_OUT
     ]
     names = list(dict.fromkeys(c.explainer for c in cells))
     scenarios = list(dict.fromkeys(c.scenario for c in cells))
@@ -36,14 +39,14 @@ def bar_figure(score: ExplainScore, measure: str, title: str) -> Drawing:
                 y = names.index(cell.explainer) + (place - (len(scenarios) - 1) / 2) * height
                 axes.barh(
                     y,
-                    cell.mean or 0.0,
+                    cell.value or 0.0,
                     height * 0.9,
                     color=colour,
                     label=scenario if cell.explainer == names[0] else None,
                 )
-                if cell.estimate is not None:
-                    axes.plot([cell.estimate.low, cell.estimate.high], [y, y], color=INK, linewidth=1.0)
-        _floor_and_paper(axes, score, measure, names=names, scenarios=scenarios)
+                if isinstance(cell.mean, Estimate):
+                    axes.plot([cell.mean.low, cell.mean.high], [y, y], color=INK, linewidth=1.0)
+        _area_and_paper(axes, score, kind, names=names, scenarios=scenarios)
         axes.set_yticks(range(len(names)), names)
         axes.set_ylim(len(names) - 0.4, -0.9)
         axes.set_xlim(0, 1)
@@ -53,14 +56,14 @@ def bar_figure(score: ExplainScore, measure: str, title: str) -> Drawing:
     return Drawing(figure)
 
 
-def _floor_and_paper(
+def _area_and_paper(
     axes: Axes, score: ExplainScore, measure: str, *, names: list[str], scenarios: list[str]
 ) -> None:
-    """The level of the uniform map, and what the paper has for its explainers: means over its buckets."""
+    """The level of a uniform map, and the paper's means over buckets for its explainers."""
     floors = [
-        c.mean
-        for c in score.tables["all"]
-        if c.measure == "area" and c.explainer == "uniform" and c.mean is not None
+        c.value
+        for c in score.means
+        if (c.by, c.kind, c.explainer) == ("all", "area", "uniform") and c.value is not None
     ]
     if floors and measure == "rma":
         axes.axvline(float(np.mean(floors)), color=QUIET, linestyle=":", linewidth=1.2)
@@ -80,8 +83,8 @@ def _floor_and_paper(
 
 
 def depth_figure(score: ExplainScore) -> Drawing:
-    """Every synergy scalar over depth: a row for each kind of question, a line for each scenario and density."""
-    checks = [c for c in score.depths if c.reading == "plain"]
+    """Every synergy scalar by depth: a row for each kind of question, a line for each scenario and density."""
+    checks = [c for c in score.depths if c.adjustment == "plain"]
     scalars = list(dict.fromkeys(c.scalar for c in checks))
     kinds = list(dict.fromkeys(c.kind for c in checks))
     densities = list(dict.fromkeys(c.density for c in checks))
@@ -131,16 +134,15 @@ def depth_figure(score: ExplainScore) -> Drawing:
 
 
 def separation_figure(score: ExplainScore) -> Drawing:
-    """How well each explainer tells the two models apart, by distractors and by direction words."""
+    """How well each explainer separates the two models, by look-alikes and by direction words."""
     kept = [s for s in score.separations if s.auc is not None and s.explainer not in _LEFT_OUT]
     names = list(dict.fromkeys(s.explainer for s in kept))
-    figures = ("adversarial mass", "direction words")
     with styled():
         figure = new_figure(6.6, 1.1 + 0.34 * len(names))
         axes = figure.subplots()
-        for place, what in enumerate(figures):
+        for place, kind in enumerate(("adversarial_mass", "direction_words")):
             colour = (SERIES[2], SERIES[1])[place]
-            for each in (s for s in kept if s.figure == what):
+            for each in (s for s in kept if s.kind == kind):
                 assert each.auc is not None  # noqa: S101 - kept only so
                 y = names.index(each.explainer) + (place - 0.5) * 0.3
                 axes.plot([each.auc.low, each.auc.high], [y, y], color=colour, linewidth=2)
@@ -155,7 +157,117 @@ def separation_figure(score: ExplainScore) -> Drawing:
         axes.invert_yaxis()
         axes.set_xlim(0, 1.02)
         axes.set_xlabel("AUC with 95 % interval, clustered by scene")
-        axes.set_title("Does the explainer tell the two models apart?")
+        axes.set_title("Does the explainer separate the two models?")
         figure.legend(loc="outside lower center")
         axes.grid(axis="x")
     return Drawing(figure)
+
+
+_KINDS = {
+    "A": "no relation (A)",
+    "SO": "named by shape (SO)",
+    "CO": "named by colour (CO)",
+    "M": "named by both (M)",
+    "CMP": "two groups compared (CMP)",
+}
+_BY_DEPTH = ("#c9a9de", "#9a62bd", PEAK)
+_PARTS = {"interaction": PEAK, "picture": SERIES[5], "question": SERIES[4]}
+_TITLES = {
+    "emap": "EMAP: how much of the output depends on picture and question together",
+    "intershap": "InterSHAP: share of the interaction, mean over scenes",
+}
+_UNDEFINED = "the same output everywhere"
+
+
+def cross_figure(score: ExplainScore, scenario: str, what: str) -> Drawing:
+    """EMAP's masses or InterSHAP's shares of one scenario, by bucket."""
+    found = {(c.bucket, c.density): c for c in score.interactions if c.scenario == scenario}
+    densities = list(dict.fromkeys(density for _, density in found))
+    lines = _lines({bucket for bucket, _ in found})
+    with styled():
+        figure = new_figure(2.6 + 3.9 * len(densities), 1.2 + 0.22 * len(lines))
+        panels = figure.subplots(1, len(densities), squeeze=False, sharey=True)[0]
+        for axes, density in zip(panels, densities, strict=True):
+            for place, (key, _) in enumerate(lines):
+                cross = found.get((key, density))
+                if cross is not None:
+                    _bar(axes, place, cross, what)
+            scenes = sorted({cross.n for (_, at), cross in found.items() if at == density})
+            counted = "–".join(str(n) for n in dict.fromkeys((scenes[0], scenes[-1])))
+            axes.set_title(f"{density}, {counted} scenes crossed in each bucket", fontsize=9, color=QUIET)
+            axes.set_xlim(0, 1)
+            axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0", "¼", "½", "¾", "1"])
+            axes.grid(axis="x", color=FAINT)
+            axes.tick_params(axis="y", length=0)
+        first = panels[0]
+        first.set_yticks(range(len(lines)), [words for _, words in lines], fontsize=8)
+        for label, (key, _) in zip(first.get_yticklabels(), lines, strict=True):
+            label.set_fontweight("normal" if key else "bold")
+        first.set_ylim(len(lines) - 0.4, -0.6)
+        _legend(first, what)
+        figure.legend(loc="outside lower center", ncols=3)
+        about = next((run for run in score.runs if run.scenario == scenario), None)
+        told = f"{scenario}: {about.model} on {about.mode} scenes" if about else scenario
+        figure.suptitle(f"{_TITLES[what]}\n{told}", x=0.01, ha="left", fontsize=11)
+    return Drawing(figure)
+
+
+def _lines(there: set[str]) -> list[tuple[str, str]]:
+    """The lines from the top: a heading for each kind, without a bucket, and its buckets in words."""
+    lines: list[tuple[str, str]] = []
+    for kind, words in _KINDS.items():
+        buckets = [b for b in BUCKETS if b.qtype == kind and b.key in there]
+        if buckets:
+            lines.append(("", words))
+        for bucket in sorted(buckets, key=lambda b: (b.form, b.depth)):
+            asked = (
+                "are there more" if bucket.is_comparison else "is there any" if bucket.form else "how many"
+            )
+            lines.append((bucket.key, f"{asked}, depth {bucket.depth}"))
+    return lines
+
+
+def _bar(axes: Axes, place: int, cross: BucketInteraction, what: str) -> None:
+    depth = next(b.depth for b in BUCKETS if b.key == cross.bucket)
+    if what == "emap":
+        masses = {part: cross.numbers["emap"][f"{part}_mass"] for part in _PARTS}
+        total = sum(masses.values())
+        if total <= 0:
+            _say(axes, place, 0.0, _UNDEFINED)
+            return
+        left = 0.0
+        for part, colour in _PARTS.items():
+            axes.barh(place, masses[part] / total, 0.78, left=left, color=colour)
+            left += masses[part] / total
+        share = masses["interaction"] / total
+        inside = share > 0.12
+        axes.text(
+            share - 0.015 if inside else share + 0.015,
+            place,
+            f"{share:.2f}",
+            ha="right" if inside else "left",
+            va="center",
+            fontsize=7,
+            color="white" if inside else INK,
+        )
+        return
+    value = cross.numbers["intershap"].get("local_share")
+    if value is None:
+        _say(axes, place, 0.0, _UNDEFINED)
+        return
+    axes.barh(place, value, 0.78, color=_BY_DEPTH[depth - 1])
+    _say(axes, place, value, f"{value:.2f}")
+
+
+def _say(axes: Axes, place: int, after: float, words: str) -> None:
+    axes.text(after + 0.012, place, words, va="center", fontsize=7, color=INK if after else QUIET)
+
+
+def _legend(axes: Axes, what: str) -> None:
+    if what == "emap":
+        for part, colour in _PARTS.items():
+            name = "together" if part == "interaction" else f"{part} alone"
+            axes.barh([0], [0], color=colour, label=name)
+    else:
+        for depth, colour in enumerate(_BY_DEPTH, 1):
+            axes.barh([0], [0], color=colour, label=f"depth {depth}")

@@ -1,36 +1,37 @@
-"""Symbolic twins: models without weights whose reasoning is known exactly, as games over objects and words.
+"""Symbolic models: no weights, and their reasoning is known exactly, also with parts of scene and question hidden.
 
-`pure` evaluates the question; `bow`, the bag of words, counts the targets' descriptions anywhere. Both are defined for
-every subset of objects and words, so that Shapley values, interactions and maps can be computed exactly.
-
-What is missing is read so:
+`pure` evaluates the question; `bow`, the bag of words, counts the targets' descriptions anywhere. With parts hidden:
 
 - a hidden cell is empty;
-- a hidden colour or shape word leaves that attribute open, so that a target whose words are all hidden is any object;
-- a hidden direction word drops its relation; "of", like all words that carry no content, changes nothing;
-- an anchor that is not exactly one visible object, because it is hidden or its words fit several, drops its relation.
+- a hidden colour or shape word leaves that attribute open, so a target whose words are all hidden is any object;
+- a hidden direction word drops its relation; words without content, such as "of", change nothing;
+- an anchor that is not exactly one visible object drops its relation.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal, TypeAlias
+import math
+import time
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, Literal, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.core.errors import UsageError
+from theodolite.core.types import Choice, Request, Response
 from theodolite.instruments.grid.data.batch import SceneBatch
 from theodolite.instruments.grid.data.evaluate import as_answer, look
+from theodolite.instruments.grid.data.render import read_cells
 from theodolite.instruments.grid.data.words import (
     ANCHOR_PHRASE,
     DIRECTION_PHRASE,
-    PAD,
     TARGET_PHRASE,
     Questions,
+    question_words,
+    read_questions,
 )
 from theodolite.instruments.grid.data.world import (
-    BUCKETS,
     MOST_ANCHORS,
     MOST_SIDES,
     Cells,
@@ -38,19 +39,18 @@ from theodolite.instruments.grid.data.world import (
     Integers,
     World,
 )
+from theodolite.models import Capability, ModelName, ModelOptions, read_options
 
 Logic: TypeAlias = Literal["pure", "bow"]
-Output: TypeAlias = Literal["count", "probability", "log-odds"]
-
 LOGICS: tuple[Logic, ...] = ("pure", "bow")
 CONFIDENCE = 0.97
-"""The probability that a symbolic twin gives to its answer; the rest is shared evenly by the other possible answers."""
+"""The probability that a symbolic model gives to its answer; the rest is divided evenly among the other answers."""
 
 
 def symbolic_counts(world: World, cells: Cells, questions: Questions, *, logic: Logic) -> Integers:
-    """How many targets of each group a twin sees, (n, 2), where objects and words may be missing."""
+    """The number of targets of each group that a model sees, (n, 2); objects and words may be missing."""
     if logic not in {"pure", "bow"}:
-        raise UsageError(f"the logic of a symbolic twin is pure or bow, not {logic!r}")
+        raise UsageError(f"the logic of a symbolic model is pure or bow, not {logic!r}")
     sight = look(world, cells, questions, gaps=True)
     if logic == "pure":
         return sight.counts()
@@ -60,84 +60,17 @@ def symbolic_counts(world: World, cells: Cells, questions: Questions, *, logic: 
 
 
 def symbolic_answer(world: World, cells: Cells, questions: Questions, *, logic: Logic) -> NDArray[np.uint8]:
-    """What a twin answers, as indices into `World.answers`."""
+    """The answers of a symbolic model, as indices into `World.answers`."""
     return as_answer(world, questions, symbolic_counts(world, cells, questions, logic=logic))
 
 
-@dataclass(frozen=True, slots=True)
-class SymbolicGame:
-    """One scene with its question, as a game: `game(cell_mask, word_mask)` is the twin's output for each coalition.
-
-    Outputs, for the answer that the twin gives to the whole scene:
-
-    - ``count``: the number of targets; for a comparison the difference n₁ − n₂; exact integers;
-    - ``probability``: `CONFIDENCE` where the twin says the same, otherwise what is left for each other answer;
-    - ``log-odds``: log p / (1 − p) of that probability.
-
-    >>> from theodolite.instruments.grid.data.generate import generate
-    >>> batch = generate("M-F0-D2", 1, seed=0)
-    >>> game = SymbolicGame(batch, 0, logic="pure")
-    >>> everything = game(np.ones((1, 25), bool), np.ones((1, 28), bool))
-    >>> float(everything[0]) == float(batch.answer[0])
-    True
-    """
-
-    batch: SceneBatch
-    row: int
-    logic: Logic
-    output: Output = "count"
-
-    def __post_init__(self) -> None:
-        if self.output not in {"count", "probability", "log-odds"}:
-            raise UsageError(f"the output is count, probability or log-odds, not {self.output!r}")
-        if not 0 <= self.row < len(self.batch):
-            raise UsageError(f"there is no scene {self.row} among {len(self.batch)}")
-        symbolic_counts(
-            self.batch.world, self.batch.cells[:1], self.batch.questions.take(slice(0, 1)), logic=self.logic
-        )
-
-    @property
-    def object_cells(self) -> Integers:
-        """The cells that hold an object: hiding any other cell changes nothing."""
-        return np.flatnonzero(self.batch.cells[self.row])
-
-    @property
-    def words(self) -> Integers:
-        """The places of the question's words."""
-        return np.flatnonzero(self.batch.words[self.row] != PAD)
-
-    def __call__(self, cell_mask: Flags, word_mask: Flags) -> NDArray[np.float64]:
-        """The output for m coalitions: `cell_mask` (m, cells) and `word_mask` (m, words) say what is shown."""
-        n_cells, n_words = self.batch.cells.shape[1], self.batch.words.shape[1]
-        if cell_mask.shape[1:] != (n_cells,) or word_mask.shape != (len(cell_mask), n_words):
-            raise UsageError(
-                f"coalitions need masks of shapes (m, {n_cells}) and (m, {n_words}), got {cell_mask.shape} and {word_mask.shape}"
-            )
-        cells = np.where(cell_mask, self.batch.cells[self.row], 0).astype(np.uint8)
-        questions = hide_words(self.batch, self.row, word_mask)
-        counts = symbolic_counts(self.batch.world, cells, questions, logic=self.logic)
-        if self.output == "count":
-            return (counts[:, 0] - counts[:, 1]).astype(np.float64)
-        return self._confidence(as_answer(self.batch.world, questions, counts))
-
-    def _confidence(self, said: NDArray[np.uint8]) -> NDArray[np.float64]:
-        world, row = self.batch.world, slice(self.row, self.row + 1)
-        whole = symbolic_answer(
-            world, self.batch.cells[row], self.batch.questions.take(row), logic=self.logic
-        )
-        is_count = BUCKETS[int(self.batch.bucket[self.row])].is_count
-        others = world.max_count if is_count else 1
-        share = np.where(said == whole, CONFIDENCE, (1 - CONFIDENCE) / others)
-        return np.asarray(share if self.output == "probability" else np.log(share / (1 - share)))
-
-
 def hide_words(batch: SceneBatch, row: int, word_mask: Flags) -> Questions:
-    """What one question still asks when only some of its words are shown, one row for each mask."""
+    """What a question asks when only some of its words are shown, one row per mask."""
     m = len(word_mask)
     questions, spans = batch.questions, batch.spans[row]
 
     def shown(kind: int, phrase: int) -> NDArray[np.uint8]:
-        """A description of which only the shown words count: its colour is the first word, its noun the last."""
+        """A description with only the shown words: its colour is the first word, its noun the last."""
         first, last = (int(place) for place in spans[phrase])
         if last == first:
             return np.full(m, kind, np.uint8)
@@ -156,3 +89,71 @@ def hide_words(batch: SceneBatch, row: int, word_mask: Flags) -> Questions:
         np.stack(anchors, axis=1),
         np.stack(directions, axis=1),
     )
+
+
+class SymbolicOptions(ModelOptions):
+    """Options after the ``?`` in ``grid:symbolic-pure?…``: the size of the grid."""
+
+    rows: int = 5
+    columns: int = 5
+    cell_px: int = 64
+
+
+def open_symbolic(name: ModelName) -> SymbolicModel:
+    """Opens ``grid:symbolic-pure`` or ``grid:symbolic-bow``."""
+    options = read_options(name, SymbolicOptions)
+    world = World(options.rows, options.columns, options.cell_px)
+    return SymbolicModel(name.text, cast("Logic", name.target.removeprefix("symbolic-")), world)
+
+
+class SymbolicModel:
+    """A symbolic model behind the model contract: cells from the pixels, the question from the text."""
+
+    lacks: ClassVar[Mapping[Capability, str]] = {}
+    batch_size = 64
+
+    def __init__(self, name: str, logic: Logic, world: World) -> None:
+        self.name = name
+        self.identity = name
+        self.logic = logic
+        self.world = world
+
+    def generate(self, requests: Sequence[Request]) -> list[Response]:
+        """One word each: a number, yes or no."""
+        return [self._answer(request) for request in requests]
+
+    def choose(self, requests: Sequence[Request], options: Sequence[Sequence[str]]) -> list[Choice]:
+        """`CONFIDENCE` for its answer and the rest evenly; all evenly if its answer is not among the options."""
+        return [
+            _as_choice(self._answer(request).text, tuple(each))
+            for request, each in zip(requests, options, strict=True)
+        ]
+
+    def close(self) -> None:
+        """Holds nothing."""
+
+    def _answer(self, request: Request) -> Response:
+        started = time.monotonic()
+        try:
+            said = self._look(request)
+        except UsageError as error:
+            return Response.failed(str(error), seconds=time.monotonic() - started)
+        return Response("answered", text=said, finish="stop", seconds=time.monotonic() - started)
+
+    def _look(self, request: Request) -> str:
+        questions = read_questions(question_words(request.text)[None])
+        if len(request.pictures) != 1:
+            raise UsageError(f"one picture is needed, not {len(request.pictures)}")
+        cells = read_cells(self.world, request.pictures[0].pixels())[None]
+        answer = symbolic_answer(self.world, cells, questions, logic=self.logic)
+        return self.world.answers[int(answer[0])]
+
+
+def _as_choice(said: str, options: tuple[str, ...]) -> Choice:
+    if not options:
+        raise UsageError("there are no options to choose from")
+    chosen = np.array([option.strip().casefold() == said.strip().casefold() for option in options])
+    if chosen.sum() != 1 or len(options) == 1:
+        return Choice(options, (-math.log(len(options)),) * len(options))
+    other = (1 - CONFIDENCE) / (len(options) - 1)
+    return Choice(options, tuple(math.log(CONFIDENCE if is_it else other) for is_it in chosen))

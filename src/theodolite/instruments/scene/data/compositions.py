@@ -1,4 +1,4 @@
-"""Drafts of compositional questions: ranking, counting, turning, placing. Several steps over the graph."""
+"""Drafts of compositional questions, which take several steps over the graph: ranking, counting, turning, placing."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from collections.abc import Callable, Iterator, Mapping
 
 import numpy as np
 
-from theodolite.instruments.scene.data.draft import AXES, Draft, metres
+from theodolite.instruments.scene.data.drafts import AXES, MARGINS, Draft, metres
 from theodolite.instruments.scene.data.graph import SceneGraph
-from theodolite.instruments.scene.data.margins import MARGINS
 from theodolite.instruments.scene.data.questions import SECTORS, Kind
 from theodolite.instruments.scene.data.relations import Predicate
 
@@ -19,12 +18,8 @@ LIMITS_M: Mapping[str, tuple[float, ...]] = {
     "outdoor": (2.0, 3.0, 5.0, 8.0, 10.0, 15.0, 20.0, 25.0, 30.0, 40.0),
 }
 """Distances that counting questions may name."""
-
-
 PLACED_M: Mapping[str, tuple[float, ...]] = {"indoor": (0.5, 1.0, 2.0), "outdoor": (5.0, 10.0, 15.0, 20.0)}
 """Distances that deduction questions may name."""
-
-
 _MOST_TRIPLES = 60
 
 
@@ -101,10 +96,10 @@ def transformation_drafts(scene: SceneGraph, _: np.random.Generator) -> Iterator
 
 
 def _about_level(scene: SceneGraph) -> list[int]:
-    """The objects about as high as the centre: those that questions about the ground are asked of.
+    """The objects at about the height of the centre, which questions about the ground are asked about.
 
-    A clock above a table has no direction from it worth asking for, and the distance between the two, which is what a graph
-    holds, says little about their distance along the ground.
+    A clock above a table has no useful direction from it, and the distance between the two, which the graph holds, says
+    little about their distance along the ground.
     """
     steepest = MARGINS[scene.domain].steepness
     gaps = scene.places_level_m - scene.places_level_m[scene.centre - 1]
@@ -126,7 +121,7 @@ def bearing_deg(facing: np.ndarray, target: np.ndarray) -> float:
 
 
 def sector_of(bearing: float, margin_deg: float) -> tuple[int, bool]:
-    """The sector that a bearing falls into, and whether it is clear of that sector's edges.
+    """The sector of a bearing, and whether the bearing is clear of the sector's edges.
 
     >>> sector_of(350.0, 7.5), sector_of(66.0, 7.5)
     ((0, True), (1, False))
@@ -137,7 +132,7 @@ def sector_of(bearing: float, margin_deg: float) -> tuple[int, bool]:
 
 
 def deduction_drafts(scene: SceneGraph, _: np.random.Generator) -> Iterator[Draft]:
-    """Something new lies at a distance to one side of the centre: how far is it from b along the ground?"""
+    """Something new lies at some distance to one side of the centre: how far is it from b along the ground?"""
     margins, centre = MARGINS[scene.domain], scene.centre
     ground = scene.places_level_m[:, :2] - scene.places_level_m[centre - 1, :2]
     steps: dict[Predicate, tuple[int, int]] = {

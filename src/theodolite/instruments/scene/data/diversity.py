@@ -1,4 +1,4 @@
-"""Dropping near-duplicates, and balancing how crowded the scenes are."""
+"""Drops near-duplicate scenes, and balances how crowded scenes are."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ SAME_OBJECTS, SAME_EDGES = 0.8, 0.9
 """Jaccard indices at which two scenes count as the same."""
 DISTANCE_BINS_M = (5.0, 15.0, 25.0)
 BALANCE: Mapping[Crowding, int] = {"sparse": 1, "common": 2, "dense": 2}
-"""Scenes of each crowding, in proportion."""
+"""Proportion of scenes of each crowding."""
 
 
 def drop_alike(scenes: Sequence[SceneGraph]) -> tuple[list[SceneGraph], Counter[str]]:
-    """Drops scenes that show the same things, or the same arrangement of the same kinds of things.
+    """Drops scenes that show the same objects, or the same arrangement of the same kinds of objects.
 
-    Two scenes are alike if the Jaccard index |A ∩ B| / |A ∪ B| of their objects' keys is at least 0.8, or that of their
-    edges (category of both ends, words, distance in bins of 5, 15 and 25 m; counted with repetition) is at least 0.9. The one
-    with fewer edges goes; of equals, the later.
+    Two scenes are near-duplicates if the Jaccard index |A ∩ B| / |A ∪ B| of their objects' keys is at least 0.8, or that of
+    their edges (category of both ends, words, distance in bins of 5, 15 and 25 m; as multisets) is at least 0.9. The one with
+    fewer edges is dropped; of equals, the later one.
 
     Returns:
-        The scenes that stay, in their old order, and how many went by each rule.
+        The remaining scenes, in their old order, and how many were dropped by each rule.
     """
     counts: Counter[str] = Counter()
     order = sorted(range(len(scenes)), key=lambda i: (-scenes[i].n_edges, i))
@@ -37,7 +37,7 @@ def drop_alike(scenes: Sequence[SceneGraph]) -> tuple[list[SceneGraph], Counter[
 
 
 def edge_signature(scene: SceneGraph) -> Counter[Hashable]:
-    """The star's edges without names or exact metres: what two arrangements are compared by."""
+    """The star's edges without names and exact distances, to compare arrangements by."""
     found: Counter[Hashable] = Counter()
     for thing in scene.objects:
         if thing.id != scene.centre:
@@ -54,7 +54,7 @@ def _keys(scene: SceneGraph) -> Counter[Hashable]:
 
 
 def _distinct(order: Iterable[int], features: Sequence[Counter[Hashable]], limit: float) -> list[int]:
-    """Greedy: a scene stays unless one that stays already is too like it. Only scenes that share a feature are compared."""
+    """Greedy: a scene is kept unless a kept one is too similar. Only scenes that share a feature are compared."""
     holders: defaultdict[Hashable, list[int]] = defaultdict(list)
     kept = []
     for i in order:
@@ -80,13 +80,13 @@ def balance_crowding(
     shares: Mapping[Crowding, int] = BALANCE,
     seed: int = 0,
 ) -> tuple[list[SceneGraph], Counter[str]]:
-    """Keeps sparse, common and dense scenes in proportion 1 : 2 : 2, as many as that allows.
+    """Keeps as many sparse, common and dense scenes as the proportion 1 : 2 : 2 allows.
 
     Args:
-        scenes: to choose from.
-        most: the cap on all of them together.
-        shares: the proportion.
-        seed: of the choice.
+        scenes: To choose from.
+        most: The largest number of scenes in all.
+        shares: The proportion.
+        seed: Of the choice.
 
     Returns:
         The chosen scenes in their old order, and how many were left out.

@@ -1,36 +1,126 @@
-"""What can be asked about a scene, kind by kind: every question whose answer is clear, with its answer.
+"""Drafts of atomic questions: every question whose answer is clear, kind by kind, with its answer.
 
-A maker lists all drafts that the scene allows; the engine picks among them. Nothing here is random but the choice of wrong
-options, and those are chosen so that the set of options does not tell which one is right:
+A draft is a question without its words. A maker lists all drafts that a scene allows, and the engine picks among them. Only
+the choice of wrong options is random, and they are chosen so that the options do not reveal which one is right:
 
-- *position*: the right words with none, one or both of two axes mirrored; or the four single words
-- *rank*: three others of the remaining five orders, all equally likely
-- *count*: four values in a row, the right one's rank in them dealt evenly
+- *position*: the true words with none, one or both of two axes mirrored; or the four single words
+- *rank*: three of the other five orders, all equally likely
+- *count*: four values in a row, the rank of the right one balanced
 - *where after turning*: four sectors at right angles, the right one among them
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 import numpy as np
 
-from theodolite.instruments.scene.data.compositions import (
-    counting_drafts,
-    deduction_drafts,
-    ranking_drafts,
-    transformation_drafts,
-)
-from theodolite.instruments.scene.data.draft import AXES, HORIZONTAL, Draft, metres
-from theodolite.instruments.scene.data.graph import SceneGraph
-from theodolite.instruments.scene.data.margins import MARGINS, Margins
-from theodolite.instruments.scene.data.questions import Competency, Kind
+from theodolite.instruments.scene.data.graph import DECIMALS, Domain, SceneGraph
+from theodolite.instruments.scene.data.questions import Kind
 from theodolite.instruments.scene.data.relations import OPPOSITE, RELATION_MARGIN_M, Predicate, in_order
+
+HORIZONTAL: tuple[Predicate, ...] = ("left", "right", "in front of", "behind")
+AXES: tuple[tuple[int, tuple[Predicate, Predicate]], ...] = (
+    (0, ("right", "left")),
+    (1, ("behind", "in front of")),
+)
+"""Axes along the ground, with the words for larger and smaller values."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """A question without its words."""
+
+    kind: Kind
+    objects: tuple[int, ...]
+    answer: str
+    """The key of the right option, or the number."""
+    tag: str = ""
+    """The meaning of the answer; the engine balances it over questions."""
+    others: tuple[str, ...] = ()
+    """Keys of the wrong options; for counts the engine picks among them."""
+    relation: Predicate | None = None
+    distance_m: float | None = None
+
+
+def metres(value: float) -> str:
+    """A length as answers are written.
+
+    >>> metres(1.005 + 1)
+    '2.00'
+    """
+    return f"{value:.{DECIMALS}f}"
+
+
+@dataclass(frozen=True, slots=True)
+class Margins:
+    """How clearly two values must differ to be asked about: by an absolute and a relative margin."""
+
+    side_m: float
+    """Left, right, in front of, behind: along that axis, from middle to middle."""
+    vertical_m: float
+    """Up and down: from the threshold of the word."""
+    to_camera_m: float
+    """Between two distances to the camera."""
+    between_m: float
+    """Between two distances to the centre object, and between a distance and the limit of a count."""
+    extent_m: float
+    """Between two heights or widths."""
+    least_answer_m: float
+    """Lengths below this are not asked for: two decimals would not be precise to 5 %."""
+    placed_m: float
+    """Between the answer of a deduction and the distance that its text names."""
+    relative: float = 0.1
+    """Between distances or extents, as a share of the larger."""
+    volume: float = 0.25
+    """Between volumes, as a share of the larger."""
+    sector_deg: float = 7.5
+    """Between a bearing and the edge of its sector."""
+    steepness: float = 0.4
+    """Rise over ground distance from the centre; objects above it are not asked about along the ground."""
+    bearing_m: float = 0.5
+    """Objects closer than this along the ground are not asked for their bearing."""
+
+    def are_apart(self, first: float, second: float, least_m: float) -> bool:
+        """True if two lengths differ clearly.
+
+        >>> MARGINS["indoor"].are_apart(2.0, 2.5, 0.3), MARGINS["indoor"].are_apart(9.0, 9.5, 0.3)
+        (True, False)
+        """
+        gap = abs(first - second)
+        return gap >= least_m and gap >= self.relative * max(first, second)
+
+    def are_volumes_apart(self, first: float, second: float) -> bool:
+        """True if two volumes differ clearly."""
+        return abs(first - second) >= self.volume * max(first, second)
+
+
+MARGINS: Mapping[Domain, Margins] = {
+    "indoor": Margins(
+        side_m=0.3,
+        vertical_m=0.1,
+        to_camera_m=0.3,
+        between_m=0.25,
+        extent_m=0.05,
+        least_answer_m=0.1,
+        placed_m=0.2,
+    ),
+    "outdoor": Margins(
+        side_m=0.5,
+        vertical_m=0.1,
+        to_camera_m=1.0,
+        between_m=0.5,
+        extent_m=0.1,
+        least_answer_m=0.2,
+        placed_m=1.0,
+    ),
+}
 
 
 def direction_drafts(scene: SceneGraph, rng: np.random.Generator) -> Iterator[Draft]:
-    """Is a left of b; where is a relative to b. One of the two is the centre, so that a star graph holds the answer."""
+    """Is a left of b; where is a relative to b. One of the two is the centre, so that a star graph answers it."""
     margins, centre = MARGINS[scene.domain], scene.centre
     for other in (thing.id for thing in scene.objects if thing.id != centre):
         for a, b in ((centre, other), (other, centre)):
@@ -59,7 +149,7 @@ def _yes_no(a: int, b: int, said: Predicate) -> Iterator[Draft]:
 
 
 def _vertical(scene: SceneGraph, a: int, b: int, margins: Margins) -> Iterator[Draft]:
-    """Above and below, both clear of the line at which the word becomes true."""
+    """Above and below, both clear of the word's threshold."""
     upper, lower = scene.stand(a), scene.stand(b)
     words = scene.relation(a, b)
     edges = {"up": upper.bottom_m - lower.top_m, "down": lower.bottom_m - upper.top_m}
@@ -73,7 +163,7 @@ def _vertical(scene: SceneGraph, a: int, b: int, margins: Margins) -> Iterator[D
 def _position(
     scene: SceneGraph, a: int, b: int, margins: Margins, rng: np.random.Generator
 ) -> Iterator[Draft]:
-    """The words that are true, against as many that are not: the same axes, one or two of them mirrored."""
+    """The true words against false ones: the same axes, with one or two mirrored."""
     right, forward, _ = map(float, scene.places_level_m[a - 1] - scene.places_level_m[b - 1])
     is_clear = all(
         abs(gap) >= margins.side_m or abs(gap) <= RELATION_MARGIN_M / 2 for gap in (right, forward)
@@ -98,7 +188,7 @@ def _position(
 
 
 def _is_vertical_clear(scene: SceneGraph, a: int, b: int, margins: Margins) -> bool:
-    """Whether neither *up* nor *down* is a matter of centimetres; outdoors neither is asked about."""
+    """True if neither *up* nor *down* is a matter of centimetres; outdoors they are not asked about."""
     one, two = scene.stand(a), scene.stand(b)
     gaps = (one.bottom_m - two.top_m, two.bottom_m - one.top_m)
     return scene.domain == "outdoor" or all(
@@ -154,14 +244,3 @@ def distance_drafts(scene: SceneGraph, _: np.random.Generator) -> Iterator[Draft
 def _which(kind: Kind, one: int, two: int, *, is_first: bool) -> Draft:
     right, wrong = (one, two) if is_first else (two, one)
     return Draft(kind, (one, two), str(right), "", (str(wrong),))
-
-
-MAKERS: Mapping[Competency, Callable[[SceneGraph, np.random.Generator], Iterator[Draft]]] = {
-    "direction": direction_drafts,
-    "size": size_drafts,
-    "distance": distance_drafts,
-    "ranking": ranking_drafts,
-    "counting": counting_drafts,
-    "transformation": transformation_drafts,
-    "deduction": deduction_drafts,
-}

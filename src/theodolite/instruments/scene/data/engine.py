@@ -1,17 +1,22 @@
-"""From scene graphs to questions: deterministic, with answers spread evenly by what is asked, never by editing an answer."""
+"""From scene graphs to questions. Right answers are balanced by the choice of questions, never by editing an answer."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from theodolite.core.errors import UsageError
-from theodolite.instruments.scene.data.draft import Draft
-from theodolite.instruments.scene.data.drafts import MAKERS
+from theodolite.instruments.scene.data.compositions import (
+    counting_drafts,
+    deduction_drafts,
+    ranking_drafts,
+    transformation_drafts,
+)
+from theodolite.instruments.scene.data.drafts import Draft, direction_drafts, distance_drafts, size_drafts
 from theodolite.instruments.scene.data.graph import Difficulty, SceneGraph
 from theodolite.instruments.scene.data.questions import (
     COMPETENCY_OF,
@@ -20,9 +25,21 @@ from theodolite.instruments.scene.data.questions import (
     Competency,
     Kind,
     Option,
-    Question,
+    SceneQuestion,
+    option_text,
+    question_text,
 )
-from theodolite.instruments.scene.data.wording import option_text, words_of
+
+MAKERS: Mapping[Competency, Callable[[SceneGraph, np.random.Generator], Iterator[Draft]]] = {
+    "direction": direction_drafts,
+    "size": size_drafts,
+    "distance": distance_drafts,
+    "ranking": ranking_drafts,
+    "counting": counting_drafts,
+    "transformation": transformation_drafts,
+    "deduction": deduction_drafts,
+}
+"""What can be asked about a scene, by competency."""
 
 QUOTAS: Mapping[Difficulty, Mapping[Competency, int]] = {
     "easy": {"size": 1, "distance": 1, "direction": 1, "deduction": 1},
@@ -45,21 +62,21 @@ QUOTAS: Mapping[Difficulty, Mapping[Competency, int]] = {
         "transformation": 2,
     },
 }
-"""Questions per scene and competency."""
+"""Questions of each competency per scene."""
 
 
 @dataclass(frozen=True, slots=True)
 class MadeQuestions:
-    """The questions, and what the scenes did not yield."""
+    """The questions, and how many could not be made."""
 
-    questions: tuple[Question, ...]
+    questions: tuple[SceneQuestion, ...]
     unmet: Mapping[Competency, int]
-    """Of the quotas: how many questions of each competency no scene had a clear answer for."""
+    """By competency: questions missing from the quotas, because the scenes have no clear answer."""
 
 
 @dataclass(slots=True)
 class _Ledger:
-    """What was asked so far. Every choice goes to what was used least."""
+    """What was asked so far. Every choice prefers what was used least."""
 
     kinds: Counter[tuple[str, Kind]] = field(default_factory=Counter)
     tags: Counter[tuple[Kind, str]] = field(default_factory=Counter)
@@ -73,12 +90,12 @@ def make_questions(
     seed: int = 0,
     quotas: Mapping[Difficulty, Mapping[Competency, int]] = QUOTAS,
 ) -> MadeQuestions:
-    """Asks about each scene as much as its quota says, and as its graph answers clearly.
+    """Asks about each scene up to its quota, only what its graph answers clearly.
 
     Args:
-        scenes: with distinct ids, in an order that matters: what was asked about one decides what is asked of the next.
-        seed: of every choice.
-        quotas: how many of each competency, by difficulty.
+        scenes: With distinct ids. Their order matters: what was asked about one affects what is asked about the next.
+        seed: Of every choice.
+        quotas: Questions of each competency, by difficulty.
     """
     ledger, found = _Ledger(), []
     unmet: Counter[Competency] = Counter()
@@ -100,16 +117,16 @@ def make_questions(
     return MadeQuestions(tuple(found), dict(unmet))
 
 
-def answer_anew(questions: Iterable[Question], scene: SceneGraph) -> Iterator[Question]:
-    """The same questions with the answers that a scene gives: those that it answers as clearly as `make_questions` demands.
+def answer_anew(questions: Iterable[SceneQuestion], scene: SceneGraph) -> Iterator[SceneQuestion]:
+    """The same questions with the answers of another scene; only those that it answers clearly.
 
-    A question about the centre of its own scene is left out where another object is the centre of this one.
+    A question about the centre of its own scene is left out if another object is the centre of this one.
 
     Args:
-        questions: of a scene with the same marks.
-        scene: what is true now.
+        questions: About a scene with the same marks.
+        scene: The scene that gives the answers.
     """
-    rng = np.random.default_rng(0)  # of wrong options, which are not looked at
+    rng = np.random.default_rng(0)  # for wrong options, which are not used
     told = {_matter(d): d.answer for make in MAKERS.values() for d in make(scene, rng)}
     for question in questions:
         answer = told.get(_matter(question))
@@ -123,8 +140,8 @@ _DIRECTED = ("is ", "position", "count", "where", "distance after")
 """Kinds to which the order of objects matters."""
 
 
-def _matter(asked: Draft | Question) -> tuple[Any, ...]:
-    """What is asked, apart from its words and options."""
+def _matter(asked: Draft | SceneQuestion) -> tuple[Any, ...]:
+    """What is asked, without its words and options."""
     objects: Any = asked.objects if asked.kind.startswith(_DIRECTED) else frozenset(asked.objects)
     return asked.kind, objects, asked.relation, asked.distance_m
 
@@ -136,7 +153,7 @@ def _pick(
     ledger: _Ledger,
     rng: np.random.Generator,
 ) -> Draft | None:
-    """The draft of the least used kind, and in it of the least used meaning, that is not yet asked of this scene."""
+    """A draft of the least used kind and meaning that was not asked about this scene yet."""
     taken = {(draft.kind, frozenset(draft.objects), draft.relation, draft.distance_m) for draft in asked}
     free = [
         draft
@@ -163,7 +180,7 @@ def _pick(
 
 
 def _is_lopsided(draft: Draft, ledger: _Ledger) -> bool:
-    """Whether this answer to a yes-or-no question was right more often than the other one already."""
+    """True if this answer to a yes-or-no question was right more often than the other so far."""
     if not draft.kind.startswith("is "):
         return False
     return ledger.tags[draft.kind, draft.answer] > ledger.tags[draft.kind, draft.others[0]]
@@ -181,7 +198,7 @@ _SAME: Mapping[Kind, str] = {
     "is in front": "depth",
     "is behind": "depth",
 }
-"""Kinds whose answers give one another away when they are about the same objects."""
+"""Kinds whose answers reveal each other if they are about the same objects."""
 
 
 def _answers_another(draft: Draft, asked: Sequence[Draft]) -> bool:
@@ -196,7 +213,7 @@ def _answers_another(draft: Draft, asked: Sequence[Draft]) -> bool:
 
 def _question(
     draft: Draft, name: str, scene: SceneGraph, ledger: _Ledger, rng: np.random.Generator
-) -> Question:
+) -> SceneQuestion:
     objects, gold = draft.objects, draft.answer
     options: tuple[Option, ...] = ()
     if draft.kind not in NUMERIC_KINDS:
@@ -204,8 +221,8 @@ def _question(
         options = tuple(Option(option_text(draft.kind, key), key) for key in keys)
         if len(draft.others) == 1 and not draft.kind.startswith("is "):
             objects = (*draft.objects[:-2], int(keys[0]), int(keys[1]))
-    text = words_of(draft.kind, objects, relation=draft.relation, distance_m=draft.distance_m)
-    return Question(
+    text = question_text(draft.kind, objects, relation=draft.relation, distance_m=draft.distance_m)
+    return SceneQuestion(
         id=name,
         scene=scene.id,
         domain=scene.domain,
@@ -221,9 +238,9 @@ def _question(
 
 
 def _arranged(draft: Draft, ledger: _Ledger, rng: np.random.Generator) -> tuple[list[str], str]:
-    """The options in the order of their letters, and the letter of the right one: the letter that was right least often.
+    """The options in order, and the letter of the right one: the letter that was right least often.
 
-    Yes stands before No as everybody expects; there the evenness comes from what is asked.
+    Yes always comes before No; there the balance comes from the choice of questions.
     """
     if draft.kind.startswith("is "):
         return ["yes", "no"], "A" if draft.answer == "yes" else "B"
@@ -238,7 +255,7 @@ def _arranged(draft: Draft, ledger: _Ledger, rng: np.random.Generator) -> tuple[
 
 
 def _neighbours(draft: Draft, ledger: _Ledger, rng: np.random.Generator) -> tuple[str, ...]:
-    """Three counts that make four in a row with the right one, whose rank among them is dealt evenly."""
+    """Three counts that form four in a row with the right one, whose rank among them is balanced."""
     possible = _possible_ranks(draft)
     ranks = [possible[i] for i in rng.permutation(len(possible))]
     rank = min(ranks, key=lambda r: ledger.ranks[r])
@@ -255,13 +272,13 @@ def _possible_ranks(draft: Draft) -> list[int]:
     return [rank for rank in range(4) if answer - rank >= 0 and answer - rank + 3 <= most]
 
 
-def thin_questions(questions: Sequence[Question], n: int, *, seed: int = 0) -> tuple[Question, ...]:
-    """So many of the questions, evenly from every domain, group and right letter, in their old order.
+def thin_questions(questions: Sequence[SceneQuestion], n: int, *, seed: int = 0) -> tuple[SceneQuestion, ...]:
+    """Keeps n questions, balanced by domain, group and right letter, in their old order.
 
     Args:
-        questions: at least n.
-        n: how many to keep.
-        seed: of the choice.
+        questions: At least n.
+        n: How many to keep.
+        seed: Of the choice.
     """
     if n > len(questions):
         raise UsageError(

@@ -1,30 +1,35 @@
-"""A data set of scenes: a folder that can be moved as a whole.
+"""A data set of scenes: a folder that can be moved.
 
 manifest.json    what it is: format, how it was made, counts, and what was left out and why
-scenes.jsonl     one `SceneGraph` a line
-questions.jsonl  one `Question` a line
+scenes.jsonl     one `SceneGraph` per line
+questions.jsonl  one `SceneQuestion` per line
 pictures/        the plain pictures, ``<scene>.png`` or ``.jpg``
 marked/          the same with numbered marks: what a model sees
 truth/           of made scenes, on request: ``<scene>.npz`` with ``depth_m`` and ``instance`` (mark; 0: none; below 0: unmarked)
 
-The lines are the fields of the two records, written as JSON; pictures are named relative to the folder.
+Lines hold the fields of the two records as JSON; paths of pictures are relative to the folder.
 """
 
 from __future__ import annotations
 
-import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError
+import numpy as np
+from numpy.typing import NDArray
 
 from theodolite.core.errors import UsageError
-from theodolite.core.types import Picture
+from theodolite.core.types import Picture, Pixels
 from theodolite.instruments.scene.data.graph import SceneGraph
-from theodolite.instruments.scene.data.questions import Question
+from theodolite.instruments.scene.data.marks import draw_marks, place_marks
+from theodolite.instruments.scene.data.questions import SceneQuestion
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
 
 MANIFEST, SCENES, QUESTIONS = "manifest.json", "scenes.jsonl", "questions.jsonl"
 PICTURES, MARKED, TRUTH = "pictures", "marked", "truth"
@@ -32,21 +37,20 @@ PICTURES, MARKED, TRUTH = "pictures", "marked", "truth"
 T = TypeVar("T")
 
 
-class Manifest(BaseModel):
-    """What a data set says of itself."""
-
-    model_config = ConfigDict(extra="allow")
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a data set holds and how it was made."""
 
     format: Literal["theodolite scenes"] = "theodolite scenes"
     schema_version: Literal[1] = 1
-    made: dict[str, JsonValue] = {}
+    made: Mapping[str, Any] = field(default_factory=dict)
     """The command: source, seed, options, and the version of the program."""
     n_scenes: int = 0
     n_questions: int = 0
-    counts: dict[str, JsonValue] = {}
-    """Scenes by domain and crowding, questions by group and difficulty."""
-    left_out: dict[str, JsonValue] = {}
-    """Objects, scenes and questions that were not kept, by reason."""
+    counts: Mapping[str, Any] = field(default_factory=dict)
+    """Scenes by domain and crowding, questions by group."""
+    left_out: Mapping[str, Any] = field(default_factory=dict)
+    """Objects, scenes and questions that were left out, by reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,43 +58,42 @@ class SceneData:
     """A data set in memory: scenes by id, and the questions about them."""
 
     scenes: Mapping[str, SceneGraph]
-    questions: tuple[Question, ...]
+    questions: tuple[SceneQuestion, ...]
     folder: Path | None = None
-    """Where its pictures lie; None if it was never written."""
+    """The folder of its pictures; None if it was never written."""
     manifest: Manifest = field(default_factory=Manifest)
 
     def picture(self, scene: str, *, is_marked: bool = True) -> Picture | None:
-        """A scene's picture, as a model sees it (with marks) or plain; None if it has none."""
+        """A scene's picture with marks, as a model sees it, or plain; None if there is none."""
         graph = self.scenes[scene]
         name = graph.marked if is_marked else graph.picture
         return Picture.from_path(self.folder / name) if name and self.folder is not None else None
 
 
 @cache
-def _scene_form() -> TypeAdapter[SceneGraph]:
-    return TypeAdapter(SceneGraph)
+def _form(record: type[T]) -> TypeAdapter[T]:
+    """What checks a record. Scenes are also made on machines without pydantic, so it is imported late."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(record)
 
 
-@cache
-def _question_form() -> TypeAdapter[Question]:
-    return TypeAdapter(Question)
-
-
-def question_to_json(question: Question) -> dict[str, Any]:
-    """A question as plain JSON; fields that are at their default are left out."""
-    found: dict[str, Any] = _question_form().dump_python(question, mode="json", exclude_defaults=True)
+def question_to_json(question: SceneQuestion) -> dict[str, Any]:
+    """A question as plain JSON; fields with their default value are left out."""
+    found: dict[str, Any] = _form(SceneQuestion).dump_python(question, mode="json", exclude_defaults=True)
     return found
 
 
-def question_from_json(value: Mapping[str, Any]) -> Question:
-    """A question from what `question_to_json` gave."""
-    return _question_form().validate_python(value)
+def question_from_json(value: Mapping[str, Any]) -> SceneQuestion:
+    """The inverse of `question_to_json`."""
+    question: SceneQuestion = _form(SceneQuestion).validate_python(value)
+    return question
 
 
 def write_data(
-    folder: str | Path, scenes: Iterable[SceneGraph], questions: Iterable[Question], manifest: Manifest
+    folder: str | Path, scenes: Iterable[SceneGraph], questions: Iterable[SceneQuestion], manifest: Manifest
 ) -> Path:
-    """Writes the tables; pictures are written by whoever makes them. The manifest comes last: without it, nothing is there.
+    """Writes the tables of a data set; the manifest last, so that an unfinished folder is no data set.
 
     Returns:
         The folder.
@@ -98,10 +101,10 @@ def write_data(
     folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        n_scenes = _write_lines(folder / SCENES, scenes, _scene_form())
-        n_questions = _write_lines(folder / QUESTIONS, questions, _question_form())
-        whole = manifest.model_copy(update={"n_scenes": n_scenes, "n_questions": n_questions})
-        (folder / MANIFEST).write_text(whole.model_dump_json(indent=2) + "\n", encoding="utf-8")
+        n_scenes = _write_lines(folder / SCENES, scenes, _form(SceneGraph))
+        n_questions = _write_lines(folder / QUESTIONS, questions, _form(SceneQuestion))
+        whole = replace(manifest, n_scenes=n_scenes, n_questions=n_questions)
+        (folder / MANIFEST).write_bytes(_form(Manifest).dump_json(whole, indent=2) + b"\n")
     except OSError as error:
         raise UsageError(f"cannot write the scenes into {folder}: {error.strerror}") from error
     return folder
@@ -111,27 +114,71 @@ def read_data(folder: str | Path) -> SceneData:
     """Reads a data set.
 
     Raises:
-        UsageError: it is not one, a line is wrong, an id stands twice, or a question asks about what is not there.
+        UsageError: It is no data set, a line is wrong, an id occurs twice, or a question names an unknown scene or object.
     """
     folder = Path(folder)
     manifest = _read_manifest(folder)
     scenes: dict[str, SceneGraph] = {}
-    for scene in _read_lines(folder / SCENES, _scene_form().validate_json):
+    for scene in _read_lines(folder / SCENES, _form(SceneGraph).validate_json):
         if scene.id in scenes:
             raise UsageError(f"{folder / SCENES} holds the scene {scene.id!r} twice")
         scenes[scene.id] = scene
-    questions: dict[str, Question] = {}
-    for question in _read_lines(folder / QUESTIONS, _question_form().validate_json):
+    questions: dict[str, SceneQuestion] = {}
+    for question in _read_lines(folder / QUESTIONS, _form(SceneQuestion).validate_json):
         if question.id in questions:
             raise UsageError(f"{folder / QUESTIONS} holds the question {question.id!r} twice")
         if question.scene not in scenes:
             raise UsageError(
-                f"question {question.id!r} is about the scene {question.scene!r}, which is not there"
+                f"question {question.id!r} is about the scene {question.scene!r}, which is not in the data set"
             )
         for mark in question.objects:
             scenes[question.scene][mark]
         questions[question.id] = question
     return SceneData(scenes, tuple(questions.values()), folder, manifest)
+
+
+def new_folder(folder: str | Path) -> Path:
+    """The folder of a data set to be made.
+
+    Raises:
+        UsageError: It holds something already.
+    """
+    folder = Path(folder)
+    if folder.exists() and any(folder.iterdir()):
+        raise UsageError(f"{folder} is not empty; name a new folder for the data set")
+    return folder
+
+
+def write_pictures(
+    folder: Path, graph: SceneGraph, picture: Pixels, *, instance: NDArray[np.int32] | None = None
+) -> SceneGraph:
+    """Writes a scene's picture, plain and with marks; returns its graph with the paths of both."""
+    from PIL import Image
+
+    height, width = picture.shape[:2]
+    marks = place_marks(
+        {thing.id: thing.box_px for thing in graph.objects},
+        (width, height),
+        distances_m={thing.id: thing.distance_m for thing in graph.objects},
+        instance=instance,
+    )
+    plain, marked = f"{PICTURES}/{graph.id}.png", f"{MARKED}/{graph.id}.png"
+    try:
+        for name, pixels in ((plain, picture), (marked, draw_marks(picture, marks))):
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            Image.fromarray(pixels).save(folder / name, compress_level=4)
+    except OSError as error:
+        raise UsageError(f"cannot write the pictures into {folder}: {error.strerror}") from error
+    return replace(graph, picture=plain, marked=marked)
+
+
+def tally(scenes: Iterable[SceneGraph], questions: Iterable[SceneQuestion]) -> dict[str, Any]:
+    """The numbers of scenes by domain and crowding, and of questions by group."""
+    counts: Mapping[str, Counter[str]] = {
+        "scenes": Counter(f"{scene.domain} {scene.crowding}" for scene in scenes),
+        "questions": Counter(" ".join(question.group) for question in questions),
+    }
+    return {name: dict(sorted(counted.items())) for name, counted in counts.items()}
 
 
 def _write_lines(path: Path, records: Iterable[T], form: TypeAdapter[T]) -> int:
@@ -144,6 +191,8 @@ def _write_lines(path: Path, records: Iterable[T], form: TypeAdapter[T]) -> int:
 
 
 def _read_lines(path: Path, parse: Callable[[str], T]) -> Iterable[T]:
+    from pydantic import ValidationError
+
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -168,6 +217,7 @@ def _read_manifest(folder: Path) -> Manifest:
             f"{folder} is not a data set of scenes: it has no {MANIFEST}; `theodolite scene make` makes one"
         )
     try:
-        return Manifest.model_validate_json(path.read_text(encoding="utf-8"))
-    except (ValidationError, OSError, json.JSONDecodeError) as error:
-        raise UsageError(f"{path} cannot be read: {error}") from None
+        manifest: Manifest = _form(Manifest).validate_json(path.read_bytes())
+    except (ValueError, OSError) as error:
+        raise UsageError(f"cannot read {path}: {error}") from None
+    return manifest

@@ -1,8 +1,8 @@
 """Scene graphs: what is in a picture, how large it is and where, in metres.
 
-`SceneGraph` is the master graph of one picture: everything that is known. `StarGraph` is what a model is asked for and
-what a solver reads: the marked objects with size and distance to the camera, and one edge from a centre object to each
-other one. Objects are known to a model by the number of their mark alone.
+`SceneGraph` holds everything that is known about one picture. `StarGraph` is what a model is asked for and what the solver
+uses: the marked objects with size and distance to the camera, and one edge from a centre object to each other one. A model
+knows objects only by the number of their mark.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from theodolite.core.errors import UsageError
 from theodolite.geometry import SE3, Box, Cuboid, PinholeCamera
-from theodolite.instruments.scene.data.relations import Reading, Relation, Stand, in_order, relation
+from theodolite.instruments.scene.data.relations import Relation, Stand, in_order, relation
 
 Domain: TypeAlias = Literal["indoor", "outdoor"]
 Difficulty: TypeAlias = Literal["easy", "medium", "hard"]
@@ -25,9 +25,9 @@ Crowding: TypeAlias = Literal["sparse", "common", "dense"]
 Triple: TypeAlias = tuple[float, float, float]
 
 CENTRE_TOLERANCE_M = 0.5
-"""Objects that are nearer to the centroid than this, compared with the nearest, tie; the largest of them is the centre."""
+"""Objects this much farther from the centroid than the nearest one still tie with it; the largest of them is the centre."""
 DECIMALS = 2
-"""Metres are written to so many decimals, in graphs and in answers."""
+"""Decimals of metres, in graphs and in answers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class SceneObject:
     """One marked object. Camera frame: x right, y down, z forward, metres."""
 
     id: int
-    """The number of its mark, from 1. Numbers are dealt at random: they say nothing of place, size or kind."""
+    """The number of its mark, from 1. Numbers are assigned at random, independent of place, size and kind."""
     category: str
     """What it is. Never shown to a model."""
     centre_cam: Triple
@@ -46,13 +46,13 @@ class SceneObject:
     width_m: float
     height_m: float
     box_px: Box
-    """The upright box round what the picture shows of it, inside the picture."""
+    """The upright box around its visible part, inside the picture."""
     visibility: float | None = None
-    """Share of its pixels, were it alone in the picture, that nothing hides; None where the source does not say."""
+    """Share of its pixels that no other object hides; None if the source does not say."""
     truncation: float = 0.0
     """Share of its projected box that lies outside the picture."""
     key: str = ""
-    """The source's own name of it (an instance token, say)."""
+    """Its name in the source, such as an instance token."""
 
     def __post_init__(self) -> None:
         if self.id < 1:
@@ -86,7 +86,7 @@ class SceneObject:
 
 @dataclass(frozen=True)
 class SceneGraph:
-    """Everything known about one picture. Frozen; derived values are kept once computed."""
+    """Everything known about one picture."""
 
     id: str
     domain: Domain
@@ -96,7 +96,7 @@ class SceneGraph:
     up_cam: Triple
     """The world's upward direction in the camera's frame, of length one. A level camera has (0, −1, 0)."""
     camera_height_m: float = 0.0
-    """Of the camera above the ground; 0 where it is not known."""
+    """Of the camera above the ground; 0 if unknown."""
     picture: str = ""
     """The plain picture, relative to the data set's folder; empty without one."""
     marked: str = ""
@@ -131,19 +131,15 @@ class SceneGraph:
         """Shape (objects, 3): right of, forward of and above the camera, with the vertical upright."""
         return np.array([thing.centre_cam for thing in self.objects]) @ self.level_axes_cam.T
 
-    def stand(self, mark: int, *, reading: Reading = "sound") -> Stand:
-        """Where an object stands for the six words of `theodolite.instruments.scene.data.relations.relation`."""
+    def stand(self, mark: int) -> Stand:
+        """What `relation` needs to know about an object."""
         right, forward, up = map(float, self.places_level_m[mark - 1])
         half = self[mark].height_m / 2
-        if reading == "upstream":
-            right, forward = self[mark].centre_cam[0], self[mark].centre_cam[2]
         return Stand(right, forward, up - half, up + half)
 
-    def relation(self, target: int, reference: int, *, reading: Reading = "sound") -> Relation:
+    def relation(self, target: int, reference: int) -> Relation:
         """The words that are true of the target relative to the reference."""
-        return relation(
-            self.stand(target, reading=reading), self.stand(reference, reading=reading), reading=reading
-        )
+        return relation(self.stand(target), self.stand(reference))
 
     def between_m(self, first: int, second: int) -> float:
         """From middle to middle, in space."""
@@ -177,8 +173,8 @@ class SceneGraph:
         n = len(self.objects)
         return "sparse" if n <= 3 else "common" if n <= 8 else "dense"
 
-    def star(self, *, reading: Reading = "sound") -> StarGraph:
-        """The true graph round the centre object, in metres to two decimals."""
+    def star(self) -> StarGraph:
+        """The true graph around the centre object, in metres to two decimals."""
         nodes = tuple(
             Node(
                 thing.id,
@@ -193,7 +189,7 @@ class SceneGraph:
             Edge(
                 thing.id,
                 distance_m=round(self.between_m(self.centre, thing.id), DECIMALS),
-                relation=self.relation(thing.id, self.centre, reading=reading),
+                relation=self.relation(thing.id, self.centre),
             )
             for thing in self.objects
             if thing.id != self.centre
@@ -203,7 +199,7 @@ class SceneGraph:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """An object in a star graph. A value is None where a model left it out; never in a true graph."""
+    """An object in a star graph. A value is None if a model left it out; never in a true graph."""
 
     id: int
     distance_m: float | None
@@ -220,7 +216,7 @@ class Edge:
     to: int
     distance_m: float | None
     relation: Relation
-    """Of a model's graph perhaps contradictory; of a true one never."""
+    """May be contradictory in a model's graph, never in a true one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,15 +228,15 @@ class StarGraph:
     edges: tuple[Edge, ...]
 
     def node(self, mark: int) -> Node | None:
-        """The object with this mark, if it is there."""
+        """The object with this mark, if there is one."""
         return next((node for node in self.nodes if node.id == mark), None)
 
     def edge(self, mark: int) -> Edge | None:
-        """The edge from the centre to this object, if it is there."""
+        """The edge from the centre to this object, if there is one."""
         return next((edge for edge in self.edges if edge.to == mark), None)
 
     def as_json(self) -> dict[str, Any]:
-        """In the form that a model is asked for: objects and edges, known by their marks alone."""
+        """The form that a model is asked for: objects and edges, identified by their marks."""
         return {
             "objects": [
                 {

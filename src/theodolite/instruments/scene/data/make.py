@@ -1,4 +1,7 @@
-"""Makes scenes: builds a place, looks at it, keeps what can be seen well, and tries again until it is as crowded as wanted."""
+"""Makes data sets of drawn rooms and streets.
+
+A scene is built, seen through its camera, and kept if enough objects are well visible; otherwise the next attempt is made.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,29 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Protocol, TypeVar
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from theodolite.core.errors import UsageError
 from theodolite.geometry import SE3, Box, PinholeCamera
 from theodolite.instruments.scene.data.diversity import drop_alike
+from theodolite.instruments.scene.data.engine import make_questions, thin_questions
+from theodolite.instruments.scene.data.files import (
+    TRUTH,
+    Manifest,
+    SceneData,
+    new_folder,
+    read_data,
+    tally,
+    write_data,
+    write_pictures,
+)
 from theodolite.instruments.scene.data.graph import Crowding, Domain, SceneGraph
 from theodolite.instruments.scene.data.pipeline import Candidate, KeepOptions, View, build_graph
+from theodolite.instruments.scene.data.questions import SceneQuestion
 from theodolite.instruments.scene.data.render.parts import Part
 from theodolite.instruments.scene.data.render.raster import NEAR, Lattice, visible_shares
 from theodolite.instruments.scene.data.render.shade import Render, Solid, render
@@ -29,10 +46,10 @@ Out = TypeVar("Out")
 
 CROWDING: Mapping[Crowding, tuple[int, int]] = {"sparse": (2, 3), "common": (4, 8), "dense": (9, 12)}
 PATTERN: tuple[Crowding, ...] = ("sparse", "common", "dense", "common", "dense")
-"""How crowded one scene after the other is: 1 : 2 : 2."""
+"""The crowding of consecutive scenes: 1 : 2 : 2."""
 _TRIES = 60
 _FEWEST_FOR_PROCESSES = 64
-"""Starting processes takes a few seconds: fewer items are done here."""
+"""Starting processes takes a few seconds; fewer items are done in this one."""
 _ROUNDS = 12
 _RASTER_WIDTH_PX = 320
 _MAKERS: Mapping[Domain, Callable[[np.random.Generator, int], World]] = {
@@ -43,7 +60,7 @@ _MAKERS: Mapping[Domain, Callable[[np.random.Generator, int], World]] = {
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """All that a made scene depends on: from it the same world is built again, to draw it."""
+    """Everything that a made scene depends on; the same world can be built from it again."""
 
     domain: Domain
     seed: int
@@ -57,7 +74,7 @@ class Recipe:
 
     @property
     def crowding(self) -> Crowding:
-        """How crowded it is to be."""
+        """How crowded the scene should be."""
         return PATTERN[self.number % len(PATTERN)]
 
 
@@ -85,14 +102,14 @@ def make_scenes(
     workers: int = 1,
     progress: Callable[[int], None] | None = None,
 ) -> MadeScenes:
-    """Makes so many indoor and outdoor scenes, no two alike, sparse, common and dense as 1 : 2 : 2.
+    """Makes indoor and outdoor scenes, no two alike, with sparse, common and dense ones as 1 : 2 : 2.
 
     Args:
-        n_indoor: rooms.
-        n_outdoor: streets.
-        seed: of everything. The scenes do not depend on `workers`.
-        workers: processes to make them in.
-        progress: is told how many are made.
+        n_indoor: Number of rooms.
+        n_outdoor: Number of streets.
+        seed: Of every draw. The scenes do not depend on `workers`.
+        workers: Number of processes.
+        progress: Called with the number of scenes made so far.
     """
     if min(n_indoor, n_outdoor) < 0 or n_indoor + n_outdoor < 1:
         raise UsageError(
@@ -103,7 +120,7 @@ def make_scenes(
         wanted += [Recipe(domain, seed, number, 0) for number in range(n)]  # type: ignore[arg-type]
     counts: Counter[str] = Counter()
     found: dict[str, MadeScene] = {}
-    with hands(workers if len(wanted) >= _FEWEST_FOR_PROCESSES else 1) as spread:
+    with processes(workers if len(wanted) >= _FEWEST_FOR_PROCESSES else 1) as spread:
         for _ in range(_ROUNDS):
             for made, left_out in spread(_make_one, wanted):
                 found[made.recipe.id] = made
@@ -122,7 +139,7 @@ def make_scenes(
 
 
 def _make_one(recipe: Recipe) -> tuple[MadeScene, Counter[str]]:
-    """The first attempt that shows as many objects as are wanted, and what was left out on the way."""
+    """The first attempt with enough visible objects, and what was left out on the way."""
     counts: Counter[str] = Counter()
     for attempt in range(recipe.attempt, recipe.attempt + _TRIES):
         tried = replace(recipe, attempt=attempt)
@@ -131,20 +148,20 @@ def _make_one(recipe: Recipe) -> tuple[MadeScene, Counter[str]]:
             counts.update(left_out)
             return MadeScene(graph, tried), counts
         counts["worlds with too few objects in view"] += 1
-    raise UsageError(f"no {recipe.crowding} scene {recipe.id} in {_TRIES} tries; take another seed")
+    raise UsageError(f"no {recipe.crowding} scene {recipe.id} in {_TRIES} attempts; choose another seed")
 
 
 class Spread(Protocol):
-    """Does the same with every item, in order."""
+    """Applies a function to every item, in order."""
 
     def __call__(self, work: Callable[[In], Out], items: Sequence[In], /) -> Iterable[Out]:
-        """The results, as they come."""
+        """The results."""
         ...
 
 
 @contextmanager
-def hands(workers: int) -> Iterator[Spread]:
-    """Something that spreads work over processes, or does it here if there is but one worker."""
+def processes(workers: int) -> Iterator[Spread]:
+    """A `map` over several processes; the built-in one for a single worker."""
     if workers <= 1:
         yield map
         return
@@ -161,7 +178,7 @@ def world_of(recipe: Recipe) -> World:
 
 
 def _drawn(recipe: Recipe) -> tuple[np.random.Generator, int]:
-    """The random source of a recipe, and how many objects are to be marked."""
+    """The random generator of a recipe, and how many objects to mark."""
     code = ("indoor", "outdoor").index(recipe.domain)
     rng = np.random.default_rng([recipe.seed, code, recipe.number, recipe.attempt])
     low, high = CROWDING[recipe.crowding]
@@ -169,7 +186,7 @@ def _drawn(recipe: Recipe) -> tuple[np.random.Generator, int]:
 
 
 def scene_of(recipe: Recipe) -> tuple[SceneGraph | None, Counter[str]]:
-    """The scene graph of a recipe, or None if too few objects can be seen well; and what was left out."""
+    """The scene graph of a recipe, or None if too few objects are well visible; and what was left out."""
     _, n_marked = _drawn(recipe)
     world = world_of(recipe)
     options = KeepOptions(fewest_objects=n_marked, most_objects=n_marked)
@@ -185,7 +202,7 @@ def scene_of(recipe: Recipe) -> tuple[SceneGraph | None, Counter[str]]:
 
 
 def seen_things(world: World) -> list[Candidate]:
-    """Every thing of a world as its camera sees it, with its true visibility."""
+    """Every object of a world as its camera sees it, with its true visibility."""
     cam_SE3_world = world.world_SE3_cam.inverse()
     placed = [_parts_cam(thing, cam_SE3_world) for thing in world.things]
     size = _RASTER_WIDTH_PX, round(world.camera.height_px * _RASTER_WIDTH_PX / world.camera.width_px)
@@ -205,7 +222,7 @@ def seen_things(world: World) -> list[Candidate]:
 def render_made(made: MadeScene, *, samples: int = 2) -> Render:
     """Draws a made scene: the picture, the depth, and the mark of the object that each pixel shows.
 
-    Where the picture shows no object, the mark is 0; where it shows one that bears no mark, a number below 0.
+    The mark is 0 where the picture shows no object, and below 0 where it shows one without a mark.
     """
     world = world_of(made.recipe)
     marks = _marks(made.graph, world)
@@ -219,7 +236,7 @@ def render_made(made: MadeScene, *, samples: int = 2) -> Render:
 
 
 def _marks(graph: SceneGraph, world: World) -> list[int]:
-    """The mark of each thing of a world, found by where it stands; things without a mark count down from -1."""
+    """The mark of each object of a world, found by its place; objects without a mark count down from −1."""
     cam_SE3_world = world.world_SE3_cam.inverse()
     by_place = {tuple(np.round(thing.centre_cam, 6)): thing.id for thing in graph.objects}
     places = [thing.cuboid_world.seen_from(cam_SE3_world).centre_m for thing in world.things]
@@ -232,7 +249,7 @@ def _parts_cam(thing: Thing, cam_SE3_world: SE3) -> list[Part]:
 
 
 def _silhouette_px(parts: Sequence[Part], camera: PinholeCamera) -> Box | None:
-    """The upright box round a thing's own outline; None (then the 3D box serves) where it reaches behind the camera."""
+    """The upright box around an object's outline; None if it reaches behind the camera."""
     points = np.concatenate([part.points for part in parts])
     if (points[:, 2] <= max(NEAR, 0.11)).any():
         return None
@@ -244,3 +261,88 @@ def _silhouette_px(parts: Sequence[Part], camera: PinholeCamera) -> Box | None:
 def _up(world_SE3_cam: SE3) -> tuple[float, float, float]:
     x, y, z = map(float, world_SE3_cam.rotation.T @ np.array([0.0, 0.0, 1.0]))
     return x, y, z
+
+
+@dataclass(frozen=True, slots=True)
+class MakeOptions:
+    """What a made data set should hold."""
+
+    n_indoor: int
+    n_outdoor: int
+    seed: int = 0
+    n_questions: int | None = None
+    """All that the scenes allow if None."""
+    is_rendered: bool = True
+    with_truth: bool = False
+    """True to write depth and instance maps too."""
+    workers: int = 1
+
+
+def make_data(
+    folder: str | Path,
+    options: MakeOptions,
+    *,
+    version: str = "",
+    progress: Callable[[str, int], None] | None = None,
+) -> SceneData:
+    """Makes scenes and questions, draws the pictures, and writes everything.
+
+    Args:
+        folder: New or empty.
+        options: How many scenes and questions, the seed, and whether to draw.
+        version: Of the program, for the manifest.
+        progress: Called with the stage (``scenes``, ``pictures``) and how many are done.
+    """
+    folder = new_folder(folder)
+    tell = partial(progress, "scenes") if progress is not None else None
+    made = make_scenes(
+        options.n_indoor, options.n_outdoor, seed=options.seed, workers=options.workers, progress=tell
+    )
+    graphs = [scene.graph for scene in made.scenes]
+    asked = make_questions(graphs, seed=options.seed)
+    questions: Sequence[SceneQuestion] = asked.questions
+    left_out: dict[str, Any] = dict(made.left_out) | {
+        f"questions: no clear {k}": v for k, v in asked.unmet.items()
+    }
+    if options.n_questions is not None:
+        questions = thin_questions(questions, options.n_questions, seed=options.seed)
+        left_out["questions beyond the number asked for"] = len(asked.questions) - len(questions)
+    if options.is_rendered:
+        graphs = _draw_all(folder, made.scenes, options, progress)
+    manifest = Manifest(
+        made={
+            "source": "made",
+            "indoor": options.n_indoor,
+            "outdoor": options.n_outdoor,
+            "seed": options.seed,
+            "rendered": options.is_rendered,
+            "theodolite": version,
+        },
+        counts=tally(graphs, questions),
+        left_out=left_out,
+    )
+    return read_data(write_data(folder, graphs, questions, manifest))
+
+
+def _draw_all(
+    folder: Path, made: Sequence[MadeScene], options: MakeOptions, progress: Callable[[str, int], None] | None
+) -> list[SceneGraph]:
+    graphs = []
+    work = partial(_draw_one, folder=folder, with_truth=options.with_truth)
+    with processes(min(options.workers, len(made))) as spread:
+        for graph in spread(work, made):
+            graphs.append(graph)
+            if progress is not None:
+                progress("pictures", len(graphs))
+    return graphs
+
+
+def _draw_one(made: MadeScene, *, folder: Path, with_truth: bool) -> SceneGraph:
+    """Draws one scene, plain and marked; returns its graph with the paths of the pictures."""
+    drawn = render_made(made)
+    if with_truth:
+        (folder / TRUTH).mkdir(parents=True, exist_ok=True)
+        np.savez_compressed(
+            folder / TRUTH / f"{made.graph.id}.npz", depth_m=drawn.depth_m, instance=drawn.instance
+        )
+    return write_pictures(folder, made.graph, drawn.picture, instance=drawn.instance)

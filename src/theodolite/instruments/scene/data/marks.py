@@ -1,7 +1,7 @@
-"""Numbered marks on a picture: where they go.
+"""Numbered marks on a picture: where they go, and how they are drawn.
 
-A mark is a disc with a number. It lies on its object where there is room, clear of other marks and of smaller objects; where
-there is none it lies beside the object, with a line to a dot on it. It shows no extent: a model must find that itself.
+A mark is a disc with a number. It lies on its object if there is room clear of other marks and smaller objects; otherwise
+beside the object, with a line to a dot on it. It does not show the object's extent, which a model must find itself.
 """
 
 from __future__ import annotations
@@ -9,15 +9,22 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from theodolite.core.types import Pixels
 from theodolite.geometry import Box
 
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
 RADII = (0.0125, 0.021)
-"""The least and the most radius of a disc, as shares of the picture's width."""
+"""Smallest and largest radius of a disc, as shares of the picture's width."""
 _ROUNDS = 3
+_SHARPNESS = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,21 +35,21 @@ class PlacedMark:
     centre_px: tuple[float, float]
     radius_px: float
     anchor_px: tuple[float, float]
-    """A point on the object; equal to the centre where the disc lies on it."""
+    """A point on the object; equal to the centre if the disc lies on it."""
 
     @property
     def has_line(self) -> bool:
-        """Whether a line leads from the disc to its object."""
+        """True if a line leads from the disc to its object."""
         return math.dist(self.centre_px, self.anchor_px) > self.radius_px
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Rival:
-    """Another object, which a mark had better not lie on."""
+    """Another object, which a mark should not lie on."""
 
     box: Box
     hides: bool
-    """Whether it is nearer, or of unknown distance and smaller: then what lies on both boxes is read as its own."""
+    """True if it is nearer, or smaller and of unknown distance: a mark on both boxes would be taken for its own."""
 
 
 def place_marks(
@@ -55,15 +62,15 @@ def place_marks(
 ) -> list[PlacedMark]:
     """Finds a place for every mark.
 
-    Each object has candidate places, on it and round it; marks are placed one after the other, smallest objects first, each
-    at the place of least cost, and then moved again a few times given where all the others are.
+    Each object has candidate places, on it and around it. Marks are placed one after the other, smallest objects first, each
+    at the place of least cost, and then moved a few times given the places of all others.
 
     Args:
-        boxes: of the objects, by mark.
-        size_px: of the picture, as (width, height).
-        distances_m: of the objects from the camera, by mark, where they are known.
-        instance: of each pixel, the mark of the object it shows; 0 for none, below 0 for an object without a mark.
-        radii: the least and the most, as shares of the picture's width; larger ones for pictures that are shown small.
+        boxes: Of the objects, by mark.
+        size_px: Width and height of the picture.
+        distances_m: Of the objects from the camera, by mark, if known.
+        instance: For each pixel the mark of the object it shows; 0 for none, below 0 for an object without a mark.
+        radii: Smallest and largest radius, as shares of the picture's width.
     """
     order = sorted(boxes, key=lambda mark: boxes[mark].area_px)
     rivals = {mark: _rivals(mark, boxes, distances_m) for mark in order}
@@ -106,7 +113,7 @@ def _candidates(
     instance: NDArray[np.int32] | None,
     radius: float,
 ) -> list[PlacedMark]:
-    """On the object: a grid over its box (where its pixels are known, only on them). Round it: a ring of places."""
+    """On the object: a grid over its box, restricted to its pixels if they are known. Around it: rings of places."""
     width, height = size_px
     anchor = _anchor(mark, box, rivals, instance)
     inside = [
@@ -132,7 +139,7 @@ def _candidates(
 
 
 def _pushed_in(mark: PlacedMark, size_px: tuple[int, int]) -> PlacedMark:
-    """The same mark, moved until it lies in the picture."""
+    """The same mark, moved into the picture."""
     edge = mark.radius_px + 1
     x, y = (
         min(max(v, edge), max(edge, side - edge)) for v, side in zip(mark.centre_px, size_px, strict=True)
@@ -155,8 +162,8 @@ def _shows(mark: int, point: tuple[float, float], instance: NDArray[np.int32] | 
 def _anchor(
     mark: int, box: Box, rivals: Sequence[_Rival], instance: NDArray[np.int32] | None
 ) -> tuple[float, float]:
-    """A point well on the object: of its pixels one far from its outline; where they are not known, the point of its box
-    nearest to the middle that no hiding box covers.
+    """A point well on the object: a pixel far from its outline, or the point of its box nearest to the middle that no
+    hiding box covers.
     """  # noqa: D205 - one sentence
     if instance is None:
         points = [
@@ -187,7 +194,7 @@ def _cost(
     rivals: Sequence[_Rival],
     instance: NDArray[np.int32] | None,
 ) -> float:
-    """Small is good: no other disc under it, nothing that hides the object, near its anchor, no line if it can be helped."""
+    """Low if no other disc lies under it, nothing hides the object, it is near its anchor, and it needs no line."""
     (x, y), r = mark.centre_px, mark.radius_px
     is_on = _holds(box, mark.centre_px) and not mark.has_line
     cost = sum(_crowding(mark, other) for other in placed)
@@ -208,7 +215,7 @@ def _cost(
 
 
 def _crowding(mark: PlacedMark, other: PlacedMark) -> float:
-    """What it costs that two marks are near one another, or that one lies on the other's line."""
+    """The cost of two marks near each other, or of one on the other's line."""
     gap = math.dist(mark.centre_px, other.centre_px) - mark.radius_px - other.radius_px
     cost = 60.0 if gap < 2 else 6.0 * max(0.0, 1 - gap / (2 * mark.radius_px))
     if other.has_line:
@@ -219,7 +226,7 @@ def _crowding(mark: PlacedMark, other: PlacedMark) -> float:
 
 
 def _foreign_share(mark: PlacedMark, instance: NDArray[np.int32]) -> float:
-    """Of points on and round the disc: the share that shows some other object, with or without a mark."""
+    """The share of points on and around the disc that show another object, with or without a mark."""
     angles = np.linspace(0, math.tau, 16, endpoint=False)
     reach = np.array([0.5, 1.0, 1.25])[:, None] * mark.radius_px
     columns = (mark.centre_px[0] + reach * np.cos(angles)).astype(np.int64).clip(0, instance.shape[1] - 1)
@@ -229,9 +236,60 @@ def _foreign_share(mark: PlacedMark, instance: NDArray[np.int32]) -> float:
 
 
 def _gap_to_line(point: tuple[float, float], mark: PlacedMark) -> float:
-    """How far a point is from a mark's line."""
+    """The distance of a point from a mark's line."""
     (ax, ay), (bx, by) = mark.centre_px, mark.anchor_px
     dx, dy = bx - ax, by - ay
     share = ((point[0] - ax) * dx + (point[1] - ay) * dy) / max(dx * dx + dy * dy, 1e-9)
     share = min(1.0, max(0.0, share))
     return math.dist(point, (ax + share * dx, ay + share * dy))
+
+
+def draw_marks(picture: Pixels, marks: Sequence[PlacedMark]) -> Pixels:
+    """The picture with its marks: lines first, then discs."""
+    from PIL import Image, ImageDraw
+
+    base = Image.fromarray(picture).convert("RGB")
+    lines = Image.new("L", (base.width * 2, base.height * 2), 0)
+    halo = Image.new("L", (base.width * 2, base.height * 2), 0)
+    for mark in marks:
+        if mark.has_line:
+            ends = [(2 * v[0], 2 * v[1]) for v in (mark.centre_px, mark.anchor_px)]
+            dot = 0.28 * mark.radius_px * 2
+            for layer, extra in ((halo, 2.0), (lines, 0.0)):
+                pen = ImageDraw.Draw(layer)
+                pen.line(ends, fill=255, width=round(0.22 * mark.radius_px * 2 + 2 * extra))
+                (x, y), reach = ends[1], dot + extra
+                pen.ellipse((x - reach, y - reach, x + reach, y + reach), fill=255)
+    for layer, colour in ((halo, (20, 20, 24)), (lines, (255, 255, 255))):
+        base.paste(colour, mask=layer.resize(base.size, Image.Resampling.BOX))
+    for mark in marks:
+        disc = _disc(mark.id, round(mark.radius_px, 1))
+        place = (round(mark.centre_px[0] - disc.width / 2), round(mark.centre_px[1] - disc.height / 2))
+        base.paste(disc, place, mask=disc.getchannel("A"))
+    return np.asarray(base)
+
+
+@lru_cache(maxsize=512)
+def _disc(number: int, radius_px: float) -> Image:
+    """A dark disc with a white rim and a white number, drawn large and scaled down."""
+    from PIL import Image, ImageDraw, ImageFont
+
+    side = 2 * math.ceil(radius_px) + 3
+    big = side * _SHARPNESS
+    disc = Image.new("RGBA", (big, big), (0, 0, 0, 0))
+    pen = ImageDraw.Draw(disc)
+    middle, r = big / 2, radius_px * _SHARPNESS
+    pen.ellipse((middle - r, middle - r, middle + r, middle + r), fill=(255, 255, 255, 255))
+    inner = 0.86 * r
+    pen.ellipse((middle - inner, middle - inner, middle + inner, middle + inner), fill=(18, 20, 26, 255))
+    text = str(number)
+    font = ImageFont.load_default(size=r * (1.36 if len(text) == 1 else 1.12))
+    pen.text(
+        (middle, middle),
+        text,
+        font=font,
+        anchor="mm",
+        fill=(255, 255, 255, 255),
+        stroke_width=round(r * 0.035),
+    )
+    return disc.resize((side, side), Image.Resampling.LANCZOS)

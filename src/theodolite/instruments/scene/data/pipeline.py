@@ -1,7 +1,7 @@
-"""From what a source says about a picture to a scene graph: which objects are kept, and why the others are not.
+"""From a source's annotations of a picture to a scene graph: which objects are kept, and why others are not.
 
-An object is kept if what the picture shows of it is large enough, whole enough and visible enough. Whatever is left out is
-counted under its reason.
+An object is kept if its visible part is large enough, not cut off by the edge and not hidden. Everything left out is counted
+by reason.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from theodolite.instruments.scene.data.render.parts import Material, Part, box
 from theodolite.instruments.scene.data.render.raster import Lattice, visible_shares
 
 Unknown: TypeAlias = Literal["estimate", "keep", "drop"]
-"""What to do where a source does not say how visible an object is: estimate it by drawing all boxes into a depth buffer,
-keep it uncertain, or drop it. All three are counted."""
+"""What to do with an object of unknown visibility: estimate it by drawing all boxes into a depth buffer, keep the object, or
+drop it. All three are counted."""
 
 _ESTIMATE_WIDTH_PX = 480
 _GREY = Material((0.5, 0.5, 0.5))
@@ -33,7 +33,7 @@ class KeepOptions:
 
     least_visibility: float = 0.8
     least_edge_px: float = 40.0
-    """Of the longer side of what the picture shows, in a picture of `reference_width_px`; scaled to other sizes."""
+    """Of the longer side of the visible box, in a picture of `reference_width_px`; scaled to other sizes."""
     reference_width_px: int = 1600
     most_truncation: float = 0.2
     """Share of the projected box outside the picture."""
@@ -44,11 +44,11 @@ class KeepOptions:
     def __post_init__(self) -> None:
         if not 2 <= self.fewest_objects <= self.most_objects:
             raise UsageError(
-                f"a scene has from two objects to as many as asked for, not {self.fewest_objects} to {self.most_objects}"
+                f"a scene has from two objects to the largest number, not {self.fewest_objects} to {self.most_objects}"
             )
 
     def least_edge_in_px(self, camera: PinholeCamera) -> float:
-        """The smallest longer side, for a camera's pictures."""
+        """The smallest longer side in a camera's pictures."""
         return self.least_edge_px * camera.width_px / self.reference_width_px
 
 
@@ -58,16 +58,16 @@ class Candidate:
 
     category: str
     cuboid_cam: Cuboid
-    """In the camera's frame; its z axis is the upright one."""
+    """In the camera's frame; its z axis points up."""
     visibility: float | None = None
     key: str = ""
     box_px: Box | None = None
-    """The source's own box, reaching beyond the picture where the object does; from the 3D box if not given."""
+    """The source's 2D box, which may reach beyond the picture; computed from the 3D box if None."""
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One picture of a source, before its objects are chosen."""
+    """One picture of a source, without its objects."""
 
     id: str
     domain: Domain
@@ -80,16 +80,16 @@ class View:
 def build_graph(
     view: View, candidates: Sequence[Candidate], *, options: KeepOptions | None = None, seed: int = 0
 ) -> tuple[SceneGraph | None, Counter[str]]:
-    """The master scene graph of a picture, and how many objects were left out, by reason.
+    """The scene graph of a picture, and how many objects were left out, by reason.
 
     Args:
-        view: the picture.
-        candidates: all that the source knows in it; those that are left out still hide others.
-        options: what is kept.
-        seed: of the numbers that objects get, and of the choice where there are too many.
+        view: The picture.
+        candidates: All annotated objects; those left out may still hide others.
+        options: What to keep.
+        seed: Of the numbers of the marks, and of the choice if there are too many objects.
 
     Returns:
-        The graph, or None where too few objects are left; and the counts.
+        The graph, or None if too few objects are left; and the counts.
     """
     options = options or KeepOptions()
     counts: Counter[str] = Counter()
@@ -102,13 +102,13 @@ def build_graph(
         else:
             kept.append(thing)
     rng = np.random.default_rng(seed)
-    dealt = [kept[i] for i in rng.permutation(len(kept))]
-    counts["more objects than are marked"] += max(0, len(dealt) - options.most_objects)
-    dealt = dealt[: options.most_objects]
-    if len(dealt) < options.fewest_objects:
-        counts["alone in its picture"] += len(dealt)
+    shuffled = [kept[i] for i in rng.permutation(len(kept))]
+    counts["more objects than are marked"] += max(0, len(shuffled) - options.most_objects)
+    shuffled = shuffled[: options.most_objects]
+    if len(shuffled) < options.fewest_objects:
+        counts["alone in its picture"] += len(shuffled)
         return None, +counts
-    objects = tuple(replace(thing, id=mark) for mark, thing in enumerate(dealt, 1))
+    objects = tuple(replace(thing, id=mark) for mark, thing in enumerate(shuffled, 1))
     graph = SceneGraph(
         view.id,
         view.domain,
@@ -122,9 +122,9 @@ def build_graph(
 
 
 def canonical(cuboid: Cuboid) -> Cuboid:
-    """The same box with its length the longer and its width the shorter horizontal side.
+    """The same box with its length as the longer and its width as the shorter horizontal side.
 
-    Sources name the two sides by different rules; a question about *length* needs one that can be seen.
+    Sources name the two sides by different rules; a question about *length* needs a rule that can be seen.
     """
     if cuboid.length_m >= cuboid.width_m:
         return cuboid
@@ -179,7 +179,7 @@ def _object(candidate: Candidate, inside: Box, share: float | None, truncation: 
 def _visibilities(
     view: View, candidates: Sequence[Candidate], options: KeepOptions, counts: Counter[str]
 ) -> list[float | None]:
-    """Of each candidate: what the source says; else an estimate, if that is wanted; else None."""
+    """The visibility of each candidate: from the source, else estimated if the options say so, else None."""
     known = [candidate.visibility for candidate in candidates]
     n_unknown = sum(share is None for share in known)
     if n_unknown == 0 or options.unknown_visibility != "estimate":
@@ -194,7 +194,7 @@ def _visibilities(
 
 
 def estimated_visibility(cuboids_cam: Sequence[Cuboid], camera: PinholeCamera) -> list[float]:
-    """The share of each box's pixels in the picture that no other box hides; 0 for a box out of view."""
+    """The share of each box's pixels that no other box hides; 0 for a box outside the picture."""
     small = camera.resized(
         (_ESTIMATE_WIDTH_PX, max(1, round(camera.height_px * _ESTIMATE_WIDTH_PX / camera.width_px)))
     )
@@ -204,6 +204,6 @@ def estimated_visibility(cuboids_cam: Sequence[Cuboid], camera: PinholeCamera) -
 
 
 def cuboid_part(cuboid: Cuboid) -> Part:
-    """A box in space as a solid to draw."""
+    """A 3D box as a solid to draw."""
     motion = cuboid.frame_SE3_box
     return box((0, 0, 0), cuboid.size_lwh_m, _GREY).placed(motion.rotation, motion.translation_m)

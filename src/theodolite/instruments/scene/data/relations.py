@@ -1,4 +1,4 @@
-"""Where one thing is relative to another: six words, with the threshold that makes each of them true.
+"""Where one object is relative to another: six words, each with the threshold that makes it true.
 
 With ``dx, dz, …`` the difference *target minus reference*, in metres, and ε = 0.2 m:
 
@@ -10,15 +10,15 @@ up                        bottom(target) − top(reference) > −ε, along the w
 down                      top(target) − bottom(reference) < ε
 ========================  =====================================================================
 
-Two flat things at one height are both *up* and *down* by these lines. The sound reading then says neither; the upstream
-reading keeps both, and measures dx, dz in the camera's own (perhaps tilted) frame.
+Two flat objects at one height satisfy both *up* and *down*; then neither word is used. (The public code keeps both, and
+measures dx and dz in the camera's own frame, which may be tilted.)
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeAlias, cast, get_args
+from typing import Literal, TypeAlias, get_args
 
 Predicate: TypeAlias = Literal["left", "right", "in front of", "behind", "up", "down"]
 PREDICATES: tuple[Predicate, ...] = get_args(Predicate)
@@ -35,18 +35,17 @@ PAIRS: tuple[tuple[Predicate, Predicate], ...] = (
     ("in front of", "behind"),
     ("up", "down"),
 )
-"""The three pairs of words that exclude one another."""
+"""The three pairs of words that exclude each other."""
 
 RELATION_MARGIN_M = 0.2
-"""ε: nearer than this along an axis, neither word is true."""
+"""ε: closer together than this along an axis, neither word is true."""
 
 Relation: TypeAlias = frozenset[Predicate]
-Reading: TypeAlias = Literal["sound", "upstream"]
 
 
 @dataclass(frozen=True, slots=True)
 class Stand:
-    """Where a thing stands for the six words: metres right, forward, and its bottom and top along the vertical."""
+    """What the six words are decided by: metres to the right, forward, and of the bottom and top along the vertical."""
 
     right_m: float
     forward_m: float
@@ -54,7 +53,7 @@ class Stand:
     top_m: float
 
 
-def relation(target: Stand, reference: Stand, *, reading: Reading = "sound") -> Relation:
+def relation(target: Stand, reference: Stand) -> Relation:
     """The words that are true of the target relative to the reference.
 
     >>> sorted(relation(Stand(1.0, 2.0, 0, 1), Stand(0.0, 5.0, 0, 1)))
@@ -68,9 +67,9 @@ def relation(target: Stand, reference: Stand, *, reading: Reading = "sound") -> 
         said.add("behind" if dz > 0 else "in front of")
     is_up = target.bottom_m - reference.top_m > -RELATION_MARGIN_M
     is_down = target.top_m - reference.bottom_m < RELATION_MARGIN_M
-    if is_up and (reading == "upstream" or not is_down):
+    if is_up and not is_down:
         said.add("up")
-    if is_down and (reading == "upstream" or not is_up):
+    if is_down and not is_up:
         said.add("down")
     return frozenset(said)
 
@@ -88,8 +87,3 @@ def in_order(words: Iterable[str]) -> list[Predicate]:
     """The words in the order of `PREDICATES`, in which they are written to files and prompts."""
     found = set(words)
     return [word for word in PREDICATES if word in found]
-
-
-def is_predicate(word: str) -> bool:
-    """Whether a word is one of the six."""
-    return word in cast("tuple[str, ...]", PREDICATES)

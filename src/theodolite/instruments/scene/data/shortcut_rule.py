@@ -1,19 +1,19 @@
-"""What the wording of a scene's question and the order of its marks predict: the shortcut of the scene instrument.
+"""The shortcut of the scene instrument: answers predicted from a question's wording and the numbers of its marks.
 
-Marks are dealt at random, so that in a picture these rules hold by chance alone; where one holds, a question is *aligned*.
+Marks are numbered at random, so the rule is right only by chance; where it is right, a question is *aligned*.
 """
 
 from __future__ import annotations
 
 from theodolite.instruments.scene.data.graph import Edge, Node, StarGraph
-from theodolite.instruments.scene.data.questions import Question
+from theodolite.instruments.scene.data.questions import SceneQuestion
 
 _TOLERANCE = 0.1
 """A number agrees with the rule if it is off by less than this share of the truth."""
 
 
-def scene_shortcut(question: Question) -> str:
-    """The letter or the number that the rule gives.
+def scene_shortcut(question: SceneQuestion) -> str:
+    """The letter or the number that the rule predicts.
 
     - *is a … of b?*: yes if a's mark is the lower one
     - *which of the two?*: the lower mark; the higher one if the question says *farther*
@@ -34,15 +34,15 @@ def scene_shortcut(question: Question) -> str:
     return question.letters[(marks[-1] - 1) % len(question.options)]
 
 
-def is_aligned(question: Question) -> bool:
-    """Whether the rule happens to be right."""
+def is_aligned(question: SceneQuestion) -> bool:
+    """True if the rule is right."""
     said = scene_shortcut(question)
     if question.form == "choice":
         return said == question.gold
     return abs(float(said) - question.gold_number) < _TOLERANCE * question.gold_number
 
 
-def _number(question: Question) -> float:
+def _number(question: SceneQuestion) -> float:
     mark = question.objects[-1]
     match question.kind:
         case "distance to camera":
@@ -75,7 +75,7 @@ def apart_m(one: int, other: int) -> float:
 
 
 def graph_shortcut(star: StarGraph) -> StarGraph:
-    """The graph that the marks alone predict: higher marks lie farther to the right and farther off."""
+    """The graph predicted from the marks: higher numbers are farther to the right and farther away."""
     nodes = tuple(Node(node.id, distance_m(node.id), *size_m(node.id)) for node in star.nodes)
     edges = tuple(
         Edge(

@@ -1,23 +1,39 @@
-"""Small rooms for small models: two to five things on the floor, one camera, large marks.
+"""Small marked rooms with questions, and edits of them with their new answers. The pocket twins are trained on such rooms.
 
-The camera never moves, things stand apart, and each category has three fixed forms: distance can be read off the place in the
-picture, and size off what a thing is.
+Two to five objects stand on the floor, seen by one camera, with large marks. The camera never moves, objects stand apart,
+and each category has three fixed forms, so that distance follows from the place in the picture and size from the category.
 """
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from theodolite.core.splits import Split, check_split
 from theodolite.geometry import Box, PinholeCamera
+from theodolite.instruments.scene.data.engine import answer_anew, make_questions
+from theodolite.instruments.scene.data.files import (
+    MARKED,
+    PICTURES,
+    Manifest,
+    SceneData,
+    new_folder,
+    read_data,
+    write_data,
+)
 from theodolite.instruments.scene.data.graph import SceneGraph
-from theodolite.instruments.scene.data.mark_drawing import draw_marks
-from theodolite.instruments.scene.data.marks import place_marks
+from theodolite.instruments.scene.data.marks import draw_marks, place_marks
 from theodolite.instruments.scene.data.pipeline import Candidate, KeepOptions, View, build_graph
+from theodolite.instruments.scene.data.questions import SceneQuestion
 from theodolite.instruments.scene.data.render.shade import Light, Solid, render
+from theodolite.instruments.scene.data.shortcut_rule import is_aligned
 from theodolite.instruments.scene.data.world.room_shell import Room, room_shell
 from theodolite.instruments.scene.data.world.things import Thing, World, look, thing_of
 
@@ -38,12 +54,137 @@ N_FORMS = 3
 _EYE_M, _PITCH_DEG, _VIEW_DEG = (0.0, 0.0, 1.7), -17.0, 70.0
 _DEPTH_M, _WIDTH_M = 7.6, 8.0
 _MARK_RADII = (0.042, 0.046)
-"""Of a mark, as shares of the picture's width: seven pixels of a hundred and sixty."""
+"""Of a mark, as shares of the picture's width."""
+
+
+_SEED = 102
+_EACH: Any = {
+    "size": 4,
+    "distance": 4,
+    "direction": 3,
+    "ranking": 2,
+    "counting": 2,
+    "deduction": 2,
+    "transformation": 2,
+}
+_QUOTAS: Any = {"easy": _EACH, "medium": _EACH, "hard": _EACH}
+
+
+def scene_data(
+    folder: str | Path, n: int, *, seed: int = 0, split: Split = "free", per_group: int | None = None
+) -> SceneData:
+    """Makes a data set of small rooms.
+
+    Args:
+        folder: New or empty.
+        n: Number of rooms.
+        seed: Of the draw.
+        split: ``aligned``: the questions that the shortcut rule answers correctly; ``crossed``: the others; ``free``: all.
+        per_group: The most questions of each of the nine groups; all if None.
+    """
+    check_split(split)
+    graphs = [graph for _, graph in _pictured(folder, _rooms(n, seed))]
+    kept = _split(make_questions(graphs, seed=seed, quotas=_QUOTAS).questions, split)
+    if per_group is not None:
+        kept = _first_of_each_group(kept, per_group)
+    made: dict[str, Any] = {"source": "pocket", "seed": seed, "split": split, "rooms": n}
+    return read_data(write_data(folder, graphs, kept, Manifest(made=made)))
+
+
+RoomEdit: TypeAlias = Literal["marks", "walls"]
+"""``marks``: the marks of all objects but the centre move on to the next one, so that each number names another object; of two
+objects, both marks are exchanged. ``walls``: other walls and another floor."""
+
+
+def edited_scenes(
+    folder: str | Path, n: int, *, edit: RoomEdit, seed: int = 0, split: Split = "free"
+) -> SceneData:
+    """The rooms of `scene_data`, edited, under the same names, with the same questions and their new answers.
+
+    After an exchange of marks only the questions are asked whose answer changes and is clear. Counts are never among them,
+    since they name only the centre.
+
+    Args:
+        folder: New or empty.
+        n: Number of rooms.
+        edit: What is done to each room.
+        seed: Of the draw.
+        split: Of the questions before the edit. On the aligned split the rule is wrong wherever the answer changes.
+    """
+    check_split(split)
+    drawn = list(_rooms(n, seed))
+    asked = _split(make_questions([g for _, g in drawn], seed=seed, quotas=_QUOTAS).questions, split)
+    if edit == "walls":
+        rng = np.random.default_rng([_SEED, seed, n])
+        rooms_now = [(replace(plan, shell=int(rng.integers(2**31))), graph) for plan, graph in drawn]
+    else:
+        rooms_now = [(plan, _moved_on(graph)) for plan, graph in drawn]
+    graphs = [graph for _, graph in _pictured(folder, rooms_now)]
+    if edit == "marks":
+        old = {question.id: question for question in asked}
+        anew = [q for g in graphs for q in answer_anew([q for q in asked if q.scene == g.id], g)]
+        asked = [question for question in anew if _is_other(question, old[question.id])]
+    made: dict[str, Any] = {"source": "pocket", "seed": seed, "split": split, "rooms": n, "edit": edit}
+    return read_data(write_data(folder, graphs, asked, Manifest(made=made)))
+
+
+def _rooms(n: int, seed: int) -> Iterator[tuple[RoomPlan, SceneGraph]]:
+    for number in range(n):
+        yield draw_room(np.random.default_rng([_SEED, seed, number]), f"pocket-{seed}-{number:05d}")
+
+
+def _pictured(
+    folder: str | Path, drawn: Iterable[tuple[RoomPlan, SceneGraph]]
+) -> list[tuple[RoomPlan, SceneGraph]]:
+    """Writes the pictures of rooms; returns the rooms with the paths."""
+    from PIL import Image
+
+    folder = new_folder(folder)
+    found = []
+    for plan, graph in drawn:
+        for kind, pixels in zip((PICTURES, MARKED), picture_of(plan, graph), strict=True):
+            (folder / kind).mkdir(parents=True, exist_ok=True)
+            Image.fromarray(pixels).save(folder / kind / f"{plan.id}.png")
+        plain, marked = (f"{kind}/{plan.id}.png" for kind in (PICTURES, MARKED))
+        found.append((plan, replace(graph, picture=plain, marked=marked)))
+    return found
+
+
+def _moved_on(graph: SceneGraph) -> SceneGraph:
+    """The same room with the marks of all objects but the centre rotated; of two objects, exchanged."""
+    marks = [thing.id for thing in graph.objects if thing.id != graph.centre or len(graph.objects) == 2]
+    next_of = dict(zip(marks, [*marks[1:], marks[0]], strict=True))
+    things = [replace(thing, id=next_of.get(thing.id, thing.id)) for thing in graph.objects]
+    return replace(graph, objects=tuple(sorted(things, key=lambda thing: thing.id)))
+
+
+def _is_other(question: SceneQuestion, old: SceneQuestion) -> bool:
+    """True if the answer changed: another letter, or a number for which the old one scores less than half."""
+    from theodolite.instruments.scene.formulas.mra import mean_relative_accuracy
+
+    if question.form == "choice":
+        return question.gold != old.gold
+    return bool(mean_relative_accuracy(old.gold_number, question.gold_number) < 0.5)
+
+
+def _split(questions: Iterable[SceneQuestion], split: Split) -> list[SceneQuestion]:
+    return [q for q in questions if split == "free" or is_aligned(q) == (split == "aligned")]
+
+
+def _first_of_each_group(questions: Iterable[SceneQuestion], most: int) -> list[SceneQuestion]:
+    """The first questions of each group."""
+    counts: Counter[tuple[str, str]] = Counter()
+    kept = []
+    for question in questions:
+        counts[question.group] += 1
+        if counts[question.group] <= most:
+            kept.append(question)
+    return kept
 
 
 @dataclass(frozen=True, slots=True)
-class Stand:
-    """One thing on the floor."""
+class PlacedThing:
+    """One object on the floor."""
 
     category: str
     form: int
@@ -56,47 +197,47 @@ class Stand:
 
 @dataclass(frozen=True, slots=True)
 class RoomPlan:
-    """All that a small room follows from."""
+    """Everything that a small room depends on."""
 
     id: str
-    stands: tuple[Stand, ...]
+    things: tuple[PlacedThing, ...]
     shell: int
-    """Seed of walls and floor."""
+    """Seed of the walls and the floor."""
     marks: int
-    """Seed of the numbers that the things bear."""
+    """Seed of the numbers on the marks."""
 
 
 def draw_room(rng: np.random.Generator, name: str) -> tuple[RoomPlan, SceneGraph]:
-    """A room whose things are all in full view."""
+    """A room whose objects are all fully visible."""
     while True:
         n = int(rng.integers(2, 6))
-        stands: list[Stand] = []
+        things: list[PlacedThing] = []
         boxes: list[Box] = []
         for _ in range(60):
-            stand = _stand(rng)
-            box = _box_px(stand)
+            placed = _draw_thing(rng)
+            box = _box_px(placed)
             if box is not None and all(_apart(box, other) for other in boxes):
-                stands.append(stand)
+                things.append(placed)
                 boxes.append(box)
-            if len(stands) == n:
+            if len(things) == n:
                 break
-        plan = RoomPlan(name, tuple(stands), int(rng.integers(2**31)), int(rng.integers(2**31)))
-        graph = graph_of(plan) if len(stands) == n else None
+        plan = RoomPlan(name, tuple(things), int(rng.integers(2**31)), int(rng.integers(2**31)))
+        graph = graph_of(plan) if len(things) == n else None
         if graph is not None:
             return plan, graph
 
 
 def graph_of(plan: RoomPlan) -> SceneGraph | None:
-    """The truth of a room; None if a thing is not well in view."""
+    """The scene graph of a room; None if an object is not well visible."""
     world = world_of(plan)
     cam_SE3_world = world.world_SE3_cam.inverse()
     seen = [
         Candidate(t.category, t.cuboid_world.seen_from(cam_SE3_world), 1.0, box_px=_box_px(s))
-        for s, t in zip(plan.stands, world.things, strict=True)
+        for s, t in zip(plan.things, world.things, strict=True)
     ]
     up = tuple(map(float, world.world_SE3_cam.rotation.T @ np.array([0.0, 0.0, 1.0])))
     view = View(plan.id, "indoor", world.camera, up, camera_height_m=_EYE_M[2], source="pocket")  # type: ignore[arg-type]
-    n = len(plan.stands)
+    n = len(plan.things)
     options = KeepOptions(fewest_objects=n, most_objects=n)
     return build_graph(view, seen, options=options, seed=plan.marks)[0]
 
@@ -114,7 +255,7 @@ def picture_of(plan: RoomPlan, graph: SceneGraph) -> tuple[NDArray[np.uint8], ND
 
 
 def world_of(plan: RoomPlan) -> World:
-    """The room, with the camera that sees all of them."""
+    """The room and its camera."""
     room = Room(_DEPTH_M, _WIDTH_M, (1 + plan.shell % 2, 4.5))
     kind = ("living room", "kitchen", "bathroom")[plan.shell % 3]
     light = Light(
@@ -126,7 +267,7 @@ def world_of(plan: RoomPlan) -> World:
     )
     return World(
         "indoor",
-        tuple(_thing(stand) for stand in plan.stands),
+        tuple(_thing(placed) for placed in plan.things),
         partial(room_shell, plan.shell, kind, room),
         _camera(),
         look(_EYE_M, 0.0, _PITCH_DEG),
@@ -134,18 +275,13 @@ def world_of(plan: RoomPlan) -> World:
     )
 
 
-def marked(graph: SceneGraph, plain: str, with_marks: str) -> SceneGraph:
-    """The graph with the names of its pictures."""
-    return replace(graph, picture=plain, marked=with_marks)
-
-
 def _camera() -> PinholeCamera:
     return PinholeCamera.from_field_of_view(_VIEW_DEG, SIZE_PX)
 
 
-def _stand(rng: np.random.Generator) -> Stand:
+def _draw_thing(rng: np.random.Generator) -> PlacedThing:
     x = round(float(rng.uniform(1.9, 5.4)), 2)
-    return Stand(
+    return PlacedThing(
         CATEGORIES[int(rng.integers(len(CATEGORIES)))],
         int(rng.integers(N_FORMS)),
         x,
@@ -154,13 +290,13 @@ def _stand(rng: np.random.Generator) -> Stand:
     )
 
 
-def _thing(stand: Stand) -> Thing:
-    return thing_of(stand.category, stand.form, (stand.x_m, stand.y_m, 0.0), stand.turn_deg)
+def _thing(placed: PlacedThing) -> Thing:
+    return thing_of(placed.category, placed.form, (placed.x_m, placed.y_m, 0.0), placed.turn_deg)
 
 
-def _box_px(stand: Stand) -> Box | None:
-    """Round its outline; None unless all of it is in the picture."""
-    thing = _thing(stand)
+def _box_px(placed: PlacedThing) -> Box | None:
+    """The box around its outline; None unless all of it is in the picture."""
+    thing = _thing(placed)
     cam_SE3_world = look(_EYE_M, 0.0, _PITCH_DEG).inverse()
     move = cam_SE3_world @ thing.world_SE3_thing
     points = np.concatenate([part.placed(move.rotation, move.translation_m).points for part in thing.parts])
@@ -174,7 +310,7 @@ def _box_px(stand: Stand) -> Box | None:
 
 
 def _apart(a: Box, b: Box) -> bool:
-    """Whether two boxes hardly overlap."""
+    """True if two boxes hardly overlap."""
     across = min(a.x1, b.x1) - max(a.x0, b.x0)
     down = min(a.y1, b.y1) - max(a.y0, b.y0)
     return across <= 2 or down <= 2

@@ -1,8 +1,8 @@
-"""What can be had without looking at any picture: the floors of QA and SGC, fitted to the data set itself.
+"""Baselines: what can be scored without looking at any picture, fitted to the data set itself; and levels above them.
 
-The prior answer to a choice is the letter that is right most often for its kind; to a length, the middle of the right lengths
-of its kind. The prior graph has the middle size and distances, and for each pair of words what is true most often. Both are
-fitted by domain on one half of the scenes and scored on the other, each way round, so that they know no scene they are scored on.
+The prior answer to a choice is the letter that is right most often for its kind; to a number, the median of the right numbers
+of its kind. The prior graph has the median size and distances, and for each pair of words what is most often true. Both are
+fitted by domain on one half of the scenes and scored on the other half, in both directions, so that no scene is used for both.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from statistics import median
 import numpy as np
 from numpy.typing import NDArray
 
+from theodolite import stats
 from theodolite.instruments.scene.data.graph import Edge, Node, StarGraph
-from theodolite.instruments.scene.data.questions import Question
+from theodolite.instruments.scene.data.questions import SceneQuestion
 from theodolite.instruments.scene.data.relations import PAIRS, Predicate
-from theodolite.instruments.scene.formulas.derived import scores_of
-from theodolite.instruments.scene.formulas.sgc import Comparison, GraphScore, score_graph
+from theodolite.instruments.scene.formulas.mra import MraComparison, Value, score_values
+from theodolite.instruments.scene.formulas.sgc import GraphScore, score_graph
 
+FloatArray = NDArray[np.float64]
 _Cell = tuple[str, str, int]
+_LEAST_ROOM = 0.02
+"""There is no level if the baseline is closer to 1 than this."""
 
 
-def _halves(scenes: Sequence[str]) -> dict[str, int]:
-    return {scene: i % 2 for i, scene in enumerate(sorted(set(scenes)))}
-
-
-def qa_floor(questions: Sequence[Question], *, comparison: Comparison = "<") -> NDArray[np.float64]:
+def qa_prior(questions: Sequence[SceneQuestion], *, comparison: MraComparison = "<") -> FloatArray:
     """The score of the prior answer to each question."""
     half = _halves([question.scene for question in questions])
     letters: defaultdict[tuple[int, _Cell], Counter[str]] = defaultdict(Counter)
@@ -39,50 +39,53 @@ def qa_floor(questions: Sequence[Question], *, comparison: Comparison = "<") -> 
             letters[key][question.gold] += 1
         else:
             lengths[key].append(question.gold_number)
-    answers: list[str | float | None] = []
+    answers: list[Value] = []
     for question in questions:
         other = (1 - half[question.scene], _cell(question))
         if question.form == "number":
             answers.append(median(lengths[other]) if lengths[other] else None)
         else:
-            ranked = letters[other]
-            answers.append(max(question.letters, key=ranked.__getitem__))
-    return scores_of(questions, answers, comparison=comparison)
+            answers.append(max(question.letters, key=letters[other].__getitem__))
+    return score_values(questions, answers, comparison=comparison)
 
 
-def _cell(question: Question) -> _Cell:
+def _halves(scenes: Sequence[str]) -> dict[str, int]:
+    return {scene: i % 2 for i, scene in enumerate(sorted(set(scenes)))}
+
+
+def _cell(question: SceneQuestion) -> _Cell:
     return question.domain, question.kind, len(question.options)
 
 
-def graph_floor(true: Mapping[str, StarGraph], domains: Mapping[str, str]) -> dict[str, GraphScore]:
+def graph_prior(true: Mapping[str, StarGraph], domains: Mapping[str, str]) -> dict[str, GraphScore]:
     """The scores of the prior graph, by scene.
 
     Args:
-        true: the true graph of each scene.
-        domains: of the scenes.
+        true: The true graph of each scene.
+        domains: Of the scenes.
     """
     half = _halves(list(true))
     members: defaultdict[tuple[int, str], list[StarGraph]] = defaultdict(list)
     for scene, graph in true.items():
         members[half[scene], domains[scene]].append(graph)
-    usual = {key: _Usual.of(graphs) for key, graphs in members.items()}
-    nothing = _Usual.of(())
+    typical = {key: _Typical.of(graphs) for key, graphs in members.items()}
+    nothing = _Typical.of(())
     return {
-        scene: score_graph(usual.get((1 - half[scene], domains[scene]), nothing).in_shape_of(graph), graph)
+        scene: score_graph(typical.get((1 - half[scene], domains[scene]), nothing).in_shape_of(graph), graph)
         for scene, graph in true.items()
     }
 
 
 @dataclass(frozen=True, slots=True)
-class _Usual:
-    """What graphs usually hold."""
+class _Typical:
+    """The typical content of graphs."""
 
     node: Node
     distance_m: float | None
     words: frozenset[Predicate]
 
     @classmethod
-    def of(cls, graphs: Sequence[StarGraph]) -> _Usual:
+    def of(cls, graphs: Sequence[StarGraph]) -> _Typical:
         nodes = [node for graph in graphs for node in graph.nodes]
         edges = [edge for graph in graphs for edge in graph.edges]
         words: set[Predicate] = set()
@@ -93,12 +96,12 @@ class _Usual:
         return cls(
             Node(
                 0,
-                distance_m=_middle([node.distance_m for node in nodes]),
-                width_m=_middle([node.width_m for node in nodes]),
-                length_m=_middle([node.length_m for node in nodes]),
-                height_m=_middle([node.height_m for node in nodes]),
+                distance_m=_median([node.distance_m for node in nodes]),
+                width_m=_median([node.width_m for node in nodes]),
+                length_m=_median([node.length_m for node in nodes]),
+                height_m=_median([node.height_m for node in nodes]),
             ),
-            _middle([edge.distance_m for edge in edges]),
+            _median([edge.distance_m for edge in edges]),
             frozenset(words),
         )
 
@@ -110,6 +113,34 @@ class _Usual:
         )
 
 
-def _middle(values: Sequence[float | None]) -> float | None:
-    there = [value for value in values if value is not None]
-    return median(there) if there else None
+def _median(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return median(known) if known else None
+
+
+def level(
+    values: FloatArray, baseline: FloatArray, scenes: Sequence[str], groups: Sequence[str] | None = None
+) -> stats.Estimate | None:
+    """The level of scores between a baseline and 1: (x̄ − b̄) / (1 − b̄), of macro means over groups.
+
+    0 is the baseline's score, 1 the best possible. The interval is that of x̄; b̄ is taken as fixed.
+
+    Args:
+        values: The scores x, from 0 to 1.
+        baseline: The baseline's scores b of the same items.
+        scenes: The clusters.
+        groups: Of a macro mean.
+
+    Returns:
+        None without items, or if the baseline is nearly 1.
+
+    >>> print(level(np.full(30, 0.6), np.full(30, 0.2), [str(i) for i in range(30)]))
+    0.500 [0.279, 0.693] (n=30)
+    """
+    found, fixed = (stats.clustered_mean(part, scenes, groups=groups) for part in (values, baseline))
+    if found is None or fixed is None or 1 - fixed.value < _LEAST_ROOM:
+        return None
+    value, low, high = (
+        (end - fixed.value) / (1 - fixed.value) for end in (found.value, found.low, found.high)
+    )
+    return replace(found, value=value, low=low, high=high, method=f"{found.method}; the baseline is fixed")

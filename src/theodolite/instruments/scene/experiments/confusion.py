@@ -1,32 +1,32 @@
-"""Base QA against derived QA, question by question: where right and wrong come from.
+"""Base QA against derived QA, question by question: where right and wrong answers come from.
 
 ========================  ==========================================================================================
 grounded success          both right
-shortcut success          the model is right, its graph says otherwise
+shortcut success          the model is right, its graph implies otherwise
 disconnect failure        the model is wrong, its graph is right
 consistent hallucination  both wrong, and with the *same* answer (the public code counts any two wrong answers)
 other failure             both wrong, with different answers
-FAILED                    the graph gives no answer
-unread                    the model gave no answer that could be read
+no derived answer         the graph implies no answer
+no direct answer          the model's answer is refused or cannot be read
 ========================  ==========================================================================================
 
 A choice is right if its letter is. A number is right if its MRA is 1, and two numbers are the same answer if the MRA of one
-with the other as reference is 1: they differ by less than 5 %.
+with the other as gold is 1: they differ by less than 5 %.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
 from theodolite import stats
+from theodolite.core.tables import Column, Table
 from theodolite.instruments.scene.data.questions import Form
-from theodolite.instruments.scene.estimates import Drawn
-from theodolite.instruments.scene.formulas.derived import Case, Cases
+from theodolite.instruments.scene.formulas.derived_qa import DerivedCase, DerivedCases
 
 Cell: TypeAlias = Literal[
     "grounded success",
@@ -34,126 +34,151 @@ Cell: TypeAlias = Literal[
     "disconnect failure",
     "consistent hallucination",
     "other failure",
-    "FAILED",
-    "unread",
+    "no derived answer",
+    "no direct answer",
 ]
 CELLS: tuple[Cell, ...] = get_args(Cell)
 _RIGHT = 1 - 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class Confusion:
-    """How the questions of one form are spread over the cells."""
+class ConfusionMatrix:
+    """The questions of one form, by cell."""
 
     form: Form
     counts: Mapping[Cell, int]
-    shares: Mapping[Cell, stats.Estimate]
-    """Of all questions of this form, scenes drawn whole."""
-    by_row: Mapping[str, int]
-    """The full table: ``<right|wrong|unread> / <right|wrong|FAILED>`` of base and derived answer."""
+    shares: Mapping[Cell, stats.Estimate | None]
+    """Of all questions of this form."""
 
 
 @dataclass(frozen=True, slots=True)
-class PickedCase:
-    """A question that shows what a cell means."""
+class ExampleCase:
+    """A question that illustrates a cell."""
 
     cell: Cell
-    question: str
-    scene: str
-    text: str
-    gold: str
-    direct: str
-    derived: str
-    sgc: float | None
+    case: DerivedCase
+    sgc: float
     """Of the scene's graph."""
 
-
-def cells_of(cases: Cases) -> list[Cell]:
-    """The cell of each question."""
-    return [
-        _cell(case, base, derived, agreement)
-        for case, base, derived, agreement in zip(
-            cases.cases, cases.base, cases.derived, cases.agreement, strict=True
+    @property
+    def title(self) -> str:
+        """The question and its three answers."""
+        question = self.case.question
+        return (
+            f"{self.cell}: {question.text}\ngold {question.gold}, answered {self.case.result.answer.value}, "
+            f"its graph implies {self.case.derived.value}"
         )
-    ]
 
 
-def _cell(case: Case, base: float, derived: float, agreement: float) -> Cell:
-    if not case.direct.is_read:
-        return "unread"
+def cells_of(cases: DerivedCases) -> list[Cell]:
+    """The cell of each question."""
+    scores = zip(cases.cases, cases.base, cases.derived, cases.consistency, strict=True)
+    return [_cell(case, base, derived, consistency) for case, base, derived, consistency in scores]
+
+
+def _cell(case: DerivedCase, base: float, derived: float, consistency: float) -> Cell:
+    if not case.result.answer.is_read:
+        return "no direct answer"
     if not case.derived.is_solved:
-        return "FAILED"
+        return "no derived answer"
     if base >= _RIGHT:
         return "grounded success" if derived >= _RIGHT else "shortcut success"
     if derived >= _RIGHT:
         return "disconnect failure"
-    return "consistent hallucination" if agreement >= _RIGHT else "other failure"
+    return "consistent hallucination" if consistency >= _RIGHT else "other failure"
 
 
-def confusion(cases: Cases, form: Form, drawn: Drawn) -> Confusion | None:
-    """The matrix of one form of question; None without such questions."""
-    part = cases.where(np.array([case.question.form == form for case in cases.cases], bool))
-    if not part.cases:
-        return None
-    cells = cells_of(part)
-    counts = Counter(cells)
-    shares = {}
-    for cell in CELLS:
-        share = drawn.mean([found == cell for found in cells], part.scenes)
-        if share is not None:
-            shares[cell] = share
-    table: Counter[str] = Counter()
-    for case, base, derived in zip(part.cases, part.base, part.derived, strict=True):
-        first = "unread" if not case.direct.is_read else "right" if base >= _RIGHT else "wrong"
-        second = "FAILED" if not case.derived.is_solved else "right" if derived >= _RIGHT else "wrong"
-        table[f"{first} / {second}"] += 1
-    return Confusion(form, {cell: counts[cell] for cell in CELLS}, shares, dict(sorted(table.items())))
+def confusion_matrices(cases: DerivedCases) -> tuple[ConfusionMatrix, ...]:
+    """A matrix for choices and one for numbers, over questions about scenes whose graph was asked for."""
+    found = []
+    forms: tuple[Form, ...] = ("choice", "number")
+    for form in forms:
+        is_in = np.array([case.question.form == form for case in cases.cases], bool)
+        part = cases.where(is_in & cases.has_graph)
+        cells = cells_of(part)
+        if cells:
+            shares = {
+                cell: stats.clustered_mean([each == cell for each in cells], part.scenes) for cell in CELLS
+            }
+            counts = Counter(cells)
+            found.append(ConfusionMatrix(form, {cell: counts[cell] for cell in CELLS}, shares))
+    return tuple(found)
 
 
-_PICKED: tuple[tuple[Cell, bool], ...] = (
+_EXAMPLES: tuple[tuple[Cell, bool], ...] = (
     ("grounded success", True),
     ("shortcut success", False),
     ("disconnect failure", True),
     ("consistent hallucination", False),
 )
-"""The four quadrants, and whether the best or the worst graph shows it most clearly."""
+"""The four quadrants, and whether the best or the worst graph illustrates it best."""
 
 
-def pick_cases(cases: Cases, sgc: Mapping[str, float], *, n: int = 3) -> tuple[PickedCase, ...]:
-    """The clearest cases of each quadrant: successes and disconnects with the best graphs, shortcuts and hallucinations with
-    the worst; derivable questions only, choices before numbers, one of a scene.
-    """  # noqa: D205 - one sentence
-    cells = cells_of(cases)
+def example_cases(cases: DerivedCases, sgc: Mapping[str, float], *, n: int = 3) -> tuple[ExampleCase, ...]:
+    """The clearest cases of each quadrant, one per scene, choices before numbers, solvable questions only.
+
+    Successes and disconnects are shown with the best graphs, shortcuts and hallucinations with the worst.
+
+    Args:
+        cases: To choose from.
+        sgc: Of the scenes' graphs.
+        n: The most cases of a quadrant.
+    """
+    cells, scenes = cells_of(cases), cases.scenes
     picked = []
-    for cell, is_best in _PICKED:
-        places = [i for i, found in enumerate(cells) if found == cell and cases.is_derivable[i]]
+    for cell, is_best in _EXAMPLES:
+        places = [i for i, found in enumerate(cells) if found == cell and cases.is_solvable[i]]
         places.sort(
             key=lambda i: (
                 cases.cases[i].question.form == "number",
-                (-1 if is_best else 1) * sgc.get(cases.scenes[i], 0.0),
+                (-1 if is_best else 1) * sgc.get(scenes[i], 0.0),
                 cases.cases[i].question.layer == "atomic",
                 cases.cases[i].question.id,
             )
         )
-        seen: set[str] = set()
-        for i in places:
-            if len(seen) == n:
-                break
-            if cases.scenes[i] not in seen:
-                seen.add(cases.scenes[i])
-                picked.append(_picked(cell, cases.cases[i], sgc.get(cases.scenes[i])))
+        first = {scenes[i]: i for i in reversed(places)}
+        of_scene = [i for i in places if first[scenes[i]] == i][:n]
+        picked += [ExampleCase(cell, cases.cases[i], sgc.get(scenes[i], 0.0)) for i in of_scene]
     return tuple(picked)
 
 
-def _picked(cell: Cell, case: Case, sgc: float | None) -> PickedCase:
-    question = case.question
-    return PickedCase(
-        cell,
-        question.id,
-        question.scene,
-        question.lines,
-        question.gold,
-        str(case.direct.value),
-        str(case.derived.value),
-        sgc,
+def confusion_table(matrices: Sequence[ConfusionMatrix]) -> Table:
+    """The shares of all cells."""
+    return Table.of(
+        "scene.confusion",
+        "Base QA against derived QA",
+        [
+            Column("cell", "cell"),
+            *(Column(m.form, f"{m.form}s", "share", "scene.confusion") for m in matrices),
+        ],
+        [[cell, *(matrix.shares[cell] for matrix in matrices)] for cell in CELLS],
+    )
+
+
+def cases_table(cases: Sequence[ExampleCase]) -> Table:
+    """The examples of each quadrant."""
+    return Table.of(
+        "scene.cases",
+        "Examples of each quadrant",
+        [
+            Column("cell", "cell"),
+            Column("question", "question"),
+            Column("text", "text"),
+            Column("gold", "gold"),
+            Column("direct", "answered"),
+            Column("derived", "its graph implies"),
+            Column("sgc", "SGC", "share", "scene.sgc"),
+        ],
+        [
+            [
+                each.cell,
+                each.case.question.id,
+                each.case.question.lines,
+                each.case.question.gold,
+                str(each.case.result.answer.value),
+                str(each.case.derived.value),
+                each.sgc,
+            ]
+            for each in cases
+        ],
     )

@@ -1,80 +1,93 @@
-"""The dual intervention: QA with no graph, with the model's own, with the true one, and with the true one and no picture."""
+"""The dual intervention (CRISP, section 5): QA without a graph, with the model's own, with the true one, and with only that."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from theodolite import stats
-from theodolite.instruments.scene.data.questions import Layer, Question
-from theodolite.instruments.scene.estimates import Drawn
-from theodolite.instruments.scene.experiments.paired_settings import paired, qa_scores
-from theodolite.instruments.scene.formulas.sgc import Comparison
-from theodolite.instruments.scene.results import SceneRows
-from theodolite.instruments.scene.settings import QaSetting
-
-
-@dataclass(frozen=True, slots=True)
-class SettingFigures:
-    """QA in one setting, as it was asked and against the base setting."""
-
-    setting: QaSetting
-    layer: Layer | None
-    """None: all questions."""
-    qa: stats.Estimate | None
-    """Macro mean; questions that could not be asked for want of a graph score 0."""
-    qa_of_asked: stats.Estimate | None
-    """Without those."""
-    gain: stats.Estimate | None
-    """Over the base setting, paired, over questions asked in both."""
-    test: stats.HypothesisTest | None
-    """Whether the two differ: signs flipped scene by scene."""
-    without_graph: int
-
+from theodolite.core.tables import Column, Table
+from theodolite.instruments.scene.data.questions import Layer
+from theodolite.instruments.scene.experiments.paired import paired_scores, question_scores
+from theodolite.instruments.scene.formulas.derived_qa import ScoreOptions
+from theodolite.instruments.scene.questions import QaSetting
+from theodolite.instruments.scene.reading.results import SceneResults
 
 INTERVENTIONS: tuple[QaSetting, ...] = ("base", "predicted graph", "true graph", "true graph alone")
 LAYERS: tuple[Layer | None, ...] = (None, "atomic", "compositional")
 
 
-def without_graph(rows: SceneRows) -> list[Question]:
-    """Questions of the base setting that were not asked with a predicted graph, because the model gave none."""
-    given = rows.of("predicted graph")
-    if not given and "predicted graph" not in rows.asked_for:
-        return []
-    graphs = rows.graphs.get("base", {})
-    return [
-        row.question
-        for key, row in rows.of("base").items()
-        if key not in given
-        and row.question.scene in graphs
-        and graphs[row.question.scene].is_measured
-        and not graphs[row.question.scene].reading.is_read
-    ]
+@dataclass(frozen=True, slots=True)
+class Intervention:
+    """QA in one setting, and against the base setting."""
+
+    setting: QaSetting
+    layer: Layer | None
+    """None: all questions."""
+    qa: stats.Estimate | None
+    """Macro mean; questions that could not be asked because there was no graph score 0."""
+    qa_of_asked: stats.Estimate | None
+    """Without those."""
+    gain: stats.Estimate | None
+    """Over the base setting, paired, on questions measured in both."""
+    test: stats.HypothesisTest | None
+    """Whether the two differ."""
+    without_graph: int
 
 
-def interventions(rows: SceneRows, drawn: Drawn, comparison: Comparison) -> tuple[SettingFigures, ...]:
+def interventions(results: SceneResults, options: ScoreOptions) -> tuple[Intervention, ...]:
     """Every setting that was measured, overall and by layer."""
-    base = rows.of("base")
-    missing = without_graph(rows)
-    found: list[SettingFigures] = []
+    base, missing = results.answers("base"), results.without_graph
+    found: list[Intervention] = []
     for setting in INTERVENTIONS:
-        given = rows.of(setting)
+        given = results.answers(setting)
         lost = missing if setting == "predicted graph" else []
         if not given and not lost:
             continue
-        whole = qa_scores(given, comparison=comparison, without_graph=lost)
-        asked = qa_scores(given, comparison=comparison)
-        pair = paired(base, given, comparison=comparison)
+        whole = question_scores(given, comparison=options.comparison, without_graph=lost)
+        asked = question_scores(given, comparison=options.comparison)
+        pair = paired_scores(base, given, comparison=options.comparison)
         for layer in LAYERS:
-            qa = whole.layer(layer).macro(drawn)
+            is_base = setting == "base"
+            part = pair.layer(layer)
             found.append(
-                SettingFigures(
+                Intervention(
                     setting,
                     layer,
-                    qa=qa,
-                    qa_of_asked=asked.layer(layer).macro(drawn) if lost else qa,
-                    gain=pair.gain(drawn, layer) if setting != "base" else None,
-                    test=pair.test(drawn, layer) if setting != "base" else None,
+                    qa=whole.layer(layer).mean(),
+                    qa_of_asked=asked.layer(layer).mean(),
+                    gain=None if is_base else part.gain(),
+                    test=None if is_base else part.test(options.seed),
                     without_graph=sum(layer is None or question.layer == layer for question in lost),
                 )
             )
     return tuple(found)
+
+
+def interventions_table(found: Sequence[Intervention]) -> Table:
+    """A row for each setting and layer."""
+    return Table.of(
+        "scene.interventions",
+        "Interventions: a graph in the prompt",
+        [
+            Column("setting", "setting"),
+            Column("questions", "questions"),
+            Column("qa", "QA", "share", "scene.accuracy"),
+            Column("qa_of_asked", "QA of asked", "share", "scene.qa_of_asked"),
+            Column("gain", "gain over base", "points", "scene.graph_gain"),
+            Column("p", "p", "p"),
+            Column("without_graph", "failed: no graph", "count"),
+        ],
+        [
+            [
+                each.setting,
+                each.layer or "all",
+                each.qa,
+                each.qa_of_asked,
+                each.gain,
+                each.test.p_value if each.test is not None else None,
+                each.without_graph,
+            ]
+            for each in found
+        ],
+    )

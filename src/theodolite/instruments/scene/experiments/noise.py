@@ -1,4 +1,4 @@
-"""Graphs of graded quality, for the threshold experiment."""
+"""True graphs with graded noise, for the threshold experiment."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ from theodolite.instruments.scene.data.graph import DECIMALS, Edge, Node, StarGr
 from theodolite.instruments.scene.data.relations import PAIRS, Predicate
 
 NOISE_LEVELS = (0.0, 0.1, 0.2, 0.35, 0.6, 1.0)
-"""From the true graph to one that is as good as drawn at random."""
+"""From the true graph to a nearly random one."""
 
 
 def noisy_graph(graph: StarGraph, level: float, rng: np.random.Generator) -> StarGraph:
-    """A graph with noise: every length times exp(level · z) with z normal, every pair of words dealt anew (either word, or
-    neither, equally likely) with probability `level`.
+    """A graph with noise: every length is multiplied by exp(level · z) with z normal; with probability `level`, each pair of
+    words is replaced by either word or neither, equally likely.
 
     Args:
-        graph: the true one.
-        level: from 0, nothing changed, to 1.
-        rng: of the draws.
+        graph: The true graph.
+        level: From 0, no noise, to 1.
+        rng: Of the draws.
 
     >>> graph = StarGraph(1, (Node(1, 4.0, 1, 1, 1), Node(2, 5.0, 1, 2, 1)), (Edge(2, 2.0, frozenset({"left"})),))
     >>> noisy_graph(graph, 0.0, np.random.default_rng(0)) == graph
     True
     """  # noqa: D205 - one sentence
     if not 0 <= level <= 1:
-        raise UsageError(f"a level of noise lies between 0 and 1, got {level}")
+        raise UsageError(f"a noise level lies between 0 and 1, got {level}")
 
     def shaken(length: float | None) -> float | None:
         factor = float(np.exp(level * rng.standard_normal()))
@@ -59,11 +59,11 @@ def noisy_graph(graph: StarGraph, level: float, rng: np.random.Generator) -> Sta
 
 
 def noisy_graphs(graphs: Mapping[str, StarGraph], level: float, *, seed: int = 0) -> dict[str, StarGraph]:
-    """Noisy graphs by scene. A scene's noise depends on its name and the seed alone, so it grows evenly with the level."""
+    """Noisy graphs by scene. A scene's noise depends only on its name and the seed, so it grows evenly with the level."""
     return {scene: noisy_graph(graph, level, scene_rng(scene, seed)) for scene, graph in graphs.items()}
 
 
 def scene_rng(scene: str, seed: int) -> np.random.Generator:
-    """Draws that belong to a scene."""
+    """The random generator of a scene."""
     digest = hashlib.sha256(scene.encode()).digest()
     return np.random.default_rng([seed, int.from_bytes(digest[:8], "big")])

@@ -1,4 +1,7 @@
-"""The threshold experiment: graphs of graded noise in the prompt, QA against their quality, and where it crosses base QA."""
+"""The threshold experiment: QA with graphs of graded noise in the prompt, and the quality at which a graph begins to help.
+
+CRISP (section 5.2) assumes such a threshold. It is where the gain over base QA, as a line through the noise levels, crosses zero.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +13,18 @@ from numpy.typing import NDArray
 
 from theodolite import stats
 from theodolite.core.errors import UsageError
-from theodolite.instruments.scene.estimates import Drawn, per_scene
-from theodolite.instruments.scene.experiments.paired_settings import Paired, paired, qa_scores
-from theodolite.instruments.scene.formulas.sgc import Comparison, score_graph
-from theodolite.instruments.scene.results import SceneRows
+from theodolite.core.tables import Column, Table
+from theodolite.instruments.scene.experiments.paired import PairedScores, paired_scores, question_scores
+from theodolite.instruments.scene.formulas.derived_qa import ScoreOptions
+from theodolite.instruments.scene.formulas.sgc import score_graph
+from theodolite.instruments.scene.reading.results import SceneResults
+
+FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class NoiseLevel:
-    """QA with graphs of one level of noise in the prompt."""
+    """QA with graphs of one noise level in the prompt."""
 
     noise: float
     quality: stats.Estimate | None
@@ -37,15 +43,15 @@ class Threshold:
     crossing: stats.Estimate | None
     """The SGC at which QA with the graph equals QA without it."""
     because: str
-    """Why there is no crossing, or how many resamples had one."""
+    """Why there is no crossing; empty if there is one."""
 
 
-def threshold(rows: SceneRows, drawn: Drawn, comparison: Comparison) -> Threshold | None:
-    """The threshold experiment of one run; None if no noisy graphs were injected."""
-    base = rows.of("base")
+def threshold(results: SceneResults, options: ScoreOptions) -> Threshold | None:
+    """The threshold experiment of one run; None if no noisy graphs were asked with."""
+    base = results.answers("base")
     noisy = sorted(
         (noise, given)
-        for (setting, noise), given in rows.qa.items()
+        for (setting, noise), given in results.qa.items()
         if setting == "noisy graph" and noise is not None
     )
     levels, pairs, qualities = [], [], []
@@ -53,63 +59,68 @@ def threshold(rows: SceneRows, drawn: Drawn, comparison: Comparison) -> Threshol
         quality = {
             row.question.scene: score_graph(row.graph, true).sgc
             for row in given.values()
-            if row.graph is not None and (true := rows.true_graph(row.question.scene)) is not None
+            if row.graph is not None and (true := results.true_graph(row.question.scene)) is not None
         }
-        pair = paired(base, given, comparison=comparison)
+        pair = paired_scores(base, given, comparison=options.comparison)
         levels.append(
             NoiseLevel(
                 noise,
-                quality=drawn.mean(list(quality.values()), list(quality)),
-                qa=qa_scores(given, comparison=comparison).macro(drawn),
-                gain=pair.gain(drawn),
+                quality=stats.clustered_mean(list(quality.values()), list(quality)),
+                qa=question_scores(given, comparison=options.comparison).mean(),
+                gain=pair.gain(),
             )
         )
         pairs.append(pair)
         qualities.append(quality)
     if not levels:
         return None
-    crossing, because = _crossing(pairs, qualities, drawn)
-    return Threshold(tuple(levels), crossing, because)
+    return Threshold(tuple(levels), *_crossing(pairs, qualities, options.seed))
 
 
 def _crossing(
-    pairs: Sequence[Paired], qualities: Sequence[Mapping[str, float]], drawn: Drawn
+    pairs: Sequence[PairedScores], qualities: Sequence[Mapping[str, float]], seed: int
 ) -> tuple[stats.Estimate | None, str]:
-    """Where the gain over base, as a line through the levels, is zero; on the scenes that every level has."""
+    """Where the gain over base is zero, on the scenes that every level has; with a bootstrap interval over scenes."""
     scenes = sorted(
         set.intersection(*(set(pair.scenes) & set(q) for pair, q in zip(pairs, qualities, strict=True)))
     )
     if len(pairs) < 2 or len(scenes) < 2:
-        return None, "a crossing needs two levels of noise and two scenes"
-    parts: list[NDArray[np.float64]] = []
+        return None, "a crossing needs two noise levels and two scenes"
+    parts: list[FloatArray] = []
     for pair, quality in zip(pairs, qualities, strict=True):
-        known = set(scenes)
-        keep = [i for i, scene in enumerate(pair.scenes) if scene in known]
-        sums, counts = per_scene(
-            [(pair.second - pair.first)[keep]], pair.groups[keep], [pair.scenes[i] for i in keep]
-        )
-        parts += [sums[0], counts, np.array([[quality[scene]] for scene in scenes])]
-    one = _crossings(*parts, np.ones((1, len(scenes))))
-    if np.isnan(one[0]):
+        parts += [*_by_scene(pair, scenes), np.array([[quality[scene]] for scene in scenes])]
+    value = float(_crossings(*parts, np.ones((1, len(scenes))))[0])
+    if np.isnan(value):
         gains = [float(np.mean(pair.second - pair.first)) for pair in pairs]
         side = (
             "helps at every level"
             if min(gains) > 0
             else "helps at no level"
             if max(gains) <= 0
-            else "helps by turns"
+            else "helps at some levels, in no order"
         )
-        return None, f"no crossing within the levels measured: the graph {side}"
+        return None, f"no crossing between the measured levels: the graph {side}"
     try:
-        return drawn.combined(
-            tuple(parts), _crossings, sum(len(pair.questions) for pair in pairs)
-        ), "interpolated"
+        statistic = stats.BatchStatistic(_crossings, form="weights")
+        return stats.bootstrap(tuple(parts), statistic, interval="percentile", seed=seed), ""
     except UsageError as error:
-        return None, f"a crossing at SGC {one[0]:.3f}, but without an interval: {error}"
+        return None, f"a crossing at an SGC of {100 * value:.1f} %, but without an interval: {error}"
 
 
-def _crossings(*parts: NDArray[np.float64]) -> NDArray[np.float64]:
-    """One crossing per row of weights, the last of the arguments; NaN where the gain does not change sign."""
+def _by_scene(pair: PairedScores, scenes: Sequence[str]) -> tuple[FloatArray, FloatArray]:
+    """Sums of gains and numbers of questions, each of shape (scenes, groups)."""
+    place = {scene: i for i, scene in enumerate(scenes)}
+    groups = {group: i for i, group in enumerate(dict.fromkeys(pair.groups))}
+    sums, counts = np.zeros((2, len(scenes), len(groups)))
+    for scene, group, gain in zip(pair.scenes, pair.groups, pair.second - pair.first, strict=True):
+        if scene in place:
+            sums[place[scene], groups[group]] += gain
+            counts[place[scene], groups[group]] += 1
+    return sums, counts
+
+
+def _crossings(*parts: FloatArray) -> FloatArray:
+    """One crossing per row of weights, the last argument; NaN where the gain does not change sign."""
     *tables, weights = parts
     gains, qualities = [], []
     for sums, counts, quality in zip(tables[0::3], tables[1::3], tables[2::3], strict=True):
@@ -121,12 +132,29 @@ def _crossings(*parts: NDArray[np.float64]) -> NDArray[np.float64]:
     order = np.argsort(quality, axis=1)
     gain, quality = np.take_along_axis(gain, order, 1), np.take_along_axis(quality, order, 1)
     found = np.full(len(gain), np.nan)
-    for i in range(
-        gain.shape[1] - 1
-    ):  # from the worst graphs to the best: the last change from loss to gain counts
+    for i in range(gain.shape[1] - 1):  # from the worst graphs to the best: the last change to a gain counts
         below, above = gain[:, i], gain[:, i + 1]
-        crosses = (below < 0) & (above > 0)
         with np.errstate(invalid="ignore", divide="ignore"):
             place = quality[:, i] + (quality[:, i + 1] - quality[:, i]) * (-below) / (above - below)
-        found = np.where(crosses, place, found)
+        found = np.where((below < 0) & (above > 0), place, found)
     return found
+
+
+def threshold_table(found: Threshold) -> Table:
+    """A row for each noise level, and the crossing."""
+    crossing = found.crossing
+    note = found.because
+    if crossing is not None:
+        note = f"A graph helps from an SGC of {100 * crossing.value:.1f} % [{100 * crossing.low:.1f}, {100 * crossing.high:.1f}]."
+    return Table.of(
+        "scene.threshold",
+        "How good must a graph be to help?",
+        [
+            Column("noise", "noise", "number"),
+            Column("quality", "SGC of the graph", "share", "scene.sgc"),
+            Column("qa", "QA with it", "share", "scene.accuracy"),
+            Column("gain", "gain over base", "points", "scene.graph_gain"),
+        ],
+        [[each.noise, each.quality, each.qa, each.gain] for each in found.levels],
+        [note],
+    )

@@ -1,4 +1,4 @@
-"""Figures of scene data: what the questions ask, and how evenly their answers are spread."""
+"""Figures of scene data: what the questions ask, and how balanced their answers are."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 
 from theodolite.core.drawing import FAINT, GROUND, INK, QUIET, SERIES, Drawing, new_figure, styled
 from theodolite.core.errors import UsageError
-from theodolite.instruments.scene.data.questions import GROUPS, KINDS, Question
+from theodolite.instruments.scene.data.questions import GROUPS, KINDS, SceneQuestion
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,16 +29,16 @@ _SHORT = {
 }
 
 _ROOM_PER_LETTER = 0.0118
-"""The share of the inner ring that a letter takes, written along it."""
+"""The share of the inner ring that a letter takes."""
 
 
-def question_distribution(questions: Sequence[Question], *, title: str = "") -> Drawing:
-    """What is asked (the paper's Figure 3): competencies inside, kinds of question round them; beside it the nine groups by
-    domain, and how often each letter is right.
+def question_distribution(questions: Sequence[SceneQuestion], *, title: str = "") -> Drawing:
+    """What is asked (the paper's Figure 3): rings of competencies and kinds; the nine groups by domain; how often each letter
+    is right.
 
     Args:
-        questions: of a data set.
-        title: above the figure.
+        questions: Of a data set.
+        title: Above the figure.
     """  # noqa: D205 - one sentence
     if not questions:
         raise UsageError("there are no questions to draw")
@@ -53,8 +53,8 @@ def question_distribution(questions: Sequence[Question], *, title: str = "") -> 
     return Drawing(figure)
 
 
-def _rings(axes: Axes, questions: Sequence[Question]) -> None:
-    """A ring of competencies within a ring of kinds, each in its competency's colour, lighter and darker in turn."""
+def _rings(axes: Axes, questions: Sequence[SceneQuestion]) -> None:
+    """A ring of competencies inside a ring of kinds, each in its competency's colour, lighter and darker in turn."""
     by_competency: Counter[str] = Counter(question.competency for question in questions)
     by_kind = Counter(question.kind for question in questions)
     names = [name for name in _COMPETENCIES if by_competency[name]]
@@ -96,7 +96,7 @@ def _rings(axes: Axes, questions: Sequence[Question]) -> None:
     axes.set_ylim(-1.45, 1.45)
 
 
-def _competency(kind: str, questions: Sequence[Question]) -> str:
+def _competency(kind: str, questions: Sequence[SceneQuestion]) -> str:
     return next(question.competency for question in questions if question.kind == kind)
 
 
@@ -130,7 +130,7 @@ def _inner_labels(axes: Axes, names: Sequence[str], sizes: Sequence[int]) -> Non
 
 
 def _across(axes: Axes, text: str, angle: float) -> None:
-    """A label from the inner rim to the outer, small enough for the ring."""
+    """A label across the ring, small enough to fit."""
     is_right = np.sin(angle) >= 0
     turn = 90 - np.degrees(angle)
     axes.text(
@@ -165,7 +165,7 @@ def _outer_labels(axes: Axes, kinds: Sequence[str], sizes: Sequence[int]) -> Non
         )
 
 
-def _groups(axes: Axes, questions: Sequence[Question]) -> None:
+def _groups(axes: Axes, questions: Sequence[SceneQuestion]) -> None:
     """The nine groups whose mean is the QA score, indoor and outdoor."""
     counts = {
         domain: Counter(q.group for q in questions if q.domain == domain) for domain in ("indoor", "outdoor")
@@ -188,8 +188,8 @@ def _groups(axes: Axes, questions: Sequence[Question]) -> None:
     axes.set_title("nine groups: indoor (dark) and outdoor (light)")
 
 
-def _letters(axes: Axes, questions: Sequence[Question]) -> None:
-    """Of the questions with two and with four options: how often each letter is right."""
+def _letters(axes: Axes, questions: Sequence[SceneQuestion]) -> None:
+    """How often each letter is right, for questions with two and with four options."""
     place, ticks, names = 0.0, [], []
     for n in sorted({len(q.options) for q in questions if q.options}):
         golds = Counter(q.gold for q in questions if len(q.options) == n)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from theodolite.core.drawing import (
@@ -22,15 +23,17 @@ from theodolite.core.drawing import (
 )
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Pixels
+from theodolite.instruments.scene.data.files import SceneData
 from theodolite.instruments.scene.data.graph import SceneGraph, StarGraph
 from theodolite.instruments.scene.formulas.layout import Layout, lay_out, triangles
 from theodolite.instruments.scene.formulas.sgc import score_graph
+from theodolite.instruments.scene.score import SceneScore
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _BELOW = 0.1
-"""The room under the camera, as a share of the depth: a line of words fits there."""
+"""The space below the camera, as a share of the depth, for a line of text."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,15 +47,36 @@ class GraphView:
     """The marked picture, if there is one."""
 
 
-def graphs_from_above(view: GraphView, *, title: str = "") -> Drawing:
-    """The picture, the true places, and the places that the model's graph describes, camera below.
-
-    The true map is drawn from the scene; the other is worked out from the model's graph alone, as the solver does. On it, the
-    true places stand in grey, with a line from each to where the model has it.
+def draw_cases(score: SceneScore, data: SceneData, folder: Path) -> list[Path]:
+    """Draws the first example of each quadrant: the picture, the true map and the model's.
 
     Args:
-        view: the scene and the model's graph of it.
-        title: above the figure.
+        score: Of a run.
+        data: The run's data set.
+        folder: Where to write.
+    """
+    found, graphs = {}, score.results.graphs.get("base", {})
+    for example in score.examples:
+        scene = example.case.question.scene
+        graph = graphs[scene].reading.graph if scene in graphs else None
+        if example.cell in found or scene not in data.scenes or graph is None:
+            continue
+        picture = data.picture(scene)
+        view = GraphView(data.scenes[scene], graph, picture.pixels() if picture is not None else None)
+        path = folder / f"case_{example.cell.replace(' ', '_')}.png"
+        found[example.cell] = graphs_from_above(view, title=example.title).save(path)
+    return list(found.values())
+
+
+def graphs_from_above(view: GraphView, *, title: str = "") -> Drawing:
+    """The picture, the true places, and the places that the model's graph describes, with the camera at the bottom.
+
+    The true map is drawn from the scene, the other is computed from the model's graph as the solver does. On it, true places
+    are grey, with a line from each to where the model has it.
+
+    Args:
+        view: The scene and the model's graph of it.
+        title: Above the figure.
     """
     scene = view.scene
     if not view.predicted.nodes:
@@ -111,7 +135,7 @@ def _predicted(axes: Axes, view: GraphView, layout: Layout, true: Mapping[int, t
 def _object(
     axes: Axes, length: float, place: tuple[float, float], mark: int, colour: str, *, is_centre: bool
 ) -> None:
-    """A disc as wide as the object is long, with its mark."""
+    """A disc with the object's length as diameter, and its mark."""
     from matplotlib.patches import Circle
 
     axes.add_patch(
@@ -130,7 +154,7 @@ def _object(
 
 
 def _map(axes: Axes, span: tuple[float, float]) -> None:
-    """Rings of distance round the camera, which stands at the bottom and looks up."""
+    """Rings of distance around the camera, which is at the bottom and looks up."""
     from matplotlib.patches import Circle
 
     side, far = span

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeAlias, cast
 
 import numpy as np
 
 from theodolite.core.drawing import FAINT, INK, LAYOUT, QUIET, SERIES, Drawing, new_figure, outline, styled
 from theodolite.core.errors import UsageError
-from theodolite.instruments.scene.experiments.interventions import SettingFigures
+from theodolite.instruments.scene.data.questions import ATOMIC, GROUPS, group_name
+from theodolite.instruments.scene.experiments.interventions import Intervention
 from theodolite.instruments.scene.experiments.threshold import Threshold
-from theodolite.instruments.scene.score import DomainScore, SceneScore
+from theodolite.instruments.scene.score import SceneScore
 from theodolite.stats import Estimate
 
 if TYPE_CHECKING:
@@ -30,16 +32,42 @@ _SETTING_NAMES = {
 Against: TypeAlias = Literal["sgc", "consistency"]
 
 
-def radar(scores: Mapping[str, SceneScore], *, title: str = "") -> Drawing:
-    """QA of each of the nine groups, one line a model; the grey area is what is had without looking.
+def draw_scores(scores: Mapping[str, SceneScore], folder: Path) -> list[Path]:
+    """Draws the figures that several runs share, and the threshold of each run that has one.
 
     Args:
-        scores: by the name to show.
-        title: above the figure.
+        scores: By the name to show.
+        folder: Where to write.
+    """
+    found = list(scores.values())
+    drawings: dict[str, Drawing] = {}
+    if any(score.mean("qa") is not None for score in found):
+        drawings["radar"] = radar(scores, title="QA by group")
+    if any(score.mean("qa") is not None and score.mean("sgc") is not None for score in found):
+        drawings["qa_sgc"] = qa_against(scores, "sgc", title="Answers against graphs")
+        drawings["qa_consistency"] = qa_against(
+            scores, "consistency", title="Answers against their own graph"
+        )
+    if any(each.setting != "base" for score in found for each in score.interventions):
+        drawings["interventions"] = intervention_bars(scores, title="What a graph in the prompt changes")
+    for i, (name, score) in enumerate(scores.items()):
+        if score.threshold is not None:
+            title = f"How good must a graph be to help?\n{name}"
+            drawings[f"threshold_{i + 1}"] = threshold_curve(score.threshold, score.mean("qa"), title=title)
+    return [drawing.save(folder / f"{name}.png") for name, drawing in drawings.items()]
+
+
+def radar(scores: Mapping[str, SceneScore], *, title: str = "") -> Drawing:
+    """QA of each of the nine groups, one line per model; the grey area is the baseline without looking.
+
+    Args:
+        scores: By the name to show.
+        title: Above the figure.
     """
     _some(scores)
     first = next(iter(scores.values()))
-    names = [f"{group.competency}\n{_SHORT[group.form]}" for group in first.groups]
+    groups = [group_name(*group) for group in GROUPS]
+    names = [f"{competency}\n{_SHORT[form]}" for form, competency in GROUPS]
     angles = np.linspace(0, 2 * np.pi, len(names), endpoint=False)
     with styled():
         wide = 5.6 + max(
@@ -50,10 +78,11 @@ def radar(scores: Mapping[str, SceneScore], *, title: str = "") -> Drawing:
         axes = cast("PolarAxes", figure.add_axes((1.05 / wide, 0.1, 4.6 / wide, 0.74), projection="polar"))
         axes.set_theta_offset(np.pi / 2)
         axes.set_theta_direction(-1)
-        prior = [group.prior.value if group.prior is not None else 0.0 for group in first.groups]
+        priors = [first.mean("qa_prior", group=group) for group in groups]
+        prior = [found.value if found is not None else 0.0 for found in priors]
         axes.fill(angles, prior, color=LAYOUT, alpha=0.28, linewidth=0, label="without looking")
         for (name, score), colour in zip(scores.items(), _colours(len(scores)), strict=True):
-            points = [group.qa for group in score.groups]
+            points = [score.mean("qa", group=group) for group in groups]
             values = np.array([point.value if point is not None else np.nan for point in points])
             axes.plot(np.append(angles, 0), np.append(values, values[0]), color=colour, label=name, zorder=3)
             for angle, point in zip(angles, points, strict=True):
@@ -78,47 +107,44 @@ def radar(scores: Mapping[str, SceneScore], *, title: str = "") -> Drawing:
     return Drawing(figure)
 
 
-def qa_against(
-    scores: Mapping[str, SceneScore], what: Against = "sgc", *, domain: str | None = None, title: str = ""
-) -> Drawing:
-    """QA against SGC or against self-consistency, a point a model, with both intervals.
+def qa_against(scores: Mapping[str, SceneScore], what: Against = "sgc", *, title: str = "") -> Drawing:
+    """QA against SGC or self-consistency, one point per model, with both intervals.
 
     Args:
-        scores: by the name to show.
-        what: the axis below.
-        domain: "indoor" or "outdoor"; all if not given.
-        title: above the figure.
+        scores: By the name to show.
+        what: The horizontal axis.
+        title: Above the figure.
     """
     _some(scores)
-    rows = {name: _row(score, domain) for name, score in scores.items()}
     with styled():
         figure = new_figure(6.0, 4.8)
         axes = figure.add_subplot()
-        example = next(iter(rows.values()))
-        if example.qa_prior is not None:
-            axes.axhline(example.qa_prior.value, color=LAYOUT, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
-            axes.annotate("QA without looking", (0.01, example.qa_prior.value), (0, 3), color=QUIET, fontsize=8,
+        example = next(iter(scores.values()))
+        qa_prior, sgc_prior = example.mean("qa_prior"), example.mean("sgc_prior")
+        if qa_prior is not None:
+            axes.axhline(qa_prior.value, color=LAYOUT, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
+            axes.annotate("QA without looking", (0.01, qa_prior.value), (0, 3), color=QUIET, fontsize=8,
                           textcoords="offset points", xycoords=("axes fraction", "data"))  # fmt: skip
-        if what == "sgc" and example.sgc_prior is not None:
-            axes.axvline(example.sgc_prior.value, color=LAYOUT, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
-            axes.annotate("SGC without looking", (example.sgc_prior.value, 0.01), (-4, 0), color=QUIET,
+        if what == "sgc" and sgc_prior is not None:
+            axes.axvline(sgc_prior.value, color=LAYOUT, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
+            axes.annotate("SGC without looking", (sgc_prior.value, 0.01), (-4, 0), color=QUIET,
                           textcoords="offset points", rotation=90, ha="right", va="bottom", fontsize=8,
                           xycoords=("data", "axes fraction"))  # fmt: skip
         if what == "consistency":
             axes.plot([0, 1], [0, 1], color=FAINT, linewidth=1, zorder=0)
         left_out, places = [], []
-        for (name, row), colour in zip(rows.items(), _colours(len(rows)), strict=True):
-            across = row.graphs.sgc if what == "sgc" and row.graphs is not None else row.consistency
-            if across is None or row.qa is None:
+        for (name, score), colour in zip(scores.items(), _colours(len(scores)), strict=True):
+            across, up = score.mean(what), score.mean("qa")
+            if across is None or up is None:
                 left_out.append(name)
                 continue
-            _cross(axes, across, row.qa, colour)
-            places.append((name, across.value, row.qa.value, colour))
+            _cross(axes, across, up, colour)
+            places.append((name, across.value, up.value, colour))
         _name_points(axes, places)
         axes.set_xlim(0, 1.02)
         axes.set_ylim(0, 1.04)
         axes.set_xlabel(
-            "SGC: how well the graph fits the place"
+            "SGC: how well the graph fits the scene"
             if what == "sgc"
             else "self-consistency: own graph against own answers"
         )
@@ -135,8 +161,8 @@ def intervention_bars(scores: Mapping[str, SceneScore], *, title: str = "") -> D
     """QA in the four settings, each bar stacked from its atomic and its compositional groups.
 
     Args:
-        scores: by the name to show.
-        title: above the figure.
+        scores: By the name to show.
+        title: Above the figure.
     """
     _some(scores)
     settings = [
@@ -175,12 +201,12 @@ def intervention_bars(scores: Mapping[str, SceneScore], *, title: str = "") -> D
 
 
 def threshold_curve(found: Threshold, base: Estimate | None = None, *, title: str = "") -> Drawing:
-    """QA with graphs of graded noise against their quality, beside QA without any; the crossing with its interval.
+    """QA with graphs of graded noise against their quality, beside QA without a graph; the crossing with its interval.
 
     Args:
-        found: of one run.
+        found: Of one run.
         base: QA without a graph.
-        title: above the figure.
+        title: Above the figure.
     """
     with styled():
         figure = new_figure(6.0, 4.2)
@@ -194,7 +220,9 @@ def threshold_curve(found: Threshold, base: Estimate | None = None, *, title: st
         axes.plot(x, [e.value for e in y], "o-", color=SERIES[0], markersize=4.5, label="with the graph")
         if base is not None:
             axes.axhspan(base.low, base.high, color=LAYOUT, alpha=0.18, linewidth=0)
-            axes.axhline(base.value, color=QUIET, linewidth=1.2, linestyle=(0, (4, 3)), label="without any")
+            axes.axhline(
+                base.value, color=QUIET, linewidth=1.2, linestyle=(0, (4, 3)), label="without a graph"
+            )
         if found.crossing is not None:
             axes.axvspan(found.crossing.low, found.crossing.high, color=SERIES[2], alpha=0.16, linewidth=0)
             axes.axvline(found.crossing.value, color=SERIES[2], linewidth=1.4)
@@ -211,10 +239,8 @@ def threshold_curve(found: Threshold, base: Estimate | None = None, *, title: st
 
 
 def _bar(axes: Axes, x: float, width: float, score: SceneScore, setting: str, share: float) -> None:
-    """One stacked bar: the two layers, weighted so that they add up to the macro mean, with the interval of the whole."""
-    found: dict[str | None, SettingFigures] = {
-        f.layer: f for f in score.interventions if f.setting == setting
-    }
+    """One stacked bar: the two layers, weighted so that they add up to the macro mean, with its interval."""
+    found: dict[str | None, Intervention] = {f.layer: f for f in score.interventions if f.setting == setting}
     whole = found[None].qa if None in found else None
     if whole is None:
         axes.annotate("not\nmeasured", (x, 0.02), ha="center", va="bottom", fontsize=6.5, color=QUIET)
@@ -237,8 +263,8 @@ def _bar(axes: Axes, x: float, width: float, score: SceneScore, setting: str, sh
 
 def _atomic_share(score: SceneScore) -> float:
     """The share of atomic groups among those that have questions."""
-    there = [group.competency in {"direction", "distance", "size"} for group in score.groups if group.n]
-    return sum(there) / len(there) if there else 0.0
+    asked = {case.question.group for case in score.cases.cases}
+    return sum(competency in ATOMIC for _, competency in asked) / len(asked) if asked else 0.0
 
 
 def _cross(axes: Axes, across: Estimate, up: Estimate, colour: str) -> None:
@@ -248,11 +274,11 @@ def _cross(axes: Axes, across: Estimate, up: Estimate, colour: str) -> None:
 
 
 _NAME_HIGH, _LETTER_WIDE = 0.055, 0.0185
-"""Of a name beside a point, in shares of the axes: its height, and the width of a letter."""
+"""Of a name beside a point, as shares of the axes: its height, and the width of a letter."""
 
 
 def _name_points(axes: Axes, places: Sequence[tuple[str, float, float, str]]) -> None:
-    """A name at every point, below it where it is high up, moved down until it covers no other."""
+    """A name at every point, moved until it covers no other name."""
     taken: list[tuple[float, float, float]] = []
     for name, x, y, colour in sorted(places, key=lambda place: (-place[2], place[1])):
         is_right = x > 0.5
@@ -267,13 +293,6 @@ def _name_points(axes: Axes, places: Sequence[tuple[str, float, float, str]]) ->
         taken.append((left, wide, high))
         axes.text(x - 0.02 if is_right else x + 0.02, high, name, color=colour, weight="bold", fontsize=8.5,
                   ha="right" if is_right else "left", va="center", path_effects=outline(2.2), zorder=5)  # fmt: skip
-
-
-def _row(score: SceneScore, domain: str | None) -> DomainScore:
-    found = [row for row in score.table if row.domain == domain]
-    if not found:
-        raise UsageError(f"the run of {score.model} has no {domain} scenes")
-    return found[0]
 
 
 def _colours(n: int) -> Sequence[str]:

@@ -1,22 +1,22 @@
-"""From a star graph to places on the ground: the map that the graph describes, as far as it describes one.
+"""From a star graph to places on the ground: the map that the graph describes, as far as it does.
 
-A star graph gives no coordinates, but almost: with ρ_c, ρ_i the distances from the camera to the centre and to object i along
-the ground, and R_i the distance between the two, the law of cosines gives the angle φ_i at the centre between the way to the
-camera and the way to i,
+A star graph has no coordinates, but nearly determines them. With ρ_c, ρ_i the distances from the camera to the centre and to
+object i along the ground, and R_i the distance between the two, the law of cosines gives the angle φ_i at the centre between
+the directions to the camera and to i,
 
     cos φ_i = (ρ_c² + R_i² − ρ_i²) / (2 ρ_c R_i).
 
-Two things stay open: on which side of the line of sight i lies, and in which direction β from straight ahead the centre lies.
-Two things decide them. The words (left, right, in front of, behind): a place may break a word's line by some metres. And the
-picture: everything that is marked is in view, and the marks spread about its middle. For each β on a grid, and each side,
+Two things remain open: on which side of the line of sight i lies, and the direction β of the centre from straight ahead. They
+are decided by the words (left, right, in front of, behind), whose thresholds a place may violate by some metres, and by the
+picture: all marked objects are in view, and are spread around its middle. For each β on a grid, and each side,
 
-    cost = Σ breaks² / 2τ² + Σ max(0, |bearing_i| − v)² / 2w²,
+    cost = Σ violations² / 2τ² + Σ max(0, |bearing_i| − v)² / 2w²,
 
-with the cheaper side taken for each object; β is the mean over the grid with weights exp(−Σ cost − m² / 2s² − β² / 2σ²), where m
-is the middle between the leftmost and the rightmost bearing.
+and each object takes the cheaper side; β is the mean over the grid with weights exp(−Σ cost − m² / 2s² − β² / 2σ²), where m is
+the middle between the leftmost and the rightmost bearing.
 
-Heights are not in the graph either. Things that are neither above nor below one another are taken to stand on one ground, a
-thing that is above another to stand on it, and the camera to be at eye height.
+The graph does not contain heights above the ground. Objects that are neither above nor below each other are assumed to stand
+on the same ground, an object above another to stand on it, and the camera to be at eye height.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ from theodolite.instruments.scene.data.graph import Edge, Node, StarGraph
 from theodolite.instruments.scene.data.relations import RELATION_MARGIN_M, Relation
 
 EYE_HEIGHT_M = 1.5
-"""Of a camera that is held, or mounted on a car."""
+"""Of a hand-held camera, or one on a car."""
 _BEARINGS = np.radians(np.arange(-45.0, 45.5, 1.0))
 _CENTRE_SPREAD = math.radians(20.0)
-"""σ: how far the centre object usually is from straight ahead."""
+"""σ: the typical bearing of the centre object."""
 _MIDDLE_SPREAD = math.radians(10.0)
-"""s: how far the middle of all marks usually is."""
+"""s: the typical bearing of the middle of all marks."""
 _VIEW, _VIEW_SOFTNESS = math.radians(38.0), math.radians(5.0)
-"""v and w: half of a usual horizontal field of view, and how unusual more is."""
+"""v and w: half of a typical horizontal field of view, and its tolerance."""
 _TAU_M = 0.1
-"""τ: how far a place may be beyond a word's line, for heights and roundings that are not known."""
+"""τ: the tolerance of a word's threshold, for unknown heights and rounding."""
 ROUNDING_M = 0.02
-"""By how much a triangle may miss its inequality: three lengths of two decimals."""
+"""The tolerance of the triangle inequality: three lengths of two decimals."""
 
 FORWARD: Mapping[str, tuple[float, float]] = {
     "right": (1.0, 0.0),
@@ -59,11 +59,11 @@ class Layout:
     """Places along the ground, (right, forward) of the camera in metres."""
 
     places_m: Mapping[int, tuple[float, float]]
-    """By mark. Objects whose numbers do not tell a place are not here."""
+    """By mark; without objects whose numbers do not determine a place."""
     bearing_deg: float
     """Of the centre from straight ahead, clockwise."""
     by_compass: frozenset[int]
-    """Objects placed by their words alone, for want of a distance to the camera."""
+    """Objects placed by their words alone, since their distance to the camera is missing."""
 
     def offset_m(self, target: int, reference: int) -> tuple[float, float] | None:
         """From one object to another; None if one of them has no place."""
@@ -112,7 +112,7 @@ def lay_out(graph: StarGraph) -> Layout:
 
 
 def compass_step(words: Relation) -> tuple[float, float] | None:
-    """The direction that words alone give, on a compass of eight: "right" and "behind" together are 45°.
+    """The direction that words imply, on a compass of eight: "right" and "behind" together are 45°.
 
     >>> compass_step(frozenset({"right"}))
     (1.0, 0.0)
@@ -124,7 +124,7 @@ def compass_step(words: Relation) -> tuple[float, float] | None:
 
 
 def _rise(edge: Edge, node: Node | None, centre: Node | None) -> float:
-    """How much higher the middle of an object is than that of the centre, if both stand on something."""
+    """How much higher the middle of an object is than that of the centre."""
     half = (node.height_m or 0.0) / 2 if node is not None else 0.0
     half_centre = (centre.height_m or 0.0) / 2 if centre is not None else 0.0
     if "up" in edge.relation and "down" not in edge.relation:
@@ -135,14 +135,14 @@ def _rise(edge: Edge, node: Node | None, centre: Node | None) -> float:
 
 
 def _leg(slant: float, rise: float) -> float:
-    """Along the ground: √(slant² − rise²), or nearly nothing where the guessed rise is larger than the slant."""
+    """The distance along the ground: √(slant² − rise²), at least a tenth of the slant."""
     return math.sqrt(max(slant**2 - rise**2, (0.1 * slant) ** 2))
 
 
 def _resolve(
     known: list[tuple[int, float, float, Relation]], ahead: float
 ) -> tuple[float, dict[int, tuple[float, float]]]:
-    """The bearing of the centre, and from it the offset of each object."""
+    """The bearing of the centre, and the offset of each object from the centre."""
     if not known or ahead <= 0:
         return 0.0, {}
     apart = np.array([row[1] for row in known])
@@ -171,19 +171,19 @@ def _resolve(
 def _costs(
     bearings: NDArray[np.float64], ahead: float, offsets: NDArray[np.float64], wanted: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """What each place costs, and its bearing from the camera, both of shape (bearings, sides, objects)."""
+    """The cost of each place and its bearing from the camera, both of shape (bearings, sides, objects)."""
     start = ahead * np.stack([np.sin(bearings), np.cos(bearings)], axis=-1)[:, None, None, :]
     places = start + offsets
     seen = np.arctan2(places[..., 0], places[..., 1])
     outside = np.maximum(0, np.abs(seen) - _VIEW)
-    cost = _breaks(offsets, wanted) / (2 * _TAU_M**2) + outside**2 / (2 * _VIEW_SOFTNESS**2)
+    cost = _violations(offsets, wanted) / (2 * _TAU_M**2) + outside**2 / (2 * _VIEW_SOFTNESS**2)
     return np.asarray(cost), np.asarray(seen)
 
 
 def _offsets(
     bearings: NDArray[np.float64], cosine: NDArray[np.float64], apart: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """From the centre to each object, shape (bearings, 2 sides, objects, 2), if it lies right or left of the line of sight."""
+    """From the centre to each object, right and left of the line of sight; shape (bearings, 2 sides, objects, 2)."""
     toward = -np.stack([np.sin(bearings), np.cos(bearings)], axis=-1)[:, None, None, :]
     right = np.stack([np.cos(bearings), -np.sin(bearings)], axis=-1)[:, None, None, :]
     sides = np.array([1.0, -1.0])[None, :, None, None]
@@ -193,8 +193,8 @@ def _offsets(
     )
 
 
-def _breaks(offsets: NDArray[np.float64], wanted: NDArray[np.float64]) -> NDArray[np.float64]:
-    """By how many metres places break the lines of the words, squared and summed over the two axes."""
+def _violations(offsets: NDArray[np.float64], wanted: NDArray[np.float64]) -> NDArray[np.float64]:
+    """By how many metres places violate the thresholds of the words, squared and summed over the two axes."""
     margin = RELATION_MARGIN_M
     signed = offsets * np.where(wanted == 0, 1, wanted)
     beyond = np.where(wanted == 0, np.maximum(0, np.abs(offsets) - margin), np.maximum(0, margin - signed))
@@ -206,10 +206,9 @@ def _sign(words: Relation, positive: str, negative: str) -> float:
 
 
 def triangles(graph: StarGraph) -> tuple[int, int]:
-    """How many triangles camera–centre–object the graph gives all sides of, and how many of them cannot exist.
+    """The number of triangles camera–centre–object with all sides given, and how many of them are impossible.
 
-    A triangle exists if no side is longer than the other two together. A graph can fail this without any truth at hand: it
-    contradicts itself.
+    A triangle is impossible if one side is longer than the other two together: then the graph contradicts itself.
 
     >>> from theodolite.instruments.scene.data.graph import Edge, Node
     >>> triangles(StarGraph(1, (Node(1, 3.0, 1, 1, 1), Node(2, 9.0, 1, 1, 1)), (Edge(2, 2.0, frozenset()),)))

@@ -1,11 +1,11 @@
-"""From a graph to an answer, without a model.
+"""Derives answers from a graph, without a model.
 
-Two readings. ``geometric``, the default, reads off the graph what it states and works out the rest on the map of
-`theodolite.instruments.scene.formulas.layout` (law of cosines). ``upstream`` follows the rules of the public code: counting looks at edges under
-25 m alone, and a turned view or a placed object is worked out from the words alone, on a compass of eight directions. On true
-graphs neither can be right always; what each reaches there is its ceiling, and stands beside every score derived with it.
+Two solvers. ``geometric``, the default, takes from the graph what it states and computes the rest on the map of
+`theodolite.instruments.scene.formulas.layout` (law of cosines). ``upstream`` follows the rules of the public code: counting
+considers only edges under 25 m, and a turned view or a placed object is derived from the words alone, on a compass of eight
+directions. Neither is always right on true graphs; its score there is the solver's ceiling.
 
-Where the graph lacks what a question needs, or its answer is not among the options, there is no answer, and the reason is kept.
+If the graph lacks what a question needs, or its answer is not among the options, there is no answer but a reason.
 """
 
 from __future__ import annotations
@@ -17,45 +17,45 @@ from functools import cached_property
 from typing import Literal, TypeAlias
 
 from theodolite.instruments.scene.data.graph import DECIMALS, Edge, Node, StarGraph
-from theodolite.instruments.scene.data.questions import LETTERS, SECTORS, Kind, Question
-from theodolite.instruments.scene.data.relations import RELATION_MARGIN_M, Predicate, Relation, opposite
+from theodolite.instruments.scene.data.questions import LETTERS, SECTORS, Kind, SceneQuestion
+from theodolite.instruments.scene.data.relations import Predicate, Relation, Stand, opposite, relation
 from theodolite.instruments.scene.formulas.layout import FORWARD, Layout, compass_step, lay_out
 
-Solving: TypeAlias = Literal["geometric", "upstream"]
+SolverName: TypeAlias = Literal["geometric", "upstream"]
 UPSTREAM_REACH_M = 25.0
-"""Farther edges are not counted by the public solver."""
+"""The public solver does not count longer edges."""
 
 
 @dataclass(frozen=True, slots=True)
-class Derived:
-    """The answer that a graph gives."""
+class SolvedAnswer:
+    """The answer that a graph implies."""
 
     letter: str = ""
     number: float | None = None
     reason: str = ""
-    """Why there is none."""
+    """Why there is no answer; empty if there is one."""
 
     @property
     def is_solved(self) -> bool:
-        """Whether the graph gives an answer."""
+        """True if there is an answer."""
         return not self.reason
 
     @property
     def value(self) -> str | float | None:
-        """The letter or the number."""
+        """The letter or the number; None without an answer."""
         return self.letter or self.number
 
 
 class CannotSolveError(Exception):
-    """The graph does not answer the question. Never leaves this module."""
+    """The graph does not imply an answer. Used only within this module."""
 
 
 @dataclass(frozen=True)
 class Solver:
-    """A graph, ready to answer any number of questions about it."""
+    """Answers any number of questions about one graph."""
 
     graph: StarGraph
-    reading: Solving = "geometric"
+    name: SolverName = "geometric"
     nodes: Mapping[int, Node] = field(init=False)
     edges: Mapping[int, Edge] = field(init=False)
 
@@ -65,63 +65,57 @@ class Solver:
 
     @cached_property
     def layout(self) -> Layout:
-        """The map."""
+        """The map of the objects."""
         return lay_out(self.graph)
 
-    def solve(self, question: Question) -> Derived:
+    def solve(self, question: SceneQuestion) -> SolvedAnswer:
         """The answer to a question.
 
-        >>> from theodolite.instruments.scene.data.questions import Question
+        >>> from theodolite.instruments.scene.data.questions import SceneQuestion
         >>> graph = StarGraph(1, (Node(1, 4.0, 1, 1, 1), Node(2, 5.0, 1, 2, 1)), (Edge(2, 2.0, frozenset({"left"})),))
-        >>> asked = Question("q", "s", "indoor", "distance between", "How far?", (1, 2), "2.10", "easy")
+        >>> asked = SceneQuestion("q", "s", "indoor", "distance between", "How far?", (1, 2), "2.10", "easy")
         >>> Solver(graph).solve(asked).number
         2.0
         """
         try:
             return _RULES[question.kind](self, question)
         except CannotSolveError as error:
-            return Derived(reason=str(error))
+            return SolvedAnswer(reason=str(error))
 
     def node(self, mark: int) -> Node:
-        """An object that must be there."""
+        """A node of the graph; cannot be solved without it."""
         if mark not in self.nodes:
             raise CannotSolveError("an object is missing")
         return self.nodes[mark]
 
     def edge(self, mark: int) -> Edge:
-        """An edge that must be there."""
+        """An edge of the graph; cannot be solved without it."""
         if mark not in self.edges:
             raise CannotSolveError("an edge is missing")
         return self.edges[mark]
 
     def between_m(self, first: int, second: int) -> float:
-        """The distance of two objects: stated, or measured on the map."""
+        """The distance between two objects: as stated, or on the map."""
         if self.graph.centre in {first, second}:
             return _there(self.edge(second if first == self.graph.centre else first).distance_m)
-        if self.reading == "upstream":
+        if self.name == "upstream":
             raise CannotSolveError("an edge is missing")
         return math.hypot(*self.offset_m(second, first))
 
     def words(self, target: int, reference: int) -> Relation:
-        """Where one object is relative to another: stated, turned round, or read off the map."""
+        """Where one object is relative to another: as stated, inverted, or on the map."""
         centre = self.graph.centre
         if reference == centre:
             return self.edge(target).relation
         if target == centre:
             return opposite(self.edge(reference).relation)
-        if self.reading == "upstream":
+        if self.name == "upstream":
             raise CannotSolveError("an edge is missing")
-        x, z = self.offset_m(target, reference)
-        said: set[Predicate] = set()
-        if abs(x) > RELATION_MARGIN_M:
-            said.add("right" if x > 0 else "left")
-        if abs(z) > RELATION_MARGIN_M:
-            said.add("behind" if z > 0 else "in front of")
-        return frozenset(said)
+        return relation(Stand(*self.offset_m(target, reference), 0.0, 1.0), Stand(0.0, 0.0, 0.0, 1.0))
 
     def offset_m(self, target: int, reference: int) -> tuple[float, float]:
-        """Along the ground, (right, forward)."""
-        if self.reading == "upstream":
+        """From the reference to the target along the ground, (right, forward)."""
+        if self.name == "upstream":
             sign, other = (1, target) if reference == self.graph.centre else (-1, reference)
             if self.graph.centre not in {target, reference}:
                 raise CannotSolveError("an edge is missing")
@@ -137,8 +131,8 @@ class Solver:
         return offset
 
     def all_edges(self) -> Sequence[Edge]:
-        """Every edge of the star, which a count needs."""
-        if self.reading == "geometric" and any(
+        """Every edge of the star, as counting needs."""
+        if self.name == "geometric" and any(
             mark not in self.edges for mark in self.nodes if mark != self.graph.centre
         ):
             raise CannotSolveError("an edge is missing")
@@ -147,9 +141,11 @@ class Solver:
         return list(self.edges.values())
 
 
-def solve(question: Question, graph: StarGraph | None, *, reading: Solving = "geometric") -> Derived:
-    """The answer that a graph gives to a question; see `Solver` for many questions about one graph."""
-    return Solver(graph, reading).solve(question) if graph is not None else Derived(reason="no graph")
+def solve(
+    question: SceneQuestion, graph: StarGraph | None, *, solver: SolverName = "geometric"
+) -> SolvedAnswer:
+    """The answer that a graph implies; for many questions about one graph use `Solver`."""
+    return Solver(graph, solver).solve(question) if graph is not None else SolvedAnswer(reason="no graph")
 
 
 def _there(value: float | None) -> float:
@@ -158,15 +154,15 @@ def _there(value: float | None) -> float:
     return value
 
 
-def _choice(question: Question, key: str) -> Derived:
+def _choice(question: SceneQuestion, key: str) -> SolvedAnswer:
     letter = question.letter_of(key)
     if letter is None:
         raise CannotSolveError("its answer is not among the options")
-    return Derived(letter=letter)
+    return SolvedAnswer(letter=letter)
 
 
-def _number(value: float) -> Derived:
-    return Derived(number=round(value, DECIMALS))
+def _number(value: float) -> SolvedAnswer:
+    return SolvedAnswer(number=round(value, DECIMALS))
 
 
 _ASKED: Mapping[Kind, Predicate] = {
@@ -179,35 +175,35 @@ _ASKED: Mapping[Kind, Predicate] = {
 }
 
 
-def _is(solver: Solver, question: Question) -> Derived:
+def _is(solver: Solver, question: SceneQuestion) -> SolvedAnswer:
     a, b = question.objects
     return _choice(question, "yes" if _ASKED[question.kind] in solver.words(a, b) else "no")
 
 
-def _position(solver: Solver, question: Question) -> Derived:
-    """The option that says what the graph says; else the one that says most of it and least else."""
+def _position(solver: Solver, question: SceneQuestion) -> SolvedAnswer:
+    """The option with the words of the graph; otherwise the most similar one."""
     a, b = question.objects
     words = solver.words(a, b)
     offered = {
         letter: set(option.key.split("+")) for letter, option in zip(LETTERS, question.options, strict=False)
     }
     used = set().union(*offered.values())
-    said = set(words) & used if solver.reading == "geometric" else set(words)
+    said = set(words) & used if solver.name == "geometric" else set(words)
     steps: tuple[Callable[[set[str]], bool], ...] = (
         lambda option: option == said,
         lambda option: bool(option) and option < said,
         lambda option: bool(said) and option > said,
         lambda option: bool(option & said),
     )
-    for step in steps if solver.reading == "upstream" else (steps[0],):
+    for step in steps if solver.name == "upstream" else (steps[0],):
         found = [letter for letter, option in offered.items() if step(option)]
         if found:
-            return Derived(letter=found[0])
+            return SolvedAnswer(letter=found[0])
     likeness = {letter: len(option & said) / len(option | said) for letter, option in offered.items()}
     best = [letter for letter, value in likeness.items() if value == max(likeness.values()) > 0]
     if len(best) != 1:
         raise CannotSolveError("its answer is not among the options")
-    return Derived(letter=best[0])
+    return SolvedAnswer(letter=best[0])
 
 
 def _extent(solver: Solver, mark: int, kind: Kind) -> float:
@@ -219,21 +215,21 @@ def _extent(solver: Solver, mark: int, kind: Kind) -> float:
     return _there(node.length_m if kind == "length" else node.width_m)
 
 
-def _size(solver: Solver, question: Question) -> Derived:
+def _size(solver: Solver, question: SceneQuestion) -> SolvedAnswer:
     if question.form == "number":
         return _number(_extent(solver, question.objects[0], question.kind))
     return _order(question, {mark: -_extent(solver, mark, question.kind) for mark in question.objects})
 
 
-def _order(question: Question, values: Mapping[int, float], n: int = 1) -> Derived:
-    """The n first of the marks, smallest value first."""
+def _order(question: SceneQuestion, values: Mapping[int, float], n: int = 1) -> SolvedAnswer:
+    """The first n marks, smallest value first."""
     if len(set(values.values())) < len(values):
         raise CannotSolveError("a tie")
     ranked = sorted(values, key=lambda mark: values[mark])
     return _choice(question, "-".join(map(str, ranked[:n])))
 
 
-def _distance(solver: Solver, question: Question) -> Derived:
+def _distance(solver: Solver, question: SceneQuestion) -> SolvedAnswer:
     kind, marks = question.kind, question.objects
     if kind == "distance to camera":
         return _number(_there(solver.node(marks[0]).distance_m))
@@ -247,7 +243,7 @@ def _distance(solver: Solver, question: Question) -> Derived:
     return _order(question, {mark: sign * value for mark, value in values.items()})
 
 
-def _rank(solver: Solver, question: Question) -> Derived:
+def _rank(solver: Solver, question: SceneQuestion) -> SolvedAnswer:
     if question.kind == "rank by distance":
         values = {mark: _there(solver.node(mark).distance_m) for mark in question.objects}
     else:
@@ -255,9 +251,9 @@ def _rank(solver: Solver, question: Question) -> Derived:
     return _order(question, values, n=len(values))
 
 
-def _count(solver: Solver, question: Question) -> Derived:
+def _count(solver: Solver, question: SceneQuestion) -> SolvedAnswer:
     edges = solver.all_edges()
-    if solver.reading == "upstream":
+    if solver.name == "upstream":
         edges = [edge for edge in edges if _there(edge.distance_m) < UPSTREAM_REACH_M]
     if question.kind == "count in direction":
         return _choice(question, str(sum(question.relation in edge.relation for edge in edges)))
@@ -267,8 +263,8 @@ def _count(solver: Solver, question: Question) -> Derived:
     return _choice(question, str(hits))
 
 
-def _turned(solver: Solver, question: Question) -> Derived:
-    """Bearing of c clockwise from b, seen from a; the nearest sector that is offered."""
+def _turned(solver: Solver, question: SceneQuestion) -> SolvedAnswer:
+    """The offered sector nearest to the bearing of c clockwise from b, seen from a."""
     a, b, c = question.objects
     facing, target = solver.offset_m(b, a), solver.offset_m(c, a)
     if math.hypot(*facing) < 1e-9 or math.hypot(*target) < 1e-9:
@@ -280,7 +276,7 @@ def _turned(solver: Solver, question: Question) -> Derived:
     return _choice(question, SECTORS[min(offered, key=lambda k: abs((bearing - 45 * k + 180) % 360 - 180))])
 
 
-def _placed(solver: Solver, question: Question) -> Derived:
+def _placed(solver: Solver, question: SceneQuestion) -> SolvedAnswer:
     a, b = question.objects
     step, far = FORWARD.get(question.relation or ""), _there(question.distance_m)
     if step is None:
@@ -289,7 +285,7 @@ def _placed(solver: Solver, question: Question) -> Derived:
     return _number(math.hypot(step[0] * far - x, step[1] * far - z))
 
 
-_RULES: Mapping[Kind, Callable[[Solver, Question], Derived]] = {
+_RULES: Mapping[Kind, Callable[[Solver, SceneQuestion], SolvedAnswer]] = {
     **dict.fromkeys(_ASKED, _is),
     "position": _position,
     **dict.fromkeys(("larger", "taller", "wider", "length", "height", "width"), _size),

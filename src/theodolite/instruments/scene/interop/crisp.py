@@ -1,4 +1,4 @@
-"""CRISP-Bench's files: read a data set from them, and write one as they would have it."""
+"""CRISP-Bench's files: reads a data set from them, and writes one in their format."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from typing import Any
 from theodolite.core.errors import UsageError
 from theodolite.instruments.scene.data.files import Manifest, SceneData
 from theodolite.instruments.scene.data.graph import SceneGraph, StarGraph
-from theodolite.instruments.scene.data.questions import Question
+from theodolite.instruments.scene.data.questions import SceneQuestion
 from theodolite.instruments.scene.interop.crisp_questions import (
-    Asked,
     NotUnderstoodError,
     NumericType,
+    QuestionScene,
     read_question,
     write_question,
 )
@@ -28,8 +28,8 @@ from theodolite.instruments.scene.interop.crisp_scenes import (
     write_marks,
     write_scene,
 )
-from theodolite.instruments.scene.prompts import graph_prompt
-from theodolite.instruments.scene.results import read_results
+from theodolite.instruments.scene.questions import graph_prompt
+from theodolite.instruments.scene.reading.results import read_answer_result, read_graph_result
 from theodolite.runs import Run
 
 GRAPHS, MARKS, QA, SGC, TRUE_GRAPHS = (
@@ -42,11 +42,11 @@ GRAPHS, MARKS, QA, SGC, TRUE_GRAPHS = (
 
 
 def write_crisp(data: SceneData, folder: str | Path, *, numeric_type: NumericType = "NAQ") -> Path:
-    """Writes scene graphs, marks, questions, graph tasks and simplified true graphs, in CRISP-Bench's form.
+    """Writes scene graphs, marks, questions, graph tasks and simplified true graphs, in CRISP-Bench's format.
 
     Args:
-        data: the data set.
-        folder: to write into.
+        data: The data set.
+        folder: Where to write.
         numeric_type: ``NAQ``, as their generator writes, or ``NA``, as their task code reads.
 
     Returns:
@@ -74,23 +74,22 @@ def write_crisp(data: SceneData, folder: str | Path, *, numeric_type: NumericTyp
 
 
 def write_graphs(path: str | Path, graphs: Iterable[tuple[str, StarGraph]]) -> None:
-    """Simplified graphs, true or predicted, each with the picture that it is of."""
+    """Writes simplified graphs, true or predicted, each with its picture."""
     rows = [{"image": image, **graph.as_json()} for image, graph in graphs]
     write_text(Path(path), json.dumps(rows, indent=1) + "\n")
 
 
 def write_crisp_answers(run: Run, folder: str | Path) -> tuple[int, int]:
-    """Writes what a model gave in the base setting: its graphs, and its answers under ``predict``, as their consistency
-    stage reads them.
+    """Writes a model's graphs and answers of the base setting, in the form that their consistency stage reads.
 
     Args:
-        run: measured.
-        folder: to write into.
+        run: Measured.
+        folder: Where to write.
 
     Returns:
-        How many graphs, and how many answers. Graphs that could not be read are not there; answers that could not be read
-        have the model's raw text.
-    """  # noqa: D205 - one sentence
+        The numbers of graphs and answers. Graphs that cannot be read are left out; for answers that cannot be read, the
+        model's raw text is written.
+    """
     graphs: list[tuple[str, StarGraph]] = []
     lines: list[dict[str, Any]] = []
     for result in run.results():
@@ -100,13 +99,12 @@ def write_crisp_answers(run: Run, folder: str | Path) -> tuple[int, int]:
         image = next(
             (str(p.path) for p in result.item.request.pictures if p.path), f"marked/{meta['scene']}.png"
         )
-        rows = read_results([result], model=run.info.model)
         if meta["task"] == "graph":
-            reading = rows.graphs["base"][str(meta["scene"])].reading
-            if reading.graph is not None:
-                graphs.append((image, reading.graph))
+            graph = read_graph_result(result).reading.graph
+            if graph is not None:
+                graphs.append((image, graph))
         else:
-            row = next(iter(rows.of("base").values()))
+            row = read_answer_result(result)
             said = row.answer.value
             line = write_question(row.question, image, dataset=DATASET_OF[row.question.domain])
             lines.append({**line, "predict": record.response.text if said is None else str(said)})
@@ -122,7 +120,7 @@ def _shown(scene: SceneGraph) -> str:
 
 
 def _graph_task(scene: SceneGraph) -> dict[str, Any]:
-    """One line of the graph task: the gold keeps flags where a model is asked for words."""
+    """One line of the graph task. Its gold has flags, where a model is asked for words."""
     star = scene.star()
     gold = star.as_json()
     for row, edge in zip(gold["edges"], star.edges, strict=True):
@@ -144,15 +142,15 @@ def read_crisp(
     marks: str | Path | None = None,
     pictures: str | Path | None = None,
 ) -> SceneData:
-    """Reads scene graphs and questions of CRISP-Bench, ours or theirs.
+    """Reads scene graphs and questions of CRISP-Bench, written by them or by `write_crisp`.
 
-    Scenes and questions that cannot be taken over are left out, and counted by reason in the manifest.
+    Scenes and questions that cannot be used are left out, and counted by reason in the manifest.
 
     Args:
-        graphs: a JSON list or JSONL of master scene graphs.
+        graphs: A JSON list or JSONL of scene graphs.
         questions: JSONL of questions, type ``MCQ`` with ``NAQ`` or ``NA``.
         marks: ``marks.jsonl``, for the boxes.
-        pictures: the folder that the paths of pictures are relative to.
+        pictures: The folder that the paths of pictures are relative to.
     """
     left_out: Counter[str] = Counter()
     boxes = {str(line.get("sample_data_token")): line for line in read_items(Path(marks))} if marks else {}
@@ -166,7 +164,7 @@ def read_crisp(
             continue
         scenes[scene.id] = scene
         by_picture[_name(scene.marked)] = scene.id
-    found: dict[str, Question] = {}
+    found: dict[str, SceneQuestion] = {}
     for line in read_items(Path(questions)):
         name = _scene_of(line, scenes, by_picture)
         if name is None:
@@ -174,13 +172,13 @@ def read_crisp(
             continue
         scene = scenes[name]
         try:
-            question = read_question(line, Asked(name, scene.domain, scene.difficulty))
+            question = read_question(line, QuestionScene(name, scene.domain, scene.difficulty))
             for mark in question.objects:
                 scene[mark]
         except NotUnderstoodError as error:
             left_out[f"question: {_reason(error)}"] += 1
         except UsageError:
-            left_out["question: names an object that is not there"] += 1
+            left_out["question: names an unknown object"] += 1
         else:
             found[question.id] = question
     manifest = Manifest(
@@ -195,7 +193,7 @@ def read_crisp(
 def _scene_of(
     line: Mapping[str, Any], scenes: Mapping[str, SceneGraph], by_picture: Mapping[str, str]
 ) -> str | None:
-    """The scene that a question is about: as we wrote it, by its picture, or by the token that its id begins with."""
+    """The scene of a question: as `write_crisp` wrote it, by its picture, or by the token that its id begins with."""
     meta = line.get("meta")
     ours = meta.get("theodolite") if isinstance(meta, Mapping) else None
     named = str(ours.get("scene")) if isinstance(ours, Mapping) else ""
@@ -233,12 +231,12 @@ def read_items(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:
-    """JSONL."""
+    """Writes JSONL."""
     write_text(path, "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows))
 
 
 def write_text(path: Path, text: str) -> None:
-    """A text file, and the folders that lead to it."""
+    """Writes a text file and its folders."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")

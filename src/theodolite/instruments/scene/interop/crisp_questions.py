@@ -1,7 +1,7 @@
-"""Questions in CRISP-Bench's form: ShareGPT-style lines, type ``MCQ`` and ``NAQ`` (the public code also says ``NA``).
+"""Questions in CRISP-Bench's format: ShareGPT-style lines, type ``MCQ`` and ``NAQ`` (the public code also uses ``NA``).
 
-Theirs say what they ask in words alone, so reading one means understanding it: which kind it is, which objects it names, and
-what each option means. Ours carry that in ``meta.theodolite`` besides, where their code does not look.
+Their questions are plain text, so reading one means finding out its kind, its objects and the meaning of each option. Ours
+hold that in ``meta.theodolite`` too, which their code ignores.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any, Literal, TypeAlias, cast
 
 from theodolite.core.errors import UsageError
 from theodolite.instruments.scene.data.graph import Difficulty, Domain
-from theodolite.instruments.scene.data.questions import KINDS, LETTERS, SECTORS, Kind, Option, Question
-from theodolite.instruments.scene.data.relations import Predicate, in_order, is_predicate
+from theodolite.instruments.scene.data.questions import KINDS, LETTERS, SECTORS, Kind, Option, SceneQuestion
+from theodolite.instruments.scene.data.relations import PREDICATES, Predicate, in_order
 
 NumericType: TypeAlias = Literal["NAQ", "NA"]
 
@@ -32,12 +32,12 @@ _PLACES: tuple[tuple[str, Predicate], ...] = (
 
 
 class NotUnderstoodError(UsageError):
-    """A question whose words could not be made out."""
+    """A question whose words are not understood."""
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """Where a question belongs."""
+class QuestionScene:
+    """What a question takes from its scene."""
 
     scene: str
     domain: Domain
@@ -45,15 +45,15 @@ class Asked:
 
 
 def write_question(
-    question: Question, image: str, *, dataset: str, numeric_type: NumericType = "NAQ"
+    question: SceneQuestion, image: str, *, dataset: str, numeric_type: NumericType = "NAQ"
 ) -> dict[str, Any]:
     """One line of a QA file.
 
     Args:
-        question: to write.
-        image: the marked picture, as their tasks look it up.
+        question: To write.
+        image: The path of the marked picture.
         dataset: ``nuscenes``, ``scannetpp`` or another name.
-        numeric_type: what a question for a number is called.
+        numeric_type: The type of questions for a number.
     """
     return {
         "id": question.id,
@@ -79,12 +79,12 @@ def write_question(
     }
 
 
-def read_question(line: Mapping[str, Any], asked: Asked) -> Question:
+def read_question(line: Mapping[str, Any], about: QuestionScene) -> SceneQuestion:
     """A question from one line of a QA file.
 
     Raises:
-        NotUnderstoodError: its words are none that are known, its letters are out of order (then the public balancing has
-            made its gold unreliable), or its gold is no number above zero.
+        NotUnderstoodError: Its words are unknown, its letters are out of order (then the public balancing script has made
+            its gold unreliable), or its gold is not a number above zero.
     """
     try:
         said, gold = (str(turn["value"]) for turn in line["conversations"][:2])
@@ -102,15 +102,15 @@ def read_question(line: Mapping[str, Any], asked: Asked) -> Question:
     known = _ours(ours) if isinstance(ours, Mapping) else _theirs(text, competency, texts)
     keys = known.keys or [_key(known.kind, option) for option in texts]
     try:
-        return Question(
+        return SceneQuestion(
             id=str(line["id"]),
-            scene=asked.scene,
-            domain=asked.domain,
+            scene=about.scene,
+            domain=about.domain,
             kind=known.kind,
             text=text,
             objects=known.objects,
             gold=gold.strip().removesuffix(".") if kind_of_answer == "MCQ" else gold.strip(),
-            difficulty=asked.difficulty,
+            difficulty=about.difficulty,
             options=tuple(Option(shown, key) for shown, key in zip(texts, keys, strict=True)),
             relation=known.relation,
             distance_m=known.distance_m,
@@ -129,7 +129,7 @@ class _Known:
 
 
 def _parts(said: str) -> tuple[str, str, list[str]]:
-    """The question, the letters of its options in the order they stand, and their texts."""
+    """The question, the letters of its options in order, and their texts."""
     text, _, options = said.partition("\nOptions:")
     found = _OPTION.findall(options)
     return text.strip(), "".join(letter for letter, _ in found), [option for _, option in found]
@@ -137,7 +137,7 @@ def _parts(said: str) -> tuple[str, str, list[str]]:
 
 def _ours(fields: Mapping[str, Any]) -> _Known:
     kind, relation = fields.get("kind"), fields.get("relation")
-    if kind not in KINDS or not (relation is None or is_predicate(str(relation))):
+    if kind not in KINDS or relation not in {None, *PREDICATES}:
         raise NotUnderstoodError(f"kind {kind!r}, relation {relation!r}")
     return _Known(
         cast("Kind", kind),
@@ -178,7 +178,7 @@ _RULES: Mapping[str, Sequence[tuple[str, Kind]]] = {
     "transformation": ((r"", "where after turning"),),
     "deduction": ((r"", "distance after placing"),),
 }
-"""By competency: the first word that is found decides."""
+"""By competency: the first pattern that matches decides."""
 _ASKS: Mapping[Predicate, Kind] = {
     "left": "is left",
     "right": "is right",
@@ -208,7 +208,7 @@ def _theirs(text: str, competency: str, options: Sequence[str]) -> _Known:
     needs_word = kind in {"count in direction", "distance after placing"}
     needs_metres = kind in {"count within", "count beyond", "distance after placing"}
     if (needs_word and len(words) != 1) or (needs_metres and len(far) != 1):
-        raise NotUnderstoodError("its direction or distance is not plain")
+        raise NotUnderstoodError("its direction or distance is not clear")
     return _Known(
         kind,
         tuple(dict.fromkeys(marks)),
@@ -218,7 +218,7 @@ def _theirs(text: str, competency: str, options: Sequence[str]) -> _Known:
 
 
 def _key(kind: Kind, option: str) -> str:
-    """What an option of theirs means, as our solver says it."""
+    """The key of one of their options."""
     plain = option.lower().strip(" .")
     if kind.startswith("is "):
         return plain

@@ -1,9 +1,9 @@
-"""Scene graphs and marks in CRISP-Bench's form: camera-frame middles and sizes, star edges and edges from the camera.
+"""Scene graphs and marks in CRISP-Bench's format: middles and sizes in the camera's frame, star edges and edges from the camera.
 
-Theirs hold no rotation, no camera and no upward direction. What is missing is taken as it usually is (upright boxes, a level
-camera of 70° field of view), and where four or more objects have a height above the ground, the upward direction is fitted to
-them: the unit vector u for which u · c_i − z_i is most nearly the same for all middles c_i and heights z_i. Ours hold all of it,
-in fields that their code does not read, so that a data set comes back as it was.
+Their files have no rotation, no camera and no upward direction. Defaults are used instead (upright boxes, a level camera of
+70° field of view), and if four or more objects have a height above the ground, the upward direction is fitted to them: the unit
+vector u for which u · c_i − z_i is most nearly equal for all middles c_i and heights z_i. Our files have everything, in fields
+that their code ignores, so that a data set can be read back unchanged.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from theodolite.instruments.scene.data.graph import Domain, SceneGraph, SceneObj
 from theodolite.instruments.scene.data.relations import PREDICATES, RELATION_MARGIN_M, Relation
 
 _UPRIGHT = (math.sqrt(0.5), math.sqrt(0.5), 0.0, 0.0)
-"""A box whose length lies along the camera's right and whose height points up: a quarter turn about x."""
+"""A box with its length along the camera's x axis and its height pointing up: a quarter turn about x."""
 _FIELD_OF_VIEW_DEG = 70.0
 DATASET_OF: Mapping[Domain, str] = {"indoor": "scannetpp", "outdoor": "nuscenes"}
 
@@ -96,7 +96,7 @@ def flags(relation: Relation) -> dict[str, int]:
 
 
 def _from_camera(scene: SceneGraph, mark: int) -> Relation:
-    """Where an object is, seen from the camera: in front of it is ahead."""
+    """Where an object is relative to the camera: in front of it means ahead."""
     right, forward, up = scene.places_level_m[mark - 1]
     half, margin = scene[mark].height_m / 2, RELATION_MARGIN_M
     said = {
@@ -111,7 +111,7 @@ def _from_camera(scene: SceneGraph, mark: int) -> Relation:
 
 
 def write_marks(scene: SceneGraph) -> dict[str, Any]:
-    """One line of ``marks.jsonl``: a disc in the middle of each box, as large as their renderer draws it."""
+    """One line of ``marks.jsonl``: a disc in the middle of each box, of the size that their renderer draws."""
     marks = []
     for thing in scene.objects:
         box = thing.box_px
@@ -146,10 +146,10 @@ def write_marks(scene: SceneGraph) -> dict[str, Any]:
 
 
 def read_scene(item: Mapping[str, Any], marks: Mapping[str, Any] | None = None) -> SceneGraph:
-    """A scene from one item of a scene-graph file, with the boxes of its marks where there are any.
+    """A scene from one item of a scene-graph file, with the boxes of its marks, if given.
 
     Raises:
-        UsageError: a field is missing, or the marks are not numbered 1, 2, 3 …
+        UsageError: A field is missing, or the marks are not numbered 1, 2, 3 …
     """
     try:
         boxes = {
@@ -171,7 +171,7 @@ def read_scene(item: Mapping[str, Any], marks: Mapping[str, Any] | None = None) 
             source=str(item["source"]) if "source" in item else str(item.get("dataset") or "crisp"),
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise UsageError(f"a scene graph of CRISP-Bench lacks or misstates {error}") from None
+        raise UsageError(f"a scene graph of CRISP-Bench has a missing or wrong field: {error}") from None
 
 
 def scene_name(item: Mapping[str, Any]) -> str:
@@ -208,7 +208,7 @@ def _read_object(thing: Mapping[str, Any], boxes: Mapping[int, Sequence[float]])
 def _domain(
     item: Mapping[str, Any], marks: Mapping[str, Any] | None, objects: Sequence[SceneObject]
 ) -> Domain:
-    """By the data set's name; else outdoor where anything is farther away than a room is long."""
+    """By the data set's name; otherwise outdoor if an object is farther than 12 m away."""
     name = str(item.get("dataset") or (marks or {}).get("dataset") or item.get("image") or "").lower()
     if "scannet" in name:
         return "indoor"
@@ -231,7 +231,7 @@ def _camera(
 
 
 def _upward(things: Sequence[Mapping[str, Any]]) -> Triple:
-    """Fitted to heights above the ground where they tell; else level."""
+    """Fitted to heights above the ground if there are enough; otherwise level."""
     level = (0.0, -1.0, 0.0)
     places = [thing["attributes"]["translation"] for thing in things]
     if len(places) < 4 or any(place.get("z_world") is None for place in places):

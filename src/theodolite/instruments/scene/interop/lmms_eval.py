@@ -1,7 +1,7 @@
 """An lmms-eval task folder: one task per setting, usable with ``--include_path``.
 
-Every document holds its whole prompt, so that what lmms-eval asks is what Theodolite would ask, and a samples log of it can be
-scored here: ``theodolite scene run --model replay:LOGS`` finds each answer by the ``ref`` that scoring leaves in the log.
+Every document has its whole prompt, so lmms-eval asks exactly what Theodolite would ask, and its log of samples can be scored
+here: ``theodolite scene run --model replay:LOGS`` finds each answer by the ``ref`` that the task writes into the log.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ _METRIC = """  - metric: {name}
     aggregation: {aggregation}
     higher_is_better: true"""
 
-_UTILS = '''"""What lmms-eval calls: shows the picture, gives the prompt, and scores with Theodolite's own parsers.
+_UTILS = '''"""What lmms-eval calls: the picture, the prompt, and scores by Theodolite.
 
-The answers are scored when they are there, so Theodolite must be installed beside lmms-eval (pip install theodolite). For
-tables, intervals and signatures, score the logged samples:
+Theodolite must be installed beside lmms-eval (pip install theodolite). For tables, intervals and signatures, score the logged
+samples:
 
-    theodolite scene run --data DATA --model replay:LOGS --out RUN && theodolite scene score RUN
+    theodolite scene run --data DATA --model replay:LOGS --out RUN
 """
 
 from collections import defaultdict
@@ -68,16 +68,16 @@ def prompt(doc, lmms_eval_specific_kwargs=None):
 def qa_results(doc, results):
     import json
 
+    from theodolite.answers import read_answer
     from theodolite.instruments.scene.data.files import question_from_json
-    from theodolite.instruments.scene.reading.answers import parse_answer
-    from theodolite.instruments.scene.formulas.sgc import score_answer
+    from theodolite.instruments.scene.formulas.mra import score_value
 
     question = question_from_json(json.loads(doc["question"]))
-    answer = parse_answer(str(results[0]), question)
-    score = score_answer(answer, question)
+    answer = read_answer(str(results[0]), question.format)
+    score = score_value(question, answer.value)
     return {
         "qa": {"group": "/".join(question.group), "score": score, "scene": doc["scene"]},
-        "read": float(answer.status == "parsed"),
+        "read": float(answer.is_read),
         "scene": doc["scene"],
         "ref": doc["id"],
         "pictures": len(doc["pictures"]),
@@ -87,14 +87,14 @@ def qa_results(doc, results):
 def graph_results(doc, results):
     import json
 
-    from theodolite.instruments.scene.reading.graph_parser import parse_graph
     from theodolite.instruments.scene.formulas.sgc import score_graph
-    from theodolite.instruments.scene.results import star_from_json
+    from theodolite.instruments.scene.reading.graph_parser import parse_graph
+    from theodolite.instruments.scene.reading.results import star_from_json
 
     true = star_from_json(json.loads(doc["graph"]), doc["centre"])
     reading = parse_graph(str(results[0]), true.centre, {node.id for node in true.nodes})
     score = score_graph(reading, true)
-    return {"sgc": score.sgc, "s_est": score.estimate, "s_rel": score.relation,
+    return {"sgc": score.sgc, "s_est": score.s_est, "s_rel": score.s_rel,
             "complete": float(reading.is_complete), "scene": doc["scene"], "ref": doc["id"],
             "pictures": len(doc["pictures"])}
 
@@ -107,15 +107,15 @@ def macro(rows):
 '''
 
 
-def write_lmms_eval(items: Iterable[Item], folder: str | Path) -> list[str]:
-    """Writes the folder from the items of a plan or a run.
+def write_lmms_eval(items: Iterable[Item], folder: str | Path) -> dict[str, int]:
+    """Writes a task folder for the items of a plan or a run.
 
     Args:
-        items: questions and graphs in any settings, of one mode.
-        folder: to write into; paths in it are absolute, so it is written where it is to stay.
+        items: Questions and graphs in any settings, of one mode.
+        folder: Where to write. Paths in it are absolute, so it cannot be moved.
 
     Returns:
-        The names of the tasks.
+        The number of documents of each task.
     """
     folder = Path(folder).absolute()
     by_task: dict[str, list[Item]] = {}
@@ -142,7 +142,7 @@ def write_lmms_eval(items: Iterable[Item], folder: str | Path) -> list[str]:
     write_text(folder / "utils.py", _UTILS)
     tasks = "".join(f"  - {task}\n" for task in by_task)
     write_text(folder / "theodolite_scene.yaml", f"group: theodolite_scene\ntask:\n{tasks}")
-    return list(by_task)
+    return {task: len(members) for task, members in by_task.items()}
 
 
 def task_name(item: Item) -> str:

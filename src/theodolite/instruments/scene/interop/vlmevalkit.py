@@ -1,4 +1,4 @@
-"""VLMEvalKit's TSV files: choices as ``ImageMCQDataset`` reads them, numbers and graphs as ``ImageVQADataset`` does."""
+"""VLMEvalKit's TSV files: choices for ``ImageMCQDataset``, numbers and graphs for ``ImageVQADataset``."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _LETTERS = LETTERS[:4]
 def write_vlmevalkit(items: Iterable[Item], folder: str | Path) -> dict[str, int]:
     """Writes ``theodolite_scene_<setting>_<MCQ|VQA|SGC>.tsv`` for each setting that shows a picture.
 
-    VLMEvalKit puts a picture before every question, so settings without one cannot be had there, and are counted.
+    VLMEvalKit puts a picture before every question, so items without one are left out and counted.
 
     Args:
-        items: of a plan or a run.
-        folder: to write into.
+        items: Of a plan or a run.
+        folder: Where to write.
 
     Returns:
-        Rows written by file name, and under ``left out: no picture`` what was not.
+        The number of rows by file name, and under ``left out: no picture`` what was left out.
     """
     rows: dict[str, list[dict[str, Any]]] = {}
     counts: dict[str, int] = {}
@@ -53,7 +53,7 @@ def write_vlmevalkit(items: Iterable[Item], folder: str | Path) -> dict[str, int
 
 
 def _row(item: Item) -> tuple[str, dict[str, Any]]:
-    """Whole prompts as questions: VLMEvalKit's own wording of options is added to choices, so those hold theirs apart."""
+    """Whole prompts as questions; for choices without the options, since VLMEvalKit adds them itself."""
     shared: dict[str, Any] = {
         "image": base64.b64encode(item.request.pictures[0].read()).decode(),
         "id": item.request.ref,

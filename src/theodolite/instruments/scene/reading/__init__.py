@@ -1,1 +1,1 @@
-"""From model text to answers and scene graphs."""
+"""Reads what a model gave: scene graphs from its text, and all answers of a stored run."""

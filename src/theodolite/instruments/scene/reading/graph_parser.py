@@ -1,46 +1,59 @@
-"""Reading a scene graph out of free text: every departure from what was asked for is counted, none is fatal.
+"""Reads a scene graph from a model's text. Every departure from the form asked for is counted; none is fatal.
 
-Accepted: ids as numbers or text ("3", "object 3"); relations as a list of words, one string, or a table of flags; sizes as a
-table, a list in the order width, length, height, or a string; lengths with units; objects and edges as lists or as tables by
-id; an edge written the other way round (its words are turned). A number that is missing, NaN, infinite, zero or negative
-becomes None and is counted.
+The JSON is found by `theodolite.answers.json_values`: fenced or not, repaired if broken, the last complete graph first. Within
+it are accepted: ids as numbers or text ("3", "object 3"); relations as a list of words, one string or a table of flags; sizes
+as a table, a list in the order width, length, height, or a string; lengths with units; objects and edges as lists or as tables
+by id; an edge written in the opposite direction (its words are inverted). A number that is missing, NaN, infinite, zero or
+negative becomes None and is counted.
 """
 
 from __future__ import annotations
 
+import math
+import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
+from theodolite.answers import AnswerFormat, json_values, outer_layers, quantities, read_answer
 from theodolite.instruments.scene.data.graph import Edge, Node, StarGraph
-from theodolite.instruments.scene.data.relations import PAIRS, opposite
-from theodolite.instruments.scene.reading.graph_fields import (
-    Trouble,
-    first,
-    length_of,
-    mark_of,
-    relation_of,
-    size_of,
-)
-from theodolite.instruments.scene.reading.graph_text import EDGES, NODES, find_json
-from theodolite.instruments.scene.reading.spoken import REFUSAL, spoken
+from theodolite.instruments.scene.data.relations import PAIRS, Predicate, Relation, opposite
 
-GRAPH_PARSER = "scene-graph/1"
-"""The name and version that is stored beside each reading."""
+GRAPH_READER = "scene-graph/2"
+"""Name and version of the reader, stored beside every graph."""
 
-GraphStatus: TypeAlias = Literal["parsed", "repaired", "unparsed", "refused"]
-_LACKS: tuple[Trouble, ...] = (
+GraphStatus: TypeAlias = Literal["valid", "repaired", "refused", "cut off", "unreadable"]
+"""``valid``: valid JSON. ``repaired``: JSON after repair. The others: no graph."""
+Problem: TypeAlias = Literal[
+    "missing node",
+    "missing edge",
+    "missing number",
+    "missing relation",
+    "impossible number",
+    "extra node",
+    "extra edge",
+    "repeated entry",
+    "contradictory edge",
+    "reversed edge",
+    "unknown word",
+    "unreadable entry",
+]
+_GAPS: tuple[Problem, ...] = (
     "missing node",
     "missing edge",
     "missing number",
     "missing relation",
     "impossible number",
 )
-_ID_KEYS = ("id", "object_id", "node_id", "local_id", "mark", "label", "object", "name")
-_TO_KEYS = ("to", "target", "object", "to_id", "id", "node", "dst")
-_FROM_KEYS = ("from", "source", "subject", "from_id", "src", "center", "centre")
-_CAMERA_KEYS = (
+"""Problems that make a graph incomplete."""
+
+_NODES = ("objects", "nodes", "object_list", "entities")
+_EDGES = ("edges", "relations", "relationships", "links")
+_IDS = ("id", "object_id", "node_id", "local_id", "mark", "label", "object", "name")
+_TARGETS = ("to", "target", "object", "to_id", "id", "node", "dst")
+_SOURCES = ("from", "source", "subject", "from_id", "src", "center", "centre")
+_CAMERA_DISTANCES = (
     "dist_to_cam",
     "distance_to_camera",
     "dist_to_camera",
@@ -49,158 +62,250 @@ _CAMERA_KEYS = (
     "distance",
     "depth",
 )
-_DISTANCE_KEYS = ("distance", "dist", "distance_m", "metric_distance")
-_RELATION_KEYS = (
-    "relation",
-    "relations",
-    "relationship",
-    "predicate",
-    "predicates",
-    "direction",
-    "directions",
+_DISTANCES = ("distance", "dist", "distance_m", "metric_distance")
+_RELATIONS = ("relation", "relations", "relationship", "predicate", "predicates", "direction", "directions")
+_SIZES = ("size", "dimensions", "dims", "extent")
+_SIDES = (("w", "width"), ("l", "length", "depth", "d"), ("h", "height"))
+_WORDS: Mapping[str, Predicate] = {
+    **dict.fromkeys(("left", "to the left", "on the left", "left of", "to the left of", "on the left of"), "left"),
+    **dict.fromkeys(
+        ("right", "to the right", "on the right", "right of", "to the right of", "on the right of"), "right"
+    ),
+    **dict.fromkeys(
+        ("in front of", "in front", "front", "front of", "ahead", "ahead of", "closer", "nearer", "before"), "in front of"
+    ),
+    **dict.fromkeys(("behind", "back", "at the back", "in back of", "rear", "farther", "further"), "behind"),
+    **dict.fromkeys(("up", "above", "over", "on top", "on top of", "higher", "upper"), "up"),
+    **dict.fromkeys(("down", "below", "under", "underneath", "beneath", "lower"), "down"),
+}  # fmt: skip
+_NEUTRAL = frozenset(
+    {"", "none", "null", "same", "same level", "level", "aligned", "nothing", "neither", "n/a", "na"}
 )
+_LARGEST_MARK = 10**9
 
 
 @dataclass(frozen=True, slots=True)
 class GraphReading:
-    """What was read: a graph, or why not; and everything about it that is not as it was asked for."""
+    """A graph, or why there is none; and everything in which it departs from the form asked for."""
 
     status: GraphStatus
-    """``parsed``: valid JSON; ``repaired``: only after mending."""
     graph: StarGraph | None = None
-    troubles: Mapping[Trouble, int] = field(default_factory=dict)
+    problems: Mapping[Problem, int] = field(default_factory=dict)
     wordless: frozenset[int] = frozenset()
     """Objects whose edge has no relation at all, which is not the same as an empty one."""
     reason: str = ""
 
     @property
     def is_read(self) -> bool:
-        """Whether there is a graph to score."""
+        """True if there is a graph to score."""
         return self.graph is not None
 
     @property
     def is_complete(self) -> bool:
-        """Whether no node, edge, number or relation is missing."""
-        return self.is_read and not any(self.troubles.get(kind) for kind in _LACKS)
+        """True if no node, edge, number or relation is missing."""
+        return self.is_read and not any(self.problems.get(kind) for kind in _GAPS)
 
 
-def parse_graph(text: str, centre: int, marks: Collection[int]) -> GraphReading:
-    """Reads the star graph that a model gave for these marks.
+def parse_graph(text: str, centre: int, marks: Collection[int], *, is_cut_off: bool = False) -> GraphReading:
+    """Reads the star graph that a model gave.
+
+    Args:
+        text: The model's text.
+        centre: The mark of the centre object.
+        marks: All marks.
+        is_cut_off: True if generation stopped at the token limit.
+
+    Returns:
+        Never raises; the time is linear in the length of the text.
 
     >>> said = '{"objects": [{"id": "1", "dist_to_cam": "3.2 m", "size": [1, 2, 1]}], "edges": []}'
     >>> reading = parse_graph(said, 1, {1, 2})
-    >>> reading.graph.nodes[0].distance_m, reading.troubles["missing node"]
+    >>> reading.graph.nodes[0].distance_m, reading.problems["missing node"]
     (3.2, 1)
     """
-    said = spoken(text)
-    value, found = find_json(said.text)
-    if found == "none":
-        if said.is_unfinished:
-            return GraphReading("unparsed", reason="the model was still thinking")
-        if REFUSAL.search(said.text):
-            return GraphReading("refused", reason="declines to answer")
-        return GraphReading("unparsed", reason="no graph found" if said.text else "empty")
-    return read_graph(value, centre, marks, status="parsed" if found == "json" else "repaired")
+    values = [found for found in json_values(outer_layers(text).visible) if _table(found.value)]
+    whole = [found for found in values if {"nodes", "edges"} <= _table(found.value).keys()]
+    for found in (whole or values)[:1]:
+        return read_graph(found.value, centre, marks, status="repaired" if found.is_repaired else "valid")
+    answer = read_answer(text, AnswerFormat.text(), is_cut_off=is_cut_off)
+    if answer.status in {"refused", "cut off"}:
+        return GraphReading("refused" if answer.status == "refused" else "cut off", reason=answer.reason)
+    return GraphReading("unreadable", reason="no graph found" if answer.is_read else answer.reason)
 
 
 def read_graph(
-    value: Any, centre: int, marks: Collection[int], *, status: GraphStatus = "parsed"
+    value: Any, centre: int, marks: Collection[int], *, status: GraphStatus = "valid"
 ) -> GraphReading:
     """Reads a graph from decoded JSON, as `parse_graph` does from text."""
-    troubles: Counter[Trouble] = Counter()
+    problems: Counter[Problem] = Counter()
     table = _table(value)
-    nodes = _nodes(_entries(table, NODES, troubles), set(marks), troubles)
+    nodes = _read_nodes(table.get("nodes"), set(marks), problems)
     wordless: set[int] = set()
-    edges = _edges(_entries(table, EDGES, troubles), centre, set(marks), (troubles, wordless))
+    edges = _read_edges(table.get("edges"), centre, set(marks), (problems, wordless))
     if not nodes and not edges:
-        return GraphReading("unparsed", troubles=troubles, reason="the JSON holds none of the objects")
-    troubles["missing node"] += len(set(marks) - nodes.keys())
-    troubles["missing edge"] += len(set(marks) - {centre} - edges.keys())
+        return GraphReading(
+            "unreadable", problems=problems, reason="the JSON describes none of the marked objects"
+        )
+    problems["missing node"] += len(set(marks) - nodes.keys())
+    problems["missing edge"] += len(set(marks) - {centre} - edges.keys())
     graph = StarGraph(
         centre, tuple(nodes[mark] for mark in sorted(nodes)), tuple(edges[mark] for mark in sorted(edges))
     )
-    return GraphReading(status, graph, +troubles, frozenset(wordless))
+    return GraphReading(status, graph, +problems, frozenset(wordless))
 
 
-def _table(value: Any) -> Mapping[str, Any]:
-    """The table that holds objects and edges, however deep it is wrapped; a bare list is taken for the objects."""
+def _table(value: Any) -> dict[str, Any]:
+    """The nodes and edges in a value, however deeply wrapped; a list of entries with ids counts as nodes. Empty if none."""
     if isinstance(value, list):
-        inner = [
-            entry for entry in value if isinstance(entry, dict) and first(entry, (*NODES, *EDGES)) is not None
-        ]
-        return _table(inner[-1]) if inner else {"objects": value}
+        tables = [entry for entry in value if isinstance(entry, dict)]
+        inner = [table for table in map(_table, tables) if table]
+        if inner:
+            return inner[-1]
+        return {"nodes": value} if any(_first(_lower(entry), _IDS) is not None for entry in tables) else {}
     if not isinstance(value, dict):
         return {}
-    table = {str(k).lower(): v for k, v in value.items()}
-    if any(key in table for key in (*NODES, *EDGES)):
-        return table
-    inner = [v for v in table.values() if isinstance(v, dict)]
-    return next((t for t in map(_table, inner) if t), {})
+    entries = _lower(value)
+    parts = {"nodes": _first(entries, _NODES), "edges": _first(entries, _EDGES)}
+    if any(name in entries for name in (*_NODES, *_EDGES)):
+        return {name: part for name, part in parts.items() if part is not None}
+    return next((found for found in map(_table, entries.values()) if found), {})
 
 
-def _entries(
-    table: Mapping[str, Any], names: tuple[str, ...], troubles: Counter[Trouble]
-) -> Iterator[dict[str, Any]]:
-    """The entries of a list, or of a table by id, with small keys; what is no entry is counted."""
-    found = first(table, names)
+def _lower(table: Mapping[Any, Any]) -> dict[str, Any]:
+    return {str(key).lower(): value for key, value in table.items()}
+
+
+def _first(table: Mapping[str, Any], names: tuple[str, ...]) -> Any:
+    return next((table[name] for name in names if table.get(name) is not None), None)
+
+
+def _entries(found: Any, problems: Counter[Problem]) -> Iterator[dict[str, Any]]:
+    """The entries of a list, or of a table by id; anything else is counted."""
     if isinstance(found, dict):
-        listed = [{"id": k, "to": k, **v} if isinstance(v, dict) else v for k, v in found.items()]
+        listed = [{"id": key, "to": key, **v} if isinstance(v, dict) else v for key, v in found.items()]
     else:
         listed = found if isinstance(found, list) else []
     if found is not None and not isinstance(found, list | dict):
-        troubles["unreadable entry"] += 1
+        problems["unreadable entry"] += 1
     for entry in listed:
         if isinstance(entry, dict):
-            yield {str(k).lower(): v for k, v in entry.items()}
+            yield _lower(entry)
         else:
-            troubles["unreadable entry"] += 1
+            problems["unreadable entry"] += 1
 
 
-def _nodes(entries: Iterator[dict[str, Any]], marks: set[int], troubles: Counter[Trouble]) -> dict[int, Node]:
+def _read_nodes(found: Any, marks: set[int], problems: Counter[Problem]) -> dict[int, Node]:
     nodes: dict[int, Node] = {}
-    for entry in entries:
-        mark = mark_of(first(entry, _ID_KEYS))
+    for entry in _entries(found, problems):
+        mark = _mark(_first(entry, _IDS))
         if mark is None:
-            troubles["unreadable entry"] += 1
+            problems["unreadable entry"] += 1
         elif mark not in marks:
-            troubles["extra node"] += 1
+            problems["extra node"] += 1
         elif mark in nodes:
-            troubles["repeated entry"] += 1
+            problems["repeated entry"] += 1
         else:
-            width, length, height = size_of(entry, troubles)
-            far = length_of(first(entry, _CAMERA_KEYS), troubles)
+            width, length, height = _size(entry, problems)
+            far = _length(_first(entry, _CAMERA_DISTANCES), problems)
             nodes[mark] = Node(mark, distance_m=far, width_m=width, length_m=length, height_m=height)
     return nodes
 
 
-def _edges(
-    entries: Iterator[dict[str, Any]],
-    centre: int,
-    marks: set[int],
-    notes: tuple[Counter[Trouble], set[int]],
+def _read_edges(
+    found: Any, centre: int, marks: set[int], notes: tuple[Counter[Problem], set[int]]
 ) -> dict[int, Edge]:
-    troubles, wordless = notes
+    problems, wordless = notes
     edges: dict[int, Edge] = {}
-    for entry in entries:
-        start, end = mark_of(first(entry, _FROM_KEYS)), mark_of(first(entry, _TO_KEYS))
+    for entry in _entries(found, problems):
+        start, end = _mark(_first(entry, _SOURCES)), _mark(_first(entry, _TARGETS))
         start = centre if start is None else start
-        said = first(entry, _RELATION_KEYS)
-        words = relation_of(said, troubles)
+        said = _first(entry, _RELATIONS)
+        words = _relation(said, problems)
         if end == centre and start != centre:
-            troubles["reversed edge"] += 1
+            problems["reversed edge"] += 1
             start, end, words = centre, start, opposite(words)
         if end is None:
-            troubles["unreadable entry"] += 1
+            problems["unreadable entry"] += 1
         elif start != centre or end not in marks or end == centre:
-            troubles["extra edge"] += 1
+            problems["extra edge"] += 1
         elif end in edges:
-            troubles["repeated entry"] += 1
+            problems["repeated entry"] += 1
         else:
             if said is None:
-                troubles["missing relation"] += 1
+                problems["missing relation"] += 1
                 wordless.add(end)
-            troubles["contradictory edge"] += any(set(pair) <= words for pair in PAIRS)
-            edges[end] = Edge(
-                end, distance_m=length_of(first(entry, _DISTANCE_KEYS), troubles), relation=words
-            )
+            problems["contradictory edge"] += any(set(pair) <= words for pair in PAIRS)
+            edges[end] = Edge(end, distance_m=_length(_first(entry, _DISTANCES), problems), relation=words)
     return edges
+
+
+def _mark(value: Any) -> int | None:
+    """An id: 3, 3.0, "3", "object 3", "#3", "<3>"."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int | float):
+        return int(value) if abs(value) < _LARGEST_MARK and value == int(value) else None
+    if isinstance(value, str):
+        found = re.findall(r"\d{1,9}", value[:80])
+        return int(found[0]) if len(found) == 1 or (found and value.strip().startswith(found[0])) else None
+    return None
+
+
+def _length(value: Any, problems: Counter[Problem]) -> float | None:
+    """Metres above zero; anything else is counted and becomes None."""
+    number: float | None = None
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        number = math.inf if abs(value) > 1e12 else float(value)
+    elif isinstance(value, str):
+        found = quantities(value)
+        number = found[0].to("m") if len(found) == 1 else None
+        if number is None and re.fullmatch(r"\W*(?:nan|inf(?:inity)?)\W*", value, re.IGNORECASE):
+            number = math.nan
+    if number is None:
+        problems["missing number"] += 1
+        return None
+    if not math.isfinite(number) or number <= 0:
+        problems["impossible number"] += 1
+        return None
+    return number
+
+
+def _size(entry: Mapping[str, Any], problems: Counter[Problem]) -> tuple[float | None, ...]:
+    """Width, length, height."""
+    size = _first(entry, _SIZES)
+    if isinstance(size, str):
+        size = [part.strip() for part in re.split(r"[x×*,;/]", size.strip("[]() "))]
+    if isinstance(size, list):
+        values = size if len(size) == 3 else [None, None, None]
+    else:
+        source = _lower(size) if isinstance(size, dict) else entry
+        values = [_first(source, names) for names in _SIDES]
+    return tuple(_length(value, problems) for value in values)
+
+
+def _relation(value: Any, problems: Counter[Problem]) -> Relation:
+    """The words of a list, a string or a table of flags."""
+    said: list[str] = []
+    for part in value if isinstance(value, list) else [value]:
+        if isinstance(part, dict):
+            said += [str(word) for word, flag in part.items() if _is_set(flag)]
+        elif isinstance(value, list) or isinstance(part, str):
+            said.append(str(part))
+    words: set[Predicate] = set()
+    for phrase in said:
+        for part in re.split(r"\s*(?:[,;/|&+]|\band\b)\s*", phrase.lower().replace("_", " ").strip(" .")):
+            word = _WORDS.get(part) or _WORDS.get(part.removeprefix("slightly ").removesuffix(" the center"))
+            if word is not None:
+                words.add(word)
+            elif (pair := part.replace("-", " ").split()) and all(each in _WORDS for each in pair):
+                words.update(_WORDS[each] for each in pair)
+            elif part not in _NEUTRAL:
+                problems["unknown word"] += 1
+    return frozenset(words)
+
+
+def _is_set(flag: Any) -> bool:
+    if isinstance(flag, str):
+        return flag.strip().lower() in {"1", "true", "yes", "y", "1.0"}
+    is_nan = isinstance(flag, float) and math.isnan(flag)
+    return isinstance(flag, int | float) and not is_nan and flag != 0

@@ -1,4 +1,4 @@
-"""Claims about what happens: verbs that are said to happen, and the movements of who sees."""
+"""Claims about actions and about the movements of the camera."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _WAYS = {
 
 
 def action_claims(sentence: Sentence) -> Iterator[Claim]:
-    """Verbs that are said to happen, with who and what."""
+    """Asserted verbs with their subjects and objects."""
     for verb in sentence.tokens:
         if not c.is_verb(verb) or _is_way(sentence, verb) or not _is_asserted(sentence, verb):
             continue
@@ -61,9 +61,9 @@ def action_claims(sentence: Sentence) -> Iterator[Claim]:
 
 
 def _is_anyone(subjects: Iterable[Token], done_to: Iterable[Token]) -> bool:
-    """Whether somebody that can be seen does it, or something that can be seen undergoes it."""
+    """True if the subject or, without one, the object is visible."""
     who = list(subjects)
-    if any(t.lemma in {"we", "us"} for t in who):  # the writer, who sees and concludes
+    if any(t.lemma in {"we", "us"} for t in who):  # the writer
         return False
     if who:
         return any(
@@ -73,7 +73,7 @@ def _is_anyone(subjects: Iterable[Token], done_to: Iterable[Token]) -> bool:
 
 
 def _is_state_of(sentence: Sentence, clause: c.Clause) -> bool:
-    """*is closed* and *is placed* with nobody doing it are how things are, and *begins* is said of the next verb."""
+    """True for states (*is closed*, *is placed*, without an agent) and for carrier verbs such as *begins*."""
     verb = clause.verb
     if verb.lemma in words.CARRIER_VERBS and any(c.is_verb(t) for t in sentence.children(verb, "xcomp")):
         return True
@@ -92,14 +92,11 @@ def _is_state_of(sentence: Sentence, clause: c.Clause) -> bool:
     )
 
 
-_ASSERTING = frozenset({"while", "after", "before", "by", "through", "when", "upon", "and", "then", "as"})
-
-
 def _is_asserted(sentence: Sentence, verb: Token) -> bool:  # noqa: PLR0911 - one return per construction
-    """Whether the verb is said to happen, and not merely wanted, planned or named.
+    """True if the action is asserted, and not merely wanted, planned or named.
 
-    Infinitives happen after *begins to* and *appears to*, not after *prepares to* or *in order to*; a bare -ing form
-    happens after *while*, *by* and *the process of*, not after *for* or as a subject.
+    Infinitives are asserted after *begins to* and *appears to*, not after *prepares to* or *in order to*; a bare -ing form
+    after *while*, *by* and *the process of*, not after *for* or as a subject.
     """
     head = sentence.head(verb)
     marks = [t.text.casefold() for t in sentence.children(verb, "mark", "case")]
@@ -138,12 +135,12 @@ def _is_asserted(sentence: Sentence, verb: Token) -> bool:  # noqa: PLR0911 - on
 
 
 def _is_carried(sentence: Sentence, carrier: Token) -> bool:
-    """Whether the carrying verb itself happens."""
+    """True if the carrier verb itself is asserted."""
     return carrier.tag != "VB" or bool(sentence.children(carrier, "aux")) or carrier.dep in {"ROOT", "conj"}
 
 
 def _ego_motion(sentence: Sentence, clause: c.Clause, subjects: Sequence[Token]) -> Claim | None:
-    """*I turn left*, or the bare order *Turn left*: a movement of who sees."""
+    """A movement of the camera: *I turn left*, or the bare order *Turn left*."""
     verb = clause.verb
     is_own = any(t.lemma in words.FIRST_PERSON | {"agent", "camera"} for t in subjects)
     is_order = not subjects and verb.tag in {"VB", "VBP"} and verb.dep in {"ROOT", "conj"} and verb.index <= 2
@@ -169,7 +166,7 @@ def _ego_motion(sentence: Sentence, clause: c.Clause, subjects: Sequence[Token])
 
 
 def _is_way(sentence: Sentence, verb: Token) -> bool:
-    """*left* after a verb of motion, or before *of*, leaves nothing."""
+    """True for *left* after a verb of motion or before *of*, which is not the verb *leave*."""
     if verb.text.casefold() not in _WAYS:
         return False
     before = sentence.tokens[verb.index - 1] if verb.index else None
@@ -189,7 +186,7 @@ def _follows_order(sentence: Sentence, verb: Token) -> bool:
 
 
 def _way(sentence: Sentence, verb: Token) -> str | None:
-    """The direction that goes with a verb of motion: among its dependents, or in the next three words."""
+    """The direction of a verb of motion, among its dependents or the next words."""
     near = sentence.tokens[verb.index + 1 : verb.index + 5]
     for token in (*sentence.children(verb), *near):
         if token.text.casefold() in _WAYS and token.index > verb.index:
@@ -198,7 +195,7 @@ def _way(sentence: Sentence, verb: Token) -> str | None:
 
 
 def motion_name(verb: str, way: str) -> str:
-    """One name for each movement.
+    """The one name of a movement.
 
     >>> motion_name("rotate", "left"), motion_name("walk", ""), motion_name("walk", "backward"), motion_name("tilt", "up")
     ('turn left', 'move forward', 'move backward', 'look up')
@@ -219,5 +216,5 @@ def motion_name(verb: str, way: str) -> str:
 
 
 def span_of(*tokens: Token) -> tuple[int, int]:
-    """From the first character of the first of some words to one past the last of the last."""
+    """The span of some words: first character, and one past the last."""
     return min(t.start for t in tokens), max(t.end for t in tokens)

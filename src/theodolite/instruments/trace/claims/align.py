@@ -1,4 +1,4 @@
-"""Which frames a step speaks of: by number, by time, by words of order, else by its place among the steps."""
+"""Finds the frames that a step is about: by number, by time, by words of order, else by its position among the steps."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ _NEXT = re.compile(
 
 
 MOST_CHARACTERS = 4000
-"""Of a step that are read, some 650 words; what is longer is cut, and said to be: time grows with the square of it."""
+"""The longest step that is read, about 650 words. Longer ones are cut, which is reported: parsing time is quadratic."""
 _MOST_DIGITS = 10
-"""Of a frame's number; no episode has so many."""
+"""Of a frame number that are read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +65,8 @@ class Aligned:
 def align(texts: Sequence[str], episode: Episode) -> list[Aligned]:
     """Finds the frames of each step, in order.
 
-    Number beats time, time beats words of order, and those beat position. *Then* moves on from where the step before
-    ended. By position, step i of n takes the frames from ⌊iF/n⌋ to ⌈(i+1)F/n⌉ − 1 of F.
+    A frame number is preferred to a time, a time to a word of order, and that to the position. *Then* means the frame after
+    those of the previous step. By position, step i of n takes the frames from ⌊iF/n⌋ to ⌈(i+1)F/n⌉ − 1 of F.
 
     >>> from theodolite.instruments.trace.data.episode import Episode, Frame
     >>> episode = Episode("e", "?", tuple(Frame(float(t)) for t in range(6)))
@@ -81,7 +81,7 @@ def align(texts: Sequence[str], episode: Episode) -> list[Aligned]:
 
 
 def align_steps(texts: Sequence[str], episode: Episode) -> tuple[tuple[Step, ...], tuple[str, ...]]:
-    """Steps with their frames, and what was wrong with any of them.
+    """Steps with their frames, and the problems found.
 
     >>> from theodolite.instruments.trace.data.episode import Episode, Frame
     >>> steps, problems = align_steps(["A cup. " * 1000], Episode("e", "?", (Frame(0.0),)))
@@ -124,7 +124,7 @@ def _align(text: str, episode: Episode, *, place: int, of: int, before: tuple[in
 
 
 def _by_number(text: str, episode: Episode) -> tuple[tuple[int, ...], str]:
-    """Frames called by number, from 1, or by the data set's own numbers where those are larger than there are frames."""
+    """Frames named by number: counted from 1, or by the data set's own numbers if there are fewer frames."""
     n = len(episode.frames)
     own = {frame.number: place for place, frame in enumerate(episode.frames) if frame.number is not None}
     found: set[int] = set()
@@ -139,19 +139,19 @@ def _by_number(text: str, episode: Episode) -> tuple[tuple[int, ...], str]:
             places = [own[end] for end in ends]
             found.update(range(min(places), max(places) + 1) if is_range else places)
         else:
-            wrong = f"speaks of frame {max(ends)}, and there are {n}"
+            wrong = f"names frame {max(ends)}, but there are {n}"
     for match in _ORDINAL_FRAME.finditer(text):
         word = match.group(1).casefold()
         place = n - 1 if word in {"last", "final"} else _ORDINALS[word]
         if place < n:
             found.add(place)
         else:
-            wrong = f"speaks of the {word} frame, and there are {n}"
+            wrong = f"names the {word} frame, but there are {n}"
     return tuple(sorted(found)), wrong
 
 
 def _by_time(text: str, episode: Episode) -> tuple[tuple[int, ...], str]:
-    """Frames whose time covers a timestamp. A frame stands for the time up to the next one."""
+    """Frames that cover a timestamp. A frame covers the time until the next one."""
     spans: list[tuple[float, float]] = []
     for match in _CLOCK.finditer(text):
         at = 60 * int(match.group(1)) + float(match.group(2))
@@ -170,7 +170,7 @@ def _by_time(text: str, episode: Episode) -> tuple[tuple[int, ...], str]:
         if frame.time_s <= max(b, first) + slack and episode.until_s(i) > a + slack
     }
     late = (
-        f"speaks of {max(a for a, _ in spans):g} s, and the last frame is at {last:g} s"
+        f"names {max(a for a, _ in spans):g} s, but the last frame is at {last:g} s"
         if spans and not inside
         else ""
     )

@@ -1,4 +1,4 @@
-"""*A* or *an*, and plurals: for texts that name things."""
+"""*A* or *an*, and plurals, for generated text."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 _VOWEL = re.compile(
     r"(?!eu|one\b|once\b|uni(?!n|m)|us[aeiu]|ut[ei])[aeiou]|(?:hour|honest|honou?r|heir)", re.IGNORECASE
 )
-"""How words begin that sound as if by a vowel: *an hour*, but *a unicycle*."""
+"""Beginnings that sound like a vowel: *an hour*, but *a unicycle*."""
 _ARTICLE = re.compile(r"\b([Aa])n? (?=(\w+))")
 
 
@@ -26,7 +26,7 @@ def article_of(noun: str) -> str:
 
 
 def with_right_articles(text: str) -> str:
-    """The text with every article as the word after it wants it.
+    """The text with every article corrected for the word after it.
 
     >>> with_right_articles("There is a orange ball. An red cube is left of a box.")
     'There is an orange ball. A red cube is left of a box.'
@@ -35,7 +35,7 @@ def with_right_articles(text: str) -> str:
 
 
 def plural(noun: str) -> str:
-    """Several of a thing.
+    """The plural of a noun.
 
     >>> plural("red ball"), plural("blue box"), plural("dish"), plural("grey key"), plural("city"), plural("shelf")
     ('red balls', 'blue boxes', 'dishes', 'grey keys', 'cities', 'shelves')

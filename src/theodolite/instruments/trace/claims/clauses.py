@@ -1,4 +1,4 @@
-"""Who does what in a sentence: subjects, objects, and whether it is denied or only guessed."""
+"""Subjects and objects of verbs, negation and hedging."""
 
 from __future__ import annotations
 
@@ -10,12 +10,16 @@ from theodolite.instruments.trace.claims.language import Sentence, Token
 from theodolite.instruments.trace.claims.types import Mention
 
 _NEGATIONS = frozenset({"not", "n't", "never", "no", "neither", "nor", "without", "hardly", "nobody", "none"})
+_NO_VERBS = words.word_set("aux cop amod compound case fixed")
+_SHOWING = words.word_set("see show capture catch watch find observe depict feature")
+_INHERITING = words.word_set("conj xcomp advcl ccomp acl parataxis obl nmod dep")
+"""Relations whose verb takes the subject of the clause above."""
 _CLAUSES = ("ccomp", "xcomp", "advcl", "acl", "conj", "parataxis", "csubj", "ROOT", "root")
 
 
 @dataclass(frozen=True, slots=True)
 class Clause:
-    """A verb with its place in the sentence."""
+    """A verb in its sentence."""
 
     sentence: Sentence
     verb: Token
@@ -28,7 +32,7 @@ class Clause:
 
     @property
     def is_passive(self) -> bool:
-        """Whether what is named as its subject undergoes it."""
+        """True if the grammatical subject undergoes the action."""
         if self.sentence.children(self.verb, "nsubj:pass", "aux:pass"):
             return True
         is_modifier = self.verb.dep in {"acl", "advcl", "xcomp"} or (
@@ -38,24 +42,17 @@ class Clause:
 
 
 def is_noun(token: Token) -> bool:
-    """Whether it is a noun, and no pronoun."""
+    """True for a noun that is not a pronoun."""
     return token.tag.startswith("NN") and token.lemma not in words.PRONOUNS
 
 
 def is_verb(token: Token) -> bool:
-    """Whether it is a verb that could say something: not an auxiliary, not a copula."""
-    return token.tag.startswith("VB") and token.dep.partition(":")[0] not in {
-        "aux",
-        "cop",
-        "amod",
-        "compound",
-        "case",
-        "fixed",
-    }
+    """True for a verb that can carry a claim: neither auxiliary nor copula."""
+    return token.tag.startswith("VB") and token.dep.partition(":")[0] not in _NO_VERBS
 
 
 def particle_of(sentence: Sentence, verb: Token) -> Token | None:
-    """The particle of a verb: by the parse, or a particle-tagged word right after it or right after its short object."""
+    """The particle of a verb, according to the parse or as a tagged particle right after it."""
     for child in sentence.children(verb, "compound:prt"):
         if child.lemma in words.PARTICLES:
             return child
@@ -66,7 +63,7 @@ def particle_of(sentence: Sentence, verb: Token) -> Token | None:
 
 
 def conjuncts(sentence: Sentence, token: Token) -> list[Token]:
-    """A token and what is joined to it by *and* or *or*, or listed after it."""
+    """A token and its conjuncts."""
     found = [token]
     for child in sentence.children(token, "conj"):
         if is_noun(child) or child.tag.startswith("PRP"):
@@ -75,10 +72,10 @@ def conjuncts(sentence: Sentence, token: Token) -> list[Token]:
 
 
 def subjects(sentence: Sentence, verb: Token, seen: frozenset[int] = frozenset()) -> list[Token]:  # noqa: C901, PLR0911 - one return per construction
-    """Who the verb is said of: its own subject, or the one it takes over from the clause above.
+    """The subjects of a verb: its own, or those of the clause above.
 
-    A participle after a noun (*the person holding …*) is said of the noun, a joined verb of the first one's subject, an
-    adverbial one (*while standing …*) of the main clause's.
+    The subject of a participle after a noun (*the person holding …*) is the noun; a conjoined verb shares the subject of the
+    first verb, an adverbial one (*while standing …*) that of the main clause.
     """
     own = sentence.children(verb, "nsubj")
     if own:
@@ -103,37 +100,17 @@ def subjects(sentence: Sentence, verb: Token, seen: frozenset[int] = frozenset()
         if owner:
             return list(owner)
         return subjects(sentence, above, seen | {verb.index})
-    if verb.dep.partition(":")[0] in {
-        "conj",
-        "xcomp",
-        "advcl",
-        "ccomp",
-        "acl",
-        "parataxis",
-        "obl",
-        "nmod",
-        "dep",
-    }:
+    if verb.dep.partition(":")[0] in _INHERITING:
         if verb.dep == "xcomp" and above.tag.startswith("VB"):
             objects = sentence.children(above, "obj")
-            if objects and above.lemma in {
-                "see",
-                "show",
-                "capture",
-                "catch",
-                "watch",
-                "find",
-                "observe",
-                "depict",
-                "feature",
-            }:
+            if objects and above.lemma in _SHOWING:
                 return list(objects)
         return subjects(sentence, above, seen | {verb.index})
     return []
 
 
 def antecedent(sentence: Sentence, token: Token) -> Token:
-    """What a relative pronoun stands for: the noun that its clause describes, else the last noun before it."""
+    """The referent of a relative pronoun: the noun that its clause describes, else the last noun before it."""
     if token.tag not in {"WDT", "WP"} or token.lemma not in {"who", "which", "that"}:
         return token
     verb = sentence.head(token)
@@ -144,7 +121,7 @@ def antecedent(sentence: Sentence, token: Token) -> Token:
 
 
 def _is_aside(sentence: Sentence, verb: Token, noun: Token) -> bool:
-    """*sits on a couch holding a book*: the couch holds nothing."""
+    """True in *sits on a couch holding a book*: the couch holds nothing."""
     is_place = (
         noun.dep.startswith("obl") and not sentence.children(verb, "nsubj", "aux:pass") and verb.tag == "VBG"
     )
@@ -152,7 +129,7 @@ def _is_aside(sentence: Sentence, verb: Token, noun: Token) -> bool:
 
 
 def objects(sentence: Sentence, clause: Clause) -> list[Token]:  # noqa: C901, PLR0911 - one return per construction
-    """What it is done to: the direct object, a passive's subject, or what a preposition of its own brings in."""
+    """The objects of a verb: direct, the subject of a passive, or the noun of a preposition that belongs to the verb."""
     verb = clause.verb
     if clause.is_passive:
         return subjects(sentence, verb)
@@ -188,30 +165,14 @@ def objects(sentence: Sentence, clause: Clause) -> list[Token]:  # noqa: C901, P
     return []
 
 
-ATTENDING = frozenset(
-    {
-        "look",
-        "point",
-        "aim",
-        "stare",
-        "gaze",
-        "glance",
-        "smile",
-        "focus",
-        "check",
-        "engage",
-        "participate",
-        "involve",
-        "wait",
-        "knock",
-        "interact",
-    }
+ATTENDING = words.word_set(
+    "look point aim stare gaze glance smile focus check engage participate involve wait knock interact"
 )
-"""Verbs whose *at*, *on* and *in* name what they are aimed at, not a place."""
+"""Verbs whose *at*, *on* and *in* introduce a target, not a place."""
 
 
 def agent(sentence: Sentence, verb: Token) -> list[Token]:
-    """Who does it, in a passive: *held by the person*."""
+    """The agent of a passive: *held by the person*."""
     for child in sentence.children(verb, "obl"):
         if preposition(sentence, child) == "by":
             return conjuncts(sentence, child)
@@ -219,7 +180,7 @@ def agent(sentence: Sentence, verb: Token) -> list[Token]:
 
 
 def preposition(sentence: Sentence, noun: Token) -> str:
-    """The preposition of a noun, lower case; empty if it has none."""
+    """The preposition of a noun in lower case; empty if there is none."""
     cases = sentence.children(noun, "case")
     return cases[0].text.casefold() if cases else ""
 
@@ -229,7 +190,7 @@ def _has_relative_subject(sentence: Sentence, verb: Token) -> bool:
 
 
 def stranded(sentence: Sentence, verb: Token) -> Token | None:
-    """The preposition at a clause's end that has lost its noun, if there is one: *the chair they lean on*."""
+    """The stranded preposition at the end of a clause, if there is one: *the chair they lean on*."""
     for child in sentence.children(verb):
         if (
             child.index > verb.index
@@ -242,7 +203,7 @@ def stranded(sentence: Sentence, verb: Token) -> Token | None:
 
 
 def clause_of(sentence: Sentence, token: Token) -> Iterator[Token]:
-    """The heads of the clauses that a token lies in, from the inside out."""
+    """The heads of the clauses around a token, innermost first."""
     here: Token | None = token
     seen: set[int] = set()
     while here is not None and here.index not in seen:
@@ -253,7 +214,7 @@ def clause_of(sentence: Sentence, token: Token) -> Iterator[Token]:
 
 
 def is_negated(sentence: Sentence, token: Token) -> bool:
-    """Whether the clause of a token is denied."""
+    """True if the clause of a token is negated."""
     head = next(clause_of(sentence, token), token)
     marks = (
         *sentence.children(head, "advmod", "det", "mark", "case", "aux", "cc", "neg"),
@@ -266,17 +227,17 @@ def is_negated(sentence: Sentence, token: Token) -> bool:
 
 
 def is_the_writers_sight(sentence: Sentence, verb: Token) -> bool:
-    """*I see*, *we cannot find*: the writer tells what is there, and does nothing."""
+    """True for *I see* and *we cannot find*, which say what is there and describe no action."""
     return verb.lemma in words.SEEING_VERBS and any(
         t.text.casefold() in words.FIRST_PERSON for t in subjects(sentence, verb)
     )
 
 
 def hedge_of(sentence: Sentence, token: Token) -> str:
-    """The word that makes a guess of the clause of a token; empty for a plain statement.
+    """The word that hedges the clause of a token; empty for a plain statement.
 
-    Looked for in the clause itself (*might*, *possibly*), and in the clauses above that take it as what they suggest,
-    infer or find possible. A clause that is merely joined to a guess is not one.
+    Looked for in the clause itself (*might*, *possibly*) and in the clauses above that suggest, infer or consider it. A
+    clause that is merely conjoined to a hedged one is not hedged.
     """
     below: Token | None = None
     for head in clause_of(sentence, token):
@@ -298,12 +259,12 @@ def hedge_of(sentence: Sentence, token: Token) -> str:
 
 
 def _covers(below: Token | None) -> bool:
-    """Whether a hedge on a clause also covers the clause below it that we come from."""
+    """True if a hedge on a clause also covers the clause below it."""
     return below is None or below.dep.partition(":")[0] in {"xcomp", "ccomp", "conj", "acl", "advcl"}
 
 
 def mention(sentence: Sentence, token: Token) -> Mention:
-    """A thing, as it is called: the noun with its compound, and what adjectives say of it."""
+    """The mention of an object: its noun with compounds, and its visible adjectives."""
     parts = [
         t for t in sentence.children(token, "compound") if t.index < token.index and not t.dep.endswith("prt")
     ]

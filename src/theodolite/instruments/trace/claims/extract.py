@@ -1,4 +1,4 @@
-"""From a sentence to typed claims. The rules read Universal Dependencies; `Claim` says what each kind holds."""
+"""Extracts typed claims from sentences, by rules on Universal Dependencies. `ClaimKind` lists the kinds."""
 
 from __future__ import annotations
 
@@ -16,10 +16,13 @@ EXTRACTOR = "claims/1"
 """Name and version, stored beside what was extracted."""
 
 _NOBODY = Mention("")
+_EXISTING = words.word_set("visible present be there see exist shown")
+_WEAK_CUES = words.word_set("as next first during since following later prior")
+"""Words that usually do not order two events."""
 
 
 def extract_claims(text: str, *, parser: Parser | None = None) -> tuple[Claim, ...]:
-    """All claims of a text, in the order in which they stand.
+    """All claims of a text, in order.
 
     >>> for claim in extract_claims("The red ball is left of the blue cube."): print(claim)
     attribute: ball red
@@ -32,7 +35,7 @@ def extract_claims(text: str, *, parser: Parser | None = None) -> tuple[Claim, .
 
 
 def extract_many(texts: Sequence[str], *, parser: Parser | None = None) -> list[tuple[Claim, ...]]:
-    """The claims of many texts; parsing them together is faster."""
+    """The claims of many texts, which is faster than one at a time."""
     parser = parser or open_parser()
     spans = [(number, span) for number, text in enumerate(texts) for span in sentence_spans(text)]
     parsed = parser.parse(texts[number][a:b] for number, (a, b) in spans)
@@ -70,7 +73,7 @@ KIND_ORDER: dict[ClaimKind, int] = {
 
 
 def _entities(sentence: Sentence) -> Iterator[Claim]:
-    """Every thing that is named, once each."""
+    """Every object that is named, once each."""
     seen: set[str] = set()
     for token in sentence.tokens:
         if (
@@ -82,7 +85,7 @@ def _entities(sentence: Sentence) -> Iterator[Claim]:
             continue
         said = c.mention(sentence, token)
         if token.text.endswith("ing") and not words.can_be_seen(token.text.casefold()):
-            continue  # *for drinking*: a doing, not a thing
+            continue  # *for drinking*: an activity, not an object
         if str(said) in seen or not (words.can_be_seen(said.head) and words.can_be_seen(token.lemma)):
             continue
         seen.add(str(said))
@@ -100,31 +103,23 @@ def _entities(sentence: Sentence) -> Iterator[Claim]:
 
 
 def _is_part_of_phrase(sentence: Sentence, token: Token) -> bool:
-    """*in front of*, *on top of*, *kitchen-related*: a noun that names nothing here."""
+    """True for a noun that names no object: *in front of*, *on top of*, *kitchen-related*."""
     after = sentence.tokens[token.index + 1].text if token.index + 1 < len(sentence.tokens) else ""
     return after.startswith("-") or (token.lemma in {"front", "top", "back", "side"} and after == "of")
 
 
 def _is_absent(sentence: Sentence, token: Token) -> bool:
-    """*The cup is not visible*, *there is not a cup*, *I cannot see the cup*."""
+    """True in *the cup is not visible*, *there is not a cup*, *I cannot see the cup*."""
     head = sentence.head(token)
     if head is None or not c.is_negated(sentence, head):
         return False
     if token.dep == "obj":
         return c.is_the_writers_sight(sentence, head)
-    return token.dep == "nsubj" and head.lemma in {
-        "visible",
-        "present",
-        "be",
-        "there",
-        "see",
-        "exist",
-        "shown",
-    }
+    return token.dep == "nsubj" and head.lemma in _EXISTING
 
 
 def _existence_hedge(sentence: Sentence, token: Token) -> str:
-    """The word that makes a guess of there being such a thing: *perhaps a cup*, *there might be a cup*, *it may be a cup*."""
+    """The word that hedges the existence of an object: *perhaps a cup*, *there might be a cup*, *it may be a cup*."""
     marks = sentence.children(token, "advmod")
     near = next((t.lemma for t in marks if t.lemma in words.HEDGE_WORDS), "")
     if near or sentence.children(token, "cop"):
@@ -140,7 +135,7 @@ def _qualities(sentence: Sentence) -> Iterator[Claim]:
         if not c.is_noun(noun) or not words.can_be_seen(noun.lemma):
             continue
         if any(t.lemma == "no" for t in sentence.children(noun, "det")) or _is_absent(sentence, noun):
-            continue  # *no red cube* says of nothing that it is red
+            continue  # *no red cube* does not claim that anything is red
         thing = replace(c.mention(sentence, noun), attributes=())
         for child in (
             t
@@ -179,7 +174,7 @@ def _said_of(kind: ClaimKind, thing: Mention, word: Token, noun: Token) -> Claim
 
 
 def _predicates(sentence: Sentence) -> Iterator[Claim]:
-    """What is said of a thing with *is*: *the laptop is black*, *the door is closed*, *the television is on*."""
+    """Predicates with *is*: *the laptop is black*, *the door is closed*, *the television is on*."""
     for word in sentence.tokens:
         kind = _quality_kind(word)
         is_participle = word.tag in {"VBN", "VBD"} and sentence.children(word, "aux:pass")
@@ -209,7 +204,7 @@ def _predicates(sentence: Sentence) -> Iterator[Claim]:
 
 
 def _is_state_particle(sentence: Sentence, word: Token) -> bool:
-    """*is turned on*, *is on*: a particle that says how something is."""
+    """True for a particle that names a state: *is turned on*, *is on*."""
     if word.text.casefold() not in {"on", "off"} or word.dep == "case":
         return False
     head = sentence.head(word)
@@ -231,16 +226,7 @@ def _temporal(sentence: Sentence) -> Iterator[Claim]:
     """Words that order events: *before*, *after*, *while*, *then*."""
     for cue in sentence.tokens:
         order = words.TEMPORAL_CUES.get(cue.text.casefold())
-        if order is None or cue.text.casefold() in {
-            "as",
-            "next",
-            "first",
-            "during",
-            "since",
-            "following",
-            "later",
-            "prior",
-        }:
+        if order is None or cue.text.casefold() in _WEAK_CUES:
             continue
         head = sentence.head(cue)
         if head is None or cue.tag.startswith("NN"):
@@ -261,7 +247,7 @@ def _temporal(sentence: Sentence) -> Iterator[Claim]:
 
 
 def _event(sentence: Sentence, head: Token) -> Mention:
-    """An event, by who does what."""
+    """An event as subject, verb and object."""
     if not c.is_verb(head):
         verbs = [t for t in sentence.children(head, "acl", "advcl", "xcomp") if c.is_verb(t)]
         if not verbs:

@@ -1,7 +1,7 @@
-"""English into words and dependencies: sentences by rule, the rest by a spaCy pipeline.
+"""Parses English: sentences by rule, words and dependencies by a spaCy pipeline.
 
-The pipeline that ships is trained on UD English-EWT (`train.parser.train`); one of spaCy's own ``en_core_web_*``
-is preferred where it is installed, and its labels are turned into Universal Dependencies, which the claim rules read.
+The shipped pipeline was trained on UD English-EWT (`train.parser.train`). One of spaCy's own ``en_core_web_*`` is preferred
+if it is installed; its labels are converted to Universal Dependencies, which the claim rules read.
 """
 
 from __future__ import annotations
@@ -16,22 +16,21 @@ from typing import TYPE_CHECKING, Any
 
 from theodolite.core.errors import MissingExtraError, UsageError
 from theodolite.instruments.trace.claims import lexicon as words
-from theodolite.instruments.trace.claims.repair import repaired
-from theodolite.instruments.trace.claims.universal import to_universal
+from theodolite.instruments.trace.claims.trees import repaired, to_universal
 
 if TYPE_CHECKING:
     from spacy.language import Language
     from spacy.tokens import Doc
 
 SHIPPED = Path(__file__).parent / "parser"
-"""The pipeline that comes with the package."""
+"""The pipeline that ships with the package."""
 
 PREFERRED = ("en_core_web_trf", "en_core_web_lg", "en_core_web_md", "en_core_web_sm")
 
 _ABBREVIATIONS = r"(?<!\b[A-Z])(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)(?<!\bMr)(?<!\bMs)(?<!\bDr)(?<!\bMrs)(?<!\bNo)(?<!\bfig)"
 _END = re.compile(rf"{_ABBREVIATIONS}[.!?]++[\"”’')\]]*+(?=\s+[\"“(\[]?[A-Z0-9*#-]|\s*$)|\n+|;\s")
 _ALTERNATIVES = re.compile(r"(?<![A-Za-z])[A-Za-z]++(?:/[A-Za-z]++)+")
-"""Tried once per run of letters: without the look behind, a long run would be tried from each of its letters."""
+"""The lookbehind makes the pattern try each run of letters once, not once per letter."""
 _BULLET = re.compile(r"^\s*(?:[-*•‣·#>]+|\d{1,3}[.)](?=\s)|\(?[a-zA-Z]\)(?=\s))\s*")
 
 
@@ -57,7 +56,7 @@ class Token:
     head: int
     """The head's index; its own for the root."""
     start: int
-    """Where it begins in the text that was parsed."""
+    """Its first character in the parsed text."""
 
     @property
     def end(self) -> int:
@@ -74,7 +73,7 @@ class Sentence:
     _asked: dict[tuple[int, tuple[str, ...]], tuple[Token, ...]] = field(
         default_factory=dict, compare=False, repr=False
     )
-    """What `children` has found: each of many siblings asks for the same."""
+    """Results of `children`, which many siblings ask for."""
 
     def __post_init__(self) -> None:
         grouped: dict[int, list[Token]] = {}
@@ -84,7 +83,7 @@ class Sentence:
         self._children.update({head: tuple(tokens) for head, tokens in grouped.items()})
 
     def children(self, token: Token, *deps: str) -> tuple[Token, ...]:
-        """The dependents of a token, in order; of some relations only, if they are named (``obl`` takes ``obl:tmod``)."""
+        """The dependents of a token, in order; only those of the given relations, if any (``obl`` includes ``obl:tmod``)."""
         found = self._children.get(token.index, ())
         if not deps or not found:
             return found
@@ -94,12 +93,12 @@ class Sentence:
         return self._asked[key]
 
     def head(self, token: Token) -> Token | None:
-        """What it depends on; None for the root."""
+        """The head of a token; None for the root."""
         return None if token.head == token.index else self.tokens[token.head]
 
 
 def sentence_spans(text: str) -> list[tuple[int, int]]:
-    """Where the sentences of a text lie; bullets and numbering are left out.
+    """The positions of the sentences of a text, without bullets and numbering.
 
     >>> text = "1. The cup falls. Then (e.g. at 1.5 s) it breaks!"
     >>> [text[a:b] for a, b in sentence_spans(text)]
@@ -121,7 +120,7 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
 
 
 class Parser:
-    """Parses sentences. `name` says by which pipeline."""
+    """Parses sentences. `name` is that of the pipeline."""
 
     def __init__(self, nlp: Language, name: str) -> None:
         self._nlp = nlp
@@ -129,14 +128,14 @@ class Parser:
         self._is_universal = "obl" in nlp.get_pipe("parser").labels  # type: ignore[attr-defined]  # a plug-in of spaCy's
 
     def parse(self, texts: Iterable[str]) -> Iterator[Sentence]:
-        """One tree per text; the text should be a single sentence."""
+        """One tree per text. Each text should be a single sentence."""
         docs = (self._words(text) for text in texts)
         for doc in self._nlp.pipe(docs, batch_size=128):
             tokens = tuple(_token(word) for word in doc)
             yield Sentence(repaired(tokens if self._is_universal else to_universal(tokens)))
 
     def _words(self, text: str) -> Doc:
-        """Tokens, with alternatives such as ``cup/glass/bottle`` kept as one word."""
+        """Splits into tokens, and keeps alternatives such as ``cup/glass/bottle`` as one."""
         doc = self._nlp.make_doc(text)
         spans = [doc.char_span(*m.span()) for m in _ALTERNATIVES.finditer(text)]
         with doc.retokenize() as retokenizer:
@@ -156,7 +155,7 @@ def _token(word: Any) -> Token:
 
 
 def _mended(lemma: str) -> str:
-    """Takes back an *e* that the trained lemmatiser should not have added: *interacte*, *inferre*."""
+    """Removes an *e* that the trained lemmatiser wrongly adds: *interacte*, *inferre*."""
     if lemma == "ly":
         return "lie"
     for plain in (lemma[:-1], lemma[:-2]):
@@ -167,10 +166,10 @@ def _mended(lemma: str) -> str:
 
 @cache
 def open_parser(name: str = "") -> Parser:
-    """The preferred pipeline that is there, or the one that is named: a package, a folder, or ``shipped``.
+    """The named pipeline (a package, a folder, or ``shipped``), by default the best one installed.
 
     Raises:
-        MissingExtraError: spaCy is not installed.
+        MissingExtraError: SpaCy is not installed.
     """
     if importlib.util.find_spec("spacy") is None:
         raise MissingExtraError("spacy", "nlp", "reading claims out of text")

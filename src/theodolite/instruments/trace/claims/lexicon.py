@@ -1,18 +1,22 @@
-"""The words that claims are made of: what can be seen, what cannot, and what means the same.
+"""The words that claims are made of: what can be seen, what cannot, and which words mean the same.
 
-Lemmas throughout, lower case. A noun that is in none of the lists counts as something that can be seen unless its
-ending says otherwise: a list of all things would always lack one.
+All words are lemmas in lower case. A noun that is in none of the lists counts as visible unless its ending says otherwise,
+since no list of things is complete.
+
+Synonyms are decided here and nowhere else. `SYNONYMS` groups nouns, verbs and relations that may stand for each other when
+a claim is matched with a label (`may_mean`). `same_relation` and `same_attribute` give one spelling to relations and
+attributes that mean the same, before they are compared.
 """
 
 from __future__ import annotations
 
 from functools import lru_cache
 
-from theodolite.core.wording import NUMBER_WORDS
+from theodolite.answers.numbers import NUMBER_WORDS
 
 
 def word_set(text: str) -> frozenset[str]:
-    """The words of a text; an underscore stands for a space within a word."""
+    """The words of a text. An underscore stands for a space within a word."""
     return frozenset(word.replace("_", " ") for word in text.split())
 
 
@@ -51,7 +55,7 @@ ATTRIBUTES: dict[str, str] = {
     )
     for word in words
 }
-"""An adjective that can be seen -> what it tells of a thing."""
+"""A visible adjective -> the attribute that it is a value of."""
 
 STATES: dict[str, tuple[str, bool]] = {
     **dict.fromkeys(("open", "opened", "ajar", "unlocked"), ("open", True)),
@@ -79,7 +83,7 @@ STATES: dict[str, tuple[str, bool]] = {
     **dict.fromkeys(("folded",), ("folded", True)),
     **dict.fromkeys(("unfolded",), ("folded", False)),
 }
-"""A word for a state -> the state's name, and whether it says that it holds."""
+"""A word for a state -> the name of the state, and whether the word says that it holds."""
 
 NUMBERS: dict[str, int] = {word: number for number, word in enumerate(NUMBER_WORDS[:13])}
 
@@ -112,7 +116,7 @@ ABSTRACT_NOUNS = word_set(
     " media app social_media web website email text trip move surface responsibility resourcefulness opportunity"
     " household attempt capture mess level multitasking"
 )
-"""Nouns that name nothing a frame could show on its own."""
+"""Nouns for what no frame shows by itself."""
 
 CONCRETE_NOUNS = word_set(
     "television apartment building ceiling railing painting clothing equipment furniture fence ambulance cushion station"
@@ -127,7 +131,7 @@ CONCRETE_NOUNS = word_set(
     " sun moon rain snow water liquid juice milk coffee tea food meal snack breakfast lunch dinner music_stand"
     " exit door entry stairs staircase landing playing_card clothes laundry"
 )
-"""Nouns that can be seen although their ending, or a list, might say otherwise."""
+"""Visible nouns whose ending suggests an abstract one."""
 
 ABSTRACT_ENDINGS = tuple(
     word_set("tion sion ness ity ment ance ence ism ship hood dom ing acy ology graphy ude cy")
@@ -141,7 +145,7 @@ VAGUE_PRONOUNS = word_set(
     "something anything nothing everything someone anyone somebody this that these those one both each either neither all none any"
 )
 SEEING_VERBS = word_set("see find detect spot notice observe recognise recognize identify locate discern")
-"""With the writer as the subject they say that something is there, or with a *not* that it is not."""
+"""With the writer as subject they say that something is there, or, negated, that it is not."""
 
 HEDGE_WORDS = word_set(
     "may might could possibly probably perhaps likely maybe presumably seemingly apparently potentially supposedly"
@@ -164,23 +168,23 @@ META_VERBS = word_set(
     " reflect depend belong refer able do visible accomplish achieve increase ensure reveal surround"
     " interpret deduce imagine suppose presume hypothesize accompany dedicate equip comprise"
 )
-"""Verbs that say nothing that a frame could show: being, having, showing, meaning."""
+"""Verbs for what no frame shows: being, having, showing, meaning."""
 
 CARRIER_VERBS = word_set(
     "see show begin start continue finish stop keep proceed decide seem appear capture observe spot catch find film depict"
 )
-"""Verbs whose complement is what is really said: *is seen holding*, *began to eat*."""
+"""Verbs whose complement holds the claim: *is seen holding*, *began to eat*."""
 
 UNREAL_VERBS = word_set(
     "prepare plan want intend try attempt wait need require allow help enable able about go ask tell use wish hope expect ready free"
 )
-"""Verbs whose infinitive is not said to happen: *is preparing to wash*."""
+"""Verbs whose infinitive is not asserted: *is preparing to wash*."""
 
 PLACING_VERBS = word_set(
     "hold wear put place set lay hang leave carry throw drop keep pour rest stack store position grab grip grasp have see"
     " find cut serve balance stick attach mount spread arrange organize organise rearrange clean"
 )
-"""Verbs whose object, not subject, is what a place is said of: *puts the book on the table*."""
+"""Verbs that locate their object, not their subject: *puts the book on the table*."""
 
 PARTICLES = word_set(
     "up down off out away on in over back along around through forward backward apart together aside"
@@ -188,33 +192,10 @@ PARTICLES = word_set(
 PLACES = {
     **{
         word: word
-        for word in [
-            "in",
-            "on",
-            "at",
-            "near",
-            "by",
-            "beside",
-            "behind",
-            "under",
-            "underneath",
-            "beneath",
-            "below",
-            "above",
-            "over",
-            "inside",
-            "outside",
-            "between",
-            "among",
-            "around",
-            "against",
-            "along",
-            "atop",
-            "opposite",
-            "across",
-            "within",
-            "upon",
-        ]
+        for word in word_set(
+            "in on at near by beside behind under underneath beneath below above over inside outside"
+            " between among around against along atop opposite across within upon"
+        )
     },
     "in front of": "in front of",
     "ahead of": "in front of",
@@ -225,7 +206,7 @@ PLACES = {
     "alongside": "beside",
     "nearby": "near",
 }
-"""A preposition, or a phrase that acts as one -> the relation that it names."""
+"""A preposition, or a phrase that acts as one -> its relation."""
 
 SIDES = {
     "left": "left of",
@@ -248,10 +229,10 @@ SIDES = {
     "east": "east of",
     "west": "west of",
 }
-"""A noun that names a side of something -> the relation: *on the left side of*, *in the middle of*."""
+"""A noun for a side of something -> the relation: *on the left side of*, *in the middle of*."""
 
 PATHS = word_set("to into onto toward towards through from off down up past out across away via")
-"""Prepositions of motion: they belong to the verb."""
+"""Prepositions of motion, which belong to the verb."""
 
 OPPOSITES: dict[str, str] = {
     a: b
@@ -279,7 +260,7 @@ OPPOSITES: dict[str, str] = {
     )
     for a, b in (pair, pair[::-1])
 }
-"""What turns a claim into its contrary."""
+"""Relations, motions and actions -> their opposites."""
 
 TEMPORAL_CUES: dict[str, str] = {
     **dict.fromkeys(("before", "prior", "until"), "before"),
@@ -289,7 +270,7 @@ TEMPORAL_CUES: dict[str, str] = {
     **dict.fromkeys(("first", "initially", "originally"), "first"),
     **dict.fromkeys(("finally", "lastly", "eventually", "ultimately"), "last"),
 }
-"""A word that orders events -> how."""
+"""A word that orders events -> the order."""
 
 _SYNONYMS = (
     (
@@ -375,15 +356,41 @@ def _groups() -> dict[str, frozenset[str]]:
 
 
 SYNONYMS = _groups()
-"""A word -> all words that may stand for the same thing, itself among them."""
+"""A word -> all words that may stand for the same thing, including itself."""
+
+_SAME_RELATIONS = {
+    **dict.fromkeys(("under", "underneath", "beneath"), "below"),
+    "over": "above",
+    **dict.fromkeys(("next to", "beside", "by"), "near"),
+    **dict.fromkeys(("in", "within"), "inside"),
+}
+_SAME_ATTRIBUTES = {"gray": "grey", "golden": "gold", "wood": "wooden", "little": "small", "big": "large"}
+
+
+def same_relation(relation: str) -> str:
+    """The one spelling of relations that mean the same.
+
+    >>> same_relation("underneath"), same_relation("left of")
+    ('below', 'left of')
+    """
+    return _SAME_RELATIONS.get(relation, relation)
+
+
+def same_attribute(word: str) -> str:
+    """The one spelling of attributes that mean the same.
+
+    >>> same_attribute("big"), same_attribute("red")
+    ('large', 'red')
+    """
+    return _SAME_ATTRIBUTES.get(word, word)
 
 
 @lru_cache(maxsize=65536)
 def may_mean(said: str, label: str) -> bool:
-    """Whether a word of a trace may name what evidence labels so.
+    """True if a word of a trace may name what carries a label.
 
-    Equal, a synonym, one part of a label such as ``cup/glass/bottle``, or the same head noun: *dining table* is a
-    *table*. A synonym is read generously: with a closed list of labels, *mug* must find the *cup*.
+    The two are equal or synonyms, or the word is one part of a label such as ``cup/glass/bottle``, or they have the same
+    head noun: a *dining table* is a *table*. Synonyms are wide, because with a closed list of labels *mug* must find *cup*.
 
     >>> may_mean("man", "person"), may_mean("dining table", "table"), may_mean("cup", "cup/glass/bottle")
     (True, True, True)
@@ -405,7 +412,7 @@ def may_mean(said: str, label: str) -> bool:
 
 @lru_cache(maxsize=65536)
 def can_be_seen(noun: str) -> bool:
-    """Whether a noun names something that a frame could show.
+    """True if a noun names something that a frame could show.
 
     >>> [can_be_seen(noun) for noun in ("cup", "purpose", "relaxation", "television", "zorb")]
     [True, False, False, True, True]

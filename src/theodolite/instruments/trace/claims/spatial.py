@@ -1,4 +1,4 @@
-"""Claims about places: *on the table*, *in front of the door*, *on my left*, *to the left of the cup*."""
+"""Spatial claims: *on the table*, *in front of the door*, *on my left*, *to the left of the cup*."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from theodolite.instruments.trace.claims.language import Sentence, Token
 from theodolite.instruments.trace.claims.types import Claim, Mention
 
 PICTURE = Mention("picture")
-"""The ground of *on the left*, where nothing says left of what."""
+"""The ground of *on the left*, if no other is named."""
 _WHOLES = frozenset({"scene", "video", "frame", "image", "picture", "screen", "view", "photo", "room"})
 _PHRASES = (
     ("ahead", "of"),
@@ -26,18 +26,18 @@ _MINE = {"my": "i", "our": "i", "me": "i", "us": "i"}
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A place phrase: its relation, where the words stand, and what it is said relative to."""
+    """A place phrase: its relation, its words and its grounds."""
 
     relation: str
     words: tuple[Token, ...]
     top: Token
-    """The word by which the phrase hangs in the sentence."""
+    """The word that links the phrase to the sentence."""
     grounds: tuple[Mention, ...]
     last: Token
 
 
 def spatial_claims(sentence: Sentence) -> Iterator[Claim]:
-    """All claims about places in a sentence."""
+    """All spatial claims of a sentence."""
     for place in _places(sentence):
         for located in _located(sentence, place):
             if (
@@ -88,7 +88,7 @@ def _places(sentence: Sentence) -> Iterator[_Place]:
 
 
 def _ahead(sentence: Sentence) -> Iterator[_Place]:
-    """*is straight ahead*: in front of who sees."""
+    """*is straight ahead*: in front of the camera."""
     for token in sentence.tokens:
         if token.text.casefold() == "ahead" and not _after(sentence, token, "of"):
             head = sentence.head(token)
@@ -138,7 +138,7 @@ def _sides(sentence: Sentence) -> Iterator[_Place]:
 
 
 def _grounds_of(sentence: Sentence, noun: Token, side: Token) -> tuple[tuple[Mention, ...], Token]:
-    """What a side is a side of: *of the person*, *my*, *her*."""
+    """The grounds of a side: *of the person*, *my*, *her*."""
     for owner in (*sentence.children(noun, "nmod:poss"), *sentence.children(side, "nmod:poss")):
         word = owner.text.casefold()
         return (Mention(_MINE.get(word, _possessor(word, owner))),), noun
@@ -157,7 +157,7 @@ def _grounds_of(sentence: Sentence, noun: Token, side: Token) -> tuple[tuple[Men
 
 
 def _is_course(sentence: Sentence, noun: Token, side: Token) -> bool:
-    """*rolls to the right*, *comes from the left*: where something goes, not where it is."""
+    """True for a direction of movement, which is not a place: *rolls to the right*, *comes from the left*."""
     case = c.preposition(sentence, noun) or c.preposition(sentence, side)
     head = sentence.head(_top(sentence, noun, {noun.index, side.index}))
     return case in {"to", "from"} and head is not None and c.is_verb(head)
@@ -230,7 +230,7 @@ def _has_own_case(sentence: Sentence, token: Token, first: Token) -> bool:
 
 
 def _located(sentence: Sentence, place: _Place) -> list[Token]:  # noqa: PLR0911 - one return per construction
-    """What is said to be there: the subject of *is*, the noun that is described, or who or what the verb puts there."""
+    """What is located: the subject of *is*, the noun that is described, or what the verb places there."""
     top = place.top
     own = sentence.children(top, "nsubj")
     if own and (sentence.children(top, "cop") or not c.is_verb(top)):
@@ -252,7 +252,7 @@ def _located(sentence: Sentence, place: _Place) -> list[Token]:  # noqa: PLR0911
 
 
 def _located_by(sentence: Sentence, verb: Token, top: Token) -> list[Token]:
-    """Who or what a verb leaves at a place."""
+    """What a verb locates."""
     clause = c.Clause(sentence, verb)
     if clause.is_passive:
         return c.subjects(sentence, verb)
@@ -265,7 +265,7 @@ def _located_by(sentence: Sentence, verb: Token, top: Token) -> list[Token]:
 
 
 def _top(sentence: Sentence, noun: Token, inside: set[int]) -> Token:
-    """The word of a phrase that hangs outside it."""
+    """The word of a phrase whose head lies outside it."""
     token, seen = noun, set[int]()
     while token.head in inside and token.index != token.head and token.index not in seen:
         seen.add(token.index)
@@ -274,7 +274,7 @@ def _top(sentence: Sentence, noun: Token, inside: set[int]) -> Token:
 
 
 def _noun_after(sentence: Sentence, start: int) -> Token | None:
-    """The head of the noun phrase that begins at a place."""
+    """The head of the noun phrase that begins at an index."""
     for token in sentence.tokens[start : start + 7]:
         if token.tag == "PRP":
             return token
@@ -305,5 +305,5 @@ def _after(sentence: Sentence, token: Token, word: str) -> bool:
 
 
 def _before(sentence: Sentence, token: Token, cases: set[str]) -> bool:
-    """Whether one of some prepositions stands within the three words before."""
+    """True if one of some prepositions is among the three words before."""
     return any(t.text.casefold() in cases for t in sentence.tokens[max(0, token.index - 3) : token.index])

@@ -1,32 +1,23 @@
-"""From a model's text to its steps and its answer. What cannot be read is said so, never guessed.
+"""From the text of a model to its steps: numbered, bulleted, under frame headings, in JSON, or plain sentences.
 
-Needs the standard library only. Numbered steps, bullets, frame headings, thinking tags, JSON and plain prose are read.
+Thoughts, tags, answers and JSON are found by `theodolite.answers`; here the rest is split into steps. The final answer is
+read by `theodolite.instruments.trace.claims.reading`.
 """
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-STEP_READER = "steps/1"
+from theodolite.answers import json_values, outer_layers
+
+STEP_READER = "steps/2"
 """Name and version, stored beside what was read."""
 
 MOST_STEPS = 2000
-"""More steps are cut off, and said to be."""
+"""Further steps are not read, which is reported."""
 
-_THINK = re.compile(r"<(think|thinking|reasoning|thought)>(.*?)(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)
-_ANSWER_TAG = re.compile(r"<answer>(.*?)(?:</answer>|\Z)", re.DOTALL | re.IGNORECASE)
-_BOXED = re.compile(r"\\boxed\{([^{}]*)\}")
-_ANSWER_LINE = re.compile(
-    r"(?:^|\n|(?<=[.!?])\s)[ \t*#>]*(?:the\s+)?(?:final\s+answer|answer|conclusion)(?:\s+is)?[ \t*]*[:：][ \t*]*(.*?)(?=\n\s*\n|\n[ \t*#>]*(?:step|frame)\b|\Z)",
-    re.DOTALL | re.IGNORECASE,
-)
-_ANSWER_PHRASE = re.compile(
-    r"the\s+(?:final\s+|correct\s+|right\s+)?answer\s+is:?\s+(.+?)(?:[.\n]|\Z)",
-    re.IGNORECASE,
-)
 _MARK = re.compile(
     r"(?mi)^[ \t>*#_]*(?:"
     r"(?P<step>(?:step|observation|thought)\s*#?\d+)"
@@ -36,21 +27,62 @@ _MARK = re.compile(
     r"|(?P<bullet>[-*•‣](?=\s))"
     r")"
 )
-_TAGS = re.compile(
-    r"</?(?:look|step|observe|observation|see|belief|state|think|thinking|reasoning)[^>]{0,80}>",
-    re.IGNORECASE,
-)
 _SENTENCE = re.compile(r"(?<=[.!?])[\"”')]*\s+(?=[\"“(A-Z0-9])|\n+")
-
-
+_FENCE = re.compile(r"(?m)^[ \t]*```\w*[ \t]*$")
+_ANSWER = re.compile(r"(?:the\s+)?(?:final\s+)?answer\s*[:：]", re.IGNORECASE)
+_OPENING = re.compile(r"(?i)(let('s| me| us)|sure|okay|here (is|are)|i will)\b")
 _HEADING = re.compile(
     r"^\W*(?:(?:at|in)\s+)?(?:frames?\s*#?\d+(?:\s*(?:-|–|to|and)\s*\d+)?|\d{1,2}:\d{2}(?:\.\d+)?|\d+(?:\.\d+)?\s*s)\W*[:\]]\s*",
     re.IGNORECASE,
 )
+_TEXT_FIELDS = ("text", "observation", "claim", "description", "thought")
+_BARE_WORDS = 8
+"""A text of at most this many words without any mark is a bare answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepTexts:
+    """The steps of a text."""
+
+    steps: tuple[str, ...]
+    has_steps: bool
+    """True if reasoning was written; if not, the bare answer stands as the only step."""
+    is_answer_apart: bool = False
+    """True if the visible text is the answer alone, because the reasoning was given as thoughts or not at all."""
+    is_json: bool = False
+    """True if they were listed in JSON."""
+    problems: tuple[str, ...] = ()
+
+
+def read_steps(text: str, *, reasoning: str = "") -> StepTexts:
+    r"""Splits a text into steps.
+
+    Args:
+        text: As the model wrote it.
+        reasoning: Thoughts that were returned apart from the text.
+
+    >>> read_steps("Step 1 (frame 1): A red ball rolls.\nStep 2 (frame 2): It stops.\nFinal answer: red").steps
+    ('(frame 1): A red ball rolls.', '(frame 2): It stops.')
+    >>> read_steps("Left.").has_steps
+    False
+    """
+    listed = _json_steps(text)
+    if listed is not None:
+        return replace(_limited(listed, has_steps=bool(listed)), is_json=True)
+    layers = outer_layers(f"<think>{reasoning}</think>{text}" if reasoning.strip() else text)
+    is_announced = bool(layers.tagged or layers.line)
+    is_apart = bool(layers.thoughts) and not is_announced
+    body = "\n".join(layers.thoughts if is_apart else (*layers.thoughts, layers.body))
+    steps = _split(body)
+    is_bare = not is_announced and not layers.thoughts and len(steps) <= 1 and not _MARK.search(body)
+    if not steps or (is_bare and len(body.split()) <= _BARE_WORDS):
+        bare = (layers.tagged or layers.line or layers.visible).strip()
+        return _limited([bare] if bare else [], has_steps=False, is_answer_apart=True)
+    return _limited(steps, has_steps=True, is_answer_apart=is_apart)
 
 
 def heading_end(step: str) -> int:
-    """Where a step's own words begin, after a heading that only names its frame or time.
+    """Where the words of a step begin, after a heading that only names its frame or time.
 
     >>> heading_end("(frame 2): It stops."), heading_end("It stops.")
     (11, 0)
@@ -59,84 +91,25 @@ def heading_end(step: str) -> int:
     return match.end() if match else 0
 
 
-@dataclass(frozen=True, slots=True)
-class ReadText:
-    """What was read out of a model's text."""
-
-    steps: tuple[str, ...]
-    answer: str
-    has_steps: bool
-    """Whether reasoning was written; if not, the bare answer stands as the only step."""
-    problems: tuple[str, ...] = ()
-
-
-def read_steps(text: str, *, reasoning: str = "") -> ReadText:
-    r"""Splits a model's text into steps and answer.
-
-    Args:
-        text: as the model wrote it.
-        reasoning: thinking that came apart from the text.
-
-    >>> read = read_steps("Step 1 (frame 1): A red ball rolls.\nStep 2 (frame 2): It stops.\nFinal answer: red")
-    >>> read.steps, read.answer
-    (('(frame 1): A red ball rolls.', '(frame 2): It stops.'), 'red')
-    >>> read_steps("Left.").has_steps
-    False
-    """
-    parsed = _read_json(text)
-    if parsed is not None:
-        return _limited(parsed.steps, parsed.answer, has_steps=parsed.has_steps)
-    thoughts = [reasoning, *(match.group(2) for match in _THINK.finditer(text))]
-    rest = _THINK.sub(" ", text)
-    answer, rest = _split_answer(rest)
-    body = "\n".join(part for part in (*thoughts, rest) if part.strip())
-    if not answer and any(part.strip() for part in thoughts):
-        answer, body = rest.strip(), "\n".join(part for part in thoughts if part.strip())
-    steps = _split_steps(body)
-    if answer and not steps:
-        return _limited([answer], answer, has_steps=False)
-    if not answer and len(steps) <= 1 and not _MARK.search(body) and len(body.split()) <= 8:
-        bare = body.strip()
-        return _limited([bare] if bare else [], bare.rstrip("."), has_steps=False)
-    if not answer:
-        said = _ANSWER_PHRASE.search(body)
-        answer = said.group(1).strip() if said else ""
-    return _limited(steps, answer, has_steps=bool(steps))
-
-
-def _limited(steps: Sequence[str], answer: str, *, has_steps: bool) -> ReadText:
+def _limited(steps: Sequence[str], *, has_steps: bool, is_answer_apart: bool = False) -> StepTexts:
     kept = tuple(steps[:MOST_STEPS])
     problems = []
     if len(steps) > MOST_STEPS:
         problems.append(f"{len(steps)} steps were written; only the first {MOST_STEPS} are read")
     if not kept:
         problems.append("no text that could be read as a step")
-    return ReadText(kept, answer, has_steps, tuple(problems))
+    return StepTexts(kept, has_steps, is_answer_apart, problems=tuple(problems))
 
 
-def _split_answer(text: str) -> tuple[str, str]:
-    """The announced answer, and the text without it. The last announcement counts."""
-    for pattern in (_ANSWER_TAG, _BOXED):
-        found = list(pattern.finditer(text))
-        if found:
-            return found[-1].group(1).strip(), pattern.sub(" ", text)
-    found = list(_ANSWER_LINE.finditer(text))
-    if not found:
-        return "", text
-    last = found[-1]
-    lines = [line for line in last.group(1).strip(" *\n").splitlines() if line.strip()]
-    answer = lines[0].strip(" *_`") if lines else ""
-    return answer, text[: last.start()] + "\n" + "\n".join(lines[1:]) + text[last.end() :]
-
-
-def _split_steps(text: str) -> list[str]:
-    r"""At marks that open a line, if there are at least two; else sentence by sentence.
+def _split(text: str) -> list[str]:
+    r"""Splits at marks that open a line, if there are at least two; else into sentences.
 
     A single numbered step is one step, up to the end of its paragraph:
 
-    >>> _split_steps("Step 1 (frame 3): The ball stops. It is red.\nSo it was pushed.")
+    >>> _split("Step 1 (frame 3): The ball stops. It is red.\nSo it was pushed.")
     ['(frame 3): The ball stops. It is red.', 'So it was pushed.']
     """
+    text = _FENCE.sub("", text)
     marks = _marks(text)
     if len(marks) >= 2:
         ends = [mark.start() for mark in marks[1:]] + [len(text)]
@@ -149,7 +122,7 @@ def _split_steps(text: str) -> list[str]:
     else:
         parts = _SENTENCE.split(text)
     cleaned = (_clean(part) for part in parts)
-    return [part for part in cleaned if any(c.isalpha() for c in part)]
+    return [part for part in cleaned if any(c.isalpha() for c in part) and not _ANSWER.match(part)]
 
 
 def _marks(text: str) -> list[re.Match[str]]:
@@ -157,64 +130,42 @@ def _marks(text: str) -> list[re.Match[str]]:
     found = list(_MARK.finditer(text))
     for kinds in (("step",), ("frame", "clock"), ("number",), ("bullet",)):
         ranked = [m for m in found if m.lastgroup in kinds]
-        if len(ranked) >= 2 or (ranked and kinds == ("step",)):
-            return (
-                ranked
-                if len(ranked) >= 2
-                else [*ranked, *[m for m in found if m.start() > ranked[0].start()]][:2]
-            )
+        if len(ranked) >= 2:
+            return ranked
+        if ranked and kinds == ("step",):
+            return [*ranked, *(m for m in found if m.start() > ranked[0].start())][:2]
     return []
 
 
 def _begin(mark: re.Match[str]) -> int:
-    """Frame and time headings stay in the step, where they say which frames are meant; numbering goes."""
+    """Frame and time headings stay in the step, because they name its frames. Numbering is dropped."""
     return mark.start(mark.lastgroup or 0) if mark.lastgroup in {"frame", "clock"} else mark.end()
 
 
 def _clean(part: str) -> str:
-    plain = _TAGS.sub(" ", part)
-    plain = re.sub(r"(\*\*|__|`)", "", plain)
-    return " ".join(plain.split()).lstrip(" :.-–*)#")
+    return " ".join(re.sub(r"(\*\*|__|`)", "", part).split()).lstrip(" :.-–*)#")
 
 
 def _says_something(text: str) -> bool:
-    """An opening line such as *Let me go through the frames:* is no step."""
+    """False for an opening line such as *Let me go through the frames:*, which is not a step."""
     plain = _clean(text)
-    return (
-        bool(plain)
-        and not plain.endswith(":")
-        and not re.match(r"(?i)(let('s| me| us)|sure|okay|here (is|are)|i will)\b", plain)
-    )
+    return bool(plain) and not plain.endswith(":") and not _OPENING.match(plain)
 
 
-def _read_json(text: str) -> ReadText | None:
-    """``{"steps": […], "answer": …}``, alone or in a code fence."""
-    inside = text[text.find("{") : text.rfind("}") + 1] if "{" in text else ""
-    if "steps" not in inside:
-        return None
-    try:
-        data = json.loads(inside)
-    except (ValueError, RecursionError):  # no JSON, or nested beyond all reason
-        return None
-    if not isinstance(data, dict) or not isinstance(data.get("steps"), list):
-        return None
-    steps = [_json_step(step) for step in data["steps"]]
-    answers = [data[key] for key in ("answer", "final_answer") if data.get(key) is not None]
-    return ReadText(tuple(s for s in steps if s), str(answers[0]) if answers else "", has_steps=any(steps))
+def _json_steps(text: str) -> list[str] | None:
+    """The steps of ``{"steps": […]}``; None if the text holds no such object."""
+    for found in json_values(text) if "steps" in text and "{" in text else ():
+        listed = found.value.get("steps") if isinstance(found.value, dict) else None
+        if isinstance(listed, list):
+            return [step for step in map(_json_step, listed) if step]
+    return None
 
 
 def _json_step(step: object) -> str:
     if isinstance(step, str):
         return _clean(step)
-    if isinstance(step, dict):
-        said = next(
-            (
-                str(step[key])
-                for key in ("text", "observation", "claim", "description", "thought")
-                if step.get(key) is not None
-            ),
-            "",
-        )
-        frame = f"Frame {step['frame']}: " if step.get("frame") is not None else ""
-        return frame + _clean(said) if said else ""
-    return ""
+    if not isinstance(step, dict):
+        return ""
+    said = next((_clean(str(step[key])) for key in _TEXT_FIELDS if step.get(key) is not None), "")
+    heading = f"Frame {step['frame']}: " if step.get("frame") is not None else ""
+    return heading + said if said else ""

@@ -1,6 +1,7 @@
-"""What a trace says, piece by piece, and what became of each piece when it was checked.
+"""Steps, claims and verdicts.
 
-Needs nothing but the standard library. The claims are made by `extract_claims`, judged by a `Verifier`.
+Claims are extracted by `theodolite.instruments.trace.claims.extract` and judged by a `Verifier`. Only the standard library
+is needed here.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from theodolite.instruments.trace.data.episode import Episode
 ClaimKind: TypeAlias = Literal[
     "entity", "attribute", "count", "spatial", "action", "temporal", "ego-motion", "state"
 ]
-"""What sort of thing is claimed. Negation and hedging are properties of a claim of any kind, see `Claim`.
+"""The kind of a claim. Claims of any kind can be negated or hedged, see `Claim`.
 
 | kind | "…" | subject | predicate | object |
 | --- | --- | --- | --- | --- |
@@ -38,31 +39,31 @@ LABELS: tuple[Label, ...] = get_args(Label)
 
 Reason: TypeAlias = Literal["abstract", "occluded", "unclear", "complex", "out of vocabulary", "low recall"]
 """Why a claim cannot be judged. ``abstract``: nothing that a frame could show (a purpose, a mood, a guess).
-``occluded``: what it is about is hidden, or out of view. ``unclear``: it does not say what it is about ("it", "another
-one"), or several things fit. ``complex``: more than this verifier can work out. ``out of vocabulary``: a word, or an
-aspect, that the evidence has no labels for. ``low recall``: not found, by a finder that often misses such things."""
+``occluded``: what it is about is hidden or out of view. ``unclear``: it does not say what it is about ("it", "another
+one"), or several things fit. ``complex``: beyond what this verifier can decide. ``out of vocabulary``: a word or an aspect
+that the evidence has no labels for. ``low recall``: not found, but the detector often misses such things."""
 
 REASONS: tuple[Reason, ...] = get_args(Reason)
 
 Alignment: TypeAlias = Literal["index", "time", "order", "position", "whole"]
-"""How a step found its frames: a frame number, a timestamp, a word such as *then* or *at the end*, its place among the
-steps, or all frames because it speaks of all."""
+"""How the frames of a step were found: by frame number, timestamp, a word such as *then* or *at the end*, the position among
+the steps, or all frames because the step is about all of them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mention:
-    """A thing that a claim is about."""
+    """An object that a claim is about."""
 
     head: str
     """The lemma of its noun, lower case: ``dining table``, ``i``, ``it``."""
     attributes: tuple[str, ...] = ()
-    """The adjectives that say which one is meant: ``("red",)``."""
+    """The adjectives that pick it out: ``("red",)``."""
     verb: str = ""
-    """For the two sides of a temporal claim: what happens, with `object`."""
+    """Of an event in a temporal claim: what happens, with `object`."""
     object: str = ""
-    """For the two sides of a temporal claim: the noun that it is done to."""
+    """Of an event in a temporal claim: the noun that it is done to."""
     span: tuple[int, int] | None = field(default=None, compare=False)
-    """Where its noun stands in the step's text, where it stands in it."""
+    """The position of its noun in the text of the step, if it is there."""
 
     def __str__(self) -> str:
         parts = (*self.attributes, self.head)
@@ -73,7 +74,7 @@ class Mention:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """One thing that is said about what can be seen."""
+    """One statement about what can be seen."""
 
     kind: ClaimKind
     subject: Mention
@@ -81,18 +82,18 @@ class Claim:
     """A value, a relation, a verb with its particle, or a motion; see `ClaimKind`."""
     object: Mention | None = None
     span: tuple[int, int] = (0, 0)
-    """Where it stands in the step's text: first character, and one past the last."""
+    """Its position in the text of the step: first character, and one past the last."""
     is_negated: bool = False
     """"There is no cup", "he is not holding it"."""
     hedge: str = ""
-    """The word that makes a guess of it: ``might``, ``probably``, ``suggest``; empty for a plain statement."""
+    """The word that marks it as a guess: ``might``, ``probably``, ``suggest``; empty for a plain statement."""
     frames: tuple[int, ...] = ()
-    """The frames that it speaks of, by position in the episode; empty if it has not been aligned."""
+    """The frames that it is about, by position in the episode; empty if it has not been aligned."""
     is_part: bool = field(default=False, compare=False)
-    """Whether a larger claim of the same step holds it: the person and the street in "a person crosses the street". Parts
-    are judged, but counted only where every small claim counts."""
+    """True if it is contained in a larger claim of the same step, as the person and the street in "a person crosses the
+    street". Parts are judged, but counted only at the granularity ``every``."""
     anchor: tuple[int, int] | None = field(default=None, compare=False)
-    """Where the word stands that makes the claim: the noun, the adjective, the preposition, the verb, the cue."""
+    """The position of the word that makes the claim: noun, adjective, preposition, verb or temporal cue."""
 
     def __str__(self) -> str:
         said = " ".join(filter(None, (str(self.subject), self.predicate, str(self.object or ""))))
@@ -100,7 +101,7 @@ class Claim:
         return f"{self.kind}: {marks}{said}"
 
     def shifted(self, offset: int) -> Claim:
-        """The same claim in a text that has `offset` more characters before it."""
+        """The same claim, moved by `offset` characters."""
         return replace(
             self,
             span=(self.span[0] + offset, self.span[1] + offset),
@@ -116,7 +117,7 @@ def _moved(span: tuple[int, int] | None, offset: int) -> tuple[int, int] | None:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a verifier makes of one claim.
+    """The judgement of a verifier on one claim.
 
     >>> Verdict("unverifiable", "occluded").label
     'unverifiable'
@@ -124,68 +125,76 @@ class Verdict:
 
     label: Label
     reason: Reason | None = None
-    """Why it cannot be judged: given exactly where the label is ``unverifiable``."""
+    """Why it cannot be judged; given if and only if the label is ``unverifiable``."""
     evidence: str = ""
-    """What the judgement rests on, in words."""
+    """The grounds of the judgement, in words."""
     truth: str = ""
-    """What holds instead of, or as well as, what was said, in the claim's own terms: ``right of``, ``blue``, ``2``,
-    ``present``. Empty where it is not known. Two episodes agree on a fact if their truths are equal."""
+    """What actually holds, in the terms of the claim: ``right of``, ``blue``, ``2``, ``present``. Empty if unknown. Two
+    episodes agree on a fact if their truths are equal."""
     confidence: float = 1.0
-    """How sure the verifier is, in [0, 1]."""
+    """The confidence of the verifier, in [0, 1]."""
 
     def __post_init__(self) -> None:
         if (self.label == "unverifiable") != (self.reason is not None):
             raise UsageError(
-                f"a verdict has a reason exactly where it is unverifiable, got {self.label} with {self.reason}"
+                f"a verdict has a reason if and only if it is unverifiable, got {self.label} with {self.reason}"
             )
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of a model's reasoning."""
+    """One step of the reasoning."""
 
     text: str
     frames: tuple[int, ...] = ()
-    """The frames that it speaks of, by position in the episode."""
+    """The frames that it is about, by position in the episode."""
     alignment: Alignment = "position"
     claims: tuple[Claim, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Trace:
-    """A model's reasoning about one episode, and its answer."""
+    """The reasoning of a model about one episode, and its answer."""
 
     episode: str
     """The episode's id."""
     steps: tuple[Step, ...]
     answer: str = ""
+    """One of the episode's options, or the text of the answer to an open question; empty if none could be read."""
+    unread: str = ""
+    """Why no answer could be read: refused, cut off, ambiguous …; empty if one was."""
     style: str = ""
-    """The prompt that it was asked with."""
+    """The style of the prompt."""
     model: str = ""
     is_lower_bound: bool = False
-    """Whether no steps were written, so that what is measured of the bare answer is a lower bound."""
+    """True if no steps were written: then the bare answer stands as the only step, and scores are lower bounds."""
     problems: tuple[str, ...] = ()
-    """What was wrong with it, in words: a frame past the end, steps beyond the limit."""
+    """What was wrong with it: a frame past the end, too many steps."""
 
 
 @runtime_checkable
 class Verifier(Protocol):
     """Judges claims by some kind of evidence. A plug-in of the kind ``verifier``.
 
-    The registered target is a function that takes the text after the name (``detector:PATH?threshold=0.5`` gives
-    ``PATH?threshold=0.5``) and returns a verifier.
+    The registered target is a function that takes the text after the name (``PATH?threshold=0.5`` of
+    ``detector:PATH?threshold=0.5``) and returns a verifier.
     """
 
     @property
     def name(self) -> str:
-        """What tells its verdicts from another's, options included."""
+        """Unique to the verifier and its options."""
         ...
 
     def verify(self, claims: Sequence[Claim], episode: Episode) -> Sequence[Verdict]:
-        """One verdict per claim, in order; `Claim.frames` says which frames count, all if it is empty.
+        """Judges claims by an episode.
 
-        A claim that cannot be judged is unverifiable, with its reason; nothing is raised for it. A hedged or negated
-        claim comes as it is: `is_negated` turns supported into unsupported and back; a hedge is the caller's to
-        weigh, except that what no frame could show is ``abstract``.
+        Args:
+            claims: Each is judged at its own `Claim.frames`, at all frames if it has none. `is_negated` swaps supported
+                and unsupported. Hedges are left to the caller, but what no frame could show is ``abstract``.
+            episode: The evidence.
+
+        Returns:
+            One verdict per claim, in order. A claim that cannot be judged is unverifiable, with its reason; nothing is
+            raised for it.
         """
         ...

@@ -1,7 +1,7 @@
-"""Does the out-of-distribution split show what was never shown, and is it as hard as the other one?
+"""Audits the two splits of a world: do they share nothing, and are they equally hard?
 
-Nothing may stand in both splits: no picture, no scenario, no colour or kind of thing, no layout, no wording of a mission. And
-what makes an episode hard must not differ, or a fall of accuracy would say nothing about robustness.
+The splits must not share pictures, scenarios, colours, kinds of objects, layouts or wordings of missions. Difficulty must not
+differ, or a fall of accuracy would say nothing about robustness.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 
 from theodolite import stats
 from theodolite.core.errors import UsageError
+from theodolite.core.tables import Column, Table
 from theodolite.instruments.trace.data.episode import Episode
 
 Outcome: TypeAlias = Literal["passed", "failed", "undecided"]
@@ -22,28 +23,28 @@ Outcome: TypeAlias = Literal["passed", "failed", "undecided"]
 MARGIN_SD = 0.5
 """Difficulties are equal if their means are shown to differ by less than this many standard deviations."""
 SMALL_SD = 0.2
-"""A difference below this is never called one."""
+"""Smaller differences, in standard deviations, never fail."""
 BLIND_CHECK = "blind answers"
 BLIND_MARGIN = 0.15
-"""How far above chance always the same option may get one."""
+"""How far above chance the accuracy of always the same option may be."""
 _SHARED = frozenset({"room", "table", "screen", "door"})
-"""Kinds of things that belong to the world itself: every split has them, in its own colours."""
+"""Kinds of objects that every split has, in its own colours."""
 
 
 @dataclass(frozen=True, slots=True)
 class AuditCheck:
-    """One question, and what came of it."""
+    """One check and its outcome."""
 
     name: str
     outcome: Outcome
     detail: str
     difference: stats.Estimate | None = None
-    """In-distribution minus out-of-distribution, for difficulties."""
+    """In-distribution − out-of-distribution, of difficulties."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorldAudit:
-    """All of them."""
+    """All checks."""
 
     world: str
     n_in_distribution: int
@@ -52,18 +53,18 @@ class WorldAudit:
 
     @property
     def is_sound(self) -> bool:
-        """Whether nothing failed. What the data are too few to decide has not failed."""
+        """True if no check failed. An undecided check has not failed."""
         return all(check.outcome != "failed" for check in self.checks)
 
 
 def audit_world(episodes: Sequence[Episode], *, seed: int = 0) -> WorldAudit:
-    """Compares the two splits of one world; edits of episodes are left out.
+    """Compares the two splits of one world; edits are left out.
 
-    A difficulty passes if two one-sided tests place the difference of means within ±½ standard deviation. It fails if a
-    permutation test finds a difference (Holm over all difficulties, 5 %) of more than a fifth of one. Else it is undecided.
+    A difficulty passes if two one-sided tests show that the difference of means is within ±½ standard deviation. It fails if a
+    permutation test (Holm over all difficulties, 5 %) finds a difference above a fifth of one. Otherwise it is undecided.
 
     Raises:
-        UsageError: one of the splits is empty.
+        UsageError: One of the splits is empty.
     """
     base = [e for e in episodes if e.edit is None]
     inside, outside = ([e for e in base if e.split == split] for split in ("in-distribution", "ood"))
@@ -107,7 +108,7 @@ def _pictures(episode: Episode) -> set[str]:
 
 
 def _scenario(episode: Episode) -> set[str]:
-    """All that the episode follows from, but for its split."""
+    """The scenario of the episode, without its split."""
     found = episode.meta.get("scenario")
     if not isinstance(found, dict):
         return set()
@@ -136,7 +137,7 @@ def _layouts(episode: Episode) -> set[str]:
 
 
 def _wordings(episode: Episode) -> set[str]:
-    """A mission without its things: what stands around *red ball*."""
+    """A mission without the names of its objects."""
     mission = episode.meta.get("mission")
     if not isinstance(mission, str):
         return set()
@@ -161,7 +162,9 @@ def _difficulties(inside: Sequence[Episode], outside: Sequence[Episode], seed: i
             np.array([e.difficulty[name] for e in side if name in e.difficulty]) for side in (inside, outside)
         ]
         if min(map(len, sides)) < 2:
-            yield AuditCheck(f"difficulty: {name}", "undecided", "fewer than two episodes in a split tell it")
+            yield AuditCheck(
+                f"difficulty: {name}", "undecided", "known of fewer than two episodes in a split"
+            )
         elif not np.ptp(np.concatenate(sides)):
             yield AuditCheck(f"difficulty: {name}", "passed", f"always {sides[0][0]:g}")
         else:
@@ -189,12 +192,12 @@ def _difficulty(name: str, sides: Sequence[np.ndarray], p: float) -> AuditCheck:
 
 
 def _answers(inside: Sequence[Episode], outside: Sequence[Episode], seed: int) -> Iterator[AuditCheck]:
-    """How far the most frequent answer to a kind of question gets one: as far in both splits, and hardly beyond chance.
+    """The accuracy of always the same option: it must be equal in both splits, and near chance.
 
-    The rate is that of always giving the option at the same place of the list, the best place for each kind: what a
-    model can have without looking. Chance is one option in so many. Up to `BLIND_MARGIN` above it a split passes. Beyond, it
-    fails if answers put at random places would come so far in less than one draw in 20 (Holm over both splits), and
-    would themselves stay within the margin on average; else the episodes are too few.
+    For each kind of question, the best position in the list of options is always chosen: a model can reach this without
+    looking. A split passes up to `BLIND_MARGIN` above chance. Beyond that it fails if answers at random positions would reach
+    the same in less than one draw in 20 (Holm over both splits), and would stay within the margin on average; otherwise there
+    are too few episodes.
     """
     found = [_blind(side, seed) for side in (inside, outside)]
     rates = [stats.wilson_interval(b.n_hits, b.n) for b in found]
@@ -213,15 +216,15 @@ def _answers(inside: Sequence[Episode], outside: Sequence[Episode], seed: int) -
 
 @dataclass(frozen=True, slots=True)
 class _Blind:
-    """How far always the same option gets one in a split."""
+    """The accuracy of always the same option in a split."""
 
     n_hits: int
     n: int
     chance: float
     expected: float
-    """The mean rate were the answers at random places."""
+    """The mean accuracy if answers were at random positions."""
     p: float
-    """How often random places get as far."""
+    """How often random positions reach the same."""
 
 
 _DRAWS = 2000
@@ -242,3 +245,49 @@ def _blind(episodes: Sequence[Episode], seed: int) -> _Blind:
     n = len(episodes)
     p = float((1 + (drawn >= hits).sum()) / (1 + _DRAWS))
     return _Blind(hits, n, chance / n, float(drawn.mean()) / n, p)
+
+
+def audit_table(result: WorldAudit, *, title: str) -> Table:
+    """One row per check, with the conclusion below."""
+    columns = [
+        Column("check", "check"),
+        Column("outcome", "outcome"),
+        Column("detail", "in-distribution and ood"),
+        Column("difference", "difference", "number", "trace.difficulty"),
+    ]
+    rows = [[check.name, check.outcome, check.detail, check.difference] for check in result.checks]
+    return Table.of("trace.audit", title, columns, rows, [_conclusion(result)])
+
+
+def _conclusion(result: WorldAudit) -> str:
+    undecided = [check.name for check in result.checks if check.outcome == "undecided"]
+    hard = ", ".join(name.removeprefix("difficulty: ") for name in undecided if name != BLIND_CHECK)
+    if not result.is_sound:
+        return "The splits cannot be compared."
+    if BLIND_CHECK in undecided:
+        rest = f", and to compare {hard}" if hard else ""
+        return (
+            "The splits share nothing; too few episodes to show that always the same option is not right too often"
+            f"{rest}: make more."
+        )
+    if hard:
+        return f"The splits share nothing; too few episodes to show that they are equally hard in {hard}: make more."
+    return "The splits share nothing and are equally hard."
+
+
+def contents_table(episodes: Sequence[Episode], *, title: str) -> Table:
+    """What a data set holds: one row of counts."""
+    frames = [frame for episode in episodes for frame in episode.frames]
+    counts = {
+        "episodes": len(episodes),
+        "units": len({e.unit for e in episodes}),
+        "frames": len(frames),
+        "frames with a picture": sum(f.picture is not None for f in frames),
+        "frames with a pose": sum(f.pose is not None for f in frames),
+        "boxes": sum(t.box is not None for f in frames for t in f.objects),
+        "objects without a box": sum(t.box is None for f in frames for t in f.objects),
+        "relations": sum(len(f.relations) for f in frames),
+        "actions": sum(len(e.actions) for e in episodes),
+    }
+    columns = [Column(name.replace(" ", "_"), name, "count") for name in counts]
+    return Table.of("trace.contents", title, columns, [list(counts.values())])

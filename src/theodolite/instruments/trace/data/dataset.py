@@ -1,14 +1,13 @@
-"""Episodes and traces on disk: a folder that anyone can write.
+"""Data sets of episodes on disk.
 
-``manifest.json``   what the set is: world, licence, how it was made, how many episodes
-``episodes.jsonl``  one episode a line; all but ``id``, ``task`` and ``frames`` may be left out
+``manifest.json``   world, licence, how the set was made, number of episodes
+``episodes.jsonl``  one episode per line; only ``id``, ``task`` and ``frames`` are required
 ``frames/``         the pictures, named by the episodes with paths relative to the folder
 
-A single JSONL file without a manifest is read just as well. A frame may be a bare path. Where ``known`` is left out, what
-is listed is taken as true and nothing is taken as absent; where ``size_px`` is, the picture says it. A trace file is JSONL too:
-``{"episode": "e1", "text": "Step 1: …"}`` or ``{"episode": "e1", "steps": ["…"], "answer": "red"}``.
+A single JSONL file without a manifest can be read too. A frame may be a bare path. Without ``known``, whatever is listed is
+known partially. Without ``size_px``, the size is read from the picture.
 
-What is wrong with a line is told with its number, and the other lines are read.
+A line with an error is reported with its number, and the other lines are read.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from PIL import Image
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
@@ -31,6 +30,7 @@ from theodolite.instruments.trace.data.episode import (
     Aspect,
     Edit,
     Episode,
+    Family,
     Frame,
     Knowledge,
     Pose,
@@ -84,7 +84,7 @@ class _ActionForm(_Form):
 class _FrameForm(_Form):
     picture: str | None = None
     time_s: float | None = None
-    """Its place in the sequence, in seconds, if it is left out."""
+    """By default its position in the sequence, in seconds."""
     size_px: tuple[int, int] | None = None
     objects: list[_ObjectForm] = []
     relations: list[_RelationForm] = []
@@ -100,7 +100,7 @@ class _FrameForm(_Form):
 
 class _EditForm(_Form):
     base: str
-    family: Literal["position", "temporal", "visibility", "irrelevant"]
+    family: Family
     magnitude: float
     edited: list[str] = []
     note: str = ""
@@ -114,7 +114,7 @@ class _EpisodeForm(_Form):
     options: list[str] = []
     actions: list[_ActionForm] = []
     known: dict[Aspect, Knowledge] | None = None
-    """Partial for every aspect that is listed, if it is left out."""
+    """By default partial for every aspect that is listed."""
     vocabulary: dict[Aspect, list[str]] = {}
     world: str = ""
     split: Split = "in-distribution"
@@ -125,21 +125,21 @@ class _EpisodeForm(_Form):
 
 
 class Manifest(_Form):
-    """What a data set says of itself."""
+    """The description of a data set."""
 
     format_version: int = FORMAT_VERSION
     world: str = ""
     n_episodes: int = Field(ge=0)
     licence: str = ""
     source: str = ""
-    """Where it comes from, or the command that made it."""
+    """Its origin, or the command that made it."""
     seed: int | None = None
     settings: dict[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A line that could not be used, and why."""
+    """Something that could not be used, and why."""
 
     where: str
     reason: str
@@ -147,7 +147,7 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class EpisodeSet:
-    """What a folder or file of episodes holds."""
+    """The episodes of a folder or file."""
 
     episodes: tuple[Episode, ...]
     problems: tuple[Problem, ...]
@@ -155,13 +155,12 @@ class EpisodeSet:
 
 
 def read_episodes(path: str | Path) -> EpisodeSet:
-    """Reads a data set: a folder as above, or a single JSONL file.
+    """Reads a data set: a folder, or a single JSONL file.
 
-    A line that is wrong, an id that stands twice and a picture that cannot be found or opened are told as problems; the
-    other episodes are read.
+    Invalid lines, duplicate ids and pictures that cannot be opened are reported as problems; the other episodes are read.
 
     Raises:
-        UsageError: the file cannot be read at all, or holds no usable episode.
+        UsageError: The file cannot be read at all, or holds no usable episode.
     """
     path = Path(path)
     manifest = _read_manifest(path / _MANIFEST) if path.is_dir() else None
@@ -170,14 +169,14 @@ def read_episodes(path: str | Path) -> EpisodeSet:
     episodes: dict[str, Episode] = {}
     for where, episode in found:
         if episode.id in episodes:
-            problems.append(Problem(where, f"the id {episode.id!r} stands twice; the first is kept"))
+            problems.append(Problem(where, f"the id {episode.id!r} occurs twice; the first is kept"))
         episodes.setdefault(episode.id, episode)
     if not episodes:
         raise UsageError(f"{file} holds no usable episode" + (f": {problems[0].reason}" if problems else ""))
     if manifest is not None and manifest.n_episodes != len(episodes):
         problems.append(
             Problem(
-                str(path / _MANIFEST), f"promises {manifest.n_episodes} episodes, {len(episodes)} are usable"
+                str(path / _MANIFEST), f"lists {manifest.n_episodes} episodes, {len(episodes)} are usable"
             )
         )
     return EpisodeSet(tuple(episodes.values()), tuple(problems), manifest)
@@ -186,7 +185,7 @@ def read_episodes(path: str | Path) -> EpisodeSet:
 def write_episodes(
     episodes: Iterable[Episode], folder: str | Path, *, manifest: Manifest | None = None
 ) -> Path:
-    """Writes a data set; a picture that several frames share is written once.
+    """Writes a data set. A picture that several frames share is written once.
 
     Returns:
         The folder.
@@ -208,7 +207,7 @@ def write_episodes(
 
 
 def read_lines(file: Path, read: Callable[[str], _T]) -> tuple[list[tuple[str, _T]], list[Problem]]:
-    """Reads a JSONL file line by line: what could be read, each with its place, and what could not."""
+    """Reads a JSONL file line by line: the values read, each with its place, and the problems."""
     found: list[tuple[str, _T]] = []
     problems: list[Problem] = []
     for number, line in _lines(file):
@@ -222,12 +221,12 @@ def read_lines(file: Path, read: Callable[[str], _T]) -> tuple[list[tuple[str, _
         except (UsageError, ValueError) as error:
             problems.append(Problem(where, str(error)))
         except RecursionError:
-            problems.append(Problem(where, "is nested too deeply to be read"))
+            problems.append(Problem(where, "is nested too deeply"))
     return found, problems
 
 
 def _place(parts: Sequence[str | int]) -> str:
-    """Where in a line something is wrong, without the names of our own classes.
+    """The place of an error in a line, without the names of internal classes.
 
     >>> _place(("steps", 0, "_StepForm", "text")), _place(("steps", 1, "str"))
     ('steps.0.text', 'steps.1')
@@ -264,7 +263,7 @@ def _read_manifest(path: Path) -> Manifest | None:
 
 
 def episode_from_json(line: str, folder: Path) -> Episode:
-    """One line of ``episodes.jsonl``; pictures are named relative to `folder`."""
+    """An episode from a line of ``episodes.jsonl``. Paths of pictures are relative to `folder`."""
     form = _EpisodeForm.model_validate_json(line)
     plain = {name: getattr(form, name) for name in _EpisodeForm.model_fields}
     return Episode(
@@ -281,7 +280,7 @@ def episode_from_json(line: str, folder: Path) -> Episode:
 
 
 def _listed(form: _EpisodeForm) -> list[Aspect]:
-    """The aspects of which an episode says anything."""
+    """The aspects that an episode lists anything of."""
     things = [thing for frame in form.frames for thing in frame.objects]
     says: dict[Aspect, bool] = {
         "objects": bool(things),
@@ -310,7 +309,7 @@ def _frame(form: _FrameForm, place: int, folder: Path) -> Frame:
 
 
 def _picture(folder: Path, name: str) -> Picture:
-    """A picture beside the file. A path that leads elsewhere is refused: it would be sent to the model."""
+    """A picture beside the file. A path outside the folder is refused, since the picture would be sent to the model."""
     target = (folder / name).resolve()
     if not target.is_relative_to(folder.resolve()):
         raise UsageError(f"the picture {name} lies outside {folder}; move it there")
@@ -319,7 +318,7 @@ def _picture(folder: Path, name: str) -> Picture:
         with Image.open(target):  # reads the header only
             return picture
     except (OSError, ValueError, Image.DecompressionBombError) as error:
-        raise UsageError(f"the picture {name} is broken, or is none: {type(error).__name__}") from error
+        raise UsageError(f"the picture {name} is broken or not a picture: {type(error).__name__}") from error
 
 
 def _episode_form(episode: Episode, folder: Path) -> _EpisodeForm:

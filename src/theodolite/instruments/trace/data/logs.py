@@ -1,4 +1,4 @@
-"""Logs of traces that were written elsewhere: each model in them is judged beside the others, and nobody is asked anything."""
+"""Logs of traces that were written elsewhere: each model in them becomes a run, without asking any model."""
 
 from __future__ import annotations
 
@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from theodolite import __version__
+from theodolite.answers.items import FORMAT, format_to_json
 from theodolite.core.errors import UsageError
 from theodolite.core.splits import OWN_SPLIT
-from theodolite.core.types import Item, Message, Record, Request, Response, content_hash
+from theodolite.core.types import Item, Json, Message, Record, Request, Response, content_hash
 from theodolite.instruments.instrument import UserData
 from theodolite.runs import LocalEngine, MeasureOptions, Reuse, Run, RunInfo, measure
 
@@ -23,27 +24,27 @@ if TYPE_CHECKING:
 
 _FRAME = re.compile(r"\W*(?:(?:at|in)\s+)?frames?\b", re.IGNORECASE)
 SCHEME = "log:"
-"""How a model of a log is named: nobody can open it."""
+"""The prefix of the names of logged models, which cannot be opened."""
 
 
 @dataclass(frozen=True, slots=True)
 class LoggedModel:
-    """What one model said in a log, by episode."""
+    """The texts of one model in a log, by episode."""
 
     name: str
     texts: Mapping[str, str]
 
     @property
     def identity(self) -> str:
-        """The log's content."""
+        """A hash of the content of the log."""
         return f"{SCHEME}{content_hash(dict(sorted(self.texts.items())))[:16]}"
 
 
 def logged_models(own: UserData) -> list[LoggedModel]:
-    """The models of the logs of a data set; one that a log does not name is named by its file.
+    """The models of the logs of a data set. A model without a name takes that of its file.
 
     Raises:
-        UsageError: a log holds no usable trace, or two traces of one model about one episode.
+        UsageError: A log holds no usable trace, or two traces of one model about one episode.
     """
     from theodolite.instruments.trace.data.dataset import read_episodes
     from theodolite.instruments.trace.data.traces import read_traces
@@ -54,7 +55,7 @@ def logged_models(own: UserData) -> list[LoggedModel]:
     found: dict[str, dict[str, str]] = {}
     for path in own.logs:
         traces, _ = read_traces(path, episodes)
-        raw = dict(_raw_texts(path))
+        raw = dict(_raw(path))
         for trace in traces:
             name = f"{SCHEME}{trace.model or path.stem}"
             told = found.setdefault(name, {})
@@ -62,41 +63,50 @@ def logged_models(own: UserData) -> list[LoggedModel]:
                 raise UsageError(
                     f"{path} holds two traces of {name.removeprefix(SCHEME)} about {trace.episode!r}; keep one of them"
                 )
-            told[trace.episode] = raw.get((trace.model, trace.episode)) or _text(trace)
+            text, answer = raw.get((trace.model, trace.episode), ("", ""))
+            told[trace.episode] = text or _text(trace, answer or trace.answer)
     return [LoggedModel(name, texts) for name, texts in found.items()]
 
 
-def _raw_texts(path: Path) -> Iterator[tuple[tuple[str, str], str]]:
-    """What was written, by model and episode, where a log has it as it was written."""
+def _raw(path: Path) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
+    """By model and episode: the original text and the original answer, where the log has them."""
     for line in path.read_text(encoding="utf-8").splitlines():
         try:
             row: Any = json.loads(line)
         except ValueError:
-            continue  # `read_traces` has told of it
-        if isinstance(row, dict) and row.get("text") and row.get("steps") is None:
-            answer = f"\nFinal answer: {row['answer']}" if row.get("answer") else ""
-            yield (str(row.get("model") or ""), str(row.get("episode"))), f"{row['text']}{answer}"
+            continue  # reported by `read_traces`
+        if not isinstance(row, dict):
+            continue
+        if "object_descriptions" in row:
+            said = row.get("raw_response")
+            answer = (said[0] if said else "") if isinstance(said, list) else said or ""
+            yield ("Video-LLaVA", str(row.get("question_id"))), ("", str(answer))
+            continue
+        answer = str(row.get("answer") or "")
+        text = str(row["text"]) if row.get("text") and row.get("steps") is None else ""
+        key = str(row.get("model") or ""), str(row.get("episode"))
+        yield key, (f"{text}\nFinal answer: {answer}" if text and answer else text, answer)
 
 
-def _text(trace: Trace) -> str:
-    """A trace as a model would have written it, with the frames that its steps are about."""
+def _text(trace: Trace, answer: str) -> str:
+    """A trace as a model would have written it, with the frames of its steps."""
     lines = []
     for number, step in enumerate(trace.steps, 1):
         frames = ", ".join(str(frame + 1) for frame in step.frames)
         is_said = not frames or _FRAME.match(step.text)
         about = "" if is_said else f" (frame{'s' if len(step.frames) > 1 else ''} {frames})"
         lines.append(f"Step {number}{about}: {step.text.strip()}")
-    return "\n".join([*lines, f"Final answer: {trace.answer}"] if trace.answer else lines)
+    return "\n".join([*lines, f"Final answer: {answer}"] if answer else lines)
 
 
 def write_log_run(model: LoggedModel, own: UserData, folder: Path, seed: int) -> Path:
-    """A run that holds what a model said in a log, to be read like any other.
+    """Writes the texts of a logged model as a run.
 
     Args:
-        model: of the log.
-        own: the data set.
-        folder: of the run.
-        seed: of the diagnosis.
+        model: Of the log.
+        own: The data set.
+        folder: Of the run.
+        seed: Of the diagnosis.
 
     Returns:
         The folder.
@@ -122,18 +132,19 @@ def _item(episode: Episode) -> Item:
     pictures = [frame.picture for frame in episode.frames if frame.picture is not None]
     name = f"{episode.id}/structured"
     request = Request((Message.user(*pictures, episode.task),), ref=name, recall="content")
-    meta = {
+    meta: dict[str, Json] = {
         "episode": episode.id,
         "style": "structured",
         "wording": "original",
         "cluster": episode.unit,
         "gold": episode.answer,
+        FORMAT: format_to_json(episode.format),
     }
     return Item(name, request, meta=meta)
 
 
 class _Remembering:
-    """Answers with what stands in the log."""
+    """Answers with the texts of the log."""
 
     batch_size = 256
     reuse: Reuse = "never"

@@ -1,32 +1,117 @@
-"""Short episodes of the three embedded worlds, what can be told of each frame, and what can be told without looking.
+"""Short episodes of the embedded worlds, with their edits, and the texts that are true of them. The shipped twins learnt these.
 
-Four frames of an episode are kept. The questions are those that the last frame answers: on which side a thing is (video),
-in which room one stops and what stands ahead (navigation), whether the mission is accomplished (instruction).
+Four frames of an episode are kept. The questions are those that the last frame answers: which side an object is on (video),
+which room the walk ends in and what is ahead (navigation), whether the mission is accomplished (instruction).
 """
 
 from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from theodolite.instruments.trace.data.episode import EGO, Episode, SceneObject
+from theodolite.core.errors import UsageError
+from theodolite.core.splits import LESSON_SEEDS, Split, check_split
+from theodolite.instruments.trace.data.dataset import write_episodes
+from theodolite.instruments.trace.data.episode import EGO, FAMILIES, Episode, Family, SceneObject
+from theodolite.instruments.trace.data.worlds.edits import perturbed
 from theodolite.instruments.trace.data.worlds.facts import CLEAR_DEG, SIDE_SHARE, named
-from theodolite.instruments.trace.data.worlds.make import WORLDS
+from theodolite.instruments.trace.data.worlds.make import WORLDS as WHOLE_WORLDS
 
 KINDS = {"video": ("side",), "navigation": ("room", "ahead"), "instruction": ("done",)}
-"""The questions of each world."""
+"""The kinds of question of each world."""
+WORLDS = tuple(KINDS)
+STRENGTHS: dict[Family, float] = {"position": 0.5, "temporal": 0.6, "visibility": 0.5, "irrelevant": 0.8}
+"""The magnitude of each edit."""
 _TURN = {"side": 1, "room": 2, "ahead": 3, "done": 1}
-"""The place of a kind in its world's own order."""
+"""The index of a kind in the order of its world."""
 _SHOWN = {"video": (0, 2, 5, 7), "navigation": (0, 3, 6, 8), "instruction": (0, 2, 5, 7)}
 _COLOURS = ("red", "blue", "green", "yellow")
 _NOUNS = ("ball", "box", "door", "key")
-"""Of the things of missions; with the colours' order they say yes as often as no."""
+"""Of objects in missions; together with the order of colours they give yes as often as no."""
 STYLES = ("structured", "minimal", "neutral", "verbose", "natural", "lite")
+
+
+def episodes(
+    n: int, *, seed: int = 0, split: Split = "free", worlds: Sequence[str] = WORLDS
+) -> list[Episode]:
+    """Episodes of four frames. ``meta["shortcut"]`` is the answer that the words of the question predict.
+
+    Args:
+        n: Number of episodes of each world.
+        seed: Of the draw.
+        split: Whether the shortcut is right.
+        worlds: Some of video, navigation, instruction.
+    """
+    check_split(split)
+    wanted = {"aligned": True, "crossed": False, "free": None}[split]
+    found = []
+    for world in worlds:
+        if world not in WORLDS:
+            raise UsageError(f"there is no world {world!r}; there are {', '.join(WORLDS)}")
+        for number in range(n):
+            episode = story(world, number, seed=LESSON_SEEDS + seed, is_aligned=wanted)
+            oracle = trace_text(episode, "structured")
+            found.append(replace(episode, meta={**episode.meta, "split": split, "oracle": oracle}))
+    return found
+
+
+def write_stories(folder: Path, split: Split, n: int, seed: int) -> None:
+    """Writes episodes of all worlds, `n` of each, with all their possible edits."""
+    drawn = episodes(n, seed=seed, split=split)
+    write_episodes(with_edits(drawn, seed=seed), folder)
+
+
+def with_edits(
+    episodes: Iterable[Episode], *, families: tuple[Family, ...] = FAMILIES, seed: int = 0
+) -> Iterator[Episode]:
+    """Every episode, followed by its edits.
+
+    Args:
+        episodes: Of `episodes`.
+        families: Of edits.
+        seed: Of the edits.
+    """
+    for episode in episodes:
+        yield episode
+        whole = _whole(episode)
+        for family in families:
+            edited = edited_episode(episode, family, seed=seed, whole=whole)
+            if edited is not None:
+                yield edited
+
+
+def _whole(episode: Episode) -> Episode:
+    """The episode with all of its frames, drawn again."""
+    home = WHOLE_WORLDS[episode.world]
+    return home.episode(home.read(episode.meta["scenario"]), episode.id)
+
+
+def edited_episode(
+    episode: Episode, family: Family, *, seed: int = 0, whole: Episode | None = None
+) -> Episode | None:
+    """An edit of an episode: the whole scenario is edited, and the same four frames are kept.
+
+    Args:
+        episode: Of `episodes`.
+        family: Of the edit.
+        seed: Of the edit.
+        whole: The same episode with all frames, if it has been drawn already.
+
+    Returns:
+        None if the edit is impossible.
+    """
+    edited = perturbed(whole or _whole(episode), family, magnitude=STRENGTHS[family], seed=seed)
+    if edited is None:
+        return None
+    short = shortened(edited)
+    meta = {**short.meta, "split": episode.meta.get("split", ""), "oracle_before": episode.meta["oracle"]}
+    return replace(short, meta={**meta, "oracle": trace_text(short, "structured")})
 
 
 def story(world: str, number: int, *, seed: int, is_aligned: bool | None = None) -> Episode:
@@ -34,18 +119,18 @@ def story(world: str, number: int, *, seed: int, is_aligned: bool | None = None)
 
     Args:
         world: ``video``, ``navigation`` or ``instruction``.
-        number: of the episode; kinds of question and answers take turns by it.
-        seed: of the draw.
-        is_aligned: whether `shortcut` must be right (True), wrong (False), or either.
+        number: Of the episode. Kinds of question and answers alternate by it.
+        seed: Of the draw.
+        is_aligned: Whether `shortcut` must be right (True), wrong (False), or either (None).
     """
     return shortened(long_story(world, number, seed=seed, is_aligned=is_aligned))
 
 
 def long_story(world: str, number: int, *, seed: int, is_aligned: bool | None = None) -> Episode:
-    """The same with all its frames."""
+    """The same episode with all its frames."""
     kinds = KINDS[world]
     kind = kinds[number % len(kinds)]
-    home = WORLDS[world]
+    home = WHOLE_WORLDS[world]
     for attempt in range(4000):
         rng = np.random.default_rng([seed, zlib.crc32(world.encode()), number, attempt])
         turn = (
@@ -64,7 +149,7 @@ def long_story(world: str, number: int, *, seed: int, is_aligned: bool | None = 
         episode = home.episode(scenario, f"{world}-{seed}-{number:05d}")
         if is_aligned is None or (shortcut(episode) == episode.answer) == is_aligned:
             return episode
-    raise RuntimeError(f"no {kind} episode of {world} in 4000 drafts")  # every seed so far needed a few dozen
+    raise RuntimeError(f"no {kind} episode of {world} in 4000 drafts")  # a few dozen are usually enough
 
 
 def _draft_number(world: str, kind: str, turn: int) -> int:
@@ -74,22 +159,22 @@ def _draft_number(world: str, kind: str, turn: int) -> int:
 
 
 def shortened(episode: Episode, shown: Sequence[int] | None = None) -> Episode:
-    """The same with four of its frames, the last among them."""
+    """The same episode with four of its frames, including the last."""
     frames = tuple(episode.frames[i] for i in shown or _SHOWN[episode.world])
     return replace(episode, frames=frames, meta={**episode.meta, "shortcut": shortcut(episode)})
 
 
 def other_choices(episode: Episode, n: int, rng: np.random.Generator) -> Iterator[tuple[int, ...]]:
-    """Other frames to show, the last always among them."""
+    """Other choices of frames, always including the last."""
     last = _SHOWN[episode.world][-1]
     for _ in range(n):
         yield (*sorted(rng.choice(last, size=3, replace=False).tolist()), last)
 
 
 def shortcut(episode: Episode) -> str:
-    """What the words of the question alone predict: a rule that is right by chance, and always in the shortcut's world.
+    """The answer that the words of the question alone predict, by a fixed rule that is right by chance.
 
-    Of listed options the first; of left and right, or yes and no, what a fixed table of the things named says.
+    With more than two options it is the first; else it depends on the objects that the question names.
     """
     if len(episode.options) > 2:
         return episode.options[0]
@@ -103,22 +188,22 @@ def shortcut(episode: Episode) -> str:
 
 
 def asked_about(episode: Episode) -> list[str]:
-    """The things that the question names; its kind if it names none."""
+    """The objects that the question names; its kind if it names none."""
     return _named(episode.task) or [str(episode.meta["kind"])]
 
 
 def _named(task: str) -> list[str]:
-    """The things that a question names, in its order."""
+    """The objects that a question names, in order."""
     return re.findall(r"\b(?:red|blue|green|yellow) [a-z]+", task)
 
 
 def tell(episode: Episode, frame: int, *, most: int = 2) -> list[str]:
-    """What one frame shows, of what the question is about first; true throughout.
+    """True sentences about one frame, first about the objects of the question.
 
     Args:
-        episode: whose truth is told.
-        frame: from 0.
-        most: how many other things are told of.
+        episode: What is described.
+        frame: From 0.
+        most: How many other objects are described.
     """
     return list(dict.fromkeys(_TELLERS[episode.world](episode, frame, most)))
 
@@ -209,7 +294,7 @@ _TELLERS: dict[str, Any] = {
 
 
 def tell_blindly(episode: Episode, frame: int, answer: str) -> list[str]:
-    """What the words of the question and an answer suggest of a frame: the same for every picture."""
+    """Sentences that the question and an answer suggest, whatever the frame shows."""
     names = _named(episode.task)
     if episode.world == "video":
         a, b = names[:2]
@@ -225,18 +310,18 @@ def tell_blindly(episode: Episode, frame: int, answer: str) -> list[str]:
 
 
 def trace_text(episode: Episode, style: str, *, is_blind: bool = False) -> str:
-    """A whole answer in one style: what each frame shows, then the answer.
+    """A whole response in one style: what each frame shows, then the answer.
 
     Args:
-        episode: told of.
-        style: of the prompt.
-        is_blind: whether it is told from the words of the question alone.
+        episode: What is described.
+        style: Of the prompt.
+        is_blind: True to use only the words of the question.
     """
     return blind_text(episode, style, shortcut(episode)) if is_blind else _text(episode, style)
 
 
 def blind_text(episode: Episode, style: str, answer: str) -> str:
-    """A whole answer from the words of the question alone, for one of its options."""
+    """A whole response from the words of the question alone, for one of its options."""
     return _text(episode, style, blindly=answer)
 
 

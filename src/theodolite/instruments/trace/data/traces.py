@@ -1,20 +1,20 @@
-"""Traces in files: one's own, or logs of others.
+"""Files of traces.
 
-One JSON object a line, with ``episode`` and either ``text`` (as the model wrote it) or ``steps`` (strings, or objects with
-``text`` and ``frames`` counted from 1). ``answer``, ``style``, ``model`` and ``reasoning`` may stand beside them. Records of
-Video-LLaVA on STAR (``question_id``, ``object_descriptions``, ``action_analysis``) are read as they are.
+One JSON object per line, with ``episode`` and either ``text`` (as the model wrote it) or ``steps`` (strings, or objects with
+``text`` and ``frames`` counted from 1). ``answer``, ``style``, ``model`` and ``reasoning`` are optional. Records of
+Video-LLaVA on STAR (``question_id``, ``object_descriptions``, ``action_analysis``) can be read too.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from theodolite.answers import read_answer
 from theodolite.core.errors import UsageError
 from theodolite.instruments.trace.claims.align import align_steps
 from theodolite.instruments.trace.claims.reading import read_trace
@@ -44,7 +44,7 @@ class _TraceForm(BaseModel):
 
 
 class _VideoLlavaForm(BaseModel):
-    """A record of Video-LLaVA's video-of-thought log on STAR."""
+    """A record of the video-of-thought log of Video-LLaVA on STAR."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -61,12 +61,11 @@ def read_traces(
     """Reads a trace file.
 
     Args:
-        path: of the file.
-        episodes: by id; without them steps get no frames, which is enough to parse claims.
+        path: Of the file.
+        episodes: By id. Without them steps get no frames, which is enough to extract claims.
 
     Returns:
-        The traces, and what was wrong with the lines that gave none. What is odd about a trace that did come stands in
-        its own `problems`.
+        The traces, and the problems of lines that gave none. Problems of a trace itself are in `Trace.problems`.
     """
     path = Path(path)
     found, problems = read_lines(path, lambda line: _read(line, episodes))
@@ -95,8 +94,14 @@ def _read(line: str, episodes: Mapping[str, Episode] | None) -> Trace:
         raise UsageError(f"the trace of {form.episode!r} has neither 'text' nor 'steps'")
     episode = _episode(form.episode, episodes)
     if form.steps is None:
-        trace = read_trace(form.text, episode, style=form.style, model=form.model, reasoning=form.reasoning)
-        return replace(trace, answer=form.answer or trace.answer)
+        return read_trace(
+            form.text,
+            episode,
+            style=form.style,
+            model=form.model,
+            reasoning=form.reasoning,
+            answer=read_answer(form.answer, episode.format) if form.answer else None,
+        )
     return _from_steps(form, episode)
 
 
@@ -112,10 +117,18 @@ def _from_steps(form: _TraceForm, episode: Episode) -> Trace:
     for number, (step, said) in enumerate(zip(steps, given, strict=False), 1):
         inside = tuple(frame - 1 for frame in said.frames if 1 <= frame <= n)
         if len(inside) < len(said.frames):
-            problems.append(f"step {number}: names frame {max(said.frames)}, and there are {n}")
+            problems.append(f"step {number}: names frame {max(said.frames)}, but there are {n}")
         placed.append(Step(step.text, inside, "index") if inside else step)
+    answer = read_answer(form.answer, episode.format)
     return Trace(
-        episode.id, tuple(placed), form.answer, form.style, form.model, not placed, (*problems, *wrong)
+        episode.id,
+        tuple(placed),
+        str(answer.value) if answer.is_read else "",
+        "" if answer.is_read else answer.status,
+        form.style,
+        form.model,
+        is_lower_bound=not placed,
+        problems=(*problems, *wrong),
     )
 
 
@@ -123,11 +136,10 @@ def _from_video_llava(data: dict[str, Any], episodes: Mapping[str, Episode] | No
     form = _VideoLlavaForm.model_validate(data)
     text = "\n".join(part for part in (form.targets, form.object_descriptions, form.action_analysis) if part)
     said = form.raw_response
-    answer = (said[0] if said else "") if isinstance(said, list) else said or ""
-    trace = read_trace(
-        text, _episode(form.question_id, episodes), style="video-of-thought", model="Video-LLaVA"
-    )
-    return replace(trace, answer=answer)
+    response = (said[0] if said else "") if isinstance(said, list) else said or ""
+    episode = _episode(form.question_id, episodes)
+    answer = read_answer(response, episode.format)
+    return read_trace(text, episode, style="video-of-thought", model="Video-LLaVA", answer=answer)
 
 
 def _episode(name: str, episodes: Mapping[str, Episode] | None) -> Episode:

@@ -1,4 +1,7 @@
-"""The pipeline with parts switched off, one at a time and in pairs, against the whole of it."""
+"""Ablation: the pipeline without some of its parts, one at a time and in pairs, against the whole pipeline.
+
+Source: step grounding, section 6.
+"""
 
 from __future__ import annotations
 
@@ -11,34 +14,34 @@ import numpy as np
 
 from theodolite import stats
 from theodolite.core.errors import UsageError
+from theodolite.core.tables import Cell, Column, Table
 from theodolite.instruments.trace.claims import lexicon as words
-from theodolite.instruments.trace.claims.types import Claim, Mention, Step, Trace, Verdict
+from theodolite.instruments.trace.claims.types import Claim, Mention, Step, Trace, Verdict, Verifier
 from theodolite.instruments.trace.data.episode import Episode
-from theodolite.instruments.trace.experiments.sensitivity import Reference
-from theodolite.instruments.trace.formulas.sgr import over_traces, paired, trace_sgr
-from theodolite.instruments.trace.verifiers.judging import JudgedStep, JudgedTrace, judge
-from theodolite.instruments.trace.verifiers.scene_state import unverifiable
+from theodolite.instruments.trace.formulas.sgr import Counting, trace_sgr
+from theodolite.instruments.trace.score import correlation_cell, difference_over, mean_over
+from theodolite.instruments.trace.verifiers.judging import JudgedStep, JudgedTrace, judge, unverifiable
 
 Component: TypeAlias = Literal[
     "alignment", "coreference", "negation", "synonyms", "guesses", "recall", "third verdict", "whole claims"
 ]
-"""A part of the pipeline, and what is left without it.
+"""A part of the pipeline, and the effect of removing it.
 
 | part | without it |
 | --- | --- |
-| alignment | every step speaks of all frames |
-| coreference | *it* and *they* stay what they are |
+| alignment | every step is about all frames |
+| coreference | *it* and *they* are not resolved |
 | negation | *there is no cup* is read as *there is a cup* |
-| synonyms | a noun or verb that is not the episode's own label is out of vocabulary |
+| synonyms | a noun or verb that is not a label of the episode is out of vocabulary |
 | guesses | *might be holding* is judged as *is holding* |
-| recall | what a finder of low recall did not find is refuted |
-| third verdict | what cannot be judged is unsupported |
-| whole claims | the parts of a claim count as claims of their own |
+| recall | what a detector of low recall did not find is refuted |
+| third verdict | unverifiable claims are unsupported |
+| whole claims | the parts of a claim count as claims |
 """
 
 COMPONENTS: tuple[Component, ...] = get_args(Component)
 _OF_TEXT: tuple[Component, ...] = ("alignment", "coreference", "negation")
-"""Parts without which other claims are judged; the rest changes what becomes of the verdicts."""
+"""Parts that change the claims; the others change the verdicts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,32 +49,37 @@ class Ablation:
     """The pipeline without some of its parts."""
 
     without: tuple[Component, ...]
-    """Empty for the whole."""
+    """Empty for the whole pipeline."""
     sgr: stats.Estimate | None
     shift: stats.Estimate | None
-    """SGR without these parts minus that of the whole, over the same traces."""
+    """SGR without these parts − SGR of the whole pipeline, over the same traces."""
     r: stats.Estimate | None
-    """Pearson's r of the SGR of traces with that of the whole pipeline; None where either does not vary."""
+    """Pearson's r of the traces' SGR with that of the whole pipeline; None if either does not vary."""
     rho: stats.Estimate | None
     """Spearman's ρ of the same."""
     n_traces: int
-    """Traces with an SGR both ways."""
+    """Traces with both SGRs."""
     n_changed: int
-    """Traces whose SGR is another, or is gone."""
+    """Traces whose SGR changes or disappears."""
 
 
 def ablate(
-    traces: Sequence[Trace], episodes: Mapping[str, Episode], reference: Reference, *, pairs: bool = True
+    traces: Sequence[Trace],
+    episodes: Mapping[str, Episode],
+    verifier: Verifier,
+    *,
+    pairs: bool = True,
+    seed: int = 0,
 ) -> list[Ablation]:
-    """Measures traces with the whole pipeline, without each part, and without each two of them.
+    """Measures traces with the whole pipeline, without each part, and without each pair of parts.
 
     Args:
-        traces: with their claims.
-        episodes: by id.
-        reference: verifier and handling of the whole; guesses are taken as abstract and whole claims are counted.
-        pairs: whether to take two parts away as well.
+        traces: With their claims.
+        episodes: By id.
+        verifier: Judges the claims.
+        pairs: Whether to remove pairs of parts too.
+        seed: Of the bootstrap of correlations.
     """
-    whole = replace(reference, handling="exclude", granularity="whole", hedges="abstract")
     judged: dict[tuple[Component, ...], list[JudgedTrace]] = {}
     sizes = (0, 1, 2) if pairs else (0, 1)
     found: list[Ablation] = []
@@ -80,22 +88,24 @@ def ablate(
         text = tuple(part for part in without if part in _OF_TEXT)
         if text not in judged:
             told = [_rewritten(trace, episodes.get(trace.episode), text) for trace in traces]
-            judged[text] = judge(told, episodes, whole.verifier, hedges="as stated")
+            judged[text] = judge(told, episodes, verifier, hedges="as stated")
         here = [_revised(trace, episodes.get(trace.trace.episode), without) for trace in judged[text]]
         base = base or here
-        found.append(_compared(without, base, here, whole.seed))
+        found.append(_compared(without, base, here, seed))
     if not any(row.sgr for row in found):
-        raise UsageError("none of these traces has a claim that can be judged: there is nothing to compare")
+        raise UsageError(
+            "none of these traces has a claim that can be judged, so there is nothing to compare"
+        )
     return found
 
 
 def across_models(
     runs: Sequence[Sequence[Ablation]],
 ) -> list[tuple[stats.Estimate | None, stats.Estimate | None]]:
-    """For each ablation, r and ρ over models of its SGR with that of the whole pipeline; None for fewer than three.
+    """For each ablation, r and ρ over models of its SGR with that of the whole pipeline; None for fewer than three models.
 
     Args:
-        runs: what `ablate` gave for each model, in the same order.
+        runs: The result of `ablate` for each model.
     """
     found: list[tuple[stats.Estimate | None, stats.Estimate | None]] = []
     for place in range(len(runs[0])):
@@ -121,10 +131,10 @@ def _compared(
     r, rho = _correlations(both, seed)
     return Ablation(
         without,
-        over_traces(
-            [trace for trace in here if not trace.failure], lambda trace: _rate(trace, without), seed=seed
-        ),
-        paired(base, part, full, seed=seed) if without else None,
+        mean_over([(_rate(trace, without), trace.unit) for trace in here if not trace.failure]),
+        difference_over([(b, a, t.unit) for a, b, t in zip(full, part, base, strict=True)])
+        if without
+        else None,
         r,
         rho,
         len(both),
@@ -133,7 +143,7 @@ def _compared(
 
 
 def _rate(trace: JudgedTrace, without: tuple[Component, ...]) -> float | None:
-    return trace_sgr(trace, granularity="every" if "whole claims" in without else "whole")
+    return trace_sgr(trace, Counting(granularity="every" if "whole claims" in without else "whole"))
 
 
 def _correlations(
@@ -148,12 +158,12 @@ def _correlations(
             stats.pearson(x, y, clusters=clusters, seed=seed),
             stats.spearman(x, y, clusters=clusters, seed=seed),
         )
-    except UsageError:  # too few units vary for an interval
+    except UsageError:  # too few clusters vary for an interval
         return None, None
 
 
 def _rewritten(trace: Trace, episode: Episode | None, without: tuple[Component, ...]) -> Trace:
-    """The trace as it reads without some parts."""
+    """The claims of a trace without some parts of the pipeline."""
     if episode is None or not without:
         return trace
     everything = tuple(range(len(episode.frames)))
@@ -175,13 +185,13 @@ def _rewritten(trace: Trace, episode: Episode | None, without: tuple[Component, 
 
 
 def _as_written(said: Mention, text: str) -> Mention:
-    """A mention with its pronoun back in place, if it stands for one."""
+    """A mention with its pronoun restored, if it replaced one."""
     written = text[slice(*said.span)].casefold() if said.span is not None else ""
     return replace(said, head=written, attributes=()) if written in words.PRONOUNS else said
 
 
 def _revised(trace: JudgedTrace, episode: Episode | None, without: tuple[Component, ...]) -> JudgedTrace:
-    """The trace with the verdicts that come of what is left."""
+    """The verdicts on a trace without some parts of the pipeline."""
     if episode is None:
         return trace
     rules = list(_rules(episode, without))
@@ -202,7 +212,7 @@ def _revised(trace: JudgedTrace, episode: Episode | None, without: tuple[Compone
 
 
 def _rules(episode: Episode, without: tuple[Component, ...]) -> Iterator[Callable[[Claim, Verdict], Verdict]]:
-    """What is done to verdicts, in order: labels first, then guesses, then what silence counts for."""
+    """The changes of verdicts, in order."""
     nouns = {thing.category for frame in episode.frames for thing in frame.objects}
     nouns |= set(episode.vocabulary.get("objects", ()))
     verbs = {action.verb for action in episode.actions} | set(episode.vocabulary.get("actions", ()))
@@ -232,3 +242,52 @@ def _rules(episode: Episode, without: tuple[Component, ...]) -> Iterator[Callabl
         yield by_guess
     if "third verdict" in without:
         yield silence
+
+
+def ablation_table(
+    rows: Sequence[Ablation],
+    models: Sequence[tuple[stats.Estimate | None, stats.Estimate | None]] = (),
+    *,
+    title: str = "Without parts of the pipeline",
+) -> Table:
+    """One row per ablation.
+
+    Args:
+        rows: Of `ablate`.
+        models: The correlations of `across_models`, if there are several models.
+        title: Of the table.
+    """
+    key = "trace.ablation"
+    columns = [
+        Column("without", "without"),
+        Column("sgr", "SGR", "share", key),
+        Column("shift", "shift in points", "points", key),
+        Column("r", "r of traces", "correlation", key),
+        Column("rho", "ρ of traces", "correlation", key),
+        Column("changed", "traces changed", "count"),
+        Column("traces", "traces", "count"),
+    ]
+    if models:
+        columns += [
+            Column("models_r", "r of models", "correlation", key),
+            Column("models_rho", "ρ of models", "correlation", key),
+        ]
+    cells: list[list[Cell]] = [
+        [
+            " + ".join(row.without) or "nothing",
+            row.sgr,
+            row.shift,
+            correlation_cell(row.r),
+            correlation_cell(row.rho),
+            row.n_changed,
+            row.n_traces,
+        ]
+        for row in rows
+    ]
+    for row_cells, both in zip(cells, models, strict=False):
+        row_cells.extend(map(correlation_cell, both))
+    idle = [row.without[0] for row in rows if len(row.without) == 1 and not row.n_changed]
+    notes = [f"No trace changes without {', '.join(idle)}."] if idle else []
+    if any(row.r is None for row in rows):
+        notes.append("Without r and ρ: the SGR of the traces does not vary, or too few traces have one.")
+    return Table.of("trace.ablation", title, columns, cells, notes)

@@ -1,4 +1,4 @@
-"""How far verifiers agree with each other, claim by claim and in how they rank traces."""
+"""Agreement of verifiers, claim by claim and in how they rank traces; and what errors of a verifier would change."""
 
 from __future__ import annotations
 
@@ -10,12 +10,13 @@ import numpy as np
 
 from theodolite import stats
 from theodolite.core.errors import UsageError
+from theodolite.core.tables import Column, Table
 from theodolite.instruments.trace.claims.types import Trace, Verifier
 from theodolite.instruments.trace.data.dataset import Problem
 from theodolite.instruments.trace.data.episode import Episode
-from theodolite.instruments.trace.estimates import mean_estimate
-from theodolite.instruments.trace.formulas.sgr import Grounding, grounding, trace_sgr
-from theodolite.instruments.trace.verifiers.judging import JudgedTrace, judge
+from theodolite.instruments.trace.formulas.sgr import AS_PAPER, Counting, trace_hr, trace_sgr
+from theodolite.instruments.trace.score import correlation_cell, mean_over
+from theodolite.instruments.trace.verifiers.judging import Hedges, JudgedTrace, judge
 from theodolite.instruments.trace.verifiers.noise import NoisyVerifier
 
 
@@ -26,31 +27,35 @@ class Agreement:
     first: str
     second: str
     same: stats.Estimate | None
-    """Share of claims to which both give the same of the three labels, clustered by unit. Where nearly all claims are true,
-    κ is near 0 whatever this share."""
+    """Share of claims with the same of the three labels. If nearly all claims are true, κ is near 0 whatever this share."""
     kappa: stats.Estimate | None
-    """Cohen's κ over all three labels, clustered by unit."""
+    """Cohen's κ over all three labels."""
     kappa_judged: stats.Estimate | None
-    """κ over the claims that both could judge."""
+    """κ over the claims that both can judge."""
     rho: stats.Estimate | None
     """Spearman's ρ of the traces' SGR."""
     n_claims: int
     n_both_judged: int
     failures: tuple[Problem, ...] = ()
-    """Traces that one of the two could not judge, and why; they count for nothing here."""
+    """Traces that one of the two failed on; they do not count."""
 
 
-def verifier_agreement(
-    traces: Sequence[Trace], episodes: Mapping[str, Episode], verifiers: Sequence[Verifier], *, seed: int = 0
-) -> list[Agreement]:
-    """Compares all pairs of verifiers on traces with their claims."""
-    if len(verifiers) < 2:
+def verifier_agreement(judged: Sequence[Sequence[JudgedTrace]], *, seed: int = 0) -> list[Agreement]:
+    """Compares all pairs of verifiers.
+
+    Args:
+        judged: The same traces as judged by each verifier.
+        seed: Of the bootstrap.
+
+    Raises:
+        UsageError: There are fewer than two verifiers, or two of one name.
+    """
+    by_name = {traces[0].verifier: traces for traces in judged if traces}
+    if len(judged) < 2:
         raise UsageError("agreement needs at least two verifiers")
-    names = [verifier.name for verifier in verifiers]
-    if len(set(names)) < len(names):
-        raise UsageError(f"agreement is between different verifiers, got {', '.join(names)}")
-    judged = {v.name: judge(traces, episodes, v) for v in verifiers}
-    return [_agreement(a, b, judged[a], judged[b], seed) for a, b in combinations(judged, 2)]
+    if len(by_name) < len(judged):
+        raise UsageError(f"agreement is between different verifiers, got only {', '.join(by_name)}")
+    return [_agreement(a, b, by_name[a], by_name[b], seed) for a, b in combinations(by_name, 2)]
 
 
 def _agreement(
@@ -73,9 +78,9 @@ def _agreement(
     return Agreement(
         first,
         second,
-        mean_estimate([float(v == w) for v, w, _ in labels], [unit for *_, unit in labels], seed=seed),
-        _kappa(labels, seed),
-        _kappa(known, seed),
+        mean_over([(float(v == w), unit) for v, w, unit in labels]),
+        kappa(labels, seed),
+        kappa(known, seed),
         _rho(rates, seed),
         n_claims=len(labels),
         n_both_judged=len(known),
@@ -83,34 +88,74 @@ def _agreement(
     )
 
 
-def _kappa(rows: Sequence[tuple[str, str, str]], seed: int) -> stats.Estimate | None:
+def kappa(rows: Sequence[tuple[str, str, str]], seed: int) -> stats.Estimate | None:
+    """Cohen's κ of pairs of labels, clustered by the third entries; None if there is only one label throughout."""
     if len(rows) < 2:
         return None
-    units = [unit for *_, unit in rows]
+    first, second, units = ([row[i] for row in rows] for i in range(3))
     try:
         clusters = units if 1 < len(set(units)) < len(units) else None
-        return stats.cohen_kappa([a for a, *_ in rows], [b for _, b, _ in rows], clusters=clusters, seed=seed)
-    except UsageError:  # one and the same label throughout
+        return stats.cohen_kappa(first, second, clusters=clusters, seed=seed)
+    except UsageError:
         return None
 
 
 def _rho(rows: Sequence[tuple[float, float, str]], seed: int) -> stats.Estimate | None:
-    x, y, units = [g for g, *_ in rows], [h for _, h, _ in rows], [u for *_, u in rows]
+    x, y, units = ([row[i] for row in rows] for i in range(3))
     if len(set(units)) < 5 or np.ptp(x) == 0 or np.ptp(y) == 0:
         return None
     return stats.spearman(x, y, clusters=None if len(set(units)) == len(units) else units, seed=seed)
 
 
-def noise_sweep(
+def agreement_table(found: Sequence[Agreement]) -> Table:
+    """One row per pair of verifiers."""
+    columns = [
+        Column("first", "first"),
+        Column("second", "second"),
+        Column("same", "same label", "share", "trace.label_agreement"),
+        Column("kappa", "κ, three labels", "correlation", "trace.kappa"),
+        Column("kappa_judged", "κ, both judged", "correlation", "trace.kappa"),
+        Column("rho", "ρ of SGR", "correlation", "trace.rank_agreement"),
+        Column("claims", "claims", "count"),
+        Column("both_judged", "both judged", "count"),
+    ]
+    rows = [
+        [
+            a.first,
+            a.second,
+            a.same,
+            *map(correlation_cell, (a.kappa, a.kappa_judged, a.rho)),
+            a.n_claims,
+            a.n_both_judged,
+        ]
+        for a in found
+    ]
+    return Table.of("trace.agreement", "Agreement of verifiers", columns, rows)
+
+
+def noise_table(
     traces: Sequence[Trace],
     episodes: Mapping[str, Episode],
     verifier: Verifier,
     *,
-    rates: Sequence[float] = (0.0, 0.02, 0.05, 0.08, 0.1),
+    rates: Sequence[float],
+    how: Counting = AS_PAPER,
+    hedges: Hedges = "abstract",
     seed: int = 0,
-) -> list[tuple[float, Grounding]]:
-    """The same traces judged with more and more errors."""
-    return [
-        (rate, grounding(judge(traces, episodes, NoisyVerifier(verifier, rate, seed)), seed=seed))
-        for rate in rates
+) -> Table:
+    """SGR and HR of the same traces if the verifier erred at the given rates."""
+    rows = []
+    for rate in rates:
+        judged = judge(traces, episodes, NoisyVerifier(verifier, rate, seed), hedges=hedges)
+        whole = [trace for trace in judged if not trace.failure]
+        sgr = mean_over([(trace_sgr(trace, how), trace.unit) for trace in whole])
+        hr = mean_over([(trace_hr(trace, how), trace.unit) for trace in whole])
+        rows.append([rate, sgr, hr, len(judged), len(judged) - len(whole)])
+    columns = [
+        Column("rate", "errors", "share"),
+        Column("sgr", "SGR", "share", "trace.sgr"),
+        Column("hr", "HR", "share", "trace.hr"),
+        Column("traces", "traces", "count"),
+        Column("failed", "failed", "count"),
     ]
+    return Table.of("trace.noise", f"Errors of the verifier {verifier.name}", columns, rows)

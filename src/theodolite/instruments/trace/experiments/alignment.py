@@ -1,13 +1,26 @@
-"""How often steps are given the right frames, where the right ones are known."""
+"""How often steps get the right frames, on synthetic traces whose frames are known."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
 
 from theodolite import stats
+from theodolite.core.errors import UsageError
+from theodolite.core.tables import Column, Table
+from theodolite.instruments.trace.claims.reading import read_trace
 from theodolite.instruments.trace.claims.types import Alignment, Trace
-from theodolite.instruments.trace.estimates import mean_estimate
+from theodolite.instruments.trace.data.episode import Episode
+from theodolite.instruments.trace.data.worlds.facts import facts_at
+from theodolite.instruments.trace.score import mean_over
+
+Cue: TypeAlias = Literal["frame number", "time", "words of order", "place, every frame", "place, some frames"]
+"""What links a step to its frame: *Frame 3: …*; *At 1.8 s, …*; *First*, *Then*, *Finally*; only its position among the steps,
+with one step per frame; the same with steps for half of the frames."""
+CUES: tuple[Cue, ...] = get_args(Cue)
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,44 +30,110 @@ class AlignmentScore:
     exact: stats.Estimate | None
     """Share of steps with exactly the right frames."""
     overlap: stats.Estimate | None
-    """Share of steps with at least one right frame, and none that is off by more than one."""
+    """Share of steps with a right frame and none that is off by more than one."""
     covers: stats.Estimate | None
-    """Share of steps whose frames hold all the right ones, perhaps with others."""
+    """Share of steps whose frames include all the right ones."""
     by_method: dict[Alignment, stats.Estimate | None]
     """Exact, by how the frames were found."""
 
 
-def alignment_accuracy(
-    traces: Sequence[Trace], truth: Sequence[Sequence[Sequence[int]]], *, seed: int = 0
-) -> AlignmentScore:
-    """Compares the frames of steps with those they were written of.
+def alignment_accuracy(traces: Sequence[Trace], truth: Sequence[Sequence[Sequence[int]]]) -> AlignmentScore:
+    """Compares the frames of steps with the right ones, clustered by episode.
 
     Args:
-        traces: aligned.
-        truth: for each trace, for each of its steps, the right frames.
-        seed: of the bootstrap; intervals are clustered by episode.
+        traces: Aligned.
+        truth: For each step of each trace, the right frames.
     """
     rows = [
         (set(step.frames), set(right), step.alignment, trace.episode)
         for trace, steps in zip(traces, truth, strict=True)
         for step, right in zip(trace.steps, steps, strict=True)
     ]
-    exact = [(float(found == right), how, unit) for found, right, how, unit in rows]
-    near = [(float(_near(found, right)), unit) for found, right, _, unit in rows]
-    held = [(float(right <= found), unit) for found, right, _, unit in rows]
-    methods = dict.fromkeys(how for _, how, _ in exact)
+    methods = dict.fromkeys(how for _, _, how, _ in rows)
     return AlignmentScore(
-        mean_estimate([x for x, *_ in exact], [u for *_, u in exact], seed=seed),
-        mean_estimate([x for x, _ in near], [u for _, u in near], seed=seed),
-        mean_estimate([x for x, _ in held], [u for _, u in held], seed=seed),
+        mean_over([(float(found == right), unit) for found, right, _, unit in rows]),
+        mean_over([(float(_near(found, right)), unit) for found, right, _, unit in rows]),
+        mean_over([(float(right <= found), unit) for found, right, _, unit in rows]),
         {
-            how: mean_estimate(
-                [x for x, h, _ in exact if h == how], [u for _, h, u in exact if h == how], seed=seed
-            )
-            for how in methods
+            method: mean_over([(float(f == r), unit) for f, r, how, unit in rows if how == method])
+            for method in methods
         },
     )
 
 
 def _near(found: set[int], right: set[int]) -> bool:
     return bool(found & right) and all(min(abs(f - r) for r in right) <= 1 for f in found)
+
+
+def synthetic_trace(
+    episode: Episode, cue: Cue, *, rng: np.random.Generator
+) -> tuple[Trace, list[tuple[int, ...]]]:
+    """A true trace of an episode with one kind of cue, read back from its text, and the right frames of its steps.
+
+    With frame numbers, times and *some frames*, half of the frames have a step; with the other cues all of them.
+    """
+    told = [f for f in range(len(episode.frames)) if facts_at(episode, f)]
+    if cue in {"frame number", "time", "place, some frames"}:
+        n = max(2, len(told) // 2)  # a single line would not be a list of steps
+        told = [told[int(i)] for i in sorted(rng.permutation(len(told))[:n])]
+    elif cue == "words of order":
+        told = list(range(len(episode.frames)))  # *then* means the next frame
+    lines = [_line(episode, cue, frame, i, len(told)) for i, frame in enumerate(told)]
+    text = "\n".join([*lines, f"Final answer: {episode.answer}"])
+    return read_trace(text, episode), [(frame,) for frame in told]
+
+
+def _line(episode: Episode, cue: Cue, frame: int, place: int, of: int) -> str:
+    said = " ".join(facts_at(episode, frame)) or "Nothing changes."
+    match cue:
+        case "frame number":
+            return f"Step {place + 1}: Frame {frame + 1}: {said}"
+        case "time":
+            return f"Step {place + 1}: At {episode.frames[frame].time_s:g} s, {said}"
+        case "words of order":
+            word = "First" if place == 0 else "Finally" if place == of - 1 else ("Then", "Next")[place % 2]
+            return f"Step {place + 1}: {word}, {said}"
+        case _:
+            return f"Step {place + 1}: {said}"
+
+
+def score_alignment(episodes: Sequence[Episode], *, seed: int = 0) -> dict[Cue, AlignmentScore]:
+    """How often steps get the right frames, by cue.
+
+    Args:
+        episodes: Of the embedded worlds; edits are left out.
+        seed: Of the frames that have a step.
+
+    Raises:
+        UsageError: No facts are known about any of them.
+    """
+    known = [e for e in episodes if e.edit is None and any(facts_at(e, f) for f in range(len(e.frames)))]
+    if not known:
+        raise UsageError(
+            "alignment is tested on episodes with known facts, such as those of `theodolite trace make`"
+        )
+    found = {}
+    for number, cue in enumerate(CUES):
+        pairs = [
+            synthetic_trace(episode, cue, rng=np.random.default_rng([seed, number, i]))
+            for i, episode in enumerate(known)
+        ]
+        found[cue] = alignment_accuracy([trace for trace, _ in pairs], [right for _, right in pairs])
+    return found
+
+
+def alignment_table(scores: dict[Cue, AlignmentScore]) -> Table:
+    """One row per cue."""
+    key = "trace.alignment"
+    columns = [
+        Column("cue", "cue"),
+        Column("exact", "exactly right", "share", key),
+        Column("covers", "right one included", "share", key),
+        Column("overlap", "at most one off", "share", key),
+        Column("steps", "steps", "count"),
+    ]
+    rows = [
+        [cue, s.exact, s.covers, s.overlap, s.exact.n_items if s.exact is not None else 0]
+        for cue, s in scores.items()
+    ]
+    return Table.of("trace.alignment", "Alignment of synthetic steps with their frames", columns, rows)

@@ -1,7 +1,7 @@
-"""Labels by people: what they judge is written to a file, and what two of them wrote is compared.
+"""Labels by people: claims are written to a file for labelling, and filled-in files are scored.
 
-One claim a line, with the sentence it stands in, the frames it speaks of and their pictures; the field ``label`` is for
-the person, who does not see what the verifier said.
+A file has one claim per line, with its sentence, its frames and their pictures. People fill in the field ``label`` with
+supported, unsupported or unverifiable, without seeing the verdict of the verifier.
 """
 
 from __future__ import annotations
@@ -18,14 +18,16 @@ from pydantic import BaseModel, ConfigDict
 
 from theodolite import stats
 from theodolite.core.errors import UsageError
+from theodolite.core.tables import Column, Table
 from theodolite.instruments.trace.claims.types import LABELS, Label
 from theodolite.instruments.trace.data.dataset import Problem, read_lines
 from theodolite.instruments.trace.data.episode import Episode
-from theodolite.instruments.trace.estimates import mean_estimate
+from theodolite.instruments.trace.experiments.agreement import kappa
+from theodolite.instruments.trace.score import mean_over
 from theodolite.instruments.trace.verifiers.judging import JudgedTrace
 
 
-class _Row(BaseModel):
+class _LabelForm(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     id: str
@@ -36,7 +38,7 @@ class _Row(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class PersonScore:
-    """What one person's labels say of the traces."""
+    """The traces as labelled by one person."""
 
     name: str
     sgr: stats.Estimate | None
@@ -46,12 +48,12 @@ class PersonScore:
     against_verifier: stats.Estimate | None
     """κ of the person and the verifier."""
     agreement: stats.Estimate | None
-    """Share of claims on which both give the same label."""
+    """Share of claims with the same label by both."""
 
 
 @dataclass(frozen=True, slots=True)
 class AnnotationScore:
-    """What two people's labels say."""
+    """The labels of one or two people."""
 
     kappa: stats.Estimate | None
     """Cohen's κ between the people, clustered by episode."""
@@ -69,13 +71,13 @@ def export_labels(
     n_steps: int = 120,
     seed: int = 0,
 ) -> int:
-    """Writes the claims of some steps, drawn at random, for people to label.
+    """Writes the claims of some random steps for labelling.
 
     Returns:
-        How many claims were written.
+        The number of claims written.
 
     Raises:
-        UsageError: there is nothing to label, or the file exists: it may hold labels.
+        UsageError: There is nothing to label, or the file exists and may hold labels.
     """
     if Path(path).exists():
         raise UsageError(f"{path} exists already and may hold labels; give another file, or remove it")
@@ -121,9 +123,9 @@ def export_labels(
 
 
 def _names(judged: Sequence[JudgedTrace]) -> list[str]:
-    """A name for each trace: its episode; with several of an episode also who wrote it and how, and the place among equals.
+    """A name for each trace: its episode and, if there are several of one, a digest of model and style.
 
-    Model and style go in as a digest: who labels should not know whom.
+    It is a digest so that people do not know whose trace they label.
     """
     of_episode = Counter(t.trace.episode for t in judged)
     found: Counter[str] = Counter()
@@ -141,12 +143,12 @@ def _names(judged: Sequence[JudgedTrace]) -> list[str]:
 def score_labels(
     paths: Sequence[str | Path], *, judged: Sequence[JudgedTrace] = (), seed: int = 0
 ) -> AnnotationScore:
-    """Compares the label files of two people (or reads that of one), and each with the verifier.
+    """Scores the label files of one or two people, and compares each with the verifier.
 
     Args:
-        paths: one or two files, filled in.
-        judged: the verifier's verdicts on the same traces, if they are to be compared.
-        seed: of the bootstrap.
+        paths: One or two filled-in files.
+        judged: The verdicts of the verifier on the same traces, to compare with.
+        seed: Of the bootstrap of κ.
     """
     if len(paths) not in {1, 2}:
         raise UsageError(f"labels of one or two people can be scored, got {len(paths)} files")
@@ -174,22 +176,17 @@ def score_labels(
         return AnnotationScore(None, None, people, len(read[0][0]), tuple(problems))
     first, second = (labels for labels, _ in read)
     shared = sorted(set(first) & set(second))
-    kappa, agreement = _agree(
-        [first[i].label for i in shared],
-        [second[i].label for i in shared],
-        [first[i].episode for i in shared],
-        seed,
-    )
-    return AnnotationScore(kappa, agreement, people, len(shared), tuple(problems))
+    between, agreement = _agree([(first[i].label, second[i].label, first[i].episode) for i in shared], seed)
+    return AnnotationScore(between, agreement, people, len(shared), tuple(problems))
 
 
-def _read_labels(path: Path) -> tuple[dict[str, _Row], list[Problem]]:
-    found, problems = read_lines(path, _Row.model_validate_json)
+def _read_labels(path: Path) -> tuple[dict[str, _LabelForm], list[Problem]]:
+    found, problems = read_lines(path, _LabelForm.model_validate_json)
     labels = {}
     times = Counter(row.id for _, row in found)
     for name, n in times.items():
         if n > 1:
-            why = f"the id {name!r} stands {n} times, so that it says nothing of any one claim; none of them counts"
+            why = f"the id {name!r} occurs {n} times, so none of them counts"
             problems.append(Problem(path.name, why))
     for where, row in found:
         if times[row.id] > 1:
@@ -198,7 +195,7 @@ def _read_labels(path: Path) -> tuple[dict[str, _Row], list[Problem]]:
         if label in LABELS:
             labels[row.id] = row.model_copy(update={"label": label})
         else:
-            problems.append(Problem(where, f"the label {row.label!r} is none of {', '.join(LABELS)}"))
+            problems.append(Problem(where, f"the label {row.label!r} is not one of {', '.join(LABELS)}"))
     if not labels:
         if max(times.values(), default=0) > 1:
             raise UsageError(f"{path} holds no label that counts: {problems[0].reason}")
@@ -206,7 +203,9 @@ def _read_labels(path: Path) -> tuple[dict[str, _Row], list[Problem]]:
     return labels, problems
 
 
-def _person(name: str, labels: Mapping[str, _Row], automatic: Mapping[str, Label], seed: int) -> PersonScore:
+def _person(
+    name: str, labels: Mapping[str, _LabelForm], automatic: Mapping[str, Label], seed: int
+) -> PersonScore:
     steps: dict[tuple[str, str], list[str]] = {}
     for row in labels.values():
         step = row.id.rpartition("/")[0] or str(row.step)
@@ -218,29 +217,43 @@ def _person(name: str, labels: Mapping[str, _Row], automatic: Mapping[str, Label
             rates.append((known.count("supported") / len(known), episode))
             wrong.append((float("unsupported" in known), episode))
     shared = sorted(set(labels) & set(automatic))
-    kappa, agreement = _agree(
-        [labels[i].label for i in shared],
-        [automatic[i] for i in shared],
-        [labels[i].episode for i in shared],
-        seed,
-    )
+    against, agreement = _agree([(labels[i].label, automatic[i], labels[i].episode) for i in shared], seed)
     skipped = [(float(row.label == "unverifiable"), row.episode) for row in labels.values()]
-    estimates = [
-        mean_estimate([v for v, _ in pairs], [u for _, u in pairs], seed=seed)
-        for pairs in (rates, wrong, skipped)
-    ]
-    sgr, hr, unverifiable = estimates
-    return PersonScore(name, sgr, hr, unverifiable, len(labels), kappa, agreement)
+    shares = (mean_over(rates), mean_over(wrong), mean_over(skipped))
+    return PersonScore(name, *shares, len(labels), against, agreement)
 
 
 def _agree(
-    first: Sequence[str], second: Sequence[str], units: Sequence[str], seed: int
+    rows: Sequence[tuple[str, str, str]], seed: int
 ) -> tuple[stats.Estimate | None, stats.Estimate | None]:
-    if not first:
-        return None, None
-    same = mean_estimate([float(a == b) for a, b in zip(first, second, strict=True)], units, seed=seed)
-    try:
-        clusters = list(units) if 1 < len(set(units)) < len(units) else None
-        return stats.cohen_kappa(list(first), list(second), clusters=clusters, seed=seed), same
-    except UsageError:  # both gave one and the same label throughout: κ says nothing
-        return None, same
+    """κ and the share of equal labels."""
+    return kappa(rows, seed), mean_over([(float(a == b), unit) for a, b, unit in rows])
+
+
+def labels_table(found: AnnotationScore) -> Table:
+    """One row per person."""
+    columns = [
+        Column("by", "by"),
+        Column("sgr", "SGR", "share", "trace.sgr_of_steps"),
+        Column("hr", "HR", "share", "trace.hr"),
+        Column("unverifiable", "unverifiable", "share", "trace.unverifiable"),
+        Column("agreement", "same label as the verifier", "share", "trace.label_agreement"),
+        Column("kappa", "κ with the verifier", "correlation", "trace.kappa"),
+        Column("labels", "labels", "count"),
+    ]
+    rows = [
+        [p.name, p.sgr, p.hr, p.unverifiable, p.agreement, p.against_verifier, p.n_labels]
+        for p in found.people
+    ]
+    return Table.of("trace.labels", "Labels by people", columns, rows)
+
+
+def people_table(found: AnnotationScore) -> Table:
+    """The agreement of two people."""
+    columns = [
+        Column("kappa", "κ between people", "correlation", "trace.kappa"),
+        Column("agreement", "same label", "share", "trace.label_agreement"),
+        Column("claims", "claims", "count"),
+    ]
+    rows = [[found.kappa, found.agreement, found.n_shared]]
+    return Table.of("trace.people", "Agreement of people", columns, rows)

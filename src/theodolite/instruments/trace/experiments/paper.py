@@ -1,4 +1,4 @@
-"""The paper's printed tables, to be read by the same code as one's own measurements."""
+"""The paper's printed tables, as input for the same code as new measurements."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from theodolite.instruments.trace.experiments.predict import ModelRow
-from theodolite.instruments.trace.formulas.vrs import equation_4
+from theodolite.instruments.trace.formulas.vrs import vrs_paper
 
 _FILE = Path(__file__).parent / "paper_tables.json"
 
 
 @cache
 def paper_tables() -> dict[str, Any]:
-    """Tables 1 to 3 as printed, and the statistics that the text prints beside them."""
+    """Tables 1 to 3 as printed, and the statistics that the text reports."""
     tables: dict[str, Any] = json.loads(_FILE.read_text(encoding="utf-8"))
     return tables
 
@@ -45,10 +45,10 @@ def paper_vrs(model: str, *, epsilon: float = 0.01, clip: float = 10.0, in_point
     """Equation 4 of a model's row of Table 3, all magnitudes equal.
 
     Args:
-        model: as Table 3 calls it.
+        model: As in Table 3.
         epsilon: ε.
-        clip: the upper bound.
-        in_points: whether Δ is taken in percentage points instead of fractions; ε then means nothing.
+        clip: The largest value.
+        in_points: Take Δ in percentage points instead of fractions; then ε has almost no effect.
 
     >>> round(paper_vrs("GPT-4o"), 2), round(paper_vrs("GPT-4o", in_points=True), 2)
     (6.48, 8.77)
@@ -56,7 +56,7 @@ def paper_vrs(model: str, *, epsilon: float = 0.01, clip: float = 10.0, in_point
     falls = paper_tables()["sensitivity"][model]
     drops = np.array([-falls[family][1] / (1 if in_points else 100) for family in falls])
     relevant = np.array([float(family != "irrelevant") for family in falls])
-    return equation_4(drops, np.ones(len(drops)), relevant, epsilon=epsilon, clip=clip)
+    return vrs_paper(drops, np.ones(len(drops)), relevant, epsilon=epsilon, clip=clip)
 
 
 def _accuracy_falls(model: str) -> float:

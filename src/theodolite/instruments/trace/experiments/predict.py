@@ -1,7 +1,8 @@
-"""Does grounding predict robustness? Correlations that say what they correlate, over units that are independent.
+"""Does grounding predict robustness? Correlations of SGR with retention, over models.
 
 Rows are models on benchmarks. The same model on three benchmarks is not three models: tests permute whole models, and
-intervals draw whole models. *Retention* is three things, and the paper does not say which it means; all three are given.
+intervals resample whole models. The paper does not say which kind of retention it means, so all three are given. Source: step
+grounding, section 5.2.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from numpy.typing import NDArray
 
 from theodolite import stats
 from theodolite.core.errors import UsageError
+from theodolite.core.tables import Column, Table
+from theodolite.instruments.trace.score import correlation_cell
 
 Retention: TypeAlias = Literal["ratio", "drop", "ood accuracy"]
-"""``ratio``: OOD accuracy ÷ in-distribution accuracy. ``drop``: OOD − in-distribution accuracy, so that less is lost the
-higher it is. ``ood accuracy``: OOD accuracy itself."""
+"""``ratio``: OOD accuracy ÷ in-distribution accuracy. ``drop``: OOD − in-distribution accuracy; higher means less is lost.
+``ood accuracy``: OOD accuracy itself."""
 
 RETENTIONS: tuple[Retention, ...] = get_args(Retention)
 
@@ -34,9 +37,9 @@ class ModelRow:
     accuracy: float
     ood_accuracy: float
     predictors: dict[str, float]
-    """``sgr``, and whatever stands beside it: ``tcs``, ``vrs``, ``attention``, ``gradient``, …"""
+    """``sgr`` and others: ``tcs``, ``vrs``, ``attention``, ``gradient`` …"""
     parameters_b: float | None = None
-    """Billions of parameters; None where unknown."""
+    """Billions of parameters; None if unknown."""
     cluster: str = ""
     """The capacity cluster, such as ``7B``; empty for none."""
 
@@ -52,7 +55,7 @@ class ModelRow:
             )
 
     def retention(self, kind: Retention) -> float:
-        """How much of its accuracy it keeps."""
+        """How much of its accuracy the model keeps."""
         if kind == "ratio":
             return self.ood_accuracy / self.accuracy
         return self.ood_accuracy - (self.accuracy if kind == "drop" else 0.0)
@@ -60,27 +63,27 @@ class ModelRow:
 
 @dataclass(frozen=True, slots=True)
 class Association:
-    """How one predictor goes with one kind of retention, over some rows."""
+    """The correlation of one predictor with one kind of retention, over some rows."""
 
     predictor: str
     retention: Retention
     scope: str
     """``pooled``, a benchmark's name, or a capacity cluster's."""
     r: stats.Estimate | None
-    """Pearson's r; the interval draws models."""
+    """Pearson's r; the interval resamples models."""
     rho: stats.Estimate | None
     """Spearman's ρ of the models' means over benchmarks."""
     p_exact: float | None
-    """Permutation of whole models: exact up to eight of them."""
+    """Permutation of whole models; exact for up to eight."""
     n_models: int
     n_rows: int
     note: str = ""
-    """Why a figure is missing."""
+    """Why a number is missing."""
 
 
 @dataclass(frozen=True, slots=True)
 class MatchedPair:
-    """Two models of nearly the same accuracy on one benchmark: the better grounded one first."""
+    """Two models of nearly the same accuracy on one benchmark, the better grounded one first."""
 
     benchmark: str
     better: str
@@ -93,34 +96,34 @@ class MatchedPair:
 
 @dataclass(frozen=True, slots=True)
 class Prediction:
-    """Everything about predicting robustness."""
+    """All results on predicting robustness."""
 
     associations: tuple[Association, ...]
     partial: tuple[Association, ...]
-    """SGR and retention with accuracy, or accuracy and scale, held."""
+    """SGR and retention, controlled for accuracy, or for accuracy and scale."""
     pairs: tuple[MatchedPair, ...]
     n_sgr_above_accuracy: dict[str, int]
-    """Per benchmark, how many models are better grounded than right."""
+    """Per benchmark, the number of models whose SGR is above their accuracy."""
     combinations: tuple[Association, ...] = field(default=())
-    """Components alone and in pairs: the mean of their standardised values, pooled."""
+    """Predictors alone, in pairs and all together: the mean of their standardised values, pooled."""
 
 
 def predict_robustness(
     rows: Sequence[ModelRow], *, matched_within: float = 0.01, seed: int = 0
 ) -> Prediction:
-    """Relates predictors to retention: per benchmark, pooled, within capacity clusters; with controls.
+    """Correlates predictors with retention: per benchmark, pooled, and within capacity clusters.
 
     Args:
-        rows: at least three models; each should be on every benchmark, else it is left out of what needs whole blocks.
-        matched_within: how near two accuracies must be to count as the same.
-        seed: of the bootstrap.
+        rows: At least three models. Tests need every model on the same benchmarks.
+        matched_within: The largest difference of accuracies that count as the same.
+        seed: Of the bootstrap.
     """
     models = {row.model for row in rows}
     if len(models) < 3:
         raise UsageError(f"predicting needs at least three models, got {len(models)}")
     twice = [k for k, n in Counter((row.model, row.benchmark) for row in rows).items() if n > 1]
     if twice:
-        raise UsageError(f"{twice[0][0]} on {twice[0][1]} is there twice; a model counts once per benchmark")
+        raise UsageError(f"{twice[0][0]} on {twice[0][1]} occurs twice; a model counts once per benchmark")
     names = sorted({name for row in rows for name in row.predictors}, key=lambda name: (name != "sgr", name))
     associations = [
         associate(part, predictor, kind, scope, seed=seed)
@@ -190,7 +193,7 @@ def associate(
 
 
 def _is_whole(rows: Sequence[ModelRow]) -> bool:
-    """Whether every model is on the same benchmarks, so that blocks can change places."""
+    """True if every model is on the same benchmarks, so that blocks can be permuted."""
     on: dict[str, set[str]] = {}
     for row in rows:
         on.setdefault(row.model, set()).add(row.benchmark)
@@ -206,7 +209,7 @@ def _rank_correlation(
 
 
 def _exact_p(known: Sequence[tuple[ModelRow, float]], kind: Retention, *, seed: int) -> float:
-    """Blocks of benchmarks change places between models, so they must stand in the same order."""
+    """Permutes the blocks of models, which must be in the same order."""
     order = sorted(known, key=lambda pair: (pair[0].model, pair[0].benchmark))
     return stats.correlation_permutation_test(
         [value for _, value in order],
@@ -217,7 +220,7 @@ def _exact_p(known: Sequence[tuple[ModelRow, float]], kind: Retention, *, seed: 
 
 
 def _partial(rows: Sequence[ModelRow], kind: Retention, held: str, seed: int) -> Association:
-    """The correlation that is left with covariates held; scale as log parameters, over the rows that have it."""
+    """The partial correlation given covariates; scale is the logarithm of the number of parameters, where known."""
     use = [
         row
         for row in rows
@@ -268,9 +271,9 @@ def matched_pairs(rows: Sequence[ModelRow], *, within: float) -> list[MatchedPai
 
 
 def _combined(rows: Sequence[ModelRow], names: Sequence[str], seed: int) -> list[Association]:
-    """Component ablation: each predictor alone, each pair, and all of them, as means of values standardised per benchmark.
+    """Each predictor alone, each pair, and all of them, as means of values standardised per benchmark.
 
-    A component that is better when lower (``hr``) is turned round.
+    The sign of ``hr``, which is better when lower, is flipped.
     """
     parts = [name for name in names if all(name in row.predictors for row in rows)]
     sets = [chosen for size in {1, 2, len(parts)} for chosen in combinations(parts, size)] if parts else []
@@ -297,3 +300,61 @@ def _standardised(rows: Sequence[ModelRow], name: str) -> list[float]:
         spread = values[here].std()
         done[here] = (values[here] - values[here].mean()) / spread if spread > 0 else 0.0
     return (-done if name == "hr" else done).tolist()
+
+
+def prediction_tables(found: Prediction) -> list[Table]:
+    """Correlations with retention, accuracy-matched pairs, and combined predictors."""
+    columns = [
+        Column("predictor", "predictor"),
+        Column("retention", "retention as"),
+        Column("scope", "over"),
+        Column("r", "r", "correlation", "trace.retention"),
+        Column("rho", "ρ of models", "correlation", "trace.retention"),
+        Column("p", "p by model", "p"),
+        Column("models", "models", "count"),
+        Column("rows", "rows", "count"),
+        Column("note", "note"),
+    ]
+    rows = [
+        [
+            a.predictor,
+            a.retention,
+            a.scope,
+            correlation_cell(a.r),
+            correlation_cell(a.rho),
+            a.p_exact,
+            a.n_models,
+            a.n_rows,
+            a.note,
+        ]
+        for a in (*found.associations, *found.partial)
+    ]
+    above = [
+        f"{benchmark}: {count} models have an SGR above their accuracy"
+        for benchmark, count in found.n_sgr_above_accuracy.items()
+    ]
+    tables = [
+        Table.of("trace.prediction", "Predicting robustness", columns, rows),
+        Table.of(
+            "trace.matched_pairs",
+            "Accuracy-matched pairs",
+            [
+                Column("better", "better grounded"),
+                Column("other", "other"),
+                Column("benchmark", "on"),
+                Column("accuracy_gap", "accuracy gap", "points"),
+                Column("sgr_gap", "SGR gap", "points"),
+                Column("saved", "degradation saved", "points"),
+            ],
+            [[p.better, p.other, p.benchmark, p.accuracy_gap, p.sgr_gap, p.saved] for p in found.pairs],
+            above,
+        ),
+    ]
+    if found.combinations:
+        heads = [
+            Column("components", "predictors"),
+            Column("r", "r with retention (ratio), pooled", "correlation", "trace.retention"),
+        ]
+        cells = [[a.predictor, correlation_cell(a.r)] for a in found.combinations]
+        tables.append(Table.of("trace.combinations", "Combined predictors", heads, cells))
+    return tables

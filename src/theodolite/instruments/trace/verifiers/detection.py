@@ -1,4 +1,4 @@
-"""Object detectors behind one small contract: pixels in, labelled boxes out."""
+"""Object detectors: pixels in, labelled boxes out."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ COCO = tuple(
     " toothbrush".replace("_", "\0").split()
 )
 COCO_LABELS: tuple[str, ...] = tuple(label.replace("\0", " ") for label in COCO)
-"""The 80 classes of COCO, in the order that its detectors use."""
+"""The 80 classes of COCO, in the order of its detectors."""
 
 
 @dataclass(frozen=True, slots=True)
 class Detection:
-    """A thing that was found."""
+    """A detected object."""
 
     label: str
     score: float
@@ -36,15 +36,15 @@ class Detection:
 
 
 class Detector(Protocol):
-    """Finds things in a picture."""
+    """Finds objects in a picture."""
 
     @property
     def labels(self) -> Sequence[str]:
-        """All labels that it can give."""
+        """All labels that it may give."""
         ...
 
     def detect(self, pixels: Pixels, threshold: float) -> list[Detection]:
-        """What it finds with at least that score, the surest first."""
+        """Detections with at least that score, the highest first."""
         ...
 
 
@@ -52,7 +52,7 @@ def open_detector(target: str) -> Detector:
     """An ONNX file of FastestDet's layout, or a Hugging Face checkpoint for object detection (folder or hub id).
 
     Raises:
-        UsageError: no target was given, or it cannot be loaded.
+        UsageError: No target was given, or it cannot be loaded.
     """
     if not target:
         raise UsageError(
@@ -64,7 +64,7 @@ def open_detector(target: str) -> Detector:
 
 
 def suppressed(found: Sequence[Detection], overlap: float = 0.45) -> list[Detection]:
-    """Of detections of one label that overlap, the surest (greedy non-maximum suppression)."""
+    """Of overlapping detections with one label, the one with the highest score (greedy non-maximum suppression)."""
     kept: list[Detection] = []
     for one in sorted(found, key=lambda d: -d.score):
         if all(one.label != other.label or one.box.iou(other.box) <= overlap for other in kept):
@@ -92,8 +92,8 @@ class OnnxDetector:
             self._session = onnxruntime.InferenceSession(
                 str(path), options, providers=["CPUExecutionProvider"]
             )
-        except Exception as error:  # onnxruntime has classes of its own for what is wrong with a file
-            raise UsageError(f"{path} is no ONNX model: {str(error).splitlines()[0]}") from error
+        except Exception as error:  # onnxruntime raises classes of its own
+            raise UsageError(f"{path} is not an ONNX model: {str(error).splitlines()[0]}") from error
         self._input = self._session.get_inputs()[0]
         self.labels = tuple(labels)
 
@@ -132,7 +132,7 @@ def _cells(
 
 
 class HuggingFaceDetector:
-    """Any checkpoint that transformers loads for object detection: DETR, YOLOS, RT-DETR and their like."""
+    """Any checkpoint that transformers loads for object detection, such as DETR, YOLOS or RT-DETR."""
 
     def __init__(self, source: str) -> None:
         from transformers import AutoImageProcessor, AutoModelForObjectDetection

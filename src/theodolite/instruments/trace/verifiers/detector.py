@@ -1,7 +1,7 @@
-"""The verifier that looks with a detector: things, their number, their places in the picture, their colours.
+"""A verifier that uses an object detector: objects, their number, their places in the picture, their colours.
 
-*Not found* refutes only where the detector's recall for that class, calibrated beforehand, is high at its lower confidence
-limit; elsewhere it says ``low recall``. Without a calibration nothing is refuted by absence.
+An object that is not found refutes a claim only if the lower confidence limit of the detector's recall for that class is
+high; otherwise the verdict is ``low recall``. Without a recall calibration, absence refutes nothing.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ from theodolite.instruments.trace.data.episode import Episode, Frame, SceneObjec
 from theodolite.instruments.trace.verifiers.annotation import AnnotationVerifier
 from theodolite.instruments.trace.verifiers.detection import Detection, Detector, open_detector
 from theodolite.instruments.trace.verifiers.hues import hue_of
-from theodolite.instruments.trace.verifiers.options import VerifierOptions
+from theodolite.instruments.trace.verifiers.judging import VerifierOptions, negated, unverifiable
 from theodolite.instruments.trace.verifiers.recall import read_recall
-from theodolite.instruments.trace.verifiers.scene_state import unverifiable
 
 TRUSTED_RECALL = 0.9
 _JUDGED = frozenset({"entity", "count", "attribute", "spatial"})
@@ -30,17 +29,17 @@ _JUDGED = frozenset({"entity", "count", "attribute", "spatial"})
 
 @dataclass(frozen=True, slots=True)
 class DetectorVerifier:
-    """Finds things frame by frame, then judges by the geometry of what it found."""
+    """Detects objects frame by frame, then judges by their geometry."""
 
     name: str
     detector: Detector
     threshold: float = 0.4
     recall: Mapping[str, float] = field(default_factory=dict)
-    """The lower end of each class's recall; a class that is not listed is not trusted."""
+    """The lower limit of each class's recall; other classes are not trusted."""
     trusted: float = TRUSTED_RECALL
 
     def verify(self, claims: Sequence[Claim], episode: Episode) -> list[Verdict]:
-        """One verdict per claim. Each frame is read once, and its pixels are not kept."""
+        """One verdict per claim. Each frame is read once and not kept."""
         wanted = {f for c in claims for f in (c.frames or range(len(episode.frames))) if c.kind in _JUDGED}
         seen = episode_as_seen(episode, self.detector, self.threshold, wanted)
         geometry = AnnotationVerifier()
@@ -48,7 +47,7 @@ class DetectorVerifier:
 
     def _judge(self, claim: Claim, seen: Episode, geometry: AnnotationVerifier) -> Verdict:
         if claim.kind not in _JUDGED:
-            return unverifiable("complex", f"a detector does not tell of {claim.kind}")
+            return unverifiable("complex", f"a detector cannot judge {claim.kind} claims")
         for said in (claim.subject, claim.object):
             if said is None or said.head in words.FIRST_PERSON | {"picture"}:
                 continue
@@ -58,24 +57,22 @@ class DetectorVerifier:
         looked_at = [seen.frames[f] for f in frames if f < len(seen.frames)]
         unread = [str(frame.state["unread"]) for frame in looked_at if "unread" in frame.state]
         if len(unread) == len(looked_at):
-            return unverifiable("unclear", unread[0] if unread else "there are no such frames")
+            return unverifiable("unclear", unread[0] if unread else "it has no frames")
         plain = replace(claim, is_negated=False)
         verdict = geometry.verify([plain], seen)[0]
         if verdict.label == "unsupported":
             doubtful = self._doubtful(claim, verdict, looked_at)
-            if unread:  # it may be so where nothing could be seen
+            if unread:  # the claim may hold at a frame that could not be read
                 verdict = unverifiable("unclear", unread[0])
             elif doubtful:
                 heads = " and ".join(dict.fromkeys(said.head for said in doubtful))
                 verdict = unverifiable("low recall", f"not found, and often missed: {heads}")
-        if claim.is_negated and verdict.label != "unverifiable":
-            verdict = replace(verdict, label="unsupported" if verdict.label == "supported" else "supported")
-        return verdict
+        return negated(verdict) if claim.is_negated else verdict
 
     def _doubtful(self, claim: Claim, verdict: Verdict, frames: Sequence[Frame]) -> list[Mention]:
-        """What a refutation rests on that was not found, if a detector may well have missed all of it.
+        """The mentions that were not found and that the detector may have missed; empty if the refutation stands.
 
-        One thing that is surely not there is enough to refute what is said of it and another.
+        One object that is certainly absent refutes a claim about it and another.
         """
         too_few = (
             claim.kind == "count" and verdict.truth.isdigit() and int(verdict.truth) < int(claim.predicate)
@@ -89,7 +86,7 @@ class DetectorVerifier:
         missing = [m for m in named if not any(words.may_mean(m.head, label) for label in labels)]
         if missing:
             return [] if any(self._is_trusted(m) for m in missing) else missing
-        return [m for m in named if not self._is_trusted(m)]  # such things are there, but look otherwise
+        return [m for m in named if not self._is_trusted(m)]  # found, but with other attributes
 
     def _is_trusted(self, said: Mention) -> bool:
         known = [low for label, low in self.recall.items() if words.may_mean(said.head, label)]
@@ -99,10 +96,9 @@ class DetectorVerifier:
 def episode_as_seen(
     episode: Episode, detector: Detector, threshold: float, frames: Iterable[int] | None = None
 ) -> Episode:
-    """The episode with nothing but what a detector finds in its pictures.
+    """The episode with the objects that a detector finds, and nothing else.
 
-    Frames that are not wanted, have no picture, or have one that cannot be read are left empty; their state says so under
-    ``unread``.
+    Frames that are not wanted, have no picture or cannot be read are empty; ``state["unread"]`` says why.
     """
     wanted = set(range(len(episode.frames))) if frames is None else set(frames)
     seen = []
@@ -127,7 +123,7 @@ def episode_as_seen(
 
 
 def _pixels(frame: Frame, place: int) -> tuple[Pixels | None, str]:
-    """The frame's pixels, or why there are none."""
+    """The pixels of a frame, or why there are none."""
     if frame.picture is None:
         return None, f"there is no picture of frame {place + 1}"
     try:
@@ -144,7 +140,7 @@ def _thing(found: Detection, number: int, pixels: np.ndarray) -> SceneObject:
 
 
 def open_detector_verifier(text: str) -> DetectorVerifier:
-    """The plug-in's target: ``detector:PATH?threshold=0.4&recall=FILE&trusted=0.9``."""
+    """Opens ``detector:PATH?threshold=0.4&recall=FILE&trusted=0.9``."""
     options = VerifierOptions.read(text, "detector", ("threshold", "recall", "trusted"))
     file = options.settings.get("recall")
     return DetectorVerifier(

@@ -1,4 +1,4 @@
-"""Judging claims about what happens: actions, their order, and the movements of who sees."""
+"""Judges claims about actions, their order, and the movements of the observer."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from dataclasses import replace
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.types import Claim, Mention, Verdict
 from theodolite.instruments.trace.data.episode import EGO, Action, Pose
-from theodolite.instruments.trace.verifiers.scene_state import Scene, unverifiable
+from theodolite.instruments.trace.verifiers.judging import unverifiable
+from theodolite.instruments.trace.verifiers.scene import Scene
 
 TURN_DEG, AROUND_DEG, MOVE_M = 10.0, 135.0, 0.05
-"""What turns less than this does not turn, what turns more turns around, what moves less stays."""
+"""Smaller turns are no turns; from 135° on one turns around; smaller movements are none."""
 
 _INNER = words.word_set(
     "wait enjoy relax think decide consider try want focus plan prepare hope feel rest engage study learn work communicate"
     " multitask participate organize express concentrate browse seek share intend involve entertain attempt remember ignore notice"
     " understand wonder search check choose"
 )
-"""Verbs of the mind and of purpose: no frame shows them."""
+"""Verbs of thought and purpose, which no frame shows."""
 _SHOWN = words.word_set("picture scene view frame image video clip shot footage")
-"""What the picture itself is called, as the place that things come into and leave."""
+"""Words for the picture itself, as the place that objects enter and leave."""
 
 
 def action_verdict(claim: Claim, scene: Scene) -> Verdict:  # noqa: PLR0911 - one return per outcome
-    """Some annotated action, relation or motion at these frames is what was said.
+    """Supported if an annotated action, relation or motion at these frames matches.
 
-    Unsupported where actions are known completely, or where the verb is among the labels and the actor is annotated
-    doing something else at these frames.
+    Otherwise it is unsupported if actions are known completely, and unverifiable if they are not.
     """
     episode, claim = scene.episode, _of_picture(claim)
     for said in (claim.subject, claim.object):
@@ -48,15 +48,15 @@ def action_verdict(claim: Claim, scene: Scene) -> Verdict:  # noqa: PLR0911 - on
     if episode.knows("actions") == "complete":
         return Verdict("unsupported", evidence=f"what happens: {truth}", truth=truth)
     if episode.knows("actions") == "none" and episode.knows("relations") == "none":
-        return unverifiable("out of vocabulary", "nothing is known of actions")
+        return unverifiable("out of vocabulary", "actions are not annotated")
     labels = (*episode.vocabulary.get("actions", ()), *episode.vocabulary.get("relations", ()))
     if labels and not any(_is(label, claim.predicate) for label in labels):
         return unverifiable("out of vocabulary", f"no label means {claim.predicate!r}")
-    return unverifiable("low recall", f"{claim.predicate!r} is not annotated, but may be so")
+    return unverifiable("low recall", f"{claim.predicate!r} is not annotated, but may happen")
 
 
 def _of_picture(claim: Claim) -> Claim:
-    """*Enters the scene*, *leaves the view*, *comes into the frame*: what is shown, whatever it is called.
+    """The same claim with *scene*, *view* and *frame* as *picture*, and *come into* as *enter*.
 
     >>> str(_of_picture(Claim("action", Mention("ball"), "come", Mention("view"))))
     'action: ball enter picture'
@@ -68,7 +68,7 @@ def _of_picture(claim: Claim) -> Claim:
 
 
 def _lost(said: Mention | None, scene: Scene) -> Verdict | None:
-    """Why the action cannot be looked for; a missing actor or an unlisted object is no reason."""
+    """The verdict if the mention refers to nothing; None if it does, is empty, or is out of vocabulary."""
     if said is None or not said.head:
         return None
     missing = scene.missing(said)
@@ -78,7 +78,7 @@ def _lost(said: Mention | None, scene: Scene) -> Verdict | None:
 
 
 def _is(label: str, said: str) -> bool:
-    """Whether an annotated verb is the one that was said: *picking up* is *pick up*, *take the cup* is *take*."""
+    """True if an annotated verb matches: *picking up* is *pick up*, *take the cup* is *take*."""
     plain = label.replace("_", " ").casefold()
     first = plain.split()[0]
     forms = {plain, *(stem + plain[len(first) :] for stem in stems(first)), *stems(first)}
@@ -90,7 +90,7 @@ def _is_opposite(label: str, said: str) -> bool:
 
 
 def stems(word: str) -> set[str]:
-    """What a verb's -ing form may come from.
+    """The possible stems of an -ing form.
 
     >>> sorted(stems("putting"))
     ['put', 'putt', 'putte']
@@ -115,14 +115,14 @@ def _fits(action: Action, claim: Claim, scene: Scene, *, object_too: bool = True
 
 
 def _names(said: Mention, object_id: str, scene: Scene) -> bool:
-    """Whether a mention may mean the thing of an id, at any frame."""
+    """True if a mention may refer to the object with an id."""
     if object_id == EGO:
         return said.head in words.FIRST_PERSON | {"agent", "robot", "person", "camera", "you"}
     return said.head not in words.FIRST_PERSON and object_id in scene.ids(said)
 
 
 def _related(claim: Claim, scene: Scene) -> Verdict | None:
-    """What relations and states say of an action: *holding*, *wearing*, *moving*."""
+    """The verdict by relations and states: *holding*, *wearing*, *moving*; None if they do not decide."""
     for frame in scene.frames:
         for held in scene.episode.frames[frame].relations:
             fits = _names(claim.subject, held.subject, scene) if claim.subject.head else True
@@ -139,9 +139,7 @@ def _related(claim: Claim, scene: Scene) -> Verdict | None:
     if moves is None or not known or claim.object is not None:
         return None
     truth = claim.predicate if moves in known else ("move" if any(known) else "rest")
-    return Verdict(
-        "supported" if moves in known else "unsupported", evidence="its motion is known", truth=truth
-    )
+    return Verdict("supported" if moves in known else "unsupported", evidence="by its motion", truth=truth)
 
 
 def _told(action: Action) -> str:
@@ -149,15 +147,15 @@ def _told(action: Action) -> str:
 
 
 def temporal_verdict(claim: Claim, scene: Scene) -> Verdict:
-    """The order of two events, each found among the actions: by when they begin, for *while* by whether they overlap.
+    """The order of two events by their annotated beginnings; *while* by overlap.
 
-    Before: some instance of the first begins before the second does. With several instances any pair may do.
+    If there are several instances of an event, any pair may support the claim.
     """
     episode = scene.episode
     if claim.object is None:
-        return unverifiable("complex", "it is not said in relation to what")
+        return unverifiable("complex", "the second event is not named")
     if episode.knows("actions") == "none":
-        return unverifiable("out of vocabulary", "nothing is known of actions")
+        return unverifiable("out of vocabulary", "actions are not annotated")
     first, second = (list(_instances(event, scene)) for event in (claim.subject, claim.object))
     if not first or not second:
         lacking = claim.subject if not first else claim.object
@@ -166,8 +164,8 @@ def temporal_verdict(claim: Claim, scene: Scene) -> Verdict:
         return unverifiable("low recall", f"{lacking} is not annotated")
     orders = {_order(a, b) for a in first for b in second}
     if claim.predicate in orders:
-        return Verdict("supported", evidence="by when they begin", truth=claim.predicate)
-    return Verdict("unsupported", evidence="by when they begin", truth=min(orders))
+        return Verdict("supported", evidence="by their beginnings", truth=claim.predicate)
+    return Verdict("unsupported", evidence="by their beginnings", truth=min(orders))
 
 
 def _order(first: Action, second: Action) -> str:
@@ -181,7 +179,7 @@ def _order(first: Action, second: Action) -> str:
 
 
 def _instances(event: Mention, scene: Scene) -> Iterator[Action]:
-    """The actions that an event may mean."""
+    """The actions that an event may refer to."""
     who = Mention(event.head, event.attributes)
     for action in scene.episode.actions:
         if not event.verb or not _is(action.verb, event.verb):
@@ -200,10 +198,10 @@ def _instances(event: Mention, scene: Scene) -> Iterator[Action]:
 
 
 def motion_verdict(claim: Claim, scene: Scene) -> Verdict:
-    """A movement of who sees, from its logged actions or from its poses.
+    """A movement of the observer, by logged actions or poses.
 
-    A frame stands for the time up to the next one: the movement of frames a … b is the way from frame a to b + 1, step
-    by step; that of the last frame is the way to it.
+    A frame covers the time until the next one: the movement at frames a … b is that from frame a to b + 1, step by step; at
+    the last frame it is the movement to that frame.
     """
     episode = scene.episode
     own = [a for a in episode.actions_at(scene.frames) if a.subject == EGO]
@@ -215,13 +213,13 @@ def motion_verdict(claim: Claim, scene: Scene) -> Verdict:
         if episode.knows("actions") == "complete":
             truth = own[0].verb if own else "stop"
             return Verdict("unsupported", evidence="logged", truth=truth)
-        return unverifiable("out of vocabulary", "no poses are known at these frames")
+        return unverifiable("out of vocabulary", "there are no poses at these frames")
     names = [name for a, b in moves for name in motion_between(a, b)]
     total = motion_between(moves[0][0], moves[-1][1])
     if said in names or said in total:
         return Verdict("supported", evidence=f"poses: {', '.join(dict.fromkeys(names))}", truth=said)
     if said.startswith("go ") and abs(moves[0][0].z_m - moves[-1][1].z_m) < MOVE_M:
-        return Verdict("unsupported", evidence="the height stays", truth="stop")
+        return Verdict("unsupported", evidence="the height does not change", truth="stop")
     return Verdict("unsupported", evidence=f"poses: {', '.join(dict.fromkeys(names))}", truth=names[0])
 
 
@@ -236,7 +234,7 @@ def _moves(scene: Scene) -> Iterator[tuple[Pose, Pose]]:
 
 
 def motion_between(before: Pose, after: Pose) -> list[str]:
-    """What a movement may be called.
+    """The names of a movement.
 
     >>> motion_between(Pose(0, 0, heading_deg=0), Pose(0, 1, heading_deg=-30))
     ['turn left', 'look left', 'move forward']

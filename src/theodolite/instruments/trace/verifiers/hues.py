@@ -1,4 +1,4 @@
-"""The colour that most of a box has, by name, where it has one plainly."""
+"""The dominant colour of a box, by name, and colour histograms."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 from theodolite.geometry import Box
 
 _HUES_DEG = {"red": 0, "orange": 28, "yellow": 52, "green": 125, "blue": 222, "purple": 277, "pink": 330}
-"""Where each name lies on the circle of hues."""
+"""The hue of each name."""
 
 
 def hue_of(pixels: NDArray[np.uint8], box: Box) -> str:
-    """The name of the commonest hue in the middle of a box; empty where it is dull, dark or mixed.
+    """The name of the most frequent hue in the middle of a box; empty if it is dull, dark or mixed.
 
     >>> red = np.zeros((8, 8, 3), np.uint8) + np.array([200, 20, 20], np.uint8)
     >>> hue_of(red, Box(0, 0, 8, 8)), hue_of(red // 200 * 90, Box(0, 0, 8, 8)) != "blue"
@@ -37,7 +37,7 @@ def hue_of(pixels: NDArray[np.uint8], box: Box) -> str:
 
 
 def colour_histogram(pixels: NDArray[np.uint8], box: Box) -> NDArray[np.float64]:
-    """The shares of 64 coarse colours in a box: a simple appearance vector that needs no model.
+    """The shares of 64 coarse colours in a box: an appearance vector that needs no model.
 
     >>> half = np.zeros((4, 4, 3), np.uint8)
     >>> half[:, :2] = 255
@@ -53,7 +53,7 @@ def colour_histogram(pixels: NDArray[np.uint8], box: Box) -> NDArray[np.float64]
 
 
 def _hue_deg(colours: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The hue of RGB colours that are not grey, in degrees."""
+    """The hue of RGB colours in degrees; they must not be grey."""
     r, g, b = colours.T
     top, low = colours.max(axis=1), colours.min(axis=1)
     spread = np.maximum(top - low, 1e-9)

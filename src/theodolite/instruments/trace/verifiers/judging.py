@@ -1,22 +1,24 @@
-"""Traces with a verdict on every claim: what all metrics are made of."""
+"""Verifiers by name, and traces with a verdict on every claim."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
+from urllib.parse import parse_qsl
 
+from theodolite.answers import normal_form
 from theodolite.core.errors import ContractError, UsageError
 from theodolite.core.registry import registry
-from theodolite.instruments.trace.claims.types import Claim, Step, Trace, Verdict, Verifier
+from theodolite.instruments.trace.claims.types import Claim, Reason, Step, Trace, Verdict, Verifier
 from theodolite.instruments.trace.data.episode import Episode
 
 Hedges: TypeAlias = Literal["abstract", "as stated"]
-"""What becomes of a guess (*might be holding*): no observation, so unverifiable; or judged like a plain statement."""
+"""How hedged claims (*might be holding*) are judged: as unverifiable, because they are not observations; or as if stated."""
 
 Granularity: TypeAlias = Literal["whole", "every"]
-"""Which claims count. ``whole``: the largest only, so that *a person crosses the street* is one; this is how the paper's
-own examples count. ``every``: also the person and the street."""
+"""Which claims count. ``whole``: only the largest, so that *a person crosses the street* is one claim, as in the paper's
+examples. ``every``: also the person and the street."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +41,49 @@ class JudgedTrace:
     trace: Trace
     steps: tuple[JudgedStep, ...]
     unit: str
-    """The independent unit (scene, house, video) that its episode belongs to."""
+    """The cluster (scene, house, video) of its episode."""
     verifier: str
     is_correct: bool | None = None
-    """Whether the answer is right; None where the episode has none."""
+    """Whether the answer is right; None if the episode has no right answer."""
     failure: str = ""
     """Why it could not be judged; then it has no steps."""
 
 
+@dataclass(frozen=True, slots=True)
+class VerifierOptions:
+    """The part of a verifier's name after the colon: ``PATH?threshold=0.5&recall=FILE``."""
+
+    target: str
+    settings: dict[str, str]
+
+    @classmethod
+    def read(cls, text: str, name: str, allowed: tuple[str, ...]) -> VerifierOptions:
+        """Splits the text. Raises a `UsageError` for settings that the verifier does not have."""
+        target, _, rest = text.partition("?")
+        settings = dict(parse_qsl(rest, keep_blank_values=True))
+        unknown = sorted(set(settings) - set(allowed))
+        if unknown:
+            raise UsageError(
+                f"the verifier {name!r} has no option {unknown[0]!r}; it has {', '.join(allowed) or 'none'}"
+            )
+        return cls(target, settings)
+
+    def number(self, name: str, default: float, *, low: float = 0.0, high: float = 1.0) -> float:
+        """A numeric setting within bounds."""
+        try:
+            value = float(self.settings.get(name, default))
+        except ValueError:
+            value = float("nan")
+        if not low <= value <= high:
+            raise UsageError(f"{name} lies in [{low:g}, {high:g}], got {self.settings.get(name)!r}")
+        return value
+
+
 def open_verifier(name: str) -> Verifier:
-    """A verifier by name: ``annotation``, or ``name:options`` for one that takes some.
+    """A verifier by name: ``annotation``, or ``name:options``.
 
     Raises:
-        UsageError: there is no such verifier.
+        UsageError: There is no such verifier.
     """
     kind, _, options = name.partition(":")
     target = registry().entry("verifier", kind).load()
@@ -69,46 +101,37 @@ def judge(
     verifier: Verifier,
     *,
     hedges: Hedges = "abstract",
-    is_right: Callable[[str, Episode], bool | None] | None = None,
 ) -> list[JudgedTrace]:
-    """Verdicts on every claim of every trace.
+    """Judges every claim of every trace.
 
-    A trace whose episode is not there, or on which the verifier fails, comes back without steps and with the reason.
+    A trace whose episode is missing, or on which the verifier fails, has no steps and says why.
 
     Args:
-        traces: with their claims.
-        episodes: by id.
-        verifier: who judges.
-        hedges: what becomes of guesses.
-        is_right: tells whether an answer is right; by default `is_right_answer`.
+        traces: With their claims.
+        episodes: By id.
+        verifier: Judges the claims.
+        hedges: How hedged claims are judged.
     """
-    return [_judge(trace, episodes, verifier, hedges, is_right or is_right_answer) for trace in traces]
+    return [_judge(trace, episodes, verifier, hedges) for trace in traces]
 
 
-def _judge(
-    trace: Trace,
-    episodes: Mapping[str, Episode],
-    verifier: Verifier,
-    hedges: Hedges,
-    is_right: Callable[[str, Episode], bool | None],
-) -> JudgedTrace:
+def _judge(trace: Trace, episodes: Mapping[str, Episode], verifier: Verifier, hedges: Hedges) -> JudgedTrace:
     episode = episodes.get(trace.episode)
     if episode is None:
-        return JudgedTrace(
-            trace, (), trace.episode, verifier.name, failure=f"there is no episode {trace.episode!r}"
-        )
+        failure = f"there is no episode {trace.episode!r}"
+        return JudgedTrace(trace, (), trace.episode, verifier.name, failure=failure)
     try:
         verdicts = verdicts_on([step.claims for step in trace.steps], episode, verifier, hedges=hedges)
-    except UsageError as error:  # a broken picture, say: this trace fails, the others go on
+    except UsageError as error:  # a broken picture, for example: only this trace fails
         return JudgedTrace(trace, (), episode.unit, verifier.name, failure=str(error))
     steps = tuple(JudgedStep(step, said) for step, said in zip(trace.steps, verdicts, strict=True))
-    return JudgedTrace(trace, steps, episode.unit, verifier.name, is_right(trace.answer, episode))
+    return JudgedTrace(trace, steps, episode.unit, verifier.name, is_right_answer(trace.answer, episode))
 
 
 def verdicts_on(
     groups: Sequence[Sequence[Claim]], episode: Episode, verifier: Verifier, *, hedges: Hedges = "abstract"
 ) -> list[tuple[Verdict, ...]]:
-    """Verdicts on groups of claims, asked for all at once."""
+    """Verdicts on groups of claims, in one call of the verifier."""
     flat = [claim for group in groups for claim in group]
     verdicts = list(verifier.verify(flat, episode))
     if len(verdicts) != len(flat):
@@ -116,39 +139,40 @@ def verdicts_on(
             f"the verifier {verifier.name!r} gave {len(verdicts)} verdicts on {len(flat)} claims"
         )
     if hedges == "abstract":
-        verdicts = [_unless_guessed(claim, verdict) for claim, verdict in zip(flat, verdicts, strict=True)]
+        verdicts = [_unless_hedged(claim, verdict) for claim, verdict in zip(flat, verdicts, strict=True)]
     each = iter(verdicts)
     return [tuple(next(each) for _ in group) for group in groups]
 
 
-def _unless_guessed(claim: Claim, verdict: Verdict) -> Verdict:
+def _unless_hedged(claim: Claim, verdict: Verdict) -> Verdict:
     if not claim.hedge:
         return verdict
     return replace(verdict, label="unverifiable", reason="abstract", evidence=f"only guessed: {claim.hedge}")
 
 
+def unverifiable(reason: Reason, why: str) -> Verdict:
+    """An unverifiable verdict."""
+    return Verdict("unverifiable", reason, why)
+
+
+def negated(verdict: Verdict) -> Verdict:
+    """The verdict on the negation of what was judged."""
+    if verdict.label == "unverifiable":
+        return verdict
+    return replace(verdict, label="unsupported" if verdict.label == "supported" else "supported")
+
+
 def is_right_answer(answer: str, episode: Episode) -> bool | None:
-    """Whether an answer is the episode's; None where the episode has none.
+    """True if an answer that was read is the right one; None if the episode has no right answer.
+
+    The answer to an open question is right if it contains the words of the right answer.
 
     >>> from theodolite.instruments.trace.data.episode import Episode, Frame
-    >>> episode = Episode("e", "Which side?", (Frame(0.0),), answer="left", options=("left", "right"))
-    >>> is_right_answer("**Left**, because …", episode), is_right_answer("left or right", episode)
+    >>> open_question = Episode("e", "What falls?", (Frame(0.0),), answer="cup")
+    >>> is_right_answer("The **cup** falls.", open_question), is_right_answer("", open_question)
     (True, False)
     """
     if not episode.answer:
         return None
-    said, gold = _plain(answer), _plain(episode.answer)
-    if said == gold:
-        return True
-    named = [option for option in map(_plain, episode.options) if f" {option} " in f" {said} "]
-    if len(named) > 1:  # the longer name holds the shorter: "top left" is not also "left"
-        named = [
-            option for option in named if not any(option != other and option in other for other in named)
-        ]
-    if episode.options:
-        return named == [gold]
-    return f" {gold} " in f" {said} "
-
-
-def _plain(text: str) -> str:
-    return " ".join("".join(c if c.isalnum() or c in "/'" else " " for c in text.casefold()).split())
+    said, gold = normal_form(answer), normal_form(episode.answer)
+    return said == gold if episode.options else f" {gold} " in f" {said} "

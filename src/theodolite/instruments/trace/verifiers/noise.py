@@ -1,25 +1,24 @@
-"""A verifier with errors of known frequency, to see how far a finding survives them."""
+"""A verifier with a known error rate, to test how robust a result is."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from theodolite.core.errors import UsageError
 from theodolite.core.types import content_hash
-from theodolite.instruments.trace.claims.types import Claim, Label, Verdict, Verifier
+from theodolite.instruments.trace.claims.types import Claim, Verdict, Verifier
 from theodolite.instruments.trace.data.episode import Episode
-
-_OTHER: dict[Label, Label] = {"supported": "unsupported", "unsupported": "supported"}
+from theodolite.instruments.trace.verifiers.judging import negated
 
 
 @dataclass(frozen=True, slots=True)
 class NoisyVerifier:
-    """Turns each verdict that can be judged into its contrary with a given probability.
+    """Flips each verdict, except unverifiable ones, with a given probability.
 
-    The draw depends on the seed, the episode and the claim alone, so the same claim errs the same way every time.
+    The draw depends only on the seed, the episode and the claim, so a claim gets the same verdict every time.
     """
 
     inner: Verifier
@@ -29,23 +28,21 @@ class NoisyVerifier:
 
     def __post_init__(self) -> None:
         if not 0 <= self.rate <= 1:
-            raise UsageError(f"a rate of errors lies between 0 and 1, got {self.rate}")
+            raise UsageError(f"an error rate lies between 0 and 1, got {self.rate}")
 
     @property
     def name(self) -> str:
-        """Says how noisy it is."""
+        """The name of the inner verifier with the error rate."""
         return f"{self.inner.name} with {self.rate:.0%} errors"
 
     def verify(self, claims: Sequence[Claim], episode: Episode) -> list[Verdict]:
-        """The inner verdicts, some of them wrong."""
+        """The inner verdicts, some of them flipped."""
         return [
             self._disturbed(c, v, episode)
             for c, v in zip(claims, self.inner.verify(claims, episode), strict=True)
         ]
 
     def _disturbed(self, claim: Claim, verdict: Verdict, episode: Episode) -> Verdict:
-        if verdict.label not in _OTHER:
-            return verdict
         key = content_hash([self.seed, episode.id, str(claim), list(claim.frames), list(claim.span)])
         is_wrong = np.random.default_rng(int(key[:16], 16)).random() < self.rate
-        return replace(verdict, label=_OTHER[verdict.label], evidence="disturbed") if is_wrong else verdict
+        return negated(verdict) if is_wrong else verdict

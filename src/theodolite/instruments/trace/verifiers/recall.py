@@ -1,4 +1,4 @@
-"""How often a detector finds what is there, class by class: only where it does, may "not found" refute."""
+"""The recall of a detector by class. Only where it is high may "not found" refute a claim."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 
 from theodolite import stats
 from theodolite.core.errors import UsageError
+from theodolite.core.tables import Cell, Column, Table
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.data.dataset import Problem
 from theodolite.instruments.trace.data.episode import Episode
@@ -19,33 +20,34 @@ SEEN_IOU, PLACED_IOU = 0.1, 0.5
 
 @dataclass(frozen=True, slots=True)
 class ClassRecall:
-    """Of the annotated boxes of a class, how many the detector answers, by three measures."""
+    """The share of annotated boxes of a class that are detected, by three criteria. Intervals are clustered by video."""
 
     label: str
     anywhere: stats.Estimate
-    """The picture has a detection of the class, perhaps of something else."""
+    """The picture has a detection of the class, perhaps of another object."""
     recall: stats.Estimate
-    """A detection of the class touches the box (IoU ≥ 0.1): it was seen. This is what absence is judged by."""
+    """A detection of the class touches the box (IoU ≥ 0.1). Absence is judged by this."""
     located: stats.Estimate
-    """A detection of the class has the box's place (IoU ≥ 0.5)."""
+    """A detection of the class has the place of the box (IoU ≥ 0.5)."""
 
 
 @dataclass(frozen=True, slots=True)
 class DetectorRecall:
-    """A detector's recall, and what it could not be measured on."""
+    """The recall of a detector."""
 
     classes: dict[str, ClassRecall]
     problems: tuple[Problem, ...]
-    """Pictures that cannot be read, each once, by the episode that shows it first."""
+    """Pictures that cannot be read, each once, with the first episode that shows it."""
 
 
 def calibrate_recall(detector: Detector, episodes: Iterable[Episode], *, threshold: float) -> DetectorRecall:
-    """The recall of every annotated category that the detector has a label for, with Wilson's intervals.
+    """The recall of every annotated category that the detector has a label for.
 
-    Frames are looked at one by one and not kept; a picture that several episodes share counts once. A picture that
-    cannot be read is left out and told. A category that no label means is left out: of it the detector says nothing.
+    Frames are read one by one and not kept. A picture that several episodes share counts once. A picture that cannot be read
+    is left out and reported.
     """
-    hits: dict[str, list[tuple[bool, bool, bool]]] = {}
+    hits: dict[str, list[tuple[float, float, float]]] = {}
+    units: dict[str, list[str]] = {}
     done: set[str] = set()
     problems: list[Problem] = []
     for episode in episodes:
@@ -67,22 +69,40 @@ def calibrate_recall(detector: Detector, episodes: Iterable[Episode], *, thresho
             for category, box in shown:
                 overlaps = [d.box.iou(box) for d in found_of(found, category)]
                 best = max(overlaps, default=0.0)
-                hits.setdefault(category, []).append((bool(overlaps), best >= SEEN_IOU, best >= PLACED_IOU))
-    classes = {
-        category: ClassRecall(
-            category, *(stats.wilson_interval(sum(column), len(each)) for column in zip(*each, strict=True))
-        )
-        for category, each in sorted(hits.items())
-    }
+                met = (float(bool(overlaps)), float(best >= SEEN_IOU), float(best >= PLACED_IOU))
+                hits.setdefault(category, []).append(met)
+                units.setdefault(category, []).append(episode.unit)
+    classes = {category: _recall(category, hits[category], units[category]) for category in sorted(hits)}
     return DetectorRecall(classes, tuple(problems))
+
+
+def _recall(category: str, hits: list[tuple[float, float, float]], units: list[str]) -> ClassRecall:
+    shares = [stats.clustered_mean(column, units) for column in zip(*hits, strict=True)]
+    return ClassRecall(category, *(share for share in shares if share is not None))
 
 
 def _has(detector: Detector, category: str) -> bool:
     return any(words.may_mean(category, label) for label in detector.labels)
 
 
+def recall_table(recall: Mapping[str, ClassRecall], *, title: str) -> Table:
+    """One row per class."""
+    key = "trace.detector_recall"
+    columns = [
+        Column("class", "class"),
+        Column("anywhere", "found anywhere", "share", key),
+        Column("recall", "found (IoU ≥ 0.1)", "share", key),
+        Column("located", "placed (IoU ≥ 0.5)", "share", key),
+        Column("boxes", "boxes", "count"),
+    ]
+    rows: list[list[Cell]] = [
+        [name, r.anywhere, r.recall, r.located, r.recall.n_items] for name, r in recall.items()
+    ]
+    return Table.of("trace.recall", title, columns, rows)
+
+
 def write_recall(recall: Mapping[str, ClassRecall], path: Path, *, detector: str, threshold: float) -> None:
-    """Writes a calibration that ``detector:…?recall=FILE`` reads."""
+    """Writes the file that ``detector:…?recall=FILE`` reads."""
     value = {
         "detector": detector,
         "threshold": threshold,
@@ -95,10 +115,10 @@ def write_recall(recall: Mapping[str, ClassRecall], path: Path, *, detector: str
 
 
 def read_recall(path: Path) -> dict[str, float]:
-    """The lower end of each class's recall.
+    """The lower confidence limit of each class's recall.
 
     Raises:
-        UsageError: it is no such file.
+        UsageError: It is not such a file.
     """
     try:
         value = json.loads(path.read_text(encoding="utf-8"))
@@ -106,7 +126,7 @@ def read_recall(path: Path) -> dict[str, float]:
     except OSError as error:
         raise UsageError(f"cannot read the recall of the detector from {path}: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UsageError(f"{path} is no calibration; write one with `theodolite trace recall`") from error
+        raise UsageError(f"{path} is not a recall file; `theodolite trace recall` writes one") from error
 
 
 def found_of(found: Iterable[Detection], head: str) -> list[Detection]:

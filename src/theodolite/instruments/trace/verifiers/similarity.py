@@ -1,17 +1,19 @@
-"""The verifier that compares sentences with frames: any CLIP of transformers.
+"""A verifier that compares sentences with frames, by any CLIP of transformers.
 
-A claim is put as *a picture of a red ball* beside *a picture of a blue ball*, *… of a green ball* and so on: other values of the same
-slot (`_captions`). With s the similarity of a caption in the model's own scale, the share of the claim is p = e^{s₀} / Σ e^{sᵢ} over
-the n captions. Supported where p ≥ `high`, unsupported where p ≤ `low`, unclear between; where the model was calibrated
-(`_similarity_calibration`), by the bounds that were measured for the form of claim in the episode's world. A model that was not
-calibrated refutes nothing, unless it is told from which share on. The best frame counts.
+A claim becomes the caption *a picture of a red ball* beside *a picture of a blue ball*, *… of a green ball* and so on: other
+values of the same slot (`theodolite.instruments.trace.verifiers.captions`). With sᵢ the similarity of caption i in the
+model's own scale, the share of the claim is p = e^{s₀} / Σ e^{sᵢ} over the n captions. The claim is supported if p ≥ `high`,
+unsupported if p ≤ `low`, and unclear in between. The bounds are those that the calibration of the model measured for the form
+of claim in the world of the episode. A model without calibration refutes nothing, unless `low` is given. The best frame
+counts.
 
-Confidence is the odds of p against those of the bound b that it passed: with o(p) = p / (1 − p), o(p) / (o(p) + o(b)) where
-supported, o(b) / (o(p) + o(b)) where not: ½ at the bound, towards 1 beyond it.
+The confidence compares the odds of p with those of the bound b that it passed: with o(p) = p / (1 − p), it is
+o(p) / (o(p) + o(b)) if supported, o(b) / (o(p) + o(b)) if unsupported: ½ at the bound, towards 1 beyond it.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,48 +25,106 @@ from theodolite.core.errors import UsageError
 from theodolite.core.types import Pixels
 from theodolite.instruments.trace.claims.types import Claim, Verdict
 from theodolite.instruments.trace.data.episode import Episode
-from theodolite.instruments.trace.verifiers.captions import FINE_KINDS, captions_of
-from theodolite.instruments.trace.verifiers.options import VerifierOptions
-from theodolite.instruments.trace.verifiers.scene_state import unverifiable
-from theodolite.instruments.trace.verifiers.similarity_bounds import CALIBRATION, Bounds, read_bounds
-from theodolite.instruments.trace.verifiers.similarity_clip import ClipLikeness, Likeness
-from theodolite.instruments.trace.verifiers.similarity_forms import form_of, values_of
+from theodolite.instruments.trace.verifiers.captions import FINE_KINDS, captions_of, form_of, values_of
+from theodolite.instruments.trace.verifiers.clip_model import ClipLikeness, Likeness
+from theodolite.instruments.trace.verifiers.judging import VerifierOptions, unverifiable
 
 SHIPPED = Path(__file__).parent / "clip"
 """The small CLIP of the embedded worlds."""
+CALIBRATION = "similarity.json"
+"""The calibration file beside a checkpoint."""
+POOLED = ""
+"""All worlds together: for episodes without a world, unless the model knows only the pictures of some worlds."""
 HIGH = 0.6
-"""Where a model was not calibrated."""
+"""The upper bound of a model without calibration."""
 _AT_ONCE = 16
-"""Pictures that are looked at together; no more are held."""
+"""Pictures in one batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The calibrated bounds of a CLIP, by world and form of claim: supported from, unsupported up to."""
+
+    worlds: Mapping[str, Mapping[str, tuple[float, float]]]
+    """The worlds that it was calibrated on. The model cannot judge the forms that are missing."""
+    words: frozenset[str] = frozenset()
+    """The words that the model knows; empty if it was trained on general language."""
+
+    def of(self, world: str, form: str) -> tuple[float, float] | None:
+        """The bounds of a form of claim; None if the model cannot judge it."""
+        return self.worlds.get(world, {}).get(form)
+
+    def unknown(self, caption: str, world: str) -> str:
+        """Why a caption lies outside the calibration; empty if it does not.
+
+        >>> Bounds({"video": {}}, frozenset({"a", "red", "ball"})).unknown("a red dog", "video")
+        'the model does not know the word dog'
+        """
+        if world not in self.worlds:
+            known = ", ".join(repr(name) for name in self.worlds if name != POOLED)
+            return (
+                f"the model was calibrated on pictures of {known or 'no named world'}, not of {world!r};"
+                " use a CLIP that is calibrated on such pictures"
+            )
+        odd = [word for word in caption.split() if self.words and word not in self.words]
+        return f"the model does not know the word {odd[0]}" if odd else ""
+
+
+def read_bounds(file: Path) -> Bounds:
+    """Reads a calibration file.
+
+    Raises:
+        UsageError: It is not such a file.
+    """
+    try:
+        value = json.loads(file.read_text(encoding="utf-8"))
+        measured, words = dict(value["by_world"]), frozenset(map(str, value["words"]))
+        if not words or POOLED in measured:
+            measured[POOLED] = value["pooled"]
+        worlds = {
+            str(world): {
+                str(form): (float(told["high"]), float(told["low"]))
+                for form, told in forms.items()
+                if told["high"] is not None
+            }
+            for world, forms in measured.items()
+        }
+        return Bounds(worlds, words)
+    except OSError as error:
+        raise UsageError(f"cannot read the calibration {file}: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise UsageError(
+            f"{file} is not a calibration; `theodolite trace calibrate --data EPISODES` writes one"
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a model makes of a claim at the frame where its share is largest."""
+    """The share of a claim at the frame where it is largest."""
 
     share: float | None
-    """None where no picture could be looked at."""
+    """None if no picture could be read."""
     best: int = 0
-    """Which of the captions has the largest share there."""
+    """The caption with the largest share there."""
     unread: str = ""
-    """Why a picture of the claim could not be read; empty if all could."""
+    """Why a picture could not be read; empty if all could."""
 
 
 @dataclass(frozen=True, slots=True)
 class SimilarityVerifier:
-    """Judges what there is and what it looks like."""
+    """Judges objects and their attributes; spatial claims and states if calibrated for them."""
 
     name: str
     likeness: Likeness
     high: float | None = None
-    """The share from which a claim is supported; by default as measured, or `HIGH`."""
+    """The share from which a claim is supported; by default as calibrated, or `HIGH`."""
     low: float | None = None
-    """The part of chance, 1 / n, up to which a claim is refuted; by default as measured, and where nothing was, none is."""
+    """The part of chance, 1 / n, up to which a claim is unsupported; by default as calibrated, else nothing is refuted."""
     bounds: Bounds | None = None
-    """What was measured of this model; without it, sides and states are not judged."""
+    """The calibration; without it, spatial claims and states are not judged."""
 
     def verify(self, claims: Sequence[Claim], episode: Episode) -> list[Verdict]:
-        """One verdict per claim; each picture is looked at once, with all that is said of any."""
+        """One verdict per claim. Each picture is compared once with all captions."""
         asked = [self._asked(claim, episode) for claim in claims]
         put = [(claim, a) for claim, a in zip(claims, asked, strict=True) if isinstance(a, list)]
         found = iter(self.shares(put, episode))
@@ -74,23 +134,21 @@ class SimilarityVerifier:
         ]
 
     def _asked(self, claim: Claim, episode: Episode) -> list[str] | Verdict:
-        """The captions of a claim, or why it cannot be put as one."""
+        """The captions of a claim, or the verdict if it cannot be judged."""
         captions, form = captions_of(claim, episode), form_of(claim)
         if not captions or (self.bounds is None and claim.kind in FINE_KINDS):
-            return unverifiable("complex", f"similarity does not tell of {claim.kind}")
+            return unverifiable("complex", f"similarity cannot judge {claim.kind} claims")
         if self.bounds is not None:
             odd = self.bounds.unknown(captions[0], episode.world)
             if odd:
                 return unverifiable("out of vocabulary", odd)
             if self.bounds.of(episode.world, form) is None:
                 where = f" in the world {episode.world!r}" if episode.world else ""
-                return unverifiable(
-                    "complex", f"by its calibration the model does not tell such claims ({form}){where}"
-                )
+                return unverifiable("complex", f"not calibrated for such claims ({form}){where}")
         return captions
 
     def shares(self, put: Sequence[tuple[Claim, list[str]]], episode: Episode) -> list[Found]:
-        """For each claim and its captions, the largest share at any of its frames."""
+        """The largest share of each claim at any of its frames."""
         frames = [_frames_of(claim, episode) for claim, _ in put]
         texts = list(dict.fromkeys(text for _, captions in put for text in captions))
         place = {text: i for i, text in enumerate(texts)}
@@ -110,7 +168,7 @@ class SimilarityVerifier:
     def _scores(
         self, frames: Sequence[int], texts: Sequence[str], episode: Episode
     ) -> tuple[Mapping[int, NDArray[np.float64]], Mapping[int, str]]:
-        """By frame, the scores of all texts; and why other frames cannot be read."""
+        """The scores of all texts by frame, and why some frames cannot be read."""
         scores: dict[int, NDArray[np.float64]] = {}
         unread: dict[int, str] = {}
         for start in range(0, len(frames), _AT_ONCE):
@@ -142,12 +200,12 @@ class SimilarityVerifier:
         told = f"a share of {share:.2g} among {n} captions"
         if share < high:
             if low is None:
-                why = f"{told}, supported from {high:.2g}; a model that was not calibrated refutes nothing"
+                why = f"{told}, supported from {high:.2g}; a model without calibration refutes nothing"
                 return unverifiable("low recall", why)
             if share > low:
                 return unverifiable("unclear", f"{told}, between the bounds {_told(low)} and {_told(high)}")
             if found.unread:
-                return unverifiable("unclear", f"{told} where a picture can be read; {found.unread}")
+                return unverifiable("unclear", f"{told} at the pictures that can be read; {found.unread}")
         is_there = share >= high
         values = values_of(claim, n)
         if is_there:
@@ -169,7 +227,7 @@ def _told(bound: float | None) -> str:
 
 
 def confidence(larger: float, smaller: float) -> float:
-    """The odds of the larger of two shares, as part of the sum of both odds.
+    """The odds of the larger of two shares over the sum of both odds.
 
     >>> confidence(0.5, 0.5), round(confidence(0.9, 0.5), 3), confidence(1.0, 0.2)
     (0.5, 0.9, 1.0)
@@ -179,29 +237,29 @@ def confidence(larger: float, smaller: float) -> float:
 
 
 def _frames_of(claim: Claim, episode: Episode) -> list[int]:
-    """The frames of a claim that have a picture; of all frames, if it names none."""
+    """The frames of a claim that have a picture; of all frames if it has none."""
     n = len(episode.frames)
     frames = [f for f in claim.frames if 0 <= f < n] or range(n)
     return [f for f in frames if episode.frames[f].picture is not None]
 
 
 def open_similarity(text: str) -> SimilarityVerifier:
-    """The plug-in's target: ``similarity:PATH?high=0.6&low=0.5``, or ``similarity`` for the model that ships.
+    """Opens ``similarity:PATH?high=0.6&low=0.5``, or ``similarity`` for the shipped model.
 
-    A calibration beside the checkpoint, or one named by ``calibration=FILE``, says what is judged and by which bounds. A bound that
-    is given in the name is kept to instead; in which words and worlds claims are judged is not changed by it.
+    The calibration beside the checkpoint, or ``calibration=FILE``, decides what is judged and by which bounds. Bounds in the
+    name replace the calibrated ones, but do not extend what is judged.
     """
     options = VerifierOptions.read(text, "similarity", ("high", "low", "calibration"))
     if not options.target and not (SHIPPED / "config.json").is_file():
         raise UsageError(
-            "name the model: similarity:FOLDER of a CLIP checkpoint, or its hub id; the small one of the embedded worlds is not in"
-            " this installation, and `python -m train similarity` trains it"
+            "name the model: similarity:FOLDER of a CLIP checkpoint, or its hub id; the small shipped one is not in this"
+            " installation, and `python -m train similarity` trains it"
         )
     source = options.target or str(SHIPPED)
     file = Path(options.settings.get("calibration", Path(source) / CALIBRATION))
     if not file.is_file() and "calibration" in options.settings:
         raise UsageError(
-            f"there is no calibration {file}; `theodolite trace calibrate-similarity` writes one"
+            f"there is no calibration {file}; `theodolite trace calibrate --data EPISODES` writes one"
         )
     high, low = (options.number(name, 0) if name in options.settings else None for name in ("high", "low"))
     return SimilarityVerifier(

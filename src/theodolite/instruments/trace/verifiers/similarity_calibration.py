@@ -1,46 +1,49 @@
-"""How well a CLIP tells true claims from false ones, by world and form of claim, and the bounds that follow.
+"""Calibrates a CLIP as a verifier: how well it separates true from false claims, and the bounds that follow.
 
-With p the share of a claim (`_similarity`): AUC is the probability that a true claim has a larger p than a false one. Shares of one
-form are not those of another: they are out of 2, 4 or 11 captions, and the same caption is more or less sure in another world. So
-each world and form (`_similarity_forms`) has bounds of its own. On every other unit, `high` is set so that at most the share `error`
-of false claims reaches it, and `low` so that at most that share of true claims is at or below it; where the two would cross, both
-are put in the middle, in log-odds. What comes of the bounds is measured on the other units.
+With p the share of a claim (`theodolite.instruments.trace.verifiers.similarity`), the AUC is the probability that a true
+claim has a larger p than a false one. Shares of different forms cannot be compared: they are out of 2, 4 or 11 captions, and
+differ between worlds. So each world and form has its own bounds. They are set on every other unit: `high` so that at most the
+share `error` of false claims reaches it, `low` so that at most that share of true claims is at or below it. If they cross,
+both are put in the middle, in log-odds. Their effect is measured on the other units.
 
-Bounds are set only where the lower end of the AUC's 95 % interval is above ¾, half way between guessing and knowing: there the model
-surely knows more than it guesses. Elsewhere it is left out, with the reason, and such claims are not judged.
+Bounds are set only if the lower limit of the AUC's 95 % interval is above ¾, half-way between chance and perfection.
+Otherwise such claims are not judged, and the reason is reported.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from theodolite import stats
 from theodolite.core.errors import UsageError
-from theodolite.instruments.trace.data.episode import Episode
-from theodolite.instruments.trace.estimates import mean_estimate
+from theodolite.core.tables import Column, Table
+from theodolite.instruments.trace.claims.types import Claim, Mention
+from theodolite.instruments.trace.data.dataset import EpisodeSet
+from theodolite.instruments.trace.data.episode import EGO, Episode, SceneObject
+from theodolite.instruments.trace.verifiers import captions as say
 from theodolite.instruments.trace.verifiers.annotation import AnnotationVerifier
-from theodolite.instruments.trace.verifiers.captions import captions_of
-from theodolite.instruments.trace.verifiers.similarity import SimilarityVerifier
-from theodolite.instruments.trace.verifiers.similarity_claims import claims_about
-from theodolite.instruments.trace.verifiers.similarity_clip import Likeness
-from theodolite.instruments.trace.verifiers.similarity_forms import FORMS, form_of
+from theodolite.instruments.trace.verifiers.clip_model import ClipLikeness, Likeness
+from theodolite.instruments.trace.verifiers.similarity import CALIBRATION, SHIPPED, SimilarityVerifier
 
 ERROR = 0.02
 LEAST_AUC = 0.75
-"""What the lower end of an AUC's interval has to be above, for bounds to be set."""
+"""The lower limit of the AUC must be above this for bounds to be set."""
+_I = Mention("i")
 
 
 @dataclass(frozen=True, slots=True)
 class KindCalibration:
-    """What a model's shares say of one form of claim, against the annotations."""
+    """How well a model judges one form of claim, against the annotations."""
 
     high: float | None
-    """None, like `low`, where the model does not tell such claims; then nothing is judged."""
+    """None, like `low`, if the model cannot judge such claims."""
     low: float | None
     auc: stats.Estimate
     judged: stats.Estimate | None
@@ -53,25 +56,25 @@ class KindCalibration:
 
 @dataclass(frozen=True, slots=True)
 class SimilarityCalibration:
-    """A model, measured."""
+    """The calibration of a model."""
 
     by_world: dict[str, dict[str, KindCalibration]]
     """By world and form of claim."""
     pooled: dict[str, KindCalibration]
-    """By form of claim over all worlds: for episodes that name no world."""
+    """By form of claim over all worlds, for episodes without a world."""
     left_out: dict[str, str]
-    """World and form of claims that are not judged, and why."""
+    """Worlds and forms of claims that are not judged, and why."""
     n_undecided: int
-    """Claims on which the annotations are silent; not counted."""
+    """Claims that the annotations cannot judge; not counted."""
     n_unread: int
     """Pictures that could not be read; not counted."""
     n_units: int
     words: tuple[str, ...]
-    """Every word that a caption was made of."""
+    """Every word of the captions."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Row:
+class _ClaimShare:
     form: str
     world: str
     unit: str
@@ -80,8 +83,8 @@ class _Row:
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
-    rows: tuple[_Row, ...]
+class _Shares:
+    rows: tuple[_ClaimShare, ...]
     n_undecided: int
     n_unread: int
     words: frozenset[str]
@@ -90,17 +93,17 @@ class _Asked:
 def calibrate_similarity(
     likeness: Likeness, episodes: Sequence[Episode], *, error: float = ERROR, per_kind: int = 2, seed: int = 0
 ) -> SimilarityCalibration:
-    """Measures a model on annotated episodes with pictures.
+    """Calibrates a model on annotated episodes with pictures.
 
     Args:
-        likeness: the model.
-        episodes: whose annotations are the truth.
-        error: how often, at most, a bound may be wrong on the units that it is set on.
-        per_kind: claims of each kind about each frame.
-        seed: of the draw of claims.
+        likeness: The model.
+        episodes: With annotations as the truth.
+        error: The highest error rate of a bound on the units that it is set on.
+        per_kind: Number of claims of each kind about each frame.
+        seed: Of the draw of claims.
 
     Raises:
-        UsageError: no form of claim could be measured.
+        UsageError: No form of claim could be measured.
     """
     asked = _ask(likeness, episodes, per_kind, seed)
     by_world: dict[str, dict[str, KindCalibration]] = {}
@@ -125,9 +128,9 @@ def calibrate_similarity(
     )
 
 
-def _ask(likeness: Likeness, episodes: Sequence[Episode], per_kind: int, seed: int) -> _Asked:
+def _ask(likeness: Likeness, episodes: Sequence[Episode], per_kind: int, seed: int) -> _Shares:
     truth, verifier = AnnotationVerifier(), SimilarityVerifier("calibrated", likeness)
-    rows: list[_Row] = []
+    rows: list[_ClaimShare] = []
     n_undecided, unread, words = 0, set[str](), set[str]()
     hues = sorted(
         {
@@ -142,7 +145,7 @@ def _ask(likeness: Likeness, episodes: Sequence[Episode], per_kind: int, seed: i
         rng = np.random.default_rng([seed, index])
         frames = [i for i, frame in enumerate(episode.frames) if frame.picture is not None]
         claims = [c for i in frames for c in claims_about(episode, i, hues, per_kind=per_kind, rng=rng)]
-        put = [(claim, captions) for claim in claims if (captions := captions_of(claim, episode))]
+        put = [(claim, captions) for claim in claims if (captions := say.captions_of(claim, episode))]
         verdicts = truth.verify([claim for claim, _ in put], episode)
         for (claim, captions), verdict, found in zip(
             put, verdicts, verifier.shares(put, episode), strict=True
@@ -155,17 +158,19 @@ def _ask(likeness: Likeness, episodes: Sequence[Episode], per_kind: int, seed: i
                 n_undecided += 1
             else:
                 is_true = verdict.label == "supported"
-                rows.append(_Row(form_of(claim), episode.world, episode.unit, is_true, found.share))
-    return _Asked(tuple(rows), n_undecided, len(unread), frozenset(words))
+                rows.append(
+                    _ClaimShare(say.form_of(claim), episode.world, episode.unit, is_true, found.share)
+                )
+    return _Shares(tuple(rows), n_undecided, len(unread), frozenset(words))
 
 
 def _calibrated_forms(
-    rows: Sequence[_Row], error: float, seed: int
+    rows: Sequence[_ClaimShare], error: float, seed: int
 ) -> tuple[dict[str, KindCalibration], dict[str, str]]:
-    """What was measured of each form, and which of them are not judged, and why."""
+    """The calibration of each form, and why some are not judged."""
     found: dict[str, KindCalibration] = {}
     left_out: dict[str, str] = {}
-    for form in FORMS:
+    for form in say.FORMS:
         part = [row for row in rows if row.form == form]
         if not part:
             continue
@@ -177,22 +182,22 @@ def _calibrated_forms(
         found[form] = KindCalibration(None, None, auc, None, None, *_counts(part))
         if auc.low <= LEAST_AUC:
             left_out[form] = (
-                f"its AUC, {auc.value:.3f} [{auc.low:.3f}, {auc.high:.3f}], is not surely above {LEAST_AUC}"
+                f"the lower limit of its AUC, {auc.value:.3f} [{auc.low:.3f}, {auc.high:.3f}], is not above {LEAST_AUC}"
             )
             continue
         try:
-            found[form] = _with_bounds(part, auc, error, seed)
+            found[form] = _with_bounds(part, auc, error)
         except UsageError as why:
             left_out[form] = str(why)
     return found, left_out
 
 
-def _counts(rows: Sequence[_Row]) -> tuple[int, int]:
+def _counts(rows: Sequence[_ClaimShare]) -> tuple[int, int]:
     return sum(row.is_true for row in rows), sum(not row.is_true for row in rows)
 
 
-def _with_bounds(rows: Sequence[_Row], auc: stats.Estimate, error: float, seed: int) -> KindCalibration:
-    """Bounds on every other unit; what comes of them on the rest."""
+def _with_bounds(rows: Sequence[_ClaimShare], auc: stats.Estimate, error: float) -> KindCalibration:
+    """Sets bounds on every other unit, and measures their effect on the rest."""
     units = sorted({row.unit for row in rows})
     ours = set(units[::2])
     true, false = ([r.share for r in rows if r.unit in ours and r.is_true is told] for told in (True, False))
@@ -207,18 +212,14 @@ def _with_bounds(rows: Sequence[_Row], auc: stats.Estimate, error: float, seed: 
         high,
         low,
         auc,
-        mean_estimate(
-            [float(row.share >= high or row.share <= low) for row in rest], [r.unit for r in rest], seed=seed
-        ),
-        mean_estimate(
-            [float((row.share >= high) == row.is_true) for row in judged], [r.unit for r in judged], seed=seed
-        ),
+        stats.clustered_mean([r.share >= high or r.share <= low for r in rest], [r.unit for r in rest]),
+        stats.clustered_mean([(r.share >= high) == r.is_true for r in judged], [r.unit for r in judged]),
         *_counts(rows),
     )
 
 
 def _least_above(shares: Sequence[float], error: float, *, up: bool) -> float:
-    """The bound that at most the share `error` of the values reaches, from below or from above.
+    """The bound that at most the share `error` of the values reaches.
 
     >>> _least_above([0.1, 0.2, 0.3, 0.4], 0.25, up=True) > 0.3, _least_above([0.1, 0.2], 0.0, up=False) < 0.1
     (True, True)
@@ -228,7 +229,7 @@ def _least_above(shares: Sequence[float], error: float, *, up: bool) -> float:
 
 
 def _middle(first: float, second: float) -> float:
-    """The share half way between two in log-odds: shares lie orders of magnitude apart.
+    """The middle of two shares in log-odds, since shares differ by orders of magnitude.
 
     >>> round(_middle(0.001, 0.999), 9), f"{_middle(1e-12, 1e-4):.1e}"
     (0.5, '1.0e-08')
@@ -237,7 +238,7 @@ def _middle(first: float, second: float) -> float:
     return float(1 / (1 + np.exp(-np.mean(np.log(inside) - np.log1p(-inside)))))
 
 
-def _auc(rows: Sequence[_Row], seed: int) -> stats.Estimate:
+def _auc(rows: Sequence[_ClaimShare], seed: int) -> stats.Estimate:
     return stats.roc_auc(
         [row.share for row in rows],
         [row.is_true for row in rows],
@@ -249,14 +250,251 @@ def _auc(rows: Sequence[_Row], seed: int) -> stats.Estimate:
 def write_calibration(
     result: SimilarityCalibration, file: Path, *, model: str, words: Sequence[str] = ()
 ) -> None:
-    """Writes what `similarity:…` reads: bounds by world and form of claim, with the figures they rest on.
+    """Writes the file that `similarity:…` reads: bounds by world and form of claim, with the numbers behind them.
 
     Args:
-        result: what was measured.
-        file: where to.
-        model: how the model is called.
-        words: the only words the model knows; empty for one trained on language at large.
+        result: The calibration.
+        file: Where to write it.
+        model: The name of the model.
+        words: The only words that the model knows; empty if it was trained on general language.
     """
     told = asdict(result)
     value: Mapping[str, object] = {"model": model, **told, "words": sorted(words)}
     file.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
+
+
+def calibrate_checkpoint(
+    model: str, sets: Sequence[EpisodeSet], out: Path | None, *, error: float = ERROR, seed: int = 0
+) -> tuple[SimilarityCalibration, Path | None]:
+    """Calibrates a checkpoint and writes its calibration; of one that was trained here also the model card.
+
+    Args:
+        model: A folder or hub id; empty for the shipped model.
+        sets: Annotated episodes.
+        out: A file or folder to write to; by default beside the checkpoint. The shipped model is not changed.
+        error: As for `calibrate_similarity`.
+        seed: As for `calibrate_similarity`.
+
+    Returns:
+        The calibration, and the file that was written, if any.
+    """
+    source = Path(model) if model else SHIPPED
+    training = _training_record(source)
+    target = out or (source / CALIBRATION if model else None)
+    if target is not None and target.is_dir():
+        target /= CALIBRATION
+    if target is not None and not target.parent.is_dir():
+        raise UsageError(f"{target.parent} is not a folder; name a file for the calibration with --out")
+    episodes = [episode for each in sets for episode in each.episodes]
+    result = calibrate_similarity(ClipLikeness(model or str(SHIPPED)), episodes, error=error, seed=seed)
+    if target is None:
+        return result, None
+    try:
+        write_calibration(result, target, model=source.name, words=training.get("words", ()))
+        if training and out is None:
+            size = (source / "model.safetensors").stat().st_size
+            told = [f"`{m.source}`" if m.source else m.world for each in sets if (m := each.manifest)]
+            card = card_text(result, training, size_bytes=size, data=", ".join(told) or "annotated episodes")
+            target.with_name("README.md").write_text(card, encoding="utf-8")
+    except OSError as why:
+        raise UsageError(f"cannot write {target}: {why.strerror}") from why
+    return result, target
+
+
+def _training_record(folder: Path) -> dict[str, Any]:
+    """The record of the training, if the checkpoint was trained here."""
+    try:
+        return dict(json.loads((folder / "training.json").read_text(encoding="utf-8")))
+    except (OSError, ValueError):
+        return {}
+
+
+def claims_about(
+    episode: Episode, frame: int, hues: Sequence[str], *, per_kind: int, rng: np.random.Generator
+) -> list[Claim]:
+    """Some claims of each kind that captions can express, true and false ones.
+
+    Of objects: a visible one, the same in another colour, another in the same colour, and any. Of colours: the true one and
+    another. Of sides and states: all values.
+    """
+    here = episode.frames[frame]
+    shown = [thing for thing in here.objects if thing.is_visible]
+    labels = episode.vocabulary.get("objects") or tuple(sorted({t.category for t in here.objects}))
+    pools = (
+        list(_things(shown, labels, hues, rng)),
+        list(_colours(shown, hues, rng)),
+        [*_sides(episode, frame, shown), *_rooms(episode, frame, hues, rng)],
+        list(_states(shown)),
+    )
+    chosen = [pool[int(i)] for pool in pools for i in rng.permutation(len(pool))[:per_kind]]
+    return [replace(claim, frames=(frame,)) for claim in chosen]
+
+
+def _mention(thing: SceneObject) -> Mention:
+    colour = thing.attributes.get("colour")
+    return Mention(thing.category, (colour,) if colour else ())
+
+
+def _things(
+    shown: Sequence[SceneObject], labels: Sequence[str], hues: Sequence[str], rng: np.random.Generator
+) -> Iterator[Claim]:
+    for thing in shown:
+        said = _mention(thing)
+        yield Claim("entity", said)
+        if said.attributes and hues:
+            yield Claim("entity", Mention(said.head, (str(rng.choice(hues)),)))
+        yield Claim("entity", Mention(str(rng.choice(labels)), said.attributes))
+    for _ in shown or (None,):
+        colour = (str(rng.choice(hues)),) if hues else ()
+        yield Claim("entity", Mention(str(rng.choice(labels)), colour))
+
+
+def _colours(shown: Sequence[SceneObject], hues: Sequence[str], rng: np.random.Generator) -> Iterator[Claim]:
+    for thing in shown:
+        colour = thing.attributes.get("colour")
+        others = [hue for hue in hues if hue != colour]
+        if colour in say.HUES and others:
+            yield Claim("attribute", Mention(thing.category), colour)
+            yield Claim("attribute", Mention(thing.category), str(rng.choice(others)))
+
+
+def _sides(episode: Episode, frame: int, shown: Sequence[SceneObject]) -> Iterator[Claim]:
+    placed = [thing for thing in shown if thing.box is not None]
+    for first, second in combinations(placed, 2):
+        if _mention(first) != _mention(second):
+            for side in say.SIDES:
+                yield Claim("spatial", _mention(first), side, _mention(second))
+    if episode.frames[frame].pose is not None and episode.world != "video":  # the camera is an agent
+        for thing in placed:
+            for side in say.EGO_SIDES:
+                yield Claim("spatial", _mention(thing), side, _I)
+
+
+def _rooms(episode: Episode, frame: int, hues: Sequence[str], rng: np.random.Generator) -> Iterator[Claim]:
+    here = episode.frames[frame]
+    for relation in here.relations:
+        thing = here.find(relation.object)
+        if relation.subject == EGO and relation.predicate == "in" and thing is not None and hues:
+            yield Claim("spatial", _I, "in", _mention(thing))
+            yield Claim("spatial", _I, "in", Mention(thing.category, (str(rng.choice(hues)),)))
+
+
+def _states(shown: Sequence[SceneObject]) -> Iterator[Claim]:
+    for thing in shown:
+        if "open" in thing.states:
+            for state in say.DOOR_STATES:
+                yield Claim("state", _mention(thing), state)
+
+
+def calibration_table(result: SimilarityCalibration, *, title: str) -> Table:
+    """One row per world and form of claim."""
+    key = "trace.similarity_calibration"
+    columns = [
+        Column("world", "world"),
+        Column("form", "claims"),
+        Column("auc", "AUC", "number", key),
+        Column("judged", "judged", "share", key),
+        Column("right", "right, of those", "share", key),
+        Column("high", "supported from"),
+        Column("low", "unsupported up to"),
+        Column("true", "true", "count"),
+        Column("false", "false", "count"),
+    ]
+    rows = [
+        [world or "–", form, k.auc, k.judged, k.right, _bound(k.high), _bound(k.low), k.n_true, k.n_false]
+        for world, told in result.by_world.items()
+        for form, k in told.items()
+    ]
+    notes = [f"{where}: not judged, {why}" for where, why in result.left_out.items()]
+    if result.n_undecided:
+        notes.append(f"{result.n_undecided} claims that the annotations cannot judge are left out")
+    if result.n_unread:
+        notes.append(f"{result.n_unread} pictures that cannot be read are left out")
+    return Table.of("trace.similarity", title, columns, rows, notes)
+
+
+def card_text(
+    result: SimilarityCalibration, training: Mapping[str, Any], *, size_bytes: int, data: str
+) -> str:
+    """A README for the folder of a checkpoint that was trained here. Every number is read or measured.
+
+    Args:
+        result: The calibration.
+        training: The record of the training.
+        size_bytes: Of the weights.
+        data: What it was calibrated on, in words.
+    """
+    worlds = ", ".join(result.by_world)
+    rows = [
+        f"| {world or '–'} | {form} | {_told(k.auc)} | {_told(k.judged)} | {_told(k.right)} | {_bound(k.high)} | {_bound(k.low)}"
+        f" | {k.n_true} | {k.n_false} |"
+        for world, told in result.by_world.items()
+        for form, k in told.items()
+    ]
+    areas = [f"| {form} | {_told(k.auc)} | {k.n_true} | {k.n_false} |" for form, k in result.pooled.items()]
+    return "\n".join(
+        [
+            "# A small CLIP of the embedded worlds",
+            "",
+            (
+                f"A `CLIPModel` of transformers with {training['n_parameters']:,} parameters, {size_bytes / 2**20:.2f} MiB in half precision."
+                f" It knows {len(training['words'])} words and the pictures of {worlds}; of anything else it says nothing."
+            ),
+            "",
+            (
+                f"Trained by `python -m train similarity` on {training['n_pictures']:,} pictures of {training['episodes']:,} drafts of"
+                f" each world and split, {training['steps']:,} steps of {training['batch']}, seed {training['seed']}, from random weights."
+                " No made episode was among the drafts. The licence is that of the package."
+            ),
+            "",
+            (
+                f"After training, on {training['n_held_out']:,} pictures it had not seen: the caption of a thing that is there beats that of a"
+                f" thing that is not in {100 * training['things_told_apart']:.1f} % of pairs, and the true side or state comes first among its"
+                f" like, of 2 or 4, in {100 * training['sides_and_states']:.1f} %."
+            ),
+            "",
+            (
+                f"Measured by `theodolite trace calibrate` on {data}: claims about single frames, true and false ones by the"
+                f" annotations, {result.n_units} episodes. AUC over all of them; bounds set on every other episode, and judged and right"
+                " measured on the rest. Intervals are 95 %, clustered by episode."
+            ),
+            "",
+            (
+                f"Where the lower end of the AUC's interval is not above {LEAST_AUC}, half way between guessing and knowing, there are no"
+                " bounds, and such claims are not judged."
+            ),
+            "",
+            "| world | claims | AUC | judged | right, of those | supported from | unsupported up to | true | false |",
+            "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+            *rows,
+            "",
+            "AUC over all worlds:",
+            "",
+            "| claims | AUC | true | false |",
+            "| --- | --- | --- | --- |",
+            *areas,
+            "",
+            *_omitted(result),
+        ]
+    )
+
+
+def _omitted(result: SimilarityCalibration) -> list[str]:
+    """What was left out of the tables."""
+    told = [
+        f"{n:,} {what}"
+        for n, what in (
+            (result.n_undecided, "claims on which the annotations are silent"),
+            (result.n_unread, "pictures that cannot be read"),
+        )
+        if n
+    ]
+    return [f"Left out: {', '.join(told)}.", ""] if told else []
+
+
+def _bound(value: float | None) -> str:
+    return "–" if value is None else f"{value:.2g}"
+
+
+def _told(estimate: stats.Estimate | None) -> str:
+    return "–" if estimate is None else f"{estimate.value:.3f} [{estimate.low:.3f}, {estimate.high:.3f}]"

@@ -1,49 +1,188 @@
-"""The verifier that follows things from frame to frame: what moves, stops, comes in, goes out, meets another, stays.
+"""A verifier that follows objects from frame to frame: what moves, stops, enters, leaves, meets another.
 
-Boxes come from a detector, or, with ``tracks:annotation``, from the annotations with all identities forgotten. What a track is
-called by is its label, and its colour where it has one plainly.
+Boxes come from a detector or, with ``tracks:annotation``, from the annotations without their identities. A track is named by
+its label, and by its colour if it has a clear one.
+
+A Kalman filter predicts the boxes and the Hungarian method assigns detections to tracks. The state is (x, y, w, h, ẋ, ẏ):
+centre and size in pixels, velocity in pixels per frame; the model is constant velocity with acceleration noise. The cost of
+an assignment is 1 − IoU with the predicted box, plus (1 − cosine)/2 if both have an appearance vector. Different labels and
+distant boxes are not assigned.
 """
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.core.errors import UsageError
+from theodolite.geometry import Box
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.articles import with_article
 from theodolite.instruments.trace.claims.types import Claim, Label, Mention, Verdict
 from theodolite.instruments.trace.data.episode import Episode
 from theodolite.instruments.trace.verifiers.detection import Detection, Detector, open_detector
 from theodolite.instruments.trace.verifiers.hues import colour_histogram, hue_of
-from theodolite.instruments.trace.verifiers.options import VerifierOptions
-from theodolite.instruments.trace.verifiers.scene_state import unverifiable
-from theodolite.instruments.trace.verifiers.tracking import Track, track_all
+from theodolite.instruments.trace.verifiers.judging import VerifierOptions, negated, unverifiable
 
 MOVE_SHARE, NEAR_SHARE = 0.012, 0.35
-"""Of the picture's width: what moves less in a frame rests. Of their mean size: what has a smaller gap meets."""
+"""Smaller movements per frame, as shares of the picture's width, are rest. Smaller gaps, as shares of the mean size, are contact."""
 _MOTIONS = {"move": True, "roll": True, "slide": True, "stop": False, "rest": False, "stand": False}
 _COMING = {"enter": True, "appear": True, "come in": True, "leave": False, "disappear": False, "exit": False}
 _MEETING = frozenset({"collide", "hit", "bump", "touch", "approach", "strike", "crash"})
+_DRIFT_PX, _NOISE_PX = 2.0, 3.0
+_FORBIDDEN = 1e6
+
+
+@dataclass(slots=True)
+class Track:
+    """One object, frame by frame."""
+
+    label: str
+    mean: NDArray[np.float64]
+    spread: NDArray[np.float64]
+    boxes: dict[int, Box] = field(default_factory=dict)
+    """By frame."""
+    looks: NDArray[np.float64] | None = None
+    missed: int = 0
+
+    @property
+    def first(self) -> int:
+        """The first frame that shows it."""
+        return min(self.boxes)
+
+    @property
+    def last(self) -> int:
+        """The last frame that shows it."""
+        return max(self.boxes)
+
+
+class Tracker:
+    """Assigns the detections of one frame after the other to tracks."""
+
+    def __init__(self, *, most_missed: int = 3, least_score: float = 0.15) -> None:
+        self.tracks: list[Track] = []
+        """All tracks, including finished ones."""
+        self._most_missed = most_missed
+        self._least = least_score
+        self._alive: list[Track] = []
+
+    def update(
+        self, frame: int, found: Sequence[Detection], looks: Sequence[NDArray[np.float64]] | None = None
+    ) -> None:
+        """Adds a frame."""
+        from scipy.optimize import linear_sum_assignment
+
+        for track in self._alive:
+            _predict(track)
+        cost = np.full((len(self._alive), len(found)), _FORBIDDEN)
+        for i, track in enumerate(self._alive):
+            for j, one in enumerate(found):
+                cost[i, j] = self._cost(track, one, None if looks is None else looks[j])
+        taken: set[int] = set()
+        for i, j in zip(*linear_sum_assignment(cost), strict=True) if cost.size else ():
+            if cost[i, j] < _FORBIDDEN:
+                _correct(self._alive[i], found[j].box)
+                self._alive[i].boxes[frame] = found[j].box
+                _remember(self._alive[i], None if looks is None else looks[j])
+                self._alive[i].missed = -1
+                taken.add(int(j))
+        for track in self._alive:
+            track.missed += 1
+        for j, one in enumerate(found):
+            if j not in taken:
+                self._start(frame, one, None if looks is None else looks[j])
+        self._alive = [t for t in self._alive if t.missed <= self._most_missed]
+
+    def _start(self, frame: int, one: Detection, looks: NDArray[np.float64] | None) -> None:
+        x, y = one.box.centre_px
+        mean = np.array([x, y, one.box.width_px, one.box.height_px, 0.0, 0.0])
+        size = max(one.box.width_px, one.box.height_px)
+        track = Track(
+            one.label, mean, np.diag([9.0, 9.0, 9.0, 9.0, size**2, size**2]), {frame: one.box}, looks
+        )
+        self.tracks.append(track)
+        self._alive.append(track)
+
+    def _cost(self, track: Track, one: Detection, looks: NDArray[np.float64] | None) -> float:
+        if track.label != one.label:
+            return _FORBIDDEN
+        x, y, w, h = track.mean[:4]
+        w, h = max(float(w), 1.0), max(float(h), 1.0)
+        overlap = Box(x - w / 2, y - h / 2, x + w / 2, y + h / 2).iou(one.box)
+        centre = one.box.centre_px
+        away = float(np.hypot(centre[0] - x, centre[1] - y)) / max(w, h)
+        reach = 2.5 + track.missed
+        if overlap < self._least and away > reach:
+            return _FORBIDDEN
+        cost = 1 - overlap + 0.2 * away
+        if looks is not None and track.looks is not None:
+            scale = float(np.linalg.norm(looks) * np.linalg.norm(track.looks)) or 1.0
+            cost += (1 - float(looks @ track.looks) / scale) / 2
+        return cost
+
+
+_STEP = np.eye(6)
+_STEP[0, 4] = _STEP[1, 5] = 1.0
+_DRIFT = np.diag([0.25, 0.25, 0.1, 0.1, 1.0, 1.0]) * _DRIFT_PX**2
+
+
+def _predict(track: Track) -> None:
+    track.mean = _STEP @ track.mean
+    track.spread = _STEP @ track.spread @ _STEP.T + _DRIFT
+
+
+def _correct(track: Track, box: Box) -> None:
+    """The Kalman update: x ← x + K (z − H x), P ← (I − K H) P."""
+    measured = np.array([*box.centre_px, box.width_px, box.height_px])
+    seen = np.eye(4, 6)
+    gain = track.spread @ seen.T @ np.linalg.inv(seen @ track.spread @ seen.T + np.eye(4) * _NOISE_PX**2)
+    track.mean = track.mean + gain @ (measured - seen @ track.mean)
+    track.spread = (np.eye(6) - gain @ seen) @ track.spread
+
+
+def _remember(track: Track, looks: NDArray[np.float64] | None) -> None:
+    """Updates the appearance slowly: the new one has a weight of a quarter."""
+    if looks is not None:
+        track.looks = looks if track.looks is None else 0.75 * track.looks + 0.25 * looks
+
+
+def track_all(
+    frames: Iterable[Sequence[Detection]],
+    *,
+    looks: Iterable[Sequence[NDArray[np.float64]]] | None = None,
+    most_missed: int = 3,
+) -> list[Track]:
+    """The tracks of a whole sequence.
+
+    Args:
+        frames: The detections of each frame.
+        looks: An appearance vector for each of them, such as `colour_histogram`.
+        most_missed: A track ends after this many frames without a detection.
+    """
+    tracker = Tracker(most_missed=most_missed)
+    vectors = iter(looks) if looks is not None else None
+    for i, found in enumerate(frames):
+        tracker.update(i, found, next(vectors) if vectors is not None else None)
+    return tracker.tracks
 
 
 @dataclass(frozen=True, slots=True)
 class TrackVerifier:
-    """Judges what happens to things by their tracks; places and looks are left to others."""
+    """Judges motion, entering, leaving and contact by tracks."""
 
     name: str
     detector: Detector | None = None
-    """None: the annotations' boxes."""
+    """None for the boxes of the annotations."""
     threshold: float = 0.4
     has_looks: bool = False
-    """Whether the colours in a box help to tell which track it continues."""
+    """True to use the colours in a box when it is assigned to a track."""
 
     def verify(self, claims: Sequence[Claim], episode: Episode) -> list[Verdict]:
-        """One verdict per claim; pictures are read one by one, and only if a claim is about what happens."""
+        """One verdict per claim. Pictures are read one by one, and only if a claim needs them."""
         if not any(c.kind in {"action", "state"} for c in claims):
             return [self._judge(claim, [], 1) for claim in claims]
         seen = [self._found(episode, i) for i in range(len(episode.frames))]
@@ -53,7 +192,7 @@ class TrackVerifier:
         return [self._judge(claim, tracks, max(widths, default=640), len(frames)) for claim in claims]
 
     def _found(self, episode: Episode, index: int) -> tuple[list[Detection], list[NDArray[np.float64]]]:
-        """The detections of a frame, and what each looks like; pixels are let go of at once."""
+        """The detections of a frame and their appearance; pixels are not kept."""
         frame = episode.frames[index]
         if self.detector is None:
             found = [
@@ -77,7 +216,7 @@ class TrackVerifier:
         if claim.kind == "state" and words.STATES.get(verb, ("", True))[0] == "moving":
             verb = "move" if words.STATES[verb][1] else "rest"
         elif claim.kind != "action":
-            return unverifiable("complex", f"tracks do not tell of {claim.kind}")
+            return unverifiable("complex", f"tracks cannot judge {claim.kind} claims")
         if verb not in _MOTIONS | _COMING and verb not in _MEETING:
             return unverifiable("complex", f"tracks do not show {verb!r}")
         mine = [t for t in tracks if is_called(t.label, claim.subject)]
@@ -90,13 +229,11 @@ class TrackVerifier:
             verdict = _coming(mine, frames, n_frames, wants=_COMING[verb], said=claim.predicate)
         else:
             verdict = _meeting(mine, tracks, frames, claim)
-        if not claim.is_negated or verdict.label == "unverifiable":
-            return verdict
-        return replace(verdict, label="unsupported" if verdict.label == "supported" else "supported")
+        return negated(verdict) if claim.is_negated else verdict
 
 
 def is_called(label: str, said: Mention) -> bool:
-    """Whether a track's label, perhaps with a colour before it, may be what is meant."""
+    """True if a mention may refer to a track with this label, which may begin with a colour."""
     colour, _, noun = label.partition(" ")
     if words.ATTRIBUTES.get(colour) != "colour":
         colour, noun = "", label
@@ -105,7 +242,7 @@ def is_called(label: str, said: Mention) -> bool:
 
 
 def _steps(track: Track, frames: Sequence[int]) -> list[float]:
-    """How far it went from each of some frames to the next one that shows it, in pixels per frame."""
+    """Its movement from each of some frames to the next that shows it, in pixels per frame."""
     found = []
     times = sorted(track.boxes)
     for a, b in itertools.pairwise(times):
@@ -118,7 +255,7 @@ def _steps(track: Track, frames: Sequence[int]) -> list[float]:
 def _moving(tracks: Sequence[Track], frames: Sequence[int], width: int, *, wants: bool, said: str) -> Verdict:
     steps = [step for track in tracks for step in _steps(track, frames)]
     if not steps:
-        return unverifiable("occluded", "it is not seen in two frames here")
+        return unverifiable("occluded", "it is not visible in two frames")
     moves = max(steps) > MOVE_SHARE * width
     truth = said if moves == wants else ("move" if moves else "rest")
     label: Label = "supported" if moves == wants else "unsupported"
@@ -128,7 +265,7 @@ def _moving(tracks: Sequence[Track], frames: Sequence[int], width: int, *, wants
 def _coming(
     tracks: Sequence[Track], frames: Sequence[int], n_frames: int, *, wants: bool, said: str
 ) -> Verdict:
-    """A track that begins (or ends) right after one of the frames, and not with the sequence."""
+    """Supported if a track begins (or ends) right after one of the frames, and not with the sequence."""
     edges = [(t.first - 1 if wants else t.last) for t in tracks]
     inside = [e for e in edges if 0 <= e < n_frames - 1]
     if any(e in frames for e in inside):
@@ -145,7 +282,7 @@ def _meeting(mine: Sequence[Track], tracks: Sequence[Track], frames: Sequence[in
     window = {f for frame in frames for f in (frame, frame + 1)}
     gaps = [_gap(a, b, f) for a in mine for b in others for f in window if f in a.boxes and f in b.boxes]
     if not gaps:
-        return unverifiable("occluded", "the two are not seen together here")
+        return unverifiable("occluded", "the two are not visible together")
     label: Label = "supported" if min(gaps) <= NEAR_SHARE else "unsupported"
     truth = claim.predicate if label == "supported" else "stay apart"
     return Verdict(label, evidence=f"{min(gaps):.2f} sizes apart", truth=truth, confidence=0.6)
@@ -161,12 +298,12 @@ def _gap(a: Track, b: Track, frame: int) -> float:
 
 
 def open_track_verifier(text: str) -> TrackVerifier:
-    """The plug-in's target: ``tracks:annotation``, or ``tracks:DETECTOR?threshold=0.4&looks=colours``."""
+    """Opens ``tracks:annotation``, or ``tracks:DETECTOR?threshold=0.4&looks=colours``."""
     options = VerifierOptions.read(text, "tracks", ("threshold", "looks"))
     looks = options.settings.get("looks", "none")
     if looks not in {"none", "colours"}:
         raise UsageError(f"looks is none or colours, got {looks!r}")
     if not options.target:
-        raise UsageError("say whose boxes are followed: tracks:annotation, or tracks:FILE.onnx")
+        raise UsageError("name the source of boxes: tracks:annotation, or tracks:FILE.onnx")
     detector = None if options.target == "annotation" else open_detector(options.target)
     return TrackVerifier(f"tracks:{text}", detector, options.number("threshold", 0.4), looks == "colours")

@@ -7,10 +7,9 @@ const OUTCOMES = {
   right: (row) => row[CORRECT] === 1,
   wrong: (row) => row[CORRECT] === 0,
   "nothing to compare": (row) => row[CORRECT] === null && row[STATUS] === "answered",
-  unreadable: (row) => row[STATUS] === "unreadable",
-  refused: (row) => row[STATUS] === "refused",
-  failed: (row) => row[STATUS] === "failed",
-  pending: (row) => row[STATUS] === "pending",
+  ...Object.fromEntries(
+    ["none of these", "refused", "cut off", "ambiguous", "unreadable", "failed", "pending"].map((name) => [name, (row) => row[STATUS] === name]),
+  ),
 };
 
 class ItemList {

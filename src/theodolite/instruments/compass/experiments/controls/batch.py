@@ -1,4 +1,4 @@
-"""Samples made ready to be projected together: every method's map, and the baselines' beside them."""
+"""Samples projected together: the maps of several methods, and the baselines beside them."""
 
 from __future__ import annotations
 
@@ -12,61 +12,52 @@ from numpy.typing import ArrayLike, NDArray
 from theodolite.attribution import RelevanceMap
 from theodolite.core.errors import UsageError
 from theodolite.geometry import Box
-from theodolite.instruments.compass.formulas.baselines import box_only_map, random_map, uniform_map
-from theodolite.instruments.compass.formulas.dae import Ties, is_within
-from theodolite.instruments.compass.formulas.distribution import Compass
+from theodolite.instruments.compass.formulas.baselines import (
+    BOX_ONLY,
+    RANDOM_MAP,
+    UNIFORM_MAP,
+    baseline_maps,
+)
+from theodolite.instruments.compass.formulas.compass import Compass
+from theodolite.instruments.compass.formulas.dae import Ties
+from theodolite.instruments.compass.formulas.edge_accuracy import edge_hit
 from theodolite.instruments.compass.formulas.projection import project_batch
 from theodolite.instruments.compass.formulas.projection_options import PAPER, SOUND, ProjectionOptions
 from theodolite.instruments.compass.formulas.token_map import TokenMap
-from theodolite.instruments.compass.measure import map_key
-from theodolite.instruments.compass.samples import Sample
+from theodolite.instruments.compass.measure import Sample, map_key, split_key
 
-UNIFORM, RANDOM, BOX_ONLY = "uniform-map", "random-map", "box-only"
-BASELINES = (BOX_ONLY, UNIFORM, RANDOM)
-"""What needs no model: relevance on the target's box alone, on everything alike, and drawn at random."""
+BASELINES = (BOX_ONLY, UNIFORM_MAP, RANDOM_MAP)
+"""The baselines of the controls."""
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """A projection with the way its peaks are read."""
+class ControlProjection:
+    """A projection, and how ties of its peaks are broken."""
 
     name: str
     options: ProjectionOptions
     ties: Ties
 
 
-READINGS = (Reading("paper", PAPER, "first"), Reading("sound", SOUND, "mean"))
-"""Equations 1 and 2 as they stand; and the variant that leaves out the reference's own box, needs no target for its σ,
-and counts tokens by area."""
-
-
-def find_map(sample: Sample, key: str) -> RelevanceMap | None:
-    """A sample's map by ``method@target``. ``gt`` and ``pred`` are also found as the option that they stand for."""
-    found = sample.maps.get(key)
-    if found is None:
-        method, _, target = key.partition("@")
-        index = {"gt": sample.gold, "pred": sample.predicted}.get(target)
-        if index is not None:
-            found = sample.maps.get(map_key(method, f"option:{index}"))
-    return found
+PROJECTIONS = (ControlProjection("paper", PAPER, "first"), ControlProjection("sound", SOUND, "mean"))
 
 
 def shared_keys(samples: Sequence[Sample], methods: Sequence[str] = ()) -> tuple[str, ...]:
-    """The keys of methods that every sample has a map of: for ``gt``, for ``pred``, or without a target.
+    """The maps for ``gt``, for ``pred`` or without a target that every sample has.
 
     Args:
-        samples: at least one.
-        methods: which methods; all if none is named.
+        samples: At least one.
+        methods: Which methods; all if none is named.
 
     Raises:
-        UsageError: a method is named that the samples do not have, or there is none at all.
+        UsageError: The samples do not have a named method, or share no map.
     """
-    names = list(dict.fromkeys(key.partition("@")[0] for key in samples[0].maps))
+    names = list(dict.fromkeys(split_key(key)[0] for key in samples[0].maps))
     unknown = [method for method in methods if method not in names]
     if unknown:
         raise UsageError(f"the run has no maps of {unknown[0]!r}; it has {', '.join(names)}")
     wanted = [map_key(name, target) for name in methods or names for target in ("gt", "pred", "")]
-    keys = tuple(key for key in wanted if all(find_map(sample, key) is not None for sample in samples))
+    keys = tuple(key for key in wanted if all(key in sample.maps for sample in samples))
     if not keys:
         raise UsageError(
             "no method has a map for gt or pred in every sample; measure with --targets gt,pred or all options"
@@ -75,7 +66,7 @@ def shared_keys(samples: Sequence[Sample], methods: Sequence[str] = ()) -> tuple
 
 
 class Batch:
-    """Samples with the maps of some keys and of the baselines, grouped by the grid they lie on."""
+    """Samples with some of their maps and the baselines, grouped by grid."""
 
     def __init__(self, samples: Sequence[Sample], keys: Sequence[str], *, seed: int) -> None:
         self.samples = tuple(samples)
@@ -92,8 +83,8 @@ class Batch:
             stacked = []
             for i, sample in enumerate(samples):
                 grid = found[members[0]][i].grid
-                rows = [found[key][i].values for key in members]
-                rows += [_baseline(name, sample, found[members[0]][i], seed).values for name in extra]
+                drawn = baseline_maps(grid, sample.target.box, np.random.default_rng(seed_for(seed, sample)))
+                rows = [found[key][i].values for key in members] + [drawn[name].values for name in extra]
                 stacked.append(TokenMap(np.stack(rows).astype(np.float64), grid))
             places = [self.keys.index(key) for key in (*members, *extra)]
             self._groups.append((places, stacked))
@@ -103,7 +94,7 @@ class Batch:
 
     def compass(
         self,
-        reading: Reading,
+        projection: ControlProjection,
         *,
         references: Sequence[Box] | None = None,
         targets: Sequence[Box] | None = None,
@@ -112,10 +103,10 @@ class Batch:
         """The compasses, shape (samples, [centres,] keys).
 
         Args:
-            reading: the projection.
-            references: boxes to stand at in place of the samples' own.
-            targets: boxes to look for in place of the samples' own.
-            centres_px: as for `project_batch`.
+            projection: How maps are projected.
+            references: Boxes in place of the samples' own references.
+            targets: Boxes in place of the samples' own targets.
+            centres_px: As for `project_batch`.
         """
         parts = [
             project_batch(
@@ -123,7 +114,7 @@ class Batch:
                 references=references or [sample.reference.box for sample in self.samples],
                 targets=targets or [sample.target.box for sample in self.samples],
                 centres_px=centres_px,
-                options=reading.options,
+                options=projection.options,
             )
             for _, maps in self._groups
         ]
@@ -131,19 +122,19 @@ class Batch:
         return _joined(parts, order)
 
 
-def dae_of(compass: Compass, reading: Reading) -> NDArray[np.float64]:
-    """Errors of the peaks, shape (...); NaN where a projection was left out."""
-    return _where_kept(compass, lambda kept: kept.dae_deg(ties=reading.ties))
+def errors_of(compass: Compass, projection: ControlProjection) -> NDArray[np.float64]:
+    """DAE of the peaks, shape (...); NaN where a projection was left out."""
+    return _where_kept(compass, lambda kept: kept.error_deg(ties=projection.ties))
 
 
-def peak_of(compass: Compass, reading: Reading) -> NDArray[np.float64]:
+def peaks_of(compass: Compass, projection: ControlProjection) -> NDArray[np.float64]:
     """Peaks in degrees, shape (...); NaN where a projection was left out."""
-    return _where_kept(compass, lambda kept: kept.peak_deg(reading.ties))
+    return _where_kept(compass, lambda kept: kept.peak_deg(projection.ties))
 
 
 def hits(errors_deg: NDArray[np.float64]) -> NDArray[np.float64]:
     """1 where an error is at most 45°, 0 where not, NaN where there is none."""
-    return np.where(np.isnan(errors_deg), np.nan, is_within(np.nan_to_num(errors_deg, nan=180.0)))
+    return np.where(np.isnan(errors_deg), np.nan, edge_hit(np.nan_to_num(errors_deg, nan=180.0)))
 
 
 def divergences(first: Compass, second: Compass) -> NDArray[np.float64]:
@@ -156,7 +147,7 @@ def divergences(first: Compass, second: Compass) -> NDArray[np.float64]:
 
 
 def seed_for(seed: int, sample: Sample) -> list[int]:
-    """A seed of one's own for each sample, whatever stands beside it."""
+    """A seed for each sample that does not depend on the other samples."""
     return [seed, zlib.crc32(sample.item_id.encode())]
 
 
@@ -169,22 +160,13 @@ def _where_kept(compass: Compass, readout: Callable[[Compass], NDArray[np.float6
 
 
 def _need(sample: Sample, key: str) -> RelevanceMap:
-    found = find_map(sample, key)
-    if found is None:
+    if key not in sample.maps:
         raise UsageError(f"the sample {sample.id} ({sample.condition}) has no map {key!r}")
-    return found
-
-
-def _baseline(name: str, sample: Sample, like: RelevanceMap, seed: int) -> TokenMap:
-    if name == UNIFORM:
-        return uniform_map(like.grid)
-    if name == BOX_ONLY:
-        return box_only_map(like.grid, sample.target.box)
-    return random_map(like.grid, np.random.default_rng(seed_for(seed, sample)))
+    return sample.maps[key]
 
 
 def _joined(parts: Sequence[Compass], order: NDArray[np.int64]) -> Compass:
-    """Compasses of the same samples side by side on the last leading axis, in an order."""
+    """Compasses of the same samples, joined on the last leading axis and put in an order."""
     truths = [part.true_deg for part in parts if part.true_deg is not None]
     return Compass(
         np.concatenate([part.distribution for part in parts], axis=-2)[..., order, :],

@@ -1,17 +1,17 @@
-"""Reference-centre randomisation: is the true reference a better place to stand than any other?
+"""Reference-centre randomisation (Table 11): is the true reference a better centre than any other?
 
-Every map is projected again from other centres; σ, θ_true and the box that is left out stay those of A → B.
+Every map is projected again from other centres; σ, θ_true and the excluded box stay those of A → B.
 
     Δ = DAE(other centre) − DAE(true centre), sample by sample; for many centres the mean of their errors
     one-sided p: the true centre is better (Δ > 0); two-sided p: they differ. Signs flip by whole pictures.
 
-A map that knows nothing has a large Δ too: a picture's mass lies where the target lies, seen from A, but not seen from just
-anywhere. So Δ is also shown less the uniform map's.
+A map that knows nothing has a large Δ too, because most of the picture lies where the target lies seen from A, but not seen
+from elsewhere. So Δ is also shown minus the uniform map's.
 
-random       anywhere in the picture, evenly
+random       anywhere in the picture, uniformly
 background   any pixel outside all boxes
-target       B's centre ("wrong object" in the paper). There d = 0, so a σ taken anew would be zero: the paper's 22.5°,
-             the same on all its data, is the centre of the first sector, which an empty compass has for its peak
+target       B's centre ("wrong object" in the paper). There d = 0, so a σ computed anew would be zero: the paper's 22.5°,
+             the same on all its data, is the centre of the first sector, which is the peak of an empty compass
 other        the centre of an annotated object that is neither A nor B
 """
 
@@ -25,19 +25,22 @@ from numpy.typing import NDArray
 
 from theodolite.core.errors import UsageError
 from theodolite.instruments.compass.experiments.controls.batch import (
-    READINGS,
-    UNIFORM,
+    PROJECTIONS,
     Batch,
-    dae_of,
+    errors_of,
     hits,
     seed_for,
     shared_keys,
 )
-from theodolite.instruments.compass.experiments.controls.estimates import RowBuilder, Values, reasons_of
-from theodolite.instruments.compass.experiments.controls.published import CENTRES
-from theodolite.instruments.compass.experiments.controls.results import ControlRow, ControlScore
-from theodolite.instruments.compass.formulas.distribution import Compass
-from theodolite.instruments.compass.samples import Sample
+from theodolite.instruments.compass.experiments.controls.results import (
+    ControlRow,
+    ControlScore,
+    RowBuilder,
+    Values,
+)
+from theodolite.instruments.compass.formulas.baselines import UNIFORM_MAP
+from theodolite.instruments.compass.formulas.compass import Compass
+from theodolite.instruments.compass.measure import Sample
 
 TRUE, RANDOM_CENTRES, BACKGROUND, TARGET, OTHER = "true", "random", "background", "target", "other object"
 NO_BACKGROUND = "the boxes cover the whole picture: there is no background"
@@ -46,14 +49,14 @@ NO_OTHER = "no object is annotated besides reference and target"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Centres:
-    """Where to stand, for every sample."""
+    """The centres of every sample."""
 
     places_px: NDArray[np.float64]
     """Shape (samples, centres, 2)."""
     spans: dict[str, slice]
-    """Condition -> its part of the centres."""
+    """Condition to its part of the centres."""
     missing: dict[str, NDArray[np.bool_]]
-    """Condition -> which samples have no such place, shape (samples,); what stands there is not to be read."""
+    """Condition to the samples that have no such centre, shape (samples,); their places are not to be used."""
 
 
 def centre_control(
@@ -62,35 +65,34 @@ def centre_control(
     """Scores reference-centre randomisation on stored maps.
 
     Args:
-        samples: of a run, as they are (``plain``).
-        methods: which relevance methods; all if none is named.
-        n_centres: how many random and how many background centres each sample gets.
-        seed: of centres, random maps and bootstrap.
+        samples: Plain samples of a run.
+        methods: Which methods; all if none is named.
+        n_centres: Random centres, and background centres, per sample.
+        seed: Of centres and random maps.
     """
     if n_centres < 1:
         raise UsageError(f"--centres must be at least 1, not {n_centres}")
     batch = Batch(samples, shared_keys(samples, methods), seed=seed)
     centres = draw_centres(samples, n_centres=n_centres, seed=seed)
     rows: list[ControlRow] = []
-    for reading in READINGS:
-        compass = batch.compass(reading, centres_px=centres.places_px)
-        errors = dae_of(compass, reading)
-        drawn = _Drawn(centres, batch.clusters, errors[:, :, batch.keys.index(UNIFORM)], seed)
+    for projection in PROJECTIONS:
+        compass = batch.compass(projection, centres_px=centres.places_px)
+        errors = errors_of(compass, projection)
+        drawn = _Drawn(centres, batch.clusters, errors[:, :, batch.keys.index(UNIFORM_MAP)], seed)
         for k, key in enumerate(batch.keys):
-            rows += _rows((key, reading.name), compass[:, :, k], errors[:, :, k], drawn)
+            rows += _rows((key, projection.name), compass[:, :, k], errors[:, :, k], drawn)
     return ControlScore(
         "centres",
-        "Is the true reference a better place to stand than another?",
+        "Is the true reference a better centre than another?",
         tuple(rows),
         (
-            f"{n_centres} random and {n_centres} background centres a sample; σ and θ_true stay those of A → B",
+            f"{n_centres} random and {n_centres} background centres a sample; σ and θ_true stay those of A → B.",
         ),
-        CENTRES,
     )
 
 
 def draw_centres(samples: Sequence[Sample], *, n_centres: int, seed: int) -> Centres:
-    """Draws every sample's centres; each sample's draw depends on itself and the seed alone."""
+    """Draws the centres of every sample; a sample's draw depends on the sample and the seed alone."""
     n = n_centres
     spans = {
         TRUE: slice(0, 1),
@@ -116,7 +118,7 @@ def draw_centres(samples: Sequence[Sample], *, n_centres: int, seed: int) -> Cen
 
 
 def background_px(sample: Sample) -> NDArray[np.float64]:
-    """The middle of every pixel that lies in no box of the picture, shape (pixels, 2) as (x, y)."""
+    """The centres of all pixels that lie in no box, shape (pixels, 2) as (x, y)."""
     width, height = sample.size_px
     x, y = np.arange(width) + 0.5, np.arange(height) + 0.5
     is_free = np.ones((height, width), np.bool_)
@@ -152,25 +154,25 @@ def _rows(
     for name, span in drawn.centres.spans.items():
         build = RowBuilder(drawn.seed)
         own, uniform = drawn.means(errors, name), drawn.means(drawn.uniform, name)
-        build.mean("dae_deg", own)
-        build.share("edge_accuracy", drawn.means(hits(errors), name))
-        if method != UNIFORM:
-            build.difference("dae_excess_deg", own, uniform)
+        build.mean("dae", own)
+        build.mean("edge_accuracy", drawn.means(hits(errors), name))
+        if method != UNIFORM_MAP:
+            build.mean("excess_dae", own - uniform)
         if name != TRUE:
-            build.difference("delta_deg", own, true)
-            if method != UNIFORM:
-                build.difference("delta_excess_deg", own - true, uniform - uniform_true)
+            build.difference("centre_delta", own, true)
+            if method != UNIFORM_MAP:
+                build.difference("centre_delta_excess", own - true, uniform - uniform_true)
             build.flip_test("true_is_better", own, true, "greater")
             build.flip_test("two_sided", own, true, "two-sided")
         missing = drawn.centres.missing[name]
-        build.leave_out(reasons_of(compass[~missing][:, span]))
-        build.leave_out({NO_BACKGROUND if name == BACKGROUND else NO_OTHER: int(missing.sum())})
-        rows.append(ControlRow(method, projection, name, build.figures, build.tests, dict(build.excluded)))
+        reason = NO_BACKGROUND if name == BACKGROUND else NO_OTHER
+        build.leave_out(compass[~missing][:, span], {reason: int(missing.sum())})
+        rows.append(build.row(method, projection, name))
     return rows
 
 
 def _sample_means(values: NDArray[np.float64], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """The mean over each sample's centres that have a value, shape (samples,); NaN without any."""
+    """The mean over each sample's centres that have a value, shape (samples,); NaN if there are none."""
     counts = (~np.isnan(values)).sum(axis=1)
     means = np.nansum(values, axis=1) / np.maximum(counts, 1)
     return np.where((counts == 0) | missing, np.nan, means)

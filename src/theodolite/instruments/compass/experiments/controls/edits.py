@@ -1,10 +1,10 @@
-"""Pairs whose picture or question was changed on purpose: what is changed, where to, and what could not be.
+"""Edits of a pair's picture or question with a known right answer: finding and drawing them.
 
-relocation         A stays, B is cut out, its place filled, and pasted to the left, right, above and below of A
+relocation         A stays; B is cut out, its place filled, and pasted to the left, right, above and below of A
 fix-b-move-a       B stays and A moves, so that B is to the left, right, above and below of A
 joint-translation  both move by the same step: the direction stays, the location changes
-swap-roles         the picture stays; reference and target change places in the question
-swap-places        the question stays; the two objects change places in the picture
+swap-roles         the picture stays; reference and target are exchanged in the question
+swap-places        the question stays; the two objects exchange places in the picture
 """
 
 from __future__ import annotations
@@ -20,14 +20,9 @@ from numpy.typing import NDArray
 
 from theodolite.core.types import Picture, Pixels
 from theodolite.geometry import Box
-from theodolite.instruments.compass.data.directions import CARDINAL, EIGHT
+from theodolite.instruments.compass.data.cutting import box_alpha, outline_alpha, pasted, without
+from theodolite.instruments.compass.data.directions import CARDINAL, OPPOSITE, opposite
 from theodolite.instruments.compass.data.pairs import Pair, Region
-from theodolite.instruments.compass.experiments.controls.cutting import (
-    box_alpha,
-    outline_alpha,
-    pasted,
-    without,
-)
 from theodolite.instruments.compass.experiments.controls.placing import (
     UNIT,
     PlacingOptions,
@@ -42,14 +37,13 @@ from theodolite.instruments.compass.experiments.controls.placing import (
 RELOCATION, MOVE_A, TRANSLATION = "relocation", "fix-b-move-a", "joint-translation"
 SWAP_ROLES, SWAP_PLACES = "swap-roles", "swap-places"
 
-OPPOSITE = {"left": "right", "right": "left", "above": "below", "below": "above"}
 _OUTLINE_FEATHER_PX = 1.0
 _BOX_FEATHER_SHARE = 0.04
 """Without an outline the box's rim fades by this share of its shorter side."""
 
 
 class Unfit(StrEnum):
-    """Why a pair has no edit of some kind. The value is the reason in words."""
+    """Why an edit cannot be made. The value is the reason in words."""
 
     OVERLAP = "the boxes overlap and there are no outlines: one object cannot be cut out without the other"
     NO_ROOM = "there is no room for the object in that direction"
@@ -60,13 +54,13 @@ class Unfit(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One change of one pair, not yet drawn."""
+    """One edit of one pair, not drawn yet."""
 
     control: str
     probe: str
-    """Which of the control's changes: a direction, or ``swapped``."""
+    """Which of the control's edits: a direction, or ``swapped``."""
     pair: Pair
-    """As it was."""
+    """The original."""
     reference_step: Step = (0, 0)
     target_step: Step = (0, 0)
 
@@ -81,15 +75,15 @@ class Edit:
         return within(self.pair.target.box, self.pair.size_px).moved(*self.target_step)
 
     def edited(self, studio: Studio | None = None) -> Pair:
-        """The pair afterwards, with its picture drawn; id and names stay, so that the two can be held together.
+        """The edited pair with its picture drawn; id and names stay the same.
 
         Args:
-            studio: of the same pair, to share the cutting with its other edits.
+            studio: Of the same pair, to share the cutting with its other edits.
         """
         pair = self.pair
         if self.control == SWAP_ROLES:
             return replace(
-                pair, reference=pair.target, target=pair.reference, direction=_opposite(pair.direction) or ""
+                pair, reference=pair.target, target=pair.reference, direction=opposite(pair.direction) or ""
             )
         return replace(
             pair,
@@ -103,14 +97,14 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class EditReport:
-    """What became of every change that a control asks for."""
+    """How many edits of a control could be made, and why others could not."""
 
     control: str
     pairs: int
     """Pairs with at least one edit."""
     edits: int
     excluded: dict[str, int]
-    """Reason -> how many edits are not there for it."""
+    """Counts of edits that could not be made, by reason."""
     cut_by_box: int
     """Edits of pairs that have no outlines."""
 
@@ -171,7 +165,7 @@ def _translated(pair: Pair, direction: str, options: PlacingOptions) -> tuple[St
 
 
 def _swapped_roles(pair: Pair, _: PlacingOptions, excluded: Counter[Unfit]) -> list[Edit]:
-    if _opposite(pair.direction) is None:
+    if opposite(pair.direction) is None:
         excluded[Unfit.NO_OPPOSITE] += 1
         return []
     return [Edit(SWAP_ROLES, "swapped", pair)]
@@ -200,11 +194,11 @@ _FINDERS: dict[str, Callable[[Pair, PlacingOptions, Counter[Unfit]], list[Edit]]
     SWAP_PLACES: _swapped_places,
 }
 EDITS = tuple(_FINDERS)
-"""The controls that change pictures or questions."""
+"""The controls that edit pictures or questions."""
 
 
 def _step_near(box: Box, centre: tuple[float, float], size_px: tuple[int, int]) -> Step:
-    """The step that brings a box's centre to a place, or as near as the picture's edges let it."""
+    """The step that brings a box's centre to a place, or as close as the picture's edges allow."""
     return (
         round(_clip(centre[0] - box.centre_px[0], -box.x0, size_px[0] - box.x1)),
         round(_clip(centre[1] - box.centre_px[1], -box.y0, size_px[1] - box.y1)),
@@ -223,11 +217,6 @@ def _is_entangled(pair: Pair, options: PlacingOptions) -> bool:
     return not _has_outlines(pair) and overlap(*_boxes(pair)) > options.max_overlap
 
 
-def _opposite(direction: str) -> str | None:
-    angle = EIGHT.angles_deg.get(direction)
-    return None if angle is None else EIGHT.nearest((angle + 180) % 360).name
-
-
 def _has_outlines(pair: Pair) -> bool:
     return _polygons(pair, "reference") is not None and _polygons(pair, "target") is not None
 
@@ -238,7 +227,7 @@ def _polygons(pair: Pair, role: str) -> list[list[float]] | None:
 
 
 def _alphas(pair: Pair) -> tuple[NDArray[np.float32], NDArray[np.float32], float]:
-    """The coverage of A and of B, and how wide their rims fade; where outlines overlap, the smaller is in front."""
+    """The coverage of A and of B, and the width of their rims; where outlines overlap, the smaller is in front."""
     if not _has_outlines(pair):
         a, b = _boxes(pair)
         side = min(a.width_px, a.height_px, b.width_px, b.height_px)
@@ -258,7 +247,7 @@ def _alphas(pair: Pair) -> tuple[NDArray[np.float32], NDArray[np.float32], float
 
 
 class Studio:
-    """Draws the edits of one pair: what they share is cut out and filled once."""
+    """Draws the edits of one pair; what they share is cut out and filled once."""
 
     def __init__(self, pair: Pair) -> None:
         self._pair = pair
@@ -267,7 +256,7 @@ class Studio:
         self._grounds: dict[tuple[bool, bool], Pixels] = {}
 
     def draw(self, edit: Edit) -> Pixels:
-        """The edited picture: what moves is cut out and filled first, then pasted, the larger one first."""
+        """The edited picture: moving objects are cut out, their places filled, then pasted, the larger one first."""
         if self._pixels is None or self._alphas is None:
             self._pixels, self._alphas = self._pair.picture.pixels(), _alphas(self._pair)
         a, b, feather = self._alphas
@@ -277,7 +266,7 @@ class Studio:
             (alpha, step) for alpha, step, is_moved in zip((a, b), steps, moves, strict=True) if is_moved
         ]
         if all(moves) and steps[0] == steps[1]:
-            # Together they are one object: what covers what stays as it is.
+            # They move as one object, so that what covers what stays the same.
             moving = [(np.maximum(a, b), steps[0])]
         if moves not in self._grounds:
             self._grounds[moves] = self._ground(a, b, moves)
@@ -287,7 +276,7 @@ class Studio:
         return picture
 
     def _ground(self, a: NDArray[np.float32], b: NDArray[np.float32], moves: tuple[bool, bool]) -> Pixels:
-        """The picture without what moves."""
+        """The picture without the moving objects."""
         pixels = self._pair.picture.pixels() if self._pixels is None else self._pixels
         if not any(moves):
             return pixels

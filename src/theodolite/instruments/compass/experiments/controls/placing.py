@@ -1,4 +1,4 @@
-"""Where an object can stand so that a direction holds: whole steps, inside the picture, clear of the other object."""
+"""Where an object can be moved so that a direction holds: by whole pixels, inside the picture, clear of the other object."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Step = tuple[int, int]
 """Right and down, in whole pixels."""
 
 UNIT: dict[str, tuple[int, int]] = {"left": (-1, 0), "right": (1, 0), "above": (0, -1), "below": (0, 1)}
-"""The step, right and down, that each direction of `CARDINAL` stands for."""
+"""The unit step, right and down, of each direction of `CARDINAL`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,15 +23,15 @@ class PlacingOptions:
     gap_px: float = 4.0
     """Between the two boxes along the direction."""
     max_tilt_deg: float = 25.0
-    """How far a place may lie off the exact direction, where the picture's edge leaves no other; below 45."""
+    """Largest deviation from the exact direction, if the picture's edge requires one; below 45."""
     max_overlap: float = 0.05
-    """Without outlines: the largest part of the smaller box that may lie in the other box."""
+    """Without outlines: the largest share of the smaller box that may lie in the other box."""
     shift_share: float = 0.2
-    """How far both objects move in a joint translation, of the picture's diagonal, if there is room."""
+    """Length of a joint translation, as a share of the picture's diagonal, if there is room."""
     min_shift_share: float = 0.08
-    """With less room than this there is no joint translation."""
+    """The shortest joint translation."""
     min_places: int = 2
-    """A pair with fewer places than this is left out of a family; 4 takes complete families only."""
+    """A pair with room in fewer directions is left out of a family; 4 takes complete families only."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.max_tilt_deg < 45:
@@ -47,10 +47,10 @@ class PlacingOptions:
 def step_to(
     moving: Box, fixed: Box, direction: str, size_px: tuple[int, int], options: PlacingOptions
 ) -> Step | None:
-    """The step that puts a box into a direction seen from another, or None where there is no room.
+    """The step that moves a box into a direction from another; None if there is no room.
 
-    The distance between the centres stays what it is, unless the boxes would then touch or leave the picture; sideways
-    the box moves off the exact direction no more than the picture's edge asks for, and no more than the tilt allowed.
+    The distance between the centres is kept, unless the boxes would touch or leave the picture. The box deviates from the
+    exact direction only as far as the picture's edge requires, and no more than the tilt allows.
 
     >>> step_to(Box(60, 40, 80, 60), Box(40, 40, 60, 60), "above", (100, 100), PlacingOptions(gap_px=0))
     (-20, -20)
@@ -83,7 +83,7 @@ def step_to(
 
 
 def joint_step(both: Box, direction: str, size_px: tuple[int, int], options: PlacingOptions) -> Step | None:
-    """The step that moves two objects together, or None where there is too little room.
+    """The step that moves two objects together; None if there is too little room.
 
     >>> joint_step(Box(10, 10, 40, 40), "right", (200, 150), PlacingOptions())
     (50, 0)
@@ -110,7 +110,7 @@ def hull(first: Box, second: Box) -> Box:
 
 
 def overlap(first: Box, second: Box) -> float:
-    """Of the smaller box, the part in the other."""
+    """The share of the smaller box that lies in the other."""
     wide = min(first.x1, second.x1) - max(first.x0, second.x0)
     high = min(first.y1, second.y1) - max(first.y0, second.y0)
     return max(0.0, wide) * max(0.0, high) / min(first.area_px, second.area_px)

@@ -1,4 +1,4 @@
-"""The items of a run with controls: every pair as it is, and each of its edits, as ordinary items."""
+"""The items of a run with controls: every pair plain, and each of its edits."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from theodolite.instruments.compass.experiments.controls.edits import (
     find_edits,
 )
 from theodolite.instruments.compass.experiments.controls.placing import PlacingOptions
-from theodolite.instruments.compass.prompts import Prompt
-from theodolite.instruments.compass.questions import PLAIN, pair_item
+from theodolite.instruments.compass.questions import Prompt, pair_item
 
 PROMPT_DIRECTION, SQUARES = "prompt-direction", "squares"
 MEASURED = (PROMPT_DIRECTION, *EDITS, SQUARES)
@@ -28,7 +27,7 @@ MEASURED = (PROMPT_DIRECTION, *EDITS, SQUARES)
 
 @dataclass(frozen=True, slots=True)
 class ControlPlan:
-    """What will be asked, and what cannot be."""
+    """What is asked, and which edits cannot be made."""
 
     pairs: tuple[Pair, ...]
     prompts: tuple[Prompt, ...]
@@ -38,15 +37,10 @@ class ControlPlan:
     reports: tuple[EditReport, ...]
     """One per control that edits."""
 
-    @property
-    def n_items(self) -> int:
-        """How many items there are."""
-        return (len(self.pairs) + len(self.edits) + len(self.squares)) * len(self.prompts)
-
     def items(self) -> Iterator[Item]:
         """Pair by pair, so that any first part of the plan holds every control; the squares come last.
 
-        Pictures are drawn as they are needed, so a long plan does not fill the memory.
+        Pictures are drawn when they are needed, so that a long plan does not fill the memory.
         """
         by_pair: dict[str, list[Edit]] = {}
         for edit in self.edits:
@@ -71,7 +65,7 @@ class ControlPlan:
                 )
 
     def as_settings(self) -> dict[str, Any]:
-        """What a run must remember of its plan: the controls, and what could not be edited."""
+        """What a run stores of its plan: the controls, and what could not be edited."""
         return {
             "controls": list(self.controls),
             "edits": [asdict(report) for report in self.reports],
@@ -81,7 +75,7 @@ class ControlPlan:
     def _plain_meta(self, prompt: Prompt) -> dict[str, Any]:
         if PROMPT_DIRECTION not in self.controls:
             return {}
-        # gt and pred are two of the options, so their maps need not be made again.
+        # gt and pred are two of the options.
         return {"targets": [f"option:{i}" for i in range(len(prompt.tokens))]}
 
 
@@ -94,19 +88,19 @@ def plan_controls(
     seed: int = 0,
     placing: PlacingOptions | None = None,
 ) -> ControlPlan:
-    """Finds every edit that the controls ask for; nothing is drawn yet.
+    """Finds every edit that the controls need; nothing is drawn yet.
 
     Args:
-        pairs: with different ids. Objects are cut out by ``meta["outlines"]`` where a pair has them (COCO pairs do), else by
+        pairs: With different ids. Objects are cut out by ``meta["outlines"]`` if a pair has them (COCO pairs do), else by
             their boxes.
-        prompts: how the questions are put.
-        controls: some of `MEASURED`.
-        n_squares: how many pictures of coloured squares, if they are among the controls.
-        seed: of the squares.
-        placing: how objects are moved.
+        prompts: How the questions are asked.
+        controls: Some of `MEASURED`.
+        n_squares: Pictures of coloured squares, if they are among the controls.
+        seed: Of the squares.
+        placing: How objects are moved.
 
     Raises:
-        UsageError: there is no such control, or no pair.
+        UsageError: There is no such control, or no pair.
     """
     unknown = [name for name in controls if name not in MEASURED]
     if unknown or not controls:
@@ -125,8 +119,3 @@ def plan_controls(
     squares = coloured_squares(n_squares, seed=seed).pairs if SQUARES in controls else ()
     chosen = tuple(name for name in MEASURED if name in controls)
     return ControlPlan(tuple(pairs), tuple(prompts), chosen, tuple(edits), squares, tuple(reports))
-
-
-def is_plain(condition: str) -> bool:
-    """Whether a sample is of a picture as it is."""
-    return condition == PLAIN

@@ -1,10 +1,10 @@
-"""Prompt-direction intervention: the same picture and question, another answer explained.
+"""Prompt-direction intervention (section 5.1): the same picture and question, another answer explained.
 
-    PTA                share of probes whose peak is nearest to the direction whose logit is explained
-    opposite-probe JSD divergence between the compasses of left and right, and of above and below, in bits
+    PTA                   share of probes whose peak is nearest to the direction whose logit is explained
+    opposite divergence   between the compasses of left and right, and of above and below, in bits
 
-A map that does not depend on the probe is right for exactly one of the directions: its PTA is 1 in as many as there are,
-whatever the map. So every sample's chance is known, and the test is against it.
+A map that does not depend on the probe is right for exactly one of the directions, so its PTA is 1 / (number of directions),
+whatever the map. The test is against that chance level.
 """
 
 from __future__ import annotations
@@ -18,19 +18,23 @@ from numpy.typing import NDArray
 from theodolite import stats
 from theodolite.core.errors import UsageError
 from theodolite.instruments.compass.data.directions import EIGHT, Vocabulary
-from theodolite.instruments.compass.experiments.controls.batch import READINGS, Reading, divergences, peak_of
-from theodolite.instruments.compass.experiments.controls.estimates import RowBuilder, Values, reasons_of
-from theodolite.instruments.compass.experiments.controls.published import PROMPT_DIRECTION
+from theodolite.instruments.compass.experiments.controls.batch import (
+    PROJECTIONS,
+    ControlProjection,
+    divergences,
+    peaks_of,
+)
 from theodolite.instruments.compass.experiments.controls.results import (
     ControlRow,
     ControlScore,
     NothingToScoreError,
+    RowBuilder,
+    Values,
 )
-from theodolite.instruments.compass.formulas.distribution import Compass
+from theodolite.instruments.compass.formulas.compass import Compass
 from theodolite.instruments.compass.formulas.projection import project_batch
 from theodolite.instruments.compass.formulas.token_map import TokenMap
-from theodolite.instruments.compass.measure import map_key
-from theodolite.instruments.compass.samples import Sample
+from theodolite.instruments.compass.measure import Sample, map_key, split_key
 
 
 def prompt_direction(
@@ -39,17 +43,17 @@ def prompt_direction(
     """Scores the intervention on maps for every option.
 
     Args:
-        samples: measured with the targets ``option:0``, ``option:1`` and so on.
-        methods: which relevance methods; all that have a target if none is named.
-        seed: of the bootstrap.
+        samples: Measured with the targets ``option:0``, ``option:1`` and so on.
+        methods: Which methods; all that have a target if none is named.
+        seed: Of the sign-flip test.
 
     Raises:
-        UsageError: there are no maps for every option, or the options are no directions with known angles.
+        UsageError: There are no maps for every option, or the options are not directions with known angles.
     """
     directions = {sample.directions for sample in samples}
     if len(directions) != 1:
         raise UsageError(
-            f"the samples were asked with {len(directions)} different lists of directions; score them apart"
+            f"the samples were asked with {len(directions)} different lists of directions; score them separately"
         )
     names = next(iter(directions))
     unknown = [name for name in names if name not in EIGHT.angles_deg]
@@ -59,25 +63,24 @@ def prompt_direction(
         )
     asked = Vocabulary({name: EIGHT.angles_deg[name] for name in names})
     found, without_target = _methods(samples, methods, len(names))
-    rows = [_row(method, reading, samples, asked, seed) for reading in READINGS for method in found]
+    rows = [_row(method, each, samples, asked, seed) for each in PROJECTIONS for method in found]
     notes = [
-        f"{len(samples)} samples, {len(samples) * len(names)} probes; chance is exactly 1 in {len(names)}"
+        f"{len(samples)} samples, {len(samples) * len(names)} probes; chance is exactly 1 in {len(names)}."
     ]
     if without_target:
-        notes.append(f"no target to change, so not probed: {', '.join(without_target)}")
+        notes.append(f"Without a target to change, so not probed: {', '.join(without_target)}.")
     return ControlScore(
         "prompt-direction",
         "Does the compass follow the answer that is explained?",
         tuple(rows),
         tuple(notes),
-        PROMPT_DIRECTION,
     )
 
 
 def has_option_maps(sample: Sample) -> bool:
-    """Whether a sample was measured for every option."""
+    """True if a sample was measured for every option."""
     return any(
-        map_key(key.partition("@")[0], f"option:{len(sample.directions) - 1}") in sample.maps
+        map_key(split_key(key)[0], f"option:{len(sample.directions) - 1}") in sample.maps
         for key in sample.maps
     )
 
@@ -86,7 +89,7 @@ def _methods(
     samples: Sequence[Sample], methods: Sequence[str], n_options: int
 ) -> tuple[list[str], list[str]]:
     """Methods with a map for every option of every sample, and those without a target."""
-    names = list(dict.fromkeys(key.partition("@")[0] for key in samples[0].maps))
+    names = list(dict.fromkeys(split_key(key)[0] for key in samples[0].maps))
     unknown = [name for name in methods if name not in names]
     if unknown:
         raise UsageError(f"the run has no maps of {unknown[0]!r}; it has {', '.join(names)}")
@@ -105,24 +108,26 @@ def _methods(
 
 
 def _row(
-    method: str, reading: Reading, samples: Sequence[Sample], asked: Vocabulary, seed: int
+    method: str, projection: ControlProjection, samples: Sequence[Sample], asked: Vocabulary, seed: int
 ) -> ControlRow:
-    compass = _compass(method, reading, samples, len(asked.names))
-    peaks = peak_of(compass, reading)  # (samples, options)
+    compass = _compass(method, projection, samples, len(asked.names))
+    peaks = peaks_of(compass, projection)  # (samples, options)
     right = np.full(peaks.shape, np.nan)
     for i, option in zip(*np.nonzero(~np.isnan(peaks)), strict=True):
         right[i, option] = asked.nearest(float(peaks[i, option])).name == asked.names[option]
     clusters = [sample.cluster for sample in samples]
     build = RowBuilder(seed)
     tracking = Values.of(right.mean(axis=1), clusters)  # a sample counts if all its probes do
-    build.share("prompt_tracking", tracking)
+    build.mean("prompt_tracking", tracking)
     build.flip_test("over_chance", tracking, 1 / len(asked.names))
-    build.mean("opposite_jsd_bits", Values.of(_opposite(compass, asked), clusters))
-    build.leave_out(reasons_of(compass))
-    return ControlRow(method, reading.name, "probes", build.figures, build.tests, dict(build.excluded))
+    build.mean("opposite_divergence", Values.of(_opposite(compass, asked), clusters))
+    build.leave_out(compass)
+    return build.row(method, projection.name, "probes")
 
 
-def _compass(method: str, reading: Reading, samples: Sequence[Sample], n_options: int) -> Compass:
+def _compass(
+    method: str, projection: ControlProjection, samples: Sequence[Sample], n_options: int
+) -> Compass:
     """Shape (samples, options)."""
     maps = []
     for sample in samples:
@@ -132,7 +137,7 @@ def _compass(method: str, reading: Reading, samples: Sequence[Sample], n_options
         maps,
         references=[sample.reference.box for sample in samples],
         targets=[sample.target.box for sample in samples],
-        options=reading.options,
+        options=projection.options,
     )
 
 

@@ -1,7 +1,7 @@
-"""Variance partition: how much of the compass does direction explain, and how much location?
+"""Variance partition (section 5.1): how much of the compass does direction explain, and how much location?
 
-Response: the vector P̂ of K sectors. Sums of squares are summed over the sectors. Two families of edits of the same pictures:
-``direction`` (B stays, A moves; levels: where B is, seen from A) and ``location`` (both move; levels: where to).
+The response is the vector P̂ of K sectors; sums of squares are summed over sectors. There are two families of edits of the same
+pictures: ``direction`` (B stays, A moves; levels: where B is, seen from A) and ``location`` (both move; levels: where to).
 
     η² = SS_factor / SS_total over all probes of the factor's family; interval by resampling pictures
     within-image share = SS_direction / (SS_direction + SS_location), pairs that have both families;
@@ -10,10 +10,10 @@ Response: the vector P̂ of K sectors. Sums of squares are summed over the secto
     consistent = Σ_lm N_lm U_lm / Σ_lm N_lm V_lm over the contrasts D_i(l, m) = P̂_il − P̂_im of two levels in a pair i,
                  U_lm = mean of D_i · D_j over pairs i, j of different pictures,   V_lm = mean of ‖D_i‖²
 
-With one probe a level and pair, all that varies within a pair counts as the factor's: two families of pure noise share alike,
-50 : 50. The paper's share cannot tell such noise from an effect. ``consistent`` can: noise does not repeat from picture to
-picture, so U has the expectation ‖effect_l − effect_m‖², and nothing is 0. Of an effect of mean square e² and noise of variance
-s² per probe (summed over sectors), with L levels it is e² / (e² + s² (L − 1)/L).
+With one probe per level and pair, all variation within a pair counts as the factor's, and two families of pure noise share it
+50 : 50. The paper's share cannot distinguish such noise from an effect; ``consistent`` can. Noise does not repeat from picture
+to picture, so U has the expectation ‖effect_l − effect_m‖², and the share is 0 without an effect. For an effect of mean square
+e² and noise of variance s² per probe (summed over sectors), with L levels it is e² / (e² + s² (L − 1)/L).
 """
 
 from __future__ import annotations
@@ -27,27 +27,26 @@ from numpy.typing import ArrayLike, NDArray
 
 from theodolite import stats
 from theodolite.core.errors import UsageError
-from theodolite.instruments.compass.experiments.controls.batch import READINGS, Batch, shared_keys
-from theodolite.instruments.compass.experiments.controls.estimates import reasons_of
+from theodolite.instruments.compass.experiments.controls.batch import PROJECTIONS, Batch, shared_keys
 from theodolite.instruments.compass.experiments.controls.families import base_of
-from theodolite.instruments.compass.experiments.controls.published import VARIANCE
 from theodolite.instruments.compass.experiments.controls.results import (
     ControlRow,
     ControlScore,
     NothingToScoreError,
+    RowBuilder,
 )
-from theodolite.instruments.compass.samples import Sample
+from theodolite.instruments.compass.measure import Sample
 
 DIRECTION, LOCATION = "direction", "location"
 NO_VARIATION = (
     "no share to explain: the compasses do not vary, or too few pictures have both levels of a contrast"
 )
 _NOTHING = 1e-9
-"""Shares that differ by less do not differ: they are sums of the same numbers in another order."""
+"""Shares that differ by less are equal up to rounding."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Responses:
+class FamilyResponses:
     """The compasses of one family of edits."""
 
     values: NDArray[np.float64]
@@ -62,11 +61,11 @@ class Responses:
     @classmethod
     def of(
         cls, values: ArrayLike, levels: Sequence[str], bases: Sequence[str], clusters: Sequence[str]
-    ) -> Responses:
+    ) -> FamilyResponses:
         """From plain lists.
 
         Raises:
-            UsageError: there is not one of each per probe.
+            UsageError: There is not one of each per probe.
         """
         array = np.asarray(values, np.float64)
         sizes = {len(array), len(levels), len(bases), len(clusters)}
@@ -77,27 +76,29 @@ class Responses:
             )
         return cls(array, *(np.asarray(each, np.str_) for each in (levels, bases, clusters)))
 
-    def where(self, mask: NDArray[np.bool_]) -> Responses:
+    def where(self, mask: NDArray[np.bool_]) -> FamilyResponses:
         """Some of them."""
-        return Responses(self.values[mask], self.levels[mask], self.bases[mask], self.clusters[mask])
+        return FamilyResponses(self.values[mask], self.levels[mask], self.bases[mask], self.clusters[mask])
 
-    def centred(self) -> Responses:
-        """Without each pair's own mean; pairs with a single probe have nothing left and go."""
+    def centred(self) -> FamilyResponses:
+        """Minus each pair's own mean; pairs with a single probe are dropped."""
         _, codes, counts = np.unique(self.bases, return_inverse=True, return_counts=True)
         sums = np.zeros((len(counts), self.values.shape[1]))
         np.add.at(sums, codes, self.values)
-        own = Responses(self.values - (sums / counts[:, None])[codes], self.levels, self.bases, self.clusters)
+        own = FamilyResponses(
+            self.values - (sums / counts[:, None])[codes], self.levels, self.bases, self.clusters
+        )
         return own.where(counts[codes] > 1)
 
 
 @dataclass(frozen=True, slots=True)
 class VariancePartition:
-    """What two factors explain."""
+    """What the two factors explain."""
 
     eta_squared: dict[str, stats.Estimate | None]
-    """Factor -> share of all variation of its family; None where the family does not vary at all."""
+    """Factor to share of all variation of its family; None if the family does not vary."""
     consistent: dict[str, stats.Estimate | None]
-    """Factor -> of the variation within a pair, the share that all pairs have in common."""
+    """Factor to the share of the variation within pairs that all pairs have in common."""
     direction_share: stats.Estimate | None
     """SS_direction / (SS_direction + SS_location) within images; None if neither varies."""
     direction_share_per_df: stats.Estimate | None
@@ -105,16 +106,16 @@ class VariancePartition:
     excluded: dict[str, int]
 
 
-def partition(direction: Responses, location: Responses, *, seed: int = 0) -> VariancePartition:
+def partition(direction: FamilyResponses, location: FamilyResponses, *, seed: int = 0) -> VariancePartition:
     """Partitions the variation of two families.
 
     Args:
-        direction: probes whose direction changes.
-        location: probes whose location changes.
-        seed: of the bootstrap.
+        direction: Probes whose direction changes.
+        location: Probes whose location changes.
+        seed: Of the bootstrap.
 
     Raises:
-        NothingToScoreError: fewer than two pairs have both families.
+        NothingToScoreError: Fewer than two pairs have both families.
     """
     families = {DIRECTION: direction, LOCATION: location}
     centred = {name: family.centred() for name, family in families.items()}
@@ -139,9 +140,14 @@ def partition(direction: Responses, location: Responses, *, seed: int = 0) -> Va
 
 
 def _share(
-    centred: Mapping[str, Responses], both: Sequence[str], clusters: Sequence[str], seed: int, *, per_df: bool
+    centred: Mapping[str, FamilyResponses],
+    both: Sequence[str],
+    clusters: Sequence[str],
+    seed: int,
+    *,
+    per_df: bool,
 ) -> stats.Estimate | None:
-    """Direction's part of the two factors' sums of squares, over the pairs that have both."""
+    """Direction's part of both factors' sums of squares, over the pairs that have both families."""
     squares = {name: _by_base(family, per_df=per_df) for name, family in centred.items()}
     first, second = (np.array([squares[name][base] for base in both]) for name in (DIRECTION, LOCATION))
     if (first + second).max() < _NOTHING**2:
@@ -149,8 +155,8 @@ def _share(
     return stats.bootstrap((first, first + second), "ratio", clusters=clusters, seed=seed)
 
 
-def _explained(family: Responses, seed: int) -> stats.Estimate | None:
-    """η², or None where nothing varies."""
+def _explained(family: FamilyResponses, seed: int) -> stats.Estimate | None:
+    """η²; None if nothing varies."""
     if np.ptp(family.values, axis=0).max() < _NOTHING:
         return None
     try:
@@ -159,15 +165,15 @@ def _explained(family: Responses, seed: int) -> stats.Estimate | None:
         return None
 
 
-def _by_base(family: Responses, *, per_df: bool) -> dict[str, float]:
+def _by_base(family: FamilyResponses, *, per_df: bool) -> dict[str, float]:
     """Each pair's sum of squares around its own mean, over probes and sectors."""
     bases, codes, counts = np.unique(family.bases, return_inverse=True, return_counts=True)
     sums = np.bincount(codes, (family.values**2).sum(axis=1))
     return dict(zip(bases.tolist(), (sums / (counts - 1) if per_df else sums).tolist(), strict=True))
 
 
-def _consistent(family: Responses, seed: int) -> stats.Estimate | None:
-    """The part of the contrasts that repeats from picture to picture, or None where nothing varies."""
+def _consistent(family: FamilyResponses, seed: int) -> stats.Estimate | None:
+    """The part of the contrasts that repeats from picture to picture; None if nothing varies."""
     contrasts = _contrasts(family)
     if contrasts is None:
         return None
@@ -178,7 +184,7 @@ def _consistent(family: Responses, seed: int) -> stats.Estimate | None:
     return replace(found, n_items=len(family.values))
 
 
-def _contrasts(family: Responses) -> tuple[NDArray[np.float64], ...] | None:
+def _contrasts(family: FamilyResponses) -> tuple[NDArray[np.float64], ...] | None:
     """Per picture: sums of its contrasts (pictures, C, K), their squares' sums (pictures, C), their numbers (pictures, C)."""
     names, levels = np.unique(family.levels, return_inverse=True)
     pictures, clusters = np.unique(family.clusters, return_inverse=True)
@@ -206,7 +212,7 @@ def _repeating(
     numbers: NDArray[np.float64],
     weights: NDArray[np.float64],
 ) -> NDArray[np.float64]:
-    """Σ N U / Σ N V per row of weights (rows, pictures); copies of one picture are never held against each other."""
+    """Σ N U / Σ N V per row of weights (rows, pictures); copies of one picture are never compared."""
     together = np.einsum("rp,pck->rck", weights, sums)
     count = weights @ numbers
     pairs = count**2 - weights**2 @ numbers**2
@@ -224,9 +230,9 @@ def variance_control(
 
     Args:
         moved: B stays, A moves.
-        translated: both move.
-        methods: which relevance methods; all if none is named.
-        seed: of random maps and bootstrap.
+        translated: Both move.
+        methods: Which methods; all if none is named.
+        seed: Of random maps and the bootstrap.
     """
     samples = [*moved, *translated]
     batch = Batch(samples, shared_keys(samples, methods), seed=seed)
@@ -234,42 +240,42 @@ def variance_control(
     bases = ["/".join(base_of(sample)) for sample in samples]
     is_direction = np.arange(len(samples)) < len(moved)
     rows: list[ControlRow] = []
-    for reading in READINGS:
-        compass = batch.compass(reading)
+    for projection in PROJECTIONS:
+        compass = batch.compass(projection)
         for k, key in enumerate(batch.keys):
             own = compass[:, k]
-            responses = Responses.of(own.distribution, levels, bases, batch.clusters)
+            responses = FamilyResponses.of(own.distribution, levels, bases, batch.clusters)
             found = partition(
                 responses.where(is_direction & own.is_kept),
                 responses.where(~is_direction & own.is_kept),
                 seed=seed,
             )
             for name in (DIRECTION, LOCATION):
-                figures = _figures(found, name)
-                excluded = {**found.excluded, **reasons_of(own)}
-                if len(figures) < 4:
-                    excluded[NO_VARIATION] = len(samples)
-                rows.append(ControlRow(key, reading.name, name, figures, {}, excluded))
+                build = RowBuilder(seed)
+                build.estimates |= _estimates(found, name)
+                build.leave_out(found.excluded, own)
+                if len(build.estimates) < 4:
+                    build.leave_out({NO_VARIATION: len(samples)})
+                rows.append(build.row(key, projection.name, name))
     return ControlScore(
         "variance",
         "How much of the compass does the direction explain, and how much the location?",
         tuple(rows),
-        (f"{len(moved)} probes of direction, {len(translated)} of location",),
-        VARIANCE,
+        (f"{len(moved)} probes of direction, {len(translated)} of location.",),
     )
 
 
-def _figures(found: VariancePartition, name: str) -> dict[str, stats.Estimate]:
+def _estimates(found: VariancePartition, name: str) -> dict[str, stats.Estimate]:
     shares = [found.direction_share, found.direction_share_per_df]
     if name == LOCATION:
         shares = [None if each is None else _complement(each) for each in shares]
-    figures = {
+    named = {
         "eta_squared": found.eta_squared[name],
         "consistent": found.consistent[name],
         "within_image_share": shares[0],
         "within_image_share_per_df": shares[1],
     }
-    return {each: figure for each, figure in figures.items() if figure is not None}
+    return {each: estimate for each, estimate in named.items() if estimate is not None}
 
 
 def _complement(share: stats.Estimate) -> stats.Estimate:

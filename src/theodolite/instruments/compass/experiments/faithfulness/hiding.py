@@ -1,4 +1,4 @@
-"""Hiding sectors of a picture: which pixels lie in which sector around the reference, and what is put in their place."""
+"""Hiding sectors of a picture: which pixels lie in which sector around the reference, and what replaces them."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from theodolite.geometry import Box, TokenGrid
 from theodolite.instruments.compass.formulas.projection_options import PAPER, Bins, ProjectionOptions
 
 Fill: TypeAlias = Literal["grey", "blur"]
-"""What hidden pixels become: middle grey, or the picture itself, blurred past recognition."""
+"""What replaces hidden pixels: middle grey, or a strong blur of the picture."""
 
 FILLS: tuple[Fill, ...] = get_args(Fill)
 GREY = 128
 BLUR_SHARE = 0.04
 """The blur's standard deviation over the picture's diagonal: 32 pixels in a picture of 640 × 480. The paper gives none."""
 RECIPE = "hide/1"
-"""Changes whenever the same words would draw other pixels, so that no stored answer is taken for a new one's."""
+"""Changes whenever the same settings would draw other pixels, so that stored answers are not reused wrongly."""
 _KEPT = 255
 _ON_EDGE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Hiding:
-    """Some sectors around a point of a picture, hidden."""
+    """Hidden sectors around a point of a picture."""
 
     centre_px: tuple[float, float]
-    """Where the sectors meet: the reference's centre, as (x, y)."""
+    """The point where the sectors meet: the reference's centre, as (x, y)."""
     hidden: tuple[int, ...]
     """The sectors' numbers, counter-clockwise from 0°."""
     fill: Fill = "grey"
     sectors: int = PAPER.sectors
     bins: Bins = PAPER.bins
     spared: tuple[float, float, float, float] | None = None
-    """A box that stays visible whatever is hidden around it: x0, y0, x1, y1."""
+    """A box that stays visible: x0, y0, x1, y1."""
 
     def __post_init__(self) -> None:
         if self.fill not in FILLS:
@@ -52,7 +52,7 @@ class Hiding:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Hiding:
-        """What `as_json` wrote."""
+        """The inverse of `as_json`."""
         spared = data["spared"]
         return cls(
             (data["centre"][0], data["centre"][1]),
@@ -64,7 +64,7 @@ class Hiding:
         )
 
     def as_json(self) -> dict[str, Json]:
-        """The hiding in plain words and numbers."""
+        """Plain JSON."""
         return {
             "recipe": RECIPE,
             "centre": list(self.centre_px),
@@ -76,7 +76,7 @@ class Hiding:
         }
 
     def apply(self, pixels: Pixels) -> Pixels:
-        """The picture with the sectors hidden; the pixels given stay as they are.
+        """The picture with the sectors hidden, as a copy.
 
         >>> hiding = Hiding((2.0, 2.0), hidden=(0, 1))  # the quarter to the right and above
         >>> hiding.apply(np.zeros((4, 4, 3), np.uint8))[..., 0].tolist()
@@ -92,12 +92,12 @@ class Hiding:
 
         buffer = io.BytesIO()
         shown = self._put(*_pixels_and_filling(picture, self.fill))
-        # Not compressed: it is decoded again at once and never kept.
+        # Not compressed: it is decoded at once and not stored.
         Image.fromarray(shown).save(buffer, format="PNG", compress_level=0)
         return Picture.from_bytes(buffer.getvalue())
 
     def _put(self, pixels: Pixels, filling: Pixels) -> Pixels:
-        """Pixels outside the hidden sectors, the filling inside."""
+        """The filling in the hidden sectors, the pixels elsewhere."""
         height, width = pixels.shape[:2]
         labels = _labels((width, height), self.centre_px, self.sectors, self.bins, self.spared)
         is_hidden = np.zeros(_KEPT + 1, bool)
@@ -105,7 +105,7 @@ class Hiding:
         return np.where(is_hidden[labels][..., None], filling, pixels)
 
 
-# The maskings of a pair come one after the other: what they share is made once.
+# The masked pictures of a pair follow each other and share these.
 @lru_cache(maxsize=4)
 def _pixels_and_filling(picture: Picture, fill: Fill) -> tuple[Pixels, Pixels]:
     pixels = picture.pixels()
@@ -135,7 +135,7 @@ def _filling(pixels: Pixels, fill: Fill) -> Pixels:
 
 
 def sector_of(angle_deg: float, options: ProjectionOptions = PAPER) -> int:
-    """The sector that holds a direction: its lower edge belongs to it, its upper one does not.
+    """The sector of a direction; a sector contains its lower edge and not its upper one.
 
     >>> sector_of(0), sector_of(44.9), sector_of(45), sector_of(-1)
     (0, 0, 1, 7)
@@ -151,13 +151,13 @@ def sector_labels(
     options: ProjectionOptions = PAPER,
     spared: Box | None = None,
 ) -> NDArray[np.uint8]:
-    """The sector in which the middle of each pixel lies, shape (height, width); 255 where nothing is ever hidden.
+    """The sector of each pixel's centre, shape (height, width); 255 where nothing is hidden.
 
     Args:
-        size_px: width and height.
-        centre_px: where the sectors meet.
-        options: how many sectors, and where the first begins.
-        spared: a box that is never hidden.
+        size_px: Width and height.
+        centre_px: The point where the sectors meet.
+        options: Number of sectors, and where the first begins.
+        spared: A box that is never hidden.
     """
     if options.sectors >= _KEPT:
         raise UsageError(f"at most {_KEPT - 1} sectors can be hidden one by one, not {options.sectors}")
@@ -175,9 +175,9 @@ def sector_labels(
 
 
 def visible_shares(grid: TokenGrid, labels: NDArray[np.uint8], n_sectors: int) -> NDArray[np.float64]:
-    """Of what the model sees of the picture, the share that lies in each sector, shape (K,).
+    """The share of what the model sees that lies in each sector, shape (K,).
 
-    A sector that leaves the picture, or the crop that the model is shown, has 0: hiding it changes nothing.
+    It is 0 for a sector outside the picture, or outside the crop that the model is shown: hiding it changes nothing.
     """
     rects = grid.rects_px[grid.has_place]
     seen = np.zeros((grid.height_px, grid.width_px), bool)

@@ -1,7 +1,7 @@
-"""Planning and measuring hidden sectors: ordinary items, whose pictures are drawn when they are shown.
+"""Planning and measuring hidden sectors. Pictures are drawn when they are shown.
 
-An item holds the pair's own picture and, as a hint, what is to be hidden of it. So a plan of a hundred maskings a pair
-takes no room, and the hint is part of what a stored answer is found by.
+An item holds the pair's own picture and, as a hint, which sectors to hide. So a plan of a hundred masked pictures per pair
+takes no space, and the hint is part of the key of a stored answer.
 """
 
 from __future__ import annotations
@@ -20,35 +20,30 @@ from theodolite.instruments.compass.experiments.faithfulness.trials import (
     Trials,
     make_trials,
 )
-from theodolite.instruments.compass.samples import read_samples
+from theodolite.instruments.compass.measure import read_samples
 from theodolite.models import VisionLanguageModel, ask_measurer, open_model
 from theodolite.runs import MeasurerFactory, Reuse, Run
 
-INSTRUMENT = "compass-faithfulness"
+RUN_KIND = "compass-faithfulness"
 
 
 @dataclass(frozen=True, slots=True)
 class FaithfulnessPlan:
-    """What will be asked."""
+    """What is asked."""
 
     trials: Trials
     items: tuple[Item, ...]
     """Pair by pair: the whole picture, every single sector, then the deletion curves."""
 
-    @property
-    def n_calls(self) -> int:
-        """Model calls, if nothing is known yet."""
-        return len(self.items)
-
 
 def plan_faithfulness(run: Run, options: FaithfulnessOptions) -> FaithfulnessPlan:
-    """The items of a second run that hides sectors of the pictures of a compass run.
+    """The items of a second run that hides sectors of a compass run's pictures.
 
     Each set of hidden sectors is asked once, however many curves pass through it.
 
     Args:
-        run: a compass run with maps.
-        options: which maps, fills and random orders.
+        run: A compass run with maps.
+        options: Which maps, fills and random orders.
     """
     trials = make_trials(read_samples(run), options)
     wanted = {trial.item_id for trial in trials.trials}
@@ -60,7 +55,7 @@ def plan_faithfulness(run: Run, options: FaithfulnessOptions) -> FaithfulnessPla
 
 
 def source_of(run: Run) -> dict[str, str]:
-    """What tells the run of the maps from another: kept in the settings of the run that hides."""
+    """Identifies the run with the maps; stored in the settings of the run that hides sectors."""
     return {"identity": run.info.identity, "created": run.info.created.isoformat()}
 
 
@@ -70,7 +65,7 @@ def faithfulness_settings(run: Run, options: FaithfulnessOptions) -> dict[str, A
 
 
 def is_same_model(maps: Run, hidden: Run) -> bool:
-    """Whether the model that hid sectors is the one whose maps gave the orders, settings and all."""
+    """True if both runs have the same model with the same settings."""
     explained = maps.info.identity.partition("|attribution|")[0]
     return hidden.info.identity == f"{explained}|choose|{RECIPE}"
 
@@ -88,7 +83,7 @@ def _items(trial: Trial, item: Item, keys: Sequence[str], options: FaithfulnessO
 
 
 def mask_key(trial: Trial, fill: str, hidden: Sequence[int] | frozenset[int]) -> tuple[str, frozenset[int]]:
-    """What tells one masking of a pair from another; hiding nothing that is seen is the same with every fill."""
+    """Identifies a masked picture of a pair; if nothing visible is hidden, the fill does not matter."""
     effective = trial.effective(hidden)
     return (fill if effective else "", effective)
 
@@ -116,7 +111,7 @@ def _item(item: Item, hiding: Hiding) -> Item:
 
 
 def shown_request(request: Request) -> Request:
-    """The request with its picture drawn as its hint says; as it is if nothing is hidden."""
+    """The request with the sectors of its hint hidden."""
     if "hide" not in request.hint:
         return request
     hiding = Hiding.from_json(cast("Mapping[str, Any]", request.hint["hide"]))
@@ -143,15 +138,15 @@ def _open_measurer(name: str) -> HidingMeasurer:
 
 
 class HidingMeasurer:
-    """The log-probabilities of an item's options, with the picture as the item's hint says."""
+    """The log-probabilities of an item's options, with the sectors of its hint hidden."""
 
     reuse: Reuse = "same request and hint"
 
     def __init__(self, model: VisionLanguageModel) -> None:
-        """Takes a model that can choose.
+        """Takes a model that gives log-probabilities.
 
         Raises:
-            UnsupportedError: the model has no log-probabilities to give.
+            UnsupportedError: The model does not.
         """
         self._inner = ask_measurer(model, "choose")
         self.identity = f"{self._inner.identity}|{RECIPE}"

@@ -1,11 +1,11 @@
-"""What is to be hidden of each pair, and why: true and opposite sector, every map's own order, random orders."""
+"""What is hidden of each pair: true and opposite sector, every map's own order, random orders."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal, TypeAlias, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,40 +19,40 @@ from theodolite.instruments.compass.experiments.faithfulness.hiding import (
     sector_of,
     visible_shares,
 )
-from theodolite.instruments.compass.experiments.framework import shown_key
-from theodolite.instruments.compass.formulas.baselines import box_only_map, uniform_map
-from theodolite.instruments.compass.formulas.distribution import Compass
+from theodolite.instruments.compass.formulas.baselines import (
+    BOX_ONLY,
+    UNIFORM_MAP,
+    box_only_map,
+    uniform_compass,
+)
+from theodolite.instruments.compass.formulas.compass import Compass
 from theodolite.instruments.compass.formulas.exclusions import DegenerateError, Exclusion
 from theodolite.instruments.compass.formulas.projection import project
-from theodolite.instruments.compass.formulas.projection_options import PAPER, SOUND, ProjectionOptions
+from theodolite.instruments.compass.formulas.projection_options import PROJECTIONS
 from theodolite.instruments.compass.formulas.token_map import OnGrid
+from theodolite.instruments.compass.measure import Sample, shown_key
 from theodolite.instruments.compass.questions import PLAIN
-from theodolite.instruments.compass.samples import Sample
 
-Projection: TypeAlias = Literal["paper", "sound"]
-
-PROJECTIONS: Mapping[Projection, ProjectionOptions] = {"paper": PAPER, "sound": SOUND}
-UNIFORM, BOX_ONLY = "uniform-map", "box-only"
-CONTROLS = (UNIFORM, BOX_ONLY)
+ORDER_BASELINES = (UNIFORM_MAP, BOX_ONLY)
 """Orders that need no model: by the layout alone, and by the target's box."""
 
 
 @dataclass(frozen=True, slots=True)
 class FaithfulnessOptions:
-    """What is hidden, and how often."""
+    """What is hidden."""
 
     maps: tuple[str, ...] = ()
-    """Which maps' orders are tried, as ``method@target``; all that the run holds if empty."""
-    projection: Projection = "paper"
-    """Which compass gives orders and peaks."""
+    """Maps whose orders are tried, as ``method@target``; all maps of the run if empty."""
+    projection: str = "paper"
+    """The projection that gives orders and peaks."""
     fills: tuple[Fill, ...] = FILLS
-    """What single sectors are hidden with; deletion curves use the first."""
+    """What replaces single sectors; deletion curves use the first."""
     n_random: int = 4
     """Random orders per pair."""
     n_pairs: int | None = None
-    """How many pairs, drawn at random; all if None."""
+    """Sample size, drawn at random; all pairs if None."""
     spare_reference: bool = False
-    """Whether the reference's own box stays visible. The paper does not say that it does."""
+    """Leave the reference's own box visible. The paper does not say that it does."""
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -61,13 +61,13 @@ class FaithfulnessOptions:
         if not self.fills or any(fill not in FILLS for fill in self.fills):
             raise UsageError(f"fills are some of {', '.join(FILLS)}, not {list(self.fills)}")
         if self.n_random < 1:
-            raise UsageError(f"a random order is needed to compare with; got n_random={self.n_random}")
+            raise UsageError(f"at least one random order is needed; got n_random={self.n_random}")
         if self.n_pairs is not None and self.n_pairs < 1:
             raise UsageError(f"at least one pair is needed, not {self.n_pairs}")
 
     @classmethod
     def from_settings(cls, settings: Mapping[str, Any]) -> FaithfulnessOptions:
-        """What `as_settings` wrote into a run."""
+        """The inverse of `as_settings`."""
         try:
             data = dict(settings["options"])
             return cls(**{**data, "maps": tuple(data["maps"]), "fills": tuple(data["fills"])})
@@ -80,12 +80,13 @@ class FaithfulnessOptions:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reading:
-    """What one map's compass says about one pair."""
+class SectorOrder:
+    """The order of the sectors by one map's compass, and its error."""
 
     order: tuple[int, ...]
     """All sectors, the fullest first; of equal ones the first counter-clockwise from 0°."""
-    dae_deg: float
+    error_deg: float
+    """DAE."""
 
     @property
     def peak(self) -> int:
@@ -95,26 +96,27 @@ class Reading:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Trial:
-    """One pair: its geometry, the orders in which its sectors are hidden, and what could not be read."""
+    """One pair: its geometry, and the orders in which its sectors are hidden."""
 
     item_id: str
     """Of the pair's item in the run that holds the maps."""
     cluster: str
     hiding: Hiding
-    """Nothing hidden yet: centre, sectors and what is spared."""
+    """With no sector hidden: centre, sectors and the spared box."""
     is_correct: bool
     gold: int
     log_probabilities: NDArray[np.float64]
-    """As the run of the maps has them, shape (options,)."""
+    """From the run with the maps, shape (options,)."""
     shares: NDArray[np.float64]
     """Of what the model sees, the share in each sector, shape (K,)."""
     true: int
     """The sector of θ_true."""
     opposite: int
     """The sector of θ_true + 180°."""
-    readings: Mapping[str, Reading]
+    orders: Mapping[str, SectorOrder]
+    """By map and baseline."""
     lost: Mapping[str, Exclusion]
-    """Maps without a compass, and why."""
+    """Maps without a direction, and why."""
     random_orders: tuple[tuple[int, ...], ...] = field(default=())
 
     @property
@@ -129,13 +131,13 @@ class Trial:
         return (sector + (k + 1) // 2) % k
 
     def effective(self, hidden: Iterable[int]) -> frozenset[int]:
-        """Those of some sectors that hold anything to see: hiding others changes no pixel that the model is shown."""
+        """The sectors that the model sees anything of: hiding others changes nothing."""
         return frozenset(k for k in hidden if self.shares[k] > 0)
 
     def subsets(self, keys: Sequence[str]) -> Iterator[frozenset[int]]:
-        """Every set of sectors that the deletion curves pass through, each once; nothing hidden comes first."""
+        """Every set of sectors that the deletion curves pass through, each once; the empty set comes first."""
         seen: dict[frozenset[int], None] = {frozenset(): None}
-        own = [self.readings[key].order for key in keys if key in self.readings]
+        own = [self.orders[key].order for key in keys if key in self.orders]
         for order in (*own, *(each[::-1] for each in own), *self.random_orders):
             for n in range(1, len(order) + 1):
                 seen[self.effective(order[:n])] = None
@@ -144,23 +146,23 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Trials:
-    """All pairs that can be tried, and how many cannot."""
+    """All pairs that have a direction, and counts of the others."""
 
     trials: tuple[Trial, ...]
     keys: tuple[str, ...]
-    """The maps that are compared, controls last."""
+    """The maps that are compared, baselines last."""
     excluded: Mapping[str, int]
-    """What was left out: pairs without a direction, by reason, and other prompts."""
+    """Counts of what was left out, by reason."""
 
 
 def make_trials(samples: Iterable[Sample], options: FaithfulnessOptions) -> Trials:
-    """Reads the compasses of a run's plain pairs and draws the random orders.
+    """Projects the maps of a run's plain pairs and draws the random orders.
 
-    A pair whose reference or target lies outside what the model sees has no direction; it is left out and counted, as is
-    every further prompt of the same pairs: asked twice, a pair would be counted twice.
+    Pairs whose reference or target the model does not see have no direction; they are left out and counted, and so are
+    further prompts of the same pairs, which would count a pair twice.
 
     Raises:
-        UsageError: a map was asked for that no pair has, or there is no pair.
+        UsageError: No pair has one of the maps, or there is no pair.
     """
     everything = [sample for sample in samples if sample.condition == PLAIN]
     if not everything:
@@ -184,22 +186,28 @@ def make_trials(samples: Iterable[Sample], options: FaithfulnessOptions) -> Tria
             trials.append(_trial(sample, keys, options))
         except DegenerateError as error:
             excluded[error.reason.value] = excluded.get(error.reason.value, 0) + 1
-    return Trials(tuple(trials), (*keys, *CONTROLS), excluded)
+    return Trials(tuple(trials), (*keys, *ORDER_BASELINES), excluded)
 
 
 def _trial(sample: Sample, keys: Sequence[str], options: FaithfulnessOptions) -> Trial:
     projection = PROJECTIONS[options.projection]
     grid = next(iter(sample.maps.values())).grid
-    layout = _compass(sample, uniform_map(grid), projection)  # raises where there is no direction at all
+    boxes: dict[str, Any] = {"reference": sample.reference.box, "target": sample.target.box}
+    layout = uniform_compass(
+        [grid], references=[boxes["reference"]], targets=[boxes["target"]], options=projection
+    )
+    for reason in layout.exclusions():
+        raise DegenerateError(reason)
+    layout = layout[0]
     maps: dict[str, OnGrid] = {key: sample.maps[key] for key in keys if key in sample.maps}
-    readings: dict[str, Reading] = {}
+    orders: dict[str, SectorOrder] = {}
     lost: dict[str, Exclusion] = {}
     for key, relevance in {**maps, BOX_ONLY: box_only_map(grid, sample.target.box)}.items():
         try:
-            readings[key] = _reading(_compass(sample, relevance, projection))
+            orders[key] = _order(project(relevance, **boxes, options=projection))
         except DegenerateError as error:
             lost[key] = error.reason
-    readings[UNIFORM] = _reading(layout)
+    orders[UNIFORM_MAP] = _order(layout)
     box, k = sample.reference.box, projection.sectors
     spared = (box.x0, box.y0, box.x1, box.y1) if options.spare_reference else None
     labels = sector_labels(
@@ -217,7 +225,7 @@ def _trial(sample: Sample, keys: Sequence[str], options: FaithfulnessOptions) ->
         shares=visible_shares(grid, labels, k),
         true=sector_of(true_deg, projection),
         opposite=sector_of(true_deg + 180.0, projection),
-        readings=readings,
+        orders=orders,
         lost=lost,
         random_orders=tuple(
             tuple(int(sector) for sector in rng.permutation(k)) for _ in range(options.n_random)
@@ -225,14 +233,10 @@ def _trial(sample: Sample, keys: Sequence[str], options: FaithfulnessOptions) ->
     )
 
 
-def _compass(sample: Sample, relevance: OnGrid, options: ProjectionOptions) -> Compass:
-    return project(relevance, reference=sample.reference.box, target=sample.target.box, options=options)
-
-
-def _reading(compass: Compass) -> Reading:
+def _order(compass: Compass) -> SectorOrder:
     shares = compass.distribution / compass.distribution.max()
     order = np.argsort(-np.round(shares, 9), kind="stable")  # equal but for rounding is equal
-    return Reading(tuple(int(k) for k in order), float(compass.dae_deg()))
+    return SectorOrder(tuple(int(k) for k in order), float(compass.error_deg()))
 
 
 def _number(text: str) -> int:

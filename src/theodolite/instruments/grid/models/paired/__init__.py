@@ -1,1 +1,1 @@
-"""The paired networks ``grid:pure`` and ``grid:spur``. Torch throughout: loaded where it is used."""
+"""The paired networks ``grid:pure`` and ``grid:spur``. This package imports torch and is loaded only when used."""

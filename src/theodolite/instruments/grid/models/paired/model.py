@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,24 +12,20 @@ from numpy.typing import NDArray
 
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Choice, Request, Response
-from theodolite.instruments.grid.data.words import words_of
+from theodolite.instruments.grid.data.words import question_words
 from theodolite.instruments.grid.data.world import World
 from theodolite.instruments.grid.models.paired.network import CELL_PIXELS
 from theodolite.instruments.grid.models.paired.reader import PairedReader
 from theodolite.instruments.grid.models.paired.weights import Kind, open_network, released
 from theodolite.models import Capability, ModelName, ModelOptions, read_options
 
-__all__ = ["PairedModel", "open_paired"]
-
-QUESTION = re.compile(r"(?:How many|Is there any|Are there more)\b[^?]*\?")
-
 
 class PairedOptions(ModelOptions):
-    """What can follow the ``?`` in ``grid:pure?…``."""
+    """Options after the ``?`` in ``grid:pure?…``."""
 
     device: str = "cpu"
     weights: str = ""
-    """A file of one's own instead of the released one."""
+    """Another weights file than the released one."""
 
 
 def open_paired(name: ModelName) -> PairedModel:
@@ -44,7 +39,7 @@ def open_paired(name: ModelName) -> PairedModel:
 
 
 class PairedModel:
-    """A trained network of the grid. Takes one picture of whole 64-pixel cells and one of the grid's questions."""
+    """A trained network. Takes one picture of whole 64-pixel cells and one question of the grid."""
 
     lacks: ClassVar[Mapping[Capability, str]] = {}
     batch_size = 64
@@ -67,7 +62,7 @@ class PairedModel:
     def choose(
         self, requests: Sequence[Request], options: Sequence[Sequence[str]]
     ) -> list[Choice | Response]:
-        """The log-probability of each option among all answers that the network knows."""
+        """The log-probability of each option among all answers of the network."""
         return [
             found if isinstance(found, Response) else self._choice(found, tuple(each))
             for (found, _), each in zip(self._look(requests), options, strict=True)
@@ -91,7 +86,7 @@ class PairedModel:
         return Choice(options, tuple(picked))
 
     def _look(self, requests: Sequence[Request]) -> list[tuple[NDArray[np.float32] | Response, float]]:
-        """Logits or the reason why there are none, with the seconds each took; pictures of one size go together."""
+        """Logits or a failed response for each request, with its seconds; pictures of one size are batched."""
         started = time.monotonic()
         found: list[NDArray[np.float32] | Response] = []
         ready: dict[tuple[int, ...], list[tuple[int, NDArray[np.uint8], NDArray[np.uint8]]]] = {}
@@ -113,9 +108,7 @@ class PairedModel:
         return [(each, share) for each in found]
 
     def _read(self, request: Request) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-        asked = QUESTION.search(request.text)
-        if asked is None:
-            raise UsageError(f"none of the grid's questions is in {request.text[:200]!r}")
+        words = question_words(request.text)
         if len(request.pictures) != 1:
             raise UsageError(f"one picture is needed, not {len(request.pictures)}")
         pixels = request.pictures[0].pixels()
@@ -125,4 +118,4 @@ class PairedModel:
             raise UsageError(
                 f"the picture must be made of whole cells of {CELL_PIXELS} pixels, up to {most} wide, not {width}×{height}"
             )
-        return pixels, words_of(asked.group())
+        return pixels, words

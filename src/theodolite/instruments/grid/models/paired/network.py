@@ -1,11 +1,11 @@
 """The network of both paired models: convolutional stem, text encoder, joint encoder, object-query decoder.
 
-Everything here is torch, so this module loads only where a paired model is opened or trained.
+This package imports torch, so it is loaded only when a paired model is opened or trained.
 
-One token stands for one cell: the stem's three convolutions have strides equal to their kernels and together
-cover 64 x 64 pixels, so the feature of a cell depends on that cell's pixels alone. Rendering is a gather from
-an atlas of tiles, hence so is the stem: ``features(atlas)[cells] == features(atlas[cells])``. Training uses the
-left side, inference on pictures the right one, and a test holds them equal.
+There is one token per cell: the three convolutions of the stem have strides equal to their kernels and together cover
+64 x 64 pixels, so the feature of a cell depends on its own pixels only. Rendering is a lookup in an atlas of tiles, hence
+so is the stem: ``features(atlas)[cells] == features(atlas[cells])``. Training uses the left side, inference on pictures the
+right one; a test checks that they are equal.
 """
 
 from __future__ import annotations
@@ -17,22 +17,20 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
-__all__ = ["NetworkSize", "PairedNetwork", "Reading"]
-
 CELL_PIXELS = 64
-"""What the stem takes for one cell."""
+"""The side of a cell in pixels."""
 
 
 @dataclass(frozen=True, slots=True)
 class NetworkSize:
-    """Everything that fixes the shapes of the weights."""
+    """The sizes that determine the shapes of the weights."""
 
     vocabulary: int
     answers: int
     longest: int
     """Words of a question, padding included."""
     side: int = 8
-    """Rows and columns that have a position of their own."""
+    """The most rows and columns of a grid."""
     width: int = 160
     heads: int = 5
     text_layers: int = 1
@@ -40,7 +38,7 @@ class NetworkSize:
     decoder_layers: int = 2
     queries: int = 25
     counts: int = 26
-    """Levels of the counting path, from 0 up."""
+    """Levels of the counting path, from 0."""
 
     def as_json(self) -> dict[str, int]:
         """Plain numbers, for the file beside the weights."""
@@ -48,17 +46,17 @@ class NetworkSize:
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
-    """What the network says about a batch."""
+class NetworkOutput:
+    """The outputs of the network for a batch."""
 
     answer: Tensor
     """Logits over the answers, ``(batch, answers)``."""
     roles: Tensor
-    """Logits of each cell: nothing asked for, anchor, target, second target; ``(batch, cells, 4)``."""
+    """Logits of each cell: no role, anchor, target, second target; ``(batch, cells, 4)``."""
     boxes: Tensor
     """Boxes of the object queries as centre and size in fractions of the picture, ``(batch, queries, 4)``."""
     tokens: Tensor
-    """Logits of the word that a query's object is named by, last column: no object; ``(batch, queries, longest + 1)``."""
+    """Logits of the word that names a query's object, last column: no object; ``(batch, queries, longest + 1)``."""
     query_embedding: Tensor
     """Unit vectors of the queries for contrastive alignment."""
     word_embedding: Tensor
@@ -78,6 +76,7 @@ class Attention(nn.Module):
         self.out = nn.Linear(width, width)
 
     def forward(self, x: Tensor, source: Tensor) -> Tensor:
+        """``x`` attends to ``source``."""
         batch, length, width = x.shape
         split = (batch, -1, self.heads, width // self.heads)
         query = self.query(x).view(split).transpose(1, 2)
@@ -105,7 +104,7 @@ class Layer(nn.Module):
         )
 
     def forward(self, x: Tensor, memory: Tensor | None = None, *, first: int = 0) -> Tensor:
-        """One layer; with ``first`` only the tokens from there on come out, each the same as if all did."""
+        """One layer; only the tokens from ``first`` on are returned, unchanged by that."""
         normal = self.before_self(x)
         x = x[:, first:] + self.self_attention(normal[:, first:], normal)
         if self.cross_attention is not None and self.before_cross is not None and memory is not None:
@@ -115,7 +114,7 @@ class Layer(nn.Module):
 
 
 class PairedNetwork(nn.Module):
-    """Answers a question about a picture of cells, and shows what it looked for.
+    """Answers a question about a picture of cells, and locates the objects it names.
 
     Counting path: softmax attention averages and cannot count, so the expected number of targets is a sum over
     cells, ``s_k = sum_c sigmoid(z_c,k)`` with ``z_c,k`` the logit of role ``k`` at cell ``c``, and enters the
@@ -155,12 +154,12 @@ class PairedNetwork(nn.Module):
         return features.permute(0, 2, 3, 1)
 
     def embed(self, words: Tensor) -> Tensor:
-        """Embeddings of word ids ``(n, longest)``, before their places are added."""
+        """Embeddings of word ids ``(n, longest)``, without positions."""
         embedded: Tensor = self.words(words)
         return embedded
 
-    def forward(self, features: Tensor, embedded: Tensor) -> Reading:
-        """Reads cells' features ``(n, rows, columns, width)`` with a question's embeddings ``(n, longest, width)``."""
+    def forward(self, features: Tensor, embedded: Tensor) -> NetworkOutput:
+        """All outputs for cell features ``(n, rows, columns, width)`` and word embeddings ``(n, longest, width)``."""
         memory = self._memory(features, embedded)
         asked = self.queries.expand(len(memory), -1, -1)
         for layer in self.decoder:
@@ -168,7 +167,7 @@ class PairedNetwork(nn.Module):
         return self._read(memory, self.after_decoder(asked))
 
     def answers(self, features: Tensor, embedded: Tensor) -> Tensor:
-        """``forward(…).answer`` without what only boxes and words need: the last decoder layer reads the answer's query alone."""
+        """``forward(…).answer`` alone: the last decoder layer computes only the answer's query."""
         memory = self._memory(features, embedded)
         asked = self.queries.expand(len(memory), -1, -1)
         for place, layer in enumerate(self.decoder):
@@ -194,12 +193,12 @@ class PairedNetwork(nn.Module):
         logits: Tensor = self.answer_head(known).float()
         return logits
 
-    def _read(self, memory: Tensor, asked: Tensor) -> Reading:
+    def _read(self, memory: Tensor, asked: Tensor) -> NetworkOutput:
         longest = self.size.longest
         objects, answer = asked[:, :-1], asked[:, -1]
         roles = self.role_head(memory[:, longest:]).float()
         counts = torch.sigmoid(roles[..., 2:]).sum(1)
-        return Reading(
+        return NetworkOutput(
             answer=self._answer(answer, counts),
             roles=roles,
             boxes=torch.sigmoid(self.box_head(objects).float()),
@@ -217,10 +216,10 @@ class PairedNetwork(nn.Module):
 
 
 def parameters_of(network: nn.Module) -> int:
-    """How many numbers the weights hold."""
+    """The number of parameters."""
     return sum(p.numel() for p in network.parameters())
 
 
 def to_pixels(pictures: Any, device: str | torch.device) -> Tensor:
-    """Pictures ``(n, H, W, 3)`` of uint8, as the stem takes them."""
+    """Pictures ``(n, H, W, 3)`` of uint8 as input of the stem."""
     return torch.as_tensor(pictures, device=device).permute(0, 3, 1, 2).float()

@@ -1,8 +1,6 @@
-"""A paired network with numpy in and numpy out, in batches that fit memory."""
+"""A paired network with numpy arrays in and out, in batches."""
 
 from __future__ import annotations
-
-from typing import Literal, TypeAlias
 
 import numpy as np
 import torch
@@ -14,15 +12,11 @@ from theodolite.instruments.grid.data.render import atlas
 from theodolite.instruments.grid.data.world import N_CLASSES
 from theodolite.instruments.grid.models.paired.network import PairedNetwork, to_pixels
 
-__all__ = ["FILLS", "Fill", "PairedReader", "tile_atlas"]
-
-Fill: TypeAlias = Literal["white", "grey", "black"]
-FILLS: dict[Fill, int] = {"white": 0, "grey": N_CLASSES + 1, "black": N_CLASSES + 2}
-"""The tile that a masked cell becomes. White is an empty cell: the object is gone; grey and black hide it."""
+FILLS: dict[str, int] = {"white": 0, "grey": N_CLASSES + 1, "black": N_CLASSES + 2}
+"""The tile of a hidden cell. White is an empty cell; grey and black cover the object."""
 
 _GREY = 128
 _ROWS_AT_ONCE = {"cpu": 64, "cuda": 4096}
-"""A processor likes what fits its cache, a GPU what fills it."""
 
 
 def tile_atlas(cell_px: int = 64) -> NDArray[np.uint8]:
@@ -45,8 +39,7 @@ class PairedReader:
     ) -> NDArray[np.float32]:
         """Logits over the answers, ``(n, answers)``, for tiles ``(n, cells)`` and words ``(n, longest)``.
 
-        Cells may hold fills (`FILLS`) beside classes. No picture is drawn: the stem sees one cell at a time, so its
-        features are looked up by tile.
+        Cells may hold fills (`FILLS`) beside classes. No picture is drawn: features of the stem are looked up by tile.
         """
         if cells.shape[1] != side[0] * side[1] or max(side) > self.network.size.side:
             raise UsageError(

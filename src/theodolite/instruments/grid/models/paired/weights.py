@@ -1,4 +1,4 @@
-"""The released weights: one safetensors file per model, half precision, with all that is needed to read them."""
+"""The weights: one safetensors file per model, in half precision."""
 
 from __future__ import annotations
 
@@ -17,14 +17,12 @@ from theodolite.instruments.grid.data.words import MAX_WORDS, VOCABULARY
 from theodolite.instruments.grid.data.world import World
 from theodolite.instruments.grid.models.paired.network import NetworkSize, PairedNetwork
 
-__all__ = ["Kind", "new_network", "open_network", "released", "write_weights"]
-
 Kind: TypeAlias = Literal["pure", "spur"]
 FORMAT = "theodolite grid model 1"
 
 
 def released(kind: Kind) -> Path:
-    """Where the weights that ship with the package lie."""
+    """The path of the weights that ship with the package."""
     return Path(str(files("theodolite.instruments.grid.models").joinpath("weights", f"{kind}.safetensors")))
 
 
@@ -36,7 +34,7 @@ def new_network(seed: int, device: str = "cpu") -> PairedNetwork:
 
 
 def write_weights(network: PairedNetwork, path: Path, *, training: dict[str, object]) -> None:
-    """Writes a network in half precision; how it was trained goes into the header."""
+    """Writes a network in half precision; `training` goes into the header."""
     values = {
         name: p.detach().to("cpu", torch.float16).contiguous() for name, p in network.named_parameters()
     }
@@ -46,10 +44,10 @@ def write_weights(network: PairedNetwork, path: Path, *, training: dict[str, obj
 
 
 def open_network(path: Path, device: str = "cpu") -> tuple[PairedNetwork, str]:
-    """The network in a file, ready to answer, and the hash of its bytes.
+    """The network of a file, and the hash of its bytes.
 
     Raises:
-        UsageError: there is no such file, or it holds something else.
+        UsageError: There is no such file, or it holds something else.
     """
     try:
         with safe_open(path, framework="pt", device=device) as file:

@@ -1,6 +1,6 @@
-"""The renderer's inner loops as plain functions of plain arrays, which numba compiles where it is installed.
+"""The renderer's inner loops as plain functions of plain arrays, compiled by numba if it is installed.
 
-`raster.py` and `textures.py` hold the same in numpy: that is what runs without numba, and what tests compare with.
+`raster.py` and `textures.py` have the same in numpy, which runs without numba and which tests compare with.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ def _cast(  # noqa: C901, PLR0913, PLR0917 - a kernel is one loop over plain arr
     stamp: Any,
     alone: Any,
 ) -> None:
-    """Casts every part over its window; the nearest stays. Counts, of each thing, the pixels it would cover alone."""
+    """Casts every part over its window and keeps the nearest. Counts the pixels that each object would cover by itself."""
     o, d, lo, ld = np.zeros(3), np.zeros(3), np.zeros(3), np.zeros(3)
     for part in range(len(shapes)):
         for row in range(windows[part, 0], windows[part, 1]):
@@ -137,7 +137,7 @@ def _noise(points: Any, scale: float, shift: float, lattice: Any, weight: float,
 
 
 def _share_lit(place: Any, height: Any, depth: Any, reach: float, slack: float, lit: Any) -> None:
-    """Of nine texels round each point: the share that nothing nearer to the light covers."""
+    """The share of the nine texels around each point that nothing nearer to the light covers."""
     rows, columns = depth.shape
     for n in range(len(place)):
         count = 0
@@ -153,7 +153,7 @@ def _share_lit(place: Any, height: Any, depth: Any, reach: float, slack: float, 
 
 @cache
 def compiled() -> dict[str, Callable[..., None]] | None:
-    """The loops as machine code; None where numba is not installed."""
+    """The compiled loops; None if numba is not installed."""
     try:
         from numba import njit
     except ImportError:

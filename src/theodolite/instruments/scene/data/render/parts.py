@@ -1,6 +1,6 @@
-"""What things are built from: convex solids, cones and ellipsoids, each with a material.
+"""What objects are built from: convex solids, cones and ellipsoids, each with a material.
 
-A `Part` lives in the frame of its thing: x forward, y left, z up, the ground at z = 0, metres.
+A `Part` is given in the frame of its object: x forward, y left, z up, the ground at z = 0, metres.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Material:
     gloss: float = 0.0
     """Strength of the highlight, 0 to 1."""
     glow: float = 0.0
-    """Light of its own: 1 shows the plain colour, unshaded."""
+    """How much it glows: 1 shows the plain colour, unshaded."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +44,7 @@ class Part:
     shape: Shape
     material: Material
     points: Array
-    """Shape (k, 3): corners; of a round part, points all round its rims (its silhouette lies within their hull)."""
+    """Shape (k, 3): corners; of a round part, points around its rims (its silhouette lies within their hull)."""
     normals: Array = field(default_factory=lambda: np.zeros((0, 3)))
     """Of a convex solid, shape (planes, 3): outward, of length one; inside is n·x ≤ offset."""
     offsets: Array = field(default_factory=lambda: np.zeros(0))
@@ -109,14 +109,14 @@ def prism(
     taper: float = 1.0,
     top_z: float | None = None,
 ) -> Part:
-    """A side view, drawn out sideways: the solid whose outline in the x–z plane is a convex polygon.
+    """An extruded side view: the solid whose outline in the x–z plane is a convex polygon.
 
     Args:
-        profile: (x, z) corners, either way round.
-        across: from y to y.
-        material: of all sides.
-        taper: how much narrower the solid is, in y, at its highest corner than at its lowest.
-        top_z: where the taper is reached; the highest corner if not given.
+        profile: Corners (x, z), clockwise or counter-clockwise.
+        across: From y to y.
+        material: Of all sides.
+        taper: How much narrower the solid is, in y, at its highest corner than at its lowest.
+        top_z: Where the taper is reached; the highest corner by default.
     """
     xs = np.asarray(profile, np.float64)
     low = xs[:, 1].min()
@@ -205,7 +205,7 @@ def ball(centre: Vector, radii: Vector, material: Material, turn: Array | None =
 
 
 def extent(parts: Sequence[Part]) -> tuple[Array, Array]:
-    """The lowest and the highest corner of the upright box round some parts."""
+    """The lowest and the highest corner of the upright box around some parts."""
     low = np.min([_bounds(part)[0] for part in parts], axis=0)
     high = np.max([_bounds(part)[1] for part in parts], axis=0)
     return low, high

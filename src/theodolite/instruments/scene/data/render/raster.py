@@ -1,7 +1,7 @@
 """Depth and identity of what each pixel shows: every part is ray-cast over the pixels it can cover, the nearest wins.
 
-A ray is x(t) = o + t d. Of a picture o = 0 and d = (u, v, 1) in the camera's frame, so that t is the depth z; of a shadow
-map d = (0, 0, 1) and o = (u, v, 0) in the light's frame. Both are affine in the pixel, and so is all that follows.
+A ray is x(t) = o + t d. For a picture o = 0 and d = (u, v, 1) in the camera's frame, so that t is the depth z; for a shadow
+map d = (0, 0, 1) and o = (u, v, 0) in the light's frame. Both are affine in the pixel.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ class Lattice:
     vs: Array
     """Shape (rows,)."""
     is_parallel: bool = False
-    """Whether all rays go the same way (a shadow map)."""
+    """True if all rays are parallel (a shadow map)."""
 
     @classmethod
     def of_camera(cls, camera: PinholeCamera, samples: int = 1) -> Lattice:
-        """`samples` × `samples` rays a pixel."""
+        """`samples` × `samples` rays per pixel."""
         columns = (np.arange(camera.width_px * samples) + 0.5) / samples
         rows = (np.arange(camera.height_px * samples) + 0.5) / samples
         return cls((columns - camera.cx_px) / camera.fx_px, (rows - camera.cy_px) / camera.fy_px)
@@ -90,7 +90,7 @@ class Buffers:
     """What each pixel shows."""
 
     depth: NDArray[np.float32]
-    """Along the ray; infinite where there is nothing."""
+    """Along the ray; infinite if it hits nothing."""
     part: NDArray[np.int32]
     """Index of the part, or -1."""
 
@@ -178,18 +178,18 @@ def rasterise(parts: Sequence[Part], lattice: Lattice) -> Buffers:
     """The nearest part of each pixel.
 
     Args:
-        parts: in the view's frame.
-        lattice: the pixels.
+        parts: In the view's frame.
+        lattice: The pixels.
     """
     return cast_parts(parts, np.zeros(len(parts), np.int64), lattice)[0]
 
 
 def visible_shares(things: Sequence[Sequence[Part]], lattice: Lattice) -> tuple[Array, NDArray[np.int64]]:
-    """Of each thing: the share of its pixels that nothing hides, and how many pixels it would cover alone.
+    """For each object: the share of its pixels that nothing hides, and how many pixels it would cover by itself.
 
     Args:
-        things: the parts of each, in the view's frame.
-        lattice: the pixels.
+        things: The parts of each, in the view's frame.
+        lattice: The pixels.
     """
     parts = [part for thing in things for part in thing]
     owners = np.repeat(np.arange(len(things)), [len(thing) for thing in things])
@@ -202,13 +202,13 @@ def visible_shares(things: Sequence[Sequence[Part]], lattice: Lattice) -> tuple[
 def cast_parts(
     parts: Sequence[Part], owners: NDArray[np.int64], lattice: Lattice, *, is_compiled: bool = True
 ) -> tuple[Buffers, NDArray[np.int64]]:
-    """Depth and part of each pixel, and how many pixels each owner would cover alone.
+    """Depth and part of each pixel, and how many pixels each owner would cover by itself.
 
     Args:
-        parts: in the view's frame; those of one owner next to one another.
-        owners: of each part, from 0.
-        lattice: the pixels.
-        is_compiled: whether to use machine code where it is to be had.
+        parts: In the view's frame; those of one owner in a row.
+        owners: Of each part, from 0.
+        lattice: The pixels.
+        is_compiled: True to use compiled loops if numba is installed.
     """
     buffers = Buffers(np.full(lattice.shape, np.inf, np.float32), np.full(lattice.shape, -1, np.int32))
     alone = np.zeros(int(owners.max(initial=-1)) + 1, np.int64)

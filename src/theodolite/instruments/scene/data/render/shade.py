@@ -21,7 +21,7 @@ _CHUNK = 400_000
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Solid:
-    """A thing to draw: its parts in its own frame, and where it stands."""
+    """An object to draw: its parts in its own frame, and its pose."""
 
     parts: tuple[Part, ...]
     world_SE3_thing: SE3
@@ -51,11 +51,11 @@ class Light:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Render:
-    """A picture and what is true of each of its pixels."""
+    """A picture with depth and instance of each pixel."""
 
     picture: Pixels
     depth_m: NDArray[np.float32]
-    """Along the viewing axis; infinite where there is sky."""
+    """Along the viewing axis; infinite for the sky."""
     instance: NDArray[np.int32]
     """The `Solid.instance` that most of a pixel shows."""
 
@@ -66,11 +66,11 @@ def render(
     """Draws solids.
 
     Args:
-        solids: what there is.
-        camera: its lens.
-        world_SE3_cam: where it stands; x right, y down, z forward.
-        light: sun, sky and haze.
-        samples: rays a pixel along each axis.
+        solids: What to draw.
+        camera: Its intrinsics.
+        world_SE3_cam: Its pose; x right, y down, z forward.
+        light: Sun, sky and haze.
+        samples: Rays per pixel along each axis.
     """
     cam_SE3_world = world_SE3_cam.inverse()
     placed, owners = _placed(solids, cam_SE3_world)
@@ -101,20 +101,20 @@ def render(
 
 
 def _is_plain(part: NDArray[np.int32], samples: int) -> NDArray[np.bool_]:
-    """Of each pixel: whether all its rays meet the same part. Such a pixel is shaded along its diagonal alone."""
+    """For each pixel: True if all its rays hit the same part. Such a pixel is shaded only along its diagonal."""
     height, width = part.shape[0] // samples, part.shape[1] // samples
     rays = part.reshape(height, samples, width, samples)
     return np.asarray((rays == rays[:, :1, :, :1]).all(axis=(1, 3)))
 
 
 def _spare(is_plain: NDArray[np.bool_], samples: int) -> NDArray[np.bool_]:
-    """Of each ray: whether it need not be shaded."""
+    """For each ray: True if it need not be shaded."""
     off_diagonal = ~np.eye(samples, dtype=bool)
     return np.asarray(np.kron(is_plain, off_diagonal))
 
 
 def _spread(colour: NDArray[np.float32], is_plain: NDArray[np.bool_], samples: int) -> None:
-    """Gives the rays that were spared the colour of their row's ray on the diagonal."""
+    """Gives the other rays the colour of their row's ray on the diagonal."""
     for row in range(samples):
         for column in range(samples):
             if row != column:
@@ -186,7 +186,7 @@ def _lit(
 
 
 class _ShadowMap:
-    """Depth seen from the light; a point is lit as far as nothing lies nearer to the light than it does."""
+    """Depth seen from the light; a point is lit if nothing is nearer to the light."""
 
     def __init__(self, solids: Sequence[Solid], light: Light, world_SE3_cam: SE3) -> None:
         casting = [solid for solid in solids if solid.casts_shadow]
@@ -237,7 +237,7 @@ class _ShadowMap:
 def _fill_sky(
     colour: NDArray[np.float32], buffers: Buffers, lattice: Lattice, world_SE3_cam: SE3, light: Light
 ) -> None:
-    """Where there is nothing: from the horizon's colour to that overhead, with clouds."""
+    """The sky: from the horizon's colour to that overhead, with clouds."""
     rows, columns = np.nonzero(buffers.part < 0)
     if len(rows) == 0:
         return
@@ -256,7 +256,7 @@ def _fill_sky(
 
 
 def _developed(colour: NDArray[np.float32], samples: int) -> Pixels:
-    """Averages the rays of each pixel, in light, and writes it as sRGB."""
+    """Averages the rays of each pixel in linear light, and converts to sRGB."""
     height, width = colour.shape[0] // samples, colour.shape[1] // samples
     exposed = 1 - np.exp(-1.55 * np.clip(colour, 0, None))
     mean = exposed.reshape(height, samples, width, samples, 3).mean(axis=(1, 3))

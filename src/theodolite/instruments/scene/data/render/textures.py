@@ -1,4 +1,4 @@
-"""Solid textures: the colour of a surface from where a point lies in its thing's own frame."""
+"""Solid textures: the colour of a surface by the place of a point in its object's frame."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def noise(points: Array, scale_m: float, octaves: int = 1, *, is_compiled: bool 
     """Smooth noise in [0, 1], shape (n,), with features of a given size.
 
     Args:
-        points: shape (n, 3).
-        scale_m: the size of the largest features.
-        octaves: how many times half as large ones are added, at half the strength.
-        is_compiled: whether to use machine code where it is to be had.
+        points: Shape (n, 3).
+        scale_m: The size of the largest features.
+        octaves: How many times features of half the size are added, at half the strength.
+        is_compiled: True to use compiled loops if numba is installed.
     """
     total, weight = np.zeros(len(points)), 0.0
     loops = kernels.compiled() if is_compiled else None
@@ -43,7 +43,7 @@ def noise(points: Array, scale_m: float, octaves: int = 1, *, is_compiled: bool 
 
 
 def _plain_noise(places: Array) -> Array:
-    """Between the eight corners of the cell that a point lies in, in proportion to its nearness to each."""
+    """Trilinear interpolation between the eight corners of a point's cell."""
     wrapped = places % _SIDE
     corner = np.floor(wrapped)
     high = wrapped - corner
@@ -61,9 +61,9 @@ def paint(material: Material, points: Array, normals: Array) -> Array:
     """Colours, shape (n, 3), linear.
 
     Args:
-        material: of the surface.
-        points: shape (n, 3), in the thing's frame, metres.
-        normals: shape (n, 3), in the thing's frame.
+        material: Of the surface.
+        points: Shape (n, 3), in the object's frame, metres.
+        normals: Shape (n, 3), in the object's frame.
     """
     colour = np.asarray(material.colour)
     if material.texture == "plain":

@@ -1,7 +1,7 @@
-"""KITTI's object benchmark: ``image_2``, ``label_2`` and ``calib`` side by side, one file a picture.
+"""KITTI's object benchmark: ``image_2``, ``label_2`` and ``calib`` side by side, one file per picture.
 
-A label's (x, y, z) is the middle of the box's *underside* in the frame of rectified camera 0. The picture is camera 2's, whose
-projection P2 = K [I | t] is moved by t = K⁻¹ P2[:, 3]; the fourth column is small, but not zero.
+A label's (x, y, z) is the middle of the box's *underside* in the frame of rectified camera 0. The picture is from camera 2,
+whose projection P2 = K [I | t] is shifted by t = K⁻¹ P2[:, 3]; the fourth column is small, but not zero.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from theodolite.instruments.scene.data.pipeline import Candidate, View
 from theodolite.instruments.scene.data.sources.views import SourceView, numbers, read_lines, yawed_about_down
 
 CAMERA_HEIGHT_M = 1.65
-"""Of the cameras above the road, from KITTI's own description of the car."""
+"""Of the cameras above the road, from KITTI's description of the car."""
 VISIBILITY: Mapping[int, float | None] = {0: 1.0, 1: 0.5, 2: 0.25, 3: None}
 """Nominal: fully visible, partly and largely hidden (neither passes a limit of 0.8), unknown."""
 _FIELDS = 15

@@ -1,6 +1,6 @@
-"""nuScenes, and every data set in its schema (Lyft Level 5): thirteen JSON tables, joined here without any other library.
+"""nuScenes and data sets in its schema (Lyft Level 5): thirteen JSON tables, joined without another library.
 
-x_ego = R(q_ego)ᵀ (x_global − t_ego), x_cam = R(q_cs)ᵀ (x_ego − t_cs): with the camera's *own* ego pose, for every sensor has
+x_ego = R(q_ego)ᵀ (x_global − t_ego), x_cam = R(q_cs)ᵀ (x_ego − t_cs), with the camera's *own* ego pose: every sensor has
 one. ``size`` is width, length, height; the box's x axis points forward, z up.
 """
 
@@ -34,7 +34,7 @@ TABLES = (
     "visibility",
 )
 VISIBILITY: Mapping[str, float] = {"1": 0.0, "2": 0.4, "3": 0.6, "4": 0.8}
-"""The lower end of each level: 0–40, 40–60, 60–80, 80–100 % of the pixels, over all six cameras together."""
+"""The lower end of each level: 0–40, 40–60, 60–80, 80–100 % of the pixels over all six cameras."""
 _NEEDED = (
     "calibrated_sensor",
     "category",
@@ -46,7 +46,7 @@ _NEEDED = (
 )
 
 
-class Tables:
+class NuscenesTables:
     """The tables of one folder, by name and token."""
 
     def __init__(self, folder: Path) -> None:
@@ -67,13 +67,13 @@ class Tables:
         """The row with a token.
 
         Raises:
-            UsageError: there is none: the tables are not whole.
+            UsageError: There is none.
         """
         try:
             return self.by_token[table][token]
         except KeyError:
             raise UsageError(
-                f"the table {table} has no row with the token {token!r}; the tables are not whole"
+                f"the table {table} has no row with the token {token!r}; the tables are incomplete"
             ) from None
 
     def motion(self, table: str, token: str) -> SE3:
@@ -86,11 +86,11 @@ def nuscenes_views(root: str | Path, *, version: str = "") -> Iterator[SourceVie
     """The camera keyframes of a nuScenes folder, in the order of its tables.
 
     Args:
-        root: the data set, in which pictures lie under ``samples/``.
-        version: the folder of the tables in it, such as ``v1.0-mini``; found if there is one only, or the root itself.
+        root: The data set; its pictures are under ``samples/``.
+        version: The folder of its tables, such as ``v1.0-mini``; found by itself if there is only one.
     """
     root = Path(root)
-    tables = Tables(_table_folder(root, version))
+    tables = NuscenesTables(_table_folder(root, version))
     for row in tables.rows["sample_data"]:
         sensor = tables.get("calibrated_sensor", row["calibrated_sensor_token"])
         is_camera = tables.get("sensor", sensor["sensor_token"])["modality"] == "camera"
@@ -110,7 +110,9 @@ def _table_folder(root: Path, version: str) -> Path:
     return found[0]
 
 
-def _view(tables: Tables, row: Mapping[str, Any], sensor: Mapping[str, Any], root: Path) -> SourceView:
+def _view(
+    tables: NuscenesTables, row: Mapping[str, Any], sensor: Mapping[str, Any], root: Path
+) -> SourceView:
     ego_SE3_cam = tables.motion("calibrated_sensor", sensor["token"])
     global_SE3_ego = tables.motion("ego_pose", row["ego_pose_token"])
     cam_SE3_global = (global_SE3_ego @ ego_SE3_cam).inverse()

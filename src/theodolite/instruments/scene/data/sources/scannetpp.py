@@ -1,8 +1,8 @@
 """ScanNet++: DSLR pictures with nerfstudio poses, and oriented boxes of segmented objects.
 
 The poses in ``transforms_undistorted.json`` are camera-to-world in OpenGL's axes (y up, z backward), and ScanNet++ stores them
-with two world axes swapped and one turned round: undone by negating row 2, swapping rows 0 and 1, then negating the camera's
-y and z. A box's height is along the axis that is nearest to the world's vertical, whichever place it is stored in.
+with two world axes swapped and one inverted. This is undone by negating row 2, swapping rows 0 and 1, then negating the
+camera's y and z. A box's height is along the axis nearest to the world's vertical, in whichever position it is stored.
 """
 
 from __future__ import annotations
@@ -19,24 +19,29 @@ from numpy.typing import NDArray
 from theodolite.core.errors import UsageError
 from theodolite.geometry import SE3, Cuboid, PinholeCamera
 from theodolite.instruments.scene.data.pipeline import Candidate, View
-from theodolite.instruments.scene.data.sources.ply import read_ply_vertices
 from theodolite.instruments.scene.data.sources.views import SourceView, read_json, up_in
 
 BUILDING = frozenset(
     {"wall", "floor", "ceiling", "remove", "split", "door frame", "window frame", "beam", "pillar"}
 )
-"""Labels of what is part of the building, or of no object at all."""
+"""Labels of parts of the building, and of no object at all."""
 _WIDTH_PX = 240
 _SPLAT_M = 0.04
-"""Half the side of the square that a vertex stands for: scans have one about every 5 cm."""
+"""Half the side of the square that a vertex covers: scans have one about every 5 cm."""
 _MOST_REACH_PX = 8
 _SLACK = 0.05, 0.02
-"""A vertex is seen if nothing lies nearer by more than 5 cm and 2 % of its depth."""
+"""A vertex is visible if nothing is nearer by more than 5 cm plus 2 % of its depth."""
+
+_PLY_TYPES = {
+    "char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4", "float": "f4", "double": "f8",
+    "int8": "i1", "uint8": "u1", "int16": "i2", "uint16": "u2", "int32": "i4", "uint32": "u4", "float32": "f4", "float64": "f8",
+}  # fmt: skip
+_PLY_ORDERS = {"binary_little_endian": "<", "binary_big_endian": ">"}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mesh:
-    """The vertices of a scan, and the object that each belongs to (-1 for none)."""
+    """The vertices of a scan, and the object of each (−1 for none)."""
 
     points_world: NDArray[np.float64]
     object_ids: NDArray[np.int64]
@@ -46,8 +51,8 @@ def scannetpp_views(root: str | Path, *, every: int = 1) -> Iterator[SourceView]
     """The pictures of one scene folder, or of all scene folders in a folder.
 
     Args:
-        root: a scene (with ``dslr/`` and ``scans/``), or the folder of scenes.
-        every: take each so-manieth picture.
+        root: A scene (with ``dslr/`` and ``scans/``), or a folder of scenes.
+        every: Take every n-th picture.
     """
     root = Path(root)
     scenes = [root] if (root / "scans").is_dir() else sorted(p.parent for p in root.glob("*/scans"))
@@ -93,7 +98,7 @@ def opencv_pose(stored: NDArray[np.float64]) -> SE3:
 
 
 def _camera(frames: Mapping[str, Any], picture: Path) -> PinholeCamera:
-    """The declared camera, at the real size of the picture where that is at hand."""
+    """The declared camera, scaled to the actual size of the picture if it is there."""
     fx, fy, cx, cy = (float(frames[key]) for key in ("fl_x", "fl_y", "cx", "cy"))
     camera = PinholeCamera(fx, fy, cx, cy, int(frames["w"]), int(frames["h"]))
     if not picture.is_file():
@@ -124,23 +129,22 @@ def _candidate(
 
 
 def _mesh(scene: Path, groups: list[dict[str, Any]]) -> Mesh | None:
-    """The scan's vertices with their objects; None where the scan is not at hand."""
+    """The scan's vertices with their objects; None if the scan is not there."""
     scan, segments = scene / "scans" / "mesh_aligned_0.05.ply", scene / "scans" / "segments.json"
     if not scan.is_file() or not segments.is_file():
         return None
     points = read_ply_vertices(scan)
     segment_of = np.array(read_json(segments)["segIndices"], np.int64)
     if len(segment_of) != len(points):
-        raise UsageError(f"{segments} tells of {len(segment_of)} vertices, {scan} has {len(points)}")
+        raise UsageError(f"{segments} has {len(segment_of)} vertices, but {scan} has {len(points)}")
     owner = {int(segment): int(group["objectId"]) for group in groups for segment in group["segments"]}
     return Mesh(points, np.array([owner.get(int(segment), -1) for segment in segment_of], np.int64))
 
 
 def _vertex_visibility(mesh: Mesh, camera: PinholeCamera, cam_SE3_world: SE3) -> dict[int, float]:
-    """Of each object: the share of its vertices in the picture that nothing nearer covers.
+    """For each object: the share of its vertices in the picture that nothing nearer covers.
 
-    The vertices are splatted into a small depth buffer, each over as many pixels as a few centimetres are there, so that
-    surfaces close.
+    The vertices are drawn into a small depth buffer, each as a square of a few centimetres, so that surfaces have no holes.
     """
     small = camera.resized((_WIDTH_PX, max(1, round(camera.height_px * _WIDTH_PX / camera.width_px))))
     points = cam_SE3_world.apply(mesh.points_world)
@@ -159,3 +163,44 @@ def _vertex_visibility(mesh: Mesh, camera: PinholeCamera, cam_SE3_world: SE3) ->
             np.minimum.at(buffer, (rows, columns), depths[near])
     seen = depths <= buffer[pixels[:, 1], pixels[:, 0]] + _SLACK[0] + _SLACK[1] * depths
     return {int(k): float(seen[owners == k].mean()) for k in np.unique(owners) if k >= 0}
+
+
+def read_ply_vertices(path: Path) -> NDArray[np.float64]:
+    """The vertices of a PLY file, ASCII or binary; shape (n, 3).
+
+    Raises:
+        UsageError: It is no PLY file that begins with its vertices, or it ends early.
+    """
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    end = data.find(b"end_header\n")
+    if not data.startswith(b"ply") or end < 0:
+        raise UsageError(f"{path} is not a PLY file")
+    header = [line.split() for line in data[:end].decode("ascii", "replace").splitlines()]
+    form = next((words[1] for words in header if words[:1] == ["format"]), "")
+    elements = [words for words in header if words[:1] == ["element"]]
+    if not elements or elements[0][1] != "vertex":
+        raise UsageError(f"{path}: expected the vertices first")
+    n, first = int(elements[0][2]), header.index(elements[0])
+    fields = []
+    for words in header[first + 1 :]:
+        if words[:1] != ["property"]:
+            break
+        fields.append((words[2], _PLY_TYPES.get(words[1], "")))
+    names = [name for name, _ in fields]
+    if not {"x", "y", "z"} <= set(names) or any(not kind for _, kind in fields):
+        raise UsageError(f"{path}: cannot read vertices with the properties {names}")
+    body = data[end + len(b"end_header\n") :]
+    if form == "ascii":
+        rows = [line.split() for line in body.decode("ascii").splitlines()[:n]]
+        table = np.array([[float(word) for word in row] for row in rows])
+        return table[:, [names.index(axis) for axis in "xyz"]]
+    if form not in _PLY_ORDERS:
+        raise UsageError(f"{path}: unknown format {form!r}")
+    kind = np.dtype([(name, _PLY_ORDERS[form] + code) for name, code in fields])
+    if len(body) < n * kind.itemsize:
+        raise UsageError(f"{path} ends before its {n} vertices")
+    found = np.frombuffer(body, kind, count=n)
+    return np.stack([found[axis].astype(np.float64) for axis in "xyz"], axis=1)

@@ -1,6 +1,6 @@
-"""SUN RGB-D in the text form that detectors use: ``image``, ``calib`` and ``label_v1`` side by side, one file a picture.
+"""SUN RGB-D in the text format of detectors: ``image``, ``calib`` and ``label_v1`` side by side, one file per picture.
 
-``calib`` holds two lines of nine numbers, column by column: Rtilt, which turns the depth camera upright, and K. A label is a
+``calib`` has two lines of nine numbers, column by column: Rtilt, which turns the depth camera upright, and K. A label is a
 class, a 2D box (corner and size), the middle of the 3D box, its three *half* sides (across, along the heading, up), and the
 heading as a vector; all in the upright depth frame: x right, y forward, z up. Back to the camera:
 x_depth = Rtiltᵀ x_upright, x_cam = (x, −z, y) of x_depth.

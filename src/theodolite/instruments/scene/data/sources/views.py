@@ -1,4 +1,4 @@
-"""What every reader gives."""
+"""What every reader of a source returns, and helpers that they share."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from theodolite.instruments.scene.data.pipeline import Candidate, View
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SourceView:
-    """A picture of a source, and everything that the source knows in it."""
+    """A picture of a source with all its annotated objects."""
 
     view: View
     candidates: tuple[Candidate, ...]
     picture: Path
-    """May be missing on this machine."""
+    """May not exist on this machine."""
     skipped: Counter[str] = field(default_factory=Counter)
-    """Annotations that are no objects or cannot be used, by reason."""
+    """Annotations that cannot be used, by reason."""
 
 
 def read_json(path: Path) -> Any:
-    """A JSON file; a `UsageError` names it where it cannot be read."""
+    """The content of a JSON file; a `UsageError` names the file if it cannot be read."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
@@ -38,7 +38,7 @@ def read_json(path: Path) -> Any:
 
 
 def read_lines(path: Path) -> list[str]:
-    """The lines of a text file that are not empty."""
+    """The non-empty lines of a text file."""
     try:
         return [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
@@ -63,7 +63,7 @@ def up_in(dst_SE3_world: SE3) -> tuple[float, float, float]:
 
 
 def yawed_about_down(yaw_rad: float) -> NDArray[np.float64]:
-    """Axes of a box in a level camera's frame (x right, y down, z forward), turned by an angle about +y as KITTI counts it.
+    """Axes of a box in a level camera's frame (x right, y down, z forward), turned about +y by an angle in KITTI's convention.
 
     The length lies along (cos, 0, −sin), the width along (sin, 0, cos), the height along (0, −1, 0).
     """

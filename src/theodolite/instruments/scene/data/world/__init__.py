@@ -1,1 +1,1 @@
-"""A made world: rooms and streets full of things in their real sizes. Needs numpy and SciPy alone."""
+"""Made worlds: rooms and streets with objects of realistic size. Needs only numpy and SciPy."""

@@ -1,4 +1,4 @@
-"""Plants, boxes, bags and other things that stand on floors and tables or hang on walls."""
+"""Plants, boxes, bags and other objects on floors, tables and walls."""
 
 from __future__ import annotations
 
@@ -200,7 +200,7 @@ def wall_clock(_: np.random.Generator) -> list[Part]:
 
 
 def framed_picture(rng: np.random.Generator) -> list[Part]:
-    """A frame round a painted landscape; its back at −x."""
+    """A frame around a painted landscape; its back at −x."""
     w, h = between(rng, 0.6, 0.9), between(rng, 0.45, 0.6)
     frame = plain(pick(rng, ("#7a5a1f", "#1d1a17", "#d8d2c4")), gloss=0.2)
     z = h / 2

@@ -1,4 +1,4 @@
-"""Colours and materials that things are made of."""
+"""Colours and materials."""
 
 from __future__ import annotations
 

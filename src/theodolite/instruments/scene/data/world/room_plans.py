@@ -1,4 +1,4 @@
-"""What each kind of room holds."""
+"""What each kind of room contains."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a kind of room holds, most needful first."""
+    """What a kind of room contains, in order of importance."""
 
     walls: tuple[str, ...]
     """Stand with their backs to a wall."""
     floor: tuple[str, ...]
     """Stand anywhere."""
     tops: Mapping[str, tuple[str, ...]]
-    """What may lie on what."""
+    """What may be put on what."""
     hung: tuple[str, ...] = ("clock", "framed picture")
 
 

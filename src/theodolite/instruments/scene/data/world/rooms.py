@@ -21,7 +21,7 @@ SIZE_PX = (960, 720)
 
 
 def make_room(rng: np.random.Generator, n_things: int) -> World:
-    """A room with about so many things in view of a camera at eye height near one wall."""
+    """A room with about `n_things` objects in view of a camera at eye height near one wall."""
     kind = str(rng.choice(list(PLANS)))
     small = kind == "bathroom"
     depth = between(rng, 3.6, 4.4) if small else between(rng, 4.6, 6.4)
@@ -77,7 +77,7 @@ def _furnished(rng: np.random.Generator, plan: Plan, room: Room, n: int, eye: np
 
 
 def _is_welcome(thing: Thing, things: Sequence[Thing]) -> bool:
-    """Not too many of a kind: chairs come in fours, most things in twos, a clock alone."""
+    """Limits the number of each kind: four chairs, two of most objects, one clock."""
     most = {"chair": 4, "clock": 1, "bottle": 1}.get(thing.category, 2)
     return sum(other.category == thing.category for other in things) < most
 
@@ -85,7 +85,7 @@ def _is_welcome(thing: Thing, things: Sequence[Thing]) -> bool:
 def _at_wall(
     rng: np.random.Generator, kind: str, room: Room, things: Sequence[Thing], eye: np.ndarray
 ) -> Thing | None:
-    """Back to the far wall or a side wall, where there is room."""
+    """With its back to the far wall or a side wall, if there is room."""
     base = new_thing(kind, rng, (0, 0, 0))
     back = -float(base.low[0])
     half = float(base.high[1] - base.low[1]) / 2
@@ -166,14 +166,14 @@ def _on_top(rng: np.random.Generator, plan: Plan, things: Sequence[Thing]) -> Th
 
 
 def _is_over_sink(counter: Thing, thing: Thing, y: float) -> bool:
-    """Whether something put on a counter, y along it, would stand in its sink or touch the tap."""
+    """True if an object on a counter, at y along it, would stand in the sink or touch the tap."""
     n = round(float(counter.high[1] - counter.low[1]) / 0.6)
     sink = 0.0 if n % 2 else 0.3
     return abs(y - sink) < 0.3 + float(thing.high[1] - thing.low[1]) / 2
 
 
 def _surface_m(thing: Thing) -> float:
-    """Where something can stand on a thing: its top, but a counter's worktop, not its tap."""
+    """The height at which something can stand on an object: its top, or a counter's worktop."""
     return 0.902 if thing.category == "kitchen counter" else thing.top_m
 
 
@@ -202,7 +202,7 @@ def _hung(rng: np.random.Generator, plan: Plan, room: Room, things: Sequence[Thi
 
 
 def _fits(thing: Thing, room: Room, things: Sequence[Thing], eye: np.ndarray, gap: float) -> bool:
-    """Inside the room, clear of others, and not in the viewer's face."""
+    """True if it is inside the room, clear of others, and not too near to the camera."""
     feet = thing.footprint
     is_inside = (
         feet[:, 0].max() < room.depth and feet[:, 0].min() > 0.2 and np.abs(feet[:, 1]).max() < room.width / 2

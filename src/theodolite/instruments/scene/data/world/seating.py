@@ -1,4 +1,4 @@
-"""Things to sit and lie on. Every maker: a random source in, parts out; front towards +x, standing on z = 0."""
+"""Furniture to sit and lie on. Every function takes a random generator and returns parts; front towards +x, standing on z = 0."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def toilet(_: np.random.Generator) -> list[Part]:
 
 
 def bathtub(rng: np.random.Generator) -> list[Part]:
-    """A rim round water, with a tap."""
+    """A rim around water, with a tap."""
     length, width, h = between(rng, 1.55, 1.75), between(rng, 0.7, 0.8), 0.56
     china, wall = plain("#f5f5f3", gloss=0.35), 0.07
     steel = plain("#c9ced3", gloss=0.6)

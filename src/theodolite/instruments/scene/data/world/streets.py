@@ -28,7 +28,7 @@ _SPOTS: tuple[tuple[str, float], ...] = (
 
 
 def make_street(rng: np.random.Generator, n_things: int) -> World:
-    """A street with about so many things in view of a camera that stands on the road."""
+    """A street with about n objects in view of a camera on the road."""
     half = between(rng, 3.6, 5.2)
     eye = (0.0, between(rng, -half * 0.55, half * 0.35), between(rng, 1.5, 1.9))
     camera = PinholeCamera.from_field_of_view(between(rng, 62, 72), SIZE_PX)
@@ -68,7 +68,7 @@ def make_street(rng: np.random.Generator, n_things: int) -> World:
 
 
 def _is_ahead(thing: Thing, eye: tuple[float, float, float], yaw_deg: float, camera: PinholeCamera) -> bool:
-    """Whether its middle lies in the camera's wedge, a little inside."""
+    """True if its middle is well within the camera's field of view."""
     way = thing.place[:2] - np.array(eye[:2])
     bearing = np.degrees(np.arctan2(way[1], way[0])) - yaw_deg
     reach = np.degrees(np.arctan(camera.width_px / 2 / camera.fx_px))
@@ -76,7 +76,7 @@ def _is_ahead(thing: Thing, eye: tuple[float, float, float], yaw_deg: float, cam
 
 
 def _far(rng: np.random.Generator, low: float, high: float) -> float:
-    """A distance, nearer ones more often: as many per angle as people see."""
+    """A distance; smaller ones are more frequent."""
     return float(low * (high / low) ** rng.random())
 
 
@@ -130,7 +130,7 @@ def _pavement(rng: np.random.Generator, half: float, _: tuple[float, float]) -> 
 
 
 def _works(rng: np.random.Generator, half: float, works: tuple[float, float]) -> Thing:
-    """Cones and barriers round one place on the road."""
+    """Cones and barriers around one place on the road."""
     kind = "traffic cone" if rng.random() < 0.7 else "barrier"
     x, y = works[0] + between(rng, -3.5, 5), works[1] + between(rng, -1.4, 1.4)
     return new_thing(
@@ -183,7 +183,7 @@ def _backdrop(seed: int, half: float) -> tuple[Solid, ...]:
 
 
 def _houses(rng: np.random.Generator, half: float) -> list[Part]:
-    """Two rows of fronts with windows, doors and roofs; a hedge where there is none; hills at the end."""
+    """Two rows of fronts with windows, doors and roofs; a hedge in the gaps; hills at the end."""
     parts: list[Part] = []
     fronts = ("#b5714f", "#c9b38a", "#9fa7ad", "#d8cdb8", "#8f6a58", "#a8b09a")
     for side in (-1, 1):

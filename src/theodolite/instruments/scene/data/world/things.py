@@ -1,4 +1,4 @@
-"""The catalogue of things, and a thing in its place."""
+"""The catalogue of objects, and an object in its place."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Outline:
 
 @dataclass(frozen=True, eq=False)
 class Thing:
-    """Something in the world. World frame: z up, the ground at 0, metres. Derived values are kept once computed."""
+    """An object in the world. World frame: z up, the ground at 0, metres."""
 
     category: str
     parts: tuple[Part, ...]
@@ -129,7 +129,7 @@ class Thing:
 
     @cached_property
     def outline(self) -> Outline:
-        """Its box on the ground, as plain numbers."""
+        """Its box on the ground."""
         c, sine = math.cos(math.radians(self.turn_deg)), math.sin(math.radians(self.turn_deg))
         (x0, y0, _), (x1, y1, _), (px, py, _) = self.low.tolist(), self.high.tolist(), self.place.tolist()
         corners = tuple(
@@ -156,18 +156,18 @@ class Thing:
 
 
 N_VARIANTS = 20
-"""So many different things of each category are built; a world picks among them."""
+"""Number of different objects of each category."""
 
 
 @cache
 def variant(category: str, number: int) -> tuple[tuple[Part, ...], Array, Array]:
-    """The parts of one thing of a category, and the corners of its box; the same on every machine."""
+    """The parts of one object of a category, and the corners of its box; the same on every machine."""
     parts = tuple(CATALOGUE[category](np.random.default_rng([zlib.crc32(category.encode()), number])))
     return parts, *extent(parts)
 
 
 def thing_of(category: str, number: int, place: Sequence[float], turn_deg: float = 0.0) -> Thing:
-    """One certain thing of a category, somewhere."""
+    """A certain object of a category at a place."""
     parts, low, high = variant(category, number)
     return Thing(category, parts, low, high, np.asarray(place, np.float64), turn_deg)
 
@@ -175,30 +175,30 @@ def thing_of(category: str, number: int, place: Sequence[float], turn_deg: float
 def new_thing(
     category: str, rng: np.random.Generator, place: Sequence[float], turn_deg: float = 0.0
 ) -> Thing:
-    """Picks a thing of a category and puts it somewhere."""
+    """A random object of a category at a place."""
     return thing_of(category, int(rng.integers(N_VARIANTS)), place, turn_deg)
 
 
 def moved(thing: Thing, place: Sequence[float], turn_deg: float) -> Thing:
-    """The same thing elsewhere."""
+    """The same object at another place."""
     return Thing(thing.category, thing.parts, thing.low, thing.high, np.asarray(place, np.float64), turn_deg)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class World:
-    """A made place, and who looks at it."""
+    """Objects, what surrounds them, and a camera."""
 
     domain: Domain
     things: tuple[Thing, ...]
     backdrop: Callable[[], tuple[Solid, ...]]
-    """Builds ground, walls, houses: what is there but is no thing and hides none."""
+    """Builds ground, walls and houses, which hide no object."""
     camera: PinholeCamera
     world_SE3_cam: SE3
     light: Light
 
 
 def are_apart(one: Outline, two: Outline, gap_m: float) -> bool:
-    """Whether two rectangles are separated by at least a gap, along the normal of one of their edges."""
+    """True if two rectangles are separated by at least a gap along the normal of one of their edges."""
     if math.dist(one.middle, two.middle) >= one.reach + two.reach + gap_m:
         return True
     for corners in (one.corners, two.corners):
@@ -213,7 +213,7 @@ def are_apart(one: Outline, two: Outline, gap_m: float) -> bool:
 
 
 def is_free(thing: Thing, others: Sequence[Thing], gap_m: float) -> bool:
-    """Whether a thing stands clear of all others; things on different levels do not meet."""
+    """True if an object is clear of all others; objects at different heights do not collide."""
     low, high = thing.span_m
     for other in others:
         bottom, top = other.span_m

@@ -10,17 +10,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
 from theodolite.core.errors import UsageError
-from theodolite.instruments.trace.data.episode import EGO, Action, Edit, Episode, Frame, SceneObject
+from theodolite.instruments.trace.data.episode import (
+    EGO,
+    FAMILIES,
+    Action,
+    Edit,
+    Episode,
+    Family,
+    Frame,
+    SceneObject,
+)
 from theodolite.instruments.trace.data.worlds.make import WORLDS, with_oracle
-
-Family: TypeAlias = Literal["position", "temporal", "visibility", "irrelevant"]
-
-FAMILIES: tuple[Family, ...] = get_args(Family)
 
 _BACKWARDS = {
     a: b

@@ -1,0 +1,75 @@
+"""An example instrument: how many dots are there? Each picture is shown as it is and blank."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from theodolite.answers import AnswerFormat
+from theodolite.answers.items import FORMAT, format_to_json, read_record
+from theodolite.core.scores import Capability, ItemScore, Metric
+from theodolite.core.types import Item, Picture, Request
+from theodolite.instruments.instrument import Instrument, RunPlan, Study
+from theodolite.models import ask_factory, ask_measurer
+from theodolite.runs import Run
+
+SIZES = {"quick": 16, "standard": 40, "large": 200}
+RIGHT, CHANGES = (
+    Metric(f"dots.{key}", name, higher_is_grounded=True, origin="ours", needs="text")
+    for key, name in (("right", "count is right"), ("changes", "count changes with a blank picture"))
+)
+
+
+class Dots(Instrument):
+    """Does it count what the picture shows?"""
+
+    name = "dots"
+    question = "Does it count what the picture shows?"
+    run_kinds = ("dots",)
+    metrics = (RIGHT, CHANGES)
+
+    def plan(self, study: Study, gives: Capability) -> Iterator[RunPlan]:  # noqa: ARG002 - text is enough
+        """Plan one run: every picture as it is and blank."""
+        n = SIZES[study.size] if isinstance(study.size, str) else study.size
+        items = list(draw_items(n, study.seed))
+        yield RunPlan("dots", "dots", {"n": n}, lambda _: items, ask_measurer, ask_factory)
+
+    def score(self, run: Run) -> list[ItemScore]:
+        """Score whether each count is right, and whether it changes if the picture is blank."""
+        answers = {r.item.name: read_record(r.item, r.record) for r in run.results()}
+        golds = {str(r.item.meta["cluster"]): r.item.meta["gold"] for r in run.results()}
+        scores = []
+        for name, gold in golds.items():
+            plain, blank = answers[f"{name}/plain"], answers[f"{name}/blank"]
+            if not plain.is_read:
+                scores.append(ItemScore(name, RIGHT.key, None, name, reason=plain.status))
+                continue
+            scores.append(ItemScore(name, RIGHT.key, float(plain.value == gold), name))
+            scores.append(ItemScore(name, CHANGES.key, float(blank.value != plain.value), name))
+        return scores
+
+
+def draw_items(n: int, seed: int) -> Iterator[Item]:
+    """Draw one to five red squares at random places of a 4 × 4 grid."""
+    words = "How many red dots are there? Answer with a number alone."
+    for number in range(n):
+        count, places = 1 + number % 5, np.random.default_rng([seed, number]).permutation(16)
+        pixels = np.full((96, 96, 3), 235, np.uint8)
+        blank = Picture.from_array(pixels)
+        for place in places[:count]:
+            row, column = 24 * (place // 4) + 6, 24 * (place % 4) + 6
+            pixels[row : row + 12, column : column + 12] = (200, 30, 30)
+        for condition, shown in (("plain", Picture.from_array(pixels)), ("blank", blank)):
+            meta: dict[str, Any] = {"cluster": f"dots-{number}", "condition": condition, "gold": count}
+            meta[FORMAT] = format_to_json(AnswerFormat.count())
+            yield Item(f"dots-{number}/{condition}", Request.ask(shown, words, max_tokens=16), meta=meta)
+
+
+DOTS = Dots()
+
+
+def register(add: Any) -> None:
+    """Register the instrument for `theodolite diagnose`, `list`, the report and `theodolite dots run`."""
+    add("instrument", "dots", f"{__name__}:DOTS", summary="does it count what the picture shows?")

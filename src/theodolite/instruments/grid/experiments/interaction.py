@@ -1,0 +1,117 @@
+"""How much of the output depends on picture and question together? EMAP, InterSHAP and PID by bucket (figures 12 to 15).
+
+The numbers are those of the global explainers, computed from the stored cross matrices.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from theodolite.core.errors import UsageError
+from theodolite.core.tables import Cell, Column, Table, Unit
+from theodolite.instruments.grid.experiments.explained import ExplainedRun
+from theodolite.instruments.grid.explainers.contract import find_explainers
+from theodolite.instruments.grid.explainers.pid_explainers import SUMMARIES
+
+PID = ("convex", "gaussian", "batch")
+"""The estimators of PID; ``batch`` trains small networks and is slow."""
+
+
+@dataclass(frozen=True, slots=True)
+class BucketInteraction:
+    """The numbers of the global explainers for one bucket at one density."""
+
+    scenario: str
+    bucket: str
+    density: str
+    n: int
+    numbers: Mapping[str, Mapping[str, float]]
+    """By explainer and name; those that are defined."""
+    missing: Mapping[str, str] = field(default_factory=dict)
+    """By explainer: why it gave none."""
+
+
+def interactions(
+    run: ExplainedRun, *, pid: Sequence[str] = ("convex", "gaussian"), seed: int = 0
+) -> list[BucketInteraction]:
+    """EMAP, InterSHAP, PID and the run's other global explainers for every bucket.
+
+    Args:
+        run: The run.
+        pid: Estimators of PID, from `PID`.
+        seed: Of the shuffles of PID.
+    """
+    own = [each.name for each in find_explainers(run.plan.explainers) if each.scope == "global"]
+    names = ["emap", "intershap", *(f"pid-{estimator}" for estimator in pid)]
+    names += [name for name in own if not name.startswith("pid-") and name not in names]
+    explainers = find_explainers(names)
+    found = []
+    for cross in run.crosses:
+        pool = run.pool(cross, seed=seed)
+        numbers, missing = {}, {}
+        for explainer in explainers:
+            assert explainer.summarise is not None  # noqa: S101 - global
+            try:
+                numbers[explainer.name] = explainer.summarise(pool)
+            except UsageError as error:
+                missing[explainer.name] = str(error)
+        found.append(
+            BucketInteraction(
+                run.scenario, cross.bucket.key, cross.density, len(cross.rows), numbers, missing
+            )
+        )
+    return found
+
+
+_PID_NUMBERS: tuple[tuple[str, str, Unit], ...] = (
+    ("synergy", "", "bits"),
+    ("synergy_above_chance", ", above chance", "bits"),
+    ("p_value", ", p", "p"),
+)
+_COLUMNS: tuple[tuple[str, str, str, Unit, str], ...] = (
+    ("emap", "interaction_share", "EMAP", "share", "grid.interaction_share"),
+    ("emap", "accuracy_drop", "accuracy drop", "points", "grid.emap_accuracy_drop"),
+    ("emap", "picture_mass", "picture", "number", "grid.interaction_share"),
+    ("emap", "question_mass", "question", "number", "grid.interaction_share"),
+    ("emap", "interaction_mass", "together", "number", "grid.interaction_share"),
+    ("intershap", "local_share", "InterSHAP", "share", "grid.intershap"),
+    ("intershap", "local_share_counted_once", "counted once", "share", "grid.intershap"),
+    ("intershap", "share_of_means", "of means", "share", "grid.intershap"),
+    *(
+        (f"pid-{estimator}", name, f"PID {estimator}{words}", unit, "grid.pid_synergy")
+        for estimator in PID
+        for name, words, unit in _PID_NUMBERS
+    ),
+)
+
+
+def interaction_table(found: Sequence[BucketInteraction]) -> Table:
+    """One row per scenario, bucket and density."""
+    shown = [
+        column for column in _COLUMNS if any(column[1] in each.numbers.get(column[0], {}) for each in found)
+    ]
+    rows: list[list[Cell]] = [
+        [
+            each.scenario,
+            f"{each.bucket} {each.density}",
+            each.n,
+            *(each.numbers.get(explainer, {}).get(name) for explainer, name, _, _, _ in shown),
+        ]
+        for each in found
+    ]
+    columns = [
+        Column("scenario", "scenario"),
+        Column("bucket", "bucket"),
+        Column("n", "scenes", "count"),
+        *(
+            Column(f"{explainer}_{name}".replace("-", "_"), title, unit, key)
+            for explainer, name, title, unit, key in shown
+        ),
+    ]
+    reasons = Counter(f"{name}: {why}" for each in found for name, why in each.missing.items())
+    notes = [f"{count} of {len(found)} without {reason}." for reason, count in reasons.items()]
+    notes.append(f"PID in bits, of these summaries: {SUMMARIES}.")
+    title = "Interaction of picture and question, from cross matrices: EMAP, InterSHAP, PID"
+    return Table.of("grid.interaction", title, columns, rows, notes)

@@ -1,0 +1,131 @@
+r"""EMAP: how far a model is more than the sum of its modalities, from one cross matrix (Hessel and Lee 2020).
+
+With F_ij = f(picture i, question j), μ = mean F, rows a_i = mean_j F_ij − μ and columns b_j = mean_i F_ij − μ, the additive
+projection is f̂_ij = μ + a_i + b_j and the interaction R_ij = F_ij − f̂_ij. EMAP's residual, DIME's MI at the whole input and
+InterSHAP's interaction of two modalities are all R_ii.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from theodolite.core.errors import UsageError
+from theodolite.instruments.grid.data.world import World
+from theodolite.instruments.grid.explainers.contract import Explainer
+from theodolite.instruments.grid.explainers.conventions import Explained, explained_output
+from theodolite.instruments.grid.explainers.game import Floats
+from theodolite.instruments.grid.explainers.pool import Pool
+
+_CONSTANT = 1e-12
+"""A variance or mass below it is rounding."""
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """A cross matrix and its additive part."""
+
+    matrix: Floats
+    """F, (n, n)."""
+    rows: Floats
+    """a_i: what each picture adds by itself."""
+    columns: Floats
+    """b_j: what each question adds by itself."""
+    mean: float
+
+    @property
+    def additive(self) -> Floats:
+        """f̂, (n, n)."""
+        return np.asarray(self.mean + self.rows[:, None] + self.columns[None])
+
+    @property
+    def residual(self) -> Floats:
+        """R, (n, n)."""
+        return self.matrix - self.additive
+
+    def interaction_share(self) -> float | None:
+        """ΣR² / Σ(F−μ)²: the share of the variance that is interaction. None if the matrix is constant."""
+        spread = float(((self.matrix - self.mean) ** 2).sum())
+        return float((self.residual**2).sum()) / spread if spread > _CONSTANT else None
+
+    def local_shares(self, *, weight: float = 1.0) -> Floats:
+        """|R_ii| / (|a_i| + |b_i| + |R_ii|) of every scene; NaN where all three are 0.
+
+        Args:
+            weight: 1 counts the interaction of both modalities twice, as InterSHAP's original code does; ½ counts it once,
+                as its later package does.
+        """
+        own = weight * np.abs(np.diag(self.residual))
+        total = np.abs(self.rows) + np.abs(self.columns) + own
+        return np.asarray(np.divide(own, total, out=np.full(len(own), np.nan), where=total > _CONSTANT))
+
+
+def project(matrix: Floats) -> Projection:
+    """The additive projection of a square matrix.
+
+    >>> F = np.array([[-1.3, .3, -.2], [.8, 3, 1.1], [1.1, -.1, .7]])
+    >>> [round(float(x), 3) for x in np.diag(project(F).additive)]
+    [-0.8, 2.1, 0.5]
+    """
+    if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not matrix.size:
+        raise UsageError(f"a cross matrix is square, got shape {matrix.shape}")
+    mean = float(matrix.mean())
+    return Projection(matrix, matrix.mean(axis=1) - mean, matrix.mean(axis=0) - mean, mean)
+
+
+def matrix_of(logits: Floats, *, world: World, bucket: int, explained: Explained = "expected") -> Floats:
+    """F from the logits of every picture with every question, (n, n, answers).
+
+    For ``expected`` the output is the same everywhere. For ``answer`` and ``log-odds``, column j is the output for the
+    model's answer to scene j.
+    """
+    if explained == "expected":
+        return explained_output(explained, world=world, bucket=bucket, answer=0)(logits)
+    n = len(logits)
+    said = logits[np.arange(n), np.arange(n)].argmax(axis=-1)
+    columns = [
+        explained_output(explained, world=world, bucket=bucket, answer=int(said[j]))(logits[:, j])
+        for j in range(n)
+    ]
+    return np.stack(columns, axis=1)
+
+
+def project_pool(pool: Pool) -> Projection:
+    """The additive projection of a pool's cross matrix."""
+    logits = pool.logits(pool.rows, pool.rows)
+    bucket = int(pool.batch.bucket[pool.rows[0]])
+    explained = pool.convention.explained
+    return project(matrix_of(logits, world=pool.batch.world, bucket=bucket, explained=explained))
+
+
+def accuracy_drop(logits: Floats, answers: Floats) -> float:
+    """Accuracy of the model minus that of its additive projection, taken of every answer's logit."""
+    mean = logits.mean(axis=(0, 1))
+    additive = logits.mean(axis=1) + logits.mean(axis=0) - mean  # row i and column i together
+    n = np.arange(len(logits))
+    return float(np.mean(logits[n, n].argmax(-1) == answers) - np.mean(additive.argmax(-1) == answers))
+
+
+def emap(pool: Pool) -> Mapping[str, float]:
+    """The interaction's share of the variance, mean masses, and what the projection costs in accuracy."""
+    projection = project_pool(pool)
+    answers = pool.batch.answer[pool.rows].astype(np.float64)
+    found = {
+        "picture_mass": float(np.abs(projection.rows).mean()),
+        "question_mass": float(np.abs(projection.columns).mean()),
+        "interaction_mass": float(np.abs(np.diag(projection.residual)).mean()),
+        "accuracy_drop": accuracy_drop(pool.logits(pool.rows, pool.rows), answers),
+    }
+    share = projection.interaction_share()
+    return found if share is None else found | {"interaction_share": share}
+
+
+EMAP = Explainer(
+    "emap",
+    "the share of a bucket's cross matrix that is no sum of a picture part and a question part",
+    summarise=emap,
+    paper="Hessel and Lee 2020, EMAP",
+    caveat="counting by name is an interaction of picture and question too, so a bag of words scores high",
+)

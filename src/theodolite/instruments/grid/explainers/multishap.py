@@ -1,0 +1,114 @@
+"""MultiSHAP: Shapley interactions of cells with words (Wang and Wang 2026, arXiv 2508.00576)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from theodolite.core.errors import UsageError
+from theodolite.instruments.grid.explainers.contract import Case, Explainer, Explanation
+from theodolite.instruments.grid.explainers.game import Floats
+from theodolite.instruments.grid.explainers.indices import Interactions, cross_interactions, fewest_calls
+
+_PAPER = "Wang and Wang 2026, arXiv 2508.00576"
+
+
+def _from_interactions(case: Case, found: Interactions, cells: Floats, words: Floats) -> Explanation:
+    """MultiSHAP's map with the numbers that its paper reports."""
+    positive, negative = found.values[found.values > 0].sum(), -found.values[found.values < 0].sum()
+    total = positive + negative
+    scalars = {
+        "positive": float(positive),
+        "negative": float(negative),
+        "mean_absolute": float(np.abs(found.values).mean()) if found.values.size else 0.0,
+    }
+    if total > 0:
+        scalars["positive_share"] = float(positive / total)
+    return case.explanation(
+        np.concatenate([cells, words]),
+        scalars=scalars,
+        is_exact=found.is_exact,
+        calls=case.game.calls,
+        method=found.method,
+    )
+
+
+def multishap(case: Case) -> Explanation:
+    """Σ_j |I_ij| for each cell, Σ_i |I_ij| for each word, so that signs do not cancel."""
+    found = cross_interactions(case.game, seed=case.seed)
+    size = np.abs(found.values)
+    return _from_interactions(case, found, size.sum(axis=1), size.sum(axis=0))
+
+
+def multishap_mean(case: Case) -> Explanation:
+    """The same interactions averaged over words with their signs, as in the published figure."""
+    found = cross_interactions(case.game, seed=case.seed)
+    return _from_interactions(case, found, found.values.mean(axis=1), found.values.mean(axis=0))
+
+
+def multishap_reference(case: Case) -> Explanation:
+    """The public code, in which cell k and word k share an index, so that drawing one draws both.
+
+    For each pair a size s is drawn uniformly from 0 … n−2, then s indices of the remaining cells and words; cell k and word
+    k both join if k was drawn.
+    """
+    game = case.game
+    p, t = game.n_cells, game.n_words
+    if game.left < 4 * p * t:
+        raise UsageError(f"one draw per pair needs {4 * p * t} model calls, got {game.left}")
+    draws = max(1, game.left // (4 * p * t))
+    rng = np.random.default_rng(case.seed)
+    corners = np.zeros((p, t, draws, 4, game.n), bool)
+    for i in range(p):
+        for j in range(t):
+            numbers = np.array([k for k in range(p) if k != i] + [k for k in range(t) if k != j])
+            for draw in range(draws):
+                drawn = rng.permutation(numbers)[: rng.integers(0, game.n - 1)]
+                inside = np.concatenate([np.isin(np.arange(p), drawn), np.isin(np.arange(t), drawn)])
+                for corner, (has_cell, has_word) in enumerate(((1, 1), (1, 0), (0, 1), (0, 0))):
+                    inside[i], inside[p + j] = has_cell, has_word
+                    corners[i, j, draw, corner] = inside
+    values = game.values(corners.reshape(-1, game.n)).reshape(p, t, draws, 4)
+    mixed = (values @ np.array([1.0, -1.0, -1.0, 1.0])).mean(axis=-1)
+    found = Interactions(
+        mixed, is_exact=False, method=f"{draws} draws per pair, cells and words sharing indices"
+    )
+    return _from_interactions(case, found, mixed.mean(axis=1), mixed.mean(axis=0))
+
+
+def _least_of_players(case: Case) -> int:
+    return fewest_calls(case.game)
+
+
+def _one_draw_a_pair(case: Case) -> int:
+    return 4 * case.game.n_cells * case.game.n_words
+
+
+MULTISHAP = Explainer(
+    "multishap",
+    "Shapley interactions of cells with words; a cell's relevance is the sum of their sizes",
+    multishap,
+    paper=_PAPER,
+    samples=True,
+    least=_least_of_players,
+)
+MULTISHAP_MEAN = Explainer(
+    "multishap-mean",
+    "the same interactions, averaged over words with their signs",
+    multishap_mean,
+    paper=_PAPER,
+    reading="paper",
+    caveat="positive and negative interactions cancel",
+    samples=True,
+    family="multishap",
+    least=_least_of_players,
+)
+MULTISHAP_REFERENCE = Explainer(
+    "multishap-reference",
+    "the public code's sampler, pair by pair",
+    multishap_reference,
+    paper=_PAPER,
+    reading="paper",
+    caveat="cell k and word k share an index, so drawing one draws both: coalitions have the wrong size and are not independent",
+    samples=True,
+    least=_one_draw_a_pair,
+)

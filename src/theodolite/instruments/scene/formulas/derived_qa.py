@@ -1,0 +1,140 @@
+"""Derived QA: the score of the answers that a solver derives from the model's own graph (CRISP, section 3.3).
+
+Three answers to each question are compared: the model's direct one, the one its own graph implies, and the one the true graph
+implies. The score of the last is the solver's ceiling: derived QA and self-consistency cannot be expected to exceed it. A
+question is *solvable* if its ceiling is at least 0.9; below, a derived answer says more about the solver than about the graph.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from theodolite.instruments.scene.data.questions import SceneQuestion
+from theodolite.instruments.scene.formulas.mra import MraComparison, score_values
+from theodolite.instruments.scene.formulas.self_consistency import chance_agreement, self_consistency
+from theodolite.instruments.scene.formulas.solver import SolvedAnswer, Solver, SolverName
+from theodolite.instruments.scene.reading.results import AnswerResult, SceneResults
+
+SOLVABLE = 0.9
+"""The smallest ceiling of a solvable question."""
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreOptions:
+    """How answers are scored and derived. The defaults define the metrics' plain keys."""
+
+    solver: SolverName = "geometric"
+    comparison: MraComparison = "<"
+    """Of MRA: the paper's ``<``, or the public code's ``<=``."""
+    seed: int = 0
+    """Of tests and bootstraps."""
+
+    @property
+    def suffix(self) -> str:
+        """What keys of metrics end in under these options: empty for the defaults.
+
+        >>> ScoreOptions().suffix, ScoreOptions("upstream").suffix, ScoreOptions("upstream", "<=").suffix
+        ('', ':upstream', ':upstream-le')
+        """
+        words = ["upstream"] * (self.solver == "upstream") + ["le"] * (self.comparison == "<=")
+        return f":{'-'.join(words)}" if words else ""
+
+
+@dataclass(frozen=True, slots=True)
+class DerivedCase:
+    """One question with its three answers."""
+
+    result: AnswerResult
+    """The direct answer, given with the picture."""
+    derived: SolvedAnswer
+    """From the model's own graph."""
+    from_truth: SolvedAnswer
+    """From the true graph."""
+
+    @property
+    def question(self) -> SceneQuestion:
+        """What was asked."""
+        return self.result.question
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DerivedCases:
+    """Questions of the base setting, with their scores as arrays."""
+
+    cases: tuple[DerivedCase, ...]
+    base: FloatArray
+    derived: FloatArray
+    ceiling: FloatArray
+    consistency: FloatArray
+    chance: FloatArray
+    """Chance agreement."""
+    has_graph: NDArray[np.bool_]
+    """True if the model was asked for its graph of the scene, and answered or refused."""
+
+    @property
+    def scenes(self) -> list[str]:
+        """Of the questions: the clusters."""
+        return [case.question.scene for case in self.cases]
+
+    @property
+    def groups(self) -> list[str]:
+        """Of the questions."""
+        return [case.question.group_name for case in self.cases]
+
+    @property
+    def is_solvable(self) -> NDArray[np.bool_]:
+        """True where the solver is right with the true graph."""
+        return self.ceiling >= SOLVABLE
+
+    def where(self, keep: NDArray[np.bool_]) -> DerivedCases:
+        """Some of the questions."""
+        places = np.flatnonzero(keep)
+        names = ("base", "derived", "ceiling", "consistency", "chance", "has_graph")
+        return DerivedCases(
+            tuple(self.cases[i] for i in places), *(getattr(self, name)[places] for name in names)
+        )
+
+
+def derived_qa(results: SceneResults, options: ScoreOptions | None = None) -> DerivedCases:
+    """Every measured question of the base setting, with what its own graph and the true graph imply."""
+    options = options or ScoreOptions()
+    graphs = results.measured_graphs("base")
+    own = {scene: row.reading.graph for scene, row in graphs.items()}
+    own_solvers = {s: Solver(graph, options.solver) for s, graph in own.items() if graph is not None}
+    true = {scene: results.true_graph(scene) for scene in results.domains}
+    true_solvers = {s: Solver(graph, options.solver) for s, graph in true.items() if graph is not None}
+    cases = tuple(
+        DerivedCase(row, _solved(own_solvers, row.question), _solved(true_solvers, row.question))
+        for row in results.answers("base").values()
+        if row.is_measured
+    )
+    questions = [case.question for case in cases]
+    direct = [case.result.answer.value for case in cases]
+    derived = [case.derived.value for case in cases]
+    how = options.comparison
+    return DerivedCases(
+        cases,
+        base=score_values(questions, direct, comparison=how),
+        derived=score_values(questions, derived, comparison=how),
+        ceiling=score_values(questions, [case.from_truth.value for case in cases], comparison=how),
+        consistency=self_consistency(questions, derived, direct, comparison=how),
+        chance=chance_agreement(questions, derived, direct, comparison=how, seed=options.seed),
+        has_graph=np.array([question.scene in graphs for question in questions], bool),
+    )
+
+
+def _solved(solvers: Mapping[str, Solver], question: SceneQuestion) -> SolvedAnswer:
+    solver = solvers.get(question.scene)
+    return solver.solve(question) if solver is not None else SolvedAnswer(reason="no graph")
+
+
+def unsolved_reasons(cases: Iterable[DerivedCase]) -> Mapping[str, int]:
+    """Why graphs imply no answer, counted, the most frequent reason first."""
+    return dict(Counter(case.derived.reason for case in cases if not case.derived.is_solved).most_common())

@@ -1,0 +1,272 @@
+"""All answers and graphs of a run, read from the stored text. No model is called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+from theodolite.answers import READER, Answer
+from theodolite.answers.items import FORMAT, format_to_json, read_record
+from theodolite.core.errors import UsageError
+from theodolite.core.types import Record
+from theodolite.instruments.scene.data.files import question_from_json
+from theodolite.instruments.scene.data.graph import Domain, StarGraph
+from theodolite.instruments.scene.data.questions import SceneQuestion
+from theodolite.instruments.scene.formulas.sgc import GraphScore, score_graph
+from theodolite.instruments.scene.questions import PICTURES
+from theodolite.instruments.scene.reading.graph_parser import (
+    GRAPH_READER,
+    GraphReading,
+    parse_graph,
+    read_graph,
+)
+from theodolite.runs import Parsed, Result, Run
+
+RUN_KINDS = ("scene", PICTURES)
+"""The kinds of run that the instrument scores."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerResult:
+    """One question in one setting."""
+
+    question: SceneQuestion
+    setting: str
+    status: str
+    """``answered``, ``refused``, ``failed`` or ``pending``."""
+    answer: Answer
+    noise: float | None = None
+    graph: StarGraph | None = None
+    """Of a noisy graph: the graph in the prompt."""
+
+    @property
+    def is_measured(self) -> bool:
+        """True if answered or refused."""
+        return self.status in {"answered", "refused"}
+
+    @property
+    def missing(self) -> str:
+        """Why there is no answer: ``refused``, ``unreadable``, ``cut off``, ``failed`` …; empty if there is one."""
+        if not self.is_measured:
+            return self.status
+        return "" if self.answer.is_read else self.answer.status
+
+
+@dataclass(frozen=True, slots=True)
+class GraphResult:
+    """One graph in one setting."""
+
+    scene: str
+    domain: Domain
+    setting: str
+    status: str
+    """``answered``, ``refused``, ``failed`` or ``pending``."""
+    reading: GraphReading
+    true: StarGraph
+    score: GraphScore
+    """Against the true graph; zeros if there is no graph."""
+
+    @property
+    def is_measured(self) -> bool:
+        """True if answered or refused."""
+        return self.status in {"answered", "refused"}
+
+    @property
+    def missing(self) -> str:
+        """Why there is no graph; empty if there is one."""
+        if not self.is_measured:
+            return self.status
+        return "" if self.reading.is_read else self.reading.status
+
+
+@dataclass(frozen=True, slots=True)
+class SceneResults:
+    """A run, read."""
+
+    model: str
+    mode: str
+    qa: Mapping[tuple[str, float | None], Mapping[str, AnswerResult]]
+    """By setting and noise level, then by question."""
+    graphs: Mapping[str, Mapping[str, GraphResult]]
+    """By setting, then by scene."""
+    asked_for: frozenset[str] = frozenset()
+    """The settings that the run was started with, as far as it says."""
+    split: str = ""
+    parsed: tuple[Parsed, ...] = field(default=(), repr=False)
+
+    def answers(self, setting: str) -> Mapping[str, AnswerResult]:
+        """The answers in a setting without noise, by question."""
+        return self.qa.get((setting, None), {})
+
+    def measured_graphs(self, setting: str) -> dict[str, GraphResult]:
+        """The graphs that were answered or refused in a setting, by scene."""
+        return {scene: row for scene, row in self.graphs.get(setting, {}).items() if row.is_measured}
+
+    @property
+    def questions(self) -> dict[str, SceneQuestion]:
+        """Every question that was asked in any setting."""
+        return {key: row.question for rows in self.qa.values() for key, row in rows.items()}
+
+    @property
+    def domains(self) -> dict[str, Domain]:
+        """The domain of every scene."""
+        found: dict[str, Domain] = {q.scene: q.domain for q in self.questions.values()}
+        return found | {scene: row.domain for rows in self.graphs.values() for scene, row in rows.items()}
+
+    def true_graph(self, scene: str) -> StarGraph | None:
+        """The true graph of a scene that was asked for its graph."""
+        return next((rows[scene].true for rows in self.graphs.values() if scene in rows), None)
+
+    @property
+    def without_graph(self) -> list[SceneQuestion]:
+        """Questions of the base setting that were not asked with the model's own graph, because it gave none."""
+        given = self.answers("predicted graph")
+        if not given and "predicted graph" not in self.asked_for:
+            return []
+        unread = {scene for scene, row in self.measured_graphs("base").items() if not row.reading.is_read}
+        base = self.answers("base")
+        return [
+            row.question for key, row in base.items() if key not in given and row.question.scene in unread
+        ]
+
+
+def read_run(run: Run, *, mode: str | None = None) -> SceneResults:
+    """Reads a run of scenes, and stores what was read beside the raw text if the run is writable.
+
+    Args:
+        run: Measured or partly measured.
+        mode: The mode of answering, of a run that has several.
+
+    Raises:
+        UsageError: The run is of another instrument, is empty, or has several modes and none was named.
+    """
+    if run.info.instrument not in RUN_KINDS:
+        raise UsageError(f"{run.folder} is a run of {run.info.instrument!r}, not of 'scene'")
+    settings = run.info.settings
+    found = read_results(
+        run.results(),
+        model=run.info.model,
+        mode=mode,
+        asked_for=settings.get("settings") or (),
+        split=str(settings.get("split") or ""),
+    )
+    run.write_parsed(found.parsed)
+    return found
+
+
+def read_results(
+    results: Iterable[Result],
+    *,
+    model: str,
+    mode: str | None = None,
+    asked_for: Iterable[str] = (),
+    split: str = "",
+) -> SceneResults:
+    """Reads the results of a plan; `read_run` does so for a run."""
+    qa: dict[tuple[str, float | None], dict[str, AnswerResult]] = {}
+    graphs: dict[str, dict[str, GraphResult]] = {}
+    known = _Known()
+    parsed: list[Parsed] = []
+    modes: set[str] = set()
+    for result in results:
+        meta = cast("Mapping[str, Any]", result.item.meta)
+        if mode is not None and meta.get("mode") != mode:
+            continue
+        modes.add(str(meta.get("mode", "direct")))
+        if meta["task"] == "graph":
+            graph = read_graph_result(result)
+            graphs.setdefault(graph.setting, {})[graph.scene] = graph
+            if graph.is_measured:
+                problems: dict[str, Any] = {str(kind): n for kind, n in graph.reading.problems.items()}
+                parsed.append(Parsed(_id(result), GRAPH_READER, graph.reading.status, problems))
+        else:
+            row = read_answer_result(result, known)
+            qa.setdefault((row.setting, row.noise), {})[row.question.id] = row
+            if row.is_measured:
+                parsed.append(Parsed(_id(result), READER, row.answer.status, row.answer.value))
+    if not qa and not graphs:
+        raise UsageError(
+            "the run holds no question and no graph" + (f" in the mode {mode!r}" if mode else "")
+        )
+    if len(modes) > 1:
+        raise UsageError(
+            f"the run has several modes of answering ({', '.join(sorted(modes))}); choose one with --mode"
+        )
+    return SceneResults(model, modes.pop(), qa, graphs, frozenset(asked_for), split, tuple(parsed))
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What was read already: the same question is asked in many settings, and often gets the same answer."""
+
+    questions: dict[str, SceneQuestion] = field(default_factory=dict)
+    answers: dict[tuple[str, ...], Answer] = field(default_factory=dict)
+
+
+def read_answer_result(result: Result, known: _Known | None = None) -> AnswerResult:
+    """One question of a run with its answer."""
+    known = known or _Known()
+    meta, record = cast("Mapping[str, Any]", result.item.meta), result.record
+    key = str(meta["question"]["id"])
+    if key not in known.questions:
+        known.questions[key] = question_from_json(meta["question"])
+    question, noise = known.questions[key], meta.get("noise")
+    said: tuple[str, ...] = ()
+    if record is not None:
+        given = record.response
+        said = (given.status, given.text, given.finish, given.reasoning, given.reason)
+    if (key, *said) not in known.answers:
+        form = {FORMAT: format_to_json(question.format)}  # runs of older versions do not store it
+        known.answers[key, *said] = read_record(replace(result.item, meta=form), record)
+    graph = star_from_json(meta["graph"]) if noise is not None and meta.get("graph") else None
+    answer = known.answers[key, *said]
+    return AnswerResult(question, str(meta["setting"]), _status(record), answer, noise, graph)
+
+
+def read_graph_result(result: Result) -> GraphResult:
+    """One graph of a run, read and scored."""
+    meta, record = cast("Mapping[str, Any]", result.item.meta), result.record
+    true = star_from_json(meta["graph"], int(meta["centre"]))
+    status = _status(record)
+    if record is not None and status == "answered":
+        marks = {node.id for node in true.nodes}
+        is_cut_off = record.response.finish == "length"
+        reading = parse_graph(record.response.text, true.centre, marks, is_cut_off=is_cut_off)
+    else:
+        reason = record.response.reason if record is not None else ""
+        reading = GraphReading("refused" if status == "refused" else "unreadable", reason=reason or status)
+    return GraphResult(
+        str(meta["scene"]),
+        meta["domain"],
+        str(meta["setting"]),
+        status,
+        reading,
+        true,
+        score_graph(reading, true),
+    )
+
+
+def _status(record: Record | None) -> str:
+    return "pending" if record is None else record.response.status
+
+
+def _id(result: Result) -> str:
+    """The item's id as stored: hashing all requests again would take longer than scoring them."""
+    return result.record.item_id if result.record is not None else result.item.id
+
+
+def star_from_json(value: Mapping[str, Any], centre: int | None = None) -> StarGraph:
+    """The inverse of `StarGraph.as_json`.
+
+    Args:
+        value: Objects and edges.
+        centre: Its mark; taken from the edges if not given.
+    """
+    edges = value.get("edges") or ()
+    if centre is None:
+        centre = int(edges[0]["from"]) if edges else int(value["objects"][0]["id"])
+    reading = read_graph(value, centre, {int(thing["id"]) for thing in value["objects"]})
+    if reading.graph is None:
+        raise UsageError(f"a stored graph cannot be read: {reading.reason}")
+    return reading.graph

@@ -1,0 +1,307 @@
+"""Grounding of groups of traces: the main tables, from the item scores of each group.
+
+A group is a prompt style on a split of a run, or a set of traces as judged by one verifier.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from theodolite import stats
+from theodolite.core.errors import UsageError
+from theodolite.core.scores import ItemScore
+from theodolite.core.tables import Cell, Column, Table
+from theodolite.instruments.trace.claims.types import LABELS, REASONS, Claim, Verdict, Verifier
+from theodolite.instruments.trace.formulas.sgr import (
+    AS_PAPER,
+    STAGES,
+    Counting,
+    Stage,
+    stage_sgr,
+    step_grounding,
+    step_hallucinates,
+    trace_hr,
+)
+from theodolite.instruments.trace.formulas.tcs import Transition, trace_contradictions
+from theodolite.instruments.trace.score import (
+    BY_KEY,
+    OF_BLIND,
+    OF_CHANGES,
+    OF_EDITS,
+    ScoreOptions,
+    difference_over,
+    mean_over,
+    style_scores,
+)
+from theodolite.instruments.trace.verifiers.judged_runs import JudgedRun
+from theodolite.instruments.trace.verifiers.judging import JudgedTrace
+
+
+@dataclass(frozen=True, slots=True)
+class TraceGroup:
+    """Some traces and their item scores: one row of the main tables."""
+
+    labels: tuple[str, ...]
+    """Prompt style and split, or the verifier."""
+    scores: Sequence[ItemScore]
+    judged: Sequence[JudgedTrace]
+    moves: Sequence[tuple[Sequence[Transition], str]]
+    """The transitions of each trace, with its cluster."""
+    counting: Counting = AS_PAPER
+    seconds: float | None = None
+    """Mean time of a response."""
+
+    def mean(self, key: str) -> stats.Estimate | None:
+        """The mean of a metric."""
+        return stats.score_mean(BY_KEY[f"trace.{key}"], self.scores)
+
+    @property
+    def whole(self) -> list[JudgedTrace]:
+        """The traces that the verifier did not fail on."""
+        return [trace for trace in self.judged if not trace.failure]
+
+    @property
+    def verdicts(self) -> list[tuple[Claim, Verdict, str]]:
+        """Every claim that counts, with its verdict and cluster."""
+        return [
+            (claim, verdict, trace.unit)
+            for trace in self.whole
+            for step in trace.steps
+            for claim, verdict in step.counted(self.counting.granularity)
+        ]
+
+
+def unverifiable_share(group: TraceGroup) -> stats.Estimate | None:
+    """The share of claims that cannot be judged."""
+    return mean_over([(float(v.label == "unverifiable"), unit) for _, v, unit in group.verdicts])
+
+
+def accuracy_gap(group: TraceGroup) -> stats.Estimate | None:
+    """Accuracy − SGR, over the episodes that have both."""
+    right, sgr = (
+        {s.item: s.value for s in group.scores if s.metric == f"trace.{key}" and s.value is not None}
+        for key in ("right", "sgr")
+    )
+    units = {s.item: s.cluster for s in group.scores}
+    return difference_over([(right[item], sgr.get(item), units[item]) for item in right])
+
+
+def sgr_by_stage(group: TraceGroup) -> tuple[dict[Stage, stats.Estimate | None], stats.Estimate | None]:
+    """SGR by stage, and the decline: SGR of the first quarter − that of the last."""
+    found = [(stage_sgr(trace, group.counting), trace.unit) for trace in group.whole]
+    by_stage = {stage: mean_over([(by[stage], unit) for by, unit in found]) for stage in STAGES}
+    return by_stage, difference_over([(by["early"], by["late"], unit) for by, unit in found])
+
+
+def run_groups(read: JudgedRun, verifier: Verifier, how: ScoreOptions) -> list[TraceGroup]:
+    """The groups of a run: one per prompt style and split."""
+    found = []
+    for style in read.styles:
+        scores = style_scores(read, style, verifier, how)
+        for split in dict.fromkeys(score.split for score in scores):
+            own = [t for t in read.own(style) if read.split_of(t.episode) == split]
+            judged = [j for t in own if (j := read.judged(t, verifier, how.hedges)) is not None]
+            moves = [(read.transitions(t, verifier, how.tau), t.episode.unit) for t in own]
+            times = [t.result.record.response.seconds for t in own if t.trace and t.result.record]
+            found.append(
+                TraceGroup(
+                    (style, split),
+                    [score for score in scores if score.split == split],
+                    judged,
+                    [(steps, unit) for steps, unit in moves if not isinstance(steps, str)],
+                    how.counting,
+                    sum(times) / len(times) if times else None,
+                )
+            )
+    return found
+
+
+BY_STYLE = (Column("style", "style"), Column("split", "split"))
+"""The first columns of tables whose rows are prompt styles and splits."""
+
+
+def main_tables(
+    groups: Sequence[TraceGroup], heads: Sequence[Column], *, title: str, tau: float
+) -> list[Table]:
+    """Grounding, its course over a trace, consistency, and, if there are any, edits and items without frames."""
+    tables = [
+        _grounding_table(groups, heads, title),
+        _progress_table(groups, heads),
+        _consistency_table(groups, heads, tau),
+        _metric_table("trace.edits", "By episode: edited frames", groups, heads, OF_EDITS),
+        _metric_table("trace.changes", "By episode: changes with edited frames", groups, heads, OF_CHANGES),
+        _metric_table("trace.blind", "By episode: without frames", groups, heads, OF_BLIND),
+    ]
+    return [table for table in tables if table.rows]
+
+
+def _grounding_table(groups: Sequence[TraceGroup], heads: Sequence[Column], title: str) -> Table:
+    columns = [
+        *heads,
+        Column("sgr", "SGR", "share", "trace.sgr"),
+        Column("hr", "HR", "share", "trace.hr"),
+        Column("unverifiable", "unverifiable", "share", "trace.unverifiable"),
+        Column("right", "accuracy", "share", "trace.right"),
+        Column("gap", "gap", "points", "trace.gap"),
+        Column("traces", "traces", "count"),
+        Column("claims", "claims", "count"),
+        Column("seconds", "seconds", "number"),
+    ]
+    rows: list[list[Cell]] = []
+    notes: list[str] = []
+    for group in groups:
+        means = [group.mean("sgr"), group.mean("hr"), unverifiable_share(group), group.mean("right")]
+        counts = [len(group.judged), len(group.verdicts), group.seconds]
+        rows.append([*group.labels, *means, accuracy_gap(group), *counts])
+        notes += _notes(group)
+    return Table.of("trace.grounding", title, columns, rows, notes)
+
+
+def _notes(group: TraceGroup) -> Iterator[str]:
+    """What the numbers of a group leave out, and why."""
+    name, n = ", ".join(group.labels), len(group.judged)
+    reasons = Counter(v.reason for _, v, _ in group.verdicts if v.reason is not None)
+    if reasons:
+        told = ", ".join(f"{reason} {reasons[reason]}" for reason in REASONS if reasons[reason])
+        yield f"{name}: unverifiable because {told}"
+    unread = Counter(t.trace.unread for t in group.whole if t.is_correct is not None and t.trace.unread)
+    if unread:
+        told = ", ".join(f"{count} {status}" for status, count in unread.items())
+        yield f"{name}: {unread.total()} of {n} traces have no answer that could be read ({told}); they count as wrong"
+    n_bare = sum(t.trace.is_lower_bound for t in group.whole)
+    if n_bare:
+        bound = "SGR is a lower bound" if 2 * n_bare > n else "their SGR is a lower bound"
+        yield f"{name}: {n_bare} of {n} traces have no steps; {bound}"
+    if failed := n - len(group.whole):
+        yield f"{name}: the verifier failed on {failed} of {n} traces"
+    absent = Counter(s.reason for s in group.scores if s.metric == "trace.sgr" and s.value is None)
+    for reason, count in absent.items():
+        if reason == "refused" or reason.startswith(("failed", "not asked")):
+            yield f"{name}: {count} without a trace: {reason}"
+
+
+def _progress_table(groups: Sequence[TraceGroup], heads: Sequence[Column]) -> Table:
+    columns = [
+        *heads,
+        *(Column(stage, stage, "share", "trace.sgr_profile") for stage in STAGES),
+        Column("decline", "decline in points", "points", "trace.decline"),
+    ]
+    rows = []
+    for group in groups:
+        by_stage, decline = sgr_by_stage(group)
+        rows.append([*group.labels, *by_stage.values(), decline])
+    title = "SGR of the first quarter, the middle half and the last quarter of the steps"
+    return Table.of("trace.progress", title, columns, rows)
+
+
+def _consistency_table(groups: Sequence[TraceGroup], heads: Sequence[Column], tau: float) -> Table:
+    columns = [
+        *heads,
+        Column("tcs", "TCS, equation 2", "share", "trace.tcs"),
+        Column("tcs_aware", "TCS, contradiction-aware", "share", "trace.tcs_aware"),
+        Column("contradictions", "contradictions", "share", "trace.contradictions"),
+        Column("transitions", "transitions", "count"),
+        Column("unverifiable", "not judged by equation 2", "count"),
+        Column("without_slots", "without slots", "count"),
+    ]
+    rows = []
+    for group in groups:
+        wrong = mean_over([(trace_contradictions(steps), unit) for steps, unit in group.moves])
+        moves = [move for steps, _ in group.moves for move in steps]
+        counts = (
+            len(moves),
+            sum(move.is_justified is None for move in moves),
+            sum(move.n_kept + move.n_changed == 0 for move in moves),
+        )
+        rows.append([*group.labels, group.mean("tcs"), group.mean("tcs_aware"), wrong, *counts])
+    return Table.of("trace.consistency", f"Temporal consistency, τ = {tau:g}", columns, rows)
+
+
+def _metric_table(
+    name: str, title: str, groups: Sequence[TraceGroup], heads: Sequence[Column], keys: Sequence[str]
+) -> Table:
+    """The means of some metrics; only the groups that have any of them."""
+    metrics = [BY_KEY[f"trace.{key}"] for key in keys]
+    columns = [Column(m.key.removeprefix("trace."), m.name, m.unit, m.key) for m in metrics]
+    kept = [g for g in groups if any(s.metric == m.key for s in g.scores for m in metrics)]
+    rows = [[*group.labels, *(group.mean(key) for key in keys)] for group in kept]
+    return Table.of(name, title, [*heads, *columns], rows)
+
+
+def claims_table(groups: Sequence[TraceGroup], heads: Sequence[Column]) -> Table:
+    """Steps, claims, verdicts, and why claims cannot be judged."""
+    names = ("steps", "claims", *LABELS, *REASONS, "guesses")
+    rows: list[list[Cell]] = []
+    for group in groups:
+        found = group.verdicts
+        labels, reasons = Counter(v.label for _, v, _ in found), Counter(v.reason for _, v, _ in found)
+        counts = [sum(len(t.steps) for t in group.whole), len(found), *(labels[label] for label in LABELS)]
+        counts += [*(reasons[reason] for reason in REASONS), sum(bool(claim.hedge) for claim, _, _ in found)]
+        rows.append([*group.labels, *counts])
+    columns = [*heads, *(Column(name.replace(" ", "_"), name, "count") for name in names)]
+    return Table.of("trace.claims", "Claims and verdicts", columns, rows)
+
+
+def pooled_table(groups: Sequence[TraceGroup], heads: Sequence[Column], *, seed: int = 0) -> Table:
+    """Numbers over steps and claims instead of traces, and claims about the observer's own movement."""
+    columns = [
+        *heads,
+        Column("sgr_of_steps", "SGR over all steps", "share", "trace.sgr_of_steps"),
+        Column("hr_of_all_steps", "HR of all steps", "share", "trace.hr_of_all_steps"),
+        Column("hr_against_sgr", "r of HR with 1 − SGR", "correlation", "trace.hr_against_sgr"),
+        Column("ego_steps", "steps on ego-motion", "share", "trace.ego_motion"),
+        Column("ego_claims", "claims on ego-motion", "share", "trace.ego_motion"),
+        Column("ego_judged", "of these judged", "share", "trace.ego_motion"),
+        Column("ego_count", "ego-motion claims", "count"),
+    ]
+    rows = [
+        [
+            *group.labels,
+            sgr_of_steps(group),
+            mean_over([(trace_hr(t, group.counting, of_all=True), t.unit) for t in group.whole]),
+            hr_against_sgr(group, seed),
+            *ego_motion(group),
+            sum(claim.kind == "ego-motion" for claim, _, _ in group.verdicts),
+        ]
+        for group in groups
+    ]
+    return Table.of("trace.pooled", "Over steps and claims", columns, rows)
+
+
+def sgr_of_steps(group: TraceGroup) -> stats.Estimate | None:
+    """The mean grounding over all steps of all traces."""
+    return mean_over([(step_grounding(s, group.counting), t.unit) for t in group.whole for s in t.steps])
+
+
+def ego_motion(group: TraceGroup) -> tuple[stats.Estimate | None, ...]:
+    """Claims about the observer's own movement: the share of steps with one, of claims, and of these the share judged."""
+    steps = [
+        (float(any(c.kind == "ego-motion" for c, _ in s.counted(group.counting.granularity))), t.unit)
+        for t in group.whole
+        for s in t.steps
+    ]
+    claims = [(claim.kind == "ego-motion", verdict, unit) for claim, verdict, unit in group.verdicts]
+    judged = [(float(v.label != "unverifiable"), unit) for is_ego, v, unit in claims if is_ego]
+    of_claims = mean_over([(float(is_ego), unit) for is_ego, _, unit in claims])
+    return mean_over(steps), of_claims, mean_over(judged)
+
+
+def hr_against_sgr(group: TraceGroup, seed: int) -> stats.Estimate | None:
+    """Pearson's r, over steps, of hallucination and 1 − g; None if either does not vary."""
+    rows = [
+        (float(h), 1 - g, trace.unit)
+        for trace in group.whole
+        for step in trace.steps
+        if (g := step_grounding(step, group.counting)) is not None
+        and (h := step_hallucinates(step, group.counting)) is not None
+    ]
+    wrong, short, units = [r[0] for r in rows], [r[1] for r in rows], [r[2] for r in rows]
+    if len(set(units)) < 3 or len(set(wrong)) < 2 or len(set(short)) < 2:
+        return None
+    clusters = None if len(set(units)) == len(units) else units
+    try:
+        return stats.pearson(wrong, short, clusters=clusters, seed=seed)
+    except UsageError:  # too few clusters vary for an interval
+        return None

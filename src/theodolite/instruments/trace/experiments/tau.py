@@ -1,0 +1,110 @@
+"""Calibrates τ of equation 2, the similarity above which two beliefs are the same, on labelled pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, StrictBool
+
+from theodolite import stats
+from theodolite.core.errors import UsageError
+from theodolite.core.tables import Cell, Column, Table
+from theodolite.instruments.trace.data.dataset import read_lines
+from theodolite.instruments.trace.formulas.tcs import TAU, SentenceEmbedder, open_embedder
+
+
+class LabelledPair(BaseModel):
+    """A line of a pair file: two beliefs, and whether people call them the same."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    first: str
+    second: str
+    same: StrictBool
+
+
+@dataclass(frozen=True, slots=True)
+class TauCalibration:
+    """The threshold that best separates stable from changed beliefs."""
+
+    tau: float
+    accuracy: stats.Estimate
+    """Leave-one-out."""
+    accuracy_at_paper: stats.Estimate
+    """With τ = 0.8."""
+    n_same: int
+    n_changed: int
+
+
+def read_pairs(path: Path) -> list[LabelledPair]:
+    """Reads labelled pairs, one JSON object per line.
+
+    Raises:
+        UsageError: A line is wrong.
+    """
+    found, problems = read_lines(path, LabelledPair.model_validate_json)
+    if problems:
+        raise UsageError(
+            f'{problems[0].where}: needs "first", "second" and "same": true or false ({problems[0].reason})'
+        )
+    return [pair for _, pair in found]
+
+
+def calibrate_tau(
+    pairs: Sequence[LabelledPair], *, embedder: SentenceEmbedder | None = None
+) -> TauCalibration:
+    """Chooses τ.
+
+    Args:
+        pairs: At least four, some the same and some changed.
+        embedder: By default all-MiniLM-L6-v2.
+    """
+    same = [pair.same for pair in pairs]
+    if len(pairs) < 4 or len(set(same)) < 2:
+        raise UsageError(
+            f"calibrating τ needs at least 4 labelled pairs, some the same and some changed, got {len(pairs)}"
+        )
+    sides = [pair.first for pair in pairs], [pair.second for pair in pairs]
+    alike = (embedder or open_embedder()).similarity(*sides).tolist()
+    left_out = [
+        (alike[i] > _best(alike[:i] + alike[i + 1 :], same[:i] + same[i + 1 :])) == same[i]
+        for i in range(len(pairs))
+    ]
+    at_paper = [(a > TAU) == s for a, s in zip(alike, same, strict=True)]
+    return TauCalibration(
+        _best(alike, same),
+        stats.wilson_interval(sum(left_out), len(pairs)),
+        stats.wilson_interval(sum(at_paper), len(pairs)),
+        sum(same),
+        len(pairs) - sum(same),
+    )
+
+
+def _best(alike: Sequence[float], same: Sequence[bool]) -> float:
+    """The middle of two neighbouring similarities that classifies most pairs correctly; the lowest of equals."""
+    order = sorted(set(alike))
+    middles = [(a + b) / 2 for a, b in pairwise(order)] or [order[0]]
+    return max(middles, key=lambda tau: (sum((a > tau) == s for a, s in zip(alike, same, strict=True)), -tau))
+
+
+def tau_table(found: TauCalibration) -> Table:
+    """One row."""
+    key = "trace.tau_accuracy"
+    columns = [
+        Column("tau", "τ"),
+        Column("accuracy", "accuracy, leave one out", "share", key),
+        Column("accuracy_at_paper", "accuracy at τ = 0.8", "share", key),
+        Column("same", "same", "count"),
+        Column("changed", "changed", "count"),
+    ]
+    row: list[Cell] = [
+        f"{found.tau:.3f}",
+        found.accuracy,
+        found.accuracy_at_paper,
+        found.n_same,
+        found.n_changed,
+    ]
+    return Table.of("trace.tau", "Threshold of similarity", columns, [row])

@@ -1,0 +1,244 @@
+"""Existing traces, from a file or a run: judged by one or several verifiers, or only taken apart into claims."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from theodolite.core.errors import UsageError
+from theodolite.core.scores import ItemScore
+from theodolite.core.tables import Cell, Column, Table
+from theodolite.instruments.trace.claims.extract import extract_many
+from theodolite.instruments.trace.claims.language import open_parser, sentence_spans
+from theodolite.instruments.trace.claims.reading import with_claims
+from theodolite.instruments.trace.claims.types import Trace, Verifier
+from theodolite.instruments.trace.data.dataset import Problem, read_episodes
+from theodolite.instruments.trace.data.episode import Episode
+from theodolite.instruments.trace.data.traces import read_traces
+from theodolite.instruments.trace.experiments.agreement import (
+    agreement_table,
+    noise_table,
+    verifier_agreement,
+)
+from theodolite.instruments.trace.experiments.grounding import (
+    TraceGroup,
+    claims_table,
+    main_tables,
+    pooled_table,
+)
+from theodolite.instruments.trace.formulas.tcs import Transition, transitions
+from theodolite.instruments.trace.score import ScoreOptions, of_trace
+from theodolite.instruments.trace.verifiers.judged_runs import judged_run
+from theodolite.instruments.trace.verifiers.judging import JudgedTrace, judge
+from theodolite.runs import Run
+
+BY_VERIFIER = (Column("verifier", "verifier"),)
+VERIFY_TABLES = ("steps", "claims", "pooled")
+"""Tables of `verify_tables` beyond the main ones."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedTraces:
+    """Traces with their claims, and the episodes that they are about."""
+
+    traces: list[Trace]
+    episodes: dict[str, Episode]
+    problems: list[Problem] = field(default_factory=list)
+
+
+def load_traces(
+    source: Path, data: Path | None = None, *, limit: int | None = None, needs_episodes: bool = True
+) -> LoadedTraces:
+    """Loads traces with their claims.
+
+    Args:
+        source: A JSONL file of traces, or a run: of a run, the unedited episodes in the first prompt style are used.
+        data: The episodes. A run knows where they are.
+        limit: Use only the first traces.
+        needs_episodes: False to load a file without its episodes: then steps have no frames.
+
+    Raises:
+        UsageError: It is a file, and no episodes are given.
+    """
+    if source.is_dir():
+        with Run.open(source) as run:
+            read = judged_run(run, data)
+        own = [t.trace for t in read.own((read.styles or [""])[0]) if t.trace is not None]
+        return LoadedTraces(own[:limit], dict(read.episodes), list(read.problems))
+    if data is None and not needs_episodes:
+        traces, problems = read_traces(source)
+        return LoadedTraces(traces[:limit], {}, problems)
+    if data is None:
+        raise UsageError(f"{source} is a file of traces: name the episodes with --data")
+    found = read_episodes(data)
+    episodes = {episode.id: episode for episode in found.episodes}
+    traces, problems = read_traces(source, episodes)
+    claimed = with_claims(traces[:limit])
+    odd = [Problem(trace.episode, problem) for trace in claimed for problem in trace.problems]
+    return LoadedTraces(claimed, episodes, [*found.problems, *problems, *odd])
+
+
+def joined(parts: Sequence[LoadedTraces]) -> LoadedTraces:
+    """Several sets of traces as one.
+
+    Raises:
+        UsageError: Two of them have different episodes of one name.
+    """
+    episodes: dict[str, Episode] = {}
+    for part in parts:
+        odd = [
+            name for name in episodes.keys() & part.episodes.keys() if episodes[name] != part.episodes[name]
+        ]
+        if odd:
+            raise UsageError(f"there are different episodes named {min(odd)}; give runs on the same data")
+        episodes |= part.episodes
+    problems = list(dict.fromkeys(problem for part in parts for problem in part.problems))
+    return LoadedTraces([trace for part in parts for trace in part.traces], episodes, problems)
+
+
+def verify_tables(
+    loaded: LoadedTraces,
+    verifiers: Sequence[Verifier],
+    options: ScoreOptions,
+    *,
+    rates: Sequence[float] = (),
+    extra: Sequence[str] = (),
+) -> tuple[list[Table], list[Problem]]:
+    """The tables of traces, and what was wrong.
+
+    Args:
+        loaded: The traces.
+        verifiers: With several, their agreement is shown too.
+        options: How to judge and count.
+        rates: Error rates of the first verifier, for the table of noise.
+        extra: Some of `VERIFY_TABLES`.
+    """
+    groups, problems = [], list(loaded.problems)
+    for verifier in verifiers:
+        judged = judge(loaded.traces, loaded.episodes, verifier, hedges=options.hedges)
+        group, failed = _group(loaded, judged, verifier, options)
+        groups.append(group)
+        problems += failed
+    tables = main_tables(groups, BY_VERIFIER, title="Grounding of traces", tau=options.tau)
+    if len(verifiers) > 1:
+        tables.append(agreement_table(verifier_agreement([g.judged for g in groups], seed=options.seed)))
+    if rates:
+        tables.append(
+            noise_table(
+                loaded.traces,
+                loaded.episodes,
+                verifiers[0],
+                rates=rates,
+                how=options.counting,
+                hedges=options.hedges,
+                seed=options.seed,
+            )
+        )
+    if "steps" in extra:
+        tables.append(step_list(groups[0].judged))
+    if "claims" in extra:
+        tables.append(claims_table(groups, BY_VERIFIER))
+    if "pooled" in extra:
+        tables.append(pooled_table(groups, BY_VERIFIER, seed=options.seed))
+    return tables, list(dict.fromkeys(problems))
+
+
+def _group(
+    loaded: LoadedTraces, judged: Sequence[JudgedTrace], verifier: Verifier, options: ScoreOptions
+) -> tuple[TraceGroup, list[Problem]]:
+    scores: list[ItemScore] = []
+    moves: list[tuple[list[Transition], str]] = []
+    problems = [Problem(j.trace.episode, f"{verifier.name}: {j.failure}") for j in judged if j.failure]
+    for number, trace in enumerate(judged):
+        steps: list[Transition] | str = trace.failure
+        if not trace.failure:
+            try:
+                episode = loaded.episodes[trace.trace.episode]
+                steps = transitions(trace.trace, episode, verifier, tau=options.tau)
+                moves.append((steps, trace.unit))
+            except UsageError as error:  # a broken picture, for example
+                steps = str(error)
+                problems.append(Problem(trace.trace.episode, f"{verifier.name}: {error}"))
+        scores += [
+            ItemScore(f"{trace.trace.episode}#{number}", f"trace.{key}", value, trace.unit, reason=reason)
+            for key, value, reason in of_trace(trace, steps, options.counting)
+        ]
+    return TraceGroup((verifier.name,), scores, judged, moves, options.counting), problems
+
+
+def step_list(judged: Sequence[JudgedTrace]) -> Table:
+    """Every claim of every step with its verdict."""
+    columns = [
+        Column("episode", "episode"),
+        Column("answer", "answer"),
+        Column("step", "step"),
+        Column("frames", "frames"),
+        Column("text", "text"),
+        Column("claim", "claim"),
+        Column("verdict", "verdict"),
+        Column("evidence", "evidence"),
+    ]
+    rows: list[list[Cell]] = []
+    for trace in judged:
+        right = {True: " (right)", False: " (wrong)", None: ""}[trace.is_correct]
+        answer = (trace.trace.answer or trace.trace.unread) + right
+        for number, step in enumerate(trace.steps, 1):
+            frames = f"{', '.join(str(f + 1) for f in step.step.frames)} (by {step.step.alignment})"
+            head = [trace.trace.episode, answer, str(number), frames, step.step.text]
+            told = [
+                (str(claim), v.label + (f" ({v.reason})" if v.reason else ""), v.evidence)
+                for claim, v in step.counted()
+            ]
+            for cells in told or [("", "", "")]:
+                rows.append([*head, *cells])
+                head = [""] * len(head)
+    return Table.of("trace.steps", "Traces step by step", columns, rows)
+
+
+def claim_tables(traces: Sequence[Trace], *, list_steps: bool = False) -> list[Table]:
+    """Counts the claims of traces, with the speed of extraction; on request with the claims of every step."""
+    texts = [step.text for trace in traces for step in trace.steps]
+    parser = open_parser()
+    extract_many(texts[:1], parser=parser)
+    started = time.perf_counter()
+    found = extract_many(texts, parser=parser)
+    seconds = max(time.perf_counter() - started, 1e-9)
+    claims = [claim for each in found for claim in each]
+    n_sentences = sum(len(sentence_spans(text)) for text in texts)
+    kinds = Counter(claim.kind for claim in claims)
+    n_hedged = sum(any(claim.hedge for claim in each) for each in found)
+    columns = [
+        Column("steps", "steps", "count"),
+        Column("sentences", "sentences", "count"),
+        Column("claims", "claims", "count"),
+        Column("claims_per_sentence", "claims per sentence", "number"),
+        Column("hedged", "hedged claims", "share"),
+        Column("hedged_steps", "steps with a hedge", "share"),
+        Column("negated", "negated claims", "count"),
+        Column("sentences_per_second", "sentences per second", "number"),
+        *(Column(kind.replace("-", "_"), f"{kind} claims", "count") for kind in sorted(kinds)),
+    ]
+    row: list[Cell] = [
+        len(texts),
+        n_sentences,
+        len(claims),
+        len(claims) / max(1, n_sentences),
+        sum(bool(claim.hedge) for claim in claims) / max(1, len(claims)),
+        n_hedged / max(1, len(texts)),
+        sum(claim.is_negated for claim in claims),
+        n_sentences / seconds,
+        *(kinds[kind] for kind in sorted(kinds)),
+    ]
+    tables = [Table.of("trace.claim_counts", f"Claims, parsed by {parser.name}", columns, [row])]
+    if list_steps:
+        heads = [Column("text", "text"), Column("claim", "claim")]
+        rows = [
+            [text if i == 0 else "", str(claim)]
+            for text, each in zip(texts, found, strict=True)
+            for i, claim in enumerate(each)
+        ]
+        tables.append(Table.of("trace.claim_list", "Claims by step", heads, rows))
+    return tables

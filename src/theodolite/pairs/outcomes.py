@@ -1,0 +1,108 @@
+"""What a model's answers do under edits: followed, moved, unmoved, lost; kept, changed.
+
+Let y be the right answer to a question about a picture, and y′ ≠ y the right answer after a relevant edit. The pair is
+*followed* if the model says y before and y′ after.
+
+**Bound.** A strategy whose answer does not depend on what the edit changes follows a pair with probability at most ¼, and
+never if it is deterministic. Proof: let p and p′ be the probabilities with which it says y and y′; they are the same
+before and after. Then P(followed) = p·p′ ≤ ((p + p′)/2)² ≤ ¼, since p + p′ ≤ 1. A deterministic strategy says one thing,
+and y ≠ y′.
+
+So a share of followed pairs that is surely above ¼ (above 0 for deterministic decoding) is proof that the answers depend
+on what was edited. The other pairs are *moved* (the answer changed, but not from right to right), *unmoved* (the same
+answer twice) or *lost* (one of the two could not be read, was refused or failed). Lost pairs are never unmoved.
+Under neutral edits an answer is *kept* or *changed*; how often it changes there is what *moved* has to be held against.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from theodolite.answers import Answer
+from theodolite.pairs.edits import Edit
+from theodolite.stats import clustered_mean
+
+if TYPE_CHECKING:
+    from theodolite.core.estimates import Estimate
+
+__all__ = ["RANDOM_BOUND", "AnsweredPair", "Outcome", "PairShares", "pair_shares"]
+
+Outcome: TypeAlias = Literal["followed", "moved", "unmoved", "kept", "changed", "lost"]
+
+RANDOM_BOUND = 0.25
+"""The largest share of pairs that a random strategy blind to the edit can follow."""
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredPair:
+    """One question before and after an edit, with both answers.
+
+    >>> mirror = Edit("mirror", is_relevant=True)
+    >>> left, right = Answer("value", "left"), Answer("value", "right")
+    >>> AnsweredPair("q1", mirror, "picture-1", left, right, gold="left", edited_gold="right").outcome
+    'followed'
+    """
+
+    item: str
+    edit: Edit
+    cluster: str
+    """The picture, scene or episode."""
+    before: Answer
+    after: Answer
+    gold: object
+    edited_gold: object
+    """The right answer after the edit; the same as `gold` under a neutral edit."""
+    split: str = ""
+    relation: str = ""
+    """What was asked for, to report by."""
+
+    @property
+    def outcome(self) -> Outcome:
+        """What the two answers amount to."""
+        if not (self.before.is_read and self.after.is_read):
+            return "lost"
+        is_same = self.before.value == self.after.value
+        if not self.edit.is_relevant:
+            return "kept" if is_same else "changed"
+        if self.before.value == self.gold and self.after.value == self.edited_gold:
+            return "followed"
+        return "unmoved" if is_same else "moved"
+
+
+@dataclass(frozen=True, slots=True)
+class PairShares:
+    """The shares of outcomes of some pairs; None where there are no such pairs."""
+
+    n_relevant: int
+    n_neutral: int
+    followed: Estimate | None
+    moved: Estimate | None
+    unmoved: Estimate | None
+    lost: Estimate | None
+    """Of the relevant pairs; these four add up to 1."""
+    kept: Estimate | None
+    """Of the neutral pairs that could be read."""
+
+
+def pair_shares(pairs: Iterable[AnsweredPair], *, level: float = 0.95) -> PairShares:
+    """The share of each outcome, with its interval over clusters."""
+    found = list(pairs)
+    relevant = [pair for pair in found if pair.edit.is_relevant]
+    neutral = [pair for pair in found if not pair.edit.is_relevant]
+    read = [pair for pair in neutral if pair.outcome != "lost"]
+    return PairShares(
+        len(relevant),
+        len(neutral),
+        _share(relevant, "followed", level),
+        _share(relevant, "moved", level),
+        _share(relevant, "unmoved", level),
+        _share(relevant, "lost", level),
+        _share(read, "kept", level),
+    )
+
+
+def _share(pairs: Sequence[AnsweredPair], outcome: Outcome, level: float) -> Estimate | None:
+    hits = [float(pair.outcome == outcome) for pair in pairs]
+    return clustered_mean(hits, [pair.cluster for pair in pairs] if pairs else None, level=level)

@@ -1,0 +1,147 @@
+"""Figures of scene scores: what is drawn is what was scored."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.text import Text
+from scene_worlds import asked, box_world, scored
+
+from theodolite.core.errors import UsageError
+from theodolite.instruments.scene import scripts
+from theodolite.instruments.scene.data.graph import StarGraph
+from theodolite.instruments.scene.data.questions import GROUPS, group_name
+from theodolite.instruments.scene.experiments.noise import noisy_graph
+from theodolite.instruments.scene.figures.maps import GraphView, graphs_from_above
+from theodolite.instruments.scene.figures.scores import intervention_bars, qa_against, radar, threshold_curve
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory):
+    return box_world(6, seed=5, folder=tmp_path_factory.mktemp("world"))
+
+
+@pytest.fixture(scope="module")
+def scores(world):
+    return {
+        "one": scored(asked(world, scripts.trusting, noise=(0.0, 0.3))),
+        "two": scored(asked(world, scripts.shortcut)),
+    }
+
+
+def test_the_radar_has_nine_axes_and_a_line_a_model(scores, tmp_path):
+    drawing = radar(scores, title="t")
+    axes = drawing.figure.axes[0]
+    assert len(axes.get_xticks()) == 9
+    line = next(line for line in axes.lines if line.get_label() == "two")
+    expected = [scores["two"].mean("qa", group=group_name(*group)).value for group in GROUPS]
+    assert line.get_ydata()[:-1] == pytest.approx(expected)
+    assert drawing.save(tmp_path / "radar.png").stat().st_size > 5000
+
+
+@pytest.mark.parametrize("what", ["sgc", "consistency"])
+def test_each_model_is_a_point(scores, what):
+    axes = qa_against(scores, what).figure.axes[0]
+    points = {(line.get_xdata()[0], line.get_ydata()[0]) for line in axes.lines if line.get_marker() == "o"}
+    for score in scores.values():
+        assert (score.mean(what).value, score.mean("qa").value) in points
+
+
+def test_stacks_add_up_to_the_whole(scores):
+    axes = intervention_bars(scores).figure.axes[0]
+    tops = {}
+    for bar in axes.patches:
+        x = round(bar.get_x(), 6)
+        tops[x] = max(tops.get(x, 0), bar.get_y() + bar.get_height())
+    heights = sorted(top for top in tops.values() if top > 0)
+    expected = sorted(f.qa.value for score in scores.values() for f in score.interventions if f.layer is None)
+    assert heights == pytest.approx(expected)
+
+
+def test_the_threshold_is_drawn_with_or_without_a_crossing(scores):
+    found = scores["one"].threshold
+    axes = threshold_curve(found, scores["one"].mean("qa")).figure.axes[0]
+    curve = next(line for line in axes.lines if line.get_label() == "with the graph")
+    assert curve.get_ydata() == pytest.approx([level.qa.value for level in found.levels])
+
+
+def test_a_map_shows_every_object_where_the_graph_has_it(world):
+    scene = max(world.scenes.values(), key=lambda s: len(s.objects))
+    predicted = noisy_graph(scene.star(), 0.1, np.random.default_rng(0))
+    pixels = np.full((60, 90, 3), 120, np.uint8)
+    figure = graphs_from_above(GraphView(scene, predicted, pixels)).figure
+    assert len(figure.axes) == 3
+    for axes in figure.axes[1:]:
+        marks = {text.get_text() for text in axes.texts if text.get_text().isdigit()}
+        assert marks == {str(thing.id) for thing in scene.objects}
+    assert len(graphs_from_above(GraphView(scene, predicted)).figure.axes) == 2
+
+
+def extents(figure, artists):
+    renderer = figure.canvas.get_renderer()
+    return [artist.get_window_extent(renderer) for artist in artists]
+
+
+def cut_off(drawing):
+    """The words that do not lie wholly within the picture."""
+    figure = drawing.figure
+    FigureCanvasAgg(figure).draw()
+    unseen = {
+        label
+        for axes in figure.axes
+        for axis in (axes.xaxis, axes.yaxis)
+        for tick in [*axis.get_major_ticks(), *axis.get_minor_ticks()]
+        for label in (tick.label1, tick.label2)
+        if axis.axes.name != "polar"
+        and (
+            not axis.axes.axison
+            or not min(axis.get_view_interval()) <= tick.get_loc() <= max(axis.get_view_interval())
+        )
+    }
+    words = [t for t in figure.findobj(Text) if t.get_visible() and t.get_text().strip() and t not in unseen]
+    inside = figure.bbox.padded(1)
+    return [
+        word.get_text()
+        for word, box in zip(words, extents(figure, words), strict=True)
+        if not (inside.x0 <= box.x0 and box.x1 <= inside.x1 and inside.y0 <= box.y0 and box.y1 <= inside.y1)
+    ]
+
+
+LONG = "openai:Qwen2.5-VL-72B-Instruct"
+
+
+def test_no_word_is_cut_off_however_long_a_models_name_is(scores, world):
+    long = {f"{LONG}-{i}": score for i, score in enumerate([*scores.values(), *scores.values()])}
+    threshold = scores["one"].threshold
+    scene = max(world.scenes.values(), key=lambda s: len(s.objects))
+    predicted = noisy_graph(scene.star(), 0.6, np.random.default_rng(0))
+    pixels = np.full((675, 1200, 3), 120, np.uint8)
+    drawings = {
+        "radar": radar(long, title="QA by group"),
+        "sgc": qa_against(long, "sgc", title="t"),
+        "consistency": qa_against(long, "consistency", title="t"),
+        "bars": intervention_bars(long, title="t"),
+        "threshold": threshold_curve(threshold, title=f"How good must a graph be to help?\n{LONG}"),
+        "map": graphs_from_above(GraphView(scene, predicted, pixels), title="one line\nand another"),
+    }
+    assert {name: cut_off(drawing) for name, drawing in drawings.items()} == {name: [] for name in drawings}
+
+
+@pytest.mark.parametrize("what", ["sgc", "consistency"])
+def test_no_name_stands_on_another(scores, what):
+    alike = {f"scripted:scene-{i}": scores["one"] for i in range(4)}
+    figure = qa_against(alike, what, title="t").figure
+    FigureCanvasAgg(figure).draw()
+    boxes = extents(figure, [t for t in figure.axes[0].texts if t.get_text().startswith("scripted")])
+    assert len(boxes) == 4
+    assert not [(a, b) for a, b in combinations(boxes, 2) if a.overlaps(b)]
+    assert all(box.y1 <= figure.axes[0].bbox.y1 for box in boxes)
+
+
+def test_nothing_to_draw_is_refused(world):
+    with pytest.raises(UsageError, match="at least one"):
+        radar({})
+    scene = next(iter(world.scenes.values()))
+    with pytest.raises(UsageError, match="holds no object"):
+        graphs_from_above(GraphView(scene, StarGraph(1, (), ())))

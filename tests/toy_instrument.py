@@ -1,0 +1,73 @@
+"""A small instrument of the tests' own: it counts dots, and asks about each picture again when it is blank."""
+
+from contextlib import contextmanager
+
+import numpy as np
+import pytest
+
+from theodolite.answers import AnswerFormat
+from theodolite.answers.items import FORMAT, format_to_json, read_record
+from theodolite.core.registry import Entry, registry
+from theodolite.core.scores import ItemScore, Metric
+from theodolite.core.types import Item, Message, Picture, Request
+from theodolite.instruments.instrument import Instrument, RunPlan
+from theodolite.models import ask_factory, ask_measurer
+
+
+class Toy(Instrument):
+    """Does it count what the picture shows?"""
+
+    name = "toy"
+    question = "Does it count what the picture shows?"
+    run_kinds = ("toy",)
+    metrics = (
+        Metric("toy.right", "the count is right", True, "ours", "text"),
+        Metric("toy.changes", "the count changes when the picture is blank", True, "ours", "text"),
+    )
+
+    def plan(self, study, gives):
+        n = {"quick": 13, "standard": 20, "large": 40}.get(study.size, study.size)
+        items = [item for split in study.splits for i in range(n) for item in asked(split, i, study.seed)]
+        yield RunPlan("toy", "toy", {"n": n}, lambda _: items, ask_measurer, ask_factory)
+
+    def score(self, run):
+        read = {r.item.name: read_record(r.item, r.record) for r in run.results()}
+        scores = []
+        for r in run.results():
+            if r.item.meta["condition"] == "plain":
+                name, meta, plain = r.item.name, r.item.meta, read[r.item.name]
+                blank = read[name.replace("plain", "blank")]
+                right = float(plain.value == meta["gold"]) if plain.is_read else None
+                changes = float(plain.value != blank.value) if plain.is_read and blank.is_read else None
+                for key, value in (("toy.right", right), ("toy.changes", changes)):
+                    reason = "" if value is not None else "not read"
+                    scores.append(ItemScore(name, key, value, meta["cluster"], meta["split"], reason=reason))
+        return scores
+
+
+def asked(split, number, seed):
+    """One picture as it is and blank."""
+    gold = 4 + number % 5
+    pixels = np.full((40, 40, 3), 235, np.uint8)
+    blank = pixels.copy()
+    pixels.reshape(-1, 3)[np.random.default_rng([seed, number, len(split)]).permutation(1600)[:gold]] = 0
+    for condition, shown in (("plain", pixels), ("blank", blank)):
+        meta = {"split": split, "condition": condition, "cluster": f"{split}-{number}", "gold": gold}
+        meta[FORMAT] = format_to_json(AnswerFormat.count())
+        words = f"Item {split} {number}: how many dots? Answer with a number alone."
+        message = Message.user(Picture.from_array(shown), words)
+        name = f"{split}-{number}/{condition}"
+        yield Item(name, Request((message,), max_tokens=8, ref=name, hint={"gold": str(gold)}), meta=meta)
+
+
+TOY = Toy()
+
+
+@contextmanager
+def registered(*instruments):
+    """Lets instruments be found under their names, as if a plug-in had registered them."""
+    with pytest.MonkeyPatch.context() as patch:
+        for each in instruments:
+            entry = Entry("instrument", each.name, f"{__name__}:{each.name.upper()}", each.question, origin="tests")
+            patch.setitem(registry()._entries, ("instrument", each.name), entry)
+        yield
