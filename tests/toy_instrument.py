@@ -68,6 +68,8 @@ def registered(*instruments):
     """Lets instruments be found under their names, as if a plug-in had registered them."""
     with pytest.MonkeyPatch.context() as patch:
         for each in instruments:
-            entry = Entry("instrument", each.name, f"{__name__}:{each.name.upper()}", each.question, origin="tests")
+            entry = Entry(
+                "instrument", each.name, f"{__name__}:{each.name.upper()}", each.question, origin="tests"
+            )
             patch.setitem(registry()._entries, ("instrument", each.name), entry)
         yield

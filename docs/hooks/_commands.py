@@ -7,50 +7,48 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import click
 import typer.main
 
 from theodolite.cli.main import app
+from theodolite.core.registry import registry
 
 _KINDS = {int: "integer", float: "number", Path: "path", str: "text"}
 
 
 def program() -> Any:
-    """The whole program as click has it."""
+    """The whole program as click sees it."""
     return typer.main.get_command(app)
 
 
-def is_group(command: Any) -> bool:
-    """Whether it has commands below it."""
-    return bool(getattr(command, "commands", None))
+def below(command: Any) -> dict[str, Any]:
+    """The visible commands of a group by name, in order; empty for a command that runs."""
+    if not hasattr(command, "list_commands"):
+        return {}
+    context = click.Context(command)
+    found = {name: command.get_command(context, name) for name in command.list_commands(context)}
+    return {name: each for name, each in found.items() if not each.hidden}
 
 
 def commands(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], Any]]:
     """Every command that can be run, with its words."""
-    for name, below in command.commands.items():
-        if below.hidden:
-            continue
-        if is_group(below):
-            yield from commands(below, (*path, name))
+    for name, each in below(command).items():
+        if below(each):
+            yield from commands(each, (*path, name))
         else:
-            yield (*path, name), below
+            yield (*path, name), each
 
 
 def command_pages() -> dict[str, str]:
     """Path -> page: one for each noun, and the list of all."""
     whole = program()
-    pages = {"cli/index.md": _index(whole)}
-    for name, below in whole.commands.items():
-        if not below.hidden:
-            pages[f"cli/{name}.md"] = _noun(name, below)
-    return pages
+    pages = {f"cli/{name}.md": _noun(name, each) for name, each in below(whole).items()}
+    return {"cli/index.md": _index(whole), **pages}
 
 
 def command_nav() -> list[Any]:
-    """What stands below *Commands*."""
-    return [
-        "cli/index.md",
-        *({name: f"cli/{name}.md"} for name, c in program().commands.items() if not c.hidden),
-    ]
+    """The entries below *Commands*."""
+    return ["cli/index.md", *({name: f"cli/{name}.md"} for name in below(program()))]
 
 
 def anchor(words: tuple[str, ...]) -> str:
@@ -62,31 +60,37 @@ def _index(whole: Any) -> str:
     lines = [
         "# Commands",
         "",
-        "Nouns and verbs; the same words mean the same everywhere: `--model`, `--data`, `--out`, `--seed`, `--n`, `--limit`,",
-        "`--json`. Tables and figures go to standard output, progress and remarks to standard error. A command that was",
-        "interrupted goes on where it stopped when it is given again.",
+        "An option means the same in every command: `--model`, `--data`, `--images`, `--out`, `--seed`, `--size`, `--limit`,",
+        "`--plan`, `--json`. Tables go to standard output, progress and notes to standard error. A command that was",
+        "interrupted resumes where it stopped when it is given again.",
         "",
         f"{_sentence(whole.epilog or '')}",
         "",
         "This reference is made from the program when the site is built.",
         "",
-        "| command | what it does |",
-        "| --- | --- |",
     ]
-    for words, command in commands(whole):
-        link = f"{words[0]}.md#{anchor(words)}"
-        lines.append(f"| [`theodolite {' '.join(words)}`]({link}) | {_first(command)} |")
-    lines += ["", "## Of all commands", "", *_options(whole)]
+    headings = dict.fromkeys(entry.group for entry in registry().entries("command"))
+    groups = {entry.name: entry.group for entry in registry().entries("command")}
+    found = list(commands(whole))
+    for heading in headings:
+        lines += [f"## {heading.capitalize()}", "", "| command | what it does |", "| --- | --- |"]
+        lines += [
+            f"| [`theodolite {' '.join(words)}`]({words[0]}.md#{anchor(words)}) | {_first(command)} |"
+            for words, command in found
+            if groups.get(words[0], "instruments") == heading
+        ]
+        lines.append("")
+    lines += ["## Options of the program", "", *_options(whole)]
     return "\n".join(lines) + "\n"
 
 
 def _noun(name: str, command: Any) -> str:
     lines = [f"# theodolite {name} {{ #{anchor((name,))} }}", ""]
-    if not is_group(command):
+    if not below(command):
         return "\n".join([*lines, *_body((name,), command)]) + "\n"
     lines += [_sentence(command.help or command.short_help or ""), ""]
-    for words, below in commands(command, (name,)):
-        lines += [f"## `{' '.join(words)}` {{ #{anchor(words)} }}", "", *_body(words, below)]
+    for words, each in commands(command, (name,)):
+        lines += [f"## `{' '.join(words)}` {{ #{anchor(words)} }}", "", *_body(words, each)]
     return "\n".join(lines) + "\n"
 
 
@@ -152,7 +156,7 @@ def _takes(parameter: Any) -> str:
 
 def _default(parameter: Any) -> str:
     if parameter.required:
-        return "*needed*"
+        return "*required*"
     value = parameter.default
     if value is None or value in {"", ()} or callable(value):
         return ""

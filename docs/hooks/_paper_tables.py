@@ -30,10 +30,12 @@ from theodolite.instruments.grid.formulas.maps import score_map
 from theodolite.instruments.grid.models.certify import ACCURACY, AGREES, released_certificate
 from theodolite.instruments.grid.published import DEPTH, RMA, SHORTCUTS
 from theodolite.instruments.grid.published import paper_tables as paper_tables_of_the_grid
+from theodolite.instruments.scene.data.engine import make_questions
 from theodolite.instruments.scene.data.make import make_scenes
-from theodolite.instruments.scene.experiments.ceiling import solver_ceilings
+from theodolite.instruments.scene.experiments.ceiling import ceiling_tables, solver_ceilings
 from theodolite.instruments.trace.experiments.paper import paper_rows, paper_tables, paper_vrs
 from theodolite.instruments.trace.experiments.predict import RETENTIONS, associate, matched_pairs
+from theodolite.report.tables import as_markdown
 
 _SOURCES = {"coco-pairs": "COCO-Pairs", "gqa": "VG-Spatial", "vsr": "VSR"}
 _MODELS = ("Qwen2-VL-7B", "LLaVA-1.5-7B", "Qwen2-VL-2B")
@@ -55,8 +57,7 @@ def creg_framework() -> str:
         }
         if any(found.values()):
             cells = [
-                f"{each[0].dae:g}° / {each[0].edge_accuracy:.3f}" if each else "–"
-                for each in found.values()
+                f"{each[0].dae:g}° / {each[0].edge_accuracy:.3f}" if each else "–" for each in found.values()
             ]
             rows.append([model, f"`{method}{'@' * bool(target)}{target}`", *cells])
     return table(["model", "method", *(f"{name}: DAE / EA" for name in _SOURCES.values())], rows)
@@ -289,17 +290,10 @@ def _maps(name: str, model: str, batches: list) -> list[tuple[float, float, str]
 
 def scene_ceilings(n: int = 12) -> str:
     """Both solvers on the true graphs of made scenes."""
-    from theodolite.instruments.scene.data.engine import make_questions
-
     scenes = {made.graph.id: made.graph for made in make_scenes(n, n, seed=0).scenes}
     questions = make_questions(scenes.values(), seed=0).questions
-    found = {each.solver: each for each in solver_ceilings(scenes, questions) if each.domain is None}
-    rows = [
-        [group, percent(found["upstream"].groups.get(group)), percent(found["geometric"].groups.get(group))]
-        for group in found["geometric"].groups
-    ]
-    rows.append(["**macro mean**", percent(found["upstream"].macro), percent(found["geometric"].macro)])
-    return table(["questions", "the public rules", "geometry"], rows)
+    found = ceiling_tables(solver_ceilings(scenes, questions))
+    return "\n\n".join(as_markdown(each) for each in found)
 
 
 def step_retention() -> str:

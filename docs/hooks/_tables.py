@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from textwrap import indent
 
@@ -26,17 +28,20 @@ from _paper_tables import (
     step_vrs,
 )
 from _rows import KEEP, table
-from theodolite.diagnose.catalogue import CATALOGUE
-from theodolite.diagnose.study import SIZES
 
 from theodolite import stats
 from theodolite.attribution import find_methods
 from theodolite.core.registry import Kind, registry
+from theodolite.core.signatures import SignatureKind
+from theodolite.core.tables import Table
+from theodolite.diagnose.request import SIZES
 from theodolite.instruments.compass.experiments.controls.results import COLUMNS
 from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.explainers.contract import find_explainers
-from theodolite.twins.certify import TWINS, released_certificate, verdicts
-from theodolite.twins.separate import released_table
+from theodolite.instruments.instrument import Study, instruments
+from theodolite.report.tables import as_markdown
+from theodolite.twins.certify import TWINS, certificate_tables, released_certificate
+from theodolite.twins.separate import released_table, separation_tables
 
 _ROOT = Path(__file__).parents[2]
 _SHOWN = re.compile(r"^( *)<!-- shown: ([\w./]+)(?: (\d+)-(\d+))? -->$", re.MULTILINE)
@@ -103,28 +108,33 @@ def grid_buckets() -> str:
 
 
 def signatures() -> str:
-    """What each signature is confirmed by, and what the papers propose."""
+    """Every signature, the test that would confirm it, and what the papers propose."""
     rows = [
-        [f"**{name}**", entry.confirming_test, f"{entry.remedy} ({entry.source})" if entry.remedy else "–"]
-        for name, entry in CATALOGUE.items()
+        [name, f"**{kind.name}**", kind.confirming_test, f"{kind.remedy} ({kind.source})" if kind.remedy else "–"]
+        for name, kind in _signature_kinds()
     ]
-    return table(["signature", "what would confirm it", "hypothesis: the papers' remedy"], rows)
+    return table(["instrument", "signature", "what would confirm it", "remedy in the papers (a hypothesis)"], rows)
+
+
+def _signature_kinds() -> Iterator[tuple[str, SignatureKind]]:
+    """The kinds of signatures that the modules ``signatures`` of the instruments declare."""
+    for instrument in instruments():
+        place = f"theodolite.instruments.{instrument.name}.signatures"
+        if find_spec(place) is None:
+            continue
+        for value in vars(import_module(place)).values():
+            found = value.values() if isinstance(value, dict) else [value]
+            yield from ((instrument.name, kind) for kind in found if isinstance(kind, SignatureKind))
 
 
 def diagnose_sizes() -> str:
-    """How much each size of a diagnosis asks about, in each of two splits."""
+    """What each size of a diagnosis asks about, as each instrument describes it."""
     rows = [
-        [f"`{s.name}`", *(str(n) for n in (s.pairs, s.grids, s.rooms, s.per_group, s.episodes))]
-        for s in SIZES.values()
+        [each.name, *(each.describe(Study(Path(), size)) for size in SIZES)]
+        for each in instruments()
+        if not each.needs_data
     ]
-    heads = [
-        "pictures of the compass",
-        "grids of each bucket and density",
-        "rooms and streets",
-        "questions of each of nine groups",
-        "episodes of each of three worlds",
-    ]
-    return table(["size", *heads], rows)
+    return table(["instrument", *(f"`{size}`" for size in SIZES)], rows)
 
 
 def _with_interval(figure: stats.Estimate) -> str:
@@ -134,25 +144,13 @@ def _with_interval(figure: stats.Estimate) -> str:
 
 
 def twin_bars() -> str:
-    """What the twins must reach, and what the shipped ones do reach by their certificates."""
-    rows = []
-    for twin in TWINS:
-        for verdict in verdicts(released_certificate(f"pocket:{twin}"), twin):
-            bar, found = verdict.bar, verdict.estimate
-            reached = "" if found is None else _with_interval(found)
-            state = {True: "met", False: "missed", None: "open"}[verdict.is_met]
-            rows.append(
-                [
-                    twin,
-                    bar.task,
-                    bar.name or bar.what,
-                    bar.split,
-                    bar.wanted,
-                    reached,
-                    state,
-                ]
-            )
-    return table(["twin", "task", "figure", "split", "must be", "is, in per cent", ""], rows)
+    """What the twins must reach, and what the certificates of the shipped ones say."""
+    return _rendered(certificate_tables(released_certificate(f"pocket:{twin}"))[0] for twin in TWINS)
+
+
+def _rendered(tables: Iterable[Table]) -> str:
+    """Tables as Markdown; a note that begins with an asterisk stays a note."""
+    return "\n\n".join(as_markdown(each).replace("\n* ", "\n\\* ") for each in tables)
 
 
 _EDITS = {
@@ -185,24 +183,8 @@ def twin_edits() -> str:
 
 
 def twin_separation() -> str:
-    """Every metric on the shipped twins; of one that exists for several methods, the best."""
-    shown = released_table()
-    rows: list[Sequence[str]] = []
-    for instrument in shown.instruments:
-        seen: set[str] = set()
-        for row in shown.of(instrument):  # the best first
-            kind = row.metric.key.partition(":")[0]
-            if kind in seen:
-                continue
-            seen.add(kind)
-            if row.auc is None:
-                rows.append([instrument, row.metric.name, row.metric.origin, row.why, "", ""])
-                continue
-            area = f"{row.auc.value:.2f} [{row.auc.low:.2f}, {row.auc.high:.2f}]"
-            between = f"{row.position.value:.2f}" if row.passes and row.position is not None else ""
-            cells = [row.metric.name, row.metric.origin, f"**{area}**" if row.passes else area, between]
-            rows.append([instrument, *cells, " + ".join(map(str, row.n))])
-    return table(["instrument", "metric", "origin", "AUC", "the mixed model's position", "items"], rows)
+    """Every metric on the shipped twins."""
+    return _rendered(separation_tables(released_table()))
 
 
 TABLES: dict[str, Callable[[], str]] = {

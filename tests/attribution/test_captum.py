@@ -51,9 +51,8 @@ def test_integrated_gradients_of_captum_agree_with_ours(model, requests):
 
 def test_the_sound_integral_is_complete(model, requests):
     """Attributions from the mean token sum to the change of the logit; those from zero do not have to."""
-    from theodolite.attribution.method import Method
+    from theodolite.attribution.method import Method, Need
     from theodolite.attribution.methods import integrated_gradients as ours
-    from theodolite.attribution.method import Need
 
     gaps = {}
 

@@ -83,7 +83,7 @@ def test_a_run_prints_json_of_one_shape(squares, tmp_path, capsys):
 
 @pytest.mark.parametrize("as_json", [True, False])
 def test_a_plan_is_shown_and_nothing_is_asked(squares, tmp_path, capsys, as_json):
-    words = ask(squares, tmp_path / "run", "openai:x@http://127.0.0.1:9/v1", "--plan", "--limit", "5")
+    words = ask(squares, tmp_path / "run", "openai:x@http://127.0.0.1:9/v1", "--plan", "--limit", "15")
     assert main([*words, *(["--json"] if as_json else [])]) == 0
     printed = capsys.readouterr()
     if as_json:
@@ -94,7 +94,7 @@ def test_a_plan_is_shown_and_nothing_is_asked(squares, tmp_path, capsys, as_json
 
 
 def test_the_same_command_twice_asks_nothing_twice(squares, tmp_path, capsys):
-    for limit, answered in ((["--limit", "10"], 30), ([], 72), ([], 72)):
+    for limit, answered in ((["--limit", "30"], 30), ([], 72), ([], 72)):
         assert main(ask(squares, tmp_path / "run", "scripted:looker", *limit)) == 0
         with Run.open(tmp_path / "run") as run:
             assert run.tally().answered == answered
@@ -155,7 +155,12 @@ def test_models_and_their_scripted_behaviours_are_listed(capsys):
     assert main(["list", "models"]) == 0
     assert "an OpenAI-compatible server" in " ".join(capsys.readouterr().out.split())
     assert main(["list", "models", "--json"]) == 0
-    assert {row["name"] for row in json.loads(capsys.readouterr().out)} >= {"hf", "openai", "replay", "scripted"}
+    assert {row["name"] for row in json.loads(capsys.readouterr().out)} >= {
+        "hf",
+        "openai",
+        "replay",
+        "scripted",
+    }
     assert main(["list", "behaviours", "--json"]) == 0
     assert {"looker", "refuser", "scene-oracle", "trace-looker"} <= {
         row["name"] for row in json.loads(capsys.readouterr().out)
@@ -235,7 +240,13 @@ def test_what_is_wrong_is_said_in_one_sentence(squares, tmp_path, capsys, words,
 
 @pytest.mark.parametrize(
     "words",
-    [["nonsense"], ["ask", "run"], ["diagnose", "--seed", "-1"], ["twins", "certify", "--size", "0"], ["--nope"]],
+    [
+        ["nonsense"],
+        ["ask", "run"],
+        ["diagnose", "--seed", "-1"],
+        ["twins", "certify", "--size", "0"],
+        ["--nope"],
+    ],
 )
 def test_wrong_words_are_refused(words, capsys):
     assert main(words) == 2

@@ -7,13 +7,13 @@ import subprocess
 import sys
 
 import pytest
-from toy_instrument import TOY, Toy, registered
 from typer.main import get_command
 
 from theodolite.cli.main import app, main
 from theodolite.core.registry import Entry, registry
 from theodolite.core.tables import Table
 from theodolite.runs import Run
+from toy_instrument import TOY, Toy, registered
 
 PROGRAM = {f"theodolite.cli.{name}" for name in ("main", "lazy", "console", "completion")}
 HEAVY = {"torch", "transformers", "scipy", "pydantic", "matplotlib", "PIL", "numpy", "openai", "pyarrow"}
@@ -69,16 +69,16 @@ def cpu_seconds(*words):
 def test_it_starts_in_at_most_twice_the_time_of_its_libraries(words):
     """The best of five runs each, in turn: other work on the machine can only lengthen one."""
     programs = ["-c", "import typer, rich, numpy"], ["-m", "theodolite", *words]
-    libraries, program = map(min, zip(*([cpu_seconds(*each) for each in programs] for _ in range(5)), strict=True))
+    libraries, program = map(
+        min, zip(*([cpu_seconds(*each) for each in programs] for _ in range(5)), strict=True)
+    )
     assert program <= 2 * libraries
 
 
 def test_help_names_every_command_under_its_heading(capsys):
     assert main(["--help"]) == 0
     shown = capsys.readouterr().out
-    places = []
-    for heading in ("Everyday", "Instruments", "Data", "Advanced"):
-        places.append(shown.index(f" {heading} "))
+    places = [shown.index(f" {heading} ") for heading in ("Everyday", "Instruments", "Data", "Advanced")]
     assert places == sorted(places)
     for entry in registry().entries("command"):
         assert f" {entry.name} " in shown

@@ -18,7 +18,10 @@ def test_it_is_raised_if_every_condition_holds():
     )
     assert (found.name, found.standing, found.is_raised) == ("language prior", "raised", True)
     assert found.because == "a 0.02 [0.00, 0.04], which is below 0.1; b 0.30 [0.20, 0.40], which is below 0.5"
-    assert {label: number.value for label, number in found.numbers.items()} == {"a": 0.02, "b": 0.30000000000000004}
+    assert {label: number.value for label, number in found.numbers.items()} == {
+        "a": 0.02,
+        "b": 0.30000000000000004,
+    }
     assert found.test is TEST
 
 

@@ -47,7 +47,8 @@ class Grid(Instrument):
         agreement = stats.score_mean(self.metrics[1], scores)
         return [
             judge_signature(
-                WORDS, [Condition("agreement with a bag of words", agreement, lambda x: x.low > 0.5, "above ½")]
+                WORDS,
+                [Condition("agreement with a bag of words", agreement, lambda x: x.low > 0.5, "above ½")],
             )
         ]
 
@@ -255,7 +256,9 @@ def test_a_model_that_guesses_where_the_shortcut_is_right_has_no_verdict(rate, c
 
 
 def test_a_guesser_is_not_told_to_ask_more():
-    guesses = [ItemScore(f"easy{i}", "grid.right", float(i % 4 == 0), f"easy{i}", "aligned") for i in range(60)]
+    guesses = [
+        ItemScore(f"easy{i}", "grid.right", float(i % 4 == 0), f"easy{i}", "aligned") for i in range(60)
+    ]
     x = mix_scores(twin("g", 14), twin("s", 14), share=0.72, seed=1)
     found = diagnosis({"x": [*x, *guesses]}, n=14, chance=0.25)
     assert not [question for question in found.open_questions if "position" in question.question]

@@ -4,7 +4,6 @@ from functools import partial
 
 import known_models
 import pytest
-from toy_instrument import TOY, registered
 
 from theodolite.core.errors import ModelError, UsageError
 from theodolite.diagnose import running
@@ -13,6 +12,7 @@ from theodolite.diagnose.position import Twins
 from theodolite.diagnose.request import DiagnosisRequest
 from theodolite.instruments.ask.data.questions import write_questions
 from theodolite.instruments.ask.data.squares import make_squares
+from toy_instrument import TOY, registered
 
 LOOKS, READS = "scripted:looks", "scripted:reads"
 

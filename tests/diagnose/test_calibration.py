@@ -4,7 +4,6 @@ import gzip
 
 import known_models
 import pytest
-from toy_instrument import TOY, registered
 
 from theodolite.core.errors import StorageError
 from theodolite.core.scores import ItemScore
@@ -13,6 +12,7 @@ from theodolite.diagnose.calibration import read_calibration, write_calibration
 from theodolite.diagnose.position import Twins
 from theodolite.diagnose.request import DiagnosisRequest
 from theodolite.diagnose.running import run_diagnosis
+from toy_instrument import TOY, registered
 from train.twins.calibrate import ship_calibration
 
 FEW = 13

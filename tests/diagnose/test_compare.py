@@ -4,7 +4,6 @@ import json
 
 import known_models
 import pytest
-from toy_instrument import TOY, registered
 
 from theodolite.cli.main import main
 from theodolite.core.errors import UsageError
@@ -14,6 +13,7 @@ from theodolite.diagnose.position import Twins
 from theodolite.diagnose.record import read_diagnosis
 from theodolite.diagnose.request import DiagnosisRequest
 from theodolite.diagnose.running import run_diagnosis
+from toy_instrument import TOY, registered
 
 FEW = 13
 LOOKS, READS = "scripted:looks", "scripted:reads"

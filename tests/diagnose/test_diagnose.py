@@ -5,7 +5,6 @@ from functools import partial
 
 import known_models
 import pytest
-from toy_instrument import TOY, registered
 
 from theodolite.cli import diagnose as _diagnose
 from theodolite.cli.main import main
@@ -26,6 +25,7 @@ from theodolite.instruments.instrument import UserData, find_instruments
 from theodolite.models import scripted as _scripted
 from theodolite.runs import EngineOptions, Run, find_runs
 from theodolite.twins.workspace import model_capability
+from toy_instrument import TOY, registered
 
 FEW = 22
 LOOKS, READS = "scripted:looks", "scripted:reads"

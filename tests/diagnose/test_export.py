@@ -163,7 +163,9 @@ def test_the_exported_scorer_reads_as_we_do(diagnosis, tmp_path):
 
 
 def test_a_diagnosis_can_be_replayed(diagnosis, request_of, tmp_path):
-    again = run_diagnosis(request_of(tmp_path, f"replay:{diagnosis / 'runs' / 'scripted-looks'}", LOOKS, READS))
+    again = run_diagnosis(
+        request_of(tmp_path, f"replay:{diagnosis / 'runs' / 'scripted-looks'}", LOOKS, READS)
+    )
     views = {view.model: view for view in again.instrument("scene").models}
     assert views[f"replay:{diagnosis / 'runs' / 'scripted-looks'}"].position == views[LOOKS].position
     with pytest.raises(UsageError, match="several models"):

@@ -180,9 +180,7 @@ def test_a_metric_is_calibrated_only_if_it_tells_the_twins_apart_the_right_way(t
 
 def test_too_few_units_give_no_calibration(twins):
     g, s = ([r for r in found if int(r.cluster.split("-")[1]) < LEAST_UNITS - 1] for found in twins)
-    found = calibrate(
-        table_of(g=g, s=s), ("compass.share", "aligned"), SHARE, twins=TWINS, seed=0
-    )
+    found = calibrate(table_of(g=g, s=s), ("compass.share", "aligned"), SHARE, twins=TWINS, seed=0)
     assert "too little data" in found.why_not
     assert found.grounded.n == LEAST_UNITS - 1
 
@@ -244,7 +242,9 @@ def test_a_macro_mean_is_placed_by_the_means_that_are_shown():
 
     def drawn(rates):
         return [
-            ItemScore(f"{group}{i}", "scene.qa", float(rng.random() < rate), f"room{i % 20}", "crossed", group)
+            ItemScore(
+                f"{group}{i}", "scene.qa", float(rng.random() < rate), f"room{i % 20}", "crossed", group
+            )
             for group, n, rate in (("near", 80, rates[0]), ("far", 20, rates[1]))
             for i in range(n)
         ]

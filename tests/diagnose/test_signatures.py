@@ -75,9 +75,7 @@ def test_every_signature_says_how_to_confirm_it_and_where_its_remedy_stands():
 
 def test_every_command_that_a_confirming_test_names_is_there():
     group = get_command(app)
-    named = {
-        words for kind in kinds() for words in re.findall(r"`theodolite ([^`]+)`", kind.confirming_test)
-    }
+    named = {words for kind in kinds() for words in re.findall(r"`theodolite ([^`]+)`", kind.confirming_test)}
     assert named
     for words in named:
         noun, verb, *_ = [*words.split(), ""]

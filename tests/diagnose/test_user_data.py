@@ -154,9 +154,7 @@ def test_coco_without_a_pair_says_what_became_of_the_candidates(tmp_path):
     for row in value["annotations"]:
         row["category_id"] = 0
     path.write_text(json.dumps(value))
-    with pytest.raises(
-        UsageError, match=r"none of 4 candidates is left.* 4 .*a name that occurs twice"
-    ):
+    with pytest.raises(UsageError, match=r"none of 4 candidates is left.* 4 .*a name that occurs twice"):
         load_pairs(find_user_data([path])[0], 10, 0)
 
 
@@ -225,7 +223,9 @@ def test_episodes_are_asked_about_and_logs_beside_them_are_judged(tmp_path, home
     ]
     write_log(folder / "made_up.jsonl", steps)
     own = find_user_data([folder])[0]
-    assert own == UserData("trace", "episodes", folder, logs=(folder / "answers.jsonl", folder / "made_up.jsonl"))
+    assert own == UserData(
+        "trace", "episodes", folder, logs=(folder / "answers.jsonl", folder / "made_up.jsonl")
+    )
     found = diagnosed(tmp_path / "report", home, "trace", own, LOOKS)
     figures = own_figures(found, "trace", "trace.sgr")
     assert {name: f.n for name, f in figures.items()} == {
@@ -281,7 +281,9 @@ def test_two_traces_of_one_model_about_one_episode_are_refused(tmp_path, home, e
 def test_what_is_no_data_set_gets_one_sentence(tmp_path, episodes):
     (tmp_path / "notes.txt").write_text("hello")
     for wrong in (tmp_path, tmp_path / "notes.txt"):
-        with pytest.raises(UsageError, match=r"no instrument knows the data set .*; --data takes a JSONL file of questions"):
+        with pytest.raises(
+            UsageError, match=r"no instrument knows the data set .*; --data takes a JSONL file of questions"
+        ):
             find_user_data([wrong])
     with pytest.raises(UsageError, match="there is nothing at"):
         find_user_data([tmp_path / "gone"])
@@ -308,7 +310,9 @@ def test_what_is_no_data_set_gets_one_sentence(tmp_path, episodes):
 def test_questions_are_recognised_by_file_and_by_folder(tmp_path, rooms):
     path = write_own_questions(make_squares(2), tmp_path / "squares")
     expected = (UserData("ask", "questions", path),)
-    assert find_user_data([path]) == find_user_data([path.parent]) == find_user_data([f"ask={path}"]) == expected
+    assert (
+        find_user_data([path]) == find_user_data([path.parent]) == find_user_data([f"ask={path}"]) == expected
+    )
     assert [own.instrument for own in find_user_data([rooms / "questions.jsonl"])] == ["scene"]
     assert [own.instrument for own in find_user_data([path, rooms])] == ["ask", "scene"]
 

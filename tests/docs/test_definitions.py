@@ -66,6 +66,7 @@ def test_every_named_figure_of_the_compass_controls_is_defined():
 
 def test_every_named_figure_of_the_grid_is_defined():
     from theodolite.instruments.grid.estimates import MEASURES, TEXT_MEASURES
+
     from theodolite.instruments.grid.models import certify as certificate
 
     lines = {

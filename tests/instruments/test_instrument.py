@@ -6,7 +6,6 @@ from functools import partial
 
 import known_models
 import pytest
-from toy_instrument import TOY, Toy, registered
 
 import theodolite
 from theodolite.cli.main import main
@@ -30,6 +29,7 @@ from theodolite.instruments.instrument import (
 from theodolite.report.html.write import write_report
 from theodolite.runs import Run, RunSettings, measure_run
 from theodolite.stats import score_mean
+from toy_instrument import TOY, Toy, registered
 
 FIVE = ["ask", "compass", "grid", "scene", "trace"]
 LOOKS, READS = "scripted:looks", "scripted:reads"
@@ -63,7 +63,11 @@ def test_no_two_instruments_score_the_same_kind_of_run():
 
 
 def test_instruments_are_found_in_their_own_order_each_once():
-    assert [each.name for each in find_instruments(["trace", "ask", "grid", "trace"])] == ["ask", "grid", "trace"]
+    assert [each.name for each in find_instruments(["trace", "ask", "grid", "trace"])] == [
+        "ask",
+        "grid",
+        "trace",
+    ]
 
 
 @pytest.mark.parametrize("names", [[], ["sextant"], ["grid", "Grid"]])

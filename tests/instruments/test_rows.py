@@ -18,9 +18,7 @@ def rows_of(tmp_path, picture):
     """The rows of a run of items with their answers."""
 
     def rows(*asked, scores=(), settings=None):
-        info = RunInfo(
-            instrument="lab", model="m:x", identity="x", theodolite="0", settings=settings or {}
-        )
+        info = RunInfo(instrument="lab", model="m:x", identity="x", theodolite="0", settings=settings or {})
         with Run.start(tmp_path / "run", info) as run:
             items = [
                 Item(f"q{i}", Request.ask(picture, f"Question {i}?"), meta=meta)

@@ -17,7 +17,11 @@ ESTIMATE = Estimate(0.5, 0.4, 0.6, n=90, level=0.95, method="Wilson")
 TABLE = Table.of(
     "ask.settings",
     "Accuracy",
-    [Column("who", "model"), Column("right", "right", "share", "ask.accuracy"), Column("n", "asked", "count")],
+    [
+        Column("who", "model"),
+        Column("right", "right", "share", "ask.accuracy"),
+        Column("n", "asked", "count"),
+    ],
     [["one", ESTIMATE, 90], ["two", None, 0]],
     ["Chance is 25 %."],
 )
@@ -94,7 +98,9 @@ def test_markdown_has_a_line_for_each_row():
 
 
 def test_markdown_keeps_its_columns_whatever_stands_in_a_cell():
-    lines = as_markdown(Table.of("a.b", "A", [Column("x", "a|b"), Column("y", "y")], [["p|q\nr", "|"]])).splitlines()
+    lines = as_markdown(
+        Table.of("a.b", "A", [Column("x", "a|b"), Column("y", "y")], [["p|q\nr", "|"]])
+    ).splitlines()
     assert lines[2] == r"| a\|b | y |"
     assert lines[4] == r"| p\|q r | \| |"
 

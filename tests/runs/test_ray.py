@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from plans import Counting, items, pictured
-from theodolite.cli.main import main
 from theodolite.core.errors import ModelError, UsageError
 from theodolite.core.types import Record, Response
 from theodolite.instruments.ask.data.questions import write_questions

@@ -238,7 +238,10 @@ def test_a_foreign_array_is_refused(tmp_path, info, dtype, shape, data):
     with sqlite3.connect(next((tmp_path / "run").glob("*.sqlite"))) as db:
         db.execute("INSERT INTO arrays SELECT seq, 'map', ?, ?, ? FROM records", (dtype, shape, data))
     db.close()
-    with Run.open(tmp_path / "run") as run, pytest.raises(StorageError, match="damaged or was not written by"):
+    with (
+        Run.open(tmp_path / "run") as run,
+        pytest.raises(StorageError, match="damaged or was not written by"),
+    ):
         list(run.results(arrays=True))
 
 

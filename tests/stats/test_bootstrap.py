@@ -6,8 +6,10 @@ import pytest
 from scipy import stats as reference
 
 from theodolite.core.errors import UsageError
-from theodolite.stats import BatchStatistic, BootstrapDistribution, bootstrap, bootstrap_distribution
+from theodolite.stats import BatchStatistic, bootstrap, bootstrap_distribution
 from theodolite.stats import resample as engine
+from theodolite.stats.bootstrap import BootstrapDistribution
+from theodolite.stats.proportion import wilson_bounds
 
 GENERATOR = np.random.default_rng(11)
 SKEWED = GENERATOR.exponential(size=40)
@@ -182,15 +184,19 @@ def test_difference_of_unrelated_distributions_is_refused():
 
 @pytest.mark.parametrize("interval", ["bca", "percentile"])
 @pytest.mark.parametrize("value", [0.0, 0.1, -1e6 / 3])
-def test_constant_data_give_a_zero_width(interval, value):
-    estimate = bootstrap([value] * 7, interval=interval, seed=0)
-    assert estimate.low == estimate.high == estimate.value == pytest.approx(value)
-    assert "constant" in estimate.method
+def test_constant_data_have_no_interval_without_bounds(interval, value):
+    with pytest.raises(UsageError, match="without bounds"):
+        bootstrap([value] * 7, interval=interval, seed=0)
+    assert bootstrap_distribution([value] * 7, seed=0).percentile() is None
+    assert bootstrap([0.0] * 7, bounds=(0, 1), interval=interval, seed=0).high == pytest.approx(
+        wilson_bounds(0, 7, 0.95)[1]
+    )
 
 
 def test_equal_clusters_are_constant_too():
-    estimate = bootstrap([1, 0, 0, 1, 1, 0], clusters=list("aabbcc"), seed=0)
-    assert (estimate.low, estimate.high) == (0.5, 0.5)
+    estimate = bootstrap([1, 0, 0, 1, 1, 0], clusters=list("aabbcc"), bounds=(0, 1), seed=0)
+    assert estimate.low < 0.5 < estimate.high
+    assert "widened towards 0 and 1" in estimate.method
 
 
 def test_undefined_resamples_are_counted():
@@ -266,7 +272,6 @@ def test_bca_survives_extreme_distributions():
         ({"data": [1, 2], "clusters": [1]}, "one cluster per item"),
         ({"data": [1, 2], "clusters": ["a", None]}, "missing"),
         ({"data": [1, 2], "interval": "bc"}, "one of"),
-        ({"data": [1, 2], "level": 95}, "level"),
         ({"data": [1, 2], "n_resamples": 1}, "n_resamples"),
         ({"data": [[1], [2]], "statistic": BatchStatistic(np.sum, form="rows")}, "one-dimensional"),
     ],

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy import stats as reference
 
 from theodolite.core.errors import UsageError
-from theodolite.stats import circular_distance, circular_mean, circular_mean_interval, resultant_length
+from theodolite.stats import circular_distance, circular_mean, resultant_length
 
 angles = st.floats(-720, 720, allow_nan=False)
 
@@ -63,45 +63,6 @@ def test_weights_repeat_angles():
     assert batch[1] - batch[0] == pytest.approx(5)
 
 
-def test_interval_passes_zero():
-    values = np.random.default_rng(0).normal(0, 20, 50)
-    estimate = circular_mean_interval(values % 360, seed=0)
-    assert circular_distance(estimate.value, values.mean()) < 1
-    assert estimate.high - estimate.low == pytest.approx(4 * 20 / np.sqrt(50), rel=0.25)
-    turned = circular_mean_interval(values + 90, seed=0)
-    assert turned.high - turned.low == pytest.approx(estimate.high - estimate.low)
-
-
-def test_interval_of_constant_angles():
-    estimate = circular_mean_interval([30.0] * 6, seed=0)
-    assert (estimate.value, estimate.low, estimate.high) == pytest.approx((30, 30, 30))
-    assert "constant" in estimate.method
-
-
-def test_interval_of_close_angles():
-    values = np.linspace(29.9, 30.1, 25)
-    estimate = circular_mean_interval(values, seed=0)
-    assert estimate.value == pytest.approx(30)
-    assert estimate.high - estimate.low == pytest.approx(3.92 * values.std() / 5, rel=0.1)
-
-
-def test_interval_covers():
-    generator = np.random.default_rng(0)
-    hits = 0
-    for _ in range(200):
-        values = np.rad2deg(generator.vonmises(0, 2, 40)) + 359
-        estimate = circular_mean_interval(values, n_resamples=300, seed=1)
-        hits += any(estimate.low <= 359 + turn <= estimate.high for turn in (-360, 0, 360))
-    assert 0.9 <= hits / 200 <= 0.985
-
-
-def test_interval_with_weights_and_clusters():
-    values, weights = np.arange(12.0), np.r_[np.ones(6), np.full(6, 1e-9)] * 1e-9
-    estimate = circular_mean_interval(values, weights, clusters=np.arange(12) % 4, seed=0)
-    assert estimate.value == pytest.approx(2.5, abs=1e-3)
-    assert (estimate.n, estimate.n_items) == (4, 12)
-
-
 @pytest.mark.parametrize(
     ("call", "words"),
     [
@@ -115,8 +76,6 @@ def test_interval_with_weights_and_clusters():
         (lambda: circular_mean([0, 10], [0, 0]), "all be zero"),
         (lambda: circular_mean([0, 10], [1]), "shape"),
         (lambda: circular_distance([0, 10], [0, 10, 20]), "cannot be broadcast"),
-        (lambda: circular_mean_interval([10.0], seed=0), "2 independent units"),
-        (lambda: circular_mean_interval([0.0, 180.0], seed=0), "no mean direction"),
     ],
 )
 def test_refusals(call, words):

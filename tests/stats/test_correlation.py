@@ -7,6 +7,7 @@ from scipy import stats as reference
 
 from theodolite.core.errors import UsageError
 from theodolite.stats import partial_correlation, pearson, spearman
+from theodolite.stats.proportion import wilson_bounds
 
 GENERATOR = np.random.default_rng(4)
 Z = GENERATOR.normal(size=(50, 2))
@@ -92,12 +93,13 @@ def test_value_is_unchanged_by_scale_and_place(pairs, scale, place):
 
 
 @pytest.mark.parametrize("sign", [-1, 1])
-def test_perfect_correlation_has_no_width(sign):
+def test_a_perfect_correlation_has_wilsons_end(sign):
     estimate = pearson([0.1, 0.2, 0.3, 0.7], sign * np.array([0.3, 0.6, 0.9, 2.1]))
-    assert estimate.value == estimate.low == estimate.high == sign
+    assert estimate.value == sign
+    agreeing = 2 * wilson_bounds(4, 4, 0.95)[0] - 1
+    assert sorted((estimate.low, estimate.high), key=abs) == pytest.approx([sign * agreeing, sign], abs=1e-9)
     assert estimate.p_value == 0
-    assert "none for a perfect correlation" in estimate.method
-    assert "none" not in pearson([0.1, 0.2, 0.3, 0.7], sign * np.array([0.3, 0.6, 0.9, 2.0])).method
+    assert "perfect" in estimate.method
 
 
 def test_three_items_say_nothing():

@@ -81,7 +81,7 @@ def test_finite_optimum_is_the_least_area_of_all_orders(n_hits):
     excess = excess_aurc(scores, hits, optimum="finite", n_resamples=50, seed=0)
     assert excess.value == pytest.approx(risk_coverage(scores, hits).area - least)
     best = excess_aurc(hits.astype(float), hits, optimum="finite", n_resamples=50, seed=0)
-    assert best.value == pytest.approx(0, abs=1e-12) == best.low == best.high
+    assert best.value == pytest.approx(0, abs=1e-12) == best.low < best.high
 
 
 def test_optima_meet_for_many_items():
@@ -122,7 +122,6 @@ def test_collapsed_accuracy_has_wilsons_interval():
     scores, hits = np.arange(50), np.ones(50)
     estimate = accuracy_at_coverage(scores, hits, coverage=0.5, seed=0)
     assert (estimate.low, estimate.high) == pytest.approx(wilson_bounds(25, 25, 0.95))
-    assert "Wilson, 25 trials" in estimate.method
     by_cluster = accuracy_at_coverage(scores, hits, coverage=0.5, clusters=scores // 5, seed=0)
     assert by_cluster.low == pytest.approx(wilson_bounds(10, 10, 0.95)[0])
     assert (by_cluster.n, by_cluster.n_items) == (10, 50)

@@ -38,14 +38,11 @@ CALLS = {
     "partial": lambda d: stats.partial_correlation(d.x, d.y, covariates=d.a),
     "kappa": lambda d: stats.cohen_kappa(d.a, d.b, weights="linear"),
     "kappa_labels": lambda d: stats.cohen_kappa(d.x, d.y),
-    "circular": lambda d: stats.circular_mean_interval(d.x, n_resamples=20, seed=0),
     "information": lambda d: stats.mutual_information(d.a, d.g, n_permutations=20, seed=0),
     "eta": lambda d: stats.eta_squared(d.x, d.g, n_resamples=20, seed=0),
     "omega": lambda d: stats.eta_squared(d.x, d.a, corrected=True, n_resamples=20, seed=0),
     "trend": lambda d: stats.jonckheere_terpstra(d.x[:6], d.g[:6]),
     "trend_normal": lambda d: stats.jonckheere_terpstra(d.x, d.g, method="normal"),
-    "equivalence": lambda d: stats.equivalence_test(d.x, d.y[1:], bounds=(-1, 1)).estimate,
-    "paired": lambda d: stats.equivalence_test(d.x, d.y, bounds=(-1, 1), paired=True).estimate,
     "mcnemar": lambda d: stats.mcnemar(d.a, d.b),
 }
 

@@ -99,7 +99,7 @@ def n_of(lines):
 
 
 def test_one_who_sees_the_relation_follows_every_edit_and_keeps_under_the_others():
-    lines = list(relation_lines(rows_of(relation_all(8, 1), seer()), 0))
+    lines = list(relation_lines(rows_of(relation_all(8, 1), seer())))
     values = values_of(lines)
     assert values["accuracy", "aligned", ""] == values["accuracy", "crossed", ""] == 1
     assert values["says the shortcut", "crossed", ""] == 0
@@ -116,7 +116,7 @@ def test_one_who_sees_the_relation_follows_every_edit_and_keeps_under_the_others
 
 
 def test_one_who_goes_by_names_is_right_where_they_are_and_follows_nothing():
-    values = values_of(relation_lines(rows_of(relation_all(8, 1), Scripted(by_name)), 0))
+    values = values_of(relation_lines(rows_of(relation_all(8, 1), Scripted(by_name))))
     assert values["accuracy", "aligned", ""] == 1
     assert values["accuracy", "crossed", ""] == 0
     assert values["says the shortcut", "crossed", ""] == 1
@@ -129,10 +129,10 @@ def test_one_who_goes_by_names_is_right_where_they_are_and_follows_nothing():
 
 def test_what_cannot_be_read_is_wrong_and_counted():
     vague = Scripted(lambda _: "perhaps left, perhaps right")
-    lines = list(relation_lines(rows_of(relation_probes(4, 1), vague), 0))
+    lines = list(relation_lines(rows_of(relation_probes(4, 1), vague)))
     accuracy = next(line for line in lines if line.what == "accuracy" and line.split == "aligned")
     assert (accuracy.estimate.value, accuracy.unread) == (0, 12)
-    edits = [line for line in relation_lines(rows_of(relation_all(4, 1), vague), 0) if ":" in line.what]
+    edits = [line for line in relation_lines(rows_of(relation_all(4, 1), vague)) if ":" in line.what]
     assert all(line.unread == 4 for line in edits)
     assert all(line.estimate.value == 0 for line in edits if line.what.startswith(("keeps", "follows")))
 
@@ -140,7 +140,7 @@ def test_what_cannot_be_read_is_wrong_and_counted():
 @pytest.mark.parametrize("logic", ["pure", "bow"])
 def test_the_symbolic_reasoners_of_the_grid_have_their_certificate(logic):
     model = open_model(f"grid:symbolic-{logic}")
-    lines = list(grid_lines(rows_of([*grid_probes(36, 1), *grid_edits(36, 1)], model), 0))
+    lines = list(grid_lines(rows_of([*grid_probes(36, 1), *grid_edits(36, 1)], model)))
     values, counts = values_of(lines), n_of(lines)
     assert values["accuracy", "aligned", ""] == 1
     bag = values["a bag of words is right", "crossed", ""]
@@ -166,7 +166,7 @@ def test_scenes_tell_who_sees_from_who_never_looks(tmp_path):
     for name in ("oracle", "blind_prior"):
         probes = [*scene_probes(10, 1, tmp_path), *scene_edits(10, 1, tmp_path)]
         rows = rows_of(probes, Scripted(getattr(scripts, name)))
-        found[name] = values_of(scene_lines(json.loads(json.dumps(rows)), 0))
+        found[name] = values_of(scene_lines(json.loads(json.dumps(rows))))
     oracle, blind = found["oracle"], found["blind_prior"]
     assert oracle["accuracy", "crossed", ""] == oracle["accuracy", "aligned", ""] == 1
     assert oracle["SGC", "crossed", ""] > 0.99
@@ -436,7 +436,7 @@ def test_the_program_shows_the_certificates_that_ship_and_says_what_is_missed(ca
     missed = [row for table in found["tables"] for row in table["rows"] if row.get("met") == "missed"]
     assert len(missed) == len(found["missed"])
     monkeypatch.setattr(
-        "theodolite.twins.certify.released_certificate", lambda name: made("shortcut", relation=0.02)
+        "theodolite.twins.certify.released_certificate", lambda _: made("shortcut", relation=0.02)
     )
     assert main(["twins", "certify", "--released", "--model", "pocket:shortcut", "--markdown"]) == 1
     printed = capsys.readouterr()

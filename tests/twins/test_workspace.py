@@ -3,13 +3,13 @@
 import re
 
 import pytest
-from toy_instrument import TOY
 
 from theodolite.core.errors import UsageError
 from theodolite.core.scores import covers
 from theodolite.instruments.instrument import Study, find_instruments, instruments
 from theodolite.runs import Run, RunInfo, find_runs
 from theodolite.twins.workspace import Workspace, kept_scores, measured_scores, model_capability
+from toy_instrument import TOY
 
 FEW = 6
 

@@ -29,9 +29,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     answer: o.Answer = "write",
     max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, help="The longest answer.")] = 512,
     seed: o.Seed = 0,
-    limit: Annotated[
-        int | None, typer.Option("--limit", min=1, help="Use only the first N questions.")
-    ] = None,
+    limit: o.Limit = None,
     plan: o.PlanOnly = False,
     engine: o.Engine = "local",
     workers: o.Workers = None,
@@ -42,12 +40,9 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     """Ask a model, store every answer, and score. The same command resumes where it stopped."""
     chosen = cast("tuple[Setting, ...]", o.some_of(settings, SETTINGS, "--settings"))
     answering = cast("Answering", o.one_of(answer, ("write", "choose"), "--answer"))
-    questions = read_questions(data)
-    items = list(plan_questions(questions, settings=chosen, seed=seed, max_tokens=max_tokens))
-    first = {question.id for question in questions[:limit]}
-    n_items = sum(item.meta["question"] in first for item in items) if limit is not None else None
+    items = list(plan_questions(read_questions(data), settings=chosen, seed=seed, max_tokens=max_tokens))
     if plan:
-        show_plan(items[:n_items], json=json)
+        show_plan(items[:limit], json=json)
         return
     asked = {
         "data": str(data.absolute()),
@@ -61,7 +56,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         items,
         ask_factory(model, answering),
         options=EngineOptions(engine, workers, ray_address, cache),
-        limit=n_items,
+        limit=limit,
         tables=ASK.tables,
         json=json,
     )

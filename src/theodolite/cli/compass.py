@@ -37,8 +37,13 @@ app.command("edits")(compass_pictures.edits)
 
 Methods = Annotated[
     str,
-    typer.Option("--methods", metavar="LIST", help="Relevance methods, or all; see `theodolite list methods`."),
+    typer.Option(
+        "--methods", metavar="LIST", help="Relevance methods, or all; see `theodolite list methods`."
+    ),
 ]
+ALL_TARGETS = ",".join(TARGETS)
+ALL_FILLS = ",".join(FILLS)
+
 Targets = Annotated[
     str, typer.Option("--targets", metavar="LIST", help="Whose logit to explain: gt, pred, option:0 …")
 ]
@@ -55,8 +60,12 @@ RunControls = Annotated[
     str,
     typer.Option("--controls", metavar="LIST", help=f"Also measure controls: {', '.join(MEASURED)}, or all."),
 ]
-Squares = Annotated[int, typer.Option("--squares", min=2, help="Pictures of coloured squares, for that control.")]
-Tables = Annotated[str, typer.Option("--tables", metavar="LIST", help=f"More tables: {', '.join(TABLES)}, or all.")]
+Squares = Annotated[
+    int, typer.Option("--squares", min=2, help="Pictures of coloured squares, for that control.")
+]
+Tables = Annotated[
+    str, typer.Option("--tables", metavar="LIST", help=f"More tables: {', '.join(TABLES)}, or all.")
+]
 Projection = Annotated[
     str, typer.Option("--projection", metavar="paper|sound|both", help="How maps become directions.")
 ]
@@ -117,7 +126,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     model: o.ModelName,
     folder: o.Out,
     methods: Methods = "all",
-    targets: Targets = ",".join(TARGETS),
+    targets: Targets = ALL_TARGETS,
     prompt: PromptNames = "A",
     controls: RunControls = "",
     n_squares: Squares = 160,
@@ -157,7 +166,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     if plan:
         show_plan(islice(planned.items(), limit), json=json)
         return
-    settings = {"data": str(data.absolute()), "methods": chosen, "targets": explained}
+    settings: dict[str, Any] = {"data": str(data.absolute()), "methods": chosen, "targets": explained}
     settings |= prompt_settings(prompt, prompts)
     if controls:
         settings |= {"min_places": min_places, **planned.as_settings()}
@@ -198,7 +207,9 @@ def score(  # noqa: PLR0913, PLR0917 - one parameter per option
     projections = o.one_of(projection, (*PROJECTIONS, "both"), "--projection")
     settings = ScoreSettings(
         projections=tuple(PROJECTIONS) if projections == "both" else (projections,),
-        tables=tuple(name for name in TABLES if name in wanted or (figures is not None and name == "classes")),
+        tables=tuple(
+            name for name in TABLES if name in wanted or (figures is not None and name == "classes")
+        ),
         methods=() if methods == "all" else tuple(_words(methods)),
         prompt=prompt,
         ablated=ablate,
@@ -225,7 +236,7 @@ def faithfulness(  # noqa: PLR0913, PLR0917 - one parameter per option
     model: o.ModelName = "",
     maps: Maps = "paper",
     projection: Orders = "paper",
-    fills: Fills = ",".join(FILLS),
+    fills: Fills = ALL_FILLS,
     random_orders: RandomOrders = 4,
     size: PairSample = None,
     spare_reference: SpareReference = False,

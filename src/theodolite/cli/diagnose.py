@@ -12,8 +12,8 @@ from rich.text import Text
 
 from theodolite.cli import options as o
 from theodolite.cli.console import err, note, out, print_json
-from theodolite.cli.measuring import SOME_FAILED
 from theodolite.cli.output import Bar, print_table, progress_bars, time_left
+from theodolite.cli.running import SOME_FAILED
 from theodolite.core.errors import UsageError
 from theodolite.diagnose.api import DEFAULT_MODELS, diagnose
 from theodolite.diagnose.readability import readability_table

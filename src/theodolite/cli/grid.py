@@ -245,7 +245,6 @@ CellFill = Annotated[
 ]
 WordHiding = Annotated[str, typer.Option("--words", metavar="mask|delete", help="What hidden words become.")]
 Players = Annotated[str, typer.Option("--players", metavar="objects|all", help="Which cells are players.")]
-Device = Annotated[str, typer.Option("--device", help="Where paired networks run, such as cuda.")]
 
 
 @app.command("explain")
@@ -263,7 +262,7 @@ def explain_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     fill: CellFill = "white",
     hiding: WordHiding = "mask",
     players: Players = "objects",
-    device: Device = "cpu",
+    device: o.Device = "cpu",
     seed: o.Seed = 0,
     limit: o.Limit = None,
     plan: o.PlanOnly = False,

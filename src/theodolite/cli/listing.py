@@ -42,8 +42,8 @@ def list_command(
         print_json(described)
         return
     for entry, about in zip(entries, described, strict=True):
-        written = entry.example or entry.name
-        out.print(Text(written, style="bold"), Text(str(about["summary"])), soft_wrap=True)
+        out.print(Text(entry.example or entry.name, style="bold"), soft_wrap=True)
+        out.print(Text(f"    {about['summary']}"), soft_wrap=True)
         for name in ("needs", "paper", "caveat"):
             if about.get(name):
                 out.print(Text(f"    {name}: {about[name]}", style="dim"), soft_wrap=True)

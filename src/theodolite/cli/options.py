@@ -37,7 +37,6 @@ Out = Annotated[
 RunFolder = Annotated[Path, typer.Argument(metavar="RUN", help="A run folder.")]
 RunFolders = Annotated[list[Path], typer.Argument(metavar="RUN…", help="Run folders.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="The seed of every random draw.")]
-Number = Annotated[int, typer.Option("--size", min=1, help="How many to make.")]
 Size = Annotated[int, typer.Option("--size", min=1, help="How many to make.")]
 Limit = Annotated[int | None, typer.Option("--limit", min=1, help="Use only the first N items.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
@@ -66,6 +65,7 @@ Cache = Annotated[
     Path | None,
     typer.Option("--cache", metavar="DIR", help="Reuse deterministic answers of other runs, kept here."),
 ]
+Device = Annotated[str, typer.Option("--device", help="Where paired networks run, such as cuda.")]
 Answer = Annotated[
     str,
     typer.Option("--answer", metavar="write|choose", help="In words, or by the options' log-probabilities."),

@@ -12,6 +12,7 @@ import typer
 from theodolite.cli import options as o
 from theodolite.cli.console import note, out
 from theodolite.cli.output import show, told_progress
+from theodolite.core.errors import UsageError
 from theodolite.core.tables import Table
 from theodolite.report.tables import as_markdown
 
@@ -25,6 +26,8 @@ _MISSED = 1
 """The exit status where a bar is missed, or an instrument tells nothing apart."""
 _TASKS = ("relation", "grid", "scene", "trace")
 _PAIR = ("grid:pure", "grid:spur")
+_LEAST = 10
+"""Items of each task and split that a certificate needs."""
 
 Models = Annotated[
     list[str] | None,
@@ -50,7 +53,12 @@ def certify_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     models: Models = None,
     size: Annotated[
         int,
-        typer.Option("--size", min=10, help="Items of each task and split and after each edit, at least."),
+        typer.Option(
+            "--size",
+            min=2,
+            help="Items of each task and split and after each edit, at least; of a grid model: scenes of each bucket at "
+            "each density.",
+        ),
     ] = 1000,
     folder: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="Where to write; answers that are there are kept.")
@@ -66,6 +74,7 @@ def certify_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         Path | None, typer.Option("--weights", metavar="FILE", help="Of a grid model: other weights.")
     ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")] = False,
+    device: o.Device = "cpu",
     workers: Annotated[int, typer.Option("--workers", min=1, help="Processes that draw pictures.")] = 1,
     seed: o.Seed = 2026,
     json: o.AsJson = False,
@@ -80,7 +89,7 @@ def certify_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     others = [name for name in names if name not in grids]
     tables, missed = _pocket(others, folder, (size, seed, workers), chosen, released=released)
     for name in grids:
-        tables += _grid(name, folder, (size, seed), weights, released=released)
+        tables += _grid(name, folder, (size, seed, device), weights, released=released)
     if markdown and not json:
         out.file.write("\n\n".join(as_markdown(table) for table in tables) + "\n")
     else:
@@ -113,6 +122,8 @@ def _pocket(
         found = [replace(c, lines=tuple(x for x in c.lines if x.task in tasks)) for c in found]
     else:
         size, seed, workers = how
+        if size < _LEAST:
+            raise UsageError(f"--size is at least {_LEAST} for a pocket model or a checkpoint, not {size}")
         making = Making(size, seed, cast("tuple[Task, ...]", tasks), workers)
         with told_progress("certify") as progress:
             found = certify(names, folder, making, progress=progress)
@@ -129,12 +140,16 @@ def _pocket(
 
 
 def _grid(
-    name: str, folder: Path, how: tuple[int, int], weights: Path | None, *, released: bool
+    name: str, folder: Path, how: tuple[int, int, str], weights: Path | None, *, released: bool
 ) -> list[Table]:
     """The certificate of ``grid:pure`` or ``grid:spur``."""
     from theodolite.cli.output import counter
-    from theodolite.instruments.grid.models.certify import certificate_tables
-    from theodolite.instruments.grid.models.certify import PairedKind, certify_model, released_certificate
+    from theodolite.instruments.grid.models.certify import (
+        PairedKind,
+        certificate_tables,
+        certify_model,
+        released_certificate,
+    )
     from theodolite.runs import write_atomically
 
     kind = name.removeprefix("grid:")
@@ -142,7 +157,9 @@ def _grid(
     if released:
         return certificate_tables(released_certificate(paired))
     with counter(f"certifying {name}") as progress:
-        found = certify_model(paired, weights=weights, n=how[0], seed=how[1], progress=progress)
+        found = certify_model(
+            paired, weights=weights, n=how[0], seed=how[1], device=how[2], progress=progress
+        )
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"grid-{kind}.json"
     write_atomically(path, json_library.dumps(found.as_json(), indent=1) + "\n")

@@ -16,7 +16,7 @@ median, because a metric on which the twins are close magnifies whatever a stran
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
@@ -36,7 +36,6 @@ metric's."""
 
 _CONSTANT = 1e-12
 """Twins whose means are closer than this coincide."""
-_NO_WIDTH = 1e-6
 """An interval of a position that is narrower than this comes from resamples that do not vary. Shipped readings have eight
 digits, so that the model's own and the twins' differ beyond them where they are the same."""
 
@@ -137,10 +136,8 @@ def _estimate(
         clusters=[table.clusters[row] for row in rows],
         seed=seed,
     )
-    found = distribution.estimate("bca", fallback=True)
-    if found.high - found.low > _NO_WIDTH * max(1.0, abs(found.value)):
-        return found
-    return _widened(found, table, model, columns, twins)
+    bounds = (min(0.0, distribution.value), max(1.0, distribution.value))
+    return distribution.estimate("bca", bounds=bounds, fallback=True)
 
 
 def _membership(groups: Sequence[str]) -> NDArray[np.float64]:
@@ -186,35 +183,6 @@ def _means(
         )
         means[:, number] = of_groups.sum(axis=1) / (counts > 0).sum(axis=1)
     return np.asarray(means)
-
-
-def _widened(
-    found: stats.Estimate,
-    table: ScoreTable,
-    model: str,
-    columns: list[Column],
-    twins: Twins,
-) -> stats.Estimate:
-    """Where no resample varies, the bounds of x stand in for the interval: at 0 of 30 and 30 of 30 they are Wilson's."""
-    lows, highs = [], []
-    for column in columns:
-        x = table.mean(model, column)
-        g, s = (_mean(table, twin, column) for twin in twins)
-        ends = [(end - s) / (g - s) for end in (x.low, x.high)] if x is not None else [found.value]
-        lows.append(min(ends))
-        highs.append(max(ends))
-    words = f"bounds of the model's own mean over {found.n} clusters: no resample varies"
-    return replace(
-        found,
-        low=min(found.value, float(np.median(lows))),
-        high=max(found.value, float(np.median(highs))),
-        method=words,
-    )
-
-
-def _mean(table: ScoreTable, model: str, column: Column) -> float:
-    found = table.mean(model, column)
-    return found.value if found is not None else float(table.column(model, column)[0].mean())
 
 
 def _interval(estimate: stats.Estimate) -> str:

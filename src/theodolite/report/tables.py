@@ -9,30 +9,25 @@ from typing import TYPE_CHECKING, Any
 from theodolite.core.tables import Table, Unit
 
 if TYPE_CHECKING:
-    from rich.table import Table as RichTable
+    from rich.console import Group
 
 __all__ = ["as_html", "as_markdown", "as_rich", "tables_json"]
 
 _TEXT: frozenset[Unit] = frozenset({""})
 
 
-def as_rich(table: Table) -> RichTable:
-    """For a terminal; text is shown as it is, never read as mark-up."""
+def as_rich(table: Table) -> Group:
+    """For a terminal; text is shown as it is, never read as mark-up. A title may be wider than its table."""
+    from rich.console import Group
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    drawn = RichTable(
-        title=Text(table.title, style="bold") if table.title else None,
-        title_justify="left",
-        box=None,
-        pad_edge=False,
-        header_style="bold",
-    )
+    drawn = RichTable(box=None, pad_edge=False, header_style="bold")
     for column in table.columns:
         drawn.add_column(Text(column.title), overflow="fold")
     for row in table.text_rows():
         drawn.add_row(*(Text(cell) for cell in row))
-    return drawn
+    return Group(*([Text(table.title, style="bold")] if table.title else []), drawn)
 
 
 def as_markdown(table: Table) -> str:

@@ -5,7 +5,8 @@ Estimates are returned as `Estimate` (value, interval, level, method and n, the 
 label in `clusters=`; n then counts clusters. All randomness comes from `seed=`. Invalid input raises a `UsageError`; no
 function returns NaN.
 
-- means, shares and paired differences: `clustered_mean`, `clustered_difference`, `equivalent`; the same for item scores:
+- means, shares and paired differences: `clustered_mean`, `clustered_difference`, `equivalent`; of two
+  independent samples: `independent_difference`; the same for item scores:
   `score_mean`, `score_difference`
 - any other statistic: `bootstrap`, `bootstrap_distribution`
 - tests of differences: `permutation_test`, `sign_flip_test`, `mcnemar`, `binomial_test`
@@ -13,7 +14,7 @@ function returns NaN.
 - association: `pearson`, `spearman`, `partial_correlation`, `correlation_permutation_test`, `eta_squared`,
   `jonckheere_terpstra`, `mutual_information`, `cohen_kappa`
 - directions and distributions: `circular_mean`, `resultant_length`, `circular_distance`, `jensen_shannon_divergence`
-- multiple tests: `holm`; sample size: `theodolite.stats.power`
+- multiple tests: `holm`; sample size: `theodolite.stats.power.MeanDesign`
 
 >>> print(clustered_mean([1, 1, 0, 1, 0, 0, 1, 1], ["a", "a", "b", "b", "c", "c", "d", "d"]))
 0.625 [0.221, 0.907] (n=4, 8 items)
@@ -22,23 +23,20 @@ function returns NaN.
 from theodolite.core.estimates import Estimate, HypothesisTest
 from theodolite.stats.agreement import cohen_kappa
 from theodolite.stats.auc import roc_auc
-from theodolite.stats.bootstrap import BootstrapDistribution, bootstrap, bootstrap_distribution
+from theodolite.stats.bootstrap import bootstrap, bootstrap_distribution
 from theodolite.stats.circular import (
     circular_distance,
     circular_mean,
-    circular_mean_interval,
     resultant_length,
 )
 from theodolite.stats.clustered import (
-    SHARE,
-    Bounds,
     Equivalence,
     clustered_difference,
     clustered_mean,
     equivalent,
+    independent_difference,
 )
 from theodolite.stats.correlation import partial_correlation, pearson, spearman
-from theodolite.stats.equivalence import EquivalenceTest, equivalence_of_proportions, equivalence_test
 from theodolite.stats.explained import eta_squared
 from theodolite.stats.information import MutualInformation, jensen_shannon_divergence, mutual_information
 from theodolite.stats.multiplicity import holm
@@ -52,16 +50,15 @@ from theodolite.stats.risk_coverage import (
     excess_aurc,
     risk_coverage,
 )
+from theodolite.stats.samples import SHARE, Bounds
 from theodolite.stats.summaries import score_difference, score_mean
 from theodolite.stats.trend import jonckheere_terpstra
 
 __all__ = [
     "SHARE",
     "BatchStatistic",
-    "BootstrapDistribution",
     "Bounds",
     "Equivalence",
-    "EquivalenceTest",
     "Estimate",
     "HypothesisTest",
     "MutualInformation",
@@ -73,17 +70,15 @@ __all__ = [
     "bootstrap_distribution",
     "circular_distance",
     "circular_mean",
-    "circular_mean_interval",
     "clustered_difference",
     "clustered_mean",
     "cohen_kappa",
     "correlation_permutation_test",
-    "equivalence_of_proportions",
-    "equivalence_test",
     "equivalent",
     "eta_squared",
     "excess_aurc",
     "holm",
+    "independent_difference",
     "jensen_shannon_divergence",
     "jonckheere_terpstra",
     "mcnemar",

@@ -72,7 +72,7 @@ def cohen_kappa(
             return _kappas(tables, agreement)[0]
 
         batch = BatchStatistic(statistic, form="weights")
-        estimate = resampled((cells,), batch, clusters=clusters, level=level, seed=seed)
+        estimate = resampled((cells,), batch, clusters=clusters, bounds=(-1.0, 1.0), level=level, seed=seed)
     if estimate.high - estimate.low > 1e-7:  # below it, the width is the square root of a rounding error
         return estimate
     observed = min(1.0, max(0.0, by_chance + kappa * (1 - by_chance)))

@@ -13,7 +13,7 @@ from theodolite.core.errors import UsageError
 from theodolite.core.estimates import Estimate
 from theodolite.stats.bootstrap import resampled
 from theodolite.stats.resample import BatchStatistic
-from theodolite.stats.samples import FloatArray, check_level, check_same_length, flags, sample, unit_codes
+from theodolite.stats.samples import SHARE, FloatArray, check_level, check_same_length, flags, sample
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -72,8 +72,7 @@ def roc_auc(
     θ̂ = (R₊ − m(m+1)/2) / (mn) with R₊ the rank sum of the m positives. Without clusters the interval is
     Newcombe's (2006) method 5, which does not collapse at θ̂ = 1, and `p_value` is that of the Mann–Whitney
     test of 0.5 (exact for small samples without ties). With clusters it is the bootstrap over clusters
-    (BCa, 2000 resamples). If that collapses because every resample separates perfectly, it is Newcombe's with the
-    numbers of clusters that contain a positive and a negative instead of the numbers of items, which is conservative.
+    (BCa, 2000 resamples).
 
     Args:
         scores: One score per item; larger means more likely positive.
@@ -96,21 +95,10 @@ def roc_auc(
             f"an AUC needs positive and negative items, got {n_positive} positive, {n_negative} negative"
         )
     if clusters is not None:
-        return _clustered(x, y, clusters, level, seed)
+        statistic = BatchStatistic(_weighted_auc, form="weights")
+        return resampled((x, y), statistic, clusters=clusters, bounds=SHARE, level=level, seed=seed)
     rank_sum = float(rankdata(x)[y == 1].sum())
     auc = (rank_sum - n_positive * (n_positive + 1) / 2) / (n_positive * n_negative)
     low, high = newcombe_interval(auc, n_positive, n_negative, level)
     p_value = 1.0 if np.ptp(x) == 0 else float(mannwhitneyu(x[y == 1], x[y == 0]).pvalue)
     return Estimate(auc, low, high, x.size, level, "Newcombe (2006) method 5", p_value=min(1.0, p_value))
-
-
-def _clustered(x: FloatArray, y: FloatArray, clusters: ArrayLike, level: float, seed: int) -> Estimate:
-    statistic = BatchStatistic(_weighted_auc, form="weights")
-    estimate = resampled((x, y), statistic, clusters=clusters, level=level, seed=seed)
-    if estimate.low < estimate.high or estimate.value not in (0.0, 1.0):
-        return estimate
-    codes = unit_codes(clusters, x.size)
-    holders = (np.unique(codes[y == 1]).size, np.unique(codes[y == 0]).size)
-    low, high = newcombe_interval(estimate.value, *holders, level)
-    method = f"Newcombe (2006) method 5 on {holders[0]} and {holders[1]} clusters: the bootstrap collapsed"
-    return Estimate(estimate.value, low, high, estimate.n, level, method, estimate.n_items)

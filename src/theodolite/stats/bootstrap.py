@@ -13,6 +13,7 @@ from theodolite.core.estimates import Estimate
 from theodolite.stats.resample import BatchStatistic, Evaluator, as_arrays, drawn_counts, left_out_counts
 from theodolite.stats.samples import (
     ROUNDING,
+    Bounds,
     FloatArray,
     IntArray,
     check_choice,
@@ -81,7 +82,13 @@ class BootstrapDistribution:
         )
 
     def estimate(
-        self, interval: Literal["bca", "percentile"] = "bca", level: float = 0.95, *, fallback: bool = False
+        self,
+        interval: Literal["bca", "percentile"] = "bca",
+        level: float = 0.95,
+        *,
+        bounds: Bounds | None = None,
+        n: int | None = None,
+        fallback: bool = False,
     ) -> Estimate:
         """Return the value with its interval.
 
@@ -93,6 +100,10 @@ class BootstrapDistribution:
         Args:
             interval: Kind of interval.
             level: Confidence level.
+            bounds: The least and the largest possible value. They are used only if the resamples do not vary: the
+                interval then reaches from the value z²/(n + z²) of the way to each bound, for n units. That is Wilson's
+                interval for a share of 0 or 1.
+            n: Number of units that the value rests on, if not all.
             fallback: If True and the jackknife is undefined, return the percentile interval and say so in
                 `method`. Otherwise raise an error.
         """
@@ -109,17 +120,36 @@ class BootstrapDistribution:
         if self.n_undefined:
             words += f", {self.n_undefined} undefined and left out"
         if is_constant(np.append(defined, self.value)):
-            words = f"bootstrap, constant: the same value on all {words}"
-            return Estimate(self.value, self.value, self.value, self.n, level, words, self.n_items)
+            return self._widened(bounds, n or self.n, level, words)
         probabilities = np.array([(1 - level) / 2, (1 + level) / 2])
         if interval == "bca" and fallback and self.jackknife is not None and np.isnan(self.jackknife).any():
             interval, words = "percentile", f"{words}; BCa undefined: the figure rests on one unit"
         if interval == "bca":
             probabilities = self._corrected(probabilities, defined)
         low, high = np.quantile(defined, probabilities)
+        if is_constant(np.array([low, high])):
+            return self._widened(bounds, n or self.n, level, words)
         name = "BCa" if interval == "bca" else "percentile"
         return Estimate(
             self.value, float(low), float(high), self.n, level, f"{name} bootstrap, {words}", self.n_items
+        )
+
+    def percentile(self, bounds: Bounds | None = None) -> Estimate | None:
+        """Return the value with its 95 % percentile interval; None if it is undefined on too many resamples or has no interval."""
+        try:
+            return self.estimate("percentile", bounds=bounds)
+        except UsageError:
+            return None
+
+    def _widened(self, bounds: Bounds | None, n: int, level: float, words: str) -> Estimate:
+        if bounds is None:
+            raise UsageError(f"the statistic is the same on {words}: without bounds no interval can be given")
+        z = float(ndtri((1 + level) / 2))
+        share = z**2 / (n + z**2)
+        low, high = (self.value + share * (bound - self.value) for bound in bounds)
+        name = f"widened towards {bounds[0]:g} and {bounds[1]:g}: the same on {words}"
+        return Estimate(
+            self.value, min(low, self.value), max(high, self.value), self.n, level, name, self.n_items
         )
 
     def _corrected(self, probabilities: FloatArray, defined: FloatArray) -> FloatArray:
@@ -199,16 +229,15 @@ def bootstrap(
     statistic: str | Callable[..., Any] | BatchStatistic = "mean",
     *,
     clusters: ArrayLike | None = None,
+    bounds: Bounds | None = None,
     interval: Literal["bca", "percentile"] = "bca",
-    level: float = 0.95,
     n_resamples: int = DEFAULT_RESAMPLES,
     seed: int,
 ) -> Estimate:
-    """Compute a statistic with its bootstrap interval.
+    """Compute a statistic with its 95 % bootstrap interval.
 
-    If every resample gives the same value, as for constant data, the interval has zero width and `method`
-    begins with "bootstrap, constant". For a proportion of 0 or 1, `wilson_interval` is more informative. A statistic may
-    be undefined (NaN) on up to 5 % of the resamples. These are left out, and `method` says how many.
+    A statistic may be undefined (NaN) on up to 5 % of the resamples. These are left out, and `method` says how many. If
+    the resamples do not vary, the interval follows from `bounds`.
 
     Args:
         data: One array with the items on its first axis, or a tuple of arrays of the same items, which are
@@ -217,8 +246,8 @@ def bootstrap(
             takes the resampled arrays and returns a number, or a `BatchStatistic`, which is faster.
         clusters: One label per item. Whole clusters are drawn, so items of one cluster (the questions
             about one scene) may depend on each other.
+        bounds: The least and the largest possible value of the statistic, if it has them.
         interval: "bca" or "percentile"; see `BootstrapDistribution.estimate` for the formulas.
-        level: Confidence level.
         n_resamples: Number of resamples.
         seed: Seed of the draws.
 
@@ -229,7 +258,6 @@ def bootstrap(
     0.333 [0.000, 0.500] (n=3, 6 items)
     """
     check_choice(interval, ("bca", "percentile"), "interval")
-    check_level(level)
     distribution = bootstrap_distribution(
         data,
         statistic,
@@ -238,15 +266,17 @@ def bootstrap(
         n_resamples=n_resamples,
         seed=seed,
     )
-    return distribution.estimate(interval, level)
+    return distribution.estimate(interval, bounds=bounds)
 
 
-def resampled(
+def resampled(  # noqa: PLR0913 - what an interval is made of
     data: tuple[ArrayLike, ...],
     statistic: Callable[..., Any] | BatchStatistic,
     *,
     clusters: ArrayLike | None,
+    bounds: Bounds,
     level: float,
+    n: int | None = None,
     n_resamples: int = DEFAULT_RESAMPLES,
     seed: int,
 ) -> Estimate:
@@ -254,4 +284,4 @@ def resampled(
     distribution = bootstrap_distribution(
         data, statistic, clusters=clusters, n_resamples=n_resamples, seed=seed
     )
-    return distribution.estimate("bca", level, fallback=True)
+    return distribution.estimate("bca", level, bounds=bounds, n=n, fallback=True)

@@ -11,10 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from theodolite.core.errors import UsageError
-from theodolite.core.estimates import Estimate
-from theodolite.stats.bootstrap import DEFAULT_RESAMPLES, resampled
-from theodolite.stats.resample import BatchStatistic
-from theodolite.stats.samples import FloatArray, finite_array, sample
+from theodolite.stats.samples import FloatArray, finite_array
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -88,59 +85,3 @@ def circular_distance(first_deg: ArrayLike, second_deg: ArrayLike) -> FloatArray
     except ValueError as error:
         raise UsageError(f"shapes {first.shape} and {second.shape} cannot be broadcast") from error
     return np.asarray(180 - np.abs(180 - apart))
-
-
-def circular_mean_interval(
-    angles_deg: ArrayLike,
-    weights: ArrayLike | None = None,
-    *,
-    clusters: ArrayLike | None = None,
-    level: float = 0.95,
-    n_resamples: int = DEFAULT_RESAMPLES,
-    seed: int,
-) -> Estimate:
-    """Mean direction of a sample with its bootstrap interval (BCa).
-
-    The bootstrap statistic is the signed deviation from the observed direction, in (−180, 180] (Fisher 1993, sec. 4.4).
-    The interval may therefore cross 0 or 360: low can be negative and high above 360.
-
-    Args:
-        angles_deg: One angle per item.
-        weights: One non-negative weight per item. Default: equal.
-        clusters: One label per item, if items depend on each other within clusters.
-        level: Confidence level.
-        n_resamples: Number of resamples.
-        seed: Seed of the resamples.
-
-    >>> print(f"{circular_mean_interval([350, 355, 5, 20, 340, 10], seed=0):.1f}")
-    0.0 [-10.9, 10.9] (n=6)
-    """
-    angles = sample(angles_deg, "angles_deg")
-    shares = np.ones_like(angles) if weights is None else sample(weights, "weights")
-    centre = float(circular_mean(angles, shares))
-    shares = shares / shares.mean()
-    turned = np.deg2rad(angles - centre)
-
-    def deviation(cosines: FloatArray, sines: FloatArray, counts: FloatArray) -> FloatArray:
-        x, y = counts @ cosines, counts @ sines
-        degrees = np.rad2deg(np.arctan2(y, x))
-        degrees = np.where(np.abs(degrees) < 1e-9, 0.0, degrees)  # rounding error when all angles agree
-        return np.where(np.hypot(x, y) < _NO_DIRECTION * counts.sum(axis=1), np.nan, degrees)
-
-    estimate = resampled(
-        (shares * np.cos(turned), shares * np.sin(turned)),
-        BatchStatistic(deviation, form="weights"),
-        clusters=clusters,
-        level=level,
-        n_resamples=n_resamples,
-        seed=seed,
-    )
-    return Estimate(
-        centre,
-        centre + estimate.low,
-        centre + estimate.high,
-        estimate.n,
-        level,
-        estimate.method,
-        estimate.n_items,
-    )

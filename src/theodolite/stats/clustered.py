@@ -35,16 +35,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.stats import t as student_t
+from scipy.stats import ttest_ind
 
 from theodolite.core.errors import UsageError
 from theodolite.core.estimates import Estimate
 from theodolite.stats.proportion import wilson_bounds
 from theodolite.stats.samples import (
     ROUNDING,
+    SHARE,
+    Bounds,
     FloatArray,
     check_level,
     check_same_length,
     finite_array,
+    is_constant,
     label_codes,
     unit_codes,
     without_rounding,
@@ -53,10 +57,6 @@ from theodolite.stats.samples import (
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-
-Bounds = tuple[float, float]
-SHARE: Bounds = (0.0, 1.0)
-"""Bounds of shares and scores."""
 
 _PRIOR = 1.0
 """Weight of the upper bound of the variance, in clusters."""
@@ -144,6 +144,28 @@ def clustered_difference(
         return None
     prior = min(means[0].n_eff, means[1].n_eff)
     return _signed(gaps, bounds[1] - bounds[0], (clusters, groups), prior, level)
+
+
+def independent_difference(first: ArrayLike, second: ArrayLike, *, level: float = 0.95) -> Estimate | None:
+    """Compute the difference of the means of two independent samples of independent items, with Welch's interval.
+
+    Args:
+        first: A sample of unbounded values.
+        second: Another sample.
+        level: Confidence level.
+
+    Returns:
+        The estimate, or None if a sample has fewer than two values or neither varies.
+
+    >>> print(f"{independent_difference([3, 1, 4, 1, 5], [2, 7, 1, 8]):.2f}")
+    -1.70 [-6.94, 3.54] (n=9)
+    """
+    check_level(level)
+    a, b = finite_array(first, "first"), finite_array(second, "second")
+    if min(a.size, b.size) < 2 or (is_constant(a) and is_constant(b)):
+        return None
+    low, high = ttest_ind(a, b, equal_var=False).confidence_interval(level)
+    return Estimate(float(a.mean() - b.mean()), float(low), float(high), a.size + b.size, level, "Welch's t")
 
 
 def _signed(

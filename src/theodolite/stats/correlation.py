@@ -38,8 +38,9 @@ def pearson(
 ) -> Estimate:
     """Pearson's correlation r.
 
-    Without clusters the interval is Fisher's, tanh(artanh r ± z/√(n−3)), which is [−1, 1] for n = 3 and
-    has zero width at |r| = 1; `p_value` is two-sided from t = r √((n−2)/(1−r²)). With clusters the interval
+    Without clusters the interval is Fisher's, tanh(artanh r ± z/√(n−3)), which is [−1, 1] for n = 3. It
+    has no width at |r| = 1, so there the end towards 0 is r(n − z²)/(n + z²), that of n agreements out of n (Wilson);
+    `p_value` is two-sided from t = r √((n−2)/(1−r²)). With clusters the interval
     is the bootstrap over clusters (BCa, 2000 resamples), without a p-value; use
     `correlation_permutation_test` for that.
 
@@ -148,23 +149,25 @@ def _correlation(
             value = _coefficient(x, y, columns, kind)
             return np.nan if value is None else value
 
-        return resampled((x, y, columns), statistic, clusters=clusters, level=level, seed=seed)
+        return resampled(
+            (x, y, columns), statistic, clusters=clusters, bounds=(-1.0, 1.0), level=level, seed=seed
+        )
     return _closed_form(r, n, n_covariates, kind, level)
 
 
 def _closed_form(r: float, n: int, n_covariates: int, kind: _Kind, level: float) -> Estimate:
     free = n - n_covariates
     variance = 1.0 if kind == "pearson" else 1 + r**2 / 2
+    name = "Fisher z" if kind == "pearson" else "Fisher z, Bonett-Wright"
     if abs(r) == 1:
-        low = high = r
+        z = float(ndtri((1 + level) / 2))
+        low, high = sorted((r, r * (free - z**2) / (free + z**2)))
+        name = f"Wilson, {free} agreements of {free}: the correlation is perfect"
         p_value = 0.0
     else:
         reach = float(ndtri((1 + level) / 2)) * np.sqrt(variance / (free - 3)) if free > 3 else np.inf
         low, high = (float(np.tanh(np.arctanh(r) + side * reach)) for side in (-1, 1))
         p_value = float(2 * student_t.sf(abs(r) * np.sqrt((free - 2) / (1 - r**2)), free - 2))
-    name = "Fisher z" if kind == "pearson" else "Fisher z, Bonett-Wright"
-    if abs(r) == 1:
-        name += ": none for a perfect correlation"
     return Estimate(r, low, high, n, level, name, p_value=p_value)
 
 

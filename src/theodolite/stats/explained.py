@@ -10,7 +10,14 @@ from theodolite.core.errors import UsageError
 from theodolite.core.estimates import Estimate
 from theodolite.stats.bootstrap import DEFAULT_RESAMPLES, bootstrap_distribution
 from theodolite.stats.resample import BatchStatistic
-from theodolite.stats.samples import FloatArray, check_same_length, finite_array, is_constant, label_codes
+from theodolite.stats.samples import (
+    SHARE,
+    FloatArray,
+    check_same_length,
+    finite_array,
+    is_constant,
+    label_codes,
+)
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -61,7 +68,7 @@ def eta_squared(
         n_resamples=n_resamples,
         seed=seed,
     )
-    estimate = distribution.estimate("percentile", level)
+    estimate = distribution.estimate("percentile", level, bounds=SHARE)
     bias = float(np.nanmean(distribution.resamples)) - distribution.value
     value, low, high = distribution.value, estimate.low - bias, estimate.high - bias
     if corrected:

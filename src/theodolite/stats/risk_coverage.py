@@ -15,9 +15,8 @@ from scipy.special import xlogy
 from theodolite.core.errors import UsageError
 from theodolite.core.estimates import Estimate
 from theodolite.stats.bootstrap import DEFAULT_RESAMPLES, resampled
-from theodolite.stats.proportion import wilson_bounds
 from theodolite.stats.resample import BatchStatistic
-from theodolite.stats.samples import FloatArray, check_choice, check_same_length, flags, sample
+from theodolite.stats.samples import SHARE, FloatArray, check_choice, check_same_length, flags, sample
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -131,7 +130,13 @@ def aurc(
     scores, hits = _checked(confidence, correct)
     statistic = BatchStatistic(_areas, form="weights")
     return resampled(
-        (scores, hits), statistic, clusters=clusters, level=level, n_resamples=n_resamples, seed=seed
+        (scores, hits),
+        statistic,
+        clusters=clusters,
+        bounds=SHARE,
+        level=level,
+        n_resamples=n_resamples,
+        seed=seed,
     )
 
 
@@ -174,7 +179,13 @@ def excess_aurc(
 
     statistic = BatchStatistic(excess, form="weights")
     return resampled(
-        (scores, hits), statistic, clusters=clusters, level=level, n_resamples=n_resamples, seed=seed
+        (scores, hits),
+        statistic,
+        clusters=clusters,
+        bounds=SHARE,
+        level=level,
+        n_resamples=n_resamples,
+        seed=seed,
     )
 
 
@@ -189,9 +200,6 @@ def accuracy_at_coverage(
     seed: int,
 ) -> Estimate:
     """Expected accuracy of the ⌈coverage · n⌉ most confident answers, with its bootstrap interval (BCa).
-
-    If every resample gives the same accuracy, as it does at 100 %, the interval is Wilson's with n equal to the
-    number of kept answers, or of clusters if that is smaller; `method` says so.
 
     Args:
         confidence: As for `aurc`.
@@ -216,20 +224,17 @@ def accuracy_at_coverage(
         share = np.clip((kept[:, None] - (after - sizes)) / np.maximum(sizes, 1), 0, 1)  # of each tie group
         return np.asarray(1 - (share * errors).sum(axis=1) / kept)
 
-    estimate = resampled(
+    n_units = scores.size if clusters is None else len(set(np.asarray(clusters).tolist()))
+    return resampled(
         (scores, hits),
         BatchStatistic(accuracy, form="weights"),
         clusters=clusters,
+        bounds=SHARE,
         level=level,
+        n=min(int(_kept(coverage, np.array([scores.size]))[0]), n_units),
         n_resamples=n_resamples,
         seed=seed,
     )
-    if estimate.low < estimate.high:
-        return estimate
-    n_trials = min(int(_kept(coverage, np.array([scores.size]))[0]), estimate.n)
-    low, high = wilson_bounds(estimate.value * n_trials, n_trials, level)
-    method = f"Wilson, {n_trials} trials: the bootstrap collapsed"
-    return Estimate(estimate.value, low, high, estimate.n, level, method, estimate.n_items)
 
 
 def _kept(coverage: float, n: FloatArray) -> FloatArray:

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
+Bounds = tuple[float, float]
+SHARE: Bounds = (0.0, 1.0)
+"""Bounds of shares and scores."""
+
 ROUNDING = 2e-12
 """Differences below this fraction of the magnitude are treated as rounding: about 2¹³ units in the last place."""
 LARGEST = 1e100

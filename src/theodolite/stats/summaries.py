@@ -51,6 +51,11 @@ def score_difference(
 
     Returns:
         None if they share no item.
+
+    >>> right = Metric("ask.right", "right", True, "ours", "text")
+    >>> first, second = ([ItemScore(str(i), "ask.right", float(i < k), str(i)) for i in range(8)] for k in (7, 3))
+    >>> print(score_difference(right, first, second))
+    0.500 [0.068, 0.785] (n=8)
     """
     theirs = {(row.item, row.split): row.value for row in second if row.metric == metric.key}
     kept = [

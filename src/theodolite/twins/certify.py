@@ -424,15 +424,15 @@ def _lines(task: Task, rows: Sequence[Row], making: Making, folder: Path) -> Ite
     if task == "relation":
         from theodolite.twins.certify_relation import relation_lines
 
-        return relation_lines(rows, making.seed)
+        return relation_lines(rows)
     if task == "grid":
         from theodolite.twins.certify_grid import grid_lines
 
-        return grid_lines(rows, making.seed)
+        return grid_lines(rows)
     if task == "scene":
         from theodolite.twins.certify_scene import scene_lines
 
-        return scene_lines(rows, making.seed)
+        return scene_lines(rows)
     from theodolite.twins.certify_trace import trace_lines
 
     return trace_lines(rows, making.seed, [making.episodes(folder, half) for half in HALVES])

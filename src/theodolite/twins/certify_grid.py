@@ -85,7 +85,7 @@ def _probes(scenes: SceneBatch, names: Any, split: str, kind: str) -> Iterator[P
         yield Probe(request, row, options, partial(read_text, is_count=is_count))
 
 
-def grid_lines(rows: Sequence[Row], seed: int) -> Iterator[Line]:
+def grid_lines(rows: Sequence[Row]) -> Iterator[Line]:
     """All lines of the task, from kept rows."""
     for split in _SPLITS:
         plain = [row for row in rows if row["split"] == split and row["kind"] == "plain"]
@@ -96,11 +96,11 @@ def grid_lines(rows: Sequence[Row], seed: int) -> Iterator[Line]:
             own = [hit for hit, row in zip(right, plain, strict=True) if row["part"] == key]
             yield Line("grid", "accuracy", split, share(own), key)
         if split == "crossed":
-            yield from _bag_of_words(plain, right, seed)
+            yield from _bag_of_words(plain, right)
     yield from _changes(rows)
 
 
-def _bag_of_words(plain: Sequence[Row], right: Sequence[bool], seed: int) -> Iterator[Line]:
+def _bag_of_words(plain: Sequence[Row], right: Sequence[bool]) -> Iterator[Line]:
     lucky = [row["shortcut"] == row["gold"] for row in plain]
     yield Line("grid", "a bag of words is right", "crossed", share(lucky))
     units = [row["unit"] for row in plain]

@@ -104,10 +104,12 @@ def _probe(pair: Pair, shown: Pair, prompt: str, kind: str) -> Probe:
         "gold": PROMPTS[prompt].token_for(shown.direction),
         "shortcut": PROMPTS[prompt].token_for(str(pair.meta["shortcut"])),
     }
-    return Probe(item.request, row, item.options, partial(read_direction, options=dict(PROMPTS[prompt].options)))
+    return Probe(
+        item.request, row, item.options, partial(read_direction, options=dict(PROMPTS[prompt].options))
+    )
 
 
-def relation_lines(rows: Sequence[Row], seed: int) -> Iterator[Line]:
+def relation_lines(rows: Sequence[Row]) -> Iterator[Line]:
     """All lines of the task, from kept rows."""
     for split in _SPLITS:
         plain = [row for row in rows if row["split"] == split and row["kind"] == "plain"]

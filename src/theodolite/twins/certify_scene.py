@@ -152,35 +152,35 @@ def _enough(questions: Sequence[SceneQuestion], n: int, seed: int) -> tuple[Scen
     return drawn
 
 
-def scene_lines(rows: Sequence[Row], seed: int) -> Iterator[Line]:
+def scene_lines(rows: Sequence[Row]) -> Iterator[Line]:
     """All lines of the task, from kept rows."""
     by_split = {split: [row for row in rows if row["split"] == split] for split in _SPLITS}
     for split in _SPLITS:
         read = _read([row for row in by_split[split] if row["kind"] == "plain"])
-        yield from _accuracy(read, split, seed)
+        yield from _accuracy(read, split)
         if split == "crossed":
-            yield from _blind(read, seed)
-            yield from _graphs(read, seed)
-            yield from _changes(read, "blind", "no picture", seed)
-            yield from _changes(read, OTHER_PICTURE, "another picture", seed)
+            yield from _blind(read)
+            yield from _graphs(read)
+            yield from _changes(read, "blind", "no picture")
+            yield from _changes(read, OTHER_PICTURE, "another picture")
     before = [row for row in rows if row["kind"] in {"plain", "before"} and _is_base(row)]
     for edit, name in EDITS.items():
         edited = [row for row in rows if row["kind"] == edit]
         if not edited:
             continue
         if edit == "marks":
-            yield from _follows(_read(edited), edit, name, seed)
+            yield from _follows(_read(edited), edit, name)
         both = _read([*before, *edited])
-        yield from _changes(both, edit, name, seed, split="aligned", is_kept=edit != "marks")
+        yield from _changes(both, edit, name, split="aligned", is_kept=edit != "marks")
     both = _read([*before, *(row for row in rows if row["kind"] == _BLANK)])
-    yield from _changes(both, _BLANK, "blank picture", seed, split="aligned")
+    yield from _changes(both, _BLANK, "blank picture", split="aligned")
 
 
 def _is_base(row: Row) -> bool:
     return bool(row["meta"]["setting"] == "base")
 
 
-def _follows(rows: SceneResults, edit: str, name: str, seed: int) -> Iterator[Line]:
+def _follows(rows: SceneResults, edit: str, name: str) -> Iterator[Line]:
     """Whether answers and graphs are right of the edited room."""
     asked = [row for row in rows.answers(edit).values() if row.is_measured]
     if asked:
@@ -203,7 +203,7 @@ def _read(rows: Sequence[Row]) -> SceneResults:
     return read_results(results, model="")
 
 
-def _accuracy(rows: SceneResults, split: str, seed: int) -> Iterator[Line]:
+def _accuracy(rows: SceneResults, split: str) -> Iterator[Line]:
     """QA as the mean over the nine groups, each group, and how often the rule's answer is given."""
     asked = [row for row in rows.answers("base").values() if row.is_measured]
     if not asked:
@@ -232,14 +232,15 @@ def says_rule(question: SceneQuestion, value: str | float | None) -> float:
     return float(mean_relative_accuracy(value, float(rule)) >= _SAME)
 
 
-def _blind(rows: SceneResults, seed: int) -> Iterator[Line]:
+def _blind(rows: SceneResults) -> Iterator[Line]:
     """With the picture less without it: the mean over groups without it, and the difference question by question."""
     base, blind = rows.answers("base"), rows.answers("blind")
     keys = [key for key, row in base.items() if row.is_measured and key in blind and blind[key].is_measured]
     if keys:
         questions = [base[key].question for key in keys]
         seen, unseen = (
-            [score_value(side[key].question, side[key].answer.value) for key in keys] for side in (base, blind)
+            [score_value(side[key].question, side[key].answer.value) for key in keys]
+            for side in (base, blind)
         )
         groups = [f"{q.competency}, {q.form}" for q in questions]
         scenes = [q.scene for q in questions]
@@ -249,7 +250,7 @@ def _blind(rows: SceneResults, seed: int) -> Iterator[Line]:
         yield Line("scene", "accuracy less the blind one", "crossed", drop)
 
 
-def _graphs(rows: SceneResults, seed: int) -> Iterator[Line]:
+def _graphs(rows: SceneResults) -> Iterator[Line]:
     """SGC with the picture, without it, and the difference, scene by scene."""
     graphs, dark = rows.graphs.get("base", {}), rows.graphs.get("blind", {})
     shared = [
@@ -266,7 +267,7 @@ def _graphs(rows: SceneResults, seed: int) -> Iterator[Line]:
 
 
 def _changes(
-    rows: SceneResults, setting: str, name: str, seed: int, *, split: str = "crossed", is_kept: bool = False
+    rows: SceneResults, setting: str, name: str, *, split: str = "crossed", is_kept: bool = False
 ) -> Iterator[Line]:
     """Answers that are others, and by how much graphs are; of an edit that must not matter, what stays.
 

@@ -190,7 +190,7 @@ def trace_lines(rows: Sequence[Row], seed: int, folders: Sequence[Path]) -> Iter
     told = [Told(e, row, j) for e, row, j in zip(shown, rows, judged, strict=True)]
     for split in _SPLITS:
         plain = [each for each in told if each.row["split"] == split and each.row["kind"] == "plain"]
-        yield from _accuracy(plain, split, seed)
+        yield from _accuracy(plain, split)
         if split != "aligned":
             yield from _grounding(plain, split, seed)
     yield from _edits(told)
@@ -200,7 +200,7 @@ def _judged(traces: Iterable[Trace], known: Mapping[str, Episode]) -> list[Judge
     return judge(with_claims(list(traces)), known, open_verifier("annotation"))
 
 
-def _accuracy(told: Sequence[Told], split: str, seed: int) -> Iterator[Line]:
+def _accuracy(told: Sequence[Told], split: str) -> Iterator[Line]:
     unread = sum(not each.judged.trace.answer for each in told)
     yield Line("trace", "accuracy", split, share([each.is_right for each in told]), unread=unread)
     for world in sorted({each.episode.world for each in told}):

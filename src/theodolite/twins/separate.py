@@ -337,8 +337,8 @@ def _position(grounded: _Column, shortcut: _Column, mixed: _Column, seed: int) -
     )
     if g.mean() == s.mean() or len(shared) < 2:
         return None
-    apart = stats.bootstrap((g, s), "difference", clusters=shared, interval="percentile", seed=seed)
-    if apart.low <= 0 <= apart.high:
+    apart = stats.clustered_mean(g - s, shared, bounds=None)
+    if apart is not None and apart.low <= 0 <= apart.high:
         return None
 
     def position(
@@ -348,9 +348,7 @@ def _position(grounded: _Column, shortcut: _Column, mixed: _Column, seed: int) -
         return float(first.mean() - second.mean()) / span if span else float("nan")
 
     found = stats.bootstrap_distribution((m, s, g), position, clusters=shared, jackknife=False, seed=seed)
-    if found.n_undefined > 0.05 * found.resamples.size:
-        return None
-    return found.estimate("percentile")
+    return found.percentile(bounds=(min(0.0, found.value), max(1.0, found.value)))
 
 
 def write_table(table: SeparationTable, folder: Path) -> Path:

@@ -19,7 +19,9 @@ def asked(tmp_path_factory):
     own = ASK.find_data(write_questions(make_squares(40), folder / "squares"), None)
     (plan,) = ASK.plan(Study(folder / "data", data=own), "text")
     model = "scripted:flaky"
-    measure_run(folder / plan.name, RunSettings(plan.kind, model, 0, plan.settings), plan.items, plan.factory(model))
+    measure_run(
+        folder / plan.name, RunSettings(plan.kind, model, 0, plan.settings), plan.items, plan.factory(model)
+    )
     return folder / plan.name
 
 

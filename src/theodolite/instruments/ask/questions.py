@@ -53,7 +53,12 @@ def plan_questions(
 
 
 def _item(
-    question: Question, setting: Setting, pictures: tuple[Picture, ...], *, max_tokens: int, recall: ReplayMatch
+    question: Question,
+    setting: Setting,
+    pictures: tuple[Picture, ...],
+    *,
+    max_tokens: int,
+    recall: ReplayMatch,
 ) -> Item:
     return Item(
         name=f"{question.id}/{setting}",

@@ -14,9 +14,6 @@ from theodolite.instruments.compass.formulas.edge_accuracy import edge_hit
 from theodolite.instruments.compass.formulas.projected import DEGREES, ProjectedRun
 from theodolite.instruments.compass.measure import map_key, split_key
 
-_MOST_UNDEFINED = 0.05
-"""There is no interval if more of the resamples lack one of two groups."""
-
 
 def targets_table(projected: ProjectedRun, projection: str) -> Table:
     """Maps of the true answer's logit against maps of the given answer's, on the same samples (section 4.2)."""
@@ -194,9 +191,8 @@ def answer_gap(
     found = stats.bootstrap_distribution(
         (x, is_wrong), stats.BatchStatistic(_gap, form="weights"), clusters=names, seed=seed
     )
-    if found.n_undefined > _MOST_UNDEFINED * found.resamples.size:
-        return None
-    return found.estimate("percentile")
+    reach = float(np.ptp(x))
+    return found.percentile(bounds=(-reach, reach)) if reach else None
 
 
 def _gap(

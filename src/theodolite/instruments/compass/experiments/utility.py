@@ -258,9 +258,7 @@ def excess_auc_of(
     found = stats.bootstrap_distribution(
         (scores, uniform, right.astype(np.float64)), statistic, clusters=clusters, jackknife=False, seed=seed
     )
-    if found.n_undefined > 0.05 * found.resamples.size:
-        return None
-    return found.estimate("percentile")
+    return found.percentile(bounds=(-1.0, 1.0))
 
 
 def _areas(scores: NDArray[np.float64], right: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -17,14 +17,12 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
 from theodolite import stats
-from theodolite.core.errors import UsageError
 from theodolite.core.tables import Column, Table
 from theodolite.instruments.grid.data.world import Bucket
 from theodolite.instruments.grid.experiments.explained import ExplainedRun
@@ -129,8 +127,10 @@ class DepthCheck:
     n: Mapping[int, int]
     trend: stats.HypothesisTest
     """Increasing with depth."""
-    change: stats.EquivalenceTest | None
-    """Deepest minus shallowest, within the band; None if a side does not vary or has too few scenes."""
+    change: stats.Estimate | None
+    """Deepest minus shallowest, with its 90 % interval; None if neither side varies or one has too few scenes."""
+    band: float
+    """A change within ± this is none."""
     left_out: int
     """Scenes without a value, or left out to equalise answers."""
 
@@ -143,7 +143,7 @@ class DepthCheck:
     @property
     def stays(self) -> bool:
         """True if deepest and shallowest are equivalent within the band."""
-        return self.change is not None and self.change.equivalent
+        return self.change is not None and self.change.lies_within(-self.band, self.band)
 
     @property
     def verdict(self) -> str:
@@ -216,10 +216,6 @@ def _check(
     )
     band = COUNT_BAND if place[0] in _COUNTS else SHARE_BAND
     first, *_, last = by_depth.values()
-    change = None
-    if min(len(last), len(first)) > 1:
-        with suppress(UsageError):  # all values equal up to rounding: a t test is undefined
-            change = stats.equivalence_test(last, first, bounds=(-band, band))
     return DepthCheck(
         scenario,
         *place,
@@ -227,7 +223,8 @@ def _check(
         {depth: float(np.mean(values)) for depth, values in by_depth.items()},
         {depth: len(values) for depth, values in by_depth.items()},
         trend,
-        change,
+        stats.independent_difference(last, first, level=0.9),
+        band,
         missing + len(rows) - len(usable),
     )
 
@@ -259,7 +256,7 @@ def depth_table(found: Sequence[DepthCheck]) -> Table:
                 each.density,
                 *(each.means.get(depth) for depth in _DEPTHS),
                 each.trend.p_value,
-                each.change.estimate if each.change else None,
+                each.change,
                 each.verdict,
                 sum(each.n.values()),
                 each.left_out,

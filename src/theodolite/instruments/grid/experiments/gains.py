@@ -61,7 +61,9 @@ def form_gap(run: ExplainedRun, explainer: str, *, seed: int = 0) -> stats.Estim
         return None
     values = [each.truth.rma for each in some if each.truth]
     counts = [each.bucket.form == 0 for each in some]
-    return stats.bootstrap((values, counts), _difference, interval="percentile", n_resamples=500, seed=seed)
+    return stats.bootstrap(
+        (values, counts), _difference, bounds=(-1.0, 1.0), interval="percentile", n_resamples=500, seed=seed
+    )
 
 
 def _difference(values: np.ndarray, is_count: np.ndarray) -> float:

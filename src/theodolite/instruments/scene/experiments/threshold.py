@@ -102,9 +102,10 @@ def _crossing(
         return None, f"no crossing between the measured levels: the graph {side}"
     try:
         statistic = stats.BatchStatistic(_crossings, form="weights")
-        return stats.bootstrap(tuple(parts), statistic, interval="percentile", seed=seed), ""
+        found = stats.bootstrap(tuple(parts), statistic, bounds=stats.SHARE, interval="percentile", seed=seed)
     except UsageError as error:
         return None, f"a crossing at an SGC of {100 * value:.1f} %, but without an interval: {error}"
+    return found, ""
 
 
 def _by_scene(pair: PairedScores, scenes: Sequence[str]) -> tuple[FloatArray, FloatArray]:

@@ -16,7 +16,7 @@ from theodolite import stats
 from theodolite.core.tables import Column, Table
 from theodolite.instruments.trace.data.episode import FAMILIES
 from theodolite.instruments.trace.formulas.sgr import AS_PAPER, Counting, trace_sgr
-from theodolite.instruments.trace.formulas.vrs import EditedPair, Floats, vrs_paper, vrs_sound
+from theodolite.instruments.trace.formulas.vrs import LARGEST_VRS, EditedPair, Floats, vrs_paper, vrs_sound
 from theodolite.instruments.trace.score import difference_over
 
 EPSILONS, CLIPS = (0.001, 0.01, 0.1), (5.0, 10.0, 20.0)
@@ -69,7 +69,7 @@ def reliance(
     has_both = bool(relevant.any()) and not bool(relevant.all())
     sweep = {f"ε={e:g}, clip={c:g}": vrs_paper(*data, epsilon=e, clip=c) for e in EPSILONS for c in CLIPS}
     return Reliance(
-        vrs_paper=_bootstrap(data, vrs_paper, units, seed) if has_both else None,
+        vrs_paper=_bootstrap(data, vrs_paper, units, seed, largest=LARGEST_VRS) if has_both else None,
         sweep=sweep if has_both else {},
         vrs_sound=_sound(pairs, seed),
         updated=_share(pairs, "n_updated", "n_edited"),
@@ -89,7 +89,12 @@ def _drop(pair: EditedPair, how: Counting) -> float | None:
 
 
 def _bootstrap(
-    data: tuple[Floats, ...], statistic: Callable[..., float], units: Sequence[str], seed: int
+    data: tuple[Floats, ...],
+    statistic: Callable[..., float],
+    units: Sequence[str],
+    seed: int,
+    *,
+    largest: float,
 ) -> stats.Estimate | None:
     """A ratio with its interval over clusters; None if it is undefined in more than 5 % of the resamples."""
     if len(set(units)) < 2:
@@ -97,9 +102,7 @@ def _bootstrap(
     distribution = stats.bootstrap_distribution(
         data, statistic, clusters=list(units), jackknife=False, seed=seed
     )
-    if distribution.n_undefined > 0.05 * distribution.resamples.size:
-        return None
-    return distribution.estimate("percentile")
+    return distribution.percentile((0.0, largest))
 
 
 def _share(pairs: Sequence[EditedPair], hits: str, of: str) -> stats.Estimate | None:
@@ -120,7 +123,8 @@ def _sound(pairs: Sequence[EditedPair], seed: int) -> stats.Estimate | None:
     )
     if not pairs or not columns[1].sum() or not columns[3].sum():
         return None
-    return _bootstrap(columns, vrs_sound, [pair.before.unit for pair in pairs], seed)
+    largest = 2 * (float(columns[3].sum()) + 1)
+    return _bootstrap(columns, vrs_sound, [pair.before.unit for pair in pairs], seed, largest=largest)
 
 
 def reliance_table(found: Reliance) -> Table:

@@ -31,11 +31,13 @@ from theodolite.instruments.trace.verifiers.judging import Hedges, JudgedTrace, 
 
 Floats: TypeAlias = NDArray[np.float64]
 _Fact: TypeAlias = tuple[Claim, Slot, str]
+LARGEST_VRS = 10.0
+"""Where the paper clips its value."""
 _COUNTS = ("n_edited", "n_updated", "n_correctly_updated", "n_unedited", "n_changed")
 
 
 def vrs_paper(
-    drop: Floats, magnitude: Floats, is_relevant: Floats, *, epsilon: float = 0.01, clip: float = 10.0
+    drop: Floats, magnitude: Floats, is_relevant: Floats, *, epsilon: float = 0.01, clip: float = LARGEST_VRS
 ) -> float:
     """Equation 4; NaN without both kinds of edit.
 

@@ -152,7 +152,7 @@ def _share(
     first, second = (np.array([squares[name][base] for base in both]) for name in (DIRECTION, LOCATION))
     if (first + second).max() < _NOTHING**2:
         return None
-    return stats.bootstrap((first, first + second), "ratio", clusters=clusters, seed=seed)
+    return stats.bootstrap((first, first + second), "ratio", clusters=clusters, bounds=stats.SHARE, seed=seed)
 
 
 def _explained(family: FamilyResponses, seed: int) -> stats.Estimate | None:
@@ -178,7 +178,9 @@ def _consistent(family: FamilyResponses, seed: int) -> stats.Estimate | None:
     if contrasts is None:
         return None
     try:
-        found = stats.bootstrap(contrasts, stats.BatchStatistic(_repeating, form="weights"), seed=seed)
+        found = stats.bootstrap(
+            contrasts, stats.BatchStatistic(_repeating, form="weights"), bounds=stats.SHARE, seed=seed
+        )
     except UsageError:  # undefined on too many resamples: no two pictures of them share a contrast
         return None
     return replace(found, n_items=len(family.values))

@@ -19,9 +19,6 @@ import numpy as np
 from theodolite import stats
 from theodolite.instruments.compass.experiments.faithfulness.effects import Floats
 
-_MOST_UNDEFINED = 0.05
-"""There is no interval if more of the resamples have a denominator of zero."""
-
 
 @dataclass(frozen=True, slots=True)
 class Ratio:
@@ -91,7 +88,7 @@ def bounded_leak_of(
         ]
         return np.asarray(rates[0] / (rates[0] + rates[1]))
 
-    return _resampled((opposite, true, *shares), statistic, clusters, seed)
+    return _resampled((opposite, true, *shares), statistic, clusters, seed, bounds=stats.SHARE)
 
 
 def _ratio(
@@ -110,7 +107,12 @@ def _ratio(
 
 
 def _resampled(
-    data: tuple[Floats, ...], statistic: Callable[..., Floats], clusters: Sequence[str], seed: int
+    data: tuple[Floats, ...],
+    statistic: Callable[..., Floats],
+    clusters: Sequence[str],
+    seed: int,
+    *,
+    bounds: stats.Bounds | None = None,
 ) -> stats.Estimate | None:
     """A ratio with its interval; None if too many resamples have a denominator of zero."""
     distribution = stats.bootstrap_distribution(
@@ -120,6 +122,4 @@ def _resampled(
         jackknife=False,
         seed=seed,
     )
-    if distribution.n_undefined > _MOST_UNDEFINED * distribution.resamples.size:
-        return None
-    return distribution.estimate("percentile")
+    return distribution.percentile(bounds)
