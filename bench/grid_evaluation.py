@@ -22,7 +22,7 @@ from theodolite.instruments.grid.data.world import BUCKET_KEYS
 from theodolite.instruments.grid.experiments.cost import cost_table
 from theodolite.instruments.grid.experiments.explained import ExplainedRun, read_explained
 from theodolite.instruments.grid.experiments.interaction import BucketInteraction, interactions
-from theodolite.instruments.grid.explainers.contract import find_explainers
+from theodolite.instruments.grid.explainers.find import find_explainers
 from theodolite.instruments.grid.explainers.readers import Reader, open_reader
 from theodolite.instruments.grid.measure import ExplainMeasurer
 from theodolite.instruments.grid.questions import EXPLAIN_RUN, ExplainPlan, plan_explanations, prepare

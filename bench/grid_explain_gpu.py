@@ -29,7 +29,7 @@ from bench.grid_evaluation import (
 )
 from bench.result import Result
 from theodolite.instruments.grid.data.world import BUCKET_KEYS
-from theodolite.instruments.grid.explainers.contract import find_explainers
+from theodolite.instruments.grid.explainers.find import find_explainers
 from theodolite.instruments.grid.score import TABLE_NAMES, ExplainScore, explain_tables
 
 MINUTES = 10

@@ -37,7 +37,7 @@ from theodolite.core.tables import Table
 from theodolite.diagnose.request import SIZES
 from theodolite.instruments.compass.experiments.controls.results import COLUMNS
 from theodolite.instruments.grid.data.generate import generate
-from theodolite.instruments.grid.explainers.contract import find_explainers
+from theodolite.instruments.grid.explainers.find import find_explainers
 from theodolite.instruments.instrument import Study, instruments
 from theodolite.report.tables import as_markdown
 from theodolite.twins.certify import TWINS, certificate_tables, released_certificate

@@ -303,7 +303,7 @@ def test_ctrl_c_leaves_a_run_that_goes_on(squares, tmp_path):
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=20)
     assert process.returncode == 130
-    assert "the same command resumes it" in errors
+    assert "run the same command again to resume" in errors
     assert "Traceback" not in errors
     assert main(words) == 0
     with Run.open(tmp_path / "run") as run:

@@ -173,8 +173,8 @@ def test_failed_items_give_status_one(toy, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (["--data", "{folder}"], "no instrument knows the data set"),
-        (["--data", "{folder}/nowhere"], "there is nothing at"),
+        (["--data", "{folder}"], "no instrument can read the data set"),
+        (["--data", "{folder}/nowhere"], "nowhere does not exist"),
         (["--size", "huge"], "there is no size 'huge'"),
     ],
 )

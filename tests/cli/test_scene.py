@@ -252,7 +252,7 @@ def test_a_plan_holds_noisy_graphs_and_says_that_own_ones_come_later(data_folder
     assert len(items) == 2
     assert all("/noisy graph/" in item["name"] and '"edges"' in item["prompt"] for item in items)
     assert main([*words, "--settings", "predicted-graph", "--limit", "1"]) == 0
-    assert "which it has not given yet" in capsys.readouterr().err
+    assert "which the model has not given yet" in capsys.readouterr().err
 
 
 def test_the_solvers_figures_have_intervals(data_folder, tmp_path, capsys):

@@ -199,7 +199,7 @@ def test_predicting_from_runs(data, tmp_path, capsys):
         for row in tables_of(found)["trace.prediction"]
         if (row["predictor"], row["retention"]) == ("sgr", "ratio")
     ]
-    assert law[0]["r"] == pytest.approx(1.0)  # a perfect correlation has no interval
+    assert law[0]["r"]["value"] == pytest.approx(1.0)
     assert (law[0]["scope"], law[0]["models"]) == ("toy", 4)
     rows = {row["condition"]: row for row in tables_of(found)["trace.robustness"]}
     assert next(iter(rows)) == "structured"

@@ -107,7 +107,7 @@ def metric_result(row):
         shortcut=figure(s, abs(g - s) / 20 if is_calibrated else 1.5),
         separation=figure(0.99, 0.01) if is_calibrated else figure(0.57, 0.04),
         is_calibrated=is_calibrated,
-        why_not="" if is_calibrated else "AUC 0.57 [0.53, 0.61]: it does not tell the twins apart",
+        why_not="" if is_calibrated else "AUC 0.57 [0.53, 0.61]: it does not separate the twins",
         models=[calibrated(m, v, g, s) for m, v in zip(MODELS, (g, s, x), strict=True)],
     )
 

@@ -11,9 +11,9 @@ from theodolite.core.scores import ItemScore, Metric
 from theodolite.core.signatures import Condition, SignatureKind, judge_signature
 from theodolite.diagnose.assemble import Measured, Question, Subject, assemble
 from theodolite.diagnose.mixture import mix_scores
-from theodolite.diagnose.position import LEAST_UNITS, Twins
+from theodolite.diagnose.position import MIN_CLUSTERS, Twins
 from theodolite.diagnose.record import Counts, LeftOut
-from theodolite.diagnose.sample_size import units_needed
+from theodolite.diagnose.sample_size import clusters_needed
 from theodolite.diagnose.verdict import model_verdict, standing_of
 from theodolite.instruments.instrument import Instrument
 
@@ -126,13 +126,13 @@ def test_a_metric_that_tells_nothing_is_shown_and_places_nobody():
     dull = diagnosis({"x": twin("g", seed=9)}).instrument("grid").metrics[-1]
     assert dull.key == "grid.dull"
     assert not dull.is_calibrated
-    assert "does not tell the twins apart" in dull.why_not
+    assert "does not separate the twins" in dull.why_not
     assert dull.models[0].figure is not None
     assert dull.models[0].position is None
 
 
 def test_too_little_data_gives_no_verdict():
-    n = LEAST_UNITS - 1
+    n = MIN_CLUSTERS - 1
     found = diagnosis({"x": twin("g", n, seed=2)}, n=n)
     view = found.instrument("grid").models[0]
     assert view.verdict.standing == "no verdict"
@@ -190,12 +190,12 @@ def test_what_is_open_names_the_units_that_would_settle_it():
     assert not [q for q in settled.open_questions if "position" in q.question]
 
 
-def test_the_units_needed_do_settle_it():
+def test_the_clusters_needed_do_settle_it():
     """Drawn anew with the units that are asked for, the mean is told from the line about four times in five."""
     rng = np.random.default_rng(0)
     pilot = rng.normal(0.6, 0.5, 40)
     found = stats.bootstrap(pilot, seed=0)
-    needed = units_needed(replace(found, value=0.6), 0.75)
+    needed = clusters_needed(replace(found, value=0.6), 0.75)
     hits = 0
     for _ in range(300):
         drawn = rng.normal(0.6, float(np.std(pilot, ddof=1)), needed)
@@ -204,7 +204,7 @@ def test_the_units_needed_do_settle_it():
 
 
 def test_a_value_on_the_line_is_never_settled():
-    assert units_needed(stats.Estimate(0.75, 0.6, 0.9, n=30, level=0.95, method="x"), 0.75) is None
+    assert clusters_needed(stats.Estimate(0.75, 0.6, 0.9, n=30, level=0.95, method="x"), 0.75) is None
 
 
 def test_failures_are_told_as_cautions():
@@ -336,7 +336,7 @@ def test_an_instrument_that_the_twins_do_not_know_has_no_part_in_the_verdict():
     assert alone.model("x").verdict.standing == "grounded"
     view = beside.instrument("own").models[0]
     assert (view.verdict.standing, view.position) == ("no verdict", None)
-    assert "the twins were not asked" in view.verdict.sentence
+    assert "the twins were not measured" in view.verdict.sentence
     assert beside.instrument("own").metrics[0].models[0].figure.value == 1
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from theodolite.diagnose.background_data import Makers, making
+from theodolite.diagnose.background_data import Makers, make_in_background
 from theodolite.instruments.instrument import Study, find_instruments
 
 MANY = 4000
@@ -27,7 +27,7 @@ def files(folder):
 
 def test_a_set_made_in_the_background_is_the_set_made_here(tmp_path, trace):
     beside, here = (Study(tmp_path / name, 6, 3, ("aligned",)) for name in ("beside", "here"))
-    with making([trace], beside) as makers:
+    with make_in_background([trace], beside) as makers:
         trace.make_data(here)
         makers.wait(trace)
     made = files(tmp_path / "here")
@@ -45,8 +45,8 @@ def test_a_failure_in_the_background_does_no_harm(tmp_path, trace):
 
 def test_leaving_ends_what_is_being_made(tmp_path, trace):
     study = Study(tmp_path, MANY, 0, ("aligned",))
-    with making([trace], study) as makers:
-        process = makers._at_work["trace"]
+    with make_in_background([trace], study) as makers:
+        process = makers._processes["trace"]
     assert process.poll() is not None
     assert not [path for path in tmp_path.iterdir() if not path.name.startswith(".")]
 
@@ -59,7 +59,7 @@ from theodolite.diagnose.background_data import Makers
 from theodolite.instruments.instrument import Study, find_instruments
 makers = Makers()
 makers.start(find_instruments(["trace"])[0], Study(Path({str(tmp_path)!r}), {MANY}, 0, ("aligned",)))
-print(makers._at_work["trace"].pid, flush=True)
+print(makers._processes["trace"].pid, flush=True)
 time.sleep(4)
 os.kill(os.getpid(), 9)
 """

@@ -86,7 +86,7 @@ def test_a_size_may_be_a_number_of_items(tmp_path, size):
 
 def test_data_and_instruments_must_fit(tmp_path, unmeasured):
     questions = write_questions(make_squares(2), tmp_path / "squares")
-    with pytest.raises(UsageError, match=r"is for ask, which --instruments does not name"):
+    with pytest.raises(UsageError, match=r"is for ask, which is not in --instruments"):
         diagnose(LOOKS, out=tmp_path / "r", instruments=["toy"], data=[questions])
-    with pytest.raises(UsageError, match=r"ask has no data of its own; give it some with --data: a JSONL"):
+    with pytest.raises(UsageError, match=r"ask has no built-in data; pass your own with --data: a JSONL"):
         diagnose(LOOKS, out=tmp_path / "r", instruments=["ask", "toy"])

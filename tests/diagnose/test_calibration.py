@@ -46,15 +46,15 @@ def known(monkeypatch, tmp_path):
         yield
 
 
-def request(folder, *models, seed=0, tell=lambda *_: None):
-    return DiagnosisRequest(models, folder, (TOY,), FEW, seed, twins=TWINS, tell=tell)
+def request(folder, *models, seed=0, progress=lambda *_: None):
+    return DiagnosisRequest(models, folder, (TOY,), FEW, seed, twins=TWINS, progress=progress)
 
 
 def test_shipped_scores_spare_the_twins_and_change_no_figure(known, tmp_path):
     both = run_diagnosis(request(tmp_path / "both", LOOKS, READS))
     assert [path.name for path in ship_calibration(tmp_path / "both", twins=TWINS)] == ["toy-13-0.json.gz"]
     told = []
-    alone = run_diagnosis(request(tmp_path / "alone", READS, tell=lambda m, _, __: told.append(m)))
+    alone = run_diagnosis(request(tmp_path / "alone", READS, progress=lambda m, _, __: told.append(m)))
     assert set(told) == {READS}  # nobody else was asked
     mine, theirs = (
         {
@@ -73,5 +73,5 @@ def test_another_seed_is_measured(known, tmp_path):
         tmp_path / "toy-13-1.json.gz"
     )  # of other items: it must not be believed
     told = []
-    run_diagnosis(request(tmp_path / "other", READS, seed=1, tell=lambda m, _, __: told.append(m)))
+    run_diagnosis(request(tmp_path / "other", READS, seed=1, progress=lambda m, _, __: told.append(m)))
     assert set(told) == {LOOKS, READS}

@@ -73,11 +73,11 @@ def test_positions_are_those_of_the_diagnosis(diagnosis):
 def test_which_model_is_meant_must_be_said(diagnosis):
     with pytest.raises(UsageError, match="several models"):
         compare(diagnosis, diagnosis)
-    with pytest.raises(UsageError, match="name two different ones"):
+    with pytest.raises(UsageError, match="pass two different ones"):
         compare(f"{diagnosis}#{LOOKS}", f"{diagnosis}#{LOOKS}")
     with pytest.raises(UsageError, match="no model 'nobody'"):
         compare(f"{diagnosis}#nobody", diagnosis)
-    with pytest.raises(UsageError, match="nothing at"):
+    with pytest.raises(UsageError, match="does not exist"):
         compare("/no/such/folder", diagnosis)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from theodolite.core.types import Picture
 from theodolite.diagnose import dedupe_images as _once
-from theodolite.diagnose.dedupe_images import keep_once, link_or_copy
+from theodolite.diagnose.dedupe_images import dedupe_images, link_or_copy
 from theodolite.report.html.pictures import Pictures, into_folder
 
 
@@ -21,12 +21,12 @@ def test_files_of_the_same_content_become_one_and_others_stay(tmp_path):
     second = write(tmp_path / "b" / "2.png", b"same" * 100)
     other = write(tmp_path / "b" / "3.png", b"else" * 100)
     text = write(tmp_path / "b" / "4.txt", b"same" * 100)
-    assert keep_once(tmp_path) == 400
+    assert dedupe_images(tmp_path) == 400
     assert first.samefile(second)
     assert not other.samefile(first)
     assert not text.samefile(first)
     assert [path.read_bytes() for path in (first, second, other)] == [b"same" * 100] * 2 + [b"else" * 100]
-    assert keep_once(tmp_path) == 0
+    assert dedupe_images(tmp_path) == 0
     assert sorted(path.name for path in (tmp_path / "b").iterdir()) == ["2.png", "3.png", "4.txt"]
 
 
@@ -37,7 +37,7 @@ def test_where_there_are_no_links_copies_stay(tmp_path, monkeypatch):
         raise OSError("no links here")
 
     monkeypatch.setattr(Path, "hardlink_to", refuse)
-    assert keep_once(tmp_path) == 0
+    assert dedupe_images(tmp_path) == 0
     assert first.read_bytes() == second.read_bytes() == b"same"
     assert not first.samefile(second)
     link_or_copy(first, tmp_path / "c.png")
@@ -48,7 +48,7 @@ def test_a_link_that_points_elsewhere_is_left_alone(tmp_path):
     kept = write(tmp_path / "outside" / "1.png", b"same")
     inside = write(tmp_path / "in" / "1.png", b"same")
     (tmp_path / "in" / "2.png").symlink_to(kept)
-    assert keep_once(tmp_path / "in") == 0
+    assert dedupe_images(tmp_path / "in") == 0
     assert (tmp_path / "in" / "2.png").is_symlink()
     assert not inside.samefile(kept)
 
@@ -64,4 +64,4 @@ def test_the_page_links_what_lies_in_its_own_folder_and_copies_the_rest(tmp_path
     assert (width, height, shown.read_bytes()) == (4, 4, data)
     assert shown.samefile(source) == is_inside
     assert source.stat().st_nlink == (2 if is_inside else 1)
-    assert _once.keep_once(tmp_path / "report") == 0
+    assert _once.dedupe_images(tmp_path / "report") == 0

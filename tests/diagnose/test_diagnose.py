@@ -206,7 +206,7 @@ def test_another_model_is_compared_with_twins_that_are_measured_with_it(tmp_path
     told = []
     both = run_diagnosis(asked(tmp_path / "both", instruments=(TOY,)))
     found = run_diagnosis(
-        asked(tmp_path / "one", READS, instruments=(TOY,), tell=lambda m, i, w: told.append((m, i, w)))
+        asked(tmp_path / "one", READS, instruments=(TOY,), progress=lambda m, i, w: told.append((m, i, w)))
     )
     assert [model.name for model in found.models] == [READS]
     assert found.instrument("toy").models[0].position == both.instrument("toy").models[1].position
@@ -326,7 +326,7 @@ def test_failures_end_with_status_one(tmp_path, short, capsys):
         (["--model", "replay:/no/such/log"], "nothing to replay"),
         (["--model", "openai:vlm@http://127.0.0.1:9/v1"], "127.0.0.1:9"),
         (["--instruments", "sextant"], "ask, compass, grid, scene, trace"),
-        (["--data", "/no/such/data"], "nothing at /no/such/data"),
+        (["--data", "/no/such/data"], "/no/such/data does not exist"),
         (["--size", "huge"], "quick"),
         (["--size", "5"], "any whole number of items from 6 on"),
         (["--quick", "--size", "large"], "give one of them"),

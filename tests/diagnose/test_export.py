@@ -198,7 +198,7 @@ def test_the_command_tells_what_it_wrote(diagnosis, tmp_path, capsys, to):
 def test_what_only_one_instrument_writes_is_told(diagnosis, tmp_path, capsys, to):
     run = str(diagnosis / "runs" / "scripted-reads" / "grid")
     assert main(["export", run, "--to", to, "--out", str(tmp_path / "x")]) == 2
-    assert f"{to} is written only of runs of scene" in capsys.readouterr().err
+    assert f"{to} is available only for runs of scene" in capsys.readouterr().err
     assert not (tmp_path / "x").exists()
 
 
@@ -217,8 +217,8 @@ def test_what_cannot_be_exported_is_told(tmp_path, capsys):
     (tmp_path / "empty").mkdir()
     assert main(["export", str(tmp_path / "empty"), "--to", "parquet", "--out", str(tmp_path / "x")]) == 2
     assert "neither a run nor a diagnosis" in " ".join(capsys.readouterr().err.split())
-    with pytest.raises(UsageError, match="there is nothing at"):
+    with pytest.raises(UsageError, match="does not exist"):
         export(tmp_path / "nowhere", tmp_path, to="parquet")
     with pytest.raises(UsageError, match="--to takes inspect"):
         export(tmp_path, tmp_path, to="excel")
-    assert len(FORMATS) == len(set(FORMATS)) == 8
+    assert len(FORMATS) == len(set(FORMATS)) == 9

@@ -8,7 +8,7 @@ import pytest
 from theodolite.core.errors import UsageError
 from theodolite.core.scores import ItemScore, Metric
 from theodolite.diagnose.mixture import mix_scores
-from theodolite.diagnose.position import LEAST_UNITS, Twins, calibrate, median_position, position
+from theodolite.diagnose.position import MIN_CLUSTERS, Twins, calibrate, median_position, position
 from theodolite.diagnose.table import ScoreTable
 from theodolite.stats import wilson_interval
 
@@ -140,7 +140,7 @@ def test_where_nothing_varies_the_interval_keeps_a_width():
     found = position(table, "x", ("grid.swap", "crossed"), twins=TWINS, seed=0)
     assert found.value == 1
     assert (found.low, found.high) == pytest.approx((0.886, 1.0), abs=0.001)  # Wilson at 30 of 30
-    assert "no resample varies" in found.method
+    assert "the same on" in found.method
 
 
 def test_readings_that_were_rounded_on_the_way_keep_a_width_too(twins):
@@ -158,7 +158,7 @@ def test_readings_that_were_rounded_on_the_way_keep_a_width_too(twins):
     ):
         assert found.value == pytest.approx(0, abs=1e-6)
         assert found.high - found.low > 0.01
-        assert "no resample varies" in found.method
+        assert "the same on" in found.method
 
 
 def test_a_metric_is_calibrated_only_if_it_tells_the_twins_apart_the_right_way(twins):
@@ -175,20 +175,20 @@ def test_a_metric_is_calibrated_only_if_it_tells_the_twins_apart_the_right_way(t
     assert wrong.separation.value < 0.1
     same = table_of(g=g, s=g)
     blind = calibrate(same, ("compass.share", "aligned"), SHARE, twins=TWINS, seed=0)
-    assert "does not tell the twins apart" in blind.why_not
+    assert "does not separate the twins" in blind.why_not
 
 
 def test_too_few_units_give_no_calibration(twins):
-    g, s = ([r for r in found if int(r.cluster.split("-")[1]) < LEAST_UNITS - 1] for found in twins)
+    g, s = ([r for r in found if int(r.cluster.split("-")[1]) < MIN_CLUSTERS - 1] for found in twins)
     found = calibrate(table_of(g=g, s=s), ("compass.share", "aligned"), SHARE, twins=TWINS, seed=0)
     assert "too little data" in found.why_not
-    assert found.grounded.n == LEAST_UNITS - 1
+    assert found.grounded.n == MIN_CLUSTERS - 1
 
 
 def test_what_is_missing_is_told(twins):
     g, s = twins
     table = table_of(g=g, s=s, x=flags(1))
-    with pytest.raises(UsageError, match=r"no score of compass\.share"):
+    with pytest.raises(UsageError, match=r"no score for compass\.share"):
         position(table, "x", ("compass.share", "aligned"), twins=TWINS, seed=0)
     with pytest.raises(UsageError, match="at least one"):
         median_position(table, "x", [], twins=TWINS, seed=0)
@@ -198,7 +198,7 @@ def test_a_table_refuses_what_it_cannot_arrange():
     one = ItemScore("a", "grid.swap", 1.0, "p")
     with pytest.raises(UsageError, match="two scores"):
         table_of(x=[one, one])
-    with pytest.raises(UsageError, match="no metric describes"):
+    with pytest.raises(UsageError, match="not a known metric"):
         table_of((SHARE,), x=[one])
     with pytest.raises(UsageError, match="two clusters"):
         table_of(x=[one], y=[ItemScore("a", "grid.swap", 1.0, "q")])

@@ -31,17 +31,20 @@ def test_a_figure_is_an_estimate_in_a_file():
     assert Figure.of(estimate).estimate() == estimate
 
 
-def test_a_newer_or_foreign_document_is_refused(tmp_path):
+def test_a_newer_an_older_and_a_foreign_document_are_refused(tmp_path):
     path = write_diagnosis(sample_diagnosis(), tmp_path)
     value = json.loads(path.read_text())
-    path.write_text(json.dumps(value | {"schema_version": 2}))
+    path.write_text(json.dumps(value | {"schema_version": 3}))
     with pytest.raises(UsageError, match="newer Theodolite"):
         read_diagnosis(tmp_path)
+    path.write_text(json.dumps(value | {"schema_version": 1}))
+    with pytest.raises(UsageError, match="older Theodolite"):
+        read_diagnosis(tmp_path)
     path.write_text(json.dumps(value | {"surprise": 1}))
-    with pytest.raises(UsageError, match="no diagnosis"):
+    with pytest.raises(UsageError, match="not a diagnosis"):
         read_diagnosis(tmp_path)
     path.write_text("{")
-    with pytest.raises(UsageError, match="no diagnosis"):
+    with pytest.raises(UsageError, match="not a diagnosis"):
         read_diagnosis(tmp_path)
     with pytest.raises(UsageError, match="theodolite diagnose --out"):
         read_diagnosis(tmp_path / "nowhere")

@@ -60,7 +60,7 @@ def test_the_package_can_be_called():
     assert callable(theodolite.diagnose)
     with pytest.raises(UsageError, match="no size 'tiny'"):
         theodolite.diagnose("scripted:echo", size="tiny")
-    with pytest.raises(UsageError, match="instruments are some of"):
+    with pytest.raises(UsageError, match="the instruments are"):
         theodolite.diagnose("scripted:echo", instruments=["sextant"])
     with pytest.raises(UsageError, match="named twice"):
         theodolite.diagnose("scripted:echo", "scripted:echo")

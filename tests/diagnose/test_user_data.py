@@ -282,12 +282,13 @@ def test_what_is_no_data_set_gets_one_sentence(tmp_path, episodes):
     (tmp_path / "notes.txt").write_text("hello")
     for wrong in (tmp_path, tmp_path / "notes.txt"):
         with pytest.raises(
-            UsageError, match=r"no instrument knows the data set .*; --data takes a JSONL file of questions"
+            UsageError,
+            match=r"no instrument can read the data set .*; --data takes a JSONL file of questions",
         ):
             find_user_data([wrong])
-    with pytest.raises(UsageError, match="there is nothing at"):
+    with pytest.raises(UsageError, match="does not exist"):
         find_user_data([tmp_path / "gone"])
-    with pytest.raises(UsageError, match=r"is for trace, not for scene; leave scene= out"):
+    with pytest.raises(UsageError, match=r"is for trace, not for scene; remove scene="):
         find_user_data([f"scene={episodes}"])
     with pytest.raises(UsageError, match="two data sets for trace"):
         find_user_data([episodes, episodes / "episodes.jsonl"])

@@ -1,102 +1,118 @@
-"""Every figure is defined, every definition is of a figure that exists, and all of it can be read."""
+"""Every number is defined, every definition names the function that computes it, and one run has one number under one name."""
 
 from __future__ import annotations
 
-import ast
 import re
 from importlib import import_module
 from pathlib import Path
 
 import pytest
 
-import theodolite
 from theodolite.core.errors import UsageError
+from theodolite.core.estimates import Estimate
+from theodolite.instruments.ask.data.questions import write_questions
+from theodolite.instruments.ask.data.squares import make_squares
+from theodolite.instruments.instrument import Study, find_instruments, instruments
 from theodolite.report.definitions import definition, definition_of, definitions, read_definitions
+from theodolite.runs import Run, RunSettings, measure_run
+from theodolite.stats import score_mean
 
-PACKAGE = Path(theodolite.__file__).parent
-COVERED = ("ask", "compass", "grid", "scene", "trace", "twins", "diagnose")
-FIGURE = re.compile(r"\b(Estimate|Figure|Ratio)\b")
-BY_NAME = {
-    ("compass", "ControlRow.figures"),  # by the names of FIGURES
-    *(("compass", f"DirectionFigures.{name}") for name in ("accuracy", "dae", "uniform_dae")),  # of a figure
+SOURCE = Path(__file__).parents[2] / "src" / "theodolite"
+
+
+@pytest.mark.parametrize("key", definitions())
+def test_every_key_names_the_function_that_computes_it(key):
+    module, _, name = definition(key).function.partition(":")
+    assert name, f"{key} names no function"
+    found = import_module(f"theodolite.{module}")
+    for part in name.split("."):
+        found = getattr(found, part)
+    assert callable(found), f"{key}: {module}:{name} is not a function"
+
+
+@pytest.mark.parametrize("instrument", instruments(), ids=lambda each: each.name)
+def test_every_metric_has_a_definition_that_points_the_same_way(instrument):
+    assert instrument.metrics
+    for metric in instrument.metrics:
+        found = definition_of(metric.key)
+        assert found.instrument == instrument.name
+        if found.grounded != "neither":
+            assert (found.grounded == "higher") == metric.higher_is_grounded, metric.key
+    kinds = {metric.kind.partition(".")[2] for metric in instrument.metrics}
+    defined = [
+        kind for each in definitions().values() if each.instrument == instrument.name for kind in each.metrics
+    ]
+    assert sorted(defined) == sorted(kinds)
+
+
+def column_keys():
+    """The keys that the columns of declared tables name, wherever they are written in the source."""
+    instruments_ = "|".join(("ask", "compass", "grid", "scene", "trace", "twins", "diagnose"))
+    key = re.compile(rf'"((?:{instruments_})\.[a-z0-9_]+)"')
+    for path in sorted(SOURCE.rglob("*.py")):
+        for call in re.findall(
+            r"\bColumn\(([^()]*(?:\([^()]*\)[^()]*)*)\)", path.read_text(encoding="utf-8")
+        ):
+            yield from ((path, found) for found in key.findall(call))
+
+
+def test_every_key_of_a_column_has_a_definition():
+    found = list(column_keys())
+    assert len({key for _, key in found}) > 80, "the test looks in the wrong place"
+    unknown = [(path.name, key) for path, key in found if not is_defined(key)]
+    assert not unknown
+
+
+def is_defined(key):
+    try:
+        return bool(definition_of(key))
+    except UsageError:
+        return False
+
+
+MODELS = {
+    "ask": "scripted:looker",
+    "compass": "pocket:grounded",
+    "grid": "grid:symbolic-bow",
+    "scene": "scripted:scene-shortcut",
+    "trace": "scripted:trace-dial-50",
 }
 
 
-def figure_fields(package: str) -> set[tuple[str, str]]:
-    """``Class.field`` of every public dataclass field that holds an estimate."""
-    found = set()
-    for path in sorted(
-        (PACKAGE / ("" if package in {"twins", "diagnose"} else "instruments") / package).rglob("*.py")
-    ):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                found |= {
-                    (package, f"{node.name}.{ast.unparse(field.target)}")
-                    for field in node.body
-                    if isinstance(field, ast.AnnAssign)
-                    and FIGURE.search(re.sub(r"Callable\[.*\]", "", ast.unparse(field.annotation)))
-                }
-    return found
-
-
-@pytest.mark.parametrize("package", COVERED)
-def test_every_figure_that_a_record_holds_is_defined_once(package):
-    held = figure_fields(package) - BY_NAME
-    named = [
-        (package, field)
-        for each in definitions().values()
-        if each.instrument == package
-        for field in each.fields
+@pytest.mark.parametrize("name", MODELS)
+def test_tables_and_the_diagnosis_give_one_number_for_every_metric(name, tmp_path):
+    """`score` shows the tables of a stored run; `diagnose` averages its item scores. Each metric has one value in both."""
+    (instrument,) = find_instruments([name])
+    data = None
+    if instrument.needs_data:
+        data = instrument.find_data(write_questions(make_squares(24), tmp_path / "squares"), None)
+    study = Study(tmp_path / "data", 6, splits=("crossed",), data=data)
+    plan = next(iter(instrument.plan(study, "text")))
+    settings = RunSettings(plan.kind, MODELS[name], 0, plan.settings)
+    measure_run(tmp_path / "run", settings, plan.items, plan.factory(MODELS[name]))
+    with Run.open(tmp_path / "run", writable=True) as run:
+        scores, tables = instrument.score(run), instrument.tables(run)
+    cells = [
+        (column.key, row[0], cell)
+        for table in tables
+        for row in table.rows
+        for column, cell in zip(table.columns, row, strict=True)
+        if isinstance(cell, Estimate)
     ]
-    assert held, "no records found: the test looks in the wrong place"
-    assert held - set(named) == set(), "define these in report/definitions.toml"
-    assert set(named) - held == set(), "these fields are gone: take them out of report/definitions.toml"
-    assert len(named) == len(set(named)), "a field has two definitions"
-
-
-def called(instrument: str) -> list[str]:
-    return [name for each in definitions().values() if each.instrument == instrument for name in each.called]
-
-
-def test_every_named_figure_of_the_compass_controls_is_defined():
-    from theodolite.instruments.compass.experiments.controls.results import FIGURES
-
-    assert sorted(called("compass")) == sorted(FIGURES)
-
-
-def test_every_named_figure_of_the_grid_is_defined():
-    from theodolite.instruments.grid.estimates import MEASURES, TEXT_MEASURES
-
-    from theodolite.instruments.grid.models import certify as certificate
-
-    lines = {
-        certificate.ACCURACY,
-        certificate.AGREES,
-        certificate.FOLLOWS,
-        certificate.INVARIANT,
-        certificate.KEEPS,
-    }
-    assert (set(MEASURES) | set(TEXT_MEASURES) | lines) - set(called("grid")) == set()
-    assert len(called("grid")) == len(set(called("grid")))
-
-
-INSTRUMENTS_WITH_METRICS = [
-    name for name in COVERED if (PACKAGE / "instruments" / name / "metrics.py").is_file()
-]
-
-
-@pytest.mark.parametrize("instrument", INSTRUMENTS_WITH_METRICS)
-def test_every_metric_of_single_items_has_a_definition_that_points_the_same_way(instrument):
-    metrics = import_module(f"theodolite.instruments.{instrument}.metrics").METRICS
-    assert metrics
-    for metric in metrics:
-        found = definition_of(metric.key)
-        assert found.instrument == instrument
-        if found.grounded != "neither":
-            assert (found.grounded == "higher") == metric.higher_is_grounded, metric.key
-    kinds = {metric.key.partition(".")[2].partition(":")[0] for metric in metrics}
-    defined = [k for d in definitions().values() if d.instrument == instrument for k in d.metrics]
-    assert sorted(defined) == sorted(kinds)
+    compared = 0
+    for metric in instrument.metrics:
+        expected = score_mean(metric, scores)
+        if expected is None:
+            continue
+        keys = {definition_of(metric.key).key, metric.key}
+        keyed = [cell for key, first, cell in cells if key in keys or first == metric.name]
+        shown = keyed or [cell for *_, cell in cells]  # a column with several numbers links to one of them
+        wanted = pytest.approx(abs(expected.value)), expected.n
+        assert any((abs(cell.value), cell.n) == wanted for cell in shown), (
+            f"{metric.key}: {expected}, not {shown}"
+        )
+        compared += 1
+    assert compared >= 4
 
 
 def test_readings_of_the_same_thing_name_each_other():
@@ -108,10 +124,10 @@ def test_readings_of_the_same_thing_name_each_other():
             assert each.key in known[key].beside
 
 
-def test_meanings_are_one_sentence_and_formulas_are_plain():
+def test_meanings_are_short_and_formulas_are_plain():
     for each in definitions().values():
         assert each.meaning.endswith("."), each.key
-        assert re.search(r"[.!?] [A-Z]", each.meaning) is None, each.key
+        assert len(re.findall(r"[.!?] [A-Z]", each.meaning)) <= 1, each.key
         assert not re.search(r"\\[a-z]+|[<>]script", each.formula), each.key
         assert each.key == f"{each.instrument}.{each.key.partition('.')[2]}"
         assert re.fullmatch(r"[a-z]+\.[a-z0-9_]+", each.key), "keys are anchors"
@@ -139,9 +155,9 @@ meaning = "y."
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (('unit = "share"', 'unit = "parsec"'), "unit of a.b is one of share"),
-        (('meaning = "y."', ""), "lacks its meaning"),
-        (('reading = "ours"', 'reading = "paper"'), "does not say its source"),
+        (('unit = "share"', 'unit = "parsec"'), "unit of a.b must be one of share"),
+        (('meaning = "y."', ""), "has no meaning"),
+        (('reading = "ours"', 'reading = "paper"'), "but has no source"),
         (('formula = "x"', 'formula = "x"\nbeside = ["a.c"]'), "'a.c', which is not defined"),
         (('formula = "x"', 'formula = "x"\ncolour = "red"'), "unknown entry 'colour'"),
     ],

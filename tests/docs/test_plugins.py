@@ -43,10 +43,15 @@ def _installed(tmp_path_factory):
     registry.cache_clear()
 
 
+def tables_of(capsys):
+    """The tables of the command that was just run with ``--json``."""
+    return json.loads(capsys.readouterr().out)["tables"]
+
+
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_each_example_is_complete_in_under_sixty_lines(file):
+def test_each_example_is_complete_in_under_eighty_lines(file):
     text = file.read_text()
-    assert len(text.splitlines()) < 60
+    assert len(text.splitlines()) < 80
     imported = {
         alias.name if isinstance(node, ast.Import) else node.module
         for node in ast.walk(ast.parse(text))
@@ -59,7 +64,7 @@ def test_each_example_is_complete_in_under_sixty_lines(file):
 
 def test_there_is_one_example_of_every_kind_that_the_documentation_promises():
     kinds = {re.search(r'add\(\s*"(\w+)"', file.read_text()).group(1) for file in FILES}
-    assert kinds == {"model", "method", "explainer", "verifier", "source"}
+    assert kinds == {"instrument", "model", "method", "explainer", "verifier", "source"}
     mine = {
         (kind, entry.name)
         for kind in kinds
@@ -69,28 +74,77 @@ def test_there_is_one_example_of_every_kind_that_the_documentation_promises():
     assert len(mine) == len(FILES)
 
 
+def test_a_sixth_instrument_appears_in_the_list_the_diagnosis_and_the_report(tmp_path, capsys):
+    assert main(["list", "instruments", "--json"]) == 0
+    assert "does it count what the picture shows?" in capsys.readouterr().out
+    assert (
+        main(
+            [
+                "dots",
+                "run",
+                "--model",
+                "brightest:v1",
+                "--size",
+                "8",
+                "--out",
+                str(tmp_path / "run"),
+                "--json",
+            ]
+        )
+        == 0
+    )
+    (table,) = tables_of(capsys)
+    assert (table["name"], table["title"]) == ("dots.metrics", "Does it count what the picture shows?")
+    assert {row["metric"] for row in table["rows"]} <= {
+        "count is right",
+        "count changes with a blank picture",
+    }
+    out = tmp_path / "report"
+    words = [
+        "diagnose",
+        "--model",
+        "brightest:v1",
+        "--instruments",
+        "dots",
+        "--quick",
+        "--out",
+        str(out),
+        "--json",
+    ]
+    assert main(words) == 0
+    diagnosis = json.loads(capsys.readouterr().out)
+    assert "dots" in json.dumps(diagnosis["models"])
+    assert main(["runs", "list", str(out / "runs"), "--json"]) == 0
+    assert "brightest:v1" in capsys.readouterr().out
+    page = (out / "index.html").read_text(encoding="utf-8")
+    assert "Does it count what the picture shows?" in page
+    assert "count is right" in page
+    assert main(["dots", "score", str(tmp_path / "run" / "dots"), "--json"]) == 0
+    assert tables_of(capsys) == [table]
+
+
 def test_the_model_keeps_the_contract_and_is_found_out(tmp_path, capsys):
     check_model("brightest:v1")
-    assert main(["models", "check", "brightest:v1"]) == 0
-    main(["ask", "make", "--n", "40", "--out", str(tmp_path / "data")])
+    assert main(["check", "brightest:v1"]) == 0
+    main(["data", "squares", "--questions", "--size", "40", "--out", str(tmp_path / "data")])
     capsys.readouterr()
     asked = ["--data", str(tmp_path / "data"), "--model", "brightest:v1", "--out", str(tmp_path / "run")]
     assert main(["ask", "run", *asked, "--json"]) == 0
-    score = json.loads(capsys.readouterr().out)
-    (swapped,) = [each for each in score["comparisons"] if each["against"] == "swapped"]
+    (comparisons,) = [table for table in tables_of(capsys) if table["name"] == "ask.comparisons"]
+    (swapped,) = [row for row in comparisons["rows"] if row["against"] == "swapped"]
     assert swapped["same_answer"]["value"] < 0.9, "it does look"
-    assert score["verdict"] != "looks", "and not at what it is asked about"
+    assert not comparisons["notes"][0].startswith("looks:"), "but not at what it is asked about"
 
 
 def test_the_method_runs_through_the_compass_and_bounds_grad_act(tmp_path, tiny_llava, capsys):
     data = tmp_path / "squares"
-    assert main(["data", "squares", "--n", "4", "--out", str(data)]) == 0
+    assert main(["data", "squares", "--size", "4", "--out", str(data)]) == 0
     asked = ["--model", f"hf:{tiny_llava}", "--data", str(data), "--out", str(tmp_path / "run")]
     assert main(["compass", "run", *asked, "--methods", "norm-product", "--targets", "pred"]) == 0
     capsys.readouterr()
     assert main(["compass", "score", str(tmp_path / "run"), "--json"]) == 0
-    rows = json.loads(capsys.readouterr().out)["tables"]["paper"]
-    assert {row["method"]: row["n"] for row in rows}["norm-product"] == 4
+    (table,) = [table for table in tables_of(capsys) if table["name"] == "compass.framework_paper"]
+    assert {row["method"]: row["n"] for row in table["rows"]}["norm-product"] == 4
 
 
 def test_the_method_is_at_least_as_large_as_the_inner_product(tiny_llava):
@@ -121,7 +175,8 @@ def test_the_method_is_at_least_as_large_as_the_inner_product(tiny_llava):
 
 def test_the_explainer_keeps_the_contract_and_tells_the_two_logics_apart():
     from theodolite.instruments.grid.data.generate import generate
-    from theodolite.instruments.grid.explainers.contract import find_explainers, make_case
+    from theodolite.instruments.grid.explainers.contract import make_case
+    from theodolite.instruments.grid.explainers.find import find_explainers
     from theodolite.instruments.grid.explainers.readers import open_reader
 
     check_explainer("direction-interaction")
@@ -157,7 +212,7 @@ def test_the_verifier_keeps_the_contract_and_judges_by_its_file(tmp_path, capsys
     ]
     labels = [verdict.label for verdict in verifier.verify(claims, episode)]
     assert labels == ["supported", "unsupported", "supported", "unverifiable"]
-    assert main(["verifiers", "list"]) == 0
+    assert main(["list", "verifiers"]) == 0
     assert "labels:FILE.json" in capsys.readouterr().out
 
 

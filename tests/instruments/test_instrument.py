@@ -219,7 +219,7 @@ def test_a_sixth_instrument_goes_through_a_diagnosis(sixth):
     assert {row.correct for row in rows} == {True}
     assert all(row.values["toy.right"] == 1 for row in rows)
     assert all((folder / name).is_file() for row in rows for name in row.pictures)
-    assert found.diagnosis.data == {"toy": "its own data"}
+    assert found.diagnosis.data == {"toy": "built-in data"}
 
 
 def test_a_sixth_instrument_has_its_place_in_the_page(sixth):

@@ -362,7 +362,7 @@ def test_many_metrics_are_folded_and_none_is_lost(tmp_path):
     page = write_report(folder).read_text()
     section = page.partition('<section id="compass"')[2].partition("</section>")[0]
     before, fold = section.split("<details>")
-    assert "35 more metrics, none of which tells the twins apart" in fold
+    assert "35 more metrics, none of which separates the twins" in fold
     assert before.index("evidence share") < before.index("DAE (m")  # the best stands first
     assert len(re.findall(r"DAE \(m\d+\)", before)) == 5
     assert len(re.findall(r"DAE \(m\d+\)", fold)) == 35
@@ -387,7 +387,7 @@ def test_what_a_position_rests_on_is_folded_too_and_apart_from_the_rest(tmp_path
     named = [{int(n) for n in re.findall(r"DAE \(m(\d+)\)", part)} for part in (before, leading, rest)]
     assert [len(part) for part in named] == [5, 15, 20]
     assert named[0] | named[1] == set(range(20, 40))
-    assert "<summary>15 more that the position rests on</summary>" in leading
+    assert "<summary>15 more metrics that the position rests on</summary>" in leading
     assert "<summary>20 more metrics, none" in rest
 
 

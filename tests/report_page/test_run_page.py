@@ -198,10 +198,10 @@ def test_report_writes_the_page_of_the_runs_below_a_folder(asked, tmp_path, caps
         (["report", "{nowhere}"], "there is no folder"),
         (["report", "{diagnosis}", "{asked}"], "theodolite view"),
         (["view", "{nowhere}"], "there is no folder"),
-        (["view", "{nowhere}"], "; name a folder that holds runs"),
+        (["view", "{nowhere}"], "; give a folder with runs"),
         (["export", "{nowhere}", "--to", "parquet", "--out", "{page}"], "; pass a run, a folder of runs"),
         (["export", "{empty}", "--to", "parquet", "--out", "{page}"], "; `theodolite diagnose` makes one"),
-        (["export", "{asked}", "--to", "parquet", "--out", "{file}"], "choose another"),
+        (["export", "{asked}", "--to", "parquet", "--out", "{file}"], "--out must be a folder"),
         (["report", "{asked}", "--out", "{file}/page"], "choose another --out"),
     ],
 )
@@ -278,4 +278,4 @@ def test_paths_in_messages_are_never_broken(tmp_path, capsys):
     note(f"items lie in {deep}")
     assert f"items lie in {deep}\n" in capsys.readouterr().err
     _diagnose.show_verdict(Diagnosed(sample_diagnosis(), tmp_path), deep / "index.html")
-    assert f"The whole report: {deep / 'index.html'}\n" in capsys.readouterr().out
+    assert f"Full report: {deep / 'index.html'}\n" in capsys.readouterr().out

@@ -183,7 +183,7 @@ def test_a_picture_outside_is_not_served_even_by_a_link(tmp_path):
             index = json.loads(asked(viewer, f"{base}items.json")[2])
             assert [bool(row[12]) for row in index["rows"]] == [False, True] * 3
             assert asked(viewer, f"{base}picture/{secret.digest}")[0] == 404
-            assert "lie outside of the folders that are served" in asked(viewer, base)[2].decode()
+            assert "lie outside of the served folders" in asked(viewer, base)[2].decode()
     with serving(home, tmp_path / "elsewhere") as viewer:  # named too, it may be read
         assert asked(viewer, f"{address(viewer, 'named')}items.json")[0] == 200
         assert asked(viewer, f"{address(viewer, 'named')}picture/{secret.digest}")[0] == 200
@@ -300,5 +300,5 @@ def test_a_server_that_is_gone_is_told(runs, visit):
     with serving(runs[0]) as viewer:
         page = visit(viewer.url + address(viewer)[1:], home=viewer.url, is_lost=True)
         page.wait_for_selector("#row-0")
-    page.wait_for_selector("text=the server is gone", timeout=20_000)
+    page.wait_for_selector("text=the server has stopped", timeout=20_000)
     assert page.locator("#row-0").count() == 1

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats as reference
 from scipy.stats import beta
 
 from theodolite.core.errors import UsageError
@@ -12,6 +13,7 @@ from theodolite.stats import (
     clustered_difference,
     clustered_mean,
     equivalent,
+    independent_difference,
     score_difference,
     score_mean,
     wilson_interval,
@@ -199,3 +201,13 @@ def test_item_scores_are_summarised_by_their_metric():
     other = [ItemScore(row.item, row.metric, 0.0, row.cluster, group=row.group) for row in rows]
     found = score_difference(metric, rows, other)
     assert (found.value, found.n_items) == (pytest.approx(0.5), 3)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_difference_of_independent_samples_is_welchs(seed):
+    rng = np.random.default_rng(seed)
+    first, second = rng.normal(0, 1, 9), rng.normal(1, 3, 14)
+    found = independent_difference(first, second, level=0.9)
+    theirs = reference.ttest_ind(first, second, equal_var=False).confidence_interval(0.9)
+    assert (found.low, found.high) == pytest.approx((theirs.low, theirs.high))
+    assert independent_difference([1.0, 1.0], [2.0, 2.0]) is None

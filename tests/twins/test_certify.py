@@ -23,11 +23,11 @@ from theodolite.models import open_model
 from theodolite.models.pocket import pocket_folder
 from theodolite.stats import Estimate
 from theodolite.twins import certify_trace as _certify_trace
-from theodolite.twins.certificate_stats import Line, Probe, difference, mean, put
+from theodolite.twins.certificate_stats import Line, Probe, ask, difference, mean
 from theodolite.twins.certify import (
     BARS,
     Certificate,
-    Making,
+    CertificateSettings,
     certificate_from_json,
     certificate_tables,
     certify,
@@ -67,7 +67,7 @@ class Scripted:
 
 
 def rows_of(probes, model):
-    return [row for portion in put(probes, [model]) for row in portion[0]]
+    return [row for chunk in ask(probes, [model]) for row in chunk[0]]
 
 
 def values_of(lines):
@@ -341,7 +341,7 @@ def test_a_difference_must_lie_within_the_bounds_with_its_whole_interval():
 def test_certificates_come_back_from_their_file(tmp_path):
     certificate = made("grounded")
     assert read_certificate(write_certificate(certificate, tmp_path)) == certificate
-    with pytest.raises(UsageError, match="no certificate"):
+    with pytest.raises(UsageError, match="not a certificate"):
         certificate_from_json({"model": "x"})
     with pytest.raises(UsageError, match="released"):
         released_certificate("hf:somewhere")
@@ -368,24 +368,24 @@ def test_answers_that_are_kept_are_not_asked_for_again_and_scoring_asks_nobody(t
 
     models = {"one": seer(), "two": Scripted(by_name)}
     monkeypatch.setattr(module, "open_model", models.__getitem__)
-    making = Making(10, 3, ("relation",))
-    (first,) = certify(["one"], tmp_path, making)
+    settings = CertificateSettings(10, 3, ("relation",))
+    (first,) = certify(["one"], tmp_path, settings)
     asked = models["one"].asked
     least = 2 * 3 * 10 + (len(FOLLOWED) + len(KEPT) + 1) * 10
     assert least < asked < least + 10, "others stand in for pictures that have no clutter to take away"
-    again, other = certify(["one", "two"], tmp_path, making)
+    again, other = certify(["one", "two"], tmp_path, settings)
     assert again == first
     assert (models["one"].asked, models["two"].asked) == (asked, asked), "only the second was asked"
-    assert score("two", tmp_path, making) == other
+    assert score("two", tmp_path, settings) == other
     assert models["two"].asked == asked
     assert first.find("relation", "accuracy", "crossed").estimate.value == 1
     assert other.find("relation", "accuracy", "crossed").estimate.value == 0
     with pytest.raises(UsageError, match="no answers of three"):
-        score("three", tmp_path, making)
+        score("three", tmp_path, settings)
     with pytest.raises(UsageError, match="at least 10"):
-        Making(3)
+        CertificateSettings(3)
     with pytest.raises(UsageError, match="rhyme"):
-        Making(10, tasks=("rhyme",))
+        CertificateSettings(10, tasks=("rhyme",))
 
 
 def test_several_models_are_asked_the_same_and_processes_draw_the_same():
@@ -394,7 +394,7 @@ def test_several_models_are_asked_the_same_and_processes_draw_the_same():
     assert len(set(digests)) == len(digests)
     assert [probe.request.digest for probe in relation_probes(4, 1, workers=2)] == digests
     assert [probe.request.digest for probe in relation_probes(4, 2)] != digests
-    first, second = next(put(probes, [seer(), Scripted(by_name)]))
+    first, second = next(ask(probes, [seer(), Scripted(by_name)]))
     assert [row["unit"] for row in first] == [row["unit"] for row in second]
     assert [row["said"] for row in first] != [row["said"] for row in second]
 
@@ -441,7 +441,7 @@ def test_the_program_shows_the_certificates_that_ship_and_says_what_is_missed(ca
     assert main(["twins", "certify", "--released", "--model", "pocket:shortcut", "--markdown"]) == 1
     printed = capsys.readouterr()
     assert "| missed |" in printed.out
-    assert "missed: pocket:shortcut relation: accuracy (crossed, wanted ≤ 5 %)" in printed.err
+    assert "missed: pocket:shortcut relation: accuracy (crossed, required ≤ 5 %)" in printed.err
 
 
 @pytest.mark.slow
@@ -467,20 +467,20 @@ def test_the_program_separates_and_draws(tmp_path, capsys):
 
 
 def test_answers_of_other_weights_are_not_taken_for_a_models_own(tmp_path):
-    making = Making(12, 3, ("grid",))
-    certify(["pocket:shortcut"], tmp_path, making)
-    kept = making.kept(tmp_path, "pocket:shortcut", "grid", "plain")
-    other = making.kept(tmp_path, "pocket:mixed", "grid", "plain")
+    settings = CertificateSettings(12, 3, ("grid",))
+    certify(["pocket:shortcut"], tmp_path, settings)
+    kept = settings.answers_path(tmp_path, "pocket:shortcut", "grid", "plain")
+    other = settings.answers_path(tmp_path, "pocket:mixed", "grid", "plain")
     other.parent.mkdir(parents=True)
     other.write_bytes(kept.read_bytes())
-    with pytest.raises(UsageError, match="other weights that were called pocket:mixed"):
-        certify(["pocket:mixed"], tmp_path, making)
-    assert certify(["pocket:shortcut"], tmp_path, making)[0].lines
+    with pytest.raises(UsageError, match="answers of pocket:mixed with other weights"):
+        certify(["pocket:mixed"], tmp_path, settings)
+    assert certify(["pocket:shortcut"], tmp_path, settings)[0].lines
     kept.write_bytes(b"no answers at all")
     with pytest.raises(StorageError, match="remove the file"):
-        certify(["pocket:shortcut"], tmp_path, making)
-    with pytest.raises(UsageError, match="name a folder"):
-        certify(["pocket:shortcut"], kept, making)
+        certify(["pocket:shortcut"], tmp_path, settings)
+    with pytest.raises(UsageError, match="must be a folder"):
+        certify(["pocket:shortcut"], kept, settings)
 
 
 def test_the_released_certificates_are_those_of_the_shipped_weights():

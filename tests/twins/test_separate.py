@@ -271,7 +271,7 @@ def test_a_table_comes_back_from_its_file(tmp_path):
     table = released_table()
     assert read_table(write_table(table, tmp_path)) == table
     (tmp_path / "other.json").write_text('{"rows": [{}]}')
-    with pytest.raises(UsageError, match="no table of metrics"):
+    with pytest.raises(UsageError, match="not a table of metrics"):
         read_table(tmp_path / "other.json")
     with pytest.raises(StorageError, match="cannot read"):
         read_table(tmp_path / "none.json")

@@ -8,7 +8,7 @@ from theodolite.core.errors import UsageError
 from theodolite.core.scores import covers
 from theodolite.instruments.instrument import Study, find_instruments, instruments
 from theodolite.runs import Run, RunInfo, find_runs
-from theodolite.twins.workspace import Workspace, kept_scores, measured_scores, model_capability
+from theodolite.twins.workspace import Workspace, measured_scores, model_capability, stored_scores
 from toy_instrument import TOY
 
 FEW = 6
@@ -65,9 +65,9 @@ def test_what_is_measured_is_kept_and_scored_again_without_the_model(tmp_path):
     assert told[-1][0] == "scripted:oracle?batch_size=4 toy"
     assert told[-1][1].answered == 2 * FEW
     assert find_runs(tmp_path / "runs") == [tmp_path / "runs" / "scripted-oracle" / "aligned" / "toy"]
-    assert kept_scores("scripted:oracle", TOY, workspace) == found, "options make no other model of it"
+    assert stored_scores("scripted:oracle", TOY, workspace) == found, "options make no other model of it"
     with pytest.raises(UsageError, match="no run of toy on the crossed split"):
-        kept_scores("scripted:oracle", TOY, Workspace(tmp_path, "crossed", FEW))
+        stored_scores("scripted:oracle", TOY, Workspace(tmp_path, "crossed", FEW))
 
 
 def test_scores_without_a_value_are_left_out(tmp_path):

@@ -1,1 +1,1 @@
-"""The command line: one module per noun, loaded when its noun is called."""
+"""The command line: one module per command group, loaded when it is called."""

@@ -1,4 +1,4 @@
-"""``theodolite ask``: your own questions with the picture, without it, and with another picture."""
+"""``theodolite ask``: ask your own questions with the picture, without it, and with another picture."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         str, typer.Option("--settings", metavar="LIST", help=f"Some of {', '.join(SETTINGS)}.")
     ] = "all",
     answer: o.Answer = "write",
-    max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, help="The longest answer.")] = 512,
+    max_tokens: o.MaxTokens = 512,
     seed: o.Seed = 0,
     limit: o.Limit = None,
     plan: o.PlanOnly = False,
@@ -38,7 +38,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     json: o.AsJson = False,
 ) -> None:
     """Ask a model, store every answer, and score. The same command resumes where it stopped."""
-    chosen = cast("tuple[Setting, ...]", o.some_of(settings, SETTINGS, "--settings"))
+    chosen = cast("tuple[Setting, ...]", o.some_of(settings, SETTINGS, "--settings", can_be_empty=False))
     answering = cast("Answering", o.one_of(answer, ("write", "choose"), "--answer"))
     items = list(plan_questions(read_questions(data), settings=chosen, seed=seed, max_tokens=max_tokens))
     if plan:
@@ -64,6 +64,6 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 
 @app.command("score")
 def score(run: o.RunFolder, json: o.AsJson = False) -> None:
-    """Score a run from its stored answers; no model is called."""
+    """Score a run from its stored answers. No model is called."""
     with Run.open(run, writable=True) as opened:
         show(ASK.tables(opened), json=json, run=str(run), instrument="ask", model=opened.info.model)

@@ -1,4 +1,4 @@
-"""``theodolite check``: holds a plug-in to its contract."""
+"""``theodolite check``: check that a model plug-in keeps the contract."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from theodolite.testing import check_model
 
 
 def check(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="The model's name.")], json: o.AsJson = False
+    model: Annotated[str, typer.Argument(metavar="MODEL", help="The name of the model.")],
+    json: o.AsJson = False,
 ) -> None:
     """Check that a model keeps the contract: order, batches, determinism, bad pictures, log-probabilities."""
     try:

@@ -1,4 +1,4 @@
-"""``theodolite compare``: two models, or one model twice, on the same items."""
+"""``theodolite compare``: compare two models, or two runs of one model, on the same items."""
 
 from __future__ import annotations
 
@@ -22,15 +22,17 @@ _MOST = 30
 def compare(
     first: Annotated[
         str,
-        typer.Argument(metavar="A", help="A diagnosis or a run; FOLDER#MODEL picks one of several models."),
+        typer.Argument(metavar="A", help="A diagnosis or a run; FOLDER#MODEL selects one of several models."),
     ],
     second: Annotated[str, typer.Argument(metavar="B", help="The other one.")],
     folder: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="Write the comparison as a page into this folder."),
+        typer.Option(
+            "--out", metavar="DIR", help="Also write the comparison as an HTML page into this folder."
+        ),
     ] = None,
     every: Annotated[
-        bool, typer.Option("--all", help="Every metric, also those that do not differ.")
+        bool, typer.Option("--all", help="Show every metric, also those that do not differ.")
     ] = False,
     seed: o.Seed = 0,
     json: o.AsJson = False,
@@ -54,7 +56,11 @@ def compare(
                 "page": str(page) if page else None,
                 "notes": list(found.notes),
                 "positions": [
-                    {"instrument": row.instrument, "first": _stands(row.first), "second": _stands(row.second)}
+                    {
+                        "instrument": row.instrument,
+                        "first": _position_json(row.first),
+                        "second": _position_json(row.second),
+                    }
                     for row in found.positions
                 ],
                 "comparisons": [each.model_dump(mode="json") for each in found.comparisons],
@@ -63,11 +69,11 @@ def compare(
         return
     _show(found, every=every)
     if page is not None:
-        out.print(f"The page: {page}", soft_wrap=True)
+        out.print(f"Page: {page}", soft_wrap=True)
 
 
-def _stands(view: InstrumentOfModel | None) -> dict[str, Any] | None:
-    """Where a side stands, for programs."""
+def _position_json(view: InstrumentOfModel | None) -> dict[str, Any] | None:
+    """Return the verdict and position of one side for JSON."""
     if view is None:
         return None
     position = view.position.model_dump(mode="json") if view.position else None
@@ -87,7 +93,7 @@ def _show_positions(found: Compared) -> None:
     print_table(
         ["instrument", found.first, found.second],
         [[row.instrument, words(row.first), words(row.second)] for row in found.positions],
-        title="Position: 0 shortcut twin, 1 grounded twin",
+        title="Position: 0 like the shortcut twin, 1 like the grounded twin",
     )
     out.print()
 
@@ -95,17 +101,17 @@ def _show_positions(found: Compared) -> None:
 def _show(found: Compared, *, every: bool) -> None:
     _show_positions(found)
     names = {metric.key: metric.name for metric in found.metrics}
-    told = [each for each in found.comparisons if each.difference is not None]
-    apart = [each for each in told if each.p_holm is not None and each.p_holm < 0.05]
-    shown = found.comparisons if every else sorted(apart, key=lambda each: each.p_holm or 0.0)[:_MOST]
+    measured = [each for each in found.comparisons if each.difference is not None]
+    different = [each for each in measured if each.p_holm is not None and each.p_holm < 0.05]
+    shown = found.comparisons if every else sorted(different, key=lambda each: each.p_holm or 0.0)[:_MOST]
     print_table(
         ["metric", "split", "difference", "p", "p corrected"],
         [_row(each, names) for each in shown],
         title=f"{found.first} minus {found.second}",
     )
     note(
-        f"{len(apart)} of {len(told)} metrics differ with a corrected p below 0.05"
-        + ("" if every or len(apart) <= _MOST else f"; {_MOST} are shown, --all shows every one")
+        f"{len(different)} of {len(measured)} metrics differ with a corrected p below 0.05"
+        + ("" if every or len(different) <= _MOST else f"; {_MOST} are shown, --all shows every one")
     )
     for line in found.notes:
         note(line)

@@ -11,7 +11,7 @@ import typer
 
 from theodolite.cli import compass_pictures
 from theodolite.cli import options as o
-from theodolite.cli.compass_pictures import MaybeImages, MinPlaces
+from theodolite.cli.compass_pictures import MinPlaces
 from theodolite.cli.console import note
 from theodolite.cli.output import show
 from theodolite.cli.running import run_and_show, show_plan
@@ -45,14 +45,15 @@ ALL_TARGETS = ",".join(TARGETS)
 ALL_FILLS = ",".join(FILLS)
 
 Targets = Annotated[
-    str, typer.Option("--targets", metavar="LIST", help="Whose logit to explain: gt, pred, option:0 …")
+    str,
+    typer.Option("--targets", metavar="LIST", help="Options whose logit is explained: gt, pred, option:0 …"),
 ]
 PromptNames = Annotated[
     str,
     typer.Option(
         "--prompt",
         metavar="LIST",
-        help=f"Prompts: {', '.join(PROMPTS)} or all (Table 9), or a JSON Lines file of your own with name, template "
+        help=f"Prompts: {', '.join(PROMPTS)} or all (Table 9), or your own JSON Lines file with name, template "
         "(with {tgt} and {ref}) and options (token to direction).",
     ),
 ]
@@ -61,13 +62,13 @@ RunControls = Annotated[
     typer.Option("--controls", metavar="LIST", help=f"Also measure controls: {', '.join(MEASURED)}, or all."),
 ]
 Squares = Annotated[
-    int, typer.Option("--squares", min=2, help="Pictures of coloured squares, for that control.")
+    int, typer.Option("--squares", min=2, help="Number of pictures of coloured squares, for that control.")
 ]
 Tables = Annotated[
     str, typer.Option("--tables", metavar="LIST", help=f"More tables: {', '.join(TABLES)}, or all.")
 ]
 Projection = Annotated[
-    str, typer.Option("--projection", metavar="paper|sound|both", help="How maps become directions.")
+    str, typer.Option("--projection", metavar="paper|sound|both", help="How maps are turned into directions.")
 ]
 PromptName = Annotated[str, typer.Option("--prompt", metavar="NAME", help="The prompt to report on.")]
 Development = Annotated[
@@ -76,47 +77,53 @@ Development = Annotated[
         "--development",
         min=0,
         metavar="N",
-        help="Choose prompt and projection on N pairs, and report on other pictures.",
+        help="Select prompt and projection on N pairs, and report results on other pictures.",
     ),
 ]
 ChooseBy = Annotated[
-    str, typer.Option("--choose-by", metavar="excess|dae", help="What to minimise on the development pairs.")
+    str,
+    typer.Option(
+        "--choose-by", metavar="excess|dae", help="The criterion to minimise on the development pairs."
+    ),
 ]
 Ablate = Annotated[str, typer.Option("--ablate", metavar="METHOD@TARGET", help="The map to ablate.")]
 Negative = Annotated[
     str,
-    typer.Option("--negative", metavar="error|absolute|positive", help="What to do with negative relevance."),
+    typer.Option("--negative", metavar="error|absolute|positive", help="How to treat negative relevance."),
 ]
 Coverage = Annotated[
-    str, typer.Option("--coverage", metavar="LIST", help="Utility: shares of the answers to keep.")
+    str, typer.Option("--coverage", metavar="LIST", help="Utility: fractions of the answers to keep.")
 ]
 ReadoutName = Annotated[
-    str, typer.Option("--readout", metavar="peak|mean", help="Utility: the direction of a compass.")
+    str,
+    typer.Option("--readout", metavar="peak|mean", help="Utility: how the direction of a compass is read."),
 ]
 ScoreControls = Annotated[
     str, typer.Option("--controls", metavar="LIST", help=f"Controls: some of {', '.join(CONTROLS)}, or all.")
 ]
-Centres = Annotated[int, typer.Option("--centres", min=1, help="Controls: random centres per sample.")]
+Centres = Annotated[
+    int, typer.Option("--centres", min=1, help="Controls: number of random centres per sample.")
+]
 Maps = Annotated[
     str,
     typer.Option(
-        "--maps", metavar="LIST", help="Maps as method@target; paper: those of Table 3; all: every one."
+        "--maps", metavar="LIST", help="Maps as method@target; or paper (those of Table 3), or all."
     ),
 ]
 Orders = Annotated[
-    str, typer.Option("--projection", metavar="paper|sound", help="The projection of orders and peaks.")
+    str, typer.Option("--projection", metavar="paper|sound", help="The projection for orders and peaks.")
 ]
 Fills = Annotated[
     str, typer.Option("--fills", metavar="LIST", help="What replaces hidden sectors; curves use the first.")
 ]
-RandomOrders = Annotated[int, typer.Option("--random-orders", min=1, help="Random orders per pair.")]
-PairSample = Annotated[
-    int | None, typer.Option("--size", min=1, help="Sample size of pairs; all if not given.")
+RandomOrders = Annotated[
+    int, typer.Option("--random-orders", min=1, help="Number of random orders per pair.")
 ]
+PairSample = Annotated[int | None, typer.Option("--size", min=1, help="Number of pairs. Default: all.")]
 SpareReference = Annotated[
-    bool, typer.Option("--spare-reference", help="Leave the reference's own box visible.")
+    bool, typer.Option("--spare-reference", help="Keep the box of the reference visible.")
 ]
-ScoreOnly = Annotated[bool, typer.Option("--score-only", help="Score what DIR holds; open no model.")]
+ScoreOnly = Annotated[bool, typer.Option("--score-only", help="Only score the stored answers in DIR.")]
 Curves = Annotated[str, typer.Option("--tables", metavar="LIST", help="More tables: curves.")]
 
 
@@ -131,7 +138,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     controls: RunControls = "",
     n_squares: Squares = 160,
     min_places: MinPlaces = 2,
-    images: MaybeImages = None,
+    images: o.MaybeImages = None,
     seed: o.Seed = 0,
     limit: o.Limit = None,
     plan: o.PlanOnly = False,
@@ -202,7 +209,7 @@ def score(  # noqa: PLR0913, PLR0917 - one parameter per option
     seed: o.Seed = 0,
     json: o.AsJson = False,
 ) -> None:
-    """Score a run from its stored answers and maps; no model is called."""
+    """Score a run from its stored answers and maps. No model is called."""
     wanted = o.some_of(tables, TABLES, "--tables")
     projections = o.one_of(projection, (*PROJECTIONS, "both"), "--projection")
     settings = ScoreSettings(
@@ -252,9 +259,9 @@ def faithfulness(  # noqa: PLR0913, PLR0917 - one parameter per option
     cache: o.Cache = None,
     json: o.AsJson = False,
 ) -> None:
-    """Hide sectors of a run's pictures, ask again, and score. The same command resumes a run.
+    """Hide sectors of the pictures of a run, ask again, and score. The same command resumes a run.
 
-    The model is the run's own unless given.
+    The default model is that of the run.
     """
     from theodolite.instruments.compass.experiments.faithfulness import measure as hiding
     from theodolite.instruments.compass.experiments.faithfulness.score import paper_maps
@@ -294,7 +301,7 @@ def faithfulness(  # noqa: PLR0913, PLR0917 - one parameter per option
 
 
 def _faithfulness(source: Run, hidden: Run, figures: Path | None, **how: Any) -> Iterable[Table]:
-    """Scores faithfulness, and draws its figures if asked."""
+    """Score faithfulness, and draw the figures if a folder is given."""
     from theodolite.instruments.compass.experiments.faithfulness.score import score_faithfulness
     from theodolite.instruments.compass.figures.plots import faithfulness_figures
 
@@ -325,7 +332,7 @@ def _save(drawings: dict[str, Drawing], folder: Path) -> None:
 def _words(text: str) -> list[str]:
     words = o.listed(text)
     if not words:
-        raise UsageError("an empty list was given; name at least one, or all")
+        raise UsageError("the list is empty; give at least one name, or all")
     return words
 
 

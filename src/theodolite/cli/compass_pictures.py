@@ -1,4 +1,4 @@
-"""``theodolite compass overlay`` and ``edits``: pictures of single pairs, and of the edits of controls."""
+"""``theodolite compass overlay`` and ``edits``: draw single pairs, and the edits of controls."""
 
 from __future__ import annotations
 
@@ -15,10 +15,6 @@ from theodolite.instruments.compass.experiments.controls.edits import EDITS
 from theodolite.instruments.compass.formulas.projection_options import PROJECTIONS
 from theodolite.runs import Run
 
-MaybeImages = Annotated[
-    Path | None,
-    typer.Option("--images", metavar="DIR", help="The folder that the pictures' names are relative to."),
-]
 MinPlaces = Annotated[
     int,
     typer.Option("--min-places", min=1, max=4, help="Leave out pairs with room in fewer directions."),
@@ -31,23 +27,24 @@ def overlay(  # noqa: PLR0913, PLR0917 - one parameter per option
         list[str],
         typer.Argument(
             metavar="ITEM…",
-            help="A pair's id, an item's id, or its place in the run from 1; several make rows.",
+            help="The id of a pair or item, or its number in the run, from 1; several make rows.",
         ),
     ],
     out: Annotated[Path, typer.Option("--out", metavar="PNG", help="The file: PNG, SVG or PDF.")],
     method: Annotated[str, typer.Option("--method", help="The relevance method.")] = "chefer",
     target: Annotated[
-        str, typer.Option("--target", metavar="gt|pred", help="Whose logit is explained.")
+        str, typer.Option("--target", metavar="gt|pred", help="The option whose logit is explained.")
     ] = "gt",
     projection: Annotated[
-        str, typer.Option("--projection", metavar="paper|sound", help="How the map becomes a direction.")
+        str,
+        typer.Option("--projection", metavar="paper|sound", help="How the map is turned into a direction."),
     ] = "paper",
     figure: Annotated[
         str, typer.Option("--figure", metavar="overlay|heat|polar|row", help="What to draw.")
     ] = "overlay",
     json: o.AsJson = False,
 ) -> None:
-    """Draw a pair's compass on its picture: wedges, and arrows for peak and truth."""
+    """Draw the compass of a pair on its picture: wedges, and arrows for the peak and the true direction."""
     from theodolite.instruments.compass.figures.overlay import FIGURES, compass_rows
     from theodolite.instruments.compass.figures.views import facts_of, find_sample, view_of
     from theodolite.instruments.compass.measure import read_samples
@@ -55,7 +52,7 @@ def overlay(  # noqa: PLR0913, PLR0917 - one parameter per option
     o.one_of(projection, tuple(PROJECTIONS), "--projection")
     o.one_of(figure, (*FIGURES, "row"), "--figure")
     if len(items) > 1 and figure != "row":
-        raise UsageError(f"{len(items)} items make rows: use --figure row, or name one item")
+        raise UsageError(f"several items need --figure row; got {len(items)} items")
     with Run.open(run) as opened:
         samples = list(read_samples(opened))
     chosen = [find_sample(samples, item) for item in items]
@@ -70,12 +67,12 @@ def overlay(  # noqa: PLR0913, PLR0917 - one parameter per option
 
 def edits(  # noqa: PLR0913, PLR0917 - one parameter per option
     data: o.Data,
-    folder: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where to write.")],
+    folder: o.Folder,
     controls: Annotated[
         str, typer.Option("--controls", metavar="LIST", help=f"Some of {', '.join(EDITS)}, or all.")
     ] = "all",
     size: Annotated[int, typer.Option("--size", min=1, help="Pairs per control, drawn at random.")] = 12,
-    images: MaybeImages = None,
+    images: o.MaybeImages = None,
     min_places: MinPlaces = 2,
     seed: o.Seed = 0,
     json: o.AsJson = False,
@@ -88,7 +85,7 @@ def edits(  # noqa: PLR0913, PLR0917 - one parameter per option
 
     reports, written = write_sheets(
         read_pairs(data, images=images),
-        o.some_of(controls, EDITS, "--controls"),
+        o.some_of(controls, EDITS, "--controls", can_be_empty=False),
         folder,
         size=size,
         placing=PlacingOptions(min_places=min_places),

@@ -1,4 +1,4 @@
-"""Completing words with a colon in bash, which takes ``scripted:lo`` for three words and replaces only the last."""
+"""Complete words with a colon in bash, which splits ``scripted:lo`` into three words and replaces only the last."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ _ASKED, _WORDS, _PLACE = "_THEODOLITE_COMPLETE", "COMP_WORDS", "COMP_CWORD"
 
 
 def complete_in_bash(run: Callable[[], object]) -> None:
-    """Runs the program as bash asks for completions, with words put together and the answers cut to bash's last word.
+    """Run the program. For completion in bash, join words that were split, and shorten the output to the last word.
 
-    Any other way of running it is left alone.
+    In all other cases nothing is changed.
     """
     if os.environ.get(_ASKED) != "complete_bash" or _WORDS not in os.environ:
         run()
@@ -31,11 +31,11 @@ def complete_in_bash(run: Callable[[], object]) -> None:
             run()
     finally:
         for line in found.getvalue().splitlines():
-            print(line.removeprefix(known))  # noqa: T201 - what the shell reads
+            print(line.removeprefix(known))  # noqa: T201 - the shell reads it
 
 
 def joined(words: list[str]) -> list[str]:
-    """The words as they were typed, where bash has broken them at colons.
+    """Join words that bash has split at colons.
 
     >>> joined(["ask", "--model", "scripted", ":", "lo"]), joined(["--model", "hf", ":"])
     (['ask', '--model', 'scripted:lo'], ['--model', 'hf:'])

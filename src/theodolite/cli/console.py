@@ -1,4 +1,4 @@
-"""Where commands print: results on standard output, progress and notes on standard error."""
+"""The consoles of the commands: results on standard output, progress and notes on standard error."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ err = Console(stderr=True, highlight=False)
 
 
 def print_json(value: Any) -> None:
-    """One JSON document, never wrapped or coloured."""
+    """Print a JSON document, without wrapping or colours."""
     out.file.write(json.dumps(value, indent=2, ensure_ascii=False, default=str) + "\n")
 
 
 def note(text: str) -> None:
-    """A remark beside the result; never wrapped, so that a path in it can be copied."""
+    """Print a note to standard error, without wrapping, so that paths can be copied."""
     err.print(Text(text), soft_wrap=True)
 
 
 def notes(texts: Sequence[str]) -> None:
-    """Several remarks."""
+    """Print several notes."""
     for text in texts:
         note(text)

@@ -1,4 +1,4 @@
-"""``theodolite data``: pairs of objects to ask about, from annotations or drawn."""
+"""``theodolite data``: make pairs of objects, from annotations or drawn."""
 
 from __future__ import annotations
 
@@ -16,53 +16,63 @@ from theodolite.core.errors import UsageError
 from theodolite.core.tables import Column, Table
 
 if TYPE_CHECKING:
+    from theodolite.instruments.compass.data.instances import MatchPolicy
     from theodolite.instruments.compass.data.selection import Selection
 
-app = typer.Typer(no_args_is_help=True, help="Make pairs of objects to ask about, from annotations or drawn.")
+app = typer.Typer(
+    no_args_is_help=True, help="Make pairs of objects for the compass, from annotations or drawn."
+)
 
 Annotations = Annotated[
     list[Path],
-    typer.Option("--annotations", metavar="FILE", help="COCO instances; may be given more than once."),
+    typer.Option("--annotations", metavar="FILE", help="COCO instances; may be repeated."),
 ]
 MaybeAnnotations = Annotated[
     list[Path] | None,
-    typer.Option("--annotations", metavar="FILE", help="COCO instances; may be given more than once."),
+    typer.Option("--annotations", metavar="FILE", help="COCO instances; may be repeated."),
 ]
-Out = Annotated[Path, typer.Option("--out", metavar="DIR", help="Where to write.")]
 MaybeImages = Annotated[
     Path | None, typer.Option("--images", metavar="DIR", help="The folder with the pictures.")
 ]
 Captions = Annotated[Path, typer.Option("--data", metavar="PATH", help="The captions.")]
 MaybeSize = Annotated[
     int | None,
-    typer.Option("--size", min=1, help="Sample size, balanced over the directions; all pairs if not given."),
+    typer.Option("--size", min=1, help="Sample size, balanced over directions. Default: all pairs."),
 ]
 Copy = Annotated[
-    bool, typer.Option(help="Copy the pictures beside the pairs, or name them relative to --images.")
+    bool, typer.Option(help="Copy the pictures to the pairs, or refer to them relative to --images.")
 ]
-MinArea = Annotated[float, typer.Option("--min-area", help="Least share of the picture of an object.")]
-MaxArea = Annotated[float, typer.Option("--max-area", help="Largest share of the picture of an object.")]
+MinArea = Annotated[
+    float, typer.Option("--min-area", help="Minimum area of an object, as a fraction of the picture.")
+]
+MaxArea = Annotated[
+    float, typer.Option("--max-area", help="Maximum area of an object, as a fraction of the picture.")
+]
 MinDistance = Annotated[
-    float, typer.Option("--min-distance", help="Least distance of the centres, as a share of the diagonal.")
+    float,
+    typer.Option("--min-distance", help="Minimum distance of the centres, as a fraction of the diagonal."),
 ]
 MinMargin = Annotated[
-    float, typer.Option("--min-margin", help="How many degrees farther the next direction must be.")
+    float,
+    typer.Option(
+        "--min-margin", help="Minimum angle to the next direction, in degrees, beyond that to the nearest."
+    ),
 ]
 NamesOption = Annotated[
     str, typer.Option("--names", metavar="exact|substring", help="How names match categories.")
 ]
 BoxesOption = Annotated[
     str,
-    typer.Option("--boxes", metavar="unique|largest", help="What to do if a name has several boxes."),
+    typer.Option("--boxes", metavar="unique|largest", help="Which box to use if a name has several."),
 ]
-Agree = Annotated[bool, typer.Option(help="Require that the boxes have the caption's direction.")]
+Agree = Annotated[bool, typer.Option(help="Require that the boxes agree with the direction in the caption.")]
 
 
 @app.command("coco-pairs")
 def coco_pairs_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     annotations: Annotations,
     images: o.Images,
-    folder: Out,
+    folder: o.Folder,
     size: MaybeSize = None,
     seed: o.Seed = 0,
     min_area: MinArea = 0.01,
@@ -79,16 +89,19 @@ def coco_pairs_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     from theodolite.instruments.compass.data.coco import coco_pairs
     from theodolite.instruments.compass.data.selection import PairFilters
 
-    filters = PairFilters(min_area, max_area, cast("Any", area), min_distance, min_margin)
+    chosen = cast("Any", o.one_of(area, ("box", "mask"), "--area"))
+    filters = PairFilters(min_area, max_area, chosen, min_distance, min_margin)
     selection = coco_pairs(annotations, images, n=size, seed=seed, filters=filters)
     _finish(selection, folder, None if copy else images, json=json)
 
 
 @app.command("gqa")
 def gqa_command(  # noqa: PLR0913, PLR0917 - one parameter per option
-    scene_graphs: Annotated[Path, typer.Option("--scene-graphs", metavar="FILE", help="GQA's scene graphs.")],
+    scene_graphs: Annotated[
+        Path, typer.Option("--scene-graphs", metavar="FILE", help="The scene graphs of GQA.")
+    ],
     images: o.Images,
-    folder: Out,
+    folder: o.Folder,
     size: MaybeSize = None,
     seed: o.Seed = 0,
     min_area: MinArea = 0.01,
@@ -114,7 +127,7 @@ def vsr_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     images: MaybeImages = None,
     folder: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="Where to write; without it only the audit is shown."),
+        typer.Option("--out", metavar="DIR", help="Where to write. Default: only show the audit."),
     ] = None,
     size: MaybeSize = None,
     seed: o.Seed = 0,
@@ -124,11 +137,10 @@ def vsr_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     copy: Copy = True,
     json: o.AsJson = False,
 ) -> None:
-    """Match true VSR captions to COCO boxes, and show what is lost on the way."""
-    from theodolite.instruments.compass.data.instances import MatchPolicy
+    """Match true VSR captions to COCO boxes, and show how many are lost in each step."""
     from theodolite.instruments.compass.data.vsr import vsr_audit, vsr_pairs
 
-    policy = MatchPolicy(cast("Any", names), cast("Any", boxes), agree)
+    policy = _policy(names, boxes, agree)
     audit = vsr_audit(captions, annotations or None, policy=policy).tables()
     if folder is None:
         show(audit, json=json)
@@ -145,7 +157,7 @@ def vsr_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 def whatsup_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     captions: Captions,
     images: o.Images,
-    folder: Out,
+    folder: o.Folder,
     annotations: MaybeAnnotations = None,
     size: MaybeSize = None,
     seed: o.Seed = 0,
@@ -155,20 +167,27 @@ def whatsup_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     copy: Copy = True,
     json: o.AsJson = False,
 ) -> None:
-    """Join WhatsUp's true captions with boxes; WhatsUp itself has none."""
-    from theodolite.instruments.compass.data.instances import MatchPolicy
+    """Match the true captions of WhatsUp to boxes, which WhatsUp itself does not have."""
     from theodolite.instruments.compass.data.whatsup import whatsup_pairs
 
-    policy = MatchPolicy(cast("Any", names), cast("Any", boxes), agree)
+    policy = _policy(names, boxes, agree)
     selection = whatsup_pairs(
         captions, images, annotations=annotations or None, n=size, seed=seed, policy=policy
     )
     _finish(selection, folder, None if copy else images, json=json)
 
 
+def _policy(names: str, boxes: str, agree: bool) -> MatchPolicy:
+    from theodolite.instruments.compass.data.instances import MatchPolicy
+
+    matching: Any = o.one_of(names, ("exact", "substring"), "--names")
+    several: Any = o.one_of(boxes, ("unique", "largest"), "--boxes")
+    return MatchPolicy(matching, several, agree)
+
+
 @app.command("squares")
 def squares_command(
-    folder: Out,
+    folder: o.Folder,
     size: o.Size = 160,
     seed: o.Seed = 0,
     angles: Annotated[int, typer.Option("--angles", min=1, help="Number of angles, from 0°.")] = 16,
@@ -195,17 +214,10 @@ def squares_command(
 @app.command("check")
 def check_command(
     pairs: Annotated[Path, typer.Argument(metavar="PAIRS", help="A pair file or its folder.")],
-    images: Annotated[
-        Path | None,
-        typer.Option(
-            "--images",
-            metavar="DIR",
-            help="The folder that the pictures' names are relative to; the file's own if not given.",
-        ),
-    ] = None,
+    images: o.MaybeImages = None,
     json: o.AsJson = False,
 ) -> None:
-    """Check a pair file of your own, line by line."""
+    """Check your own pair file, line by line."""
     from theodolite.instruments.compass.data.pair_files import read_pairs
     from theodolite.instruments.compass.data.pairs import pair_cautions
 
@@ -225,7 +237,7 @@ def check_command(
 
 
 def note_cautions(cautions: Mapping[str, Sequence[str]]) -> None:
-    """Names pairs whose words do not fit their boxes."""
+    """Print a note about pairs whose words do not fit their boxes."""
     for reason, ids in cautions.items():
         more = f" and {len(ids) - 3} more" if len(ids) > 3 else ""
         note(f"caution: {len(ids)} × {reason} ({', '.join(ids[:3])}{more})")
@@ -239,7 +251,7 @@ def _finish(
     json: bool,
     before: Sequence[Table] = (),
 ) -> None:
-    """Writes the pairs and shows how they were chosen."""
+    """Write the pairs and show how they were selected."""
     from theodolite.instruments.compass.data.pair_files import write_pairs
 
     path = write_pairs(selection.pairs, folder, images=images)

@@ -1,4 +1,4 @@
-"""``theodolite diagnose``: all instruments on one model or several, one verdict, one report."""
+"""``theodolite diagnose``: run all instruments on one or more models, and write a report."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ _COLOURS = {
     "outside": "yellow",
 }
 _MOST_LINES = 4
-"""Of each list below the table: a verdict fits on a screen, the report has the rest."""
+"""Maximum number of lines of each list below the table. The report has all of them."""
 
 _LINE_EVERY_S = 30.0
-"""Between two lines on how far it is, where there is no terminal."""
+"""Seconds between progress lines if there is no terminal."""
 
 
 def diagnose_command(  # noqa: PLR0913, PLR0917 - one parameter per option
@@ -42,37 +42,37 @@ def diagnose_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         typer.Option(
             "--model",
             metavar="MODEL",
-            help="A model, such as hf:PATH or openai:NAME@URL; may be repeated. Both embedded twins if not given.",
+            help="A model, such as hf:PATH or openai:NAME@URL; may be repeated. Default: both twins.",
         ),
     ] = None,
     instruments: o.Instruments = "",
-    quick: Annotated[bool, typer.Option("--quick", help="Fewer items: wider intervals, sooner.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Use fewer items: faster, with wider intervals.")
+    ] = False,
     size: Annotated[
-        str, typer.Option("--size", metavar="quick|standard|large|N", help="How many items.")
+        str, typer.Option("--size", metavar="quick|standard|large|N", help="Sample size.")
     ] = "standard",
     data: Annotated[
         list[str] | None,
         typer.Option(
             "--data",
             metavar="PATH",
-            help="Your own questions, COCO instances or pairs, grids, scenes, episodes or logs of traces, measured as well; may be repeated.",
+            help="Also use your own data: questions, COCO instances, pairs, grids, scenes, episodes or trace logs; may be repeated.",
         ),
     ] = None,
-    folder: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Where to write; what is there goes on.")
-    ] = Path("report"),
+    folder: o.KeptFolder = Path("report"),
     seed: o.Seed = 0,
     engine: o.Engine = "local",
     workers: o.Workers = None,
     ray_address: o.RayAddress = None,
     json: o.AsJson = False,
     show_schema: Annotated[
-        bool, typer.Option("--schema", help="Print the JSON schema of diagnosis.json, and stop.")
+        bool, typer.Option("--schema", help="Print the JSON schema of diagnosis.json and exit.")
     ] = False,
 ) -> None:
-    """Run every instrument on a model, and say with evidence whether and where it is grounded.
+    """Run every instrument on a model, and report whether and where it uses the picture.
 
-    With no option: both embedded twins of known reasoning, side by side. The same command goes on where it stopped.
+    Without options: both twins, the shipped models of known reasoning. The same command resumes where it stopped.
     """
     if show_schema:
         print_json(schema())
@@ -88,7 +88,7 @@ def diagnose_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             data=data or (),
             seed=seed,
             options=EngineOptions(engine, workers, ray_address),
-            tell=_Bars(progress),
+            progress=_Bars(progress),
         )
         page = write_report(folder, out=folder)
     if json:
@@ -99,7 +99,7 @@ def diagnose_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 
 
 def show_verdict(found: Diagnosed, page: Path | None = None) -> None:
-    """The verdict on one screen."""
+    """Print the verdict, short enough for one screen."""
     diagnosis = found.diagnosis
     models = [model.name for model in diagnosis.models]
     rows: list[list[str | Text]] = []
@@ -110,7 +110,7 @@ def show_verdict(found: Diagnosed, page: Path | None = None) -> None:
     print_table(
         ["instrument", *models],
         rows,
-        title="Position: 0 like the twin that need not look, 1 like the one that must",
+        title="Position: 0 like the twin trained to ignore the picture, 1 like the twin trained to use it",
     )
     out.print()
     for model in diagnosis.models:
@@ -125,12 +125,12 @@ def show_verdict(found: Diagnosed, page: Path | None = None) -> None:
     _list("open", [_open(question) for question in diagnosis.open_questions])
     out.print(Text("Signatures name behaviour, not its cause.", style="dim"))
     if page is not None:
-        out.print(Text(f"The whole report: {page}"), soft_wrap=True)
+        out.print(Text(f"Full report: {page}"), soft_wrap=True)
 
 
 def _open(question: Any) -> str:
-    needed = f"{question.n_needed} units would" if question.n_needed else "no number of units would"
-    return f"{question.model}, {question.instrument}: {question.question} {needed} settle it ({question.n_now} now)"
+    needed = f"{question.n_needed} clusters are needed" if question.n_needed else "more data would not help"
+    return f"{question.model}, {question.instrument}: {question.question} {needed} ({question.n_now} now)"
 
 
 def _list(word: str, lines: list[str]) -> None:
@@ -156,38 +156,38 @@ def _exit_if_failed(diagnosis: Diagnosis, folder: Path) -> None:
         n = sum(view.counts.failed for view in failed if view.counts)
         run = f"{folder}/{failed[0].runs[0]}" if failed[0].runs else folder
         note(
-            f"{n} items failed; `theodolite runs show {run}` tells why, and the same command asks them again"
+            f"{n} items failed; `theodolite runs show {run}` shows why, and the same command asks them again"
         )
         raise typer.Exit(SOME_FAILED)
 
 
 class _Bars:
-    """One bar for each model and instrument; a line for each where there is no terminal."""
+    """One progress bar per model and instrument, or lines if there is no terminal."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
         self._bars: dict[tuple[str, str], Bar] = {}
         self._began: dict[tuple[str, str], float] = {}
-        self._told: dict[tuple[str, str], Tally] = {}
+        self._tallies: dict[tuple[str, str], Tally] = {}
         self._asked: dict[tuple[str, str], tuple[float, int]] = {}
-        """When the first tally came, and how much was done by then."""
+        """The time of the first tally, and the number of items done by then."""
         self._last: dict[tuple[str, str], float] = {}
 
-    def __call__(self, model: str, instrument: str, how_far: Tally | str) -> None:
+    def __call__(self, model: str, instrument: str, progress: Tally | str) -> None:
         key = model, instrument
         if key not in self._bars:
             self._bars[key] = Bar(self._progress, f"{model} {instrument}")
             self._began[key] = time.monotonic()
-        if isinstance(how_far, str):
-            self._say(key, how_far)
+        if isinstance(progress, str):
+            self._say(key, progress)
         else:
-            self._told[key] = how_far
-            self._bars[key](how_far)
+            self._tallies[key] = progress
+            self._bars[key](progress)
             if not err.is_terminal:
-                self._count(key, how_far)
+                self._count(key, progress)
 
     def _count(self, key: tuple[str, str], tally: Tally) -> None:
-        """A line when asking begins, and one every half minute."""
+        """Print a line when asking begins, and one every half minute."""
         now, done = time.monotonic(), tally.finished + tally.failed
         began, first = self._asked.setdefault(key, (now, done))
         if key in self._last and now - self._last[key] < _LINE_EVERY_S:
@@ -195,13 +195,13 @@ class _Bars:
         is_first = key not in self._last
         self._last[key] = now
         left = time_left(done - first, tally.planned - done, now - began)
-        how_far = f"{tally.planned} items" if is_first else f"{done} of {tally.planned} items"
-        note(f"{key[0]} {key[1]}: asking, {how_far}" + (f", {left}" if left else ""))
+        items = f"{tally.planned} items" if is_first else f"{done} of {tally.planned} items"
+        note(f"{key[0]} {key[1]}: asking, {items}" + (f", {left}" if left else ""))
 
     def _say(self, key: tuple[str, str], word: str) -> None:
         self._bars[key].say("" if word == "done" else word)
         if err.is_terminal:
             return
         spent = time.monotonic() - self._began[key]
-        asked = f", {self._told[key].planned} items" if key in self._told else ""
+        asked = f", {self._tallies[key].planned} items" if key in self._tallies else ""
         note(f"{key[0]} {key[1]}: {word}{asked} ({spent:.0f} s)")

@@ -1,4 +1,4 @@
-"""``theodolite export``: runs, diagnoses and data in other tools' formats."""
+"""``theodolite export``: export runs, diagnoses and data in the formats of other tools."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ def export(
         Path, typer.Argument(metavar="SOURCE", help="A run, a folder of runs, a diagnosis, or a data set.")
     ],
     to: Annotated[str, typer.Option("--to", metavar="|".join(FORMATS), help="The format.")],
-    folder: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder to write.")],
+    folder: o.Folder,
     json: o.AsJson = False,
 ) -> None:
-    """Write runs, diagnoses or data for other tools."""
+    """Export runs, diagnoses or data for other tools."""
     written = write(source, folder, to=to)
     if json:
         print_json({"to": to, "folder": str(folder), "written": written})

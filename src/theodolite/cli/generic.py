@@ -1,4 +1,4 @@
-"""Commands of an instrument that brings none of its own: ``run`` and ``score``."""
+"""Generic commands ``run`` and ``score``, for instruments without their own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from theodolite.runs import Run, RunSettings, Tally, measure_run
 
 
 def instrument_app(name: str) -> typer.Typer:
-    """The commands of an instrument."""
+    """Build the commands of an instrument."""
     instrument = find_instruments([name])[0]
     app = typer.Typer(no_args_is_help=True, help=instrument.question)
 
@@ -30,20 +30,21 @@ def instrument_app(name: str) -> typer.Typer:
         model: o.ModelName,
         folder: o.Out,
         data: Annotated[
-            Path | None, typer.Option("--data", metavar="PATH", help="Your own data, if it takes any.")
+            Path | None,
+            typer.Option("--data", metavar="PATH", help="Your own data, if the instrument takes any."),
         ] = None,
         size: Annotated[
-            str, typer.Option("--size", metavar="quick|standard|large|N", help="How much to ask.")
+            str, typer.Option("--size", metavar="quick|standard|large|N", help="Sample size.")
         ] = "standard",
         seed: o.Seed = 0,
         json: o.AsJson = False,
     ) -> None:
-        """Ask a model everything that the instrument asks in a diagnosis, and score it."""
+        """Measure a model as in a diagnosis, and score it."""
         from theodolite.twins.workspace import model_capability
 
         own = find_user_data([f"{name}={data}"])[0] if data is not None else None
         if own is None and instrument.needs_data:
-            raise UsageError(f"{name} has no data of its own; give it some with --data: {instrument.takes}")
+            raise UsageError(f"{name} has no built-in data; pass your own with --data: {instrument.takes}")
         study = Study(folder / "data", find_size(size), seed, data=own)
         tally, tables, trouble = Tally(), list[Table](), folder
         for plan in instrument.plan(study, model_capability(model)):

@@ -1,4 +1,4 @@
-"""``theodolite grid``: scenes whose right explanation is known; answers, explanations and their scores."""
+"""``theodolite grid``: make scenes with known explanations, measure answers and explanations, and score them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     no_args_is_help=True,
-    help="Do explainers tell spatial reasoning from a shortcut, where the truth is known?",
+    help="Do explainers distinguish spatial reasoning from a shortcut, where the truth is known?",
 )
 
 BROKEN = 1
@@ -33,40 +33,42 @@ Preset = Annotated[
     typer.Option(
         "--preset",
         metavar="paper|sound",
-        help="How many objects: as in the paper, or enough for all guarantees.",
+        help="Number of objects: as in the paper, or enough for all guarantees.",
     ),
 ]
 Mode = Annotated[
     str,
-    typer.Option("--mode", metavar="pure|spur", help="With look-alikes that mislead shortcuts, or without."),
+    typer.Option(
+        "--mode",
+        metavar="pure|spur",
+        help="With look-alikes that mislead shortcuts (pure), or without (spur).",
+    ),
 ]
-Size = Annotated[int, typer.Option("--size", min=1, help="Scenes of each bucket at each density.")]
+Size = Annotated[int, typer.Option("--size", min=1, help="Number of scenes per bucket and density.")]
 SplitName = Annotated[
     str | None,
-    typer.Option(
-        "--split", metavar="train|validation|test", help="Only scenes of this split; by default all."
-    ),
+    typer.Option("--split", metavar="train|validation|test", help="Only scenes of this split. Default: all."),
 ]
 Densities = Annotated[
     str,
     typer.Option(
-        "--density", metavar="LIST", help="sparse, dense, numbers of objects, or shares such as 0.5."
+        "--density", metavar="LIST", help="sparse, dense, numbers of objects, or fractions such as 0.5."
     ),
 ]
 Buckets = Annotated[
     str,
-    typer.Option("--buckets", metavar="LIST", help="Only these, such as M-F0-D2,M-F1-D2; by default all."),
+    typer.Option(
+        "--buckets", metavar="LIST", help="Only these buckets, such as M-F0-D2,M-F1-D2. Default: all."
+    ),
 ]
 Margin = Annotated[
-    int | None, typer.Option("--margin", help="Cells that targets lie beyond their anchors, at least.")
+    int | None, typer.Option("--margin", help="Minimum distance of targets from their anchors, in cells.")
 ]
 
 
 @app.command("make")
 def make_command(  # noqa: PLR0913, PLR0917 - one parameter per option
-    folder: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Where to write; must be new or empty.")
-    ],
+    folder: o.NewFolder,
     mode: Mode = "pure",
     preset: Preset = "paper",
     size: Size = 50,
@@ -79,15 +81,15 @@ def make_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     cell_px: Annotated[int, typer.Option("--cell-px", help="Side of a cell in pixels.")] = 64,
     boost: Annotated[
         float | None,
-        typer.Option("--boost", help="Algorithm 2: how often the target is the most frequent kind."),
+        typer.Option("--boost", help="Algorithm 2: probability that the target is the most frequent kind."),
     ] = None,
     overload: Annotated[
         float | None,
-        typer.Option("--overload", help="Algorithm 3: how often a further object is a look-alike."),
+        typer.Option("--overload", help="Algorithm 3: probability that a further object is a look-alike."),
     ] = None,
     margin: Margin = None,
     max_answer: Annotated[
-        int | None, typer.Option("--max-answer", help="Largest count asked for, the same at every depth.")
+        int | None, typer.Option("--max-answer", help="Largest count in an answer, at every depth.")
     ] = None,
     pictures: Annotated[bool, typer.Option("--pictures/--no-pictures", help="Draw the scenes.")] = True,
     json: o.AsJson = False,
@@ -104,6 +106,8 @@ def make_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     given = cast("Any", {name: value for name, value in chosen.items() if value is not None})
     recipe = replace(find_recipe(preset), world=World(rows, columns, cell_px), **given)
     wanted = tuple(_density(word) for word in o.listed(densities))
+    if not wanted:
+        raise UsageError("--density needs at least one density, such as sparse")
     most = max(recipe.world.max_count, *map(recipe.objects, wanted))
     recipe = replace(recipe, world=replace(recipe.world, max_count=most))
     keys = tuple(o.listed(buckets)) or BUCKET_KEYS
@@ -122,29 +126,30 @@ def _density(word: str) -> Any:
         return int(word) if word.isdigit() else float(word)
     except ValueError:
         raise UsageError(
-            f"a density is sparse, dense, a number of objects or a share, not {word!r}"
+            f"a density is sparse, dense, a number of objects or a fraction, not {word!r}"
         ) from None
 
 
 @app.command("audit")
 def audit_command(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A data set that `grid make` wrote.")],
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A data set from `grid make`.")],
     other: Annotated[
         Path | None,
         typer.Argument(
-            metavar="[OTHER]", help="A second one: answers must agree, and no scene be in two splits."
+            metavar="[OTHER]",
+            help="A second data set: answers must agree, and no scene may be in two splits.",
         ),
     ] = None,
     permutations: Annotated[
-        int, typer.Option("--permutations", min=1, help="Shuffles behind each mutual information.")
+        int, typer.Option("--permutations", min=1, help="Number of permutations for each mutual information.")
     ] = 199,
     pictures: Annotated[
-        int, typer.Option("--pictures", min=0, help="How many pictures to compare with their scenes.")
+        int, typer.Option("--pictures", min=0, help="Number of pictures to compare with their scenes.")
     ] = 200,
     seed: o.Seed = 0,
     json: o.AsJson = False,
 ) -> None:
-    """Recompute every label, try every shortcut, and fail if a check fails."""
+    """Recompute every label and test every shortcut. Exits with status 1 if a check fails."""
     from theodolite.instruments.grid.data.audit import (
         audit,
         audit_tables,
@@ -165,13 +170,15 @@ def audit_command(
 
 @app.command("figures")
 def figures_command(
-    folder: Annotated[Path, typer.Option("--out", metavar="DIR", help="Where to write.")],
+    folder: o.Folder,
     preset: Preset = "paper",
     seed: o.Seed = 0,
-    kind: Annotated[str, typer.Option("--format", metavar="png|svg|pdf", help="Of the pictures.")] = "png",
+    kind: Annotated[
+        str, typer.Option("--format", metavar="png|svg|pdf", help="The format of the figures.")
+    ] = "png",
     json: o.AsJson = False,
 ) -> None:
-    """Draw the data: taxonomy, how scenes are made, answers, samples (figures 2, 3 and 7 to 11)."""
+    """Draw figures of the data: taxonomy, generation, answers, samples (Figures 2, 3 and 7 to 11)."""
     from theodolite.instruments.grid.figures.data import data_figures
 
     drawings = data_figures(preset, seed=seed)
@@ -188,7 +195,7 @@ def accuracy_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     data: o.Data,
     folder: o.Out,
     answer: o.Answer = "write",
-    max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, help="The longest answer.")] = 16,
+    max_tokens: o.MaxTokens = 16,
     seed: o.Seed = 0,
     limit: o.Limit = None,
     plan: o.PlanOnly = False,
@@ -228,22 +235,25 @@ Explainers = Annotated[
     ),
 ]
 Budget = Annotated[
-    int, typer.Option("--budget", min=8, help="Model calls per scene, all explainers together.")
+    int, typer.Option("--budget", min=8, help="Model calls per scene, for all explainers together.")
 ]
 ExplainedSize = Annotated[
-    int | None, typer.Option("--size", min=1, help="Scenes of each bucket at each density; by default all.")
+    int | None, typer.Option("--size", min=1, help="Number of scenes per bucket and density. Default: all.")
 ]
 ExplainedDensities = Annotated[
-    str, typer.Option("--density", metavar="LIST", help="Only these, as the data name them; by default all.")
+    str,
+    typer.Option(
+        "--density", metavar="LIST", help="Only these densities, as named in the data. Default: all."
+    ),
 ]
-PoolSize = Annotated[int, typer.Option("--pool", min=2, help="The most scenes of a cross matrix.")]
+PoolSize = Annotated[int, typer.Option("--pool", min=2, help="Maximum number of scenes in a cross matrix.")]
 Output = Annotated[
-    str, typer.Option("--output", metavar="answer|log-odds|expected", help="What is explained.")
+    str, typer.Option("--output", metavar="answer|log-odds|expected", help="The output that is explained.")
 ]
 CellFill = Annotated[
-    str, typer.Option("--fill", metavar="white|grey|black", help="What hidden cells become.")
+    str, typer.Option("--fill", metavar="white|grey|black", help="What replaces hidden cells.")
 ]
-WordHiding = Annotated[str, typer.Option("--words", metavar="mask|delete", help="What hidden words become.")]
+WordHiding = Annotated[str, typer.Option("--words", metavar="mask|delete", help="How words are hidden.")]
 Players = Annotated[str, typer.Option("--players", metavar="objects|all", help="Which cells are players.")]
 
 
@@ -272,7 +282,7 @@ def explain_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     json: o.AsJson = False,
 ) -> None:
     """Explain a model's answers with every explainer, and score the maps. The same command resumes."""
-    from theodolite.instruments.grid.explainers.contract import find_explainers
+    from theodolite.instruments.grid.explainers.find import find_explainers
     from theodolite.instruments.grid.measure import explain_factory
     from theodolite.instruments.grid.questions import EXPLAIN_RUN, ExplainPlan, plan_explanations
 
@@ -319,8 +329,7 @@ def score_command(
         typer.Option(
             "--tables",
             metavar="LIST",
-            help="Of explained runs: some of buckets, paper, overall, separation, gains, depth, interaction, cost and "
-            "measures, or all; by default all but measures, which has every mean.",
+            help="More tables: measures (all means of explained runs by bucket, answer, correctness and form).",
         ),
     ] = "",
     pid: Annotated[
@@ -329,12 +338,14 @@ def score_command(
     seed: o.Seed = 0,
     json: o.AsJson = False,
 ) -> None:
-    """Score runs from what is stored; no model is called. Explained runs are scored together: pure, spurious, cross."""
+    """Score stored runs. No model is called. Explained runs are scored together: pure, spurious, cross."""
     from theodolite.instruments.grid.experiments.explained import read_explained
     from theodolite.instruments.grid.questions import EXPLAIN_RUN
     from theodolite.instruments.grid.score import TABLE_NAMES, explain_tables, score_explanations
 
-    chosen = o.some_of(tables, TABLE_NAMES, "--tables") if tables else ()
+    if len({path.resolve() for path in runs}) < len(runs):
+        raise UsageError("a run is named twice; give each once")
+    chosen = TABLE_NAMES if o.some_of(tables, ("measures",), "--tables") else ()
     estimators = o.some_of(pid, _PID, "--pid")
     with ExitStack() as stack:
         opened = [stack.enter_context(Run.open(path, writable=True)) for path in runs]

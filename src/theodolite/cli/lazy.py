@@ -1,4 +1,4 @@
-"""A command group that imports a command's module when the command is called, and not before."""
+"""A command group that imports the module of a command only when the command is called."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ __all__ = ["LazyGroup"]
 
 
 class LazyGroup(typer.core.TyperGroup):
-    """The program's commands, from the registry. An instrument without a command of its own gets a generic one."""
+    """The commands in the registry. An instrument without its own command gets a generic one."""
 
     _is_listing = False
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - click's signature
-        """Every command, by heading."""
+        """List all commands, by heading."""
         return [entry.name for entry in _commands()]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:  # noqa: ARG002
-        """The command; a stand-in with its summary while help is being written."""
+        """Load a command. For help and completion, return a placeholder with its summary instead."""
         entry = next((each for each in _commands() if each.name == cmd_name), None)
         if entry is None:
             return None
@@ -36,12 +36,12 @@ class LazyGroup(typer.core.TyperGroup):
         return _loaded(entry)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
-        """Writes help without loading any command."""
+        """Write the help without loading any command."""
         with self._listing():
             super().format_help(ctx, formatter)
 
     def shell_complete(self, ctx: Any, incomplete: str) -> Any:
-        """Completes a command's name without loading any command."""
+        """Complete the name of a command without loading any command."""
         with self._listing():
             return super().shell_complete(ctx, incomplete)
 

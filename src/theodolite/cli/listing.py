@@ -1,4 +1,4 @@
-"""``theodolite list``: everything in the registry."""
+"""``theodolite list``: list the content of the registry."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ _KINDS: dict[str, Kind] = {
 
 def list_command(
     kind: Annotated[
-        str, typer.Argument(metavar="[KIND]", help=f"One of {', '.join(_KINDS)}; a summary if not given.")
+        str, typer.Argument(metavar="[KIND]", help=f"One of {', '.join(_KINDS)}. Default: a summary.")
     ] = "",
     json: o.AsJson = False,
 ) -> None:
-    """List what can be used. With a kind: what each entry is, what it needs, and what to know of it."""
+    """List instruments, models, methods and so on. With a kind: each entry with its requirements and caveats."""
     if kind and kind not in _KINDS:
-        raise UsageError(f"there is no list of {kind!r}; there are {', '.join(_KINDS)}")
+        raise UsageError(f"there is no list of {kind!r}; choose one of {', '.join(_KINDS)}")
     if not kind:
         _summary(json=json)
         return
@@ -60,11 +60,11 @@ def _summary(*, json: bool) -> None:
         return
     for title, found in names.items():
         out.print(Text(f"{title:12}", style="bold"), Text(", ".join(found) or "none"), soft_wrap=True)
-    err.print(Text("`theodolite list KIND` says what each is", style="dim"))
+    err.print(Text("`theodolite list KIND` describes each entry", style="dim"))
 
 
 def _described(entry: Entry) -> dict[str, Any]:
-    """An entry as plain values; methods and explainers know more of themselves than the registry does."""
+    """Return an entry as plain values. For methods and explainers, details are taken from the loaded object."""
     about: dict[str, Any] = {
         "name": entry.name,
         "summary": entry.summary,

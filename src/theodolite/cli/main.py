@@ -1,4 +1,4 @@
-"""The program: turns errors into one sentence and an exit status."""
+"""The program. It turns errors into a one-line message and an exit status."""
 
 from __future__ import annotations
 
@@ -41,11 +41,11 @@ def theodolite(
         bool, typer.Option("--version", help="Show the version.", is_eager=True, callback=_show_version)
     ] = False,
 ) -> None:
-    """Measures whether a vision-language model uses the picture when it answers."""
+    """Measure whether a vision-language model uses the picture when it answers."""
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the program and returns its exit status."""
+    """Run the program and return its exit status."""
     try:
         complete_in_bash(lambda: app(args=arguments, prog_name="theodolite"))
     except KeyboardInterrupt:
@@ -53,9 +53,9 @@ def main(arguments: list[str] | None = None) -> int:
     except SystemExit as end:
         status = end.code if isinstance(end.code, int) else DONE
         if status == INTERRUPTED:
-            err.print("\nstopped; the same command resumes it")
+            err.print("\nstopped; run the same command again to resume")
         return status
-    except Exception as error:  # noqa: BLE001 - every way out has its sentence and its status
+    except Exception as error:  # noqa: BLE001 - every error gets a message and a status
         words = sys.argv[1:] if arguments is None else arguments
         if "-v" in words or "--verbose" in words:
             traceback.print_exception(error)
@@ -63,7 +63,7 @@ def main(arguments: list[str] | None = None) -> int:
             err.print(Text(f"error: {error}"), soft_wrap=True)
             return WRONG
         err.print(
-            Text(f"internal error: {type(error).__name__}: {error} (`theodolite -v …` shows where)"),
+            Text(f"internal error: {type(error).__name__}: {error} (`theodolite -v …` shows the traceback)"),
             soft_wrap=True,
         )
         return BUG

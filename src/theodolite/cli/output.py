@@ -1,4 +1,4 @@
-"""What commands print: tables on standard output, progress and notes on standard error."""
+"""Print tables on standard output, and progress on standard error."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from theodolite.runs import Tally
 from theodolite.stats import Estimate
 
 _FILE_WIDTH = 160
-"""How wide tables are where no terminal sets a width."""
+"""Width of tables if there is no terminal."""
 
 
 def show(tables: Iterable[Table], *, json: bool, **more: Any) -> None:
-    """Prints tables with their notes, or all of it as JSON: the end of every command that computes numbers.
+    """Print tables with their notes, or as JSON. Every command that computes numbers ends with it.
 
     Args:
-        tables: What to print.
-        json: Whether to print JSON.
-        more: What stands beside the tables in JSON.
+        tables: The tables to print.
+        json: If True, print JSON.
+        more: Further entries of the JSON document.
     """
     found = list(tables)
     if json:
@@ -51,7 +51,7 @@ def show(tables: Iterable[Table], *, json: bool, **more: Any) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Sequence[Sequence[str | Text]], *, title: str = "") -> None:
-    """A plain table of text; text is shown as it is, never read as mark-up."""
+    """Print a table of text. The text is not interpreted as mark-up."""
     table = RichTable(
         title=title or None, title_justify="left", box=None, pad_edge=False, header_style="bold"
     )
@@ -64,12 +64,12 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str | Text]], *,
 
 
 def p_value(value: float) -> str:
-    """A p-value in three digits."""
+    """Format a p-value with three digits."""
     return "< .001" if value < 0.001 else f"{value:.3f}"
 
 
 def percent(estimate: Estimate | None) -> str:
-    """A share with its interval, in per cent.
+    """Format a share with its interval, in per cent.
 
     >>> percent(Estimate(0.5, 0.4, 0.6, 90, 0.95, "Wilson")), percent(Estimate(0.5, 0.5, 0.5, 1, 0.95, "one value"))
     ('50.0 % [40.0, 60.0]', '50.0 % (no interval)')
@@ -82,12 +82,12 @@ def percent(estimate: Estimate | None) -> str:
 
 
 def points(estimate: Estimate) -> str:
-    """A difference of shares with its interval, in points."""
+    """Format a difference of shares with its interval, in points."""
     return f"{100 * estimate.value:+.1f} [{100 * estimate.low:+.1f}, {100 * estimate.high:+.1f}]"
 
 
 def time_left(done: int, remaining: int, elapsed: float) -> str:
-    """How long the rest takes if it goes on as it went: elapsed/done · remaining; empty while nothing is done.
+    """Estimate the remaining time as elapsed/done · remaining. Empty if nothing is done yet.
 
     >>> time_left(30, 90, 60.0), time_left(1, 4000, 2.0), time_left(0, 9, 5.0), time_left(9, 0, 5.0)
     ('3 min 00 s left', '2 h 13 min left', '', '')
@@ -101,7 +101,7 @@ def time_left(done: int, remaining: int, elapsed: float) -> str:
 
 
 class Bar:
-    """A progress bar that follows a run's tally: rate, remaining time, and what went wrong."""
+    """A progress bar for the tally of a run: rate, remaining time, and counts of problems."""
 
     def __init__(self, progress: Progress, description: str, limit: int | None = None) -> None:
         self._progress = progress
@@ -111,7 +111,7 @@ class Bar:
         self._began = 0.0
 
     def __call__(self, tally: Tally) -> None:
-        """Shows how far it is."""
+        """Update the bar."""
         done = tally.finished + tally.failed
         if self._first is None:
             self._first, self._began = done, time.monotonic()
@@ -126,13 +126,13 @@ class Bar:
         )
 
     def say(self, word: str) -> None:
-        """Shows a word for what is going on, until the next tally."""
+        """Show a word for the current step, until the next tally."""
         self._progress.update(self._task, trouble=word)
 
 
 @contextmanager
 def progress_bars() -> Iterator[Progress]:
-    """Room for any number of `Bar`, on a terminal; nothing elsewhere."""
+    """Context manager: a display for any number of `Bar`. Nothing is shown without a terminal."""
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -149,14 +149,14 @@ def progress_bars() -> Iterator[Progress]:
 
 @contextmanager
 def progress_bar(description: str, limit: int | None = None) -> Iterator[Bar]:
-    """One bar, on a terminal; nothing elsewhere."""
+    """Context manager: one bar. Nothing is shown without a terminal."""
     with progress_bars() as progress:
         yield Bar(progress, description, limit)
 
 
 @contextmanager
 def counter(description: str) -> Iterator[Callable[[int, int], None]]:
-    """Shows how much of a known amount is done, on a terminal; nothing elsewhere. Call it with done and total."""
+    """Context manager: a bar to call with done and total. Nothing is shown without a terminal."""
     with Progress(
         TextColumn("{task.description}"),
         BarColumn(),
@@ -172,8 +172,8 @@ def counter(description: str) -> Iterator[Callable[[int, int], None]]:
 
 
 @contextmanager
-def told_progress(description: str) -> Iterator[Callable[[str, int], None]]:
-    """Shows what is being done and how much of it, where the amount is not known beforehand; on a terminal only."""
+def open_ended_progress(description: str) -> Iterator[Callable[[str, int], None]]:
+    """Context manager: a counter for an unknown total, to call with the step and the number done."""
     with Progress(
         TextColumn("{task.description}"),
         TextColumn("{task.completed:.0f}"),

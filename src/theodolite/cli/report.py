@@ -1,4 +1,4 @@
-"""``theodolite report``: the page of a diagnosis, or of runs."""
+"""``theodolite report``: write the HTML page of a diagnosis or of runs."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from theodolite.runs import find_runs
 def report(
     folders: Annotated[
         list[Path],
-        typer.Argument(metavar="RUN…", help="A diagnosis, runs, or folders that hold runs."),
+        typer.Argument(metavar="RUN…", help="A diagnosis, runs, or folders of runs."),
     ],
     target: Annotated[
         Path | None,
         typer.Option(
             "--out",
             metavar="DIR",
-            help="Where the page goes: by default the diagnosis itself, `report` in a run, or `report` here for several.",
+            help="The folder of the page. Default: the diagnosis itself, `report` in the run, or `report` here for several runs.",
         ),
     ] = None,
     one_file: Annotated[
-        bool, typer.Option("--one-file", help="Put the pictures into the page, to send it as one file.")
+        bool, typer.Option("--one-file", help="Embed the pictures, so that the page is a single file.")
     ] = False,
     json: o.AsJson = False,
 ) -> None:
-    """Write a page that opens from disk: verdict, figures with their intervals, and a browser of all items."""
+    """Write a page that opens from disk: verdict, numbers with their intervals, and a browser of all items."""
     diagnoses = [folder for folder in folders if (folder / DIAGNOSIS_FILE).is_file()]
     if diagnoses and len(folders) > 1:
         raise UsageError(
@@ -50,7 +50,7 @@ def report(
         print_json({"page": str(page)})
         return
     out.print(str(page), soft_wrap=True)
-    note("open it in a browser; it needs no network")
+    note("open it in a browser; no network is needed")
 
 
 def _runs_of(folder: Path) -> list[Path]:

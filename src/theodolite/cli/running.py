@@ -1,4 +1,4 @@
-"""What every ``run`` command does once it has a plan: measure, then score, in one shape."""
+"""The common part of all ``run`` commands: measure, score and print."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from theodolite.runs import (
 __all__ = ["SOME_FAILED", "exit_if_failed", "run_and_show", "show_plan"]
 
 SOME_FAILED = 1
-"""The exit status of a run that ended with failed items."""
+"""Exit status if items failed."""
 
 
-def run_and_show(  # noqa: PLR0913 - what a run is made of
+def run_and_show(  # noqa: PLR0913 - all settings of a run
     folder: Path,
     settings: RunSettings,
     plan: Plan | Iterable[Item],
@@ -40,9 +40,9 @@ def run_and_show(  # noqa: PLR0913 - what a run is made of
     tables: Callable[[Run], Iterable[Table]],
     json: bool = False,
 ) -> None:
-    """Measures a run, scores it, and prints its main tables; leaves with status 1 if items failed.
+    """Measure a run, score it, and print its main tables. Exit with status 1 if items failed.
 
-    As JSON: ``{"run", "instrument", "model", "tally", "tables"}``, whatever the instrument.
+    The JSON is ``{"run", "instrument", "model", "tally", "tables"}`` for every instrument.
     """
     items = plan if callable(plan) else list(plan)
     with progress_bar(f"{settings.kind} {settings.model}", limit) as bar:
@@ -72,7 +72,7 @@ def run_and_show(  # noqa: PLR0913 - what a run is made of
 
 
 def show_plan(items: Iterable[Item], *, json: bool) -> None:
-    """What a run would ask, without asking it: ``--plan``."""
+    """Print the size of a plan, for ``--plan``. Nothing is asked."""
     found = list(items)
     pictures = sum(len(item.request.pictures) for item in found)
     tokens = sum(item.request.max_tokens for item in found)
@@ -86,10 +86,10 @@ def show_plan(items: Iterable[Item], *, json: bool) -> None:
 
 
 def exit_if_failed(tally: Tally, folder: Path) -> None:
-    """Tells of failed items, and leaves with status 1 if there are any."""
+    """Print a note and exit with status 1 if items failed."""
     if tally.failed:
         note(
-            f"{tally.failed} of {tally.planned} items failed; `theodolite runs show {folder}` tells why, "
+            f"{tally.failed} of {tally.planned} items failed; `theodolite runs show {folder}` shows why, "
             "and the same command asks them again"
         )
         raise typer.Exit(SOME_FAILED)

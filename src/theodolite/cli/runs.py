@@ -1,4 +1,4 @@
-"""``theodolite runs``: what was measured."""
+"""``theodolite runs``: list and show runs."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from theodolite.cli.output import print_table
 from theodolite.core.errors import StorageError, UsageError
 from theodolite.runs import Run, Tally, find_runs
 
-app = typer.Typer(no_args_is_help=True, help="Runs: list, look into, take out.")
+app = typer.Typer(no_args_is_help=True, help="List and show runs.")
 
 
 @app.command("list")
 def list_runs(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where to look.")] = Path(),
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder to search.")] = Path(),
     json: o.AsJson = False,
 ) -> None:
     """List the runs at or below a folder."""
@@ -29,7 +29,7 @@ def list_runs(
         print_json(rows)
         return
     if not rows:
-        note(f"there is no run below {folder.absolute()}")
+        note(f"no runs in {folder.absolute()}")
         return
     print_table(["run", "instrument", "model", "done", "failed", "created"], [_cells(row) for row in rows])
 
@@ -42,7 +42,7 @@ def _cells(row: dict[str, Any]) -> list[str]:
 
 
 def _summary(path: Path) -> dict[str, Any]:
-    """One run's line; a run that cannot be opened is listed with the reason."""
+    """Summarise a run. A run that cannot be opened is listed with the reason."""
     try:
         with Run.open(path) as run:
             return {
@@ -69,7 +69,7 @@ def _counts(tally: Tally) -> dict[str, int]:
 
 @app.command("show")
 def show(run: o.RunFolder, json: o.AsJson = False) -> None:
-    """Show what a run was asked, how far it is, and why items failed."""
+    """Show the settings of a run, its progress, and why items failed."""
     with Run.open(run) as opened:
         info = opened.info.model_dump(mode="json")
         sessions = [json_library.loads(text) for text in opened.store.sessions()]
@@ -86,7 +86,7 @@ def show(run: o.RunFolder, json: o.AsJson = False) -> None:
         )
         return
     rows = {**{k: v for k, v in info.items() if k != "settings"}, **info["settings"], **counts}
-    print_table(["asked", ""], [[key, str(value)] for key, value in rows.items()])
+    print_table(["setting", "value"], [[key, str(value)] for key, value in rows.items()])
     out.print()
     print_table(
         ["measured", "engine", "workers", "versions"],
@@ -103,6 +103,6 @@ def show(run: o.RunFolder, json: o.AsJson = False) -> None:
     if reasons:
         out.print()
         print_table(
-            ["no answer because", "items"],
+            ["why no answer", "items"],
             [[reason, str(count)] for reason, count in reasons.most_common(10)],
         )

@@ -1,4 +1,4 @@
-"""``theodolite scene``: 3D scene graphs, spatial questions, and whether they agree."""
+"""``theodolite scene``: compare answers to spatial questions with the 3D scene graph of the same model."""
 
 from __future__ import annotations
 
@@ -29,14 +29,15 @@ if TYPE_CHECKING:
     from theodolite.instruments.scene.score import SceneScore
     from theodolite.runs import Run
 
-app = typer.Typer(no_args_is_help=True, help="Do answers agree with the model's own 3D scene graph (CRISP)?")
+app = typer.Typer(
+    no_args_is_help=True, help="Do answers agree with the 3D scene graph of the same model (CRISP)?"
+)
 
 _EXTRA = "groups, difficulty, readings, graph-parts, graph-problems, unsolved, cases"
 
-NewFolder = Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder to write; new or empty.")]
 Questions = Annotated[
     int | None,
-    typer.Option("--questions", min=1, help="Keep N questions, balanced by group; by default all."),
+    typer.Option("--questions", min=1, help="Keep N questions, balanced by group. Default: all."),
 ]
 SettingNames = Annotated[
     str,
@@ -44,7 +45,7 @@ SettingNames = Annotated[
         "--settings",
         metavar="LIST",
         help="all (without noisy-graph, which asks every question once per noise level), or some of: base, blind, "
-        "predicted-graph, true-graph, true-graph-alone, noisy-graph, graphs (the model's own graphs, with and without the "
+        "predicted-graph, true-graph, true-graph-alone, noisy-graph, graphs (graphs by the model, with and without the "
         "picture).",
     ),
 ]
@@ -55,28 +56,27 @@ SolverOption = Annotated[
     str, typer.Option("--solver", metavar="geometric|upstream", help="How answers are derived from graphs.")
 ]
 MraOption = Annotated[
-    str, typer.Option("--mra", metavar="<|<=", help="The paper's comparison in MRA, or the public code's.")
+    str,
+    typer.Option(
+        "--mra", metavar="<|<=", help="The comparison in MRA: as in the paper, or as in its public code."
+    ),
 ]
 
 
 @app.command("make")
 def make(  # noqa: PLR0913, PLR0917 - one parameter per option
-    folder: NewFolder,
-    indoor: Annotated[int, typer.Option("--indoor", min=0, help="How many rooms.")] = 10,
-    outdoor: Annotated[int, typer.Option("--outdoor", min=0, help="How many streets.")] = 10,
+    folder: o.NewFolder,
+    indoor: Annotated[int, typer.Option("--indoor", min=0, help="Number of rooms.")] = 10,
+    outdoor: Annotated[int, typer.Option("--outdoor", min=0, help="Number of streets.")] = 10,
     seed: o.Seed = 0,
     questions: Questions = None,
-    render: Annotated[
-        bool, typer.Option("--render/--no-render", help="Whether to draw the pictures.")
-    ] = True,
-    truth: Annotated[
-        bool, typer.Option("--truth", help="Write depth and instance maps beside the pictures.")
-    ] = False,
+    render: Annotated[bool, typer.Option("--render/--no-render", help="Draw the pictures.")] = True,
+    truth: Annotated[bool, typer.Option("--truth", help="Also write depth and instance maps.")] = False,
     figures: o.Figures = None,
     workers: o.Workers = None,
     json: o.AsJson = False,
 ) -> None:
-    """Make scenes of rooms and streets, with questions whose answers are known."""
+    """Make scenes of rooms and streets, with questions and answers."""
     from theodolite.instruments.scene.data.make import MakeOptions, make_data
 
     processes = workers or min(2, os.cpu_count() or 1)
@@ -98,26 +98,32 @@ def build(  # noqa: PLR0913, PLR0917 - one parameter per option
         typer.Option(
             "--source",
             metavar="NAME",
-            help="nuscenes, scannetpp, kitti, sunrgbd, camera-boxes, or a plug-in's.",
+            help="nuscenes, scannetpp, kitti, sunrgbd, camera-boxes, or a plug-in.",
         ),
     ],
     root: Annotated[Path, typer.Option("--data", metavar="PATH", help="The files of the source.")],
-    folder: NewFolder,
+    folder: o.NewFolder,
     size: Annotated[int | None, typer.Option("--size", min=1, help="Keep at most N scenes.")] = None,
     questions: Questions = None,
     least_visibility: Annotated[
         float,
-        typer.Option("--least-visibility", min=0, max=1, help="Of an object, as a share of its pixels."),
+        typer.Option(
+            "--least-visibility", min=0, max=1, help="Minimum visible fraction of an object, in pixels."
+        ),
     ] = 0.8,
     unknown_visibility: Annotated[
         str,
         typer.Option(
-            "--unknown-visibility", metavar="estimate|keep|drop", help="What to do if it is unknown."
+            "--unknown-visibility",
+            metavar="estimate|keep|drop",
+            help="How to treat objects of unknown visibility.",
         ),
     ] = "estimate",
     balance: Annotated[
         bool,
-        typer.Option("--balance/--no-balance", help="Keep sparse, common and dense scenes as 1 : 2 : 2."),
+        typer.Option(
+            "--balance/--no-balance", help="Keep sparse, common and dense scenes in the ratio 1 : 2 : 2."
+        ),
     ] = True,
     seed: o.Seed = 0,
     figures: o.Figures = None,
@@ -130,6 +136,8 @@ def build(  # noqa: PLR0913, PLR0917 - one parameter per option
     unknown = o.one_of(unknown_visibility, ("estimate", "keep", "drop"), "--unknown-visibility")
     keep = KeepOptions(least_visibility=least_visibility, unknown_visibility=cast("Any", unknown))
     options = BuildOptions(keep, most_scenes=size, is_balanced=balance, n_questions=questions, seed=seed)
+    known = [each.name for each in registry().entries("source") if each.name.startswith("scene-")]
+    o.one_of(source, tuple(name.removeprefix("scene-") for name in known), "--source")
     reader = cast("Callable[[Path], Iterable[Any]]", registry().entry("source", f"scene-{source}").load())
     with err.status("reading scenes") as status:
         data = build_data(
@@ -143,7 +151,7 @@ def build(  # noqa: PLR0913, PLR0917 - one parameter per option
 
 
 def _show_data(data: SceneData, figures: Path | None, *, json: bool) -> None:
-    """What a data set holds and what was left out."""
+    """Show the content of a data set, and what was left out."""
     _draw_questions(data, figures)
     manifest = data.manifest
     counted = {**manifest.counts, "left out": manifest.left_out}
@@ -165,7 +173,7 @@ def _draw_questions(data: SceneData, figures: Path | None) -> None:
     if figures is not None:
         from theodolite.instruments.scene.figures.data import question_distribution
 
-        drawing = question_distribution(data.questions, title="What is asked")
+        drawing = question_distribution(data.questions, title="Questions")
         note(f"drew {drawing.save(figures / 'questions.png')}")
 
 
@@ -175,7 +183,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     model: o.ModelName = "",
     folder: Annotated[
         Path | None,
-        typer.Option("--out", metavar="DIR", help="Where to write; a run that is there is resumed."),
+        typer.Option("--out", metavar="DIR", help="Where to write; an existing run is resumed."),
     ] = None,
     settings: SettingNames = "all",
     mode: ModeOption = "direct",
@@ -187,7 +195,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     prompts: Annotated[bool, typer.Option("--prompts", help="With --plan: print every prompt.")] = False,
     figures: Annotated[
         Path | None,
-        typer.Option("--figures", metavar="DIR", help="With --plan: draw what the questions ask."),
+        typer.Option("--figures", metavar="DIR", help="With --plan: draw the distribution of questions."),
     ] = None,
     engine: o.Engine = "local",
     workers: o.Workers = None,
@@ -212,7 +220,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     if folder is None or not model:
         raise UsageError("--model and --out are needed, except with --plan")
     if prompts or figures is not None:
-        raise UsageError("--prompts and --figures go with --plan; `theodolite scene score` draws the scores")
+        raise UsageError("--prompts and --figures need --plan; `theodolite scene score` draws the scores")
     asked = {
         "data": str(data.absolute()),
         "settings": list(chosen.qa),
@@ -234,12 +242,12 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 
 
 def _only(data: SceneData, scene: str) -> SceneData:
-    """The whole data set, or one scene of it."""
+    """Select one scene, or return the whole data set."""
     if not scene:
         return data
     if scene not in data.scenes:
         known = ", ".join(list(data.scenes)[:5])
-        raise UsageError(f"there is no scene {scene!r} in {data.folder}; there are {known} …")
+        raise UsageError(f"there is no scene {scene!r} in {data.folder}; it has {known} …")
     questions = tuple(question for question in data.questions if question.scene == scene)
     return replace(data, scenes={scene: data.scenes[scene]}, questions=questions)
 
@@ -247,13 +255,13 @@ def _only(data: SceneData, scene: str) -> SceneData:
 def _show_plan(
     data: SceneData, chosen: Settings, seed: int, limit: int | None, *, prompts: bool, json: bool
 ) -> None:
-    """What would be asked, without questions that need the model's own graphs."""
+    """Show the plan, without questions that need graphs by the model."""
     from theodolite.instruments.scene.questions import WITHOUT_PICTURE, Settings, plan_run
 
     if "predicted graph" in chosen.qa:
-        note("not counted: questions with the model's own graph, which it has not given yet")
+        note("not counted: questions with the predicted graph, which the model has not given yet")
     if not all(scene.marked for scene in data.scenes.values()):
-        note("this data set has no pictures: only what is asked without one is planned")
+        note("this data set has no pictures: only settings without a picture are planned")
         blind = cast("Any", tuple(s for s in chosen.qa if s in WITHOUT_PICTURE))
         chosen = Settings(qa=blind or ("blind",), graph=("blind",), mode=chosen.mode)
     items = list(plan_run(data, chosen, seed=seed))[:limit]
@@ -287,17 +295,14 @@ def score(  # noqa: PLR0913, PLR0917 - one parameter per option
     solver: SolverOption = "geometric",
     mra: MraOption = "<",
     mode: Annotated[
-        str | None, typer.Option("--mode", help="Which mode of answering, of a run that has several.")
+        str | None, typer.Option("--mode", help="The mode of answering, if the run has several.")
     ] = None,
     seed: o.Seed = 0,
     tables: Annotated[
-        str, typer.Option("--tables", metavar="LIST", help=f"Also show some of {_EXTRA}; or all.")
+        str, typer.Option("--tables", metavar="LIST", help=f"More tables: {_EXTRA}, or all.")
     ] = "",
     figures: o.Figures = None,
-    beside: Annotated[
-        list[Path] | None,
-        typer.Option("--beside", metavar="RUN", help="Draw this run too; may be repeated."),
-    ] = None,
+    beside: o.Beside = None,
     json: o.AsJson = False,
 ) -> None:
     """Score a run from its stored answers: Tables 1 and 2, confusion matrix, interventions, signatures."""
@@ -308,10 +313,10 @@ def score(  # noqa: PLR0913, PLR0917 - one parameter per option
     extra = o.some_of(tables, EXTRA_TABLES, "--tables")
     mode = mode.replace("-", " ") if mode is not None else None
     if beside and figures is None:
-        raise UsageError("--beside draws other runs into the figures: name a folder for them with --figures")
+        raise UsageError("--beside adds other runs to the figures: also give a folder with --figures")
     with Run.open(run, writable=True) as opened:
         if opened.info.instrument != "scene":
-            raise UsageError(f"{run} is a run of {opened.info.instrument!r}, not of 'scene'")
+            raise UsageError(f"{run} is a run of {opened.info.instrument}, not of scene")
         result = score_run(opened, options, mode=mode)
         found = score_tables(result, extra)
         opened.write_tables(found)
@@ -338,7 +343,7 @@ def _draw(run: Run, scores: dict[str, SceneScore], figures: Path) -> None:
     except UsageError:
         data = None
     if data is None:
-        note("no maps are drawn: the data set of the run has moved")
+        note("no maps are drawn: the data set of the run was not found")
     else:
         drawn += draw_cases(next(iter(scores.values())), data, figures)
     note(f"drew {len(drawn)} figures into {figures}")
@@ -350,13 +355,13 @@ def solver(
     mra: MraOption = "<",
     json: o.AsJson = False,
 ) -> None:
-    """Answer every question from the true graph: the ceiling of derived QA and self-consistency, for both solvers."""
+    """Answer every question from the true graph: the maximum of derived QA and self-consistency, for both solvers."""
     from theodolite.instruments.scene.data.files import read_data
     from theodolite.instruments.scene.experiments.ceiling import ceiling_tables, solver_ceilings
 
     found = read_data(data)
     if not found.questions:
-        raise UsageError(f"{data} holds no question, so there is nothing to solve")
+        raise UsageError(f"{data} has no questions")
     comparison = _options("geometric", mra, 0).comparison
     show(
         ceiling_tables(solver_ceilings(found.scenes, found.questions, comparison=comparison)),

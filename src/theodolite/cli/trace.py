@@ -1,4 +1,4 @@
-"""``theodolite trace``: is each step of the reasoning supported by the frames?"""
+"""``theodolite trace``: check whether each step of the reasoning is supported by the frames."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from theodolite.cli import options as o
 from theodolite.cli.console import note
 from theodolite.cli.output import show
 from theodolite.cli.running import run_and_show, show_plan
-from theodolite.cli.trace_checks import Episodes, Verifier, tell_drawn
+from theodolite.cli.trace_checks import Episodes, Verifier, note_drawn
 from theodolite.cli.trace_checks import app as checks_app
 from theodolite.cli.trace_data import app as data_app
 from theodolite.core.errors import UsageError
@@ -19,6 +19,9 @@ from theodolite.instruments.trace.questions import STYLES
 from theodolite.runs import EngineOptions, Run, RunSettings
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from theodolite.instruments.trace.data.episode import Episode
     from theodolite.instruments.trace.score import ScoreOptions
 
 app = typer.Typer(
@@ -33,13 +36,17 @@ _VERIFY_TABLES = ("steps", "claims", "pooled")
 _Unverifiable = Annotated[
     str,
     typer.Option(
-        "--unverifiable", metavar="exclude|penalise|neutral", help="How claims count that cannot be judged."
+        "--unverifiable",
+        metavar="exclude|penalise|neutral",
+        help="How to count claims that cannot be judged.",
     ),
 ]
 _Count = Annotated[
     str,
     typer.Option(
-        "--count", metavar="whole|every", help="Count only the largest claims (as the paper), or every one."
+        "--count",
+        metavar="whole|every",
+        help="Count only the largest claims (as in the paper), or every one.",
     ),
 ]
 _Guesses = Annotated[
@@ -47,7 +54,7 @@ _Guesses = Annotated[
     typer.Option(
         "--guesses",
         metavar="abstract|stated",
-        help="Hedged claims cannot be judged, or are judged as stated.",
+        help="Treat hedged claims as not verifiable, or judge them as stated.",
     ),
 ]
 _Tau = Annotated[
@@ -56,7 +63,7 @@ _Tau = Annotated[
         "--tau",
         min=-1,
         max=1,
-        help="Above this similarity two beliefs are the same (TCS, equation 2); see `trace calibrate`.",
+        help="Two beliefs above this similarity are the same (TCS, equation 2); see `trace calibrate`.",
     ),
 ]
 
@@ -84,12 +91,12 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         ),
     ] = "structured",
     paraphrase: Annotated[
-        bool, typer.Option("--paraphrase", help="Also ask every question, unchanged, after another lead-in.")
+        bool, typer.Option("--paraphrase", help="Also ask every question after another introduction.")
     ] = False,
     max_frames: Annotated[
         int | None, typer.Option("--max-frames", min=1, help="Show at most this many frames.")
     ] = None,
-    max_tokens: Annotated[int, typer.Option("--max-tokens", min=1, help="The longest response.")] = 1024,
+    max_tokens: o.MaxTokens = 1024,
     verifier: Verifier = "annotation",
     seed: o.Seed = 0,
     limit: o.Limit = None,
@@ -111,11 +118,9 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     chosen: Any = list(dict.fromkeys(o.listed(styles)))
     if not chosen or set(chosen) - set(STYLES):
         raise UsageError(f"--styles takes some of {', '.join(STYLES)}, not {styles!r}")
-    open_verifier(verifier)  # an unknown name is an error before anything is asked
+    open_verifier(verifier)  # fail before anything is asked if the name is unknown
     episodes = read_episodes(data).episodes
-    if bare := without_pictures(episodes):
-        named = ", ".join(episode.id for episode in bare[:3]) + (", …" if len(bare) > 3 else "")
-        note(f"{len(bare)} of {len(episodes)} episodes have no picture and are not asked about: {named}")
+    _note_bare(without_pictures(episodes), len(episodes))
     wordings: Any = ["original", "paraphrased"] if paraphrase else ["original"]
     items = list(
         plan_traces(episodes, styles=chosen, wordings=wordings, max_frames=max_frames, max_tokens=max_tokens)
@@ -142,6 +147,12 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     )
 
 
+def _note_bare(bare: Sequence[Episode], n: int) -> None:
+    if bare:
+        named = ", ".join(episode.id for episode in bare[:3]) + (", …" if len(bare) > 3 else "")
+        note(f"{len(bare)} of {n} episodes have no picture and are not asked about: {named}")
+
+
 @app.command("score")
 def score(  # noqa: PLR0913, PLR0917 - one parameter per option
     run: o.RunFolder,
@@ -153,29 +164,24 @@ def score(  # noqa: PLR0913, PLR0917 - one parameter per option
     tau: _Tau = 0.8,
     also_by: Annotated[
         str,
-        typer.Option("--also-by", metavar="LIST", help="Further verifiers, for the table of conditions."),
+        typer.Option("--also-by", metavar="LIST", help="More verifiers, for the table of conditions."),
     ] = "",
     tables: Annotated[
         str,
-        typer.Option(
-            "--tables", metavar="LIST", help=f"Further tables: some of {', '.join(_RUN_TABLES)}, or all."
-        ),
+        typer.Option("--tables", metavar="LIST", help=f"More tables: {', '.join(_RUN_TABLES)}, or all."),
     ] = "",
     figures: o.Figures = None,
-    beside: Annotated[
-        list[Path] | None,
-        typer.Option("--beside", metavar="RUN", help="Another run to draw beside it; may be repeated."),
-    ] = None,
+    beside: o.Beside = None,
     seed: o.Seed = 0,
     json: o.AsJson = False,
 ) -> None:
-    """Score a run from its stored answers; no model is called."""
+    """Score a run from its stored answers. No model is called."""
     from dataclasses import replace
 
     from theodolite.instruments.trace.experiments.run_tables import run_tables
 
     if beside and figures is None:
-        raise UsageError("--beside draws other runs into the figures: name a folder for them with --figures")
+        raise UsageError("--beside adds other runs to the figures: also give a folder with --figures")
     others = tuple(o.listed(also_by))
     options = replace(_options(verifier, handling, count, guesses, tau, seed), also_by=others)
     extra = o.some_of(tables, _RUN_TABLES, "--tables")
@@ -200,7 +206,7 @@ def _draw(run: Path, beside: list[Path], options: ScoreOptions, data: Path | Non
             name = opened.info.model
             traces = ScoredTraces(opened, data=data if place == run else None, options=options)
         scored[name if name not in scored else f"{name} ({place.name})"] = traces
-    tell_drawn(draw_runs(scored, folder), folder)
+    note_drawn(draw_runs(scored, folder), folder)
 
 
 @app.command("verify")
@@ -214,7 +220,7 @@ def verify(  # noqa: PLR0913, PLR0917 - one parameter per option
         typer.Option(
             "--verifier",
             metavar="NAME",
-            help="Who judges the claims; by default annotation. Repeat it to see how far verifiers agree.",
+            help="The verifier that judges the claims. Default: annotation. Repeat it to compare verifiers.",
         ),
     ] = None,
     flip: Annotated[
@@ -224,7 +230,7 @@ def verify(  # noqa: PLR0913, PLR0917 - one parameter per option
         ),
     ] = "",
     claims: Annotated[
-        bool, typer.Option("--claims", help="Only extract the claims; nothing is judged.")
+        bool, typer.Option("--claims", help="Only extract the claims, without judging them.")
     ] = False,
     handling: _Unverifiable = "exclude",
     count: _Count = "whole",
@@ -232,15 +238,13 @@ def verify(  # noqa: PLR0913, PLR0917 - one parameter per option
     tau: _Tau = 0.8,
     tables: Annotated[
         str,
-        typer.Option(
-            "--tables", metavar="LIST", help=f"Further tables: some of {', '.join(_VERIFY_TABLES)}, or all."
-        ),
+        typer.Option("--tables", metavar="LIST", help=f"More tables: {', '.join(_VERIFY_TABLES)}, or all."),
     ] = "",
     limit: Annotated[int | None, typer.Option("--limit", min=1, help="Use only the first N traces.")] = None,
     seed: o.Seed = 0,
     json: o.AsJson = False,
 ) -> None:
-    """Judge traces that exist already, from a file or a run; no model is called."""
+    """Judge stored traces, from a file or a run. No model is called."""
     from theodolite.instruments.trace.experiments.run_tables import problem_tables
     from theodolite.instruments.trace.experiments.verify import claim_tables, load_traces, verify_tables
     from theodolite.instruments.trace.verifiers.judging import open_verifier

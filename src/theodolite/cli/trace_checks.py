@@ -1,4 +1,4 @@
-"""``theodolite trace annotate | ablate | predict | relevance | recall | calibrate``: what the numbers rest on."""
+"""``theodolite trace annotate | ablate | predict | relevance | recall | calibrate``: check and calibrate the numbers."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ app = typer.Typer()
 
 Episodes = Annotated[
     Path | None,
-    typer.Option("--data", metavar="PATH", help="The episodes; of a run, only if they have moved."),
+    typer.Option("--data", metavar="PATH", help="The episodes. For a run, only needed if they have moved."),
 ]
 Verifier = Annotated[
     str,
     typer.Option(
         "--verifier",
         metavar="NAME",
-        help="Who judges the claims, such as annotation; see `theodolite list verifiers`.",
+        help="The verifier that judges the claims, such as annotation; see `theodolite list verifiers`.",
     ),
 ]
 
 
-def tell_drawn(drawn: list[Path], folder: Path) -> None:
-    """Says what was drawn."""
+def note_drawn(drawn: list[Path], folder: Path) -> None:
+    """Print a note with the number of figures drawn."""
     note(f"drew {len(drawn)} figures into {folder}" if drawn else "there is nothing to draw")
 
 
@@ -43,7 +43,7 @@ def tell_drawn(drawn: list[Path], folder: Path) -> None:
 def annotate(  # noqa: PLR0913, PLR0917 - one parameter per option
     labels: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[LABELS]…", help="The filled-in files of one or two people."),
+        typer.Argument(metavar="[LABELS]…", help="The labelled files of one or two people."),
     ] = None,
     traces: Annotated[
         Path | None, typer.Option("--traces", metavar="PATH", help="Traces in a JSONL file, or a run folder.")
@@ -53,12 +53,12 @@ def annotate(  # noqa: PLR0913, PLR0917 - one parameter per option
         Path | None,
         typer.Option("--out", metavar="FILE", help="Write the claims of some steps for labelling."),
     ] = None,
-    size: Annotated[int, typer.Option("--size", min=1, help="How many steps to write.")] = 120,
+    size: Annotated[int, typer.Option("--size", min=1, help="Number of steps to write.")] = 120,
     verifier: Verifier = "annotation",
     seed: o.Seed = 0,
     json: o.AsJson = False,
 ) -> None:
-    """Write claims for people to label (--out), or score what they labelled.
+    """Write claims for people to label (--out), or score their labels.
 
     With --traces, labels are compared with the verdicts of a verifier on the same traces.
     """
@@ -70,7 +70,7 @@ def annotate(  # noqa: PLR0913, PLR0917 - one parameter per option
     if bool(labels) == (out is not None):
         raise UsageError("give files of labels to score, or --out to write a file for labelling")
     if (out is not None or data is not None) and traces is None:
-        raise UsageError("name the traces with --traces: a JSONL file, or a run folder")
+        raise UsageError("give the traces with --traces: a JSONL file, or a run folder")
     loaded = load_traces(traces, data) if traces is not None else LoadedTraces([], {})
     judged = judge(loaded.traces, loaded.episodes, open_verifier(verifier))
     if out is not None:
@@ -105,7 +105,7 @@ def ablate(
     from theodolite.instruments.trace.verifiers.judging import open_verifier
 
     if len({source.resolve() for source in sources}) < len(sources):
-        raise UsageError("a source is named twice; give each once, one per model")
+        raise UsageError("a source is given twice; give each one once, one per model")
     judge_by = open_verifier(verifier)
     parts = [load_traces(source, data) for source in sources]
     whole = joined(parts)
@@ -126,25 +126,25 @@ def predict(  # noqa: PLR0913, PLR0917 - one parameter per option
         ),
     ] = None,
     table: Annotated[
-        Path | None, typer.Option("--table", metavar="CSV", help="A table of your own, as shares.")
+        Path | None, typer.Option("--table", metavar="CSV", help="Your own table, with shares.")
     ] = None,
-    paper: Annotated[bool, typer.Option("--paper", help="The paper's own Tables 1 to 3.")] = False,
+    paper: Annotated[bool, typer.Option("--paper", help="Use Tables 1 to 3 of the paper.")] = False,
     within: Annotated[
-        float, typer.Option("--matched-within", min=0, help="Accuracies this close count as the same.")
+        float, typer.Option("--matched-within", min=0, help="Accuracies closer than this count as equal.")
     ] = 0.01,
     baselines: Annotated[
         Path | None,
         typer.Option(
             "--baselines",
             metavar="CSV",
-            help="Further predictors of the runs: columns model, benchmark, and any of attention, gradient …",
+            help="More predictors for the runs: columns model, benchmark, and any of attention, gradient …",
         ),
     ] = None,
     figures: o.Figures = None,
     seed: o.Seed = 0,
     json: o.AsJson = False,
 ) -> None:
-    """Does grounding predict robustness? Correlations over models, with accuracy as a rival predictor."""
+    """Test whether grounding predicts robustness: correlations over models, with accuracy as a rival predictor."""
     import json as json_text
 
     from theodolite.instruments.trace.experiments import prediction_rows as source
@@ -155,7 +155,7 @@ def predict(  # noqa: PLR0913, PLR0917 - one parameter per option
     if sum((bool(runs), table is not None, paper)) != 1:
         raise UsageError("give scored runs, or --table, or --paper: exactly one of them")
     if baselines is not None and not runs:
-        raise UsageError("--baselines goes with runs; a --table has its predictors as columns")
+        raise UsageError("--baselines needs runs; in a --table, predictors are columns")
     further: list[Table] = []
     if runs:
         rows, further = _rows_of(runs)
@@ -165,7 +165,7 @@ def predict(  # noqa: PLR0913, PLR0917 - one parameter per option
         rows = source.add_predictors(rows, baselines)
     result = predict_robustness(rows, matched_within=within, seed=seed)
     if figures is not None:
-        tell_drawn(draw_prediction(rows, result, figures), figures)
+        note_drawn(draw_prediction(rows, result, figures), figures)
     more = {"printed": paper_tables()["printed"]} if paper else {}
     show([*prediction_tables(result), *further, source.rows_table(rows)], json=json, **more)
     if paper and not json:
@@ -173,12 +173,12 @@ def predict(  # noqa: PLR0913, PLR0917 - one parameter per option
 
 
 def _rows_of(folders: list[Path]) -> tuple[list[ModelRow], list[Table]]:
-    """The rows of runs, and the robustness of the finding to the way of measuring."""
+    """Return the rows of runs, and the table of how the result depends on the conditions of measuring."""
     from theodolite.instruments.trace.experiments.prediction_rows import read_scored_run, rows_from_runs
     from theodolite.instruments.trace.experiments.robustness import robustness, robustness_table
 
     if len({folder.resolve() for folder in folders}) < len(folders):
-        raise UsageError("a run is named twice; give each once")
+        raise UsageError("a run is given twice; give each one once")
     rows, conditions, why = rows_from_runs([read_scored_run(folder) for folder in folders])
     for reason in why:
         note(reason)
@@ -199,10 +199,12 @@ def relevance(  # noqa: PLR0913, PLR0917 - one parameter per option
     seed: o.Seed = 0,
     limit: o.Limit = None,
     plan: o.PlanOnly = False,
+    engine: o.Engine = "local",
     workers: o.Workers = None,
+    ray_address: o.RayAddress = None,
     json: o.AsJson = False,
 ) -> None:
-    """Measure how much of a white box's attention and gradient lies on the frames; `predict` takes the run too."""
+    """Measure the share of attention and gradient on the frames, for white-box models. `predict` takes the run as well."""
     from theodolite.instruments.trace.data.dataset import read_episodes
     from theodolite.instruments.trace.experiments.relevance import INSTRUMENT, plan_relevance, relevance_table
     from theodolite.instruments.trace.measure import relevance_factory
@@ -220,7 +222,7 @@ def relevance(  # noqa: PLR0913, PLR0917 - one parameter per option
         RunSettings(INSTRUMENT, model, seed, {"data": str(data.absolute())}),
         items,
         relevance_factory(model),
-        options=EngineOptions(workers=workers),
+        options=EngineOptions(engine, workers, ray_address),
         limit=limit,
         tables=lambda run: [relevance_table(run)],
         json=json,
@@ -239,7 +241,7 @@ def recall(
     ] = 0.4,
     json: o.AsJson = False,
 ) -> None:
-    """Measure a detector's recall on annotated episodes, so that `not found` refutes only what it rarely misses."""
+    """Measure the recall of a detector on annotated episodes. `not found` then refutes only objects it rarely misses."""
     from theodolite.instruments.trace.data.dataset import read_episodes
     from theodolite.instruments.trace.experiments.run_tables import problem_tables
     from theodolite.instruments.trace.verifiers.detection import open_detector
@@ -270,26 +272,29 @@ def calibrate(
     ] = None,
     data: Annotated[
         list[Path] | None,
-        typer.Option("--data", metavar="PATH", help="For a CLIP: annotated episodes; may be repeated."),
+        typer.Option("--data", metavar="PATH", help="For CLIP: annotated episodes; may be repeated."),
     ] = None,
     model: Annotated[
-        str, typer.Option("--model", metavar="FOLDER", help="A CLIP checkpoint or hub id; by default ours.")
+        str,
+        typer.Option(
+            "--model", metavar="FOLDER", help="A CLIP checkpoint or hub id. Default: the shipped one."
+        ),
     ] = "",
     out: Annotated[
         Path | None,
         typer.Option(
             "--out",
             metavar="PATH",
-            help="Where to write the bounds; by default beside a checkpoint that is named.",
+            help="Where to write the bounds. Default: next to the checkpoint of --model.",
         ),
     ] = None,
     error: Annotated[
-        float, typer.Option("--error", min=0, max=0.5, help="The highest error rate of a bound.")
+        float, typer.Option("--error", min=0, max=0.5, help="Maximum error rate of a bound.")
     ] = 0.02,
     seed: o.Seed = 0,
     json: o.AsJson = False,
 ) -> None:
-    """Calibrate τ of TCS on labelled pairs of beliefs, or the bounds of a CLIP as a verifier on annotated episodes.
+    """Calibrate τ of TCS on labelled pairs of beliefs, or the bounds of the CLIP verifier on annotated episodes.
 
     Without --model the shipped CLIP is measured, and nothing is written unless --out is given.
     """
@@ -313,6 +318,6 @@ def calibrate(
     problems = problem_tables([problem for each in sets for problem in each.problems])
     show([calibration_table(result, title=title), *problems], json=json)
     if target is None:
-        note("the shipped calibration is left as it is; --out PATH writes this one")
+        note("the shipped calibration is not changed; --out PATH writes this one")
     elif out is not None:
         note(f"use it as --verifier 'similarity:{model}?calibration={target}'")

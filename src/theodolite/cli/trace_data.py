@@ -1,4 +1,4 @@
-"""``theodolite trace make | import | perturb | audit``: episodes whose truth is known."""
+"""``theodolite trace make | import | perturb | audit``: make, import, edit and check episodes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _FORMATS = ("star", "r2r", "teach", "videos")
 
 @app.command("make")
 def make(
-    folder: o.Out,
+    folder: o.NewFolder,
     world: Annotated[
         str,
         typer.Option(
@@ -35,11 +35,11 @@ def make(
             help="Clips with events, walks, or missions; miniworld is an extra that needs OpenGL.",
         ),
     ] = "video",
-    size: Annotated[int, typer.Option("--size", min=1, help="Number of episodes of each split.")] = 20,
+    size: Annotated[int, typer.Option("--size", min=1, help="Number of episodes per split.")] = 20,
     seed: o.Seed = 0,
     json: o.AsJson = False,
 ) -> None:
-    """Make episodes with exact truth, in-distribution and out of distribution, and audit them."""
+    """Make episodes with exact ground truth, in distribution and out of distribution, and audit them."""
     from theodolite import __version__
     from theodolite.instruments.trace.data.dataset import Manifest, write_episodes
     from theodolite.instruments.trace.data.worlds.make import make_world
@@ -75,7 +75,7 @@ def audit(
         typer.Option(
             "--tables",
             metavar="LIST",
-            help="Further tables: alignment, how often steps get the right frames, by cue.",
+            help="More tables: alignment (how often steps are aligned with the right frames, by cue).",
         ),
     ] = "",
     seed: o.Seed = 0,
@@ -104,7 +104,7 @@ def audit(
 @app.command("perturb")
 def perturb(
     data: o.Data,
-    folder: o.Out,
+    folder: o.NewFolder,
     families: Annotated[
         str, typer.Option("--families", metavar="LIST", help=f"Some of {', '.join(FAMILIES)}.")
     ] = "all",
@@ -112,12 +112,12 @@ def perturb(
         str, typer.Option("--magnitudes", metavar="LIST", help="The strength of edits, each in (0, 1].")
     ] = "0.5",
     limit: Annotated[
-        int | None, typer.Option("--limit", min=1, help="Edit only the first N episodes.")
+        int | None, typer.Option("--limit", min=1, help="Use only the first N episodes.")
     ] = None,
     seed: o.Seed = 0,
     json: o.AsJson = False,
 ) -> None:
-    """Edit the scenarios of episodes. Each edit has its new truth, and names the episode that it was made from."""
+    """Edit episodes. Each edit has its new ground truth, and the id of the episode that it was made from."""
     from theodolite import __version__
     from theodolite.core.tables import Cell, Column, Table
     from theodolite.instruments.trace.data.dataset import Manifest, Problem, read_episodes, write_episodes
@@ -130,7 +130,7 @@ def perturb(
     found = read_episodes(data)
     base = [e for e in found.episodes if e.edit is None][:limit]
     if not base:
-        raise UsageError(f"{data} holds only edits; edit the episodes that they were made from")
+        raise UsageError(f"{data} has only edited episodes; use those that they were made from")
     _check_empty(folder)
     done: Counter[tuple[str, bool]] = Counter()
     problems: list[Problem] = list(found.problems)
@@ -168,7 +168,7 @@ def perturb(
 @app.command("import")
 def import_command(
     data: o.Data,
-    folder: o.Out,
+    folder: o.NewFolder,
     form: Annotated[
         str, typer.Option("--format", metavar="|".join(_FORMATS), help="The format of the data.")
     ],
@@ -180,13 +180,14 @@ def import_command(
         Path | None, typer.Option("--classes", metavar="PATH", help="The names of labels (STAR).")
     ] = None,
     n_frames: Annotated[
-        int, typer.Option("--frames", min=1, help="Frames of a video whose line lists none.")
+        int,
+        typer.Option("--frames", min=1, help="Number of frames of a video, if its line does not list them."),
     ] = 8,
     json: o.AsJson = False,
 ) -> None:
     """Import STAR, R2R or TEACh as published, or your own videos.
 
-    Videos are named by the lines of a JSONL file: {"id": "c1", "video": "c1.mp4", "task": "What falls?"}.
+    Videos are listed in a JSONL file: {"id": "c1", "video": "c1.mp4", "task": "What falls?"}.
     """
     from tempfile import TemporaryDirectory
 
@@ -226,5 +227,5 @@ def _magnitudes(text: str) -> list[float]:
 
 
 def _check_empty(folder: Path) -> None:
-    if (folder / "episodes.jsonl").exists():
-        raise UsageError(f"{folder} holds episodes already; give another folder, or remove it")
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise UsageError(f"{folder} is not empty; choose another --out")

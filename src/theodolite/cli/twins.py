@@ -1,4 +1,4 @@
-"""``theodolite twins``: the shipped models of known reasoning, their certificates, and which metrics tell them apart."""
+"""``theodolite twins``: the shipped models of known reasoning, their certificates, and how metrics separate them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import typer
 
 from theodolite.cli import options as o
 from theodolite.cli.console import note, out
-from theodolite.cli.output import show, told_progress
+from theodolite.cli.output import open_ended_progress, show
 from theodolite.core.errors import UsageError
 from theodolite.core.tables import Table
 from theodolite.report.tables import as_markdown
@@ -23,28 +23,30 @@ app = typer.Typer(
 
 TWINS = ("pocket:grounded", "pocket:shortcut")
 _MISSED = 1
-"""The exit status where a bar is missed, or an instrument tells nothing apart."""
+"""Exit status if a requirement is missed, or if no metric of an instrument separates the twins."""
 _TASKS = ("relation", "grid", "scene", "trace")
 _PAIR = ("grid:pure", "grid:spur")
 _LEAST = 10
-"""Items of each task and split that a certificate needs."""
+"""The minimum number of items per task and split."""
 
 Models = Annotated[
     list[str] | None,
     typer.Option(
         "--model",
         metavar="MODEL",
-        help="pocket:…, grid:pure, grid:spur or a checkpoint; may be repeated. Both twins if not given.",
+        help="pocket:…, grid:pure, grid:spur or a checkpoint; may be repeated. Default: both twins.",
     ),
 ]
 
 Mixed = Annotated[
     str | None,
-    typer.Option("--mixed", metavar="MODEL", help="One taught the shortcut on half of the questions."),
+    typer.Option(
+        "--mixed", metavar="MODEL", help="A model trained on the shortcut for half of the questions."
+    ),
 ]
 Asking = Annotated[
     bool,
-    typer.Option("--ask/--no-ask", help="Measure what is pending, or only score the runs that are there."),
+    typer.Option("--ask/--no-ask", help="Measure pending items, or only score stored runs."),
 ]
 
 
@@ -56,38 +58,35 @@ def certify_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         typer.Option(
             "--size",
             min=2,
-            help="Items of each task and split and after each edit, at least; of a grid model: scenes of each bucket at "
-            "each density.",
+            help="Minimum number of items per task, split and edit; for a grid model, scenes per bucket and density.",
         ),
     ] = 1000,
-    folder: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Where to write; answers that are there are kept.")
-    ] = Path("certificates"),
+    folder: o.KeptFolder = Path("certificates"),
     tasks: Annotated[
         str, typer.Option("--tasks", metavar="LIST", help=f"Some of {', '.join(_TASKS)}.")
     ] = "all",
     released: Annotated[
         bool,
-        typer.Option("--released", help="Show the certificate that ships with the weights; ask nothing."),
+        typer.Option("--released", help="Show the shipped certificate; measure nothing."),
     ] = False,
     weights: Annotated[
-        Path | None, typer.Option("--weights", metavar="FILE", help="Of a grid model: other weights.")
+        Path | None, typer.Option("--weights", metavar="FILE", help="Other weights, for a grid model.")
     ] = None,
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")] = False,
     device: o.Device = "cpu",
-    workers: Annotated[int, typer.Option("--workers", min=1, help="Processes that draw pictures.")] = 1,
+    workers: o.Workers = None,
     seed: o.Seed = 2026,
     json: o.AsJson = False,
 ) -> None:
-    """Test what a model of known reasoning does: accuracy with and against the shortcut, edits, and every bar.
+    """Test a model of known reasoning: accuracy where the shortcut is right and wrong, answers under edits, requirements.
 
-    Exits with status 1 if a bar is missed; the table says which.
+    Exits with status 1 if a requirement is missed.
     """
     names = tuple(models or TWINS)
     chosen = o.some_of(tasks, _TASKS, "--tasks")
     grids = [name for name in names if name in _PAIR]
     others = [name for name in names if name not in grids]
-    tables, missed = _pocket(others, folder, (size, seed, workers), chosen, released=released)
+    tables, missed = _pocket(others, folder, (size, seed, workers or 1), chosen, released=released)
     for name in grids:
         tables += _grid(name, folder, (size, seed, device), weights, released=released)
     if markdown and not json:
@@ -102,10 +101,10 @@ def certify_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 def _pocket(
     names: list[str], folder: Path, how: tuple[int, int, int], tasks: tuple[str, ...], *, released: bool
 ) -> tuple[list[Table], list[str]]:
-    """The tables of pocket models and checkpoints, and the bars that are missed."""
+    """Return the tables of pocket models and checkpoints, and the missed requirements."""
     from theodolite.runs import slug
     from theodolite.twins.certify import (
-        Making,
+        CertificateSettings,
         Task,
         certificate_tables,
         certify,
@@ -123,14 +122,16 @@ def _pocket(
     else:
         size, seed, workers = how
         if size < _LEAST:
-            raise UsageError(f"--size is at least {_LEAST} for a pocket model or a checkpoint, not {size}")
-        making = Making(size, seed, cast("tuple[Task, ...]", tasks), workers)
-        with told_progress("certify") as progress:
-            found = certify(names, folder, making, progress=progress)
+            raise UsageError(
+                f"--size must be at least {_LEAST} for a pocket model or a checkpoint, not {size}"
+            )
+        settings = CertificateSettings(size, seed, cast("tuple[Task, ...]", tasks), workers)
+        with open_ended_progress("certify") as progress:
+            found = certify(names, folder, settings, progress=progress)
         for certificate in found:
             note(f"wrote {write_certificate(certificate, folder / slug(certificate.model))}")
     missed = [
-        f"{certificate.model} {v.bar.task}: {v.bar.name or v.bar.what} ({v.bar.split}, wanted {v.bar.wanted})"
+        f"{certificate.model} {v.bar.task}: {v.bar.name or v.bar.what} ({v.bar.split}, required {v.bar.wanted})"
         for certificate in found
         if (twin := twin_of(certificate.model)) is not None
         for v in verdicts(certificate, twin)
@@ -142,7 +143,7 @@ def _pocket(
 def _grid(
     name: str, folder: Path, how: tuple[int, int, str], weights: Path | None, *, released: bool
 ) -> list[Table]:
-    """The certificate of ``grid:pure`` or ``grid:spur``."""
+    """Return the tables of the certificate of ``grid:pure`` or ``grid:spur``."""
     from theodolite.cli.output import counter
     from theodolite.instruments.grid.models.certify import (
         PairedKind,
@@ -169,9 +170,7 @@ def _grid(
 
 @app.command("separate")
 def separate_command(  # noqa: PLR0913, PLR0917 - one parameter per option
-    folder: Annotated[
-        Path, typer.Option("--out", metavar="DIR", help="Where to write; what was measured there is kept.")
-    ] = Path("separation"),
+    folder: o.KeptFolder = Path("separation"),
     grounded: Annotated[
         str, typer.Option("--grounded", metavar="MODEL", help="The model that uses the picture.")
     ] = TWINS[0],
@@ -181,20 +180,20 @@ def separate_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     mixed: Mixed = None,
     instruments: o.Instruments = "",
     size: Annotated[
-        int, typer.Option("--size", min=6, help="Pictures, scenes or episodes for each instrument.")
+        int, typer.Option("--size", min=6, help="Sample size per instrument: pictures, scenes or episodes.")
     ] = 100,
     released: Annotated[
-        bool, typer.Option("--released", help="Show the table of the twins that ship; measure nothing.")
+        bool, typer.Option("--released", help="Show the table of the shipped twins; measure nothing.")
     ] = False,
     figures: o.Figures = None,
     ask: Asking = True,
     only_right: Annotated[
-        bool, typer.Option("--only-right", help="Use only items that both twins answer rightly.")
+        bool, typer.Option("--only-right", help="Use only items that both twins answer correctly.")
     ] = False,
     seed: o.Seed = 0,
     json: o.AsJson = False,
 ) -> None:
-    """Measure how well every metric tells the twins apart, where both are correct. The same command resumes."""
+    """Measure how well every metric separates the twins where both are correct. The same command resumes."""
     from theodolite.instruments.instrument import find_instruments
     from theodolite.twins.separate import Sides, released_table, separate, separation_tables, write_table
     from theodolite.twins.workspace import Workspace
@@ -206,7 +205,7 @@ def separate_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         rows = tuple(row for row in table.rows if not names or row.metric.instrument in names)
         table = replace(table, rows=rows)
     else:
-        with told_progress("separate") as progress:
+        with open_ended_progress("separate") as progress:
             workspace = Workspace(
                 folder,
                 size=size,
@@ -220,7 +219,7 @@ def separate_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         from theodolite.report.twin_figures import separation_figure
 
         figures.mkdir(parents=True, exist_ok=True)
-        title = "Which metrics tell a model that uses the picture from one that ignores it, where both are correct"
+        title = "Which metrics separate a model that uses the picture from one that ignores it, where both are correct"
         note(f"wrote {separation_figure(table, title=title).save(figures / 'separation.png')}")
     show(
         separation_tables(table), json=json, failing=list(table.failing), not_between=list(table.not_between)

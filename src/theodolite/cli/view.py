@@ -1,4 +1,4 @@
-"""``theodolite view``: runs and diagnoses in the browser, while they are made."""
+"""``theodolite view``: browse runs and diagnoses, also while they are measured."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ def view(
         list[Path] | None,
         typer.Argument(
             metavar="DIR…",
-            help="What may be read: folders of runs and diagnoses, and of the data and pictures that they name.",
+            help="Folders of runs and diagnoses, and of their data and pictures. Nothing else is read.",
         ),
     ] = None,
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="0: any that is free.")] = 0,
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, help="The port; 0 for any free one.")] = 0,
     browser: Annotated[
-        bool, typer.Option("--open/--no-open", help="Open the browser too, where there is one.")
+        bool, typer.Option("--open/--no-open", help="Open the browser, if there is one.")
     ] = True,
     json: o.AsJson = False,
 ) -> None:
-    """Serve runs and diagnoses to this machine's browser, read-only; pages of a run that goes on fill in by themselves."""
+    """Serve runs and diagnoses to the browser of this machine, read-only. Pages of an active run update themselves."""
     with Viewer(folders or [Path()], port=port) as viewer:
         if json:
             print_json({"url": viewer.url, "folders": [str(folder) for folder in viewer.roots.folders]})
             out.file.flush()
         else:
             out.print(viewer.url)
-            note("this machine alone can reach it; Ctrl-C ends it")
+            note("only this machine can reach it; stop with Ctrl-C")
         if browser and not json:
             webbrowser.open(viewer.url)
         try:

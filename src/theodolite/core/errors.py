@@ -13,6 +13,7 @@ __all__ = [
     "TheodoliteError",
     "UnsupportedError",
     "UsageError",
+    "reason_of",
 ]
 
 
@@ -50,3 +51,12 @@ class MissingExtraError(TheodoliteError):
     def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str, str]]:
         """Make the error picklable."""
         return MissingExtraError, self._given
+
+
+def reason_of(error: Exception) -> str:
+    """Why a file could not be read or written, without repeating its name.
+
+    >>> reason_of(FileNotFoundError(2, "No such file or directory", "a.txt"))
+    'No such file or directory'
+    """
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)

@@ -112,7 +112,7 @@ class Table:
             rows = [[_cell(row[column.name]) for column in columns] for row in value["rows"]]
             return cls.of(str(value["name"]), str(value["title"]), columns, rows, map(str, value["notes"]))
         except (KeyError, TypeError, AttributeError) as error:
-            raise UsageError(f"this is not a table of Theodolite's: {error!r:.120}") from error
+            raise UsageError(f"this is not a table of Theodolite: {error!r:.120}") from error
 
     def text_rows(self) -> list[list[str]]:
         """Every cell as text."""
@@ -133,7 +133,7 @@ def _cell(value: Any) -> Cell:
         return Estimate(**value)
     if value is None or isinstance(value, str | int | float):
         return value
-    raise TypeError(f"{value!r:.80} is no cell")
+    raise TypeError(f"{value!r:.80} is not a cell")
 
 
 def format_cell(cell: Cell, column: Column) -> str:

@@ -1,7 +1,7 @@
-"""All instruments on one model: a verdict, the signatures it raises, and what is still open.
+"""All instruments on one model: a verdict, the signatures it raises, and the questions that stay open.
 
-`theodolite.diagnose(...)` and `theodolite.diagnose.api.diagnose` are the same function. `record` is the document that
-a diagnosis writes, `items` the rows for browsing single items.
+`theodolite.diagnose(...)` and `theodolite.diagnose.api.diagnose` are the same function. `record` defines the document
+that a diagnosis writes, `items` the rows for browsing items.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The function that people call."""
+"""`diagnose` and `open_diagnosis`, the public functions of the package."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 from theodolite.core.errors import UsageError
 from theodolite.diagnose.position import Twins
 from theodolite.diagnose.record import DIAGNOSIS_FILE, read_diagnosis
-from theodolite.diagnose.request import DiagnosisRequest, Tell, check_folder, find_size
+from theodolite.diagnose.request import DiagnosisRequest, Progress, check_folder, find_size
 from theodolite.diagnose.result import Diagnosed
 from theodolite.diagnose.running import run_diagnosis
 from theodolite.diagnose.user_data import find_user_data
@@ -29,25 +29,25 @@ def diagnose(
     data: Iterable[str | Path] = (),
     seed: int = 0,
     options: EngineOptions | None = None,
-    tell: Tell | None = None,
+    progress: Progress | None = None,
 ) -> Diagnosed:
-    """Measures models with all instruments, and says whether and where they are grounded.
+    """Measure models with all instruments, and give a verdict on whether they use the picture.
 
     What was measured before in the same folder is not measured again.
 
     Args:
-        models: Names such as ``hf:PATH``; both twins if none is given.
+        models: Names such as ``hf:PATH``. Default: both twins.
         out: The folder of the diagnosis.
         size: ``quick``, ``standard``, ``large``, or a number of items.
-        instruments: Some of the instruments; all that have data if none is given.
+        instruments: Names of instruments. Default: all that have data.
         data: Your own data sets.
-        seed: Of every random draw.
+        seed: Seed of all random draws.
         options: Engine, workers and cache.
-        tell: Called with model, instrument and progress.
+        progress: Called with the model, the instrument and the progress.
     """
     chosen = tuple(dict.fromkeys(models)) or DEFAULT_MODELS
     if len(chosen) < len(models):
-        raise UsageError("a model is named twice; compare a model with itself by two seeds, in two folders")
+        raise UsageError("a model is given twice; to compare two seeds of one model, use two folders")
     own = find_user_data(data)
     request = DiagnosisRequest(
         models=chosen,
@@ -57,18 +57,18 @@ def diagnose(
         seed=seed,
         data=own,
         options=options or EngineOptions(),
-        tell=tell or (lambda *_: None),
+        progress=progress or (lambda *_: None),
     )
     check_folder(request.folder)
-    _keep_what_is_there(request)
+    _check_overwrite(request)
     return Diagnosed(run_diagnosis(request), request.folder)
 
 
 def _chosen(names: Sequence[str], data: Sequence[UserData]) -> tuple[Instrument, ...]:
-    """The instruments that were named, or all that have data.
+    """Return the instruments of the given names, or all that have data.
 
     Raises:
-        UsageError: An instrument lacks the data it needs.
+        UsageError: If an instrument lacks the data it needs.
     """
     given = {own.instrument for own in data}
     found = find_instruments(names) if names else instruments()
@@ -76,12 +76,12 @@ def _chosen(names: Sequence[str], data: Sequence[UserData]) -> tuple[Instrument,
         return tuple(each for each in found if not each.needs_data or each.name in given)
     for each in found:
         if each.needs_data and each.name not in given:
-            raise UsageError(f"{each.name} has no data of its own; give it some with --data: {each.takes}")
+            raise UsageError(f"{each.name} has no built-in data; pass your own with --data: {each.takes}")
     return found
 
 
-def _keep_what_is_there(request: DiagnosisRequest) -> None:
-    """Refuses to overwrite a diagnosis that says more, or something else."""
+def _check_overwrite(request: DiagnosisRequest) -> None:
+    """Refuse to overwrite a diagnosis that has other models, instruments, size or seed."""
     if not (request.folder / DIAGNOSIS_FILE).exists():
         return
     old = read_diagnosis(request.folder)
@@ -94,10 +94,10 @@ def _keep_what_is_there(request: DiagnosisRequest) -> None:
     if lost:
         raise UsageError(
             f"{request.folder} holds a diagnosis with {', '.join(lost)}, which would be lost; choose another folder with "
-            "--out, or name that again beside what is new"
+            "--out, or include it in this diagnosis"
         )
 
 
 def open_diagnosis(folder: str | Path) -> Diagnosed:
-    """A diagnosis that was made before."""
+    """Open a stored diagnosis."""
     return Diagnosed(read_diagnosis(folder), Path(folder))

@@ -1,4 +1,4 @@
-"""From what was measured to the document. Pure: no model is called, no run is opened."""
+"""Build the document of a diagnosis from scores. Pure: no model is called, no run is opened."""
 
 from __future__ import annotations
 
@@ -46,16 +46,16 @@ from theodolite.diagnose.verdict import (
 from theodolite.instruments.instrument import Instrument, Reference
 
 CAVEATS = (
-    "Signatures name behaviour, not its cause: they are syndromes, and no mechanism is proven by them.",
-    "A position is between two small models of known reasoning, on the same drawn pictures, and says nothing of photographs.",
-    "The lines at ¼, ½ and ¾, at five points and at a tenth are conventions of this program.",
-    "A remedy is the papers' hypothesis. None of them has shown that it helps.",
+    "Signatures name behaviour, not its cause. They do not prove a mechanism.",
+    "A position lies between two small models of known reasoning, on the same drawn pictures. It says nothing about photographs.",
+    "The thresholds at ¼, ½ and ¾, at five points and at one tenth are conventions of this program.",
+    "A remedy is a hypothesis of the papers. None of them has shown that it helps.",
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What measuring gave of one model with one instrument."""
+    """The scores of one model on one instrument."""
 
     model: str
     instrument: str
@@ -67,12 +67,12 @@ class Measured:
     scores: tuple[ItemScore, ...] = ()
     signatures: tuple[Signature, ...] = ()
     chance: float | None = None
-    """How often a blind choice is right on the aligned split; None where there is nothing to choose from."""
+    """The accuracy of a random choice on the aligned split. None if there are no options to choose from."""
 
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """A model as the document has it."""
+    """A model that is diagnosed."""
 
     name: str
     identity: str
@@ -84,7 +84,7 @@ class Subject:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What was asked for."""
+    """What was requested."""
 
     seed: int
     size: str
@@ -96,8 +96,8 @@ class Question:
 
 
 @dataclass(frozen=True, slots=True)
-class _Seen:
-    """One instrument, assembled."""
+class _InstrumentPart:
+    """The part of the document about one instrument."""
 
     form: InstrumentForm
     signatures: list[SignatureForm]
@@ -112,16 +112,16 @@ def assemble(
     measured: Sequence[Measured],
     calibration: Mapping[str, Mapping[str, Sequence[ItemScore]]],
 ) -> Diagnosis:
-    """The document.
+    """Build the document.
 
     Args:
-        question: what was asked for.
-        subjects: the models, in order.
-        instruments: in order.
-        measured: one for each model and instrument.
-        calibration: by instrument and twin: the readings of the twins on the same items.
+        question: What was requested.
+        subjects: The models, in order.
+        instruments: The instruments, in order.
+        measured: The scores, one entry for each model and instrument.
+        calibration: By instrument and twin, the item scores of the twins on the same items.
     """
-    seen = [
+    parts = [
         _instrument(
             instrument,
             [each for each in measured if each.instrument == instrument.name],
@@ -131,7 +131,7 @@ def assemble(
         for instrument in instruments
     ]
     placing = [
-        each.form for each, instrument in zip(seen, instruments, strict=True) if not instrument.needs_data
+        each.form for each, instrument in zip(parts, instruments, strict=True) if not instrument.needs_data
     ]
     return Diagnosis(
         theodolite=question.version,
@@ -141,10 +141,10 @@ def assemble(
         data=dict(question.data),
         models=[_model(subject, placing, measured) for subject in subjects],
         metrics=[_metric(metric, each.name) for each in instruments for metric in each.metrics],
-        instruments=[each.form for each in seen],
-        signatures=[signature for each in seen for signature in each.signatures],
-        open_questions=[found for each in seen for found in each.open_questions],
-        comparisons=[found for each in seen for found in each.comparisons],
+        instruments=[each.form for each in parts],
+        signatures=[signature for each in parts for signature in each.signatures],
+        open_questions=[found for each in parts for found in each.open_questions],
+        comparisons=[found for each in parts for found in each.comparisons],
         references=[ReferenceForm(**asdict(each)) for each in question.references],
         caveats=[*CAVEATS, *_cautions(measured)],
         settings=dict(question.settings),
@@ -156,14 +156,14 @@ def _instrument(
     measured: Sequence[Measured],
     calibration: Mapping[str, Sequence[ItemScore]],
     question: Question,
-) -> _Seen:
+) -> _InstrumentPart:
     twins, seed = question.twins, question.seed
     models = [each.model for each in measured]
     own = {each.model: each.scores for each in measured if each.scores}
     table = ScoreTable.of({**{twin: calibration.get(twin, ()) for twin in twins}, **own}, instrument.metrics)
     results, calibrations = metric_results(table, instrument.metrics, models, twins=twins, seed=seed)
     placed = {each.model: _placed(each, table, calibrations, question) for each in measured}
-    chosen = [c for c in results_columns(table) if calibrations[c].is_calibrated or c[0].endswith(".right")]
+    chosen = [c for c in sorted(table.columns) if calibrations[c].is_calibrated or c[0].endswith(".right")]
     comparisons = compare_all(table, list(own), columns=chosen, seed=seed)
     form = InstrumentForm(
         name=instrument.name,
@@ -171,7 +171,7 @@ def _instrument(
         models=[_view(each, placed[each.model]) for each in measured],
         metrics=results,
     )
-    return _Seen(
+    return _InstrumentPart(
         form,
         [_signature(found, each) for each in measured for found in each.signatures],
         _open(placed, comparisons, instrument.name),
@@ -189,11 +189,6 @@ def _placed(
     right = table.mean(measured.model, (f"{measured.instrument}.right", ALIGNED))
     why = why_guessing(right, measured.chance)
     return replace(placed, why_not=why) if why and placed.position else placed
-
-
-def results_columns(table: ScoreTable) -> list[Column]:
-    """The columns of a table, by metric and split."""
-    return sorted(table.columns)
 
 
 def _open(placed: Mapping[str, Placed], comparisons: Sequence[Comparison], name: str) -> list[OpenQuestion]:
@@ -222,7 +217,7 @@ def _view(measured: Measured, placed: Placed) -> InstrumentOfModel:
     if measured.scores:
         verdict = instrument_verdict(placed)
     else:
-        words = measured.because or "nothing could be read"
+        words = measured.because or "no answer could be read"
         verdict = Verdict(standing="no verdict", sentence=f"Not measured: {words.rstrip('.')}.")
     return InstrumentOfModel(
         model=measured.model,
@@ -240,7 +235,7 @@ def _view(measured: Measured, placed: Placed) -> InstrumentOfModel:
 
 
 def _model(subject: Subject, placing: Sequence[InstrumentForm], measured: Sequence[Measured]) -> ModelForm:
-    """One model; its verdict rests on the instruments that place models between the twins."""
+    """Describe one model. Its verdict rests on the instruments that place models between the twins."""
     standings: dict[str, Standing] = {
         form.name: view.verdict.standing
         for form in placing
@@ -275,7 +270,7 @@ def _metric(metric: Metric, instrument: str) -> MetricForm:
 
 
 def _cautions(measured: Sequence[Measured]) -> list[str]:
-    """What of this very diagnosis should not be read as it stands."""
+    """Return caveats about instruments that lost more than a tenth of their answers."""
     found = []
     for each in measured:
         if each.counts is None or not each.counts.planned:
@@ -292,6 +287,6 @@ def _cautions(measured: Sequence[Measured]) -> list[str]:
         ):
             if count > asked / 10:
                 found.append(
-                    f"{each.instrument}, {each.model}: {count} of {asked} answers {word}; its figures rest on the others."
+                    f"{each.instrument}, {each.model}: {count} of {asked} answers {word}; the numbers rest on the others."
                 )
     return found

@@ -1,7 +1,7 @@
-"""Data sets that take long are made beside the measuring: the model is busy with other instruments meanwhile.
+"""Make slow data sets in the background, while the model is measured with other instruments.
 
-Each instrument's sets are made by a process of their own, ``python -m theodolite.diagnose.background_data NAME FOLDER
-SIZE SEED SPLIT…``. A process that fails does no harm: whoever needs the data makes them then.
+Each instrument has its own process, ``python -m theodolite.diagnose.background_data PARENT NAME FOLDER SIZE SEED SPLIT…``. If a
+process fails, the data are made when they are needed.
 """
 
 from __future__ import annotations
@@ -20,41 +20,41 @@ from theodolite.instruments.instrument import Instrument, Study, find_instrument
 
 
 class Makers:
-    """Processes at work, by instrument."""
+    """The running processes, by instrument."""
 
     def __init__(self) -> None:
-        self._at_work: dict[str, subprocess.Popen[bytes]] = {}
+        self._processes: dict[str, subprocess.Popen[bytes]] = {}
 
     def start(self, instrument: Instrument, study: Study) -> None:
-        """Starts making an instrument's data."""
-        words = [
-            *(sys.executable, "-m", "theodolite.diagnose.background_data", instrument.name),
+        """Start making the data of an instrument."""
+        command = [
+            *(sys.executable, "-m", "theodolite.diagnose.background_data", str(os.getpid()), instrument.name),
             *(str(study.folder), str(study.size), str(study.seed), *study.splits),
         ]
         try:
-            self._at_work[instrument.name] = subprocess.Popen(  # noqa: S603 - our own module
-                words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+            self._processes[instrument.name] = subprocess.Popen(  # noqa: S603 - our own module
+                command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
             )
         except OSError:
-            return  # no room for another process: the data are made when they are needed
+            return  # no process could be started: the data are made when they are needed
 
     def wait(self, instrument: Instrument) -> None:
-        """Waits until an instrument's data are no longer being made."""
-        process = self._at_work.pop(instrument.name, None)
+        """Wait for the process of an instrument, if there is one."""
+        process = self._processes.pop(instrument.name, None)
         if process is not None:
             process.wait()
 
     def stop(self) -> None:
-        """Ends what is still at work."""
-        for process in self._at_work.values():
+        """Stop all running processes."""
+        for process in self._processes.values():
             process.terminate()
             process.wait()
-        self._at_work.clear()
+        self._processes.clear()
 
 
 @contextmanager
-def making(wanted: Iterable[Instrument], study: Study) -> Iterator[Makers]:
-    """Makes the data of some instruments in the background."""
+def make_in_background(wanted: Iterable[Instrument], study: Study) -> Iterator[Makers]:
+    """Context manager: the data of the given instruments are made in the background."""
     makers = Makers()
     try:
         for instrument in wanted:
@@ -64,17 +64,17 @@ def making(wanted: Iterable[Instrument], study: Study) -> Iterator[Makers]:
         makers.stop()
 
 
-def _end_with(parent: int) -> None:
-    """Ends this process once its parent is gone, however it went."""
+def _exit_with(parent: int) -> None:
+    """Exit this process when its parent ends."""
     while os.getppid() == parent:
         time.sleep(0.5)
     os._exit(1)
 
 
-def main(words: list[str]) -> None:
-    """Makes one instrument's data."""
-    threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-    name, folder, size, seed, *splits = words
+def main(arguments: list[str]) -> None:
+    """Make the data of one instrument."""
+    parent, name, folder, size, seed, *splits = arguments
+    threading.Thread(target=_exit_with, args=(int(parent),), daemon=True).start()
     study = Study(Path(folder), find_size(size), int(seed), tuple(splits))
     find_instruments([name])[0].make_data(study)
 

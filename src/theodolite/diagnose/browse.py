@@ -1,4 +1,4 @@
-"""Any run as rows that people browse, and as means of its metrics. Calls no model."""
+"""Turn a run into rows for browsing and into the means of its metrics. No model is called."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class RunFigure:
 
 @dataclass(frozen=True, slots=True)
 class Browsed:
-    """A run, ready to be shown."""
+    """The content of a run, for display."""
 
     rows: list[ItemRow]
     figures: list[RunFigure]
@@ -40,19 +40,19 @@ class Browsed:
 
 
 def data_of(run: Run) -> list[Path]:
-    """The files and folders that a run says its data lie in, beside its own folder."""
-    told = run.info.settings.get("data")
-    values = list(told.values()) if isinstance(told, Mapping) else [told]
+    """Return the data files and folders named in the settings of a run."""
+    data = run.info.settings.get("data")
+    values = list(data.values()) if isinstance(data, Mapping) else [data]
     return [Path(value) for value in values if isinstance(value, str) and value]
 
 
 def browse(run: Run, place: Place, *, may_read_data: bool = True) -> Browsed:
-    """A run as rows and means.
+    """Read a run as rows and means.
 
     Args:
-        run: Of any instrument, finished or not.
-        place: Stores pictures.
-        may_read_data: Whether the data that the run names may be opened; what needs them is left out otherwise.
+        run: A run of any instrument, finished or not.
+        place: Function that stores a picture and returns its name.
+        may_read_data: If False, the data files that the run names are not opened, and what needs them is left out.
     """
     instrument = instrument_of_run(run.info.instrument) if may_read_data else None
     notes: list[str] = []
@@ -66,14 +66,14 @@ def browse(run: Run, place: Place, *, may_read_data: bool = True) -> Browsed:
         try:
             rows = list(instrument.rows(run, place, scores))
         except TheodoliteError as error:
-            notes.append(f"items are shown without what belongs to them: {error}")
+            notes.append(f"items are shown without their details: {error}")
     if rows is None:
         rows = list(plain_rows(run.info.instrument, run, place, scores))
     return Browsed(rows, figures_of(instrument, scores) if instrument else [], notes)
 
 
 def figures_of(instrument: Instrument, scores: Sequence[ItemScore]) -> list[RunFigure]:
-    """The mean of every metric on every split that has a value."""
+    """Compute the mean of every metric on every split with a value."""
     by_column: dict[tuple[str, str], list[ItemScore]] = {}
     for score in scores:
         by_column.setdefault((score.metric, score.split), []).append(score)

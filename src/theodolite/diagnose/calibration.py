@@ -1,7 +1,7 @@
-"""The twins' own readings: shipped with the package where they fit, measured where they do not.
+"""The item scores of the twins: read from files in the package where these match, measured otherwise.
 
-A shipped file fits if the twins are the same (their identity is a hash of their files) and the items are the same (a hash of
-all that a model is shown of them). Anything else, such as another seed, is measured in the same diagnosis.
+A file matches if it has the same twins (their identity is a hash of their files) and the same items (by a hash of
+everything that a model is shown). Otherwise, such as with another seed, the twins are measured in the same diagnosis.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from theodolite.core.types import content_hash
 from theodolite.instruments.instrument import Instrument
 from theodolite.runs import Run
 
-FORMAT = 1
+FORMAT = 2
 _FOLDER = "calibration"
 
 
 def items_hash(instrument: Instrument, folders: Sequence[Path]) -> str:
-    """A hash of the items that every model is asked, names and content; the user's own data do not count."""
+    """Return a hash of the names and the content of the items that every model is asked, without user data."""
     found: set[str] = set()
     for folder in folders:
         if folder.name.endswith(("-own", "-own-data")):
@@ -39,7 +39,7 @@ def items_hash(instrument: Instrument, folders: Sequence[Path]) -> str:
 
 
 def shipped_path(instrument: str, size: str | int, seed: int) -> Path:
-    """Where the package keeps the twins' scores of a size and a seed."""
+    """Return the path of the file in the package for a size and a seed. It may not exist."""
     folder = Path(str(resources.files("theodolite.diagnose"))) / _FOLDER
     return folder / f"{instrument}-{size}-{seed}.json.gz"
 
@@ -47,7 +47,7 @@ def shipped_path(instrument: str, size: str | int, seed: int) -> Path:
 def read_calibration(
     path: Path, *, items: str, identities: Mapping[str, str]
 ) -> dict[str, list[ItemScore]] | None:
-    """The twins' readings in a file; None if there is no such file, or if it is of other twins or other items."""
+    """Read the twins' item scores. None if there is no such file, or if it has other twins or other items."""
     if not path.is_file():
         return None
     try:
@@ -59,7 +59,7 @@ def read_calibration(
         return {twin: _unpacked(stored, twin) for twin in identities}
     except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
         raise StorageError(
-            f"{path} is damaged ({type(error).__name__}); remove it, and the twins are measured anew"
+            f"{path} is damaged ({type(error).__name__}); remove it, and the twins will be measured instead"
         ) from error
 
 
@@ -70,17 +70,17 @@ def write_calibration(
     items: str,
     identities: Mapping[str, str],
 ) -> Path:
-    """Writes the twins' readings of one instrument, for `read_calibration`."""
+    """Write the twins' item scores of one instrument, for `read_calibration`."""
     kept = {twin: [s for s in found if s.value is not None] for twin, found in scores.items()}
     rows = sorted({(s.item, s.cluster, s.group) for found in kept.values() for s in found})
     columns = sorted({(s.metric, s.split) for found in kept.values() for s in found})
-    place = {item: number for number, (item, _, _) in enumerate(rows)}
+    row_of = {item: number for number, (item, _, _) in enumerate(rows)}
     values: dict[str, list[list[float | None]]] = {}
     for twin, found in kept.items():
         cells: list[list[float | None]] = [[None] * len(columns) for _ in rows]
         for score in found:
             column = columns.index((score.metric, score.split))
-            cells[place[score.item]][column] = float(f"{score.value:.8g}")
+            cells[row_of[score.item]][column] = float(f"{score.value:.8g}")
         values[twin] = cells
     stored: dict[str, Any] = {
         "format": FORMAT,

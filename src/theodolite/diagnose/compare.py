@@ -1,4 +1,4 @@
-"""Two diagnoses or two runs against each other, item by item. No model is called."""
+"""Compare two diagnoses or two runs item by item. No model is called."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ __all__ = ["Compared", "Positions", "Side", "compare", "open_side"]
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two: a model's scores, by instrument."""
+    """One side of a comparison: the scores of one model, by instrument."""
 
     label: str
     model: str
     place: str
     scores: dict[str, list[ItemScore]]
     views: dict[str, InstrumentOfModel] = field(default_factory=dict)
-    """What a diagnosis says of the model; a run says nothing of the kind."""
+    """By instrument, the result of a diagnosis. Empty for runs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Positions:
-    """What one instrument says of both sides; None where a side has no diagnosis by it."""
+    """The result of one instrument on both sides. None for a side without a diagnosis by it."""
 
     instrument: str
     first: InstrumentOfModel | None
@@ -46,7 +46,7 @@ class Positions:
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What the comparison found."""
+    """The result of a comparison."""
 
     first: str
     second: str
@@ -55,19 +55,19 @@ class Compared:
     notes: tuple[str, ...]
     """What could not be compared, and why."""
     positions: tuple[Positions, ...] = ()
-    """Where both stand between the twins; none if neither side is a diagnosis."""
+    """The positions of both sides between the twins. Empty if neither side is a diagnosis."""
 
 
 def compare(first: str | Path, second: str | Path, *, seed: int = 0) -> Compared:
-    """First minus second on every metric that both have, paired by item.
+    """Compute first minus second on every metric that both have, paired by item.
 
     Args:
-        first: a diagnosis, a run, or a folder of runs of one model; ``FOLDER#MODEL`` picks one of several models.
-        second: the same.
-        seed: of bootstrap and test.
+        first: A diagnosis, a run, or a folder of runs of one model. ``FOLDER#MODEL`` selects one of several models.
+        second: The same.
+        seed: Seed of the test.
 
     Raises:
-        UsageError: they have nothing in common, or it is not clear which model is meant.
+        UsageError: If they have nothing in common, or if it is not clear which model is meant.
     """
     sides = _labelled([open_side(first), open_side(second)])
     one, other = sides
@@ -93,8 +93,8 @@ def compare(first: str | Path, second: str | Path, *, seed: int = 0) -> Compared
         )
     if all(each.difference is None for each in comparisons):
         raise UsageError(
-            f"{one.place} and {other.place} have no item in common: {comparisons[0].why_not}; measure both with the "
-            "same data, seed and size"
+            f"{one.place} and {other.place} cannot be compared: {comparisons[0].why_not}; measure both on the same "
+            "data, with the same seed and size, and with enough items"
         )
     positions = tuple(
         Positions(name, one.views.get(name), other.views.get(name)) for name in {**one.views, **other.views}
@@ -103,11 +103,11 @@ def compare(first: str | Path, second: str | Path, *, seed: int = 0) -> Compared
 
 
 def open_side(given: str | Path) -> Side:
-    """The scores of a diagnosis's model, of a run, or of several runs of one model."""
+    """Read the scores of one model from a diagnosis, a run, or several runs."""
     text, _, model = str(given).partition("#")
     folder = Path(text)
     if not folder.exists():
-        raise UsageError(f"there is nothing at {folder}; compare takes two diagnoses or two runs")
+        raise UsageError(f"{folder} does not exist; compare takes two diagnoses or two runs")
     if (folder / DIAGNOSIS_FILE).is_file():
         return _of_diagnosis(folder, model)
     runs = find_runs(folder)
@@ -127,7 +127,7 @@ def _of_diagnosis(folder: Path, model: str) -> Side:
     names = [each.name for each in diagnosis.models]
     if not model and len(names) > 1:
         raise UsageError(
-            f"{folder} is of several models; write {folder}#MODEL with one of {', '.join(names)}"
+            f"{folder} is a diagnosis of several models; write {folder}#MODEL with one of {', '.join(names)}"
         )
     chosen = diagnosis.model(model or names[0]).name
     views = {
@@ -157,23 +157,23 @@ def _of_runs(folder: Path, model: str, runs: Sequence[Path]) -> Side:
 
 
 def _labelled(sides: list[Side]) -> tuple[Side, Side]:
-    """Two sides with different labels: the models' names, or the folders' where those are the same."""
+    """Give the sides different labels: the model names, with the folders if these are the same."""
     one, other = sides
     if one.model != other.model:
         return one, other
     if one.place == other.place:
-        raise UsageError(f"both sides are {one.model} of {one.place}; name two different ones")
+        raise UsageError(f"both sides are {one.model} in {one.place}; pass two different ones")
     return tuple(replace(s, label=f"{s.model} ({s.place})") for s in sides)  # type: ignore[return-value]
 
 
 def _both(table: ScoreTable, sides: Sequence[Side]) -> list[tuple[str, str]]:
-    """The columns that both sides have scores of."""
+    """Return the columns in which both sides have scores."""
     return [column for column in table.columns if all(table.n_clusters(side.label, column) for side in sides)]
 
 
 def _unshared(table: ScoreTable, sides: Sequence[Side], name: str) -> list[str]:
     alone = len(table.columns) - len(_both(table, sides))
-    return [f"{name}: {alone} metrics were had on one side only"] if alone else []
+    return [f"{name}: {alone} metrics have scores on one side only"] if alone else []
 
 
 def _forms(name: str, keys: set[str]) -> list[MetricForm]:

@@ -1,4 +1,4 @@
-"""Two models on the same items: the paired difference of every metric that both have."""
+"""Compare two models on the same items: the paired difference of every metric that both have."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from theodolite import stats
-from theodolite.diagnose.position import LEAST_UNITS
+from theodolite.diagnose.position import MIN_CLUSTERS
 from theodolite.diagnose.record import Comparison, Figure, TestResult
 from theodolite.diagnose.table import Column, ScoreTable
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
+    """The difference on one metric and split, before the correction of p."""
+
     column: Column
     difference: stats.Estimate | None
     test: stats.HypothesisTest | None
@@ -23,10 +25,9 @@ class _Found:
 def compare_models(
     table: ScoreTable, first: str, second: str, *, columns: Sequence[Column], seed: int
 ) -> list[Comparison]:
-    """First minus second on some metrics and splits, paired by item.
+    """Compute first minus second on the given metrics and splits, paired by item.
 
-    The interval resamples whole clusters, the test flips the signs of whole clusters, and p is corrected by Holm over all
-    these metrics and splits.
+    Interval and test treat clusters as independent. The p-values are corrected by Holm over all given columns.
     """
     found = [_compare(table, first, second, column, seed) for column in columns]
     tested = [(each.column, each.test.p_value) for each in found if each.test is not None]
@@ -51,7 +52,7 @@ def compare_models(
 def compare_all(
     table: ScoreTable, models: Sequence[str], *, columns: Sequence[Column], seed: int
 ) -> list[Comparison]:
-    """Every pair of models, in the order given."""
+    """Compare every pair of models, in the order given."""
     return [
         comparison
         for first, second in combinations(models, 2)
@@ -61,10 +62,11 @@ def compare_all(
 
 def _compare(table: ScoreTable, first: str, second: str, column: Column, seed: int) -> _Found:
     mine, theirs, clusters = table.shared(first, second, column)
-    n_units = len(set(clusters))
-    if not n_units:
-        return _Found(column, None, None, "no item has a score of both")
-    if n_units < LEAST_UNITS:
-        return _Found(column, None, None, f"too little data: {n_units} units in common")
+    n_clusters = len(set(clusters))
+    if not n_clusters:
+        return _Found(column, None, None, "no item has a score from both")
+    if n_clusters < MIN_CLUSTERS:
+        why = f"too little data: {n_clusters} clusters in common, at least {MIN_CLUSTERS} are needed"
+        return _Found(column, None, None, why)
     test = stats.sign_flip_test(mine, theirs, clusters=clusters, seed=seed)
     return _Found(column, table.difference(first, second, column), test)

@@ -1,4 +1,4 @@
-"""Pictures of a diagnosis are kept once: two files of the same content become one, under both names."""
+"""Store each picture of a diagnosis once: files with the same content become hard links to one file."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pathlib import Path
 _KINDS = {".png", ".jpg", ".jpeg", ".webp", ".gif"}
 
 
-def keep_once(folder: Path) -> int:
-    """Links pictures of the same content below a folder, so that each takes its place on the disk once.
+def dedupe_images(folder: Path) -> int:
+    """Replace pictures with the same content below a folder by hard links to one of them.
 
-    Each model has a run of its own, with the pictures that it was shown, and the page has those that it shows. Where the file
-    system has no links, the copies stay.
+    Every run has its own copy of the pictures that its model was shown, and so has the report. If the file system
+    has no hard links, the copies stay.
 
     Returns:
-        How many bytes were freed.
+        The number of bytes freed.
     """
     by_size: defaultdict[int, list[Path]] = defaultdict(list)
     for path in sorted(folder.rglob("*")):
@@ -35,7 +35,7 @@ def keep_once(folder: Path) -> int:
 
 
 def _replaced(path: Path, kept: Path) -> bool:
-    """Whether a file could be made another name of the one that is kept; never is there no file."""
+    """Replace a file by a hard link to `kept`. Return False if that failed. The file exists at all times."""
     beside = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         beside.unlink(missing_ok=True)
@@ -48,7 +48,7 @@ def _replaced(path: Path, kept: Path) -> bool:
 
 
 def link_or_copy(source: str | Path, target: str | Path) -> None:
-    """Another name for a file; a copy of it where that cannot be had."""
+    """Make a hard link to a file, or a copy if links are not possible."""
     try:
         Path(target).hardlink_to(Path(source).resolve())
     except OSError:

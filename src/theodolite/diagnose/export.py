@@ -1,6 +1,6 @@
-"""Runs, diagnoses and data sets in other tools' formats.
+"""Export runs, diagnoses and data sets in the formats of other tools.
 
-What lmms-eval logs of an exported task comes back as a model: ``theodolite diagnose --model replay:LOGS``.
+The samples that lmms-eval logs for an exported task can be diagnosed: ``theodolite diagnose --model replay:LOGS``.
 """
 
 from __future__ import annotations
@@ -34,30 +34,30 @@ from theodolite.runs import (
 __all__ = ["FORMATS", "Format", "export"]
 
 Format: TypeAlias = Literal[
-    "inspect", "lmms-eval", "vlmevalkit", "datasets", "parquet", "csv", "jsonl", "crisp"
+    "inspect", "lmms-eval", "vlmevalkit", "datasets", "parquet", "csv", "jsonl", "crisp", "crisp-na"
 ]
 FORMATS: tuple[Format, ...] = get_args(Format)
 
 
 def export(source: str | Path, out: str | Path, *, to: str) -> dict[str, int]:
-    """Writes a run, several runs, a diagnosis or a data set.
+    """Export a run, several runs, a diagnosis or a data set.
 
     Args:
-        source: A run, a folder of runs, a diagnosis, or a data set of an instrument that writes the format itself.
+        source: A run, a folder of runs, a diagnosis, or a data set of an instrument that exports this format.
         out: The folder to write into.
         to: One of `FORMATS`.
 
     Returns:
-        What was written, with the number of rows or samples of each.
+        By file or task, the number of rows or samples written.
 
     Raises:
-        UsageError: There is nothing to export, no such format, or nobody writes it of this source.
+        UsageError: If there is nothing to export, or if the format is unknown or not available for this source.
     """
     if to not in FORMATS:
         raise UsageError(f"--to takes {', '.join(FORMATS)}, not {to!r}")
     source, target = Path(source), Path(out)
     if target.exists() and not target.is_dir():
-        raise UsageError(f"{target} is a file; --out names a folder: choose another")
+        raise UsageError(f"{target} is a file; --out must be a folder")
     runs = find_runs(source) if source.is_dir() else []
     if not runs:
         return _export_data(source, target, to)
@@ -73,21 +73,19 @@ def export(source: str | Path, out: str | Path, *, to: str) -> dict[str, int]:
             rest.append(folder)
     writer = _WRITERS.get(to)
     if rest and writer is None and not written:
-        raise UsageError(f"{to} is written only of runs of {_writers_of(to)}; {source} holds none")
+        raise UsageError(f"{to} is available only for runs of {_writers_of(to)}; {source} has none")
     return written | (writer(source, rest, target) if rest and writer is not None else {})
 
 
 def _export_data(source: Path, target: Path, to: str) -> dict[str, int]:
-    """A data set, by the instrument that it belongs to."""
+    """Export a data set with the instrument that can read it."""
     if not source.exists():
-        raise UsageError(
-            f"there is nothing at {source}; pass a run, a folder of runs, a diagnosis or a data set"
-        )
+        raise UsageError(f"{source} does not exist; pass a run, a folder of runs, a diagnosis or a data set")
     own = [each for each in instruments() if to in each.formats]
     for instrument in own:
         if instrument.find_data(source, None) is not None:
             return instrument.export(source, target, to=to)
-    hint = f"; {to} is also written of data sets of {_writers_of(to)}" if own else ""
+    hint = f"; {to} is also available for data sets of {_writers_of(to)}" if own else ""
     raise UsageError(
         f"there is neither a run nor a diagnosis in {source}{hint}; `theodolite diagnose` makes one"
     )
@@ -98,14 +96,14 @@ def _writers_of(to: str) -> str:
 
 
 def _name(source: Path, run: Path) -> str:
-    """A run's name among others: its own folder, with the model's name before it."""
+    """Return a unique name for a run: the model and the name of the folder."""
     info = read_info(run)
     own = run.name if run != source else info.instrument
     return f"{slug(info.model)}-{own}"
 
 
 def _flat(kind: ExportFormat, source: Path, runs: list[Path], target: Path) -> dict[str, int]:
-    """One flat table for each run, a row per item; of a diagnosis also its item rows as Parquet."""
+    """Write one flat table per run, with a row per item; for a diagnosis as Parquet also its item rows."""
     target.mkdir(parents=True, exist_ok=True)
     written = {}
     for folder in runs:
@@ -151,7 +149,7 @@ def _inspect(source: Path, runs: list[Path], target: Path) -> dict[str, int]:
 
 
 def _samples(run: Run) -> Iterator[InspectSample]:
-    """The measured items of a run that have a row, with whether each is right and its scores."""
+    """Yield the measured items of a run that have a row, with their scores."""
     rows = {row.id: row for row in browse(run, lambda picture: picture.digest).rows}
     for result in run.results():
         row = rows.get(result.item.name)
@@ -165,7 +163,7 @@ def _samples(run: Run) -> Iterator[InspectSample]:
 
 
 def _lmms_eval(_: Path, runs: list[Path], target: Path) -> dict[str, int]:
-    """One task for each run; the items are the same for every model, so only the first model's runs are written."""
+    """Write one task per run of the first model. The items are the same for all models."""
     first = read_info(runs[0]).model
     documents: list[Document] = []
     for folder in runs:

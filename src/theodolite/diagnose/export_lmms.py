@@ -1,7 +1,6 @@
-"""lmms-eval tasks of measured items: one task for each run, usable with ``--include_path``.
+"""Export measured items as lmms-eval tasks: one task per run, for use with ``--include_path``.
 
-Every document holds its whole prompt and its pictures, the form of its answer, and the id by which a samples log is found
-again here.
+A document holds the full prompt, the pictures, the answer format, and the id that links a samples log to its item.
 """
 
 from __future__ import annotations
@@ -42,9 +41,9 @@ metadata:
   - version: 1.0
 """
 
-_UTILS = '''"""What lmms-eval calls: shows the pictures, gives the prompt, and reads answers with Theodolite's own reader.
+_UTILS = '''"""Functions that lmms-eval calls for pictures, prompts and results. Answers are read by Theodolite.
 
-Theodolite must be installed beside lmms-eval. For the verdict, signatures and intervals give the logged samples back:
+Theodolite must be installed with lmms-eval. For the verdict, signatures and intervals, diagnose the logged samples:
 
     theodolite diagnose --model replay:LOGS --out DIR
 """
@@ -84,17 +83,17 @@ class Document:
 
     task: str
     item: Item
-    """As the model sees it."""
+    """With the prompt and the pictures as the model sees them."""
     gold: str
-    """Empty where there is nothing to be right about: such documents have no ``right``."""
+    """The right answer. Empty if there is none; such documents have no ``right``."""
 
 
 def write_tasks(documents: Iterable[Document], folder: Path) -> dict[str, int]:
-    """Writes the tasks.
+    """Write the tasks.
 
     Args:
-        documents: With the task that each belongs to.
-        folder: To write into; the data file is named absolutely, so it is written where it is to stay.
+        documents: The documents of all tasks.
+        folder: The folder to write into. It cannot be moved later, since tasks name their data by absolute path.
 
     Returns:
         The number of documents of each task.

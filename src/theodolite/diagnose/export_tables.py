@@ -1,4 +1,4 @@
-"""Rows as Parquet: plain, and as a data set that Hugging Face `datasets` opens with its pictures."""
+"""Export rows as Parquet: as a plain table, and as a data set with pictures for Hugging Face `datasets`."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ configs:
 ---
 # {title}
 
-Items that Theodolite measured: one row each, with the pictures as the model saw them, the question, the answer as it was given,
-and the value of every metric as JSON.
+Items measured by Theodolite, one per row: the pictures as the model saw them, the question, the raw answer, and the value of every
+metric as JSON.
 """
 
 
 def write_item_table(rows: Iterable[ItemRow], path: Path) -> dict[str, int]:
-    """Writes rows as one Parquet file; metrics are columns, what is drawn is JSON."""
+    """Write rows as one Parquet file, with metrics as columns and overlays as JSON."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -59,13 +59,13 @@ def write_item_table(rows: Iterable[ItemRow], path: Path) -> dict[str, int]:
 def write_dataset(
     rows: Iterable[ItemRow], folder: Path, *, read: Callable[[str], bytes], title: str
 ) -> dict[str, int]:
-    """Writes a folder that `datasets.load_dataset` opens, one configuration for each instrument.
+    """Write a folder that `datasets.load_dataset` opens, with one configuration per instrument.
 
     Args:
-        rows: with pictures by name.
-        folder: to write.
-        read: gives a picture's bytes.
-        title: of the card.
+        rows: The rows, with pictures by name.
+        folder: The folder to write into.
+        read: Function that returns the bytes of a picture.
+        title: Title of the data card.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq
@@ -99,7 +99,7 @@ def write_dataset(
 
 
 def _features(columns: Iterable[str]) -> dict[str, Any]:
-    """What `datasets` reads in a file's metadata: which columns are pictures."""
+    """Return the metadata that tells `datasets` which columns are pictures."""
     features: dict[str, Any] = {name: {"dtype": "string", "_type": "Value"} for name in columns}
     features["correct"] = {"dtype": "bool", "_type": "Value"}
     features["images"] = {"feature": {"_type": "Image"}, "_type": "List"}

@@ -1,6 +1,6 @@
 """``items.jsonl``: one line per measured item, for browsing.
 
-Everything a page needs to show an item is in its line, except for the pictures, which lie beside it.
+A line holds everything that a page needs to show the item, except the pictures, which are files in the same folder.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ ITEMS_FILE = "items.jsonl"
 
 
 def write_items(rows: Iterable[ItemRow], folder: Path) -> Path:
-    """Writes ``items.jsonl`` into a folder, whole or not at all.
+    """Write ``items.jsonl`` into a folder, atomically.
 
     Returns:
-        The file.
+        The path of the file.
     """
     path = folder / ITEMS_FILE
     try:
@@ -37,10 +37,10 @@ def write_items(rows: Iterable[ItemRow], folder: Path) -> Path:
 
 
 def read_items(folder: str | Path) -> Iterator[ItemRow]:
-    """The lines of ``items.jsonl`` of a folder.
+    """Yield the rows of ``items.jsonl`` in a folder.
 
     Raises:
-        UsageError: there is none, or a line is not as it should be.
+        UsageError: If there is none, or if a line is not valid.
     """
     path = Path(folder) / ITEMS_FILE
     try:

@@ -1,4 +1,4 @@
-"""Models whose position is known: the one twin on a share of the items, the other on the rest."""
+"""Mixtures of the twins' scores, whose position between the twins is known."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from theodolite.core.scores import ItemScore
 def mix_scores(
     grounded: Iterable[ItemScore], shortcut: Iterable[ItemScore], *, share: float, seed: int
 ) -> list[ItemScore]:
-    """Scores that are the grounded twin's on a share of the clusters and the shortcut twin's on the others.
+    """Take the scores of the grounded twin on a fraction of the clusters, and those of the shortcut twin on the others.
 
-    Clusters are drawn at random, as many of each split as the share says, rounded; all scores of one cluster in a split come
-    from one twin, as they would of a model that looks at some pictures and not at others.
+    Clusters are drawn at random within each split. All scores of one cluster in a split come from one twin, as with a
+    model that uses some pictures and ignores others.
 
     Args:
-        grounded: Of the one twin.
-        shortcut: Of the other, on the same items.
-        share: Of clusters, from 0 to 1.
-        seed: Of the draw.
+        grounded: Scores of the grounded twin.
+        shortcut: Scores of the shortcut twin on the same items.
+        share: Fraction of clusters from the grounded twin, from 0 to 1.
+        seed: Seed of the draw.
     """
     if not 0 <= share <= 1:
-        raise UsageError(f"a share lies between 0 and 1, got {share}")
+        raise UsageError(f"share must lie between 0 and 1, got {share}")
     first, second = list(grounded), list(shortcut)
     chosen: set[tuple[str, str]] = set()
     for split in sorted({score.split for score in (*first, *second)}):

@@ -1,4 +1,4 @@
-"""Opening the models of a diagnosis, and finding out what each can give."""
+"""Open the models of a diagnosis, and find out their capabilities."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from theodolite.runs import run_async
 
 __all__ = ["Opened", "check_models", "left_out", "opened"]
 
-_SMALL, _MANY = 50_000_000, 32
+_SMALL, _LARGE_BATCH = 50_000_000, 32
 
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A model that is open, and what it gives."""
+    """An open model with its capability."""
 
     name: str
     model: VisionLanguageModel
@@ -35,20 +35,22 @@ class Opened:
 
     @property
     def identity(self) -> str:
-        """What tells it from another of the same name."""
+        """Distinguishes models of the same name, such as by a hash of the weights."""
         return self.model.identity
 
     @property
     def capabilities(self) -> tuple[Capability, ...]:
-        """What it gives, and all that needs less."""
+        """All its capabilities, from text on."""
         return tuple(need for need in CAPABILITIES if covers(self.gives, need))
 
 
 def check_models(names: Iterable[str]) -> None:
-    """Finds a wrong name, a missing folder or a silent server before the first model is measured. Nothing large is loaded.
+    """Find wrong names, missing folders and unreachable servers before the first model is measured.
+
+    Large models are not loaded.
 
     Raises:
-        TheodoliteError: what is wrong with which.
+        TheodoliteError: If a model cannot be opened.
     """
     for name in names:
         parsed = ModelName.parse(name)
@@ -61,23 +63,23 @@ def check_models(names: Iterable[str]) -> None:
 
 @contextmanager
 def opened(name: str) -> Iterator[Opened]:
-    """Opens a model for all instruments, and closes it."""
+    """Context manager: a model, opened for all instruments."""
     model = open_model(name)
     try:
         if isinstance(model, ServedModel):
-            run_async(partial(_checked, model))
-        with _quick(model):
+            run_async(partial(_check_server, model))
+        with _fast_if_small(model):
             yield Opened(name, model, capability_of(model))
     finally:
         model.close()
 
 
 @contextmanager
-def _quick(model: VisionLanguageModel) -> Iterator[None]:
-    """Lets a small checkpoint answer more requests at once, unless its name says how many, and on one core.
+def _fast_if_small(model: VisionLanguageModel) -> Iterator[None]:
+    """Context manager: a small checkpoint gets a larger batch size, unless its name sets one, and one thread.
 
-    A step of a model of four million parameters takes about as long for thirty-two requests as for eight, and two threads only
-    wait for each other: with both cores a diagnosis of the twins took twice the processor's time, and longer.
+    A model of four million parameters takes about as long for 32 requests as for 8. With a second thread, a diagnosis of
+    the twins took twice the CPU time, and longer.
     """
     checkpoint = getattr(model, "checkpoint", None)
     parameters = list(checkpoint.model.parameters()) if checkpoint is not None else []
@@ -86,8 +88,8 @@ def _quick(model: VisionLanguageModel) -> Iterator[None]:
         return
     import torch
 
-    if "batch_size=" not in model.name and model.batch_size < _MANY:
-        object.__setattr__(model, "batch_size", _MANY)
+    if "batch_size=" not in model.name and model.batch_size < _LARGE_BATCH:
+        object.__setattr__(model, "batch_size", _LARGE_BATCH)
     threads = torch.get_num_threads()
     torch.set_num_threads(1 if parameters[0].device.type == "cpu" else threads)
     try:
@@ -96,8 +98,8 @@ def _quick(model: VisionLanguageModel) -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
-async def _checked(model: ServedModel) -> None:
-    """Raises, before anything is asked, if no server is there."""
+async def _check_server(model: ServedModel) -> None:
+    """Raise an error if the server cannot be reached."""
     try:
         await model.check()
     finally:
@@ -106,7 +108,7 @@ async def _checked(model: ServedModel) -> None:
 
 _WHY: Mapping[Capability, tuple[str, str]] = {
     "gradients": (
-        "it shows no gradients and no attention",
+        "it gives no gradients and no attention",
         "open the same weights in this process, with hf:PATH",
     ),
     "choices": (
@@ -117,7 +119,7 @@ _WHY: Mapping[Capability, tuple[str, str]] = {
 
 
 def left_out(instruments: Iterable[Instrument], gives: Capability, name: str) -> tuple[LeftOut, ...]:
-    """What a model does not allow, by instrument, with the reason and what would help."""
+    """List the metrics that a model does not support, by instrument, with the reason and a remedy."""
     found = []
     for instrument in instruments:
         for need, (why, remedy) in _WHY.items():

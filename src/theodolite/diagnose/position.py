@@ -1,16 +1,17 @@
-"""Where a model stands between two models of known reasoning.
+"""The position of a model between two models of known reasoning.
 
-With x, g and s the means of a metric (macro means where the metric has them) over the items of the model, of the grounded
+With x, g and s the means of a metric (macro means if the metric uses them) over the items of the model, of the grounded
 twin and of the shortcut twin::
 
     position = (x − s) / (g − s)
 
-It is 0 for a model that reads like the shortcut twin and 1 for one that reads like the grounded twin, whichever way the
-metric points. Whole clusters of items are resampled, the same for all three models, so that numerator and denominator vary
-together; a model that answers like the one twin on a share λ of the items and like the other on the rest has the position λ.
+It is 0 for a model with the mean of the shortcut twin and 1 for one with the mean of the grounded twin, whether high or
+low values mean grounded. The bootstrap draws the same clusters for all three models, so that numerator and denominator
+vary together. A model that behaves like the grounded twin on a fraction λ of the items and like the shortcut twin on the
+others has position λ.
 
-An instrument's position is the median of the positions over its calibrated metrics, computed anew on every resample: the
-median, because a metric on which the twins are close magnifies whatever a stranger does.
+The position of an instrument is the median of the positions over its calibrated metrics, computed in every resample. The
+median is used because positions on metrics with close twins have large errors.
 """
 
 from __future__ import annotations
@@ -27,22 +28,20 @@ from theodolite.core.errors import UsageError
 from theodolite.core.scores import Metric
 from theodolite.diagnose.table import Column, ScoreTable
 
-LEAST_UNITS = 12
-"""Fewer pictures, scenes or episodes give no verdict: an interval from so few is not to be trusted."""
-LEAST_SEPARATION = 0.75
-"""The lower end of the interval of the AUC between the twins from which on a metric places other models. A convention: at
-0.75 a metric that is 0 or 1 differs by half its range between the twins, so that a position's error is at most twice the
-metric's."""
+MIN_CLUSTERS = 12
+"""With fewer clusters there is no verdict, since intervals from so few are not reliable."""
+MIN_SEPARATION = 0.75
+"""A metric places other models if the interval of its AUC between the twins lies above this. A convention: at 0.75 the means
+of the twins on a metric of 0 and 1 differ by half its range, so the error of a position is at most twice that of the
+metric."""
 
 _CONSTANT = 1e-12
-"""Twins whose means are closer than this coincide."""
-"""An interval of a position that is narrower than this comes from resamples that do not vary. Shipped readings have eight
-digits, so that the model's own and the twins' differ beyond them where they are the same."""
+"""Means of the twins that are closer than this count as equal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Twins:
-    """The names under which the two twins stand in a table."""
+    """The names of the two twins in a table."""
 
     grounded: str = "pocket:grounded"
     shortcut: str = "pocket:shortcut"
@@ -53,34 +52,34 @@ class Twins:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """How a metric lies on the two twins."""
+    """One metric on the two twins."""
 
     column: Column
     grounded: stats.Estimate | None
     shortcut: stats.Estimate | None
     separation: stats.Estimate | None
-    """AUC of telling the grounded twin's items from the shortcut twin's, in the direction the metric promises."""
+    """AUC of the items of the grounded twin against those of the shortcut twin, in the direction of the metric."""
     why_not: str = ""
-    """Why it cannot place other models; empty if it can."""
+    """Why it cannot place other models. Empty if it can."""
 
     @property
     def is_calibrated(self) -> bool:
-        """Whether it can place other models."""
+        """True if it can place other models."""
         return not self.why_not
 
 
 def calibrate(table: ScoreTable, column: Column, metric: Metric, *, twins: Twins, seed: int) -> Calibration:
-    """Whether a metric tells the twins apart, on one split."""
+    """Compute how well a metric separates the twins on one split."""
     found = [table.column(twin, column) for twin in twins]
     means = [table.mean(twin, column) for twin in twins]
     if any(mean is None for mean in means):
         why = "a twin's scores do not vary, so there is no interval"
         if not all(clusters for _, clusters in found):
-            why = "the twins have no score of it on this split"
+            why = "the twins have no scores on this split"
         return Calibration(column, means[0], means[1], None, why)
     fewest = min(len(set(clusters)) for _, clusters in found)
-    if fewest < LEAST_UNITS:
-        why = f"no verdict: too little data ({fewest} units; at least {LEAST_UNITS} are needed)"
+    if fewest < MIN_CLUSTERS:
+        why = f"no verdict: too little data ({fewest} clusters; at least {MIN_CLUSTERS} are needed)"
         return Calibration(column, means[0], means[1], None, why)
     sign = 1.0 if metric.higher_is_grounded else -1.0
     separation = stats.roc_auc(
@@ -90,16 +89,16 @@ def calibrate(table: ScoreTable, column: Column, metric: Metric, *, twins: Twins
         seed=seed,
     )
     why = ""
-    if separation.low < LEAST_SEPARATION:
-        why = f"it does not tell the twins apart: AUC {_interval(separation)}"
+    if separation.low < MIN_SEPARATION:
+        why = f"it does not separate the twins: AUC {_interval(separation)}"
     return Calibration(column, means[0], means[1], separation, why)
 
 
 def position(table: ScoreTable, model: str, column: Column, *, twins: Twins, seed: int) -> stats.Estimate:
-    """(x − s)/(g − s) on one metric and split, with its interval.
+    """Compute the position on one metric and split, with its interval.
 
     Raises:
-        UsageError: A score is missing of one of the three, or the twins have the same mean.
+        UsageError: If one of the three models has no scores, or if the twins have the same mean.
     """
     return _estimate(table, model, [column], twins, seed)
 
@@ -107,10 +106,10 @@ def position(table: ScoreTable, model: str, column: Column, *, twins: Twins, see
 def median_position(
     table: ScoreTable, model: str, columns: Sequence[Column], *, twins: Twins, seed: int
 ) -> stats.Estimate:
-    """The median of the positions over several metrics, with items resampled jointly.
+    """Compute the median of the positions over several metrics, with clusters resampled jointly.
 
     Raises:
-        UsageError: as `position`.
+        UsageError: As `position`.
     """
     if not columns:
         raise UsageError("a median position needs at least one calibrated metric")
@@ -123,9 +122,9 @@ def _estimate(
     numbers = [table.columns.index(column) for column in columns]
     names = (model, twins.grounded, twins.shortcut)
     present = [table.present[name][:, numbers] for name in names]
-    lacking = [column for k, column in enumerate(columns) if not all(each[:, k].any() for each in present)]
-    if lacking:
-        raise UsageError(f"{model} or a twin has no score of {lacking[0][0]} on {lacking[0][1]!r}")
+    missing = [column for k, column in enumerate(columns) if not all(each[:, k].any() for each in present)]
+    if missing:
+        raise UsageError(f"{model} or a twin has no score for {missing[0][0]} on {missing[0][1]!r}")
     rows = np.flatnonzero(np.any([each.any(axis=1) for each in present], axis=0))
     arrays = [table.values[name][rows][:, numbers] for name in names]
     masks = [each[rows].astype(np.float64) for each in present]
@@ -136,12 +135,27 @@ def _estimate(
         clusters=[table.clusters[row] for row in rows],
         seed=seed,
     )
-    bounds = (min(0.0, distribution.value), max(1.0, distribution.value))
+    bounds = _bounds(table, columns, twins)
     return distribution.estimate("bca", bounds=bounds, fallback=True)
 
 
+def _bounds(table: ScoreTable, columns: list[Column], twins: Twins) -> stats.Bounds:
+    """The median over metrics of the least and the largest possible position."""
+    ends = []
+    for column in columns:
+        g, s = (table.mean(twin, column) for twin in twins)
+        bounds = table.metrics[column[0]].bounds
+        if bounds is None or g is None or s is None:
+            ends.append((0.0, 1.0))
+        else:
+            first, second = ((end - s.value) / (g.value - s.value) for end in bounds)
+            ends.append((min(first, second), max(first, second)))
+    low, high = np.median(ends, axis=0)
+    return min(0.0, float(low)), max(1.0, float(high))
+
+
 def _membership(groups: Sequence[str]) -> NDArray[np.float64]:
-    """Shape (items, groups): 1 where an item is of a group."""
+    """Return an indicator matrix of shape (items, groups)."""
     names = {name: number for number, name in enumerate(dict.fromkeys(groups))}
     member = np.zeros((len(groups), len(names)))
     member[np.arange(len(groups)), [names[group] for group in groups]] = 1.0
@@ -149,11 +163,11 @@ def _membership(groups: Sequence[str]) -> NDArray[np.float64]:
 
 
 def _positions(*given: NDArray[np.float64], macro: Sequence[int]) -> NDArray[np.float64]:
-    """The median over metrics of (x − s)/(g − s), one per row of weights; NaN where the twins coincide.
+    """Compute the median over metrics of (x − s)/(g − s) for each row of weights. NaN if the twins have equal means.
 
     Args:
-        given: The values of the three models, where each has a value, the groups of the items, and the weights.
-        macro: The numbers of the metrics whose mean is over groups.
+        given: The values of the three models, their masks, the membership of items in groups, and the weights.
+        macro: The numbers of the metrics with a macro mean.
     """
     *arrays, member, weights = given
     x, g, s = (
@@ -173,7 +187,7 @@ def _means(
     weights: NDArray[np.float64],
     macro: Sequence[int],
 ) -> NDArray[np.float64]:
-    """The mean of every metric, shape (resamples, metrics)."""
+    """Compute the mean of every metric, shape (resamples, metrics)."""
     means = (weights @ (values * mask)) / (weights @ mask)
     for number in macro:
         own = member * mask[:, [number]]

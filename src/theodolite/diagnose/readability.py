@@ -1,4 +1,4 @@
-"""How many of each model's answers could be read: what is unread is not random, so every diagnosis shows it."""
+"""Table of the answers that could be read. Unread answers are not missing at random, so every diagnosis shows it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _COLUMNS = [
 
 
 def readability_table(diagnosis: Diagnosis) -> Table:
-    """One row for each model and instrument that was measured."""
+    """Build the table, with one row for each model and instrument."""
     rows: list[list[Cell]] = []
     for model in diagnosis.models:
         for instrument in diagnosis.instruments:

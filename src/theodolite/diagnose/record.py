@@ -1,7 +1,7 @@
-"""``diagnosis.json``: what a diagnosis found, with every figure's interval, as one checked document.
+"""``diagnosis.json``: the results of a diagnosis with their intervals, as one validated document.
 
-The document names models, never decides for them: every list that differs by model carries the model's name. Figures that
-could not be had are None and stand beside a reason; nothing is NaN.
+Every list that differs by model has the name of the model in its entries. A number that could not be computed is None,
+with a reason next to it, never NaN.
 """
 
 from __future__ import annotations
@@ -17,56 +17,56 @@ from theodolite.core.errors import StorageError, UsageError
 from theodolite.core.estimates import Estimate, HypothesisTest
 from theodolite.core.views import Form
 
-SCHEMA_VERSION = 1
-"""Of ``diagnosis.json`` and ``items.jsonl``. A reader refuses what is newer than itself."""
+SCHEMA_VERSION = 2
+"""Version of ``diagnosis.json`` and ``items.jsonl``. Newer versions are not read."""
 DIAGNOSIS_FILE = "diagnosis.json"
 
 Origin: TypeAlias = Literal["paper", "sound", "ours"]
 Status: TypeAlias = Literal["measured", "partly measured", "left out", "failed"]
-"""*partly measured*: some metrics could be had and some could not; *left out*: the model or the user did not allow it;
-*failed*: it was tried, and gave no figure."""
+"""*partly measured*: some metrics could not be computed; *left out*: the model or the settings did not allow it;
+*failed*: it was measured, but gave no score."""
 Place: TypeAlias = Literal["inside", "above", "below"]
-"""Of a position: within [0, 1], above 1 or below 0."""
+"""Where a position lies: within [0, 1], above 1 or below 0."""
 Standing: TypeAlias = Literal[
     "grounded", "between", "shortcut", "outside", "undecided", "mixed", "no verdict"
 ]
-"""*grounded*: the whole interval lies above ¾; *shortcut*: below ¼; *between*: within (¼, ¾); *outside*: beyond 0 or 1, where
-the twins do not bracket the model; *undecided*: the interval covers several of these; *no verdict*: too little data, too few
-answers that can be read, or no metric tells the twins apart here. Of a model over all its instruments also *mixed*: they
-disagree."""
+"""*grounded*: the whole interval of the position lies above ¾; *shortcut*: below ¼; *between*: within (¼, ¾); *outside*:
+above 1 or below 0, where the scale does not hold; *undecided*: the interval covers several of these; *no verdict*: too
+little data, too few answers that can be read, or no metric separates the twins. For all instruments together also *mixed*:
+they disagree."""
 SignatureStanding: TypeAlias = Literal["raised", "not raised", "not measured"]
 
 
 class Figure(Form):
-    """A number with its interval: `theodolite.stats.Estimate` in a file."""
+    """A number with its interval: the stored form of `theodolite.stats.Estimate`."""
 
     value: float
     low: float
     high: float
     n: int = Field(ge=1)
-    """Independent units: pictures, scenes or episodes."""
+    """Number of clusters: pictures, scenes or episodes."""
     n_items: int = Field(ge=1)
     level: float = Field(gt=0, lt=1)
     method: str
-    """How the interval was made."""
+    """How the interval was computed."""
 
     @classmethod
     def of(cls, estimate: Estimate) -> Figure:
-        """The form of an estimate."""
+        """Convert an estimate."""
         e = estimate
         return cls(
             value=e.value, low=e.low, high=e.high, n=e.n, n_items=e.n_items, level=e.level, method=e.method
         )
 
     def estimate(self) -> Estimate:
-        """The estimate again."""
+        """Convert back to an estimate."""
         return Estimate(self.value, self.low, self.high, self.n, self.level, self.method, self.n_items)
 
 
 class TestResult(Form):
     """A significance test."""
 
-    __test__ = False  # not a test of pytest's
+    __test__ = False  # not a test for pytest
 
     name: str
     """What was tested, in words."""
@@ -77,12 +77,12 @@ class TestResult(Form):
 
     @classmethod
     def of(cls, test: HypothesisTest, name: str) -> TestResult:
-        """The form of a test."""
+        """Convert a test."""
         return cls(name=name, statistic=test.statistic, p_value=test.p_value, n=test.n, method=test.method)
 
 
 class MetricForm(Form):
-    """What a metric is. Its formula stands in the definitions under the same key."""
+    """A metric. Its formula is in the definitions, under the same key."""
 
     key: str
     """``<instrument>.<name>``."""
@@ -100,100 +100,100 @@ class LeftOut(Form):
     what: str
     why: str
     remedy: str = ""
-    """What would make it measurable; empty if nothing would."""
+    """What would make it possible. Empty if nothing would."""
 
 
 class Verdict(Form):
-    """One sentence about a model, or about one instrument's view of it."""
+    """The verdict on a model, over all instruments or by one of them."""
 
     standing: Standing
     sentence: str
-    """For people: holds the figures it rests on."""
+    """The verdict in words, with the numbers it rests on."""
 
 
 class ModelForm(Form):
     """One model that was diagnosed."""
 
     name: str
-    """As it was written, such as ``hf:Qwen/Qwen3-VL-2B`` or ``pocket:grounded``."""
+    """The name as given, such as ``hf:Qwen/Qwen3-VL-2B`` or ``pocket:grounded``."""
     identity: str
-    """What tells it from another model of the same name."""
+    """Distinguishes models of the same name, such as by a hash of the weights."""
     is_twin: bool = False
     """True if it is one of the two models of known reasoning."""
     is_recorded: bool = False
-    """True if its answers were recorded elsewhere."""
+    """True if its answers were recorded before and are only scored here."""
     capabilities: list[str]
     """Some of ``text``, ``choices``, ``gradients``."""
     left_out: list[LeftOut] = Field(default_factory=list)
     verdict: Verdict
     calls: int
-    """Answers that were had from it, over all instruments."""
+    """Number of answers received, over all instruments."""
     seconds: float
     """Time spent waiting for it."""
 
 
 class Calibrated(Form):
-    """Where one model stands between the twins on one metric: (x − s)/(g − s)."""
+    """The position of one model between the twins on one metric: (x − s)/(g − s)."""
 
     model: str
     figure: Figure | None
-    """x: the model's own figure. None: it has no reading of this metric."""
+    """x: the mean of the metric on the model. None if it has no scores."""
     position: Figure | None
-    """None where `why_not` says so."""
+    """None for the reason in `why_not`."""
     place: Place | None = None
     is_outside: bool = False
-    """Whether the whole interval of the position lies outside [0, 1]: the twins do not bracket this model."""
+    """True if the whole interval of the position lies outside [0, 1]."""
     why_not: str = ""
 
 
 class MetricResult(Form):
-    """One metric on one split: both twins, whether it tells them apart, and every model between them."""
+    """One metric on one split: the means of both twins, their separation, and every model between them."""
 
     key: str
     split: str
-    """``aligned``: the shortcut's answer is the true one; ``crossed``: it contradicts the picture; ``free``."""
+    """``aligned``: the shortcut gives the right answer; ``crossed``: it contradicts the picture; ``free``: as drawn."""
     grounded: Figure | None
-    """g: the figure of the grounded twin on the same items."""
+    """g: the mean of the grounded twin on the same items."""
     shortcut: Figure | None
-    """s: of the shortcut twin."""
+    """s: the mean of the shortcut twin."""
     separation: Figure | None
-    """AUC of telling the grounded twin's items from the shortcut twin's; 1 is perfect, ½ is chance, and the metric's own
-    direction is taken into account."""
+    """AUC of the items of the grounded twin against those of the shortcut twin, in the direction of the metric; 1 is perfect,
+    ½ is chance."""
     is_calibrated: bool
-    """Whether it tells the twins apart well enough to place others between them."""
+    """True if it separates the twins well enough to place other models between them."""
     why_not: str = ""
     models: list[Calibrated]
 
 
 class Counts(Form):
-    """What became of the items of one model and instrument."""
+    """The number of items of one model and instrument, by outcome."""
 
     planned: int
     answered: int
     """Responses with text, whether or not an answer could be read in it."""
     refused: int = 0
-    """Refused by the model's server, or in the answer's own words."""
+    """Refused by the server, or in the text of the answer."""
     failed: int = 0
     pending: int = 0
     none_of_these: int = 0
-    """Of the answered ones: the model says that no option fits."""
+    """Answered: the model says that no option fits."""
     cut_off: int = 0
-    """Of the answered ones: ended at the token limit before an answer."""
+    """Answered: the text ended at the token limit, before an answer."""
     ambiguous: int = 0
-    """Of the answered ones: names several answers."""
+    """Answered: the text names several answers."""
     unreadable: int = 0
-    """Of the answered ones: no answer found."""
+    """Answered: no answer was found in the text."""
 
     @property
     def lost(self) -> int:
-        """Items without an answer to score."""
+        """Number of items without an answer to score."""
         return (
             self.refused + self.failed + self.none_of_these + self.cut_off + self.ambiguous + self.unreadable
         )
 
 
 class InstrumentOfModel(Form):
-    """One instrument's view of one model."""
+    """The results of one instrument on one model."""
 
     model: str
     status: Status
@@ -201,7 +201,7 @@ class InstrumentOfModel(Form):
     """Why it is not `measured`."""
     counts: Counts | None = None
     position: Figure | None = None
-    """The median position over the calibrated metrics, with items resampled jointly."""
+    """The median position over the calibrated metrics, with clusters resampled jointly."""
     place: Place | None = None
     is_outside: bool = False
     verdict: Verdict
@@ -213,7 +213,7 @@ class InstrumentOfModel(Form):
 
 
 class InstrumentForm(Form):
-    """One instrument: its question, what it found of each model, and its metrics."""
+    """One instrument: its question, its results on each model, and its metrics."""
 
     name: str
     question: str
@@ -222,7 +222,7 @@ class InstrumentForm(Form):
 
 
 class SignatureForm(Form):
-    """A pattern of behaviour, with the numbers that raised it. It names behaviour, never its cause."""
+    """A pattern of behaviour, with the numbers it rests on. It names behaviour, not its cause."""
 
     name: str
     instrument: str
@@ -230,27 +230,27 @@ class SignatureForm(Form):
     standing: SignatureStanding
     because: str
     numbers: dict[str, Figure]
-    """The numbers it was read from, by label."""
+    """The numbers it rests on, by label."""
     test: TestResult | None = None
-    """The significance test that belongs to it, where there is one."""
+    """Its significance test, if there is one."""
     confirming_test: str
-    """What would confirm it: an experiment, in words."""
+    """An experiment that would confirm it."""
     remedy: str
-    """What the papers propose. A hypothesis: nobody has shown that it helps this model."""
+    """What the papers propose. A hypothesis: it is not shown to help this model."""
     remedy_source: str
 
 
 class OpenQuestion(Form):
-    """Something the data do not settle, and how many units would."""
+    """A question that the data do not decide, and the sample size that would."""
 
     model: str
     instrument: str
     question: str
     n_now: int
     n_needed: int | None
-    """None: no number of items would settle it (the reason stands in `basis`)."""
+    """Number of clusters. None if no feasible number would decide it, for the reason in `basis`."""
     power: float
-    """The chance to settle it with `n_needed`."""
+    """The probability to decide it with `n_needed`."""
     basis: str
     """What the calculation assumes."""
 
@@ -264,15 +264,15 @@ class Comparison(Form):
     metric: str
     split: str
     difference: Figure | None
-    """First minus second, paired by item, whole clusters resampled. None where `why_not` says so."""
+    """First minus second, paired by item, with an interval over clusters. None for the reason in `why_not`."""
     test: TestResult | None = None
     p_holm: float | None = None
-    """The p of the test, corrected for all comparisons of this pair of models."""
+    """The p-value of the test, corrected by Holm over all comparisons of these two models."""
     why_not: str = ""
 
 
 class ReferenceForm(Form):
-    """A number that a paper reports for this quantity. It is shown beside ours and is no bar: other data, other models."""
+    """A number that a paper reports for a metric. It is for orientation only: data and models differ."""
 
     metric: str
     value: float
@@ -283,14 +283,14 @@ class ReferenceForm(Form):
 class Diagnosis(Form):
     """The whole document."""
 
-    schema_version: Literal[1] = 1
+    schema_version: Literal[2] = 2
     theodolite: str
     created: datetime
     seed: int
     size: str
     """``quick``, ``standard``, ``large``, or a number of items."""
     data: dict[str, str]
-    """By instrument: which items were measured, in words."""
+    """By instrument, a description of the items."""
     models: list[ModelForm]
     metrics: list[MetricForm]
     instruments: list[InstrumentForm]
@@ -300,13 +300,13 @@ class Diagnosis(Form):
     references: list[ReferenceForm] = Field(default_factory=list)
     caveats: list[str]
     settings: dict[str, Any] = Field(default_factory=dict)
-    """What was asked: enough to ask it again."""
+    """The settings, enough to repeat the diagnosis."""
 
     def instrument(self, name: str) -> InstrumentForm:
-        """The instrument of that name.
+        """Return the instrument of that name.
 
         Raises:
-            UsageError: it is not in this diagnosis.
+            UsageError: If it is not in this diagnosis.
         """
         for instrument in self.instruments:
             if instrument.name == name:
@@ -315,10 +315,10 @@ class Diagnosis(Form):
         raise UsageError(f"this diagnosis has no instrument {name!r}; it has {known or 'none'}")
 
     def model(self, name: str) -> ModelForm:
-        """The model of that name.
+        """Return the model of that name.
 
         Raises:
-            UsageError: it is not in this diagnosis.
+            UsageError: If it is not in this diagnosis.
         """
         for model in self.models:
             if model.name == name:
@@ -329,15 +329,15 @@ class Diagnosis(Form):
 
 
 def schema() -> dict[str, Any]:
-    """The JSON schema of ``diagnosis.json``."""
+    """Return the JSON schema of ``diagnosis.json``."""
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **Diagnosis.model_json_schema()}
 
 
 def write_diagnosis(diagnosis: Diagnosis, folder: Path) -> Path:
-    """Writes ``diagnosis.json`` into a folder, whole or not at all.
+    """Write ``diagnosis.json`` into a folder, atomically.
 
     Returns:
-        The file.
+        The path of the file.
     """
     path = folder / DIAGNOSIS_FILE
     try:
@@ -353,10 +353,10 @@ def write_diagnosis(diagnosis: Diagnosis, folder: Path) -> Path:
 
 
 def read_diagnosis(folder: str | Path) -> Diagnosis:
-    """Reads ``diagnosis.json`` of a folder, or that file itself.
+    """Read ``diagnosis.json`` from a folder, or that file itself.
 
     Raises:
-        UsageError: there is none, or it is not one that this version can read.
+        UsageError: If there is none, or if this version cannot read it.
     """
     path = Path(folder)
     path = path / DIAGNOSIS_FILE if path.is_dir() else path
@@ -371,10 +371,15 @@ def read_diagnosis(folder: str | Path) -> Diagnosis:
         version = value.get("schema_version") if isinstance(value, dict) else None
         if isinstance(version, int) and version > SCHEMA_VERSION:
             raise UsageError(
-                f"{path} was made by a newer Theodolite (format {version}; this one knows {SCHEMA_VERSION}); "
+                f"{path} was made by a newer Theodolite (format {version}; this one reads {SCHEMA_VERSION}); "
                 "upgrade: pip install -U theodolite"
+            )
+        if isinstance(version, int) and version < SCHEMA_VERSION:
+            raise UsageError(
+                f"{path} was made by an older Theodolite (format {version}; this one reads {SCHEMA_VERSION}); repeat its "
+                "`theodolite diagnose` with a new --out"
             )
         return Diagnosis.model_validate(value)
     except (ValidationError, ValueError) as error:
         first = " ".join(str(error).split())[:200]
-        raise UsageError(f"{path} is no diagnosis of Theodolite's: {first}") from error
+        raise UsageError(f"{path} is not a diagnosis of Theodolite: {first}") from error

@@ -1,4 +1,4 @@
-"""What is to be diagnosed, how, and where the results go."""
+"""The request for a diagnosis: models, instruments, sample size, data and folder."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from theodolite.diagnose.position import Twins
 from theodolite.instruments.instrument import Instrument, Study, UserData
 from theodolite.runs import EngineOptions, Tally, slug
 
-__all__ = ["SIZES", "DiagnosisRequest", "Tell", "check_folder", "find_size"]
+__all__ = ["SIZES", "DiagnosisRequest", "Progress", "check_folder", "find_size"]
 
-Tell = Callable[[str, str, "Tally | str"], None]
-"""Called with the model, the instrument, and how far it is: a tally, or a word for what else is going on."""
+Progress = Callable[[str, str, "Tally | str"], None]
+"""Called with the model, the instrument, and its progress: a tally, or a word for another step, such as ``scoring``."""
 
 RUNS, DATA, CACHE = "runs", "data", "cache"
 SIZES = ("quick", "standard", "large")
@@ -23,42 +23,42 @@ _FEWEST = 6
 
 @dataclass(frozen=True, slots=True)
 class DiagnosisRequest:
-    """What is to be diagnosed, how, and where it goes."""
+    """A request for a diagnosis."""
 
     models: tuple[str, ...]
     folder: Path
     instruments: tuple[Instrument, ...]
     size: str | int = "standard"
-    """As `find_size` gives it."""
+    """A size from `find_size`."""
     seed: int = 0
     data: tuple[UserData, ...] = ()
     options: EngineOptions = field(default_factory=EngineOptions)
     twins: Twins = field(default_factory=Twins)
-    tell: Tell = lambda *_: None
+    progress: Progress = lambda *_: None
 
     def __post_init__(self) -> None:
         asked = {each.name for each in self.instruments}
         unused = next((own for own in self.data if own.instrument not in asked), None)
         if unused is not None:
             raise UsageError(
-                f"{unused.path} is for {unused.instrument}, which --instruments does not name; add it, or leave the data out"
+                f"{unused.path} is for {unused.instrument}, which is not in --instruments; add it, or leave out the data"
             )
 
     def study(self, instrument: Instrument) -> Study:
-        """What is asked of one instrument."""
+        """Return the part of the request for one instrument."""
         own = next((each for each in self.data if each.instrument == instrument.name), None)
         return Study(self.folder / DATA, self.size, self.seed, data=own)
 
     def run_folder(self, model: str, name: str) -> Path:
-        """Where a run lies."""
+        """Return the folder of a run."""
         return self.folder / RUNS / slug(model) / name
 
     def described(self) -> dict[str, str]:
-        """What each instrument is asked about, in words."""
+        """Describe the items of each instrument in words."""
         return {each.name: each.describe(self.study(each)) for each in self.instruments}
 
     def settings(self) -> dict[str, object]:
-        """What would be asked for again."""
+        """Return the settings that are stored in the diagnosis."""
         return {
             "models": list(self.models),
             "instruments": [each.name for each in self.instruments],
@@ -70,10 +70,10 @@ class DiagnosisRequest:
 
 
 def find_size(given: str | int) -> str | int:
-    """A size by name, or as a number of items.
+    """Parse a size: a name, or a number of items.
 
     Raises:
-        UsageError: There is no such size.
+        UsageError: If there is no such size.
 
     >>> find_size("quick"), find_size("40"), find_size(6)
     ('quick', 40, 6)
@@ -83,16 +83,16 @@ def find_size(given: str | int) -> str | int:
     number = int(given) if str(given).isdecimal() else 0
     if number < _FEWEST:
         raise UsageError(
-            f"there is no size {given!r}; there are {', '.join(SIZES)}, and any whole number of items from {_FEWEST} on"
+            f"there is no size {given!r}; choose {', '.join(SIZES)}, or a whole number of items, at least {_FEWEST}"
         )
     return number
 
 
 def check_folder(folder: Path) -> None:
-    """Makes sure, before anything is measured, that a diagnosis can be written here.
+    """Check that a diagnosis can be written to the folder, before anything is measured.
 
     Raises:
-        StorageError: It cannot.
+        StorageError: If it cannot.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)

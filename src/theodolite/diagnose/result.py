@@ -1,4 +1,4 @@
-"""A diagnosis that shows itself: as text in a terminal, as a table in a notebook."""
+"""The result of a diagnosis, shown as text in a terminal and as a table in a notebook."""
 
 from __future__ import annotations
 
@@ -10,6 +10,10 @@ from pathlib import Path
 from theodolite.core.views import ItemRow
 from theodolite.diagnose.items import read_items
 from theodolite.diagnose.record import Diagnosis, InstrumentOfModel, SignatureForm
+
+POSITION_CAPTION = (
+    "Position: 0 like the twin trained to ignore the picture, 1 like the twin trained to use it."
+)
 
 _COLOURS = {
     "grounded": "#1a7f37",
@@ -24,24 +28,24 @@ _COLOURS = {
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Diagnosed:
-    """What a diagnosis found, and where it lies."""
+    """A diagnosis and its folder."""
 
     diagnosis: Diagnosis
     folder: Path
-    """Holds ``diagnosis.json``, ``items.jsonl`` and the runs."""
+    """The folder of ``diagnosis.json``, ``items.jsonl`` and the runs."""
 
     @property
     def verdicts(self) -> dict[str, str]:
-        """By model: one sentence."""
+        """By model, the verdict in one sentence."""
         return {model.name: model.verdict.sentence for model in self.diagnosis.models}
 
     def view(self, model: str, instrument: str) -> InstrumentOfModel:
-        """What one instrument found of one model."""
+        """Return the results of one instrument on one model."""
         self.diagnosis.model(model)
         return next(v for v in self.diagnosis.instrument(instrument).models if v.model == model)
 
     def items(self) -> Iterator[ItemRow]:
-        """Every measured item, for looking at."""
+        """Yield the rows of all measured items."""
         return read_items(self.folder)
 
     def __repr__(self) -> str:
@@ -52,14 +56,14 @@ class Diagnosed:
 
 
 def raised(diagnosis: Diagnosis) -> list[SignatureForm]:
-    """The signatures that were raised."""
+    """Return the signatures that were raised."""
     return [signature for signature in diagnosis.signatures if signature.standing == "raised"]
 
 
 def position_words(view: InstrumentOfModel) -> str:
-    """A position with its interval, or why there is none.
+    """Format a position with its interval, or say that there is none.
 
-    A position outside [0, 1] carries a mark.
+    A position outside [0, 1] is marked with an exclamation mark.
     """
     if view.position is None:
         return view.status if view.status in {"left out", "failed"} else "no verdict"
@@ -69,7 +73,7 @@ def position_words(view: InstrumentOfModel) -> str:
 
 
 def text_lines(diagnosis: Diagnosis) -> Iterator[str]:
-    """The verdict as plain text, within a screen."""
+    """Yield the lines of the verdict as plain text."""
     for model in diagnosis.models:
         yield f"{model.name}: {model.verdict.standing}. {model.verdict.sentence}"
         for instrument in diagnosis.instruments:
@@ -80,11 +84,11 @@ def text_lines(diagnosis: Diagnosis) -> Iterator[str]:
                 yield f"  raised: {signature.name} ({signature.instrument}): {signature.because}"
         for left in model.left_out:
             yield f"  left out of {left.instrument}: {left.what}"
-    yield "Position: 0 reads like the twin that need not look, 1 like the twin that must."
+    yield POSITION_CAPTION
 
 
 def html_table(diagnosis: Diagnosis) -> str:
-    """The verdict as a small table; all text is escaped."""
+    """Format the verdict as a small HTML table. All text is escaped."""
     heads = "".join(f"<th style='text-align:left'>{escape(model.name)}</th>" for model in diagnosis.models)
     rows = [f"<tr><th></th>{heads}</tr>"]
     for instrument in diagnosis.instruments:
@@ -105,8 +109,7 @@ def html_table(diagnosis: Diagnosis) -> str:
         for s in raised(diagnosis)
     )
     listed = f"<p>Signatures raised (behaviour, not cause):</p><ul>{signs}</ul>" if signs else ""
-    caption = "Position: 0 reads like the twin that need not look, 1 like the twin that must."
-    return f"<table>{''.join(rows)}</table><p>{caption}</p>{listed}"
+    return f"<table>{''.join(rows)}</table><p>{POSITION_CAPTION}</p>{listed}"
 
 
 def _cell(words: str, standing: str, title: str) -> str:

@@ -1,4 +1,4 @@
-"""One diagnosis from beginning to end: plan, measure, score, assemble, write."""
+"""Run a diagnosis: plan, measure, score, assemble, write."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from theodolite.core.scores import ItemScore
 from theodolite.core.types import Picture
 from theodolite.core.views import ItemRow
 from theodolite.diagnose.assemble import Measured, Question, Subject, assemble
-from theodolite.diagnose.background_data import Makers, making
+from theodolite.diagnose.background_data import Makers, make_in_background
 from theodolite.diagnose.calibration import items_hash, read_calibration, shipped_path
-from theodolite.diagnose.dedupe_images import keep_once
+from theodolite.diagnose.dedupe_images import dedupe_images
 from theodolite.diagnose.items import write_items
 from theodolite.diagnose.models import Opened, check_models, left_out, opened
 from theodolite.diagnose.record import Counts, Diagnosis, Status, write_diagnosis
@@ -28,27 +28,27 @@ from theodolite.runs import AsyncMeasurer, Run, RunSettings, Tally, measure_run,
 
 __all__ = ["PictureStore", "run_diagnosis"]
 
-_IN_HAND = 8
-"""Batches in hand at once: requests of unlike length cannot share one."""
+_BATCHES_IN_FLIGHT = 8
+"""Batches that are measured at a time, since requests of different lengths cannot share one."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Outcome:
-    """What measuring one model gave."""
+    """The results of one model."""
 
     subject: Subject
     measured: list[Measured]
     folders: Mapping[str, list[Path]]
-    """By instrument."""
+    """The run folders, by instrument."""
     rows: list[ItemRow]
 
 
 def run_diagnosis(request: DiagnosisRequest) -> Diagnosis:
-    """Measures, scores, and writes ``diagnosis.json`` and ``items.jsonl``."""
-    check_models(request.models[1:])  # the first is opened at once
+    """Measure and score all models, and write ``diagnosis.json`` and ``items.jsonl``."""
+    check_models(request.models[1:])  # the first one is opened right away
     slow = [each for each in request.instruments if each.makes_data_slowly]
     study = replace(request.study(slow[0]), data=None) if slow else None
-    with making(slow if study else (), study) as makers:  # type: ignore[arg-type]  # without a study nothing is made
+    with make_in_background(slow if study else (), study) as makers:  # type: ignore[arg-type]  # unused if None
         outcomes = [_diagnose_model(request, name, makers) for name in request.models]
         outcomes += _diagnose_recorded(request)
         calibration = _calibration(request, outcomes, makers)
@@ -70,12 +70,12 @@ def run_diagnosis(request: DiagnosisRequest) -> Diagnosis:
     )
     write_items((row for outcome in outcomes for row in outcome.rows), request.folder)
     write_diagnosis(diagnosis, request.folder)
-    keep_once(request.folder)
+    dedupe_images(request.folder)
     return diagnosis
 
 
 def _diagnose_model(request: DiagnosisRequest, name: str, makers: Makers) -> _Outcome:
-    """All instruments on one model; it is opened once."""
+    """Measure and score one model with all instruments. It is opened once."""
     with opened(name) as model:
         folders: dict[str, list[Path]] = {}
         why: dict[str, str] = {}
@@ -84,7 +84,7 @@ def _diagnose_model(request: DiagnosisRequest, name: str, makers: Makers) -> _Ou
                 folders[instrument.name] = _measure(request, model, instrument, makers)
             except (UnsupportedError, MissingExtraError) as error:
                 why[instrument.name] = str(error)
-                request.tell(name, instrument.name, "left out")
+                request.progress(name, instrument.name, "left out")
         subject = Subject(
             name,
             model.identity,
@@ -104,7 +104,7 @@ def _diagnose_model(request: DiagnosisRequest, name: str, makers: Makers) -> _Ou
 
 
 def _diagnose_recorded(request: DiagnosisRequest) -> list[_Outcome]:
-    """Models whose answers were recorded beside user data: each is scored by one instrument."""
+    """Score models whose answers are part of the user data, each with one instrument."""
     outcomes = []
     for instrument in request.instruments:
         own = request.study(instrument).data
@@ -127,8 +127,8 @@ def _diagnose_recorded(request: DiagnosisRequest) -> list[_Outcome]:
 def _measure(
     request: DiagnosisRequest, model: Opened, instrument: Instrument, makers: Makers | None = None
 ) -> list[Path]:
-    """Measures all runs of an instrument; what two of them ask alike is asked once."""
-    request.tell(model.name, instrument.name, "making data")
+    """Measure all runs of an instrument. A request that occurs in two of them is sent once."""
+    request.progress(model.name, instrument.name, "making data")
     if makers is not None:
         makers.wait(instrument)
     done = Tally()
@@ -139,29 +139,33 @@ def _measure(
         if how.engine == "local":
             measurer = plan.measurer(model.model)
             if how.workers is None and not isinstance(measurer, AsyncMeasurer):
-                how = replace(how, workers=max(measurer.batch_size, model.model.batch_size * _IN_HAND))
+                how = replace(
+                    how, workers=max(measurer.batch_size, model.model.batch_size * _BATCHES_IN_FLIGHT)
+                )
         tally = measure_run(
             folder,
             RunSettings(plan.kind, model.name, request.seed, plan.settings),
             plan.items,
             measurer if how.engine == "local" else plan.factory(model.name),
             options=how,
-            progress=partial(_tell, request, model.name, instrument.name, before),
+            progress=partial(_add_progress, request, model.name, instrument.name, before),
         )
         done = before + tally
         folders.append(folder)
     return folders
 
 
-def _tell(request: DiagnosisRequest, model: str, instrument: str, before: Tally, tally: Tally) -> None:
-    request.tell(model, instrument, before + tally)
+def _add_progress(
+    request: DiagnosisRequest, model: str, instrument: str, before: Tally, tally: Tally
+) -> None:
+    request.progress(model, instrument, before + tally)
 
 
 def _score(
     request: DiagnosisRequest, subject: Subject, instrument: Instrument, folders: Sequence[Path]
 ) -> tuple[Measured, list[ItemRow]]:
-    """What the runs of one model and instrument say."""
-    request.tell(subject.name, instrument.name, "scoring")
+    """Score the runs of one model and instrument."""
+    request.progress(subject.name, instrument.name, "scoring")
     scores = instrument.score_all(folders)
     store = PictureStore(request.folder)
     rows: list[ItemRow] = []
@@ -189,12 +193,12 @@ def _score(
         signatures=tuple(instrument.signatures(folders, scored, seed=request.seed) if scored else ()),
         chance=instrument.chance(folders),
     )
-    request.tell(subject.name, instrument.name, "done")
+    request.progress(subject.name, instrument.name, "done")
     return found, rows
 
 
 def _counts(folders: Sequence[Path], rows: Sequence[ItemRow]) -> tuple[Counts, float]:
-    """What became of the items of some runs, and the seconds spent waiting for the model."""
+    """Count the items of runs by outcome, and add up the seconds spent waiting for the model."""
     total: Counter[str] = Counter()
     seconds = 0.0
     for folder in folders:
@@ -222,18 +226,18 @@ def _counts(folders: Sequence[Path], rows: Sequence[ItemRow]) -> tuple[Counts, f
 
 def _why_failed(rows: Iterable[ItemRow], planned: int) -> str:
     reasons = [row.reason for row in rows if row.reason]
-    first = f"; the first said: {reasons[0]}" if reasons else ""
+    first = f"; the first reason: {reasons[0]}" if reasons else ""
     return f"none of its {planned} items gave a score{first}"
 
 
 @dataclass(frozen=True, slots=True)
 class PictureStore:
-    """Where rows find their pictures: below one folder, by relative names."""
+    """The pictures of rows, below one folder, with relative names."""
 
     folder: Path
 
     def place(self, picture: Picture) -> str:
-        """Where a picture lies below the folder; one that lies elsewhere is copied there."""
+        """Return the path of a picture relative to the folder. A picture from elsewhere is copied."""
         folder = self.folder.resolve()
         if picture.path is not None:
             path = Path(os.path.abspath(picture.path))  # noqa: PTH100 - links stay links
@@ -249,13 +253,13 @@ class PictureStore:
 def _calibration(
     request: DiagnosisRequest, outcomes: Sequence[_Outcome], makers: Makers
 ) -> dict[str, dict[str, Sequence[ItemScore]]]:
-    """The twins' scores: from this very diagnosis, from the package, or measured now."""
+    """Return the scores of the twins: from this diagnosis, from the package, or measured now."""
     own = {outcome.subject.name: outcome for outcome in outcomes}
     found: dict[str, dict[str, Sequence[ItemScore]]] = {}
     missing: list[Instrument] = []
     for instrument in request.instruments:
         if instrument.needs_data:
-            continue  # the twins do not know the user's data
+            continue  # the twins are not trained for user data
         if all(twin in own for twin in request.twins):
             found[instrument.name] = {
                 twin: next(m.scores for m in own[twin].measured if m.instrument == instrument.name)
@@ -270,13 +274,13 @@ def _calibration(
             missing.append(instrument)
         else:
             found[instrument.name] = dict(shipped)
-    bare = replace(request, data=())  # a position is on the twins' own sets
+    bare = replace(request, data=())  # positions are computed on built-in data
     for twin in request.twins if missing else ():
         with opened(twin) as model:
             for instrument in missing:
                 scores = instrument.score_all(_measure(bare, model, instrument, makers))
                 found.setdefault(instrument.name, {})[twin] = [s for s in scores if s.value is not None]
-                request.tell(twin, instrument.name, "done")
+                request.progress(twin, instrument.name, "done")
     return found
 
 

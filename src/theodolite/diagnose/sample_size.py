@@ -1,4 +1,4 @@
-"""How many units would settle what is open."""
+"""Sample size for undecided results."""
 
 from __future__ import annotations
 
@@ -11,29 +11,31 @@ from theodolite.stats.power import MeanDesign
 
 POWER = 0.8
 _MOST = 1_000_000
-"""A study of more units than this is not a plan."""
+"""More clusters than this are not feasible."""
 
 
 def spread_of(estimate: stats.Estimate) -> float:
-    """The standard deviation per unit that an interval speaks of: its half-width over z, times √n."""
+    """Return the standard deviation per cluster implied by an interval: its half-width over z, times √n."""
     z = stats_z(estimate.level)
     return (estimate.high - estimate.low) / (2 * z) * math.sqrt(estimate.n)
 
 
 def stats_z(level: float) -> float:
-    """The normal quantile of a two-sided level."""
+    """Return the normal quantile of a two-sided confidence level."""
     from scipy.special import ndtri
 
     return float(ndtri((1 + level) / 2))
 
 
-def units_needed(estimate: stats.Estimate, line: float, *, power: float = POWER) -> int | None:
-    """The units that a t-test needs to tell an estimate from a line, if it lies where it seems to; None if it is on it.
+def clusters_needed(estimate: stats.Estimate, threshold: float, *, power: float = POWER) -> int | None:
+    """Return the number of clusters for which a t-test finds that an estimate differs from a threshold.
 
-    >>> units_needed(stats.Estimate(0.6, 0.4, 0.8, n=40, level=0.95, method="percentile"), 0.75)
+    The true value is assumed to equal the estimate. None if the estimate is too close to the threshold.
+
+    >>> clusters_needed(stats.Estimate(0.6, 0.4, 0.8, n=40, level=0.95, method="percentile"), 0.75)
     148
     """
-    spread, distance = spread_of(estimate), abs(estimate.value - line)
+    spread, distance = spread_of(estimate), abs(estimate.value - threshold)
     if spread == 0:
         return 2
     if distance / spread < 1e-3:
@@ -43,26 +45,26 @@ def units_needed(estimate: stats.Estimate, line: float, *, power: float = POWER)
 
 
 def open_position(placed: Placed, instrument: str) -> OpenQuestion | None:
-    """What the position leaves open, and what would settle it; None if nothing is open."""
+    """Return the open question and the sample size for an undecided position. None if it is decided."""
     where = placed.position
     if where is None or placed.why_not or standing_of(where) != "undecided":
         return None
     crossed = [line for line in (NEAR, 1 - NEAR) if where.low <= line <= where.high]
     nearest = min(crossed, key=lambda line: abs(where.value - line))
-    counts = [units_needed(where, line) for line in crossed]
+    counts = [clusters_needed(where, line) for line in crossed]
     known = [count for count in counts if count is not None]
     needed = max(known) if len(known) == len(counts) else None
     side = "above" if where.value > nearest else "below"
     lines = " and ".join(f"{line:g}" for line in crossed)
     basis = (
-        f"if its position is {where.value:.2f} as it seems, and varies as it did over these {where.n} units"
+        f"if the true position is {where.value:.2f}, and varies as it does over these {where.n} clusters"
         if needed
-        else f"its position is too close to {nearest:g}: no reasonable number of units would tell them apart"
+        else f"the position is too close to {nearest:g}: no feasible number of clusters would decide it"
     )
     return OpenQuestion(
         model=placed.model,
         instrument=instrument,
-        question=f"Does its position lie {side} {nearest:g}? The interval [{where.low:.2f}, {where.high:.2f}] holds {lines}.",
+        question=f"Does its position lie {side} {nearest:g}? The interval [{where.low:.2f}, {where.high:.2f}] contains {lines}.",
         n_now=where.n,
         n_needed=needed,
         power=POWER,
@@ -71,12 +73,12 @@ def open_position(placed: Placed, instrument: str) -> OpenQuestion | None:
 
 
 def open_comparison(comparison: Comparison) -> OpenQuestion | None:
-    """What a paired comparison leaves open: a difference whose interval holds zero."""
+    """Return the open question and the sample size for a difference whose interval contains zero, else None."""
     figure = comparison.difference
     if figure is None or figure.low > 0 or figure.high < 0 or figure.value == 0:
         return None
     estimate = figure.estimate()
-    needed = units_needed(estimate, 0.0)
+    needed = clusters_needed(estimate, 0.0)
     return OpenQuestion(
         model=comparison.first,
         instrument=comparison.instrument,
@@ -85,7 +87,7 @@ def open_comparison(comparison: Comparison) -> OpenQuestion | None:
         n_now=figure.n,
         n_needed=needed,
         power=POWER,
-        basis="if the difference is what it seems, by a paired t-test"
+        basis="if the true difference is the one measured, with a paired t-test"
         if needed
-        else "the difference is too close to zero for any reasonable number of units",
+        else "the difference is too close to zero for any feasible number of clusters",
     )

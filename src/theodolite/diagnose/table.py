@@ -1,4 +1,4 @@
-"""Item scores of several models on the same items, as arrays."""
+"""The item scores of several models on the same items, as arrays."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from theodolite.core.scores import ItemScore, Metric
 __all__ = ["Column", "ScoreTable"]
 
 Column = tuple[str, str]
-"""A metric's key and a split."""
+"""The key of a metric, and a split."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ScoreTable:
-    """Rows are items, columns are metrics on splits; every model has a value or none in each cell."""
+    """A table for each model, with the same items as rows and the same metrics on splits as columns."""
 
     items: tuple[str, ...]
     clusters: tuple[str, ...]
-    """Of each item: the picture, scene or episode it shares with others."""
+    """The cluster of each item."""
     groups: tuple[str, ...]
-    """Of each item, for macro means."""
+    """The group of each item, for macro means."""
     columns: tuple[Column, ...]
     metrics: Mapping[str, Metric]
     """By key."""
@@ -37,11 +37,11 @@ class ScoreTable:
 
     @classmethod
     def of(cls, scores: Mapping[str, Iterable[ItemScore]], metrics: Iterable[Metric]) -> ScoreTable:
-        """Arranges scores by model; those without a value are left out.
+        """Arrange scores in a table. Scores without a value are left out.
 
         Raises:
-            UsageError: A model has two scores of one item, metric and split; an item is in two clusters; or a metric is
-                not described.
+            UsageError: If a model has two scores of one item, metric and split, if an item is in two clusters, or if a
+                metric is unknown.
         """
         lists = {model: [s for s in found if s.value is not None] for model, found in scores.items()}
         rows: dict[str, int] = {}
@@ -58,9 +58,9 @@ class ScoreTable:
                         f"the item {score.item!r} is in two clusters, {clusters[score.item]!r} and {score.cluster!r}"
                     )
         known = {metric.key: metric for metric in metrics}
-        strange = sorted({key for key, _ in columns} - set(known))
-        if strange:
-            raise UsageError(f"there are scores of {strange[0]!r}, which no metric describes")
+        unknown = sorted({key for key, _ in columns} - set(known))
+        if unknown:
+            raise UsageError(f"there are scores of {unknown[0]!r}, which is not a known metric")
         shape = len(rows), len(columns)
         values = {model: np.zeros(shape) for model in lists}
         present = {model: np.zeros(shape, bool) for model in lists}
@@ -81,14 +81,14 @@ class ScoreTable:
         )
 
     def column(self, model: str, column: Column) -> tuple[NDArray[np.float64], list[str]]:
-        """The values that a model has in a column, and their clusters."""
+        """Return the values of a model in a column, and their clusters."""
         rows, number = self._rows(column, model)
         if not rows.size:
             return np.zeros(0), []
         return self.values[model][rows, number], [self.clusters[row] for row in rows]
 
     def mean(self, model: str, column: Column) -> stats.Estimate | None:
-        """The mean of a model's scores in a column; None where it has none."""
+        """Compute the mean of a model in a column. None if it has no scores."""
         rows, number = self._rows(column, model)
         if not rows.size:
             return None
@@ -103,7 +103,7 @@ class ScoreTable:
     def shared(
         self, first: str, second: str, column: Column
     ) -> tuple[NDArray[np.float64], NDArray[np.float64], list[str]]:
-        """The values of two models on the items that both have, and their clusters."""
+        """Return the values of two models on the items that both have, and the clusters of these items."""
         rows, number = self._rows(column, first, second)
         return (
             self.values[first][rows, number],
@@ -112,7 +112,7 @@ class ScoreTable:
         )
 
     def difference(self, first: str, second: str, column: Column) -> stats.Estimate | None:
-        """First minus second on the items that both have; None where they share none."""
+        """Compute first minus second on the items that both have. None if there are none."""
         rows, number = self._rows(column, first, second)
         if not rows.size:
             return None
@@ -126,11 +126,11 @@ class ScoreTable:
         )
 
     def n_clusters(self, model: str, column: Column) -> int:
-        """How many clusters have a score."""
+        """Count the clusters with a score."""
         return len(set(self.column(model, column)[1]))
 
     def _rows(self, column: Column, *models: str) -> tuple[NDArray[np.int64], int]:
-        """The rows where all models have a score, and the column's number."""
+        """Return the rows in which all models have a score, and the number of the column."""
         if column not in self.columns or any(model not in self.values for model in models):
             return np.zeros(0, np.int64), 0
         number = self.columns.index(column)

@@ -1,4 +1,4 @@
-"""The user's own data: which instrument each set is for, and where it lies."""
+"""The user's own data sets, and the instrument that each one is for."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ __all__ = ["find_user_data"]
 
 
 def find_user_data(given: Iterable[str | Path]) -> tuple[UserData, ...]:
-    """Data sets, at most one for an instrument.
+    """Find the instrument of each data set. There can be one data set per instrument.
 
     Args:
-        given: Files or folders; ``instrument=path`` where it must be said; ``annotations@folder`` where the pictures lie
-            elsewhere.
+        given: Files or folders. ``instrument=path`` names the instrument; ``annotations@folder`` names the folder of
+            the pictures if it is another one.
 
     Raises:
-        UsageError: One does not exist, no instrument knows it, or two are for the same instrument.
+        UsageError: If one does not exist, if no instrument can read it, or if two are for the same instrument.
     """
     found: dict[str, UserData] = {}
     for text in given:
@@ -28,8 +28,8 @@ def find_user_data(given: Iterable[str | Path]) -> tuple[UserData, ...]:
         own = _find(rest if is_named else str(text), name if is_named else "")
         if own.instrument in found:
             raise UsageError(
-                f"--data names two data sets for {own.instrument}: {found[own.instrument].path} and {own.path}; "
-                "diagnose them one by one"
+                f"--data has two data sets for {own.instrument}: {found[own.instrument].path} and {own.path}; "
+                "diagnose them one at a time"
             )
         found[own.instrument] = own
     return tuple(found.values())
@@ -42,20 +42,20 @@ def _find(text: str, named: str) -> UserData:
         path, images = Path(first), Path(second)
     for each in (path, images):
         if each is not None and not each.exists():
-            raise UsageError(f"there is nothing at {each}; {_takes()}")
+            raise UsageError(f"{each} does not exist; {_takes()}")
     if path.is_dir() and (path / "run.json").is_file():
         raise UsageError(
-            f"{path} is a run, not a data set; its answers are diagnosed with --model replay:{path}"
+            f"{path} is a run, not a data set; to diagnose its answers, use --model replay:{path}"
         )
     known = [own for each in instruments() if (own := each.find_data(path, images)) is not None]
     if not known:
-        raise UsageError(f"no instrument knows the data set {path}; {_takes()}")
+        raise UsageError(f"no instrument can read the data set {path}; {_takes()}")
     own = next((each for each in known if each.instrument == named), known[0])
     if named and own.instrument != named:
-        raise UsageError(f"{path} is for {own.instrument}, not for {named}; leave {named}= out")
+        raise UsageError(f"{path} is for {own.instrument}, not for {named}; remove {named}=")
     return own
 
 
 def _takes() -> str:
-    told = "; ".join(f"{each.takes} ({each.name})" for each in instruments() if each.takes)
-    return f"--data takes {told}"
+    taken = "; ".join(f"{each.takes} ({each.name})" for each in instruments() if each.takes)
+    return f"--data takes {taken}"

@@ -1,4 +1,4 @@
-"""The instruments, each a folder with the same rooms.
+"""The instruments. Each is a folder with the same parts.
 
 data/          make and read data sets
 questions.py   prompts, and the plan of a run
@@ -6,9 +6,8 @@ measure.py     the only part that calls a model
 formulas/      one module per published number, named after it
 experiments/   one module per experiment of the paper
 score.py       item scores and tables
-figures        what is drawn
-instrument.py  all of it behind one type
+figures        figures
+instrument.py  implementation of `Instrument`
 
-`theodolite.instruments.instrument` holds that type, `Instrument`: what the diagnosis, the report and the command line
-know of them.
+The diagnosis, the report and the command line use instruments only through `theodolite.instruments.instrument.Instrument`.
 """

@@ -1,6 +1,6 @@
-"""What an instrument is: data, questions, measuring, scores, tables and pairs behind one type.
+"""`Instrument`: the base class with data, questions, measuring, scores, tables and pairs.
 
-The diagnosis, the report and the command line know instruments only through this type and the registry. To add one,
+The diagnosis, the report and the command line use instruments only through this class and the registry. To add one,
 subclass `Instrument`, implement `metrics`, `plan` and `score`, and register an instance under the kind ``instrument``.
 Everything else has a default.
 """
@@ -44,34 +44,34 @@ __all__ = [
 ]
 
 Place = Callable[[Picture], str]
-"""Stores a picture where the reader of a row finds it, and returns its name there."""
+"""Function that stores a picture for a row, and returns its name."""
 
 
 @dataclass(frozen=True, slots=True)
 class UserData:
-    """A data set of the user's own, and the instrument it is for."""
+    """A data set of the user, and the instrument it is for."""
 
     instrument: str
     form: str
-    """Which of the instrument's file formats it is."""
+    """The file format, one of those that the instrument reads."""
     path: Path
     images: Path | None = None
-    """The folder with its pictures, where they are kept apart."""
+    """The folder with its pictures, if it is another one."""
     logs: tuple[Path, ...] = ()
-    """Files with answers that were recorded elsewhere."""
+    """Files with recorded answers."""
 
     @property
     def words(self) -> str:
-        """What it is, for the report."""
+        """A description, for the report."""
         return f"{self.path}" + (f" with the pictures in {self.images}" if self.images else "")
 
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """What a diagnosis asks of an instrument."""
+    """The request of a diagnosis to an instrument."""
 
     folder: Path
-    """Where made data go."""
+    """The folder for generated data."""
     size: str | int = "standard"
     """``quick``, ``standard``, ``large``, or a number of items."""
     seed: int = 0
@@ -79,30 +79,30 @@ class Study:
     data: UserData | None = None
 
     def place(self, name: str) -> Path:
-        """The folder of one made data set. Its name says all that decides what is in it."""
+        """Return the folder of one generated data set. Its name includes the size and the seed."""
         return self.folder / f"{name}-{self.size}-{self.seed}"
 
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """One run of a study: what is asked, and what measures it."""
+    """One run of a study: its items, and how they are measured."""
 
     name: str
-    """The folder below the model's own."""
+    """The name of its folder, below that of the model."""
     kind: str
     """One of the instrument's `run_kinds`."""
     settings: Mapping[str, Any]
     items: Callable[[Run], Iterable[Item]]
-    """The plan, given what the run holds already."""
+    """Function that returns the items, given what the run already contains."""
     measurer: Callable[[VisionLanguageModel], Measurer]
-    """What measures it, for a model that is open."""
+    """Function that returns the measurer for an open model."""
     factory: Callable[[str], MeasurerFactory]
-    """The same for workers elsewhere, for a model's name."""
+    """Function that returns the measurer factory for a model name, for workers in other processes."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A number that a paper reports for a metric. Shown beside ours; other data and models, so never a bar."""
+    """A number that a paper reports for a metric. It is for orientation only: data and models differ."""
 
     metric: str
     value: float
@@ -112,12 +112,12 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class RecordedModel:
-    """A model whose answers to user data were recorded elsewhere."""
+    """A model whose answers to user data were recorded before."""
 
     name: str
     identity: str
     write_run: Callable[[Path, int], Path]
-    """Writes its answers as a run into a folder, with a seed, and returns the folder."""
+    """Function that writes its answers as a run into a folder, with a seed, and returns the folder."""
 
 
 class Instrument(ABC):
@@ -127,31 +127,31 @@ class Instrument(ABC):
     question: ClassVar[str]
     """What it answers, as a question."""
     run_kinds: ClassVar[tuple[str, ...]]
-    """The kinds of run it scores, as ``run.json`` names them; its own name first."""
+    """The kinds of run it scores, as in ``run.json``; its own name first."""
     takes: ClassVar[str] = ""
-    """The user data it accepts, in words; empty if none."""
+    """A description of the user data it accepts. Empty if none."""
     formats: ClassVar[tuple[str, ...]] = ()
-    """Export formats that it writes itself, by `export`."""
+    """Export formats that its method `export` supports."""
     needs_data: ClassVar[bool] = False
-    """True if it has no data of its own: then a diagnosis includes it only where the user gives some."""
+    """True if it has no built-in data. A diagnosis then includes it only with user data."""
     makes_data_slowly: ClassVar[bool] = False
     """True if its data sets take so long to make that they should be made in the background."""
 
     @property
     @abstractmethod
     def metrics(self) -> tuple[Metric, ...]:
-        """Every metric, in the order of tables."""
+        """All metrics, in the order of tables."""
 
     @abstractmethod
     def plan(self, study: Study, gives: Capability) -> Iterable[RunPlan]:
-        """The runs of a study, for a model of that capability. Data that are not there yet are made."""
+        """Plan the runs of a study for a model of that capability. Missing data are made."""
 
     @abstractmethod
     def score(self, run: Run) -> list[ItemScore]:
-        """Every metric of every item that a run holds. Calls no model."""
+        """Compute every metric of every item of a run. No model is called."""
 
     def score_all(self, folders: Sequence[Path]) -> list[ItemScore]:
-        """The scores of several runs of one model."""
+        """Score several runs of one model."""
         found: list[ItemScore] = []
         for folder in folders:
             with Run.open(folder) as run:
@@ -159,15 +159,15 @@ class Instrument(ABC):
         return found
 
     def tables(self, run: Run) -> list[Table]:
-        """The main tables of a run: by default one row for each metric and split."""
+        """Build the main tables of a run. Default: one row for each metric and split."""
         return [metric_table(self, self.score(run))]
 
     def pairs(self, run: Run) -> Iterable[AnsweredPair]:
-        """Answers before and after edits with known truth; by default none."""
+        """Return the answers before and after edits. Default: none."""
         return ()
 
     def rows(self, run: Run, place: Place, scores: Sequence[ItemScore]) -> Iterator[ItemRow]:
-        """What is shown of every item; by default question, answer and outcome."""
+        """Yield a row for every item, for display. Default: question, answer and outcome."""
         from theodolite.instruments.rows import plain_rows
 
         return plain_rows(self.name, run, place, scores)
@@ -175,11 +175,11 @@ class Instrument(ABC):
     def signatures(
         self, folders: Sequence[Path], scores: Sequence[ItemScore], *, seed: int
     ) -> list[Signature]:
-        """The signatures of one model's runs; by default none."""
+        """Evaluate the signatures on the runs of one model. Default: none."""
         return []
 
     def chance(self, folders: Sequence[Path]) -> float | None:
-        """How often a blind choice is right on the aligned split: the mean of 1/options; None without options."""
+        """Return the accuracy of a random choice on the aligned split, the mean of 1/options. None without options."""
         sizes: list[int] = []
         for folder in folders:
             with Run.open(folder) as run:
@@ -193,39 +193,39 @@ class Instrument(ABC):
         return sum(1 / size for size in sizes) / len(sizes) if sizes else None
 
     def is_plain(self, item: Item) -> bool:
-        """True if an item is asked as it is: unedited, with its own picture."""
+        """Return True if an item is unedited and shown with its own picture."""
         return item.meta.get("condition", "plain") == "plain"
 
     def shown(self, item: Item) -> Item:
-        """The item as the model sees it, where a run stores an edit by name instead of the edited picture."""
+        """Return the item as the model sees it, for runs that store the name of an edit instead of the edited picture."""
         return item
 
     def export(self, source: Path, out: Path, *, to: str) -> dict[str, int]:
-        """Writes a run or a data set in one of its `formats`; returns what was written, with the number of rows."""
+        """Write a run or a data set in one of the `formats`. Return the number of rows by file."""
         raise UsageError(f"{self.name} does not write {to}: {source}, {out}")
 
     def references(self) -> Iterable[Reference]:
-        """What the papers report."""
+        """Return numbers that papers report."""
         return ()
 
     def describe(self, study: Study) -> str:
-        """What a study asks about, in words."""
-        return study.data.words if study.data else "its own data"
+        """Describe the items of a study in words."""
+        return study.data.words if study.data else "built-in data"
 
     def make_data(self, study: Study) -> None:  # noqa: B027 - there may be nothing to make
-        """Makes the data sets of a study that are not there yet; called in the background if `makes_data_slowly`."""
+        """Make the missing data sets of a study. Called in the background if `makes_data_slowly`."""
 
     def find_data(self, path: Path, images: Path | None) -> UserData | None:
-        """The user data at a path, if this instrument can use it."""
+        """Return the user data at a path if this instrument can read it, else None."""
         return None
 
     def recorded_models(self, data: UserData) -> list[RecordedModel]:
-        """Models whose answers lie beside user data."""
+        """Return the models whose answers are part of user data."""
         return []
 
 
 def metric_table(instrument: Instrument, scores: Sequence[ItemScore], *, title: str = "") -> Table:
-    """The mean of every metric on every split."""
+    """Build a table with the mean of every metric on every split."""
     splits = list(dict.fromkeys(score.split for score in scores))
     rows = []
     for metric in instrument.metrics:
@@ -246,15 +246,15 @@ def metric_table(instrument: Instrument, scores: Sequence[ItemScore], *, title: 
 
 
 def instruments() -> tuple[Instrument, ...]:
-    """Every registered instrument, in the order of registration."""
+    """Return all registered instruments, in the order of registration."""
     return tuple(_load(entry.name) for entry in registry().entries("instrument"))
 
 
 def find_instruments(names: Iterable[str]) -> tuple[Instrument, ...]:
-    """Instruments by name, in their registered order.
+    """Return instruments by name, in their registered order.
 
     Raises:
-        UsageError: one is unknown, or none is named.
+        UsageError: If a name is unknown, or if there is none.
 
     >>> [each.name for each in find_instruments(["trace", "grid"])]
     ['grid', 'trace']
@@ -264,13 +264,13 @@ def find_instruments(names: Iterable[str]) -> tuple[Instrument, ...]:
     unknown = [name for name in asked if name not in known]
     if unknown or not asked:
         raise UsageError(
-            f"instruments are some of {', '.join(known)}, not {', '.join(map(repr, unknown)) or 'none'}"
+            f"the instruments are {', '.join(known)}; got {', '.join(map(repr, unknown)) or 'none'}"
         )
     return tuple(_load(name) for name in known if name in asked)
 
 
 def instrument_of_run(kind: str) -> Instrument | None:
-    """The instrument that scores runs of a kind; None if there is none."""
+    """Return the instrument that scores runs of a kind, or None."""
     return next((each for each in instruments() if kind in each.run_kinds), None)
 
 
@@ -285,10 +285,10 @@ def _load(name: str) -> Instrument:
 
 
 def made(folder: Path, make: Callable[[Path], object]) -> Path:
-    """The folder with its data, made if it is not there; a half-made one is made again.
+    """Make a data set if its folder does not exist, and return the folder. Interrupted data sets are made again.
 
     Raises:
-        StorageError: there is no room for it.
+        StorageError: If the data cannot be written.
     """
     import shutil
 

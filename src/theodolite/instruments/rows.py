@@ -1,4 +1,4 @@
-"""From runs to the rows that people browse: what all instruments share."""
+"""Functions for the rows of runs, shared by all instruments."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
 __all__ = ["Values", "common", "plain_rows", "rounded", "values_by_item", "verdict"]
 
 Values = Mapping[tuple[str, str], Mapping[str, float]]
-"""By item and split: the value of each metric."""
+"""By item and split, the value of each metric."""
 
 
 def values_by_item(scores: Sequence[ItemScore]) -> Values:
-    """The values of every item."""
+    """Collect the values of every item."""
     found: dict[tuple[str, str], dict[str, float]] = {}
     for score in scores:
         if score.value is not None:
@@ -32,12 +32,12 @@ def values_by_item(scores: Sequence[ItemScore]) -> Values:
 def common(
     result: Result, place: Place, *, answer: Answer | None = None, is_read: bool = True
 ) -> dict[str, Any]:
-    """The fields that every row takes from a result: answer, status, pictures.
+    """Return the fields that all rows have: answer, status, reason and pictures.
 
     Args:
         result: An item with its record.
-        place: Stores pictures.
-        answer: What was read, where the item asks for an answer.
+        place: Function that stores a picture and returns its name.
+        answer: The answer, if the item asks for one.
         is_read: False if something other than an answer, such as a graph, could not be read.
     """
     record = result.record
@@ -49,18 +49,18 @@ def common(
         if status == "answered" and answer is not None and not answer.is_read:
             status, reason = cast("RowStatus", answer.status), answer.reason
         elif status == "answered" and not is_read:
-            status, reason = "unreadable", "nothing in the answer could be read"
+            status, reason = "unreadable", "no answer could be read"
     pictures = [place(picture) for picture in result.item.request.pictures]
     return {"answer": text, "status": status, "reason": reason, "pictures": pictures}
 
 
 def rounded(values: Mapping[str, float]) -> dict[str, float]:
-    """Values to six digits: rows are for people."""
+    """Round values to six digits, for display."""
     return {key: float(f"{value:.6g}") for key, value in values.items()}
 
 
-def verdict(is_right: bool | None, condition: str) -> bool | None:  # noqa: FBT001 - what is judged
-    """Whether an answer is right; None if it could not be read, or if the picture does not show what is asked for.
+def verdict(is_right: bool | None, condition: str) -> bool | None:  # noqa: FBT001 - the value itself
+    """Return `is_right`, or None if the picture does not show what the question asks for.
 
     >>> verdict(True, "plain"), verdict(False, "blank")
     (True, None)
@@ -69,10 +69,10 @@ def verdict(is_right: bool | None, condition: str) -> bool | None:  # noqa: FBT0
 
 
 def plain_rows(instrument: str, run: Run, place: Place, scores: Sequence[ItemScore]) -> Iterator[ItemRow]:
-    """Rows with question, answer and outcome, for instruments that draw nothing beside an item.
+    """Yield rows with question, answer and outcome, without overlays.
 
-    ``gold``, ``split``, ``cluster``, ``condition`` and ``kind`` are taken from the items' meta, where they are there. The
-    scores of an item stand in the row of its name, else in the plain row of its cluster.
+    ``gold``, ``split``, ``cluster``, ``condition`` and ``kind`` are taken from the metadata of the items. Scores are shown
+    in the row with the name of their item, else in the plain row of that cluster.
     """
     values = values_by_item(scores)
     for result in run.results():
@@ -107,7 +107,7 @@ def _said(answer: Answer) -> str:
 
 
 def _is_right(answer: Answer, gold: str) -> bool:
-    """True if an answer is the gold one: numbers by their value, texts up to case, mark-up and punctuation."""
+    """Return True if an answer equals the gold one: numbers by value, texts up to case, mark-up and punctuation."""
     if isinstance(answer.value, str):
         return normal_form(answer.value) == normal_form(gold)
     try:

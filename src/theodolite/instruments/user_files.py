@@ -1,4 +1,4 @@
-"""Looking into files of the user's, to find out what they are."""
+"""Inspect user files to find out their format."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["first_keys", "has_file"]
 
 
 def first_keys(path: Path) -> set[str]:
-    """The keys of the first object in a JSONL file; empty if there is none."""
+    """Return the keys of the first object in a JSONL file. Empty if there is none."""
     try:
         with path.open(encoding="utf-8") as file:
             line = next((line for line in islice(file, 20) if line.strip()), "")
@@ -21,6 +21,6 @@ def first_keys(path: Path) -> set[str]:
 
 
 def has_file(folder: Path, name: str) -> bool:
-    """True if a folder holds a file of that name that is not empty."""
+    """Return True if a folder has a file of that name that is not empty."""
     path = folder / name
     return path.is_file() and path.stat().st_size > 0

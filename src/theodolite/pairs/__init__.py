@@ -1,11 +1,11 @@
-"""Edits with known truth, and what a model's answers do under them.
+"""Edits with a known effect on the right answer, and how a model's answers respond to them.
 
 A *pair* is a question asked twice: about a picture, and about the same picture after an edit whose effect on the right
 answer is known. Under a *relevant* edit the right answer changes; under a *neutral* edit it stays.
 
-- `Edit`: what an edit keeps fixed, and so which strategies it excludes
-- `AnsweredPair`: both answers, and what they amount to: followed, moved, unmoved or lost; kept or changed
-- `pair_shares`: the shares of each, with intervals clustered by picture
+- `Edit`: an edit, what it keeps fixed, and the strategies it excludes
+- `AnsweredPair`: both answers and their outcome: followed, moved, unmoved or lost; kept or changed
+- `pair_shares`: the share of each outcome, with intervals over clusters
 """
 
 from theodolite.pairs.edits import Edit

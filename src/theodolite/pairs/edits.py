@@ -1,4 +1,4 @@
-"""What an edit is: what it changes, what it keeps fixed, and so what it excludes."""
+"""Edits: what they keep fixed, and the strategies they exclude."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ __all__ = ["Edit"]
 class Edit:
     """A change of a picture, scene or episode whose effect on the right answer is known.
 
-    A strategy whose answer depends only on what an edit keeps fixed gives the same answer before and after it. Under a
-    relevant edit such a strategy cannot be right both times if it is deterministic, and is so with probability at most ¼
-    if it is random (`theodolite.pairs.outcomes`). So an edit excludes every strategy that uses nothing but what it keeps.
+    A strategy that uses only what an edit keeps fixed gives the same answer before and after it. Under a relevant edit it
+    cannot be right both times if it is deterministic, and is right both times with probability at most ¼ if it is random
+    (`theodolite.pairs.outcomes`). So the edit excludes every strategy that uses only what it keeps.
     """
 
     name: str
@@ -21,6 +21,6 @@ class Edit:
     is_relevant: bool
     """True if the right answer changes."""
     keeps: tuple[str, ...] = ()
-    """What stays as it was: the question's words, the objects, their sizes …"""
+    """What does not change: the words of the question, the objects, their sizes …"""
     excludes: tuple[str, ...] = ()
-    """The strategies that cannot follow it; for relevant edits only."""
+    """The strategies that cannot follow it. For relevant edits only."""

@@ -1,17 +1,17 @@
-"""What a model's answers do under edits: followed, moved, unmoved, lost; kept, changed.
+"""Outcomes of pairs: followed, moved, unmoved or lost under relevant edits, kept or changed under neutral edits.
 
 Let y be the right answer to a question about a picture, and y′ ≠ y the right answer after a relevant edit. The pair is
-*followed* if the model says y before and y′ after.
+*followed* if the model answers y before and y′ after.
 
 **Bound.** A strategy whose answer does not depend on what the edit changes follows a pair with probability at most ¼, and
-never if it is deterministic. Proof: let p and p′ be the probabilities with which it says y and y′; they are the same
-before and after. Then P(followed) = p·p′ ≤ ((p + p′)/2)² ≤ ¼, since p + p′ ≤ 1. A deterministic strategy says one thing,
-and y ≠ y′.
+never if it is deterministic. Proof: let p and p′ be the probabilities of the answers y and y′, which are the same before
+and after. Then P(followed) = p·p′ ≤ ((p + p′)/2)² ≤ ¼, since p + p′ ≤ 1. A deterministic strategy gives the same answer
+twice, and y ≠ y′.
 
-So a share of followed pairs that is surely above ¼ (above 0 for deterministic decoding) is proof that the answers depend
-on what was edited. The other pairs are *moved* (the answer changed, but not from right to right), *unmoved* (the same
-answer twice) or *lost* (one of the two could not be read, was refused or failed). Lost pairs are never unmoved.
-Under neutral edits an answer is *kept* or *changed*; how often it changes there is what *moved* has to be held against.
+So a share of followed pairs significantly above ¼ (above 0 for deterministic decoding) shows that the answers depend on
+what was edited. The other pairs are *moved* (the answer changed, but not from right to right), *unmoved* (the same answer
+twice) or *lost* (one of the two answers could not be read, was refused or failed). Under neutral edits an answer is *kept*
+or *changed*; the share of changed answers is the baseline for *moved*.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ __all__ = ["RANDOM_BOUND", "AnsweredPair", "Outcome", "PairShares", "pair_shares
 Outcome: TypeAlias = Literal["followed", "moved", "unmoved", "kept", "changed", "lost"]
 
 RANDOM_BOUND = 0.25
-"""The largest share of pairs that a random strategy blind to the edit can follow."""
+"""The largest expected share of pairs that a strategy can follow without using what was edited."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +56,11 @@ class AnsweredPair:
     """The right answer after the edit; the same as `gold` under a neutral edit."""
     split: str = ""
     relation: str = ""
-    """What was asked for, to report by."""
+    """The relation in the question, for tables by relation."""
 
     @property
     def outcome(self) -> Outcome:
-        """What the two answers amount to."""
+        """The outcome of the pair."""
         if not (self.before.is_read and self.after.is_read):
             return "lost"
         is_same = self.before.value == self.after.value
@@ -73,7 +73,7 @@ class AnsweredPair:
 
 @dataclass(frozen=True, slots=True)
 class PairShares:
-    """The shares of outcomes of some pairs; None where there are no such pairs."""
+    """The share of each outcome. None if there are no such pairs."""
 
     n_relevant: int
     n_neutral: int
@@ -81,13 +81,13 @@ class PairShares:
     moved: Estimate | None
     unmoved: Estimate | None
     lost: Estimate | None
-    """Of the relevant pairs; these four add up to 1."""
+    """`followed`, `moved`, `unmoved` and `lost` are shares of the relevant pairs, and add up to 1."""
     kept: Estimate | None
-    """Of the neutral pairs that could be read."""
+    """Share of the neutral pairs with two readable answers."""
 
 
 def pair_shares(pairs: Iterable[AnsweredPair], *, level: float = 0.95) -> PairShares:
-    """The share of each outcome, with its interval over clusters."""
+    """Compute the share of each outcome, with its interval over clusters."""
     found = list(pairs)
     relevant = [pair for pair in found if pair.edit.is_relevant]
     neutral = [pair for pair in found if not pair.edit.is_relevant]

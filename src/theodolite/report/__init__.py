@@ -1,1 +1,1 @@
-"""Tables, figures, the HTML page and the local viewer."""
+"""Tables, figures, the HTML report and the local viewer."""

@@ -1,22 +1,22 @@
-"""Every number that the program reports, defined once.
+"""The definition of every number that the program reports.
 
-Each instrument has a ``definitions.toml`` in its folder; so have the twins and the diagnosis, and a plug-in may bring its
-own beside its instrument. The documentation's page of definitions is made from them, with an anchor for each key, and the
-report links its numbers there. An entry:
+Each instrument has a file ``definitions.toml`` in its folder, and so have the twins and the diagnosis. A plug-in can have
+one next to its instrument. The page of definitions in the documentation is generated from them, and the report links its
+numbers to them. An entry:
 
-[instrument.metric]  the key; the anchor in the documentation is the same word
-name, title          as tables call it, and in full
+[instrument.metric]  the key, also the anchor in the documentation
+name, title          the short name in tables, and the full name
 unit                 share, points, degrees, bits, nats, ratio, correlation, number
-grounded             higher, lower or neither: which way a model that looks lies, other things being equal
-reading              paper: as published; sound: without the published defect; ours: nothing like it is published
-formula, meaning     in plain text; one sentence
+grounded             higher, lower or neither: the direction of models that use the picture
+reading              paper: as published; sound: without the published defect; ours: not published
+formula, meaning     the formula in plain text; the meaning in a sentence
 function             ``module:function`` that computes it, below ``theodolite``
-source               where a published definition stands
-beside               keys of the other readings of the same thing
+source               where it is published
+beside               keys of other definitions of the same quantity
 caution              when not to trust it
-fields               which fields of which records hold it
-called               by which names tables of named numbers call it
-metrics              which item metrics it defines, without their method
+fields               ``Class.field`` of records that hold it
+called               its names in tables of named numbers
+metrics              the item metrics it defines, without their method
 
 >>> found = definition("compass.dae")
 >>> found.name, found.unit, found.grounded, found.beside
@@ -54,9 +54,9 @@ Unit: TypeAlias = Literal[
     "share", "points", "degrees", "bits", "nats", "ratio", "correlation", "number", "count", "p"
 ]
 Direction: TypeAlias = Literal["higher", "lower", "neither"]
-"""Which way a model that looks lies, other things being equal."""
+"""The direction of models that use the picture."""
 Reading: TypeAlias = Literal["paper", "sound", "ours"]
-"""As published; ours where the published one can mislead; or ours alone."""
+"""As published; the published idea without its defect; or not published."""
 
 _CHOICES = {"unit": Unit, "grounded": Direction, "reading": Reading}
 _NEEDED = ("name", "title", "unit", "grounded", "reading", "formula", "meaning")
@@ -65,50 +65,50 @@ _LISTS = ("beside", "fields", "called", "metrics")
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """One figure."""
+    """The definition of one number."""
 
     key: str
     """``instrument.metric``."""
     name: str
-    """As tables call it."""
+    """Short name, for tables."""
     title: str
-    """In full."""
+    """Full name."""
     unit: Unit
     grounded: Direction
     reading: Reading
     formula: str
-    """In plain text."""
+    """Formula in plain text."""
     meaning: str
     """One sentence."""
     source: str = ""
-    """Where a published definition stands."""
+    """Where it is published."""
     caution: str = ""
     """When not to trust it."""
     beside: tuple[str, ...] = ()
-    """Keys of other readings of the same thing; each of them names this one in turn."""
+    """Keys of other definitions of the same quantity. The relation is symmetric."""
     fields: tuple[str, ...] = ()
-    """``Class.field`` of the instrument's records that hold it."""
+    """``Class.field`` of records that hold it."""
     called: tuple[str, ...] = ()
-    """Names by which tables of named figures call it."""
+    """Its names in tables of named numbers."""
     function: str = ""
     """``module:function`` that computes it, below ``theodolite``."""
     metrics: tuple[str, ...] = ()
-    """Kinds of metrics of single items that it defines: ``dae_paper`` of ``compass.dae_paper:chefer``."""
+    """The item metrics it defines, without their method: ``dae_paper`` for ``compass.dae_paper:chefer``."""
 
     @property
     def instrument(self) -> str:
-        """The first half of the key."""
+        """The instrument, from the key."""
         return self.key.partition(".")[0]
 
     @property
     def anchor(self) -> str:
-        """Of the documentation's page of definitions."""
+        """The anchor in the page of definitions."""
         return self.key
 
 
 @cache
 def definitions() -> Mapping[str, Definition]:
-    """All definitions by key, in the order in which instruments tell them."""
+    """Return all definitions by key, in the order of the files."""
     packages = [
         *(entry.target.partition(":")[0].rpartition(".")[0] for entry in registry().entries("instrument")),
         "theodolite.twins",
@@ -119,7 +119,7 @@ def definitions() -> Mapping[str, Definition]:
 
 
 def _text(package: str) -> str:
-    """The definitions that lie in a package; empty if it has none."""
+    """Read the definitions of a package. Empty if it has none."""
     if not package:
         return ""
     file = files(package).joinpath("definitions.toml")
@@ -127,10 +127,10 @@ def _text(package: str) -> str:
 
 
 def definition(key: str) -> Definition:
-    """One definition.
+    """Return one definition.
 
     Raises:
-        UsageError: there is none of that key; the message names the nearest one.
+        UsageError: If there is none with that key. The message suggests a similar one.
     """
     known = definitions()
     if key in known:
@@ -150,13 +150,13 @@ def _by_metric() -> Mapping[str, Definition]:
 
 
 def definition_of(metric: str) -> Definition:
-    """The definition behind a metric of single items, whatever method or explainer it was read by.
+    """Return the definition of an item metric, for any method or explainer.
 
     Args:
-        metric: its key, ``instrument.kind`` or ``instrument.kind:method``; a definition's own key will do.
+        metric: A key, ``instrument.kind`` or ``instrument.kind:method``, or the key of a definition.
 
     Raises:
-        UsageError: it is not defined.
+        UsageError: If it is not defined.
 
     >>> definition_of("compass.dae_paper:chefer").key, definition_of("compass.dae").key
     ('compass.dae', 'compass.dae')
@@ -169,10 +169,10 @@ def definition_of(metric: str) -> Definition:
 
 
 def read_definitions(text: str) -> dict[str, Definition]:
-    """Definitions out of a TOML text of the form that ``definitions.toml`` describes.
+    """Parse definitions from TOML.
 
     Raises:
-        UsageError: one lacks something, says something unknown, or points at a key that is not there.
+        UsageError: If an entry is incomplete, has an unknown field, or refers to an unknown key.
     """
     found: dict[str, Definition] = {}
     for instrument, metrics in tomllib.loads(text).items():
@@ -183,16 +183,16 @@ def read_definitions(text: str) -> dict[str, Definition]:
     for key, each in found.items():
         for other in each.beside:
             if other not in found:
-                raise UsageError(f"the definition of {key} stands beside {other!r}, which is not defined")
+                raise UsageError(f"the definition of {key} refers to {other!r}, which is not defined")
             if key not in beside[other]:
                 beside[other].append(key)
     return {key: replace(each, beside=tuple(beside[key])) for key, each in found.items()}
 
 
 def _definition(key: str, entry: Mapping[str, Any]) -> Definition:
-    lacking = [name for name in _NEEDED if not entry.get(name)]
-    if lacking:
-        raise UsageError(f"the definition of {key} lacks its {lacking[0]}")
+    missing = [name for name in _NEEDED if not entry.get(name)]
+    if missing:
+        raise UsageError(f"the definition of {key} has no {missing[0]}")
     known = set(Definition.__dataclass_fields__) - {"key"}
     unknown = [name for name in entry if name not in known]
     if unknown:
@@ -200,9 +200,9 @@ def _definition(key: str, entry: Mapping[str, Any]) -> Definition:
     for name, choice in _CHOICES.items():
         if entry[name] not in get_args(choice):
             raise UsageError(
-                f"the {name} of {key} is one of {', '.join(get_args(choice))}, not {entry[name]!r}"
+                f"the {name} of {key} must be one of {', '.join(get_args(choice))}, not {entry[name]!r}"
             )
     if entry["reading"] == "paper" and not entry.get("source"):
-        raise UsageError(f"the definition of {key} is a paper's, but does not say its source")
+        raise UsageError(f"the definition of {key} is from a paper, but has no source")
     lists = {name: tuple(entry.get(name, ())) for name in _LISTS}
     return Definition(key, **{**entry, **lists})

@@ -1,4 +1,4 @@
-"""Renders a table for the terminal, as HTML, as Markdown and as JSON."""
+"""Render a table for the terminal, as HTML, as Markdown and as JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TEXT: frozenset[Unit] = frozenset({""})
 
 
 def as_rich(table: Table) -> Group:
-    """For a terminal; text is shown as it is, never read as mark-up. A title may be wider than its table."""
+    """Render for a terminal. Text is not interpreted as mark-up. The title may be wider than the table."""
     from rich.console import Group
     from rich.table import Table as RichTable
     from rich.text import Text
@@ -31,7 +31,7 @@ def as_rich(table: Table) -> Group:
 
 
 def as_markdown(table: Table) -> str:
-    r"""A Markdown table with its title and notes.
+    r"""Render as Markdown, with title and notes.
 
     >>> from theodolite.core.tables import Column
     >>> print(as_markdown(Table.of("a.b", "Shares", [Column("who", "who"), Column("x", "x", "share")], [["a|b", 0.5]])))
@@ -51,11 +51,11 @@ def as_markdown(table: Table) -> str:
 
 
 def as_html(table: Table, *, link: Callable[[str], str] | None = None) -> str:
-    """An HTML table; all text is escaped.
+    """Render as HTML. All text is escaped.
 
     Args:
-        table: What to render.
-        link: From the key of a column's definition to its address; headings are not linked if not given.
+        table: The table.
+        link: Function from the key of a definition to its address. Default: headings have no links.
     """
     heads = "".join(
         f'<th scope="col"{_side(column.unit)}>{_head(column.title, column.key, link)}</th>'
@@ -76,7 +76,7 @@ def as_html(table: Table, *, link: Callable[[str], str] | None = None) -> str:
 
 
 def tables_json(tables: Iterable[Table], **more: Any) -> dict[str, Any]:
-    """The one JSON form of every scoring command: ``{…, "tables": […]}``."""
+    """Return the JSON of a scoring command: ``{…, "tables": […]}``."""
     return {**more, "tables": [table.as_json() for table in tables]}
 
 

@@ -1,4 +1,4 @@
-"""Figures of the twins: how well each metric of each instrument tells who looks from who does not."""
+"""Figures of the twins: how well each metric of each instrument separates them."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ _MARKS = {"paper": "o", "sound": "s", "ours": "D"}
 
 
 def separation_figure(table: SeparationTable, *, title: str = "") -> Drawing:
-    """The AUC of every metric, one row for each kind, one mark for each method or explainer, instruments in panels.
+    """Draw the AUC of every metric: one panel per instrument, one row per kind, one marker per method or explainer.
 
-    Where a kind has several methods, the best has its interval drawn; a single metric always has.
+    The interval is drawn for the best method of each kind.
 
     Args:
-        table: from `theodolite.twins.separate.separate`.
-        title: above the figure.
+        table: A table from `theodolite.twins.separate.separate`.
+        title: Title of the figure.
 
     Raises:
-        UsageError: no metric has an AUC.
+        UsageError: If no metric has an AUC.
     """
     panels = {name: _kinds(table.of(name)) for name in table.instruments}
     panels = {name: kinds for name, kinds in panels.items() if kinds}
     if not panels:
-        raise UsageError("no metric has enough items of both twins to be drawn")
+        raise UsageError("no metric has enough items of both twins for a figure")
     columns = _balanced(panels)
     lowest = _lowest(panels)
     tallest = max(sum(len(panels[name]) + _HEAD for name in column) for column in columns)
     with styled():
         figure = new_figure(7.5 * len(columns), 0.27 * tallest + 1.3)
-        figure.get_layout_engine().set(wspace=0.05)  # type: ignore[union-attr, call-arg]  # it is the constrained one
+        figure.get_layout_engine().set(wspace=0.05)  # type: ignore[union-attr, call-arg]  # the constrained layout engine
         grid = figure.add_gridspec(1, len(columns))
         for place, column in enumerate(columns):
             heights = [len(panels[name]) + _HEAD for name in column]
@@ -58,11 +58,11 @@ def separation_figure(table: SeparationTable, *, title: str = "") -> Drawing:
 
 
 _HEAD = 2.6
-"""Rows' heights that a panel's title and axis take."""
+"""Height of the title and axis of a panel, in rows."""
 
 
 def _kinds(rows: Sequence[Separation]) -> list[tuple[str, list[Separation]]]:
-    """Metrics that differ only in their method, together; the kind with the best one comes first."""
+    """Group metrics that differ only in their method, with the highest AUC first."""
     found: dict[str, list[Separation]] = {}
     for row in rows:
         if row.auc is not None:
@@ -81,7 +81,7 @@ def _kind_name(group: Sequence[Separation]) -> str:
 
 
 def _lowest(panels: dict[str, list[tuple[str, list[Separation]]]]) -> float:
-    """Where the common axis begins: left of every mark and of every interval that is drawn."""
+    """Return the start of the common axis, left of all markers and intervals."""
     best = [
         max(group, key=lambda row: row.auc.value if row.auc else 0)
         for kinds in panels.values()
@@ -92,7 +92,7 @@ def _lowest(panels: dict[str, list[tuple[str, list[Separation]]]]) -> float:
 
 
 def _balanced(panels: dict[str, list[tuple[str, list[Separation]]]]) -> list[list[str]]:
-    """One column, or two of about the same height, in order."""
+    """Arrange the panels in one column, or in two of about the same height."""
     names = list(panels)
     if len(names) < 2:
         return [names]
@@ -151,5 +151,5 @@ def _legend(figure: object, table: SeparationTable) -> None:
         Line2D([], [], marker=_MARKS[o], color=_COLOURS[o], linewidth=2.2, markersize=6.5, label=_NAMES[o])
         for o in shown
     ]
-    handles.append(Patch(facecolor=FAINT, alpha=0.6, label=f"tells the twins apart (AUC ≥ {PASSES:g})"))
+    handles.append(Patch(facecolor=FAINT, alpha=0.6, label=f"separates the twins (AUC ≥ {PASSES:g})"))
     figure.legend(handles=handles, loc="outside lower center", ncols=len(handles))  # type: ignore[attr-defined]  # matplotlib's figure

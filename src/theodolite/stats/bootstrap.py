@@ -33,6 +33,9 @@ DEFAULT_RESAMPLES = 2000
 MAX_UNDEFINED_SHARE = 0.05
 """There is no interval if the statistic is undefined on a larger share of the resamples."""
 
+_NO_WIDTH = 1e-6
+"""An interval of less than this share of the range between the bounds comes from rounding."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BootstrapDistribution:
@@ -127,7 +130,8 @@ class BootstrapDistribution:
         if interval == "bca":
             probabilities = self._corrected(probabilities, defined)
         low, high = np.quantile(defined, probabilities)
-        if is_constant(np.array([low, high])):
+        least = ROUNDING * max(abs(low), abs(high)) if bounds is None else _NO_WIDTH * (bounds[1] - bounds[0])
+        if high - low <= least:
             return self._widened(bounds, n or self.n, level, words)
         name = "BCa" if interval == "bca" else "percentile"
         return Estimate(

@@ -35,7 +35,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.stats import t as student_t
-from scipy.stats import ttest_ind
 
 from theodolite.core.errors import UsageError
 from theodolite.core.estimates import Estimate
@@ -164,8 +163,12 @@ def independent_difference(first: ArrayLike, second: ArrayLike, *, level: float 
     a, b = finite_array(first, "first"), finite_array(second, "second")
     if min(a.size, b.size) < 2 or (is_constant(a) and is_constant(b)):
         return None
-    low, high = ttest_ind(a, b, equal_var=False).confidence_interval(level)
-    return Estimate(float(a.mean() - b.mean()), float(low), float(high), a.size + b.size, level, "Welch's t")
+    squares = [0.0 if is_constant(side) else float(side.var(ddof=1)) / side.size for side in (a, b)]
+    part = squares[0] / sum(squares)  # of the variance that comes from `first`
+    freedom = 1 / (part**2 / (a.size - 1) + (1 - part) ** 2 / (b.size - 1))
+    reach = float(student_t.ppf((1 + level) / 2, freedom)) * math.sqrt(sum(squares))
+    value = float(a.mean() - b.mean())
+    return Estimate(value, value - reach, value + reach, a.size + b.size, level, "Welch's t")
 
 
 def _signed(

@@ -1,1 +1,1 @@
-"""Twins of known reasoning: tiny vision-language models, one that must look and one that need not."""
+"""The twins: tiny vision-language models of known reasoning, one trained to use the picture and one to ignore it."""

@@ -1,4 +1,4 @@
-"""What a certificate is made of: probes that are put to models, rows that are kept of their answers, lines read off the rows."""
+"""The parts of a certificate: probes that models are asked, rows with their answers, and lines computed from the rows."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from theodolite.models import HintedModel, VisionLanguageModel, is_choosing
 
 T = TypeVar("T")
 Row: TypeAlias = dict[str, Any]
-"""One answer as it is kept: ``split``, ``kind`` (``plain``, or what was done), ``part`` (prompt, bucket, world …), ``unit``,
-``gold``, ``shortcut``; and ``said`` (the option) or ``text`` and ``status``."""
+"""One stored answer: ``split``, ``kind`` (``plain``, or the edit), ``part`` (prompt, bucket, world …), ``unit`` (cluster),
+``gold``, ``shortcut``, and either ``said`` (the chosen option) or ``text`` and ``status``."""
 
 BOUND = 0.05
-"""Two figures are equal if their difference lies within ±5 points (two one-sided tests)."""
-_PORTION = 256
-"""Probes that are put to every model before the next are made."""
+"""Two numbers count as equal if their difference lies within ±5 points (two one-sided tests)."""
+_CHUNK = 256
+"""Number of probes that all models are asked before more are made."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One figure of a certificate."""
+    """One number of a certificate."""
 
     task: str
     """``relation``, ``grid``, ``scene`` or ``trace``."""
@@ -37,13 +37,13 @@ class Line:
     """``aligned``, ``crossed`` or ``free``."""
     estimate: stats.Estimate
     part: str = ""
-    """A prompt, bucket, group or world; empty for all together."""
+    """A prompt, bucket, group or world. Empty for all together."""
     unread: int = 0
-    """Answers that failed, were refused or could not be read; they count as wrong."""
+    """Number of answers that failed, were refused or could not be read. They count as wrong."""
 
 
 def line_from_json(value: Any) -> Line:
-    """The inverse of a line's plain form."""
+    """Restore a line from plain values."""
     return Line(
         str(value["task"]),
         str(value["what"]),
@@ -56,20 +56,20 @@ def line_from_json(value: Any) -> Line:
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """A request, and what is to be known of it."""
+    """A request, with what scoring needs to know about it."""
 
     request: Request
     row: Row
     options: tuple[str, ...] = ()
-    """What may be answered; empty where the whole text counts."""
+    """The possible answers. Empty if the whole text is scored."""
     read: Callable[[str], str | None] | None = None
-    """How an answer in words comes down to an option."""
+    """Function that reads an option in an answer. Returns None if there is none."""
 
 
-def put(probes: Iterable[Probe], models: Sequence[VisionLanguageModel]) -> Iterator[list[list[Row]]]:
-    """Puts probes to models, portion by portion: for each portion, the rows of each model."""
+def ask(probes: Iterable[Probe], models: Sequence[VisionLanguageModel]) -> Iterator[list[list[Row]]]:
+    """Ask models all probes, in chunks. Yield the rows of each model for every chunk."""
     waiting = iter(probes)
-    while some := list(itertools.islice(waiting, _PORTION)):
+    while some := list(itertools.islice(waiting, _CHUNK)):
         yield [_rows(some, model) for model in models]
 
 
@@ -78,12 +78,12 @@ def _rows(some: Sequence[Probe], model: VisionLanguageModel) -> list[Row]:
     choosing = [i for i, probe in enumerate(some) if probe.options and is_choosing(model)]
     writing = [i for i in range(len(some)) if i not in set(choosing)]
     if choosing and is_choosing(model):
-        requests = [_visible(model, some[i].request) for i in choosing]
+        requests = [_without_hint(model, some[i].request) for i in choosing]
         choices = model.choose(requests, [some[i].options for i in choosing])
         for i, choice in zip(choosing, choices, strict=True):
             found[i] = {**some[i].row, "said": choice.best if isinstance(choice, Choice) else None}
     if writing:
-        responses = model.generate([_visible(model, some[i].request) for i in writing])
+        responses = model.generate([_without_hint(model, some[i].request) for i in writing])
         for i, response in zip(writing, responses, strict=True):
             read = some[i].read
             if some[i].options:
@@ -94,13 +94,13 @@ def _rows(some: Sequence[Probe], model: VisionLanguageModel) -> list[Row]:
     return [found[i] for i in range(len(some))]
 
 
-def _visible(model: VisionLanguageModel, request: Request) -> Request:
-    """The request without what only a scripted model may see."""
+def _without_hint(model: VisionLanguageModel, request: Request) -> Request:
+    """Remove the hint, which only scripted models may see, for all other models."""
     return request if isinstance(model, HintedModel) else replace(request, hint={})
 
 
-def spread(make: Callable[[T], list[Probe]], tasks: Sequence[T], workers: int) -> Iterator[Probe]:
-    """The probes of every task, in order; made by so many processes ahead of their use."""
+def make_probes(make: Callable[[T], list[Probe]], tasks: Sequence[T], workers: int) -> Iterator[Probe]:
+    """Yield the probes of all tasks in order. With several workers, processes make them ahead of use."""
     if workers < 2:
         for task in tasks:
             yield from make(task)
@@ -110,36 +110,36 @@ def spread(make: Callable[[T], list[Probe]], tasks: Sequence[T], workers: int) -
         try:
             for ready in waiting:
                 yield from ready.result()
-        finally:  # who has enough need not wait for the rest
+        finally:  # the caller may stop early
             for unused in waiting:
                 unused.cancel()
 
 
 def share(hits: Sequence[bool]) -> stats.Estimate:
-    """A share of independent items."""
+    """Estimate a proportion of independent items."""
     return stats.wilson_interval(int(sum(hits)), len(hits))
 
 
 def mean(values: Sequence[float], clusters: Sequence[str]) -> stats.Estimate:
-    """A mean of shares, over clusters."""
-    return _found(stats.clustered_mean(values, list(clusters)))
+    """Estimate the mean of values in [0, 1], over clusters."""
+    return _required(stats.clustered_mean(values, list(clusters)))
 
 
 def macro(values: Sequence[float], groups: Sequence[str], clusters: Sequence[str]) -> stats.Estimate:
-    """The mean over groups of the means of their values, over clusters.
+    """Estimate the macro mean: the mean over groups of the means of their values, over clusters.
 
     >>> macro([1, 1, 0, 1], ["a", "a", "b", "a"], ["s", "t", "s", "t"]).value
     0.5
     """
-    return _found(stats.clustered_mean(values, list(clusters), groups=list(groups)))
+    return _required(stats.clustered_mean(values, list(clusters), groups=list(groups)))
 
 
 def difference(first: Sequence[float], second: Sequence[float], clusters: Sequence[str]) -> stats.Estimate:
-    """A paired difference of shares with its 90 % interval, which lies within ±5 points exactly if both tests at 5 % reject."""
-    return _found(stats.clustered_difference(first, second, list(clusters), level=0.9))
+    """Estimate a paired difference with its 90 % interval, which lies within ±5 points if both tests at 5 % reject."""
+    return _required(stats.clustered_difference(first, second, list(clusters), level=0.9))
 
 
-def _found(estimate: stats.Estimate | None) -> stats.Estimate:
+def _required(estimate: stats.Estimate | None) -> stats.Estimate:
     if estimate is None:
         raise UsageError("a certificate line needs at least one item")
     return estimate

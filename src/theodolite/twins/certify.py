@@ -1,9 +1,9 @@
-"""The certificate of a pocket model: what it answers where its shortcut is right and where it is wrong, and what changes its answers.
+"""The certificate of a pocket model: test results that show what its answers depend on.
 
-A model's reasoning is known only as far as it has been tested. Each task is measured on fresh items of two splits: *aligned*, where
-the shortcut's answer is the true one, and *crossed*, where it contradicts the picture. Beside accuracy stand the agreement with
-the shortcut, whether answers follow edits that change the truth, and whether they stay under edits that do not. `BARS` holds
-what each twin must reach; a bar that is missed is shown as missed.
+Each task is measured on new items of two splits: *aligned*, where the shortcut gives the right answer, and *crossed*,
+where it contradicts the picture. The certificate reports accuracy, agreement with the shortcut, whether answers follow
+relevant edits, and whether they stay the same under neutral edits. `BARS` are the requirements for each twin; a requirement
+that is missed is shown as missed.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from theodolite.core.errors import StorageError, UsageError
 from theodolite.core.tables import Column, Table
 from theodolite.models import open_model
 from theodolite.runs import slug, write_atomically
-from theodolite.twins.certificate_stats import BOUND, Line, Probe, Row, line_from_json, put
+from theodolite.twins.certificate_stats import BOUND, Line, Probe, Row, ask, line_from_json
 
 __all__ = [
     "BARS",
     "TASKS",
     "Bar",
     "Certificate",
+    "CertificateSettings",
     "Line",
-    "Making",
     "Task",
     "Twin",
     "Verdict",
@@ -52,7 +52,7 @@ __all__ = [
 Task: TypeAlias = Literal["relation", "grid", "scene", "trace"]
 TASKS: tuple[Task, ...] = get_args(Task)
 Half: TypeAlias = Literal["plain", "edits"]
-"""A task is asked in two halves, which are kept apart: its items as they are, and after edits."""
+"""A task is measured in two halves, stored separately: the unedited items, and the edited ones."""
 HALVES: tuple[Half, ...] = get_args(Half)
 Twin: TypeAlias = Literal["grounded", "shortcut"]
 TWINS: tuple[Twin, ...] = get_args(Twin)
@@ -61,7 +61,7 @@ FILE = "certificate.json"
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """What one twin must reach in one line of the certificate."""
+    """A requirement for one twin on one line of the certificate."""
 
     twin: Twin
     task: Task
@@ -70,9 +70,9 @@ class Bar:
     least: float | None = None
     most: float | None = None
     is_equal: bool = False
-    """Whether the line is a difference that must lie within ±5 points, with its whole 90 % interval (TOST)."""
+    """True if the line is a difference whose whole 90 % interval must lie within ±5 points (TOST)."""
     name: str = ""
-    """In words, where the line's own name does not say it."""
+    """A description, if the name of the line is not clear enough."""
 
     @property
     def wanted(self) -> str:
@@ -108,25 +108,25 @@ BARS: tuple[Bar, ...] = (
     Bar("shortcut", "trace", "SGR less random traces'", "crossed", is_equal=True),
     Bar("shortcut", "trace", "SGR less blind guesses'", "free", is_equal=True),
 )
-"""What the twins must reach. On crossed episodes the shortcut is wrong by construction, so its answers are held against chance on
-episodes as drawn; and its steps too against those of one who reads the question and guesses, since the things that a question
-names are there, and random traces name others."""
+"""The requirements. On crossed episodes the shortcut is wrong by construction, so trace answers are compared with chance on
+free episodes. Trace steps are also compared with blind guesses, which name the things in the question: these exist in the
+episode, unlike most things in random traces."""
 
 
 @dataclass(frozen=True, slots=True)
 class Certificate:
-    """All lines of one model."""
+    """The certificate of one model."""
 
     model: str
     identity: str
     n: int
-    """Items of each task and split and after each edit, at least; parts have fewer, and each line tells its own."""
+    """Minimum number of items per task, split and edit. Parts have fewer; each line has its own n."""
     seed: int
     lines: tuple[Line, ...]
     theodolite: str = __version__
 
     def find(self, task: str, what: str, split: str, part: str = "") -> Line | None:
-        """A line; None if it is not there."""
+        """Return a line, or None if there is none."""
         for line in self.lines:
             if (line.task, line.what, line.split, line.part) == (task, what, split, part):
                 return line
@@ -134,25 +134,25 @@ class Certificate:
 
     @property
     def tasks(self) -> tuple[str, ...]:
-        """Those that were measured, in order."""
+        """The measured tasks, in order."""
         return tuple(dict.fromkeys(line.task for line in self.lines))
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A bar against what was measured."""
+    """A requirement with the measured value."""
 
     bar: Bar
     estimate: stats.Estimate | None
-    """None where the task was not measured."""
+    """None if the task was not measured."""
 
     @property
     def is_met(self) -> bool | None:
-        """Whether the figure reaches the bar; None where it was not measured. Of a difference, the whole interval must."""
+        """True if the value meets the requirement (for a difference, the whole interval). None if not measured."""
         if self.estimate is None:
             return None
         if self.bar.is_equal:
@@ -163,7 +163,7 @@ class Verdict:
 
 
 def verdicts(certificate: Certificate, twin: Twin) -> tuple[Verdict, ...]:
-    """Every bar of a twin, met, missed, or not measured."""
+    """Compare the certificate with all requirements for a twin."""
     found = []
     for bar in BARS:
         if bar.twin == twin:
@@ -173,7 +173,7 @@ def verdicts(certificate: Certificate, twin: Twin) -> tuple[Verdict, ...]:
 
 
 def certificate_tables(certificate: Certificate) -> list[Table]:
-    """Every bar of the twin, if the model is one, and every line."""
+    """Build the tables of a certificate: the requirements, if the model is a twin, and all lines."""
     found = []
     twin = twin_of(certificate.model)
     if twin is not None:
@@ -181,12 +181,12 @@ def certificate_tables(certificate: Certificate) -> list[Table]:
         found.append(
             Table.of(
                 "twins.bars",
-                f"{certificate.model}: what it must reach",
+                f"{certificate.model}: requirements",
                 [
                     Column("task", "task"),
-                    Column("bar", "bar"),
+                    Column("bar", "requirement"),
                     Column("split", "split"),
-                    Column("wanted", "wanted"),
+                    Column("wanted", "required"),
                     Column("measured", "measured", "share", "twins.certificate"),
                     Column("met", ""),
                 ],
@@ -204,7 +204,7 @@ def certificate_tables(certificate: Certificate) -> list[Table]:
                 ],
             )
         )
-    notes = [] if twin else [f"{certificate.model} is neither twin by its name, so no bar applies."]
+    notes = [] if twin else [f"{certificate.model} is not one of the twins, so there are no requirements."]
     found.append(
         Table.of(
             "twins.certificate",
@@ -231,7 +231,7 @@ def _numbers(line: Line) -> tuple[stats.Estimate, int, int, int]:
 
 
 def twin_of(model: str) -> Twin | None:
-    """Which twin a model's name names; None for a mixture and for any other model.
+    """Return the twin that a model name refers to. None for a mixture and for any other model.
 
     >>> twin_of("pocket:grounded"), twin_of("hf:weights/shortcut?dtype=float32"), twin_of("hf:ungrounded")
     ('grounded', 'shortcut', None)
@@ -241,131 +241,136 @@ def twin_of(model: str) -> Twin | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Making:
-    """How much is asked, and how it is made."""
+class CertificateSettings:
+    """The sample size, seed and tasks of a certificate."""
 
     n: int = 1000
-    """Items of each task and split and after each edit, at least; parts have fewer, and each line tells its own."""
+    """Minimum number of items per task, split and edit. Parts have fewer; each line has its own n."""
     seed: int = 2026
-    """Of everything that is drawn. Items are never those of training, whose seeds are apart."""
+    """Seed of all items. Training uses other seeds, so no item occurs in training."""
     tasks: tuple[Task, ...] = TASKS
     workers: int = 1
-    """Processes that draw pictures."""
+    """Number of processes that draw pictures."""
 
     def __post_init__(self) -> None:
         if self.n < 10:
-            raise UsageError(f"a certificate needs at least 10 items a cell, not {self.n}")
+            raise UsageError(f"a certificate needs at least 10 items per cell, not {self.n}")
         unknown = [task for task in self.tasks if task not in TASKS]
         if unknown or not self.tasks:
             raise UsageError(f"the tasks are {', '.join(TASKS)}, not {unknown[0] if unknown else 'none'}")
 
-    def kept(self, folder: Path, model: str, task: Task, half: Half) -> Path:
-        """Where a task's answers lie; options in the model's name, such as its batch size, make no other model of it."""
+    def answers_path(self, folder: Path, model: str, task: Task, half: Half) -> Path:
+        """Return the file of stored answers. Options in the model name, such as the batch size, are ignored."""
         name = slug(model.partition("?")[0])
         return folder / "answers" / name / f"{task}-{half}-{self.n}-{self.seed}.jsonl.gz"
 
-    def episodes(self, folder: Path, half: Half) -> Path:
-        """Where what is true of the episodes lies."""
+    def episodes_path(self, folder: Path, half: Half) -> Path:
+        """Return the folder of the episodes, with their ground truth."""
         return folder / "answers" / f"episodes-{half}-{self.n}-{self.seed}"
 
 
 def certify(
     models: Sequence[str],
     folder: str | Path,
-    making: Making | None = None,
+    settings: CertificateSettings | None = None,
     *,
     progress: Callable[[str, int], None] | None = None,
 ) -> list[Certificate]:
-    """Recomputes certificates from scratch. Answers that are in the folder already are not asked for again.
+    """Compute certificates. Answers that are already in the folder are used again.
 
     Args:
-        models: their names. All are asked about the same items, which are made once.
-        folder: for answers and made pictures.
-        making: how much.
-        progress: called with the task and its half, in words, and how many items of it were asked.
+        models: The model names. All models are asked the same items, which are made once.
+        folder: The folder for answers and pictures.
+        settings: Sample size, seed and tasks.
+        progress: Called with the task and half, and with the number of items asked.
     """
-    making = making or Making()
-    collect(models, folder, making, progress=progress)
-    return [score(model, folder, making) for model in models]
+    settings = settings or CertificateSettings()
+    collect(models, folder, settings, progress=progress)
+    return [score(model, folder, settings) for model in models]
 
 
 def collect(
     models: Sequence[str],
     folder: str | Path,
-    making: Making,
+    settings: CertificateSettings,
     *,
     progress: Callable[[str, int], None] | None = None,
 ) -> None:
-    """Asks every model that has no answers yet, half a task at a time, and keeps the answers. The only stage that calls a model.
+    """Ask every model that has no stored answers, and store its answers. The only step that calls a model.
 
     Args:
-        models: their names.
-        folder: where answers are kept.
-        making: how much.
-        progress: called with the task and its half, in words, and how many items of it were asked.
+        models: The model names.
+        folder: The folder for answers and pictures.
+        settings: Sample size, seed and tasks.
+        progress: Called with the task and half, and with the number of items asked.
 
     Raises:
-        UsageError: the folder holds answers of other weights of that name.
+        UsageError: If the folder has answers of other weights under the same model name.
     """
     folder = Path(folder)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise UsageError(f"answers cannot be kept in {folder}: {error.strerror}; name a folder") from error
-    _check_kept(models, folder, making)
-    for task, half in itertools.product(making.tasks, HALVES):
-        waiting = [model for model in models if not making.kept(folder, model, task, half).is_file()]
+        raise UsageError(
+            f"answers cannot be stored in {folder}: {error.strerror}; --out must be a folder"
+        ) from error
+    _check_weights(models, folder, settings)
+    for task, half in itertools.product(settings.tasks, HALVES):
+        waiting = [
+            model for model in models if not settings.answers_path(folder, model, task, half).is_file()
+        ]
         if not waiting:
             continue
         with ExitStack() as stack:
             opened = [stack.enter_context(closing(open_model(model))) for model in waiting]
             found: list[list[Row]] = [[] for _ in opened]
-            for portion in put(_probes(task, half, making, folder), opened):
+            for portion in ask(_probes(task, half, settings, folder), opened):
                 for rows, more in zip(found, portion, strict=True):
                     rows.extend(more)
                 if progress is not None:
                     progress(f"{task}, {half}", len(found[0]))
             for model, own, rows in zip(waiting, opened, found, strict=True):
-                _keep(making.kept(folder, model, task, half), own.identity, rows)
+                _write_answers(settings.answers_path(folder, model, task, half), own.identity, rows)
 
 
-def _check_kept(models: Sequence[str], folder: Path, making: Making) -> None:
-    """Answers are kept by a model's name; weights of that name may have changed since."""
+def _check_weights(models: Sequence[str], folder: Path, settings: CertificateSettings) -> None:
+    """Refuse stored answers of other weights: files are named by model, and its weights may have changed."""
     for model in models:
-        places = (making.kept(folder, model, *which) for which in itertools.product(making.tasks, HALVES))
+        places = (
+            settings.answers_path(folder, model, *which)
+            for which in itertools.product(settings.tasks, HALVES)
+        )
         kept = [path for path in places if path.is_file()]
         if not kept:
             continue
         with closing(open_model(model)) as opened:
-            is_same = all(_weights(_answers(path)[0]) == _weights(opened.identity) for path in kept)
+            is_same = all(_weights(_read_answers(path)[0]) == _weights(opened.identity) for path in kept)
         if not is_same:
-            raise UsageError(
-                f"{folder} holds answers of other weights that were called {model}; choose another --out"
-            )
+            raise UsageError(f"{folder} has answers of {model} with other weights; choose another --out")
 
 
-def _answers(path: Path) -> tuple[str, list[Row]]:
-    """Whose answers a file holds, and the answers.
+def _read_answers(path: Path) -> tuple[str, list[Row]]:
+    """Read the identity of a model and its answers.
 
     Raises:
-        StorageError: it is broken.
+        StorageError: If the file is damaged.
     """
     try:
         about, *rows = map(json.loads, gzip.decompress(path.read_bytes()).decode().splitlines())
         return str(about["identity"]), rows
     except (OSError, EOFError, ValueError, KeyError, TypeError, zlib.error) as error:
         raise StorageError(
-            f"the answers in {path} cannot be read ({error}); remove the file, and they are asked again"
+            f"the answers in {path} cannot be read ({error}); remove the file to ask again"
         ) from error
 
 
 def _weights(identity: str) -> str:
-    """What of an identity tells the weights; the rest is their precision."""
+    """Return the part of an identity that names the weights, without the precision."""
     return identity.partition("/")[0]
 
 
-def _probes(task: Task, half: Half, making: Making, folder: Path) -> Iterator[Probe]:
-    n, seed, workers = making.n, making.seed, making.workers
+def _probes(task: Task, half: Half, settings: CertificateSettings, folder: Path) -> Iterator[Probe]:
+    n, seed, workers = settings.n, settings.seed, settings.workers
     is_plain = half == "plain"
     if task == "relation":
         from theodolite.twins.certify_relation import relation_edits, relation_probes
@@ -381,46 +386,48 @@ def _probes(task: Task, half: Half, making: Making, folder: Path) -> Iterator[Pr
         return (scene_probes if is_plain else scene_edits)(n, seed, folder / "data", workers)
     from theodolite.twins.certify_trace import trace_edits, trace_probes
 
-    return (trace_probes if is_plain else trace_edits)(n, seed, making.episodes(folder, half), workers)
+    return (trace_probes if is_plain else trace_edits)(n, seed, settings.episodes_path(folder, half), workers)
 
 
-def _keep(path: Path, identity: str, rows: Sequence[Row]) -> None:
-    """One line that says whose answers they are, then one line an answer."""
+def _write_answers(path: Path, identity: str, rows: Sequence[Row]) -> None:
+    """Write one line with the identity of the model, then one line per answer."""
     lines = [{"identity": identity, "theodolite": __version__}, *rows]
     text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, gzip.compress(text.encode(), mtime=0))
 
 
-def score(model: str, folder: str | Path, making: Making) -> Certificate:
-    """The certificate from kept answers; no model is called. Tasks may have been asked in different precisions, which it names.
+def score(model: str, folder: str | Path, settings: CertificateSettings) -> Certificate:
+    """Compute the certificate from stored answers. No model is called.
+
+    Tasks may have been measured in different precisions; the certificate names all of them.
 
     Raises:
-        UsageError: the folder holds no answers of the model to a task.
+        UsageError: If answers to a task are missing.
     """
     folder = Path(folder)
     lines: list[Line] = []
     identities: list[str] = []
-    for task in making.tasks:
+    for task in settings.tasks:
         rows: list[Row] = []
         for half in HALVES:
-            path = making.kept(folder, model, task, half)
+            path = settings.answers_path(folder, model, task, half)
             if not path.is_file():
                 raise UsageError(
-                    f"{folder} holds no answers of {model} to {task}, {half}; `theodolite twins certify` asks"
+                    f"{folder} has no answers of {model} to {task}, {half}; run `theodolite twins certify`"
                 )
-            identity, own = _answers(path)
+            identity, own = _read_answers(path)
             identities.append(identity)
             rows += own
         if len(set(map(_weights, identities))) > 1:
             raise UsageError(
-                f"the answers of {model} in {folder} are of different weights; choose another --out"
+                f"the answers of {model} in {folder} are from different weights; choose another --out"
             )
-        lines += _lines(task, rows, making, folder)
-    return Certificate(model, " + ".join(dict.fromkeys(identities)), making.n, making.seed, tuple(lines))
+        lines += _lines(task, rows, settings, folder)
+    return Certificate(model, " + ".join(dict.fromkeys(identities)), settings.n, settings.seed, tuple(lines))
 
 
-def _lines(task: Task, rows: Sequence[Row], making: Making, folder: Path) -> Iterator[Line]:
+def _lines(task: Task, rows: Sequence[Row], settings: CertificateSettings, folder: Path) -> Iterator[Line]:
     if task == "relation":
         from theodolite.twins.certify_relation import relation_lines
 
@@ -435,14 +442,14 @@ def _lines(task: Task, rows: Sequence[Row], making: Making, folder: Path) -> Ite
         return scene_lines(rows)
     from theodolite.twins.certify_trace import trace_lines
 
-    return trace_lines(rows, making.seed, [making.episodes(folder, half) for half in HALVES])
+    return trace_lines(rows, settings.seed, [settings.episodes_path(folder, half) for half in HALVES])
 
 
 def certificate_from_json(value: Any) -> Certificate:
-    """The inverse of `Certificate.as_json`.
+    """Restore a certificate from `Certificate.as_json`.
 
     Raises:
-        UsageError: it is something else.
+        UsageError: If the value is not a certificate.
     """
     try:
         return Certificate(
@@ -454,11 +461,11 @@ def certificate_from_json(value: Any) -> Certificate:
             str(value["theodolite"]),
         )
     except (KeyError, TypeError, ValueError, UsageError) as error:
-        raise UsageError(f"this is no certificate of a pocket model: {error!r}") from error
+        raise UsageError(f"this is not a certificate of a pocket model: {error!r}") from error
 
 
 def write_certificate(certificate: Certificate, folder: str | Path) -> Path:
-    """Keeps a certificate as ``certificate.json`` in a folder, such as that of the weights."""
+    """Write ``certificate.json`` into a folder, such as that of the weights."""
     path = Path(folder) / FILE
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, json.dumps(certificate.as_json(), ensure_ascii=False) + "\n")
@@ -466,11 +473,11 @@ def write_certificate(certificate: Certificate, folder: str | Path) -> Path:
 
 
 def read_certificate(path: str | Path) -> Certificate:
-    """Reads a certificate.
+    """Read a certificate.
 
     Raises:
-        StorageError: the file cannot be read.
-        UsageError: it is no certificate.
+        StorageError: If the file cannot be read.
+        UsageError: If it is not a certificate.
     """
     path = Path(path)
     try:
@@ -480,20 +487,22 @@ def read_certificate(path: str | Path) -> Certificate:
 
 
 def released_certificate(model: str) -> Certificate:
-    """The certificate that lies beside the weights of a model that ships with the package.
+    """Read the certificate of a shipped model, stored with its weights.
 
     Raises:
-        UsageError: the model does not ship, or ships without one.
+        UsageError: If the model is not shipped, or has no certificate.
     """
     scheme, _, name = model.partition("?")[0].partition(":")
     with resources.as_file(resources.files("theodolite") / "models" / "weights" / name / FILE) as path:
         if scheme != "pocket" or name not in TWINS or not path.is_file():
-            raise UsageError(f"{model} has no released certificate; pocket:grounded and pocket:shortcut have")
+            raise UsageError(
+                f"{model} has no released certificate; only pocket:grounded and pocket:shortcut have one"
+            )
         return read_certificate(path)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Asks without scoring, where the command line's own libraries are not installed: on a GPU machine, say."""
+    """Ask without scoring, for machines without the libraries of the command line, such as a GPU server."""
     import argparse
 
     parser = argparse.ArgumentParser(description=main.__doc__)
@@ -503,13 +512,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
     for name, value in (("n", 1000), ("seed", 2026), ("workers", 1)):
         parser.add_argument(f"--{name}", type=int, default=value)
     given = parser.parse_args(arguments)
-    making = Making(given.n, given.seed, tuple(given.tasks.split(",")), given.workers)
+    settings = CertificateSettings(given.n, given.seed, tuple(given.tasks.split(",")), given.workers)
     started = time.monotonic()
 
-    def tell(task: str, done: int) -> None:
+    def show(task: str, done: int) -> None:
         print(f"{time.monotonic() - started:.0f} s: {task} {done}", flush=True)  # noqa: T201 - a bare command
 
-    collect(given.model, given.out, making, progress=tell)
+    collect(given.model, given.out, settings, progress=show)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The grid task at depth one: accuracy where a bag of words is right and where it is not, and changes of question and scene."""
+"""The grid task at depth one: accuracy where a bag of words is right and where it is wrong, and edits of scenes."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ _KEPT = {"decoyed": "look-alikes elsewhere", "cleared": "other objects gone"}
 
 
 def grid_probes(n: int, seed: int) -> Iterator[Probe]:
-    """Scenes of both splits.
+    """Yield scenes of both splits.
 
     Args:
-        n: scenes of each split, at least; the same number of every bucket and density.
-        seed: of the draw.
+        n: Minimum number of scenes per split. Every bucket and density has the same number.
+        seed: Seed of the draw.
     """
     for split, mode in _SPLITS.items():
         scenes = _scenes(KEYS, n, mode, seed)
@@ -38,11 +38,11 @@ def grid_probes(n: int, seed: int) -> Iterator[Probe]:
 
 
 def grid_edits(n: int, seed: int) -> Iterator[Probe]:
-    """Aligned scenes of relations, where a bag of words is right, before and after every change.
+    """Yield aligned relational scenes, where a bag of words is right, before and after every edit.
 
     Args:
-        n: scenes after each change.
-        seed: of the draw.
+        n: Number of scenes after each edit.
+        seed: Seed of the draw.
     """
     keys = tuple(bucket.key for bucket in BUCKETS if bucket.key in KEYS and bucket.is_relational)
     wanted = n
@@ -61,7 +61,7 @@ def grid_edits(n: int, seed: int) -> Iterator[Probe]:
 
 
 def _scenes(keys: Sequence[str], n: int, mode: Any, seed: int) -> SceneBatch:
-    """At least so many scenes, the same number of every bucket and density."""
+    """Generate at least n scenes, the same number for every bucket and density."""
     each = math.ceil(n / (len(keys) * len(_DENSITIES)))
     return join([generate(keys, each, mode=mode, density=d, seed=seed, split="test") for d in _DENSITIES])
 
@@ -86,7 +86,7 @@ def _probes(scenes: SceneBatch, names: Any, split: str, kind: str) -> Iterator[P
 
 
 def grid_lines(rows: Sequence[Row]) -> Iterator[Line]:
-    """All lines of the task, from kept rows."""
+    """Compute all lines of the task from stored rows."""
     for split in _SPLITS:
         plain = [row for row in rows if row["split"] == split and row["kind"] == "plain"]
         right = [row["said"] == row["gold"] for row in plain]

@@ -1,4 +1,4 @@
-"""The relation task: four-way accuracy with three prompts, what edits of the picture do to the answer, and what they must not do."""
+"""The relation task: four-way accuracy with three prompts, and answers under relevant and neutral edits of the picture."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from theodolite.instruments.compass.data.drawn import edited_pair, relation_pair
 from theodolite.instruments.compass.data.edited import brighter, mirrored
 from theodolite.instruments.compass.data.pairs import Pair
 from theodolite.instruments.compass.questions import PROMPTS, pair_item, read_direction
-from theodolite.twins.certificate_stats import Line, Probe, Row, mean, share, spread
+from theodolite.twins.certificate_stats import Line, Probe, Row, make_probes, mean, share
 
 FOLLOWED: dict[str, Callable[[Pair, int], Pair]] = {
     "flip": lambda pair, _: mirrored(pair),
@@ -20,22 +20,22 @@ FOLLOWED: dict[str, Callable[[Pair, int], Pair]] = {
     "swap": lambda pair, seed: edited_pair(pair, "swap", seed=seed),
     "roles": lambda pair, _: _roles(pair),
 }
-"""Edits that change the right answer. ``flip``: all pixels turned over along the asked axis. ``mirror``: every thing at its mirrored
-place, itself unchanged. ``move``: the target on another side. ``swap``: the two exchange places. ``roles``: the question
-exchanges them."""
+"""Relevant edits. ``flip``: the picture is mirrored along the axis of the question. ``mirror``: the positions of all objects
+are mirrored, the objects themselves are not. ``move``: the target is moved to another side. ``swap``: reference and target
+exchange places. ``roles``: the question exchanges them."""
 KEPT: dict[str, Callable[[Pair, int], Pair]] = {
     "ground": lambda pair, seed: edited_pair(pair, "ground", seed=seed),
     "clutter": lambda pair, seed: edited_pair(pair, "clutter", seed=seed),
     "brighter": lambda pair, _: brighter(pair),
 }
-"""Edits that leave the right answer as it is."""
+"""Neutral edits."""
 _BLANK = "blank"
 _OPPOSITE = {"left": "right", "right": "left", "above": "below", "below": "above"}
 _SPLITS: tuple[Split, ...] = ("aligned", "crossed")
 _PORTION = 50
-"""Pairs that are drawn at once."""
+"""Number of pairs drawn at a time."""
 _CROWDED = 500
-"""Between the seeds of a portion and of the pairs with clutter that stand in for those without."""
+"""Offset of the seed for the extra pairs with clutter, which replace pairs without clutter."""
 
 
 def _roles(pair: Pair) -> Pair:
@@ -43,25 +43,25 @@ def _roles(pair: Pair) -> Pair:
 
 
 def relation_probes(n: int, seed: int, workers: int = 1) -> Iterator[Probe]:
-    """Every pair with every prompt.
+    """Yield every pair with every prompt.
 
     Args:
-        n: pairs of each split, each on its own picture.
-        seed: of the draw.
-        workers: processes that draw.
+        n: Number of pairs per split, each with its own picture.
+        seed: Seed of the draw.
+        workers: Number of processes that draw pictures.
     """
-    yield from spread(_portion, [task for split in _SPLITS for task in _tasks(n, seed, split)], workers)
+    yield from make_probes(_portion, [task for split in _SPLITS for task in _tasks(n, seed, split)], workers)
 
 
 def relation_edits(n: int, seed: int, workers: int = 1) -> Iterator[Probe]:
-    """The aligned pairs, where both twins are right, after every edit.
+    """Yield the aligned pairs, where both twins are right, after every edit.
 
     Args:
-        n: pairs, each on its own picture.
-        seed: of the draw.
-        workers: processes that draw.
+        n: Number of pairs, each with its own picture.
+        seed: Seed of the draw.
+        workers: Number of processes that draw pictures.
     """
-    yield from spread(_edited_portion, _tasks(n, seed, "aligned"), workers)
+    yield from make_probes(_edited_portion, _tasks(n, seed, "aligned"), workers)
 
 
 def _tasks(n: int, seed: int, split: Split) -> list[tuple[Split, int, int]]:
@@ -80,8 +80,8 @@ def _portion(task: tuple[Split, int, int]) -> list[Probe]:
 def _edited_portion(task: tuple[Split, int, int]) -> list[Probe]:
     split, seed, n = task
     pairs = relation_pairs(n, seed=seed, split=split)
-    lonely = sum(not pair.others for pair in pairs)
-    crowded = relation_pairs(lonely, seed=seed + _CROWDED, split=split, n_things=3)
+    n_without = sum(not pair.others for pair in pairs)
+    crowded = relation_pairs(n_without, seed=seed + _CROWDED, split=split, n_things=3)
     found = [_probe(pair, pair, "A", "before") for pair in crowded]
     for pair in pairs:
         found += [_probe(pair, edit(pair, seed), "A", kind) for kind, edit in FOLLOWED.items()]
@@ -110,7 +110,7 @@ def _probe(pair: Pair, shown: Pair, prompt: str, kind: str) -> Probe:
 
 
 def relation_lines(rows: Sequence[Row]) -> Iterator[Line]:
-    """All lines of the task, from kept rows."""
+    """Compute all lines of the task from stored rows."""
     for split in _SPLITS:
         plain = [row for row in rows if row["split"] == split and row["kind"] == "plain"]
         whats = ("gold",) if split == "aligned" else ("gold", "shortcut")

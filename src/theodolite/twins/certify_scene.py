@@ -1,4 +1,4 @@
-"""The scene task: spatial questions and scene graphs on marked rooms, with the picture, without it, with another one's, and edited."""
+"""The scene task: spatial questions and scene graphs on rooms, with the picture, without, with another one, and edited."""
 
 from __future__ import annotations
 
@@ -29,43 +29,43 @@ from theodolite.instruments.scene.questions import (
 )
 from theodolite.instruments.scene.reading.results import SceneResults, read_results
 from theodolite.runs import Result
-from theodolite.twins.certificate_stats import Line, Probe, Row, difference, macro, mean, spread
+from theodolite.twins.certificate_stats import Line, Probe, Row, difference, macro, make_probes, mean
 
 _SPLITS: tuple[Split, ...] = ("aligned", "crossed")
 _PORTION = 50
-"""Rooms that are made at once."""
+"""Number of rooms made at a time."""
 EDITS: dict[RoomEdit, str] = {"marks": "marks exchanged", "walls": "other walls and floor"}
-"""The first changes what is right of a question's numbers, the second nothing."""
+"""``marks`` is a relevant edit, ``walls`` a neutral one."""
 _BLANK = "blank"
 _SAME = 0.8
-"""A number says what the rule says if its mean relative accuracy against the rule's is at least this."""
+"""A number agrees with the rule if its mean relative accuracy against the number of the rule is at least this."""
 
 
 def scene_probes(n: int, seed: int, folder: Path, workers: int = 1) -> Iterator[Probe]:
-    """Questions of both splits with and without the picture; crossed ones, and all graphs, also with another room's picture.
+    """Yield questions with and without the picture, and on the crossed split also graphs and another room's picture.
 
     Args:
-        n: rooms of each split, and questions: the same number of each of nine groups, as far as there are so many.
-        seed: of the draw.
-        folder: for the pictures.
-        workers: processes that draw.
+        n: Number of rooms per split, and of questions. Each of the nine groups has the same number, if it has enough.
+        seed: Seed of the draw.
+        folder: The folder for the pictures.
+        workers: Number of processes that draw pictures.
     """
     make = partial(_portion, per_group=_per_group(n), folder=folder)
-    yield from spread(make, [task for split in _SPLITS for task in _tasks(n, seed, split)], workers)
+    yield from make_probes(make, [task for split in _SPLITS for task in _tasks(n, seed, split)], workers)
 
 
 def scene_edits(n: int, seed: int, folder: Path, workers: int = 1) -> Iterator[Probe]:
-    """Aligned questions, where the rule is right, and graphs, after every edit of the room and with a grey picture.
+    """Yield aligned questions, where the rule is right, and graphs, after every edit of the room and with a grey picture.
 
-    Questions that are not asked as they are yet are asked before the edit too.
+    Questions that `scene_probes` does not include are also asked before the edit.
 
     Args:
-        n: rooms, and questions after each edit, as far as there are so many.
-        seed: of the draw.
-        folder: for the pictures.
-        workers: processes that draw.
+        n: Number of rooms, and of questions after each edit, if there are enough.
+        seed: Seed of the draw.
+        folder: The folder for the pictures.
+        workers: Number of processes that draw pictures.
     """
-    yield from spread(partial(_edits, n=n, folder=folder), _tasks(n, seed, "aligned"), workers)
+    yield from make_probes(partial(_edits, n=n, folder=folder), _tasks(n, seed, "aligned"), workers)
 
 
 def _tasks(n: int, seed: int, split: Split) -> list[tuple[Split, int, int]]:
@@ -119,7 +119,7 @@ def _blanked(item: Item) -> Item:
 
 
 def _rooms(task: tuple[Split, int, int], folder: Path) -> SceneData:
-    """The rooms of a portion as they were drawn, with all questions of the split."""
+    """Make or read the unedited rooms of a portion, with all questions of the split."""
     split, seed, n = task
     place = folder / f"scene-{split}-{n}-{seed}"
     return read_data(made(place, partial(scene_data, n=n, seed=seed, split=split)))
@@ -133,7 +133,7 @@ def _probe(item: Item, split: str, kind: str) -> Probe:
 
 
 def _drawn(questions: Sequence[SceneQuestion], per_group: int, seed: int) -> tuple[SceneQuestion, ...]:
-    """So many questions of each group, drawn from all rooms: questions of one room depend on one another."""
+    """Draw questions from all rooms, at most `per_group` of each group."""
     counts: Counter[tuple[str, str]] = Counter()
     kept = []
     for place in np.random.default_rng(seed).permutation(len(questions)):
@@ -145,7 +145,7 @@ def _drawn(questions: Sequence[SceneQuestion], per_group: int, seed: int) -> tup
 
 
 def _enough(questions: Sequence[SceneQuestion], n: int, seed: int) -> tuple[SceneQuestion, ...]:
-    """At least so many, as evenly from the groups as they have them."""
+    """Draw at least n questions, balanced over groups as far as possible."""
     each = math.ceil(n / len(GROUPS))
     while len(drawn := _drawn(questions, each, seed)) < min(n, len(questions)):
         each += 1
@@ -153,7 +153,7 @@ def _enough(questions: Sequence[SceneQuestion], n: int, seed: int) -> tuple[Scen
 
 
 def scene_lines(rows: Sequence[Row]) -> Iterator[Line]:
-    """All lines of the task, from kept rows."""
+    """Compute all lines of the task from stored rows."""
     by_split = {split: [row for row in rows if row["split"] == split] for split in _SPLITS}
     for split in _SPLITS:
         read = _read([row for row in by_split[split] if row["kind"] == "plain"])
@@ -181,7 +181,7 @@ def _is_base(row: Row) -> bool:
 
 
 def _follows(rows: SceneResults, edit: str, name: str) -> Iterator[Line]:
-    """Whether answers and graphs are right of the edited room."""
+    """Compute how often answers and graphs are right for the edited room."""
     asked = [row for row in rows.answers(edit).values() if row.is_measured]
     if asked:
         scores = [score_value(row.question, row.answer.value) for row in asked]
@@ -204,7 +204,7 @@ def _read(rows: Sequence[Row]) -> SceneResults:
 
 
 def _accuracy(rows: SceneResults, split: str) -> Iterator[Line]:
-    """QA as the mean over the nine groups, each group, and how often the rule's answer is given."""
+    """Compute accuracy as the mean over the nine groups and for each group, and the agreement with the rule."""
     asked = [row for row in rows.answers("base").values() if row.is_measured]
     if not asked:
         return
@@ -223,7 +223,7 @@ def _accuracy(rows: SceneResults, split: str) -> Iterator[Line]:
 
 
 def says_rule(question: SceneQuestion, value: str | float | None) -> float:
-    """Whether an answer is the one that the wording and the marks predict: the same letter, or a number near it."""
+    """Return 1 if an answer agrees with the shortcut rule: the same letter, or a number close to it."""
     rule = scene_shortcut(question)
     if question.form == "choice":
         return float(value == rule)
@@ -233,7 +233,7 @@ def says_rule(question: SceneQuestion, value: str | float | None) -> float:
 
 
 def _blind(rows: SceneResults) -> Iterator[Line]:
-    """With the picture less without it: the mean over groups without it, and the difference question by question."""
+    """Compute accuracy without the picture, and the paired difference to accuracy with it."""
     base, blind = rows.answers("base"), rows.answers("blind")
     keys = [key for key, row in base.items() if row.is_measured and key in blind and blind[key].is_measured]
     if keys:
@@ -251,7 +251,7 @@ def _blind(rows: SceneResults) -> Iterator[Line]:
 
 
 def _graphs(rows: SceneResults) -> Iterator[Line]:
-    """SGC with the picture, without it, and the difference, scene by scene."""
+    """Compute SGC with and without the picture, and their paired difference."""
     graphs, dark = rows.graphs.get("base", {}), rows.graphs.get("blind", {})
     shared = [
         scene
@@ -269,9 +269,10 @@ def _graphs(rows: SceneResults) -> Iterator[Line]:
 def _changes(
     rows: SceneResults, setting: str, name: str, *, split: str = "crossed", is_kept: bool = False
 ) -> Iterator[Line]:
-    """Answers that are others, and by how much graphs are; of an edit that must not matter, what stays.
+    """Compute the share of changed answers and the change of graphs; for a neutral edit, what is kept.
 
-    An answer or a graph that cannot be read before has no say; one that cannot be read after is another.
+    Answers and graphs that cannot be read before the edit are left out. Those that cannot be read after it count as
+    changed.
     """
     answers, graphs = changed_questions(rows, setting), changed_graphs(rows, setting)
     scene_of = {key: row.question.scene for key, row in rows.answers("base").items()}

@@ -1,4 +1,4 @@
-"""The trace task: answers and steps on short episodes of three worlds, against chance, random traces, and edited frames."""
+"""The trace task: answers and steps on short episodes of three worlds, with baselines and edited frames."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ from theodolite.instruments.trace.experiments.controls import RandomLabels, rand
 from theodolite.instruments.trace.formulas.sgr import trace_sgr
 from theodolite.instruments.trace.questions import plan_traces
 from theodolite.instruments.trace.verifiers.judging import JudgedTrace, judge, open_verifier
-from theodolite.twins.certificate_stats import Line, Probe, Row, difference, mean, share, spread
+from theodolite.twins.certificate_stats import Line, Probe, Row, difference, make_probes, mean, share
 
 _SPLITS: tuple[Split, ...] = ("aligned", "crossed", "free")
 _MAX_TOKENS = 320
 _PORTION = 10
-"""Episodes that are made at once."""
+"""Number of episodes made at a time."""
 _AHEAD = 8
-"""Portions that processes may draw ahead while it is not yet known whether enough episodes are turned by an edit."""
+"""Number of portions drawn at a time while more relevant edits are needed."""
 _MOST = 20
-"""No more than so many times the episodes are drawn for that."""
-_TURNING: tuple[Family, ...] = ("position", "temporal")
-"""Edits after which another answer may be right."""
+"""At most this many times the planned portions are drawn to find enough relevant edits."""
+_RELEVANT: tuple[Family, ...] = ("position", "temporal")
+"""Edits that may change the right answer."""
 
 
 def trace_probes(n: int, seed: int, folder: Path, workers: int = 1) -> Iterator[Probe]:
-    """Episodes of all splits. What is true of them is kept in the folder.
+    """Yield episodes of all splits, and store them.
 
     Args:
-        n: episodes of each split, at least; the same number of each world.
-        seed: of the draw.
-        folder: for the episodes, without their pictures.
-        workers: processes that draw.
+        n: Minimum number of episodes per split. Every world has the same number.
+        seed: Seed of the draw.
+        folder: The folder for the episodes, without their pictures.
+        workers: Number of processes that draw pictures.
     """
     each = math.ceil(n / len(WORLDS))
     tasks = [
@@ -51,35 +51,35 @@ def trace_probes(n: int, seed: int, folder: Path, workers: int = 1) -> Iterator[
         for world in WORLDS
         for place, start in enumerate(range(0, each, _PORTION))
     ]
-    yield from _keeping(spread(_portion, tasks, workers), folder)
+    yield from _storing(make_probes(_portion, tasks, workers), folder)
 
 
 def trace_edits(n: int, seed: int, folder: Path, workers: int = 1) -> Iterator[Probe]:
-    """The aligned episodes with their frames edited, and blank; and more of them until so many have an edit that turns them.
+    """Yield aligned episodes with edited and with blank frames, and more until n of them have a relevant edit.
 
     Args:
-        n: episodes after each edit, at least; the same number of each world.
-        seed: of the draw.
-        folder: for the episodes, without their pictures.
-        workers: processes that draw.
+        n: Minimum number of episodes after each edit. Every world has the same number.
+        seed: Seed of the draw.
+        folder: The folder for the episodes, without their pictures.
+        workers: Number of processes that draw pictures.
     """
     each = math.ceil(n / len(WORLDS))
-    worlds = (_turned(world, each, seed, workers) for world in WORLDS)
-    yield from _keeping(itertools.chain.from_iterable(worlds), folder)
+    worlds = (_edited_world(world, each, seed, workers) for world in WORLDS)
+    yield from _storing(itertools.chain.from_iterable(worlds), folder)
 
 
-def _turned(world: str, each: int, seed: int, workers: int) -> Iterator[Probe]:
-    """The portions of one world, and more until enough episodes have another answer after an edit."""
+def _edited_world(world: str, each: int, seed: int, workers: int) -> Iterator[Probe]:
+    """Yield the portions of one world, and more until enough episodes have another answer after an edit."""
     n_own, n_turned = math.ceil(each / _PORTION), 0
     own = [(place, min(_PORTION, each - place * _PORTION)) for place in range(n_own)]
     tasks = [(*_task(world, "aligned", seed, place, n), False) for place, n in own]
-    for probe in spread(_edited_portion, tasks, workers):
+    for probe in make_probes(_edited_portion, tasks, workers):
         n_turned += probe.row["kind"] == "turned"
         yield probe
     for first in range(n_own, _MOST * n_own, _AHEAD):
         more = range(first, first + _AHEAD)
         tasks = [(*_task(world, "aligned", seed, place, _PORTION), True) for place in more]
-        for probe in spread(_edited_portion, tasks, workers):
+        for probe in make_probes(_edited_portion, tasks, workers):
             if n_turned == each:
                 return
             n_turned += probe.row["kind"] == "turned"
@@ -90,8 +90,8 @@ def _task(world: str, split: Split, seed: int, place: int, n: int) -> tuple[str,
     return world, split, (seed * 10 + _SPLITS.index(split)) * 1000 + place, n
 
 
-def _keeping(probes: Iterable[Probe], folder: Path) -> Iterator[Probe]:
-    """The probes; when all are made, what is true of their episodes is written."""
+def _storing(probes: Iterable[Probe], folder: Path) -> Iterator[Probe]:
+    """Yield the probes, then write their episodes."""
     known: list[Episode] = []
     for probe in probes:
         known.append(probe.row.pop("episode"))
@@ -105,7 +105,7 @@ def _portion(task: tuple[str, Split, int, int]) -> list[Probe]:
 
 
 def _edited_portion(task: tuple[str, Split, int, int, bool]) -> list[Probe]:
-    """Edits of episodes that are asked as they are too; of `more` ones only the edit that turns them, where there is one."""
+    """Make the edits of a portion. For additional episodes (`is_more`) only the relevant edit, with the unedited episode."""
     world, split, seed, n, is_more = task
     found = []
     for episode in episodes(n, seed=seed, split=split, worlds=(world,)):
@@ -121,8 +121,8 @@ def _edited_portion(task: tuple[str, Split, int, int, bool]) -> list[Probe]:
 
 
 def _with_another_answer(episode: Episode, seed: int) -> Episode | None:
-    """After the first edit that makes another answer right."""
-    for family in _TURNING:
+    """Apply the first edit that changes the right answer. None if there is none."""
+    for family in _RELEVANT:
         edited = edited_episode(episode, family, seed=seed)
         if edited is not None and edited.answer and edited.answer != episode.answer:
             return edited
@@ -130,7 +130,7 @@ def _with_another_answer(episode: Episode, seed: int) -> Episode | None:
 
 
 def _blank(episode: Episode) -> Episode:
-    """The same with every frame grey all over."""
+    """Replace every frame by a grey one."""
     frames = tuple(replace(frame, picture=_grey(frame.picture)) for frame in episode.frames)
     return replace(episode, id=f"{episode.id}/blank", frames=frames)
 
@@ -161,8 +161,8 @@ def _items(episode: Episode) -> Iterable[Item]:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """An episode with what was said of it."""
+class _Judged:
+    """An episode with the judged trace of a model."""
 
     episode: Episode
     row: Row
@@ -170,68 +170,68 @@ class Told:
 
     @property
     def is_right(self) -> bool:
-        """Whether the answer is the true one."""
+        """True if the answer is right."""
         return bool(self.judged.is_correct)
 
     @property
     def answer(self) -> str:
-        """In plain words."""
+        """The answer in lower case, without punctuation at its ends."""
         return " ".join(self.judged.trace.answer.casefold().strip(" .*").split())
 
 
 def trace_lines(rows: Sequence[Row], seed: int, folders: Sequence[Path]) -> Iterator[Line]:
-    """All lines of the task, from kept rows and kept episodes."""
+    """Compute all lines of the task from stored rows and episodes."""
     known = {episode.id: episode for folder in folders for episode in read_episodes(folder).episodes}
     shown = [known[row["name"]] for row in rows]
     traces = [
         read_trace(row["text"], episode, style="structured") for row, episode in zip(rows, shown, strict=True)
     ]
     judged = _judged(traces, known)
-    told = [Told(e, row, j) for e, row, j in zip(shown, rows, judged, strict=True)]
+    found = [_Judged(e, row, j) for e, row, j in zip(shown, rows, judged, strict=True)]
     for split in _SPLITS:
-        plain = [each for each in told if each.row["split"] == split and each.row["kind"] == "plain"]
+        plain = [each for each in found if each.row["split"] == split and each.row["kind"] == "plain"]
         yield from _accuracy(plain, split)
         if split != "aligned":
             yield from _grounding(plain, split, seed)
-    yield from _edits(told)
+    yield from _edits(found)
 
 
 def _judged(traces: Iterable[Trace], known: Mapping[str, Episode]) -> list[JudgedTrace]:
     return judge(with_claims(list(traces)), known, open_verifier("annotation"))
 
 
-def _accuracy(told: Sequence[Told], split: str) -> Iterator[Line]:
-    unread = sum(not each.judged.trace.answer for each in told)
-    yield Line("trace", "accuracy", split, share([each.is_right for each in told]), unread=unread)
-    for world in sorted({each.episode.world for each in told}):
-        own = [each.is_right for each in told if each.episode.world == world]
+def _accuracy(found: Sequence[_Judged], split: str) -> Iterator[Line]:
+    unread = sum(not each.judged.trace.answer for each in found)
+    yield Line("trace", "accuracy", split, share([each.is_right for each in found]), unread=unread)
+    for world in sorted({each.episode.world for each in found}):
+        own = [each.is_right for each in found if each.episode.world == world]
         yield Line("trace", "accuracy", split, share(own), world)
     if split == "crossed":
-        says = [each.answer == each.row["shortcut"].casefold() for each in told]
+        says = [each.answer == each.row["shortcut"].casefold() for each in found]
         yield Line("trace", "says the shortcut", split, share(says))
     if split == "free":
-        chance = [1 / len(each.episode.options) for each in told]
-        units = [each.episode.unit for each in told]
+        chance = [1 / len(each.episode.options) for each in found]
+        units = [each.episode.unit for each in found]
         yield Line("trace", "chance", split, mean(chance, units))
-        gap = difference([float(each.is_right) for each in told], chance, units)
+        gap = difference([float(each.is_right) for each in found], chance, units)
         yield Line("trace", "accuracy less chance", split, gap)
 
 
-def _grounding(told: Sequence[Told], split: str, seed: int) -> Iterator[Line]:
-    """SGR; and against traces drawn at random, whose claims are judged alike, on the same episodes."""
-    shown = {each.episode.id: each.episode for each in told}
+def _grounding(found: Sequence[_Judged], split: str, seed: int) -> Iterator[Line]:
+    """Compute SGR, and its difference from random traces and from blind guesses on the same episodes."""
+    shown = {each.episode.id: each.episode for each in found}
     labels = RandomLabels(list(shown.values()))
-    null = _judged([random_trace(each.episode, labels, seed=seed) for each in told], shown)
+    null = _judged([random_trace(each.episode, labels, seed=seed) for each in found], shown)
     both = [
         (own, drawn, each.episode)
-        for each, other in zip(told, null, strict=True)
+        for each, other in zip(found, null, strict=True)
         if (own := trace_sgr(each.judged)) is not None and (drawn := trace_sgr(other)) is not None
     ]
     if not both:
         return
     mine, theirs = [row[0] for row in both], [row[1] for row in both]
     units = [row[2].unit for row in both]
-    yield Line("trace", "SGR", split, mean(mine, units), unread=len(told) - len(both))
+    yield Line("trace", "SGR", split, mean(mine, units), unread=len(found) - len(both))
     for world in sorted({episode.world for *_, episode in both}):
         here = [(sgr, episode.unit) for sgr, _, episode in both if episode.world == world]
         yield Line("trace", "SGR", split, mean([v for v, _ in here], [u for _, u in here]), world)
@@ -243,18 +243,18 @@ def _grounding(told: Sequence[Told], split: str, seed: int) -> Iterator[Line]:
 
 
 def _guesses(shown: Sequence[Episode]) -> list[float]:
-    """For each episode the expected SGR of one who reads the question and draws an option: the mean over the options.
+    """Compute for each episode the expected SGR of a blind guess: the mean over the options of the question.
 
-    Random traces name things at random, which are seldom there. Whoever has read the question names things that are: this is
-    how far that alone carries.
+    Random traces name random things, which are rarely in the episode. A blind guess names the things in the question, which
+    are. This is the SGR that can be reached from the question alone.
     """
     known = {episode.id: episode for episode in shown}
-    told = [
+    guessed = [
         read_trace(blind_text(episode, "structured", option), episode, style="structured")
         for episode in known.values()
         for option in episode.options
     ]
-    judged = iter(_judged(told, known))
+    judged = iter(_judged(guessed, known))
     found = {}
     for episode in known.values():
         each = [trace_sgr(next(judged)) for _ in episode.options]
@@ -262,11 +262,11 @@ def _guesses(shown: Sequence[Episode]) -> list[float]:
     return [found[episode.id] for episode in shown]
 
 
-def _edits(told: Sequence[Told]) -> Iterator[Line]:
-    """Frames edited so that another answer is right, frames edited where it does not matter, and frames with nothing in them."""
-    before = {each.row["unit"]: each.answer for each in told if each.row["kind"] in {"plain", "before"}}
+def _edits(found: Sequence[_Judged]) -> Iterator[Line]:
+    """Compute the lines of relevant edits, of neutral edits and of blank frames."""
+    before = {each.row["unit"]: each.answer for each in found if each.row["kind"] in {"plain", "before"}}
     by_kind = {
-        kind: [each for each in told if each.row["kind"] == kind] for kind in ("turned", "restyled", "blank")
+        kind: [each for each in found if each.row["kind"] == kind] for kind in ("turned", "restyled", "blank")
     }
     same = {
         kind: [bool(each.answer) and each.answer == before[each.row["unit"]] for each in some]

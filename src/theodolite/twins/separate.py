@@ -1,9 +1,10 @@
-"""How well each metric of each instrument tells the twin that looks from the twin that does not.
+"""How well each metric of each instrument separates the grounded twin from the shortcut twin.
 
-On the aligned split both answer right, so accuracy sees no difference. For every metric the area under the ROC curve is the
-probability that a random item of the grounded twin lies on the grounded side of a random item of the shortcut twin; ties count
-half. A mixed model, taught the rule's answer on a fixed half of the questions and the true one on the other, has the position
-(m − s)/(g − s) of the three means, and must lie between 0 and 1. Metrics that fail stand in the table like all others.
+On the aligned split both twins are right, so accuracy does not separate them. The area under the ROC curve (AUC) of a metric
+is the probability that a random item of the grounded twin has a more grounded value than a random item of the shortcut twin;
+ties count half. A mixed model, trained on the answers of the shortcut for half of the questions and on the right answers for
+the others, has the position (m − s)/(g − s) of the three means, which should lie between 0 and 1. The table also shows
+metrics that fail.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from theodolite.core.scores import Capability, ItemScore, Metric, by_metric, cov
 from theodolite.core.tables import Cell, Column, Table
 from theodolite.instruments.instrument import Instrument, instruments
 from theodolite.runs import write_atomically
-from theodolite.twins.workspace import Workspace, kept_scores, measured_scores, model_capability
+from theodolite.twins.workspace import Workspace, measured_scores, model_capability, stored_scores
 
 __all__ = [
     "PASSES",
@@ -44,13 +45,13 @@ __all__ = [
 FILE = "separation.json"
 PASSES = 0.95
 """The AUC that at least one metric of every instrument must reach."""
-_FEWEST = 5
-"""Items of each twin that a comparison needs."""
+_MIN_CLUSTERS = 5
+"""The minimum number of clusters of each twin."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """The names of the models that are told apart."""
+    """The names of the models."""
 
     grounded: str = "pocket:grounded"
     shortcut: str = "pocket:shortcut"
@@ -58,7 +59,7 @@ class Sides:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Every model, the twins first."""
+        """All models, the twins first."""
         return (self.grounded, self.shortcut, *((self.mixed,) if self.mixed else ()))
 
 
@@ -68,26 +69,26 @@ class Separation:
 
     metric: Metric
     auc: stats.Estimate | None
-    """None where there are fewer than five items of a twin; `why` says so."""
+    """None for the reason in `why`."""
     grounded: stats.Estimate | None
-    """The mean, of the grounded twin."""
+    """The mean on the grounded twin."""
     shortcut: stats.Estimate | None
     mixed: stats.Estimate | None
     position: stats.Estimate | None
-    """Of the mixed model between the means of the twins: 0 the shortcut's, 1 the grounded one's."""
+    """The position of the mixed model between the means of the twins: 0 is the shortcut twin, 1 the grounded one."""
     n: tuple[int, int]
-    """Items of the grounded and of the shortcut twin."""
+    """Number of clusters of the grounded and of the shortcut twin."""
     why: str = ""
     """Why there is no AUC."""
 
     @property
     def passes(self) -> bool:
-        """Whether it tells the twins apart."""
+        """True if the AUC reaches `PASSES`."""
         return self.auc is not None and self.auc.value >= PASSES
 
     @property
     def is_between(self) -> bool | None:
-        """Whether the mixed model lies between the twins; None where it was not measured."""
+        """True if the mixed model lies between the twins. None if it has no position."""
         return None if self.position is None else 0 < self.position.value < 1
 
 
@@ -99,20 +100,20 @@ class SeparationTable:
     split: str
     seed: int
     rows: tuple[Separation, ...]
-    """By instrument, the best first."""
+    """By instrument, the highest AUC first."""
 
     def of(self, instrument: str) -> tuple[Separation, ...]:
-        """The rows of one instrument."""
+        """Return the rows of one instrument."""
         return tuple(row for row in self.rows if row.metric.instrument == instrument)
 
     @property
     def instruments(self) -> tuple[str, ...]:
-        """Those that were measured, in order."""
+        """The measured instruments, in order."""
         return tuple(dict.fromkeys(row.metric.instrument for row in self.rows))
 
     @property
     def failing(self) -> tuple[str, ...]:
-        """Instruments of which no metric reaches `PASSES`."""
+        """Instruments without a metric that reaches `PASSES`."""
         return tuple(name for name in self.instruments if not any(row.passes for row in self.of(name)))
 
     @property
@@ -121,7 +122,7 @@ class SeparationTable:
         return tuple(row.metric.key for row in self.rows if row.passes and row.is_between is False)
 
     def as_json(self) -> dict[str, Any]:
-        """Plain values."""
+        """Return plain values."""
         return {
             "sides": asdict(self.sides),
             "split": self.split,
@@ -136,7 +137,7 @@ class SeparationTable:
 
 
 def separation_tables(table: SeparationTable) -> list[Table]:
-    """One table for each instrument, the metrics that tell the twins apart first."""
+    """Build one table per instrument, with the highest AUC first."""
     found = []
     sides = table.sides
     columns = [
@@ -147,9 +148,9 @@ def separation_tables(table: SeparationTable) -> list[Table]:
         Column("shortcut", sides.shortcut, "number", "twins.mean"),
         *([Column("mixed", sides.mixed, "number", "twins.mean")] if sides.mixed else []),
         *([Column("position", "position", "number", "twins.position")] if sides.mixed else []),
-        Column("n_grounded", "clusters of the first", "count"),
-        Column("n_shortcut", "of the second", "count"),
-        Column("why", "no AUC because"),
+        Column("n_grounded", "clusters, grounded", "count"),
+        Column("n_shortcut", "clusters, shortcut", "count"),
+        Column("why", "why no AUC"),
     ]
     for instrument in table.instruments:
         rows: list[list[Cell]] = []
@@ -183,14 +184,14 @@ def separate(
     asks: bool = True,
     only_right: bool = False,
 ) -> SeparationTable:
-    """Measures what is pending of every model on the twins' sets, and tells the twins apart.
+    """Measure all pending items of every model, and compute how well each metric separates the twins.
 
     Args:
-        workspace: Where, how much, and which split.
+        workspace: The folder, split, sample size and seed.
         sides: The models.
-        chosen: The instruments; all that have data of their own if none is given.
-        asks: Whether to measure; otherwise the runs that are there are scored as they are, and no model is opened.
-        only_right: Whether only items count that both twins answer rightly.
+        chosen: The instruments. Default: all with built-in data.
+        asks: If False, only stored runs are scored, and no model is opened.
+        only_right: If True, only items count that both twins answer correctly.
     """
     sides = sides or Sides()
     chosen = chosen or [each for each in instruments() if not each.needs_data]
@@ -201,7 +202,7 @@ def separate(
             found[model] += (
                 measured_scores(model, instrument, workspace, gives=gives[model])
                 if asks
-                else kept_scores(model, instrument, workspace)
+                else stored_scores(model, instrument, workspace)
             )
     metrics = tuple(
         metric
@@ -221,17 +222,17 @@ def separate_scores(
     split: str = "aligned",
     seed: int = 0,
 ) -> SeparationTable:
-    """The table from scores alone; no model is called.
+    """Compute the table from item scores. No model is called.
 
     Args:
-        scores: by model.
-        metrics: what is told of; one without scores has its row all the same.
-        sides: which models they are.
-        split: the scores that count.
-        seed: of every bootstrap.
+        scores: Item scores, by model.
+        metrics: The metrics to report. A metric without scores also has a row.
+        sides: The names of the models.
+        split: The split whose scores are used.
+        seed: Seed of all bootstraps.
 
     Raises:
-        UsageError: a twin has no scores of that split at all.
+        UsageError: If a model has no scores on the split.
     """
     by_model = {
         model: by_metric([each for each in scores.get(model, ()) if each.split == split])
@@ -239,7 +240,7 @@ def separate_scores(
     }
     empty = [model for model, found in by_model.items() if not found]
     if empty:
-        raise UsageError(f"{empty[0]} has no scores of the split {split!r}")
+        raise UsageError(f"{empty[0]} has no scores on the split {split!r}")
     rows = [
         _row(
             metric,
@@ -256,15 +257,15 @@ def separate_scores(
 
 
 def both_right(scores: Mapping[str, Sequence[ItemScore]], sides: Sides) -> dict[str, list[ItemScore]]:
-    """The scores of those items alone that both twins answer rightly, by their own ``<instrument>.right``.
+    """Keep the scores of items that both twins answer correctly, by the metric ``<instrument>.right``.
 
-    An instrument without such a metric keeps all of its items: of a scene, many questions are asked.
+    Instruments without such a metric keep all items.
     """
     right: dict[str, set[str]] = {}
     for twin in (sides.grounded, sides.shortcut):
-        told = [each for each in scores.get(twin, ()) if each.metric.partition(".")[2] == "right"]
-        for instrument in {each.metric.partition(".")[0] for each in told}:
-            items = {each.item for each in told if each.metric == f"{instrument}.right" and each.value == 1}
+        found = [each for each in scores.get(twin, ()) if each.metric.partition(".")[2] == "right"]
+        for instrument in {each.metric.partition(".")[0] for each in found}:
+            items = {each.item for each in found if each.metric == f"{instrument}.right" and each.value == 1}
             right[instrument] = right.get(instrument, items) & items
 
     def counts(each: ItemScore) -> bool:
@@ -276,17 +277,17 @@ def both_right(scores: Mapping[str, Sequence[ItemScore]], sides: Sides) -> dict[
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """One model's values of one metric, by cluster."""
+    """The values of one metric on one model, by cluster."""
 
     clusters: tuple[str, ...]
     values: NDArray[np.float64]
-    """One for each cluster: the mean of its items."""
+    """The mean over the items of each cluster."""
     mean: stats.Estimate | None
-    """Over the items, as in a diagnosis."""
+    """The mean over items, as in a diagnosis."""
 
     @classmethod
     def of(cls, metric: Metric, scores: Sequence[ItemScore]) -> _Column:
-        """The values of one model."""
+        """Average the scores of one model by cluster."""
         sums: dict[str, list[float]] = {}
         for each in scores:
             if each.value is not None:
@@ -302,9 +303,9 @@ def _row(metric: Metric, columns: Sequence[_Column], *, seed: int) -> Separation
     n = (len(grounded.values), len(shortcut.values))
     auc, why = None, ""
     if not any(n):
-        why = "no item of this split has it, or these models do not allow it"
-    elif min(n) < _FEWEST:
-        why = f"{n[0]} and {n[1]} items have it, and a comparison needs {_FEWEST} of each"
+        why = "no scores on this split, or not supported by these models"
+    elif min(n) < _MIN_CLUSTERS:
+        why = f"only {n[0]} and {n[1]} clusters, at least {_MIN_CLUSTERS} of each are needed"
     else:
         sign = metric.towards_grounded(1.0)
         auc = stats.roc_auc(
@@ -326,7 +327,7 @@ def _row(metric: Metric, columns: Sequence[_Column], *, seed: int) -> Separation
 
 
 def _position(grounded: _Column, shortcut: _Column, mixed: _Column, seed: int) -> stats.Estimate | None:
-    """(m − s)/(g − s) over the items that all three have, clusters drawn together; None where the twins' means may be the same."""
+    """Compute (m − s)/(g − s) over the clusters that all three have. None if the means of the twins may be equal."""
     places = [{name: i for i, name in enumerate(column.clusters)} for column in (mixed, shortcut, grounded)]
     shared = [name for name in mixed.clusters if all(name in each for each in places)]
     if not shared:
@@ -352,7 +353,7 @@ def _position(grounded: _Column, shortcut: _Column, mixed: _Column, seed: int) -
 
 
 def write_table(table: SeparationTable, folder: Path) -> Path:
-    """Keeps the table as ``separation.json``."""
+    """Write the table as ``separation.json``."""
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / FILE
     write_atomically(path, json.dumps(table.as_json(), ensure_ascii=False) + "\n")
@@ -360,11 +361,11 @@ def write_table(table: SeparationTable, folder: Path) -> Path:
 
 
 def read_table(path: str | Path) -> SeparationTable:
-    """A table that `write_table` kept, or such a file compressed.
+    """Read a table from `write_table`, which may be compressed with gzip.
 
     Raises:
-        StorageError: the file cannot be read.
-        UsageError: it is no such table.
+        StorageError: If the file cannot be read.
+        UsageError: If it is not such a table.
     """
     try:
         content = Path(path).read_bytes()
@@ -375,7 +376,7 @@ def read_table(path: str | Path) -> SeparationTable:
         rows = tuple(_row_from_json(row) for row in value["rows"])
         return SeparationTable(Sides(**value["sides"]), str(value["split"]), int(value["seed"]), rows)
     except (KeyError, TypeError, ValueError, UsageError) as error:
-        raise UsageError(f"{path} is no table of metrics: {error!r}") from error
+        raise UsageError(f"{path} is not a table of metrics: {error!r}") from error
 
 
 def _row_from_json(value: Mapping[str, Any]) -> Separation:
@@ -399,6 +400,6 @@ def _metric(value: Mapping[str, Any]) -> Metric:
 
 
 def released_table() -> SeparationTable:
-    """The table of the twins that ship, which lies beside their weights."""
+    """Read the table of the shipped twins, stored with their weights."""
     with resources.as_file(resources.files("theodolite") / "models" / "weights" / f"{FILE}.gz") as path:
         return read_table(path)

@@ -1,7 +1,7 @@
-"""Where the twins are measured: one split of every instrument's own data, put to any model, in runs that resume.
+"""Measure any model with all instruments on one split of their built-in data, in runs that resume.
 
 data/<set>                   made once, for all models
-runs/<model>/<split>/<run>   one folder a run
+runs/<model>/<split>/<run>   one folder per run
 """
 
 from __future__ import annotations
@@ -20,39 +20,39 @@ from theodolite.instruments.instrument import Instrument, Study
 from theodolite.models import open_model
 from theodolite.runs import EngineOptions, RunSettings, Tally, measure_run, slug
 
-__all__ = ["Workspace", "kept_scores", "measured_scores", "model_capability"]
+__all__ = ["Workspace", "measured_scores", "model_capability", "stored_scores"]
 
-_FEWEST = 6
+_MIN_ITEMS = 6
 
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """Where data and runs lie, and how much is asked."""
+    """The folder of data and runs, with the split, sample size and seed."""
 
     home: Path
     split: Split = ALIGNED
     size: int = 100
-    """Pictures; as many scenes and episodes as cost about the same."""
+    """Number of pictures. The number of scenes and episodes is chosen to cost about the same."""
     seed: int = 0
     progress: Callable[[str, Tally], None] | None = None
-    """Called with a run's name and how far it is."""
+    """Called with the name of a run and its progress."""
 
     def __post_init__(self) -> None:
-        if self.size < _FEWEST:
-            raise UsageError(f"an instrument needs at least {_FEWEST} items, not {self.size}")
+        if self.size < _MIN_ITEMS:
+            raise UsageError(f"an instrument needs at least {_MIN_ITEMS} items, not {self.size}")
 
     @property
     def study(self) -> Study:
-        """What is asked of every instrument."""
+        """The request to every instrument."""
         return Study(self.home / "data", self.size, self.seed, (self.split,))
 
     def runs(self, model: str) -> Path:
-        """Where a model's runs lie; options in its name, such as its batch size, make no other model of it."""
+        """Return the folder of the runs of a model. Options in its name, such as the batch size, are ignored."""
         return self.home / "runs" / slug(model.partition("?")[0]) / self.split
 
 
 def model_capability(model: str) -> Capability:
-    """What a model gives: gradients, log-probabilities of options, or text alone."""
+    """Open a model and return its capability."""
     with closing(open_model(model)) as opened:
         return capability_of(opened)
 
@@ -60,40 +60,40 @@ def model_capability(model: str) -> Capability:
 def measured_scores(
     model: str, instrument: Instrument, workspace: Workspace, *, gives: Capability
 ) -> list[ItemScore]:
-    """Measures what is pending, and scores every run of one instrument."""
+    """Measure the pending items of one instrument, and score its runs."""
     return _scored(instrument, measured_runs(model, instrument, workspace, gives=gives))
 
 
 def measured_runs(
     model: str, instrument: Instrument, workspace: Workspace, *, gives: Capability
 ) -> list[Path]:
-    """Measures what is pending of one instrument, and returns its run folders."""
+    """Measure the pending items of one instrument, and return its run folders."""
     folders = []
     for plan in instrument.plan(workspace.study, gives):
         folder = workspace.runs(model) / plan.name
-        tell = workspace.progress
+        progress = workspace.progress
         measure_run(
             folder,
             RunSettings(plan.kind, model, workspace.seed, plan.settings),
             plan.items,
             plan.factory(model),
             options=EngineOptions(cache=workspace.home / "answers"),
-            progress=partial(tell, f"{model} {plan.name}") if tell is not None else None,
+            progress=partial(progress, f"{model} {plan.name}") if progress is not None else None,
         )
         folders.append(folder)
     return folders
 
 
-def kept_scores(model: str, instrument: Instrument, workspace: Workspace) -> list[ItemScore]:
-    """Scores the runs that are there already; nothing is asked, and the model is not opened.
+def stored_scores(model: str, instrument: Instrument, workspace: Workspace) -> list[ItemScore]:
+    """Score the stored runs of one instrument. The model is not opened.
 
     Raises:
-        UsageError: There is no run of the instrument.
+        UsageError: If there is no run of the instrument.
     """
     folders = [path for path in sorted(workspace.runs(model).glob(f"{instrument.name}*")) if path.is_dir()]
     if not folders:
         raise UsageError(
-            f"{workspace.runs(model)} holds no run of {instrument.name} on the {workspace.split} split; ask first"
+            f"{workspace.runs(model)} holds no run of {instrument.name} on the {workspace.split} split; measure it first"
         )
     return _scored(instrument, folders)
 

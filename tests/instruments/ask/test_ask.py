@@ -228,8 +228,8 @@ def test_a_run_of_another_instrument_is_refused(tmp_path):
 def test_a_run_without_questions_or_of_strange_ones_is_told(tmp_path):
     info = RunInfo(instrument="ask", model="x:y", identity="x", theodolite="0")
     with Run.start(tmp_path / "run", info) as run:
-        with pytest.raises(UsageError, match="holds no question yet"):
+        with pytest.raises(UsageError, match="has no questions yet"):
             score_ask(run)
         run.plan([Item("odd", Request.ask("?"))])
-        with pytest.raises(UsageError, match=r"'odd' .* does not say its"):
+        with pytest.raises(UsageError, match=r"'odd' .* has no"):
             score_ask(run)

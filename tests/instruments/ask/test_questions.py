@@ -76,7 +76,7 @@ def test_plain_files_are_read_with_numbers_and_without_options(folder):
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([], "holds no question"),
+        ([], "has no questions"),
         (["{broken"], "line 1"),
         ([ROW, ROW], "'q' twice"),
         ([{**ROW, "answer": "up"}], "not among the options"),

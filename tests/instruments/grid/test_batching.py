@@ -11,7 +11,8 @@ from theodolite.instruments.grid.data.files import write_dataset
 from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.explainers.batching import run_together
 from theodolite.instruments.grid.explainers.budget import share_budget
-from theodolite.instruments.grid.explainers.contract import find_explainers, make_case
+from theodolite.instruments.grid.explainers.contract import make_case
+from theodolite.instruments.grid.explainers.find import find_explainers
 from theodolite.instruments.grid.explainers.game import Game
 from theodolite.instruments.grid.explainers.indices import (
     design,

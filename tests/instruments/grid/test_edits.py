@@ -11,7 +11,7 @@ from theodolite.instruments.grid.data.files import write_dataset
 from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.data.world import BUCKETS
 from theodolite.instruments.grid.experiments.map_quality import EXPLAINERS, needs_gradients
-from theodolite.instruments.grid.explainers.contract import find_explainers
+from theodolite.instruments.grid.explainers.find import find_explainers
 from theodolite.instruments.grid.instrument import GRID
 from theodolite.instruments.grid.measure import explain_factory
 from theodolite.instruments.grid.questions import (

@@ -13,9 +13,10 @@ from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.data.masks import cell_mask, word_roles
 from theodolite.instruments.grid.data.world import World
 from theodolite.instruments.grid.explainers import dime as dime_module
-from theodolite.instruments.grid.explainers.contract import Case, find_explainers, make_case
+from theodolite.instruments.grid.explainers.contract import Case, make_case
 from theodolite.instruments.grid.explainers.conventions import Convention
 from theodolite.instruments.grid.explainers.emap import project
+from theodolite.instruments.grid.explainers.find import find_explainers
 from theodolite.instruments.grid.explainers.game import Game, PlayerSet
 from theodolite.instruments.grid.explainers.indices import (
     cross_interactions,

@@ -17,7 +17,8 @@ from theodolite.instruments.grid.data.files import write_dataset
 from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.data.render import render
 from theodolite.instruments.grid.data.world import World
-from theodolite.instruments.grid.explainers.contract import find_explainers, make_case
+from theodolite.instruments.grid.explainers.contract import make_case
+from theodolite.instruments.grid.explainers.find import find_explainers
 from theodolite.instruments.grid.explainers.readers import open_reader
 from theodolite.instruments.grid.explainers.relevance import asked_of, token_map_as_cells
 from theodolite.runs import Run

@@ -226,10 +226,10 @@ def test_a_text_that_was_cut_off_says_so():
     ],
 )
 def test_hostile_text_is_read_in_good_time(text):
-    started = time.perf_counter()
+    started = time.process_time()
     reading = read(text)
     assert reading.is_read or reading.reason
-    assert time.perf_counter() - started < 3
+    assert time.process_time() - started < 3
 
 
 def test_huge_numbers_in_decoded_json_break_nothing():

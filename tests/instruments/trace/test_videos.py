@@ -80,7 +80,7 @@ def test_what_is_wrong_is_told_line_by_line_and_the_others_are_read(tmp_path, ca
     reasons = {p["where"].rpartition(" ")[2]: p["reason"] for p in problems}
     wanted = {
         "2": "half.webp is broken", "3": "no video gone.webp", "4": "wanted at 3 s", "5": "time_s", "6": "order",
-        "7": "outside", "8": "names no video", "9": "stands twice", "11": "time_s",
+        "7": "outside", "8": "names no video", "9": "occurs twice", "11": "time_s",
     }  # fmt: skip
     assert set(reasons) == set(wanted)
     assert all(word in reasons[number] for number, word in wanted.items())

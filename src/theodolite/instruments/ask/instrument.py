@@ -1,4 +1,4 @@
-"""Ask behind the `Instrument` type."""
+"""The instrument `Ask`."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class Ask(Instrument):
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
-        """Accuracy by setting, what the picture adds, and whether answers follow it."""
+        """Accuracy by setting, the drop without the picture, and whether answers follow it."""
         from theodolite.instruments.ask.score import METRICS
 
         return METRICS
 
     def plan(self, study: Study, gives: Capability) -> Iterator[RunPlan]:
-        """The user's questions with their pictures, without them, and with others."""
+        """Plan the questions with their pictures, without them, and with others."""
         from theodolite.instruments.ask.data.questions import read_questions
         from theodolite.instruments.ask.questions import plan_questions
 
@@ -57,35 +57,35 @@ class Ask(Instrument):
         )
 
     def score(self, run: Run) -> list[ItemScore]:
-        """Every metric of every question."""
+        """Compute every metric of every question."""
         from theodolite.instruments.ask.score import item_scores
 
         return item_scores(run)
 
     def tables(self, run: Run) -> list[Table]:
-        """Settings, comparisons and verdict."""
+        """Build the tables of settings and comparisons, with the verdict."""
         from theodolite.instruments.ask.score import score_ask, score_tables
 
         return score_tables(score_ask(run, seed=run.info.seed))
 
     def pairs(self, run: Run) -> Iterator[AnsweredPair]:
-        """The same question about another picture that has another answer."""
+        """Return the same question about another picture that has another answer."""
         from theodolite.instruments.ask.score import answered_pairs
 
         return answered_pairs(run)
 
     def rows(self, run: Run, place: Place, scores: Sequence[ItemScore]) -> Iterator[ItemRow]:
-        """Questions with their pictures and answers, in every setting."""
+        """Yield a row for every question and setting."""
         from theodolite.instruments.ask.rows import ask_rows
 
         return ask_rows(run, place, scores)
 
     def is_plain(self, item: Item) -> bool:
-        """True for a question with its own picture."""
+        """Return True for a question with its own picture."""
         return item.meta.get("setting") == "picture"
 
     def find_data(self, path: Path, images: Path | None) -> UserData | None:
-        """A file of questions, or a folder that holds ``questions.jsonl``."""
+        """Find a question file, or ``questions.jsonl`` in a folder."""
         file = path / "questions.jsonl" if path.is_dir() else path
         if file.suffix != ".jsonl" or (file.parent / "scenes.jsonl").is_file():
             return None

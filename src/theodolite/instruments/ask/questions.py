@@ -1,4 +1,4 @@
-"""Each question three times: with its picture, without any, and with another question's picture."""
+"""Plan each question three times: with its picture, without, and with the picture of another question."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from theodolite.core.types import Item, Message, Picture, ReplayMatch, Request
 from theodolite.instruments.ask.data.questions import Question
 
 Setting: TypeAlias = Literal["picture", "blind", "swapped"]
-"""``picture``: as it is meant. ``blind``: the words alone. ``swapped``: with the picture of another question."""
+"""``picture``: with its own picture. ``blind``: without a picture. ``swapped``: with the picture of another question."""
 
 SETTINGS: tuple[Setting, ...] = get_args(Setting)
 
@@ -27,13 +27,13 @@ def plan_questions(
     seed: int = 0,
     max_tokens: int = 512,
 ) -> Iterator[Item]:
-    """The items of a run: question by question, so that any first part of the plan holds all settings.
+    """Yield the items of a run, question by question, so that the start of a plan has all settings.
 
     Args:
-        questions: with distinct ids.
-        settings: which of the three.
-        seed: of the swaps.
-        max_tokens: the longest answer.
+        questions: Questions with distinct ids.
+        settings: The settings to use.
+        seed: Seed of the swaps.
+        max_tokens: Maximum length of an answer.
     """
     others = _swaps(questions, seed) if "swapped" in settings else {}
     wordings = Counter(question.prompt for question in questions)
@@ -83,23 +83,23 @@ def _item(
 
 
 def _swaps(questions: Sequence[Question], seed: int) -> dict[str, Question]:
-    """For each question one with other pictures and another answer: best with the same words, else with any.
+    """Find for each question another one with other pictures and another answer, with the same words if possible.
 
-    With the same words, the other picture says what a model that looks must answer now. A question that no
-    other fits (all answers alike) has no swap.
+    With the same words, the answer of the other question is the right one for its picture. If all answers are the same,
+    there are no swaps.
     """
     if len(questions) < 2:
-        raise UsageError("swapping pictures needs at least two questions; leave the setting 'swapped' out")
+        raise UsageError("swapping pictures needs at least two questions; remove 'swapped' from the settings")
     order = [questions[i] for i in np.random.default_rng(seed).permutation(len(questions))]
     by_words: defaultdict[str, list[Question]] = defaultdict(list)
     for question in order:
         by_words[question.prompt].append(question)
     found: dict[str, Question] = {}
-    for circle in (*by_words.values(), order):
-        for place, question in enumerate(circle):
+    for group in (*by_words.values(), order):
+        for place, question in enumerate(group):
             if question.id in found:
                 continue
-            others = (circle[(place + step) % len(circle)] for step in range(1, len(circle)))
+            others = (group[(place + step) % len(group)] for step in range(1, len(group)))
             fits = (o for o in others if o.answer != question.answer and o.pictures != question.pictures)
             if (other := next(fits, None)) is not None:
                 found[question.id] = other

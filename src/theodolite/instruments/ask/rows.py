@@ -1,4 +1,4 @@
-"""Rows of ask: each question in each setting, with what was read in the answer."""
+"""Rows of ask: each question in each setting, with the answer."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["ask_rows"]
 
 
 def ask_rows(run: Run, place: Place, scores: Sequence[ItemScore]) -> Iterator[ItemRow]:
-    """Every question in every setting; the values of a question stand in its row with the picture."""
+    """Yield a row for every question and setting. The scores of a question are in its row with the picture."""
     values = values_by_item(scores)
     for result in run.results():
         meta = result.item.meta

@@ -1,11 +1,11 @@
-"""Does the picture matter? Accuracy with it, without it and with another one, paired by question.
+"""Score ask: accuracy with the picture, without it and with another one, paired by question.
 
 Item scores, by setting (``picture``, ``blind``, ``swapped``):
 
-accuracy:<setting>     1 if the answer is right; answers that are refused or cannot be read are not right
+accuracy:<setting>     1 if the answer is right; refused and unreadable answers are wrong
 drop:<setting>         accuracy with the picture − accuracy in that setting
-same_answer:<setting>  1 if the answer is the same as with the picture; of questions that can be read in both
-follows:swapped        1 if the answer is the one that the other picture holds; of swaps between questions of the same words
+same_answer:<setting>  1 if the answer is the same as with the picture; for questions with readable answers in both
+follows:swapped        1 if the answer is right for the other picture; for swaps between questions of the same words
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ __all__ = [
 Verdict: TypeAlias = Literal["looks", "does not look", "cannot be read", "undecided"]
 
 EQUIVALENT = 0.05
-"""A picture that moves accuracy by less than five points, with confidence, does not matter."""
-MOST_UNREAD = 0.5
-"""Above this share of answers that cannot be read with the picture, there is no verdict on looking."""
-_FEWEST = 20
-"""Fewer pictures give no verdict."""
+"""The margin for equivalence: a drop within ± five points means that the picture does not matter."""
+MAX_UNREAD = 0.5
+"""There is no verdict if more than this fraction of the answers with the picture cannot be read."""
+_MIN_PICTURES = 20
+"""There is no verdict with fewer pictures."""
 
 _OTHERS = SETTINGS[1:]
 
@@ -67,33 +67,33 @@ _BY_KEY = {metric.key: metric for metric in METRICS}
 
 @dataclass(frozen=True, slots=True)
 class SettingScore:
-    """One setting."""
+    """The answers in one setting."""
 
     setting: Setting
     asked: int
     answered: int
     refused: int
-    """Refused by the model in its answer, or by its server."""
+    """Refused in the text of the answer, or by the server."""
     failed: int
     unreadable: int
     """Answered, but cut off, ambiguous, none of the options, or unreadable."""
     accuracy: stats.Estimate | None
-    """Right answers among those asked and not failed; refused and unreadable ones are not right."""
+    """Right answers among those asked and not failed. Refused and unreadable answers count as wrong."""
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The setting with the picture against another one, question by question."""
+    """The setting with the picture compared with another one, paired by question."""
 
     against: Setting
     drop: stats.Estimate
-    """Accuracy with the picture minus accuracy in the other setting, clustered by picture."""
+    """Accuracy with the picture minus accuracy in the other setting, with an interval over pictures."""
     p_value: float
-    """Exact McNemar test; sign flips of whole pictures where several questions share one."""
+    """By the exact McNemar test, or by sign flips of whole pictures if several questions share one."""
     same_answer: stats.Estimate | None
     follows: stats.Estimate | None
     likeness: stats.Estimate
-    """The drop with the 90 % interval that decides on equivalence."""
+    """The drop with its 90 % interval, for the test of equivalence."""
     is_equivalent: bool
     """True if that interval lies within ±5 points (two one-sided tests)."""
 
@@ -106,7 +106,7 @@ class AskScore:
     settings: tuple[SettingScore, ...]
     comparisons: tuple[Comparison, ...]
     majority: float
-    """What always giving the most frequent answer would score."""
+    """The accuracy of always giving the most frequent answer."""
     verdict: Verdict
     because: str
 
@@ -121,7 +121,7 @@ class _Row:
     status: str
     """``answered``, ``refused``, ``failed`` or ``pending``."""
     shown: str | None
-    """The answer that the picture shown holds, where it is known and not the gold one."""
+    """The right answer for the picture shown, if it is known and differs from the gold one."""
 
     @property
     def is_measured(self) -> bool:
@@ -137,12 +137,12 @@ class _Row:
 
 
 def is_right(answer: Answer, gold: str) -> bool:
-    """True if an answer was read and is the gold one, up to case, mark-up and punctuation."""
+    """Return True if an answer was read and equals the gold one, up to case, mark-up and punctuation."""
     return answer.is_read and normal_form(str(answer.value)) == normal_form(gold)
 
 
 def item_scores(run: Run) -> list[ItemScore]:
-    """Every metric of every question of a run; the split is the run's own."""
+    """Compute every metric of every question of a run."""
     split = str(run.info.settings.get("split") or "")
     return [replace(score, split=split) for score in _scores(_read(run))]
 
@@ -180,13 +180,13 @@ OTHER_PICTURE = Edit(
     "another picture of the same question",
     is_relevant=True,
     keeps=("the question",),
-    excludes=("blind answers", "the question's wording", "the most frequent answer"),
+    excludes=("blind answers", "the words of the question", "the most frequent answer"),
 )
-"""A natural pair: the same words about another picture, which has another answer."""
+"""The same words about another picture, which has another answer."""
 
 
 def answered_pairs(run: Run) -> Iterator[AnsweredPair]:
-    """The questions that were also asked about another picture, where that picture's own answer is known."""
+    """Yield the questions that were also asked about another picture, if the right answer there is known."""
     rows = _read(run)
     for question, other in rows.get("swapped", {}).items():
         mine = rows.get("picture", {}).get(question)
@@ -207,11 +207,11 @@ def answered_pairs(run: Run) -> Iterator[AnsweredPair]:
 
 
 def score_ask(run: Run, *, seed: int = 0) -> AskScore:
-    """Scores a run and stores what was read in its answers. Calls no model.
+    """Score a run, and store its parsed answers. No model is called.
 
     Args:
-        run: Opened for writing.
-        seed: Of the sign-flip test.
+        run: A run, opened for writing.
+        seed: Seed of the sign-flip test.
     """
     rows = _read(run)
     scores = list(_scores(rows))
@@ -233,20 +233,20 @@ def score_ask(run: Run, *, seed: int = 0) -> AskScore:
 
 
 def _read(run: Run) -> dict[Setting, dict[str, _Row]]:
-    """The rows of each setting by question; what was read is stored beside the raw text if the run is writable."""
+    """Read the rows of each setting by question, and store the parsed answers if the run is writable."""
     if run.info.instrument != "ask":
         raise UsageError(f"{run.folder} is a run of {run.info.instrument}, not of ask")
     rows: defaultdict[Setting, dict[str, _Row]] = defaultdict(dict)
     parsed: list[Parsed] = []
     for result in run.results():
         if missing := {"question", "setting", "cluster", "gold", "options"} - result.item.meta.keys():
-            raise UsageError(f"the item {result.item.name!r} of {run.folder} does not say its {min(missing)}")
+            raise UsageError(f"the item {result.item.name!r} of {run.folder} has no {min(missing)}")
         row = _row(result)
         rows[row.setting][row.question] = row
         if row.status == "answered":
             parsed.append(Parsed(result.item.id, READER, row.answer.status, row.answer.value))
     if not rows:
-        raise UsageError(f"{run.folder} holds no question yet; repeat the command that made it")
+        raise UsageError(f"{run.folder} has no questions yet; repeat the command that created it")
     run.write_parsed(parsed)
     return {setting: rows[setting] for setting in SETTINGS if setting in rows}
 
@@ -284,7 +284,7 @@ def _mean(key: str, scores: Sequence[ItemScore]) -> stats.Estimate | None:
 def _compare(
     rows: Mapping[Setting, Mapping[str, _Row]], against: Setting, scores: Sequence[ItemScore], seed: int
 ) -> Comparison | None:
-    """Pairs the questions that both settings measured; None if there are fewer than two."""
+    """Compare two settings on the questions measured in both. None if there are fewer than two."""
     pairs = [
         (mine, other)
         for question, mine in rows["picture"].items()
@@ -316,31 +316,31 @@ def _compare(
 
 
 def _verdict(settings: Sequence[SettingScore], comparisons: Sequence[Comparison]) -> tuple[Verdict, str]:
-    """Another picture is the sharper test: it looks like any other request, so the model has no reason to refuse."""
+    """Decide by the swapped pictures if possible: they look like any other request, so there is no reason to refuse."""
     shown = next((each for each in settings if each.setting == "picture"), None)
     if shown is not None and shown.asked:
         lost = shown.refused + shown.unreadable
-        if lost > MOST_UNREAD * (shown.answered + shown.refused):
-            told = f"{shown.refused} refused, {shown.unreadable} unreadable"
+        if lost > MAX_UNREAD * (shown.answered + shown.refused):
+            counts = f"{shown.refused} refused, {shown.unreadable} unreadable"
             return (
                 "cannot be read",
-                f"{lost} of {shown.asked} answers with the picture hold no answer ({told})",
+                f"{lost} of {shown.asked} responses with the picture have no answer ({counts})",
             )
     if not comparisons:
         return "undecided", "no question was measured both with its picture and in another setting"
     sharpest = comparisons[-1]
     drop = sharpest.drop
-    words = {"blind": "taking the picture away", "swapped": "showing another picture"}[sharpest.against]
-    if drop.n < _FEWEST:
+    words = {"blind": "removing the picture", "swapped": "showing another picture"}[sharpest.against]
+    if drop.n < _MIN_PICTURES:
         return (
             "undecided",
-            f"questions about {drop.n} pictures are too few; at least {_FEWEST} pictures are needed",
+            f"{drop.n} pictures are too few; at least {_MIN_PICTURES} are needed",
         )
     if drop.low > 0:
         return "looks", f"{words} costs {_points(drop)}"
     if sharpest.is_equivalent:
         return "does not look", f"{words} costs nothing: {_points(sharpest.likeness)}"
-    return "undecided", f"{words} costs {_points(drop)}: more questions would settle it"
+    return "undecided", f"{words} costs {_points(drop)}: more questions are needed to decide"
 
 
 def _points(drop: stats.Estimate) -> str:
@@ -351,7 +351,7 @@ def _points(drop: stats.Estimate) -> str:
 
 
 def score_tables(score: AskScore) -> list[Table]:
-    """The settings, the comparisons and the verdict."""
+    """Build the tables of settings and comparisons, with the verdict."""
     settings = Table.of(
         "ask.settings",
         score.model,

@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from theodolite.answers import Answer, AnswerFormat, read_answer
 from theodolite.answers.formats import Style
 from theodolite.answers.items import FORMAT, format_to_json, read_record
-from theodolite.core.errors import UsageError
+from theodolite.core.errors import UsageError, reason_of
 from theodolite.core.scores import Capability, covers
 from theodolite.core.types import Item, Json, Message, Request
 from theodolite.geometry import Box
@@ -171,7 +171,7 @@ def read_prompts(path: str | Path) -> tuple[Prompt, ...]:
     try:
         lines = Path(path).read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read the prompts {path}: {error}") from error
+        raise UsageError(f"cannot read the prompts {path}: {reason_of(error)}") from error
     found = [_prompt(line, f"{path}, line {i}") for i, line in enumerate(lines, 1) if line.strip()]
     if not found:
         raise UsageError(f"{path} holds no prompt")

@@ -84,7 +84,8 @@ class ScoreSettings:
         if self.development < 0:
             raise UsageError(f"--development must not be negative, got {self.development}")
         if not self.coverages or not all(0 < coverage <= 1 for coverage in self.coverages):
-            raise UsageError(f"coverages lie above 0 and not above 1, got {self.coverages}")
+            given = ", ".join(f"{coverage:g}" for coverage in self.coverages) or "none"
+            raise UsageError(f"--coverage takes shares above 0 and at most 1, not {given}")
 
     @property
     def has_ablations(self) -> bool:
@@ -186,6 +187,9 @@ def score_samples(
     if settings.development:
         split = ablations.split_samples(everything.samples, settings.development, seed=settings.seed)
     swept = everything if split is None else everything.select(lambda sample: sample.id in split.development)
+    known = prompts_of(everything)
+    if settings.prompt and settings.prompt not in known:
+        raise UsageError(f"the run has no prompt {settings.prompt!r}; it has {', '.join(known)}")
     prompt = settings.prompt or (best_prompt(swept) if split is not None else everything.samples[0].prompt)
     of_prompt = everything.select(lambda sample: sample.prompt == prompt)
     left_out["another prompt"] = len(everything.samples) - len(of_prompt.samples)

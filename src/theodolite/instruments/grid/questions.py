@@ -321,7 +321,7 @@ def _among(names: NDArray[np.str_], wanted: Sequence[str], what: str) -> NDArray
 
 def plan_explanations(plan: ExplainPlan) -> Iterator[Item]:
     """One item for each scene, then one for the cross matrix of each bucket and density."""
-    from theodolite.instruments.grid.explainers.contract import find_explainers
+    from theodolite.instruments.grid.explainers.find import find_explainers
 
     data = prepare(plan)
     explainers = find_explainers(plan.explainers)

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from theodolite.answers import Answer
 from theodolite.core.scores import ItemScore
 from theodolite.core.splits import ALIGNED
 from theodolite.core.views import Cell, CellsView, HeatMap, ItemRow
@@ -28,7 +29,8 @@ def grid_rows(run: Run, place: Place, scores: Sequence[ItemScore]) -> Iterator[I
     views = _explained_views(run) if is_explained else _views(run)
     for result in run.results():
         meta = result.item.meta
-        said, is_read = _said(result, is_explained=is_explained)
+        answer = None if is_explained else read_answer(result.item, result.record)
+        said = _said(result, answer)
         scene = str(meta.get("scene") or result.item.name)
         split = explained_split if is_explained else str(meta.get("split") or "")
         condition = "explained" if is_explained else str(meta.get("condition") or PLAIN)
@@ -48,18 +50,16 @@ def grid_rows(run: Run, place: Place, scores: Sequence[ItemScore]) -> Iterator[I
             correct=verdict(said == gold if said and gold else None, condition),
             values=rounded(values.get((scene, split), {})) if is_plain else {},
             cells=views.get(scene) if is_plain else None,
-            **common(result, place, is_read=is_read),
+            **common(result, place, answer=answer),
         )
 
 
-def _said(result: Result, *, is_explained: bool) -> tuple[str, bool]:
-    """The answer as text, and whether there is one; an explained answer is the most probable one, not text to read."""
+def _said(result: Result, answer: Answer | None) -> str:
+    """The answer as text; an explained answer is the most probable option, not text to read."""
+    if answer is not None:
+        return str(answer.value) if answer.is_read else ""
     record = result.record
-    if is_explained:
-        is_answered = record is not None and record.response.is_answered
-        return (record.response.text if record is not None and is_answered else ""), is_answered
-    answer = read_answer(result.item, record)
-    return (str(answer.value) if answer.is_read else ""), answer.is_read
+    return record.response.text if record is not None and record.response.is_answered else ""
 
 
 def _views(run: Run) -> dict[str, CellsView]:

@@ -35,7 +35,7 @@ class Scene(Instrument):
     question = "Do answers agree with the model's own 3D scene graph (CRISP)?"
     run_kinds = ("scene", "scene-pictures")
     takes = "scenes made by `theodolite scene make` or `theodolite scene build`"
-    formats = ("crisp", "lmms-eval", "vlmevalkit", "inspect")
+    formats = ("crisp", "crisp-na", "lmms-eval", "vlmevalkit", "inspect")
 
     @property
     def metrics(self) -> tuple[Metric, ...]:

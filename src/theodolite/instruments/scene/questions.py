@@ -82,7 +82,8 @@ class Mode:
 
     def __post_init__(self) -> None:
         if self.name not in MODE_NAMES:
-            raise UsageError(f"there is no mode {self.name!r}; there are {', '.join(MODE_NAMES)}")
+            known = ", ".join(name.replace(" ", "-") for name in MODE_NAMES)
+            raise UsageError(f"there is no mode {self.name!r}; there are {known}")
         if self.budget_tokens < 1:
             raise UsageError(f"a budget is at least one token, not {self.budget_tokens}")
 

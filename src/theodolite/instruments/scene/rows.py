@@ -49,7 +49,7 @@ def scene_rows(run: Run, place: Place, values: Values) -> Iterator[ItemRow]:
             continue  # the main run shows it
         view = _view(scenes.get(scene), graphs.get((scene, setting)) or graphs.get((scene, "base")))
         about = _graph_fields(result) if meta["task"] == "graph" else _question_fields(result)
-        is_read, item = bool(about.pop("is_read")), str(about.pop("item"))
+        read, item = about.pop("read"), str(about.pop("item"))
         own = values.get((item, split), {}) if setting == "base" else {}
         yield ItemRow(
             id=result.item.name,
@@ -62,7 +62,7 @@ def scene_rows(run: Run, place: Place, values: Values) -> Iterator[ItemRow]:
             values=rounded(own),
             plan=view,
             **about,
-            **common(result, place, is_read=is_read),
+            **common(result, place, **read),
         )
 
 
@@ -77,7 +77,7 @@ def _question_fields(result: Result) -> dict[str, Any]:
         "gold": str(question.gold),
         "read_as": str(answer.value) if answer.is_read else "",
         "correct": verdict(is_right, row.setting),
-        "is_read": answer.is_read,
+        "read": {"answer": answer},
     }
 
 
@@ -91,7 +91,7 @@ def _graph_fields(result: Result) -> dict[str, Any]:
         "gold": "the graph, from above",
         "read_as": "" if graph is None else f"{len(graph.nodes)} objects",
         "correct": None,
-        "is_read": graph is not None,
+        "read": {"is_read": graph is not None},
     }
 
 

@@ -1,4 +1,4 @@
-"""The definitions that a page needs: every number links to one, and the page lists those that were linked to."""
+"""The definitions that a page links to, and lists at its end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from theodolite.report.definitions import Definition, definition_of
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One definition as a page lists it."""
+    """One definition in the list of a page."""
 
     anchor: str
     title: str
@@ -23,11 +23,11 @@ class Entry:
     source: str
     caution: str
     keys: tuple[str, ...]
-    """Under which keys the page shows it: one per method, say."""
+    """The keys under which the page shows it, such as one per method."""
 
 
 def anchor_of(key: str) -> str:
-    """The id of a key's definition in a page.
+    """Return the HTML id of a definition in a page.
 
     >>> anchor_of("compass.dae")
     'def-compass.dae'
@@ -36,15 +36,15 @@ def anchor_of(key: str) -> str:
 
 
 class Glossary:
-    """Which definitions a page has linked to, and under which keys."""
+    """The definitions that a page links to, with the keys of the links."""
 
     def __init__(self, names: Mapping[str, str] | None = None) -> None:
-        """Names are for keys that have no definition, such as a plug-in's."""
+        """Start empty. `names` are for keys without a definition, such as those of a plug-in."""
         self._names = dict(names or {})
         self._shown: dict[str, list[str]] = {}
 
     def anchor(self, key: str) -> str:
-        """Where a key is defined; notes that it is shown."""
+        """Return the HTML id of the definition of a key, and add it to the list."""
         found = find(key)
         home = found.key if found is not None else key
         keys = self._shown.setdefault(home, [])
@@ -53,12 +53,12 @@ class Glossary:
         return anchor_of(home)
 
     def unit(self, key: str) -> str:
-        """The unit of a key; ``number`` if nothing says."""
+        """Return the unit of a key; ``number`` if it has no definition."""
         found = find(key)
         return found.unit if found is not None else "number"
 
     def listed(self) -> list[Entry]:
-        """What was linked to, by key."""
+        """Return the definitions with links, by key."""
         return [self._entry(home, tuple(keys)) for home, keys in sorted(self._shown.items())]
 
     def _entry(self, home: str, keys: tuple[str, ...]) -> Entry:
@@ -66,7 +66,7 @@ class Glossary:
         if found is None:
             name = self._names.get(home, home)
             return Entry(
-                anchor_of(home), name, "ours", "", "Defined by the plug-in that gives it.", "", "", keys
+                anchor_of(home), name, "ours", "", "Defined by the plug-in that computes it.", "", "", keys
             )
         return Entry(
             anchor_of(home),
@@ -82,7 +82,7 @@ class Glossary:
 
 @cache
 def find(key: str) -> Definition | None:
-    """The definition behind a key, if there is one."""
+    """Return the definition of a key, or None."""
     try:
         return definition_of(key)
     except UsageError:

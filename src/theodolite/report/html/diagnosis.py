@@ -1,4 +1,4 @@
-"""A diagnosis as a page: what its template asks for, worked out from the record."""
+"""The page of a diagnosis: the variables of its template, computed from the record."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from theodolite.report.html.spread import Spread, spread
 from theodolite.report.tables import as_html
 
 _SPREADS = 2
-"""Histograms of items for each instrument."""
+"""Number of histograms per instrument."""
 _SHOWN = 6
-"""Metrics of a split that are shown before the fold."""
+"""Number of metrics per split that are not folded."""
 SPLITS = {
-    "aligned": "Aligned items: the shortcut gives the true answer here, so being right proves nothing",
-    "crossed": "Crossed items: the shortcut's answer contradicts the picture, so being right takes looking",
+    "aligned": "Aligned items: the shortcut gives the right answer, so right answers do not show that the picture is used",
+    "crossed": "Crossed items: the shortcut contradicts the picture, so right answers need the picture",
     "free": "Free items: as drawn",
 }
 
@@ -46,13 +46,13 @@ SPLITS = {
 def diagnosis_page(
     folder: Path, pictures: Pictures, inside: Mapping[str, str], *, is_served: bool = False
 ) -> str:
-    """The page of a diagnosis.
+    """Render the page of a diagnosis.
 
     Args:
-        folder: of ``diagnosis.json``, or that file; ``items.jsonl`` beside it, if there.
-        pictures: takes in those of the items that lie below the folder.
-        inside: pictures that the page itself holds, once they are taken.
-        is_served: whether a server gives the page.
+        folder: The folder of ``diagnosis.json``, or that file. Items are shown if it has ``items.jsonl``.
+        pictures: Collects the pictures of the items. Only those below the folder are used.
+        inside: Embedded pictures, filled by `pictures`.
+        is_served: True if the page is sent by a server.
     """
     diagnosis = read_diagnosis(folder)
     home = (folder if folder.is_dir() else folder.parent).resolve()
@@ -75,7 +75,7 @@ def diagnosis_page(
 
 
 def spreads(instrument: InstrumentForm, table: ItemTable, glossary: Glossary) -> list[Spread]:
-    """The items of the metrics that tell the twins apart best, those that have more to show than two values."""
+    """Compute histograms of the metrics that separate the twins best and have enough distinct values."""
     found: list[Spread] = []
     best = sorted(
         (r for r in instrument.metrics if r.is_calibrated and r.separation is not None),
@@ -98,13 +98,13 @@ def spreads(instrument: InstrumentForm, table: ItemTable, glossary: Glossary) ->
 
 
 def missing_words(pictures: Pictures) -> str:
-    """How many pictures could not be shown; empty if all could."""
+    """Say how many pictures could not be shown. Empty if none."""
     n = len(pictures.missing)
     return f"{n} pictures could not be read and are not shown." if n else ""
 
 
 def diagnosis_context(diagnosis: Diagnosis, glossary: Glossary, home: Path | None = None) -> dict[str, Any]:
-    """All that the templates of a diagnosis ask for, but its items; `home` is the folder it lies in."""
+    """Return the variables of the template, without items. `home` is the folder of the diagnosis."""
     d = diagnosis
     series = Series(model.name for model in d.models)
     metrics = {metric.key: metric for metric in d.metrics}
@@ -130,7 +130,7 @@ def diagnosis_context(diagnosis: Diagnosis, glossary: Glossary, home: Path | Non
 
 
 def hands(instrument: InstrumentForm, series: Series) -> list[Hand]:
-    """The needles on an instrument's dial."""
+    """Return the needles on the dial of an instrument."""
     return [
         hand(m.position.estimate(), series.colour(m.model), place=place, mark=series.order(m.model))
         for place, m in enumerate(m for m in instrument.models if m.position is not None)
@@ -139,32 +139,32 @@ def hands(instrument: InstrumentForm, series: Series) -> list[Hand]:
 
 
 def dial_words(instrument: InstrumentForm) -> str:
-    """What a dial shows, for those who do not see it."""
-    said = [
+    """Return the text alternative of a dial."""
+    positions = [
         f"{m.model} at {show_number(m.position.value)}, interval {show_number(m.position.low)} to "
         f"{show_number(m.position.high)}"
         for m in instrument.models
         if m.position is not None
     ]
     return f"{instrument.name}, from 0 (shortcut twin) to 1 (grounded twin): " + (
-        "; ".join(said) or "no position"
+        "; ".join(positions) or "no position"
     )
 
 
 @dataclass(frozen=True, slots=True)
 class MetricGroup:
-    """The metrics of one split, the best at telling the twins apart first."""
+    """The metrics of one split, with the best separation of the twins first."""
 
     title: str
     shown: list[MetricResult]
     leading: list[MetricResult]
-    """Folded away, and a position rests on them."""
+    """Folded metrics that a position rests on."""
     rest: list[MetricResult]
-    """Folded away, and no position rests on them."""
+    """Other folded metrics."""
 
 
 def metric_groups(instrument: InstrumentForm) -> list[MetricGroup]:
-    """Metrics by split: the first few to show, first of all those that the position rests on, and the others to fold away."""
+    """Group the metrics by split, those that the position rests on first: the first few to show, the others to fold."""
     leading = {name for m in instrument.models for name in m.rests_on}
 
     def leads(r: MetricResult) -> bool:
@@ -195,7 +195,7 @@ def metric_groups(instrument: InstrumentForm) -> list[MetricGroup]:
 
 
 def counts_words(counts: Counts) -> str:
-    """What became of the items of a model."""
+    """Format the number of items by outcome."""
     words = in_words(
         [
             (counts.answered, "answered"),
@@ -208,16 +208,16 @@ def counts_words(counts: Counts) -> str:
 
 
 def command_of(diagnosis: Diagnosis, folder: Path | None = None) -> str:
-    """The command that gives this diagnosis again: from its settings, or from what the record holds where they do not say.
+    """Return the command that repeats a diagnosis, from its settings and its record.
 
     Args:
-        diagnosis: to be made again.
-        folder: where it lies.
+        diagnosis: The diagnosis.
+        folder: Its folder.
     """
-    told = diagnosis.settings
-    if isinstance(told.get("command"), str):
-        return str(told["command"])
-    asked = told.get("models")
+    settings = diagnosis.settings
+    if isinstance(settings.get("command"), str):
+        return str(settings["command"])
+    asked = settings.get("models")
     models = asked if isinstance(asked, list) else [model.name for model in diagnosis.models]
     words = ["theodolite", "diagnose"]
     for model in models:
@@ -228,23 +228,23 @@ def command_of(diagnosis: Diagnosis, folder: Path | None = None) -> str:
         words.append("--quick")
     elif diagnosis.size != "standard":
         words += ["--size", diagnosis.size]
-    data = told.get("data")
+    data = settings.get("data")
     for instrument, path in data.items() if isinstance(data, dict) else ():
         words += ["--data", f"{instrument}={path}"]
-    if told.get("engine", "local") != "local":
-        words += ["--engine", str(told["engine"])]
+    if settings.get("engine", "local") != "local":
+        words += ["--engine", str(settings["engine"])]
     words += ["--seed", str(diagnosis.seed)]
     return shlex.join([*words, "--out", _from_here(folder)] if folder is not None else words)
 
 
 def _from_here(folder: Path) -> str:
-    """A folder as one would write it: from where one stands, if it lies below."""
+    """Return a path relative to the working directory if it lies below it, else the absolute path."""
     place, here = folder.resolve(), Path.cwd().resolve()
     return str(place.relative_to(here) if place.is_relative_to(here) else place)
 
 
 def _signature_key(instrument: str, label: str) -> str:
-    """The key of a number that a signature names: the definition of that name, or that of signatures' numbers."""
+    """Return the key of the definition with that name, or ``diagnose.signature``."""
     for key, definition in definitions().items():
         if key.startswith(f"{instrument}.") and label.lower() in {
             definition.name.lower(),

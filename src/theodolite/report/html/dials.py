@@ -1,8 +1,8 @@
-"""Where the parts of a dial and of a strip lie; the templates draw them.
+"""The coordinates of dials and strips, which the templates draw.
 
-A dial is a half circle. Its scale holds positions from −¼ to 1¼, so that a model outside of the twins still has a place:
-θ(p) = 150° − 120°·p, counter-clockwise from the right; the shortcut twin (p = 0) is at 150°, the grounded one (p = 1) at 30°.
-A strip is a straight axis of a metric's own unit, in percent of its width.
+A dial is a half circle with positions from −¼ to 1¼, so that models outside the range of the twins can be shown:
+θ(p) = 150° − 120°·p, counter-clockwise from the right. The shortcut twin (p = 0) is at 150°, the grounded twin (p = 1) at
+30°. A strip is a straight axis in the unit of a metric. Its coordinates are in percent of its width.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _TICK, _LONG_TICK = 5.0, 9.0
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """One line of the graduation."""
+    """A tick mark."""
 
     x1: float
     y1: float
@@ -36,7 +36,7 @@ class Hand:
     """One model on a dial: a band for its interval, a needle for its value."""
 
     colour: str
-    """The class of its colour."""
+    """CSS class."""
     band: str
     """The interval, as an SVG path."""
     x1: float
@@ -44,14 +44,14 @@ class Hand:
     x2: float
     y2: float
     shape: str
-    """The needle's head, as an SVG path: each model has its own shape beside its own colour."""
+    """The head of the needle, as an SVG path. Models differ in shape and colour."""
     off: str
-    """An arrow where the value lies beyond the scale, as an SVG path; empty where it does not."""
+    """An arrow, as an SVG path, if the value lies beyond the scale. Empty if not."""
 
 
 @dataclass(frozen=True, slots=True)
 class Whisker:
-    """One figure on a strip: all in percent of the width but `y`, which is in pixels."""
+    """One number on a strip. Coordinates are in percent of the width, except `y`, which is in pixels."""
 
     colour: str
     x: float
@@ -59,12 +59,12 @@ class Whisker:
     high: float
     y: float
     shape: str
-    """The mark around (0, 0), as an SVG path."""
+    """The marker around (0, 0), as an SVG path."""
 
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """One metric on its own axis."""
+    """An axis with the twins and the models on one metric."""
 
     height: float
     axis_y: float
@@ -74,11 +74,11 @@ class Strip:
     shortcut: Whisker | None
     models: tuple[Whisker, ...]
     zero: float | None
-    """Where zero lies, if it is inside the axis and worth a line."""
+    """The coordinate of zero, if a line is drawn there."""
 
 
 def angle_deg(position: float) -> float:
-    """Of a position on the dial.
+    """Return the angle of a position on the dial.
 
     >>> angle_deg(0.0), angle_deg(0.5), angle_deg(1.0)
     (150.0, 90.0, 30.0)
@@ -87,19 +87,19 @@ def angle_deg(position: float) -> float:
 
 
 def point(position: float, radius: float) -> tuple[float, float]:
-    """Of a position at a radius: x to the right, y downward."""
+    """Return the point of a position at a radius, with x to the right and y downward."""
     theta = math.radians(angle_deg(position))
     return CENTRE_X + radius * math.cos(theta), CENTRE_Y - radius * math.sin(theta)
 
 
 def arc(low: float, high: float, radius: float) -> str:
-    """The arc between two positions, as an SVG path; never longer than a half circle."""
+    """Return the arc between two positions, as an SVG path."""
     (x1, y1), (x2, y2) = point(low, radius), point(high, radius)
     return f"M{x1:.2f} {y1:.2f}A{radius:g} {radius:g} 0 0 1 {x2:.2f} {y2:.2f}"
 
 
 def band(low: float, high: float, outer: float, width: float = _BAND_WIDTH) -> str:
-    """The ring segment between two positions, as an SVG path."""
+    """Return the ring segment between two positions, as an SVG path."""
     inner = outer - width
     (x1, y1), (x2, y2) = point(low, outer), point(high, outer)
     (x3, y3), (x4, y4) = point(high, inner), point(low, inner)
@@ -110,7 +110,7 @@ def band(low: float, high: float, outer: float, width: float = _BAND_WIDTH) -> s
 
 
 def ticks() -> list[Tick]:
-    """The graduation: a line every twentieth, a long one every quarter, all outside of the arc."""
+    """Return the tick marks outside of the arc: one every 0.05, a long one every 0.25."""
     found = []
     for i in range(-5, 26):
         is_long = i % 5 == 0
@@ -124,13 +124,13 @@ def ticks() -> list[Tick]:
 
 
 def hand(estimate: Estimate, colour: str, *, place: int, mark: int) -> Hand:
-    """A model's needle and band; several models on one dial have bands inside one another.
+    """Place the needle and the band of a model. The bands of several models are nested.
 
     Args:
-        estimate: its position.
-        colour: the class of its colour.
-        place: of its band, from 0, outermost.
-        mark: the number of the shape of its head.
+        estimate: The position.
+        colour: CSS class.
+        place: Number of the band, from 0 for the outermost.
+        mark: Number of the marker shape.
     """
     outer = RADIUS - 3.0 - place * (_BAND_WIDTH + _BAND_GAP)
     (x1, y1), (x2, y2) = point(estimate.value, 9.0), point(estimate.value, outer - _BAND_WIDTH / 2)
@@ -148,19 +148,19 @@ def hand(estimate: Estimate, colour: str, *, place: int, mark: int) -> Hand:
 
 
 def _shows(estimate: Estimate) -> bool:
-    """Whether any of an interval lies on the dial."""
+    """Return True if a part of an interval lies on the dial."""
     return estimate.high > LOWEST and estimate.low < HIGHEST and estimate.high > estimate.low
 
 
 def _beyond(position: float) -> str:
-    """A small arrow at the end of the scale that the value lies beyond."""
+    """Return a small arrow at the end of the scale beyond which the value lies."""
     side = -1.0 if position < LOWEST else 1.0
     x, y = CENTRE_X + side * (RADIUS - 8), CENTRE_Y + 9
     return f"M{x - 4:.1f} {y - 4:.1f}L{x:.1f} {y:.1f}L{x + 4:.1f} {y - 4:.1f}M{x:.1f} {y:.1f}V{y - 11:.1f}"
 
 
 def shape(number: int, x: float, y: float, r: float) -> str:
-    """The mark of a series around a point: circle, diamond, square, triangle, then again."""
+    """Return the marker of a series around a point: circle, diamond, square, triangle, and so on again."""
     kind = number % 4
     if kind == 0:
         return f"M{x - r:.2f} {y:.2f}a{r:g} {r:g} 0 1 0 {2 * r:g} 0a{r:g} {r:g} 0 1 0 {-2 * r:g} 0Z"
@@ -184,16 +184,16 @@ def strip(
     bounds: tuple[float, float] | None = None,
     show_zero: bool = False,
 ) -> Strip | None:
-    """One metric's axis with everything on it; None if there is nothing to show.
+    """Place the twins and the models on an axis. None if there is nothing to show.
 
     Args:
-        models: colour class, number of the mark, and figure of each.
-        grounded: the grounded twin's figure.
-        shortcut: the shortcut twin's.
-        label: how the ends are written.
-        span: what the axis must hold beside the figures.
-        bounds: what no figure of this kind can leave, such as 0 and 1 for shares; the axis ends there.
-        show_zero: whether zero belongs on the axis, as for differences.
+        models: For each model, CSS class, number of the marker shape, and value.
+        grounded: The value of the grounded twin.
+        shortcut: The value of the shortcut twin.
+        label: Function that formats the ends of the axis.
+        span: A range that the axis must include.
+        bounds: The possible range of values, such as 0 and 1 for shares. Margins of the axis end there.
+        show_zero: If True, draw a line at zero, as for differences.
     """
     shown = [estimate for *_, estimate in models] + [e for e in (grounded, shortcut) if e is not None]
     if not shown:
@@ -205,7 +205,7 @@ def strip(
     if bounds is not None:
         reach = min(low, max(reach[0], bounds[0])), max(high, min(reach[1], bounds[1]))
     low, high = reach if span is None else (min(low, span[0]), max(high, span[1]))
-    if high <= low:  # all figures are zero, and zero wide
+    if high <= low:  # all values are zero, with zero width
         low, high = low - 0.5, high + 0.5
     lane, top = 13.0, 9.0
 

@@ -1,4 +1,4 @@
-"""Functions that the templates call, and how metrics and differences are put on an axis."""
+"""Functions for the templates, and the axes of metrics and differences."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from theodolite.report.html.series import Series
 from theodolite.report.html.spread import HIGH
 
 _COMPARED = 14
-"""Comparisons of two models that are shown before the fold."""
+"""Number of comparisons of two models that are not folded."""
 
 _ASKED = re.compile(r"(?<= in )(\S+?)(?=(?: \([^)]*\))?\?)")
-"""The key of the metric that a question is about."""
+"""Matches the key of the metric in an open question."""
 _DIFFERENCE = re.compile(r"The difference is ([-−+]?\d+\.\d+) \[([-−+]?\d+\.\d+), ([-−+]?\d+\.\d+)\]")
 
 
 class Helpers:
-    """Functions that templates call."""
+    """Functions for the templates."""
 
     def __init__(self, series: Series, glossary: Glossary, metrics: Mapping[str, MetricForm]) -> None:
         self.series, self.glossary, self.metrics = series, glossary, metrics
 
     def named(self) -> dict[str, Any]:
-        """By the names that templates have for them."""
+        """Return the functions by their names in templates."""
         return {
             "anchor": self.glossary.anchor,
             "unit": self.glossary.unit,
@@ -58,12 +58,12 @@ class Helpers:
         }
 
     def difference_unit(self, key: str) -> str:
-        """Of the difference of two figures: shares differ by points."""
+        """Return the unit of a difference: points for shares."""
         unit = self.glossary.unit(key)
         return "points" if unit == "share" else unit
 
     def question_words(self, text: str) -> str:
-        """A question with the metric's name in place of its key, and a difference of shares in points."""
+        """Format a question, with the name of the metric instead of its key, and differences of shares in points."""
         found = _ASKED.search(text)
         if found is None or found[1] not in self.metrics:
             return sentence(text)
@@ -71,7 +71,7 @@ class Helpers:
         return sentence(_DIFFERENCE.sub(partial(_difference, unit=self.difference_unit(found[1])), named))
 
     def metric_strip(self, result: MetricResult) -> Strip | None:
-        """A metric on its own axis."""
+        """Place the twins and the models on the axis of a metric."""
         models = [
             (self.series.colour(c.model), self.series.order(c.model), c.figure.estimate())
             for c in result.models
@@ -86,7 +86,7 @@ class Helpers:
         )
 
     def strip_words(self, result: MetricResult) -> str:
-        """What a strip shows, for those who do not see it."""
+        """Return the text alternative of a strip."""
         unit = self.glossary.unit(result.key)
         known: list[tuple[str, Figure | None]] = [
             ("shortcut twin", result.shortcut),
@@ -98,7 +98,7 @@ class Helpers:
     def difference_strips(
         self, rows: Sequence[Comparison], beside: Sequence[Comparison]
     ) -> list[Strip | None]:
-        """Differences around zero, one strip for each row; an axis is labelled where it first stands, or stands again."""
+        """Place differences on axes around zero, one strip per row. An axis is labelled only if it differs from the one above."""
         found: list[Strip | None] = []
         axis = None
         for comparison in rows:
@@ -112,9 +112,9 @@ class Helpers:
         return found
 
     def _difference_strip(self, comparison: Comparison, beside: Sequence[Comparison]) -> Strip | None:
-        """One difference; points have an axis from −100 to 100, those of another unit share theirs.
+        """Place one difference. The axis of points is from −100 to 100; differences of another unit share one axis.
 
-        A difference of more than 100 points, of a metric that goes below nought, has a wider axis of its own.
+        Metrics that can be negative may differ by more than 100 points. Their axis is wider.
         """
         unit = self.difference_unit(comparison.metric)
         if comparison.difference is None:
@@ -144,7 +144,7 @@ def _difference(found: re.Match[str], *, unit: str) -> str:
 def comparison_groups(
     comparisons: Sequence[Comparison],
 ) -> list[tuple[str, str, list[Comparison], list[Comparison]]]:
-    """Comparisons by the two models that they are of, the surest differences first: those to show, those to fold away."""
+    """Group comparisons by pair of models, with the smallest p first: those to show, and those to fold."""
 
     def order(c: Comparison) -> tuple[bool, float, float]:
         size = abs(c.difference.value) if c.difference is not None else 0.0

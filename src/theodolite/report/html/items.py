@@ -1,4 +1,4 @@
-"""Items as the browser in the page reads them: a short row for each, and the rest in chunks that are read on demand."""
+"""The data of the item browser: a short row per item, and details in chunks that are read on demand."""
 
 from __future__ import annotations
 
@@ -13,36 +13,36 @@ from theodolite.report.html.series import Series
 
 CHUNK = 100
 _LONGEST = 400
-"""Characters of an answer in the list; the item shows all of it."""
+"""Maximum length of an answer in the list. The detail view shows all of it."""
 _IN_ROW = {"id", "instrument", "model", "split", "condition", "kind", "question", "answer", "gold", "correct", "status", "values", "pictures", "read_as"}  # fmt: skip
 
 _MODEL, _SPLIT, _VALUES = 2, 3, 11
-"""Places in a row."""
+"""Indices of fields in a row."""
 
 Take = Callable[[str], "tuple[str, int, int] | None"]
-"""A picture's name in the page and its size, from its name in the row."""
+"""Function from the name of a picture in a row to its name in the page and its size. None if it cannot be shown."""
 
 
 @dataclass
 class ItemTable:
-    """The items of a page, in the making."""
+    """The items of a page."""
 
     names: Mapping[str, str]
-    """Of metrics, by key."""
+    """Names of metrics, by key."""
     models: dict[str, int] = field(default_factory=dict)
-    """With their places in the list."""
+    """Models with their indices."""
     metrics: dict[str, int] = field(default_factory=dict)
     rows: list[list[Any]] = field(default_factory=list)
     details: list[dict[str, Any]] = field(default_factory=list)
 
     def add(self, item: ItemRow, take: Take) -> None:
-        """One more."""
+        """Add an item."""
         row, detail = self.parts(item, take)
         self.rows.append(row)
         self.details.append(detail)
 
     def parts(self, item: ItemRow, take: Take) -> tuple[list[Any], dict[str, Any]]:
-        """An item's row and the rest of it. The order of a row's fields is that of ``list.js``."""
+        """Return the row and the details of an item. The order of the fields in a row is that of ``list.js``."""
         pictures = [taken for name in item.pictures if (taken := take(name)) is not None]
         detail = item.model_dump(mode="json", exclude_defaults=True, exclude=_IN_ROW)
         detail["pictures"] = pictures
@@ -73,7 +73,7 @@ class ItemTable:
         return row, detail
 
     def values(self, key: str, split: str) -> dict[str, list[float]]:
-        """The readings of one metric on one split, by model."""
+        """Return the item scores of one metric on one split, by model."""
         number = self.metrics.get(key)
         found: dict[str, list[float]] = {}
         models = list(self.models)
@@ -84,7 +84,7 @@ class ItemTable:
         return found
 
     def index(self, glossary: Glossary) -> dict[str, Any]:
-        """What the list is made of."""
+        """Return the data of the list."""
         series = Series(self.models)
         return {
             "models": list(self.models),
@@ -99,7 +99,7 @@ class ItemTable:
         }
 
     def blocks(self, glossary: Glossary, inside: Mapping[str, str]) -> list[DataBlock]:
-        """Everything as data blocks of the page."""
+        """Return the data blocks of the page. `inside` are embedded pictures."""
         found = [DataBlock("items-index", self.index(glossary))]
         found += [
             DataBlock(f"items-{i // CHUNK}", self.details[i : i + CHUNK])
@@ -109,7 +109,7 @@ class ItemTable:
 
 
 def item_table(items: Iterable[ItemRow], names: Mapping[str, str], *, take: Take) -> ItemTable:
-    """All items of a page."""
+    """Build the table of all items of a page."""
     table = ItemTable(names)
     for item in items:
         table.add(item, take)
@@ -117,7 +117,7 @@ def item_table(items: Iterable[ItemRow], names: Mapping[str, str], *, take: Take
 
 
 def in_words(counts: Sequence[tuple[int, str]]) -> str:
-    """Counts that are not zero, in words.
+    """Format the counts that are not zero.
 
     >>> in_words([(3, "answered"), (0, "refused"), (1, "failed")])
     '3 answered, 1 failed'

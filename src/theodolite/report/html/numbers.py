@@ -1,4 +1,4 @@
-"""How numbers are written on a page."""
+"""Format numbers for a page."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Shown(Protocol):
-    """A figure with its interval, such as an `Estimate`."""
+    """A number with its interval, such as an `Estimate`."""
 
     value: float
     low: float
@@ -21,8 +21,8 @@ class Shown(Protocol):
     method: str
 
 
-def show_number(value: float, unit: str = "", sign: bool = False, with_unit: bool = True) -> str:  # noqa: FBT001, FBT002 - templates write it in one line
-    """A number in its unit, with a true minus.
+def show_number(value: float, unit: str = "", sign: bool = False, with_unit: bool = True) -> str:  # noqa: FBT001, FBT002 - called from templates
+    """Format a number with its unit and a proper minus sign.
 
     >>> show_number(0.9312, "share"), show_number(-0.105, "points"), show_number(47.31, "degrees"), show_number(0.5)
     ('93.1 %', '−10.5 points', '47.3°', '0.50')
@@ -45,7 +45,7 @@ _IN_SENTENCE = re.compile(r"(?<![^\s\[(])([-−+])(\d+\.\d+)(?!\w|\.\d)")
 
 
 def sentence(text: str) -> str:
-    """A sentence with its numbers written as in tables: a true minus, and no sign before nought.
+    """Format the numbers in a sentence as in tables: with a proper minus sign, and zero without a sign.
 
     >>> sentence("position 0.00 [-0.00, 0.09], a difference of -0.133 [-0.400, +0.000] of model-1.5")
     'position 0.00 [0.00, 0.09], a difference of −0.133 [−0.400, 0.000] of model-1.5'
@@ -59,13 +59,13 @@ def sentence(text: str) -> str:
 
 
 def about(figure: Shown) -> str:
-    """What stands behind a figure, in one line."""
+    """Describe the interval, sample size and method of a number in one line."""
     items = "" if figure.n_items == figure.n else f" ({figure.n_items} items)"
     return f"{100 * figure.level:.0f} % interval, n = {figure.n}{items}; {figure.method}"
 
 
 def prose(text: str) -> Markup:
-    """Text in which `words` between backticks are set as code; everything else is escaped.
+    """Convert backticks in text to code elements. Everything else is escaped.
 
     >>> prose("run `a <b>`")
     Markup('run <code>a &lt;b&gt;</code>')
@@ -73,14 +73,14 @@ def prose(text: str) -> Markup:
     from markupsafe import Markup, escape
 
     parts = text.split("`")
-    if len(parts) % 2 == 0:  # one without its other
+    if len(parts) % 2 == 0:  # an unpaired backtick
         return escape(text)
     code = Markup("<code>{}</code>")
     return Markup("").join(code.format(part) if i % 2 else escape(part) for i, part in enumerate(parts))
 
 
 def p_value(value: float) -> str:
-    """A p-value in three digits.
+    """Format a p-value with three digits.
 
     >>> p_value(0.0004), p_value(0.0312)
     ('< .001', '.031')

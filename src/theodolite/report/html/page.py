@@ -1,8 +1,8 @@
-"""Pages from templates: escaping, embedded data, and a policy that lets nothing run but our own script.
+"""Render pages from templates, with escaping, embedded data and a content security policy.
 
-Text that a model or a file wrote is untrusted. It reaches a page in two ways only: through the templates, which escape
-everything, and as JSON in a data block, which the script shows as text. The policy names our style and our scripts by their
-hashes, so that even a mistake here could run nothing, and it allows no connection to anywhere but the page's own server.
+Text from models and files is untrusted. It gets into a page in two ways only: through the templates, which escape
+everything, and as JSON in a data block, which the script shows as text. The policy allows only our styles and scripts, by
+their hashes, and no connection except to the server of the page. So a mistake here could not run foreign code.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _HARMLESS = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028"
 
 @dataclass(frozen=True, slots=True)
 class DataBlock:
-    """Data that a page carries, to be read by its script."""
+    """Data in a page, for its script."""
 
     id: str
     value: Any
 
 
 def safe_json(value: Any) -> str:
-    r"""JSON that cannot leave its data block, whatever text it holds.
+    r"""Encode JSON such that no text in it can end its data block.
 
     >>> safe_json("</script><!--")
     '"\\u003c/script\\u003e\\u003c!--"'
@@ -51,18 +51,18 @@ def safe_json(value: Any) -> str:
 def render_page(
     template: str, context: Mapping[str, Any], *, data: Sequence[DataBlock] = (), is_served: bool = False
 ) -> str:
-    """A whole page.
+    """Render a page.
 
     Args:
-        template: its name.
-        context: what the template reads.
-        data: what the script reads.
-        is_served: whether the page may ask its own server for more.
+        template: Name of the template.
+        context: Variables of the template.
+        data: Data for the script.
+        is_served: True if the page may send requests to its own server.
     """
     from markupsafe import Markup
 
     css, theme, script = style(), _theme(), items_script()
-    blocks = [(block.id, Markup(safe_json(block.value))) for block in data]  # noqa: S704 - made harmless above
+    blocks = [(block.id, Markup(safe_json(block.value))) for block in data]  # noqa: S704 - escaped by safe_json
     return (
         environment()
         .get_template(template)
@@ -86,7 +86,7 @@ def finished(
     *,
     is_served: bool = False,
 ) -> str:
-    """A whole page with its definitions: it is drawn twice, for only then is it known which ones it links to."""
+    """Render a page with its definitions. It is rendered twice, since the first pass collects the links."""
     render_page(template, {**context, "definitions": []}, is_served=is_served)
     return render_page(
         template, {**context, "definitions": glossary.listed()}, data=data, is_served=is_served
@@ -95,7 +95,7 @@ def finished(
 
 @cache
 def policy(*, is_served: bool = False) -> str:
-    """The content security policy of a page."""
+    """Return the content security policy of a page."""
     rules = [
         "default-src 'none'",
         f"style-src '{_digest(style())}'",
@@ -111,20 +111,20 @@ def policy(*, is_served: bool = False) -> str:
 
 @cache
 def style() -> str:
-    """All style sheets as one."""
+    """Return all style sheets as one text."""
     return "\n".join((_PAGE / name).read_text(encoding="utf-8") for name in _STYLES)
 
 
 @cache
 def items_script() -> str:
-    """The item browser as one script that leaves nothing behind in the page's name space."""
+    """Return the item browser as one script, without global names."""
     parts = [(_PAGE / "js" / f"{name}.js").read_text(encoding="utf-8") for name in _SCRIPTS]
     return '(() => {\n"use strict";\n' + "\n".join(parts) + "})();\n"
 
 
 @cache
 def environment() -> Environment:
-    """The templates; everything that is put into one is escaped, and a name that is missing is an error."""
+    """Return the template environment. All values are escaped, and undefined names are errors."""
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
     def load(name: str) -> str:

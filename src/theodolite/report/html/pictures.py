@@ -1,4 +1,4 @@
-"""The pictures of a report: copied beside it, or put into it, each once."""
+"""The pictures of a report: stored in its folder, or embedded in the page. Each picture is stored once."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from theodolite.runs import write_atomically
 
 FOLDER = "pictures"
 _LARGEST_BYTES, _LONGEST_PX = 200_000, 960
-"""A picture that is larger is made smaller for the page; the original stays where it is."""
+"""Larger pictures are scaled down for the page. The originals are not changed."""
 _KINDS = {"PNG": "png", "JPEG": "jpg", "GIF": "gif", "WEBP": "webp"}
 
 
 Keep: TypeAlias = Callable[[str, bytes, "Path | None"], None]
-"""Puts a picture's bytes where its name leads; where a file with just these bytes is at hand, it is named too."""
+"""Function that stores a picture, with its name, its bytes, and the path of a file with the same bytes, if there is one."""
 
 
 class Pictures:
-    """Takes pictures into a report, and knows under which name each stands there."""
+    """The pictures of a report, with their names in it."""
 
     def __init__(self, keep: Keep) -> None:
         self._keep = keep
         self._names: dict[str, tuple[str, int, int] | None] = {}
         self.missing: dict[str, str] = {}
-        """What could not be shown, and why."""
+        """Pictures that could not be shown, with the reason."""
 
     def take(self, path: Path) -> tuple[str, int, int] | None:
-        """A picture's name in the report with its own width and height; None if it cannot be shown."""
+        """Add a picture file. Return its name in the report, and its width and height. None if it cannot be shown."""
         return self._take(str(path), path.read_bytes, path)
 
     def take_picture(self, picture: Picture) -> tuple[str, int, int] | None:
-        """The same of a picture of a run."""
+        """Add a picture of a run. Return as `take`."""
         return self._take(picture.digest, picture.read, None)
 
     def _take(self, key: str, read: Callable[[], bytes], path: Path | None) -> tuple[str, int, int] | None:
@@ -56,7 +56,7 @@ class Pictures:
 
 
 def into_folder(folder: Path) -> Keep:
-    """Pictures go into files beside the page. One that lies there already under another name is linked, not copied."""
+    """Store pictures as files in the folder of the page. Files that are already in that folder are linked, not copied."""
     home = folder.resolve()
 
     def keep(name: str, content: bytes, path: Path | None) -> None:
@@ -73,7 +73,7 @@ def into_folder(folder: Path) -> Keep:
             try:
                 target.hardlink_to(path.resolve())
             except OSError:
-                pass  # this file system has no links, so the page gets a copy
+                pass  # no hard links on this file system: make a copy
             else:
                 return
         write_atomically(target, content)
@@ -82,7 +82,7 @@ def into_folder(folder: Path) -> Keep:
 
 
 def into_page(inside: dict[str, str]) -> Keep:
-    """Pictures go into the page itself, as addresses that hold them."""
+    """Embed pictures in the page, as data URLs."""
 
     def keep(name: str, content: bytes, _: Path | None) -> None:
         inside[name] = f"data:{media_type(name)};base64,{base64.b64encode(content).decode()}"
@@ -91,7 +91,7 @@ def into_page(inside: dict[str, str]) -> Keep:
 
 
 def media_type(name: str) -> str:
-    """Of a picture, by its name's ending.
+    """Return the media type of a picture from its file extension.
 
     >>> media_type("0a1b.jpg")
     'image/jpeg'
@@ -101,12 +101,12 @@ def media_type(name: str) -> str:
 
 
 def readable_picture(data: bytes) -> tuple[bytes, str, tuple[int, int]]:
-    """A picture's bytes as a browser shows them, its kind, and the size of the original.
+    """Return a picture in a format that browsers show, its file extension, and the size of the original.
 
-    Small PNG, JPEG, GIF and WebP files stay as they are; others are made anew.
+    Small PNG, JPEG, GIF and WebP files are not changed. Others are converted.
 
     Raises:
-        ValueError: it is no picture, or one too large to open safely.
+        ValueError: If it is not a picture, or is too large to open safely.
     """
     from PIL import Image, ImageOps
 

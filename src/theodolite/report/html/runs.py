@@ -1,4 +1,4 @@
-"""Runs as a page: how far they are, their figures, their items."""
+"""The page of runs: progress, metrics and items."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ from theodolite.report.tables import as_html
 from theodolite.runs import Run, Tally
 
 _SHOWN = 10
-"""Figures of a split before the fold."""
+"""Number of metrics per split that are not folded."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunView:
-    """What the page says of one run."""
+    """The data of one run on the page."""
 
     name: str
     instrument: str
     section: str
-    """Under which heading its figures stand."""
+    """The heading of its metrics."""
     model: str
     identity: str
     version: str
@@ -44,27 +44,27 @@ class RunView:
     notes: list[str]
     figures: list[RunFigure]
     tables: list[Table]
-    """Of the last scoring."""
+    """The tables of the last scoring."""
 
     @property
     def words(self) -> str:
-        """How far it is."""
+        """The progress in words."""
         return progress_words(self.tally)
 
     @property
     def done_percent(self) -> float:
-        """Of the bar."""
+        """Width of the finished part of the progress bar."""
         return percent(self.tally.finished, self.tally.planned)
 
     @property
     def failed_percent(self) -> float:
-        """Of the bar."""
+        """Width of the failed part of the progress bar."""
         return percent(self.tally.failed, self.tally.planned)
 
 
 @dataclass(frozen=True, slots=True)
 class FigureRow:
-    """One metric with the figure of every model."""
+    """One metric with the mean of every model."""
 
     key: str
     name: str
@@ -73,7 +73,7 @@ class FigureRow:
 
 
 def progress_words(tally: Tally) -> str:
-    """How far a run is.
+    """Format the progress of a run.
 
     >>> progress_words(Tally(planned=10, answered=7, failed=1))
     '10 items: 7 answered, 1 failed, 2 pending'
@@ -89,7 +89,7 @@ def progress_words(tally: Tally) -> str:
 
 
 def run_view(run: Run, browsed: Browsed, *, name: str) -> RunView:
-    """What the page says of a run."""
+    """Collect the data of a run for the page."""
     info = run.info
     return RunView(
         name=name,
@@ -115,12 +115,12 @@ def _section(kind: str) -> str:
 
 
 def runs_context(views: Sequence[RunView], glossary: Glossary, *, live: str = "") -> dict[str, Any]:
-    """All that the template of runs asks for, but its items.
+    """Return the variables of the template ``run.html``, without items.
 
     Args:
-        views: the runs.
-        glossary: of the page.
-        live: the address of a run that is served; empty for a page on disk.
+        views: The runs.
+        glossary: The definitions of the page.
+        live: The address of a served run. Empty for a page on disk.
     """
     series = Series(view.model for view in views)
     helpers = Helpers(series, glossary, {})
@@ -147,7 +147,7 @@ def runs_context(views: Sequence[RunView], glossary: Glossary, *, live: str = ""
 def _sections(
     views: Sequence[RunView],
 ) -> Iterator[tuple[str, list[tuple[str, list[FigureRow], list[FigureRow]]]]]:
-    """Figures by instrument and split; those to show, and those to fold away."""
+    """Yield the metrics by instrument and split: those to show, and those to fold."""
     for section in dict.fromkeys(view.section for view in views):
         rows: dict[str, dict[tuple[str, str], FigureRow]] = {}
         for view in views:
@@ -183,10 +183,10 @@ def _figure_words(row: FigureRow, series: Series, glossary: Glossary) -> str:
 def _session_words(text: str) -> str:
     session = json.loads(text)
     versions: Iterable[tuple[str, str]] = sorted(session["versions"].items())
-    told = ", ".join(f"{name} {version}" for name, version in versions)
-    return f"Measured from {session['started'][:16].replace('T', ' ')} by the {session['engine']} engine, {session['workers']} at once, with {told}."
+    packages = ", ".join(f"{name} {version}" for name, version in versions)
+    return f"Measured from {session['started'][:16].replace('T', ' ')} by the {session['engine']} engine, {session['workers']} workers, with {packages}."
 
 
 def percent(count: int, of: int) -> float:
-    """A share of a bar."""
+    """Return a width in percent."""
     return round(100 * count / of, 3) if of else 0.0

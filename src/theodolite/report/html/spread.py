@@ -1,8 +1,7 @@
-"""How the items of a metric are spread: one outline for each model, on one axis.
+"""Histograms of the item scores of a metric, one outline per model on one axis.
 
-An outline is a histogram of equal bins, 2√n of them but at least 8 and at most 24, with n the items of the model that has
-fewest; its height is the share of the model's items in a bin, over the largest share of any model in the figure. The same bins
-serve all models, so that outlines can be held against each other.
+All models have the same bins of equal width, 2√n of them but at least 8 and at most 24, where n is the smallest number of
+items of a model. The height is the share of the items of the model in a bin, divided by the largest share of any model.
 """
 
 from __future__ import annotations
@@ -15,24 +14,24 @@ from numpy.typing import NDArray
 
 FEWEST_BINS, MOST_BINS = 8, 24
 LEAST_VALUES = 8
-"""A metric with fewer different values is told by its mean; a histogram of noughts and ones says no more."""
+"""Metrics with fewer distinct values have no histogram, since the mean says enough."""
 HIGH = 30.0
-"""The height of the drawing, in units of which its width has 100."""
+"""Height of the drawing if its width is 100."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """One model's items."""
+    """The histogram of one model."""
 
     model: str
     path: str
-    """An SVG path in a box of 100 by `HIGH`, the ground at the bottom."""
+    """An SVG path in a box of 100 by `HIGH`, with the base at the bottom."""
     n: int
 
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """One metric."""
+    """The histograms of one metric."""
 
     key: str
     name: str
@@ -43,9 +42,9 @@ class Spread:
 
     @property
     def words(self) -> str:
-        """What the figure shows."""
+        """A text alternative."""
         counts = ", ".join(f"{outline.n} of {outline.model}" for outline in self.outlines)
-        return f"{self.name}: how the items are spread ({counts})"
+        return f"{self.name}: distribution of items ({counts})"
 
 
 def spread(
@@ -56,14 +55,14 @@ def spread(
     split: str,
     label: Callable[[float], str],
 ) -> Spread | None:
-    """The outlines of several models' values; None if there are too few different ones.
+    """Compute the outlines of several models. None if there are too few distinct values.
 
     Args:
-        values: by model.
-        key: of the metric.
-        name: in words.
-        split: that the items are of.
-        label: how the ends of the axis are written.
+        values: Item scores, by model.
+        key: Key of the metric.
+        name: Name of the metric.
+        split: The split of the items.
+        label: Function that formats the ends of the axis.
     """
     held = {model: np.asarray(some, float) for model, some in values.items() if len(some)}
     every = np.concatenate([*held.values(), np.zeros(0)])
@@ -82,7 +81,7 @@ def spread(
 
 
 def _outline(heights: NDArray[np.float64]) -> str:
-    """Steps from the left to the right, and back along the ground.
+    """Draw the steps from left to right, and back along the base.
 
     >>> _outline(np.array([0.5, 1.0]))
     'M0 30V15H50V0H100V30Z'

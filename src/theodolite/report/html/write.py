@@ -1,6 +1,6 @@
-"""The report: a page that opens from disk, needs no network, and shows every figure with its interval.
+"""Write the HTML report: a page that opens from disk, without a network.
 
-`write_report` makes it of a diagnosis, `write_run_report` of runs, `write_comparison` of two of either.
+`write_report` is for a diagnosis, `write_run_report` for runs, `write_comparison` for a comparison of two of either.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ PAGE = "index.html"
 
 
 def write_report(folder: str | Path, *, out: str | Path | None = None, one_file: bool = False) -> Path:
-    """Writes the page of a diagnosis.
+    """Write the page of a diagnosis.
 
     Args:
-        folder: of the diagnosis: ``diagnosis.json``, and ``items.jsonl`` with its pictures if items are to be shown.
-        out: the folder of the page; the diagnosis's own if not given.
-        one_file: whether the pictures go into the page itself, to be sent as a single file.
+        folder: The folder of ``diagnosis.json``. Items are shown if it has ``items.jsonl``.
+        out: The folder of the page. Default: that of the diagnosis.
+        one_file: If True, pictures are embedded in the page.
 
     Returns:
-        The page.
+        The path of the page.
     """
     folder = Path(folder)
     home = folder if folder.is_dir() else folder.parent
@@ -49,15 +49,15 @@ def write_report(folder: str | Path, *, out: str | Path | None = None, one_file:
 
 
 def write_run_report(runs: Sequence[str | Path], *, out: str | Path, one_file: bool = False) -> Path:
-    """Writes one page of some runs.
+    """Write one page for several runs.
 
     Args:
-        runs: their folders.
-        out: the folder of the page.
-        one_file: whether the pictures go into the page itself.
+        runs: The folders of the runs.
+        out: The folder of the page.
+        one_file: If True, pictures are embedded in the page.
 
     Returns:
-        The page.
+        The path of the page.
     """
     target = Path(out)
     inside: dict[str, str] = {}
@@ -92,18 +92,18 @@ def write_comparison(
     notes: Sequence[str] = (),
     positions: Sequence[Positions] = (),
 ) -> Path:
-    """Writes the page of paired comparisons: of two runs, or of the models of a diagnosis.
+    """Write the page of paired comparisons of two runs, or of the models of a diagnosis.
 
     Args:
-        comparisons: the differences.
-        metrics: what each metric is.
-        out: the folder of the page.
-        title: of the page; the models' names if empty.
-        notes: what a reader must know beside the figures.
-        positions: where both models stand between the twins, by instrument.
+        comparisons: The differences.
+        metrics: The metrics.
+        out: The folder of the page.
+        title: Title of the page. Default: the names of the models.
+        notes: Notes to show at the top.
+        positions: Positions of both models between the twins, by instrument.
 
     Returns:
-        The page.
+        The path of the page.
     """
     models = list(dict.fromkeys(name for c in comparisons for name in (c.first, c.second)))
     series = Series(models)
@@ -111,16 +111,16 @@ def write_comparison(
     glossary = Glossary({key: metric.name for key, metric in known.items()})
     if positions:
         glossary.anchor("diagnose.position")
-    told = [c for c in comparisons if c.difference is not None]
-    apart = sum(c.p_holm is not None and c.p_holm < ALPHA for c in told)
+    measured = [c for c in comparisons if c.difference is not None]
+    n_different = sum(c.p_holm is not None and c.p_holm < ALPHA for c in measured)
     context = {
         **Helpers(series, glossary, known).named(),
         "comparison_groups": comparison_groups,
         "d": {"comparisons": comparisons},
         "title": title or " against ".join(map(series.name, models)) or "Nothing to compare",
         "eyebrow": "Paired comparison on the same items",
-        "summary": f"{apart} of {len(told)} metrics differ with a corrected p below {ALPHA:g}."
-        if told
+        "summary": f"{n_different} of {len(measured)} metrics differ with a corrected p below {ALPHA:g}."
+        if measured
         else "No metric could be compared.",
         "notes": notes,
         "positions": positions,

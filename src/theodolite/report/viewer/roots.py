@@ -1,4 +1,4 @@
-"""Which folders may be read, and the pictures in them. Nothing outside is opened, wherever links lead."""
+"""The folders that the viewer may read, and their pictures. Nothing outside is opened, also not through links."""
 
 from __future__ import annotations
 
@@ -24,41 +24,41 @@ class Roots:
 
     @classmethod
     def of(cls, folders: Sequence[str | Path]) -> Roots:
-        """Folders that are there, by their true places.
+        """Resolve folders.
 
         Raises:
-            UsageError: one is not there.
+            UsageError: If one does not exist.
         """
         found = []
         for folder in map(Path, folders):
             if not folder.is_dir():
                 raise UsageError(
-                    f"there is no folder {folder}; name a folder that holds runs or diagnoses, such as a --out of before"
+                    f"there is no folder {folder}; give a folder with runs or diagnoses, such as the --out of an earlier command"
                 )
             found.append(folder.resolve())
         return cls(tuple(dict.fromkeys(found)))
 
     def hold(self, path: Path) -> bool:
-        """Whether a path lies below one of them, wherever links lead."""
+        """Return True if a path, with links resolved, lies below one of the folders."""
         place = path.resolve()
         return any(place.is_relative_to(folder) for folder in self.folders)
 
     def runs(self) -> Iterator[Path]:
-        """All runs whose every file lies inside."""
+        """Yield all runs whose files all lie inside."""
         for root in self.folders:
             for folder in find_runs(root):
                 if self.hold(folder) and all(self.hold(folder / name) for name in _RUN_FILES):
                     yield folder
 
     def diagnoses(self) -> Iterator[Path]:
-        """All folders of diagnoses whose files lie inside."""
+        """Yield the folders of all diagnoses whose files lie inside."""
         for root in self.folders:
             for file in sorted(root.rglob(DIAGNOSIS_FILE)):
                 if self.hold(file) and self.hold(file.parent / "items.jsonl"):
                     yield file.parent
 
     def name(self, path: Path) -> str:
-        """A path as it is shown: from the folder that was given."""
+        """Return a path for display, relative to the given folder."""
         place = path.resolve()
         for folder in self.folders:
             if place.is_relative_to(folder):
@@ -67,22 +67,22 @@ class Roots:
 
 
 def key_of(path: Path) -> str:
-    """The part of an address that stands for a folder."""
+    """Return the key of a folder in addresses."""
     return hashlib.sha256(str(path.resolve()).encode()).hexdigest()[:12]
 
 
 class PictureShelf:
-    """Pictures that were named in a page, by the names that they have there."""
+    """The pictures of served pages, by their names."""
 
     def __init__(self, roots: Roots) -> None:
         self._roots = roots
         self._held: dict[str, Picture] = {}
         self._sizes: dict[str, tuple[str, int, int] | None] = {}
         self.outside = 0
-        """How many lie outside of what may be read."""
+        """Number of pictures outside of the folders."""
 
     def place(self, picture: Picture) -> str:
-        """Takes a picture in, if it may be read."""
+        """Add a picture, if it may be read, and return its name."""
         if picture.path is not None and picture.data is None and not self._roots.hold(picture.path):
             if picture.digest not in self._sizes:
                 self.outside += 1
@@ -92,7 +92,7 @@ class PictureShelf:
         return picture.digest
 
     def take(self, name: str) -> tuple[str, int, int] | None:
-        """A picture's name and size; None if it is not to be had."""
+        """Return the name and size of a picture. None if it cannot be read."""
         if name not in self._sizes:
             try:
                 self._sizes[name] = (name, *self._held[name].size)
@@ -101,7 +101,7 @@ class PictureShelf:
         return self._sizes[name]
 
     def read(self, name: str) -> tuple[bytes, str] | None:
-        """A picture as a browser shows it, and its kind."""
+        """Return a picture in a format that browsers show, and its media subtype."""
         picture = self._held.get(name)
         if picture is None or (
             picture.path is not None and picture.data is None and not self._roots.hold(picture.path)

@@ -1,4 +1,4 @@
-"""The server behind ``theodolite view``: which addresses there are, who may ask, and what is sent."""
+"""The HTTP server of ``theodolite view``: routes, checks of requests, and responses."""
 
 from __future__ import annotations
 
@@ -22,32 +22,32 @@ _NAME = r"(?P<name>[0-9A-Za-z_-]{1,96}(?:\.[a-z]{3,4})?)"
 
 
 class Viewer(Protocol):
-    """What is served."""
+    """The content that is served."""
 
     def index(self) -> str:
-        """The list of all that is there now."""
+        """Return the page with all runs and diagnoses."""
 
     def run(self, key: str) -> RunSource | None:
-        """The run of an address."""
+        """Return the run with a key, or None."""
 
     def diagnosis(self, key: str) -> DiagnosisSource | None:
-        """The diagnosis of an address."""
+        """Return the diagnosis with a key, or None."""
 
 
 class Server(ThreadingHTTPServer):
-    """Answers each request in a thread of its own."""
+    """An HTTP server with one thread per request."""
 
     daemon_threads = True
     viewer: Viewer
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that went away in the middle of an answer is no error."""
+        """Ignore closed connections, and handle other errors as usual."""
         if not isinstance(sys.exception(), ConnectionError | TimeoutError):
             super().handle_error(request, client_address)
 
 
 Answer = tuple[bytes, str]
-"""What is sent, and its media type."""
+"""The content of a response, and its media type."""
 
 
 def _page(text: str) -> Answer:
@@ -104,7 +104,7 @@ _ROUTES: tuple[tuple[re.Pattern[str], Callable[[Viewer, str, str], Answer | None
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Answers one request. Addresses are matched whole; no part of one is ever used as a path."""
+    """Handler of one request. Addresses are matched as a whole, and no part of one is used as a path."""
 
     server: Server
     server_version = "Theodolite"
@@ -121,11 +121,11 @@ class Handler(BaseHTTPRequestHandler):
     }
 
     def do_GET(self) -> None:
-        """Answers."""
+        """Answer a request."""
         self._answer()
 
     def do_HEAD(self) -> None:
-        """Answers without the content."""
+        """Answer a request without the content."""
         self._answer()
 
     def _answer(self) -> None:
@@ -146,21 +146,21 @@ class Handler(BaseHTTPRequestHandler):
                 self._send(HTTPStatus.INTERNAL_SERVER_ERROR, (text, "text/plain; charset=utf-8"))
                 return
             except Exception:
-                words = b"internal error; the terminal of `theodolite view` shows where\n"
+                words = b"internal error; see the terminal of `theodolite view`\n"
                 self._send(HTTPStatus.INTERNAL_SERVER_ERROR, (words, "text/plain; charset=utf-8"))
                 raise
             if found is not None:
                 self._send(HTTPStatus.OK, found)
                 return
-        self._send(HTTPStatus.NOT_FOUND, (b"there is nothing at this address\n", "text/plain; charset=utf-8"))
+        self._send(HTTPStatus.NOT_FOUND, (b"not found\n", "text/plain; charset=utf-8"))
 
     def _refusal(self) -> str:
-        """Why the request is refused; empty if it is not."""
+        """Return why the request is refused. Empty if it is not."""
         port = self.server.server_address[1]
         if self.headers.get("Host", "") not in {f"{LOOPBACK}:{port}", f"localhost:{port}"}:
-            return f"this server answers to http://{LOOPBACK}:{port}/ alone\n"
+            return f"this server answers only at http://{LOOPBACK}:{port}/\n"
         if self.headers.get("Sec-Fetch-Site", "none") not in {"none", "same-origin"}:
-            return "this server answers no other site\n"
+            return "requests from other sites are refused\n"
         return ""
 
     def _send(self, status: HTTPStatus, answer: Answer) -> None:
@@ -168,7 +168,7 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(content)))
-        self.send_header("Connection", "close")  # no thread outlives its answer
+        self.send_header("Connection", "close")  # so that the thread ends with the response
         for name, value in self._SAFE.items():
             self.send_header(name, value)
         if kind.startswith("text/html"):
@@ -177,5 +177,5 @@ class Handler(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(content)
 
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the library's name
-        """Nothing: a page that asks every second would fill the terminal."""
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name in the base class
+        """Log nothing, since a live page sends a request every second."""

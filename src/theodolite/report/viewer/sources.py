@@ -1,4 +1,4 @@
-"""Runs and diagnoses as they are served: read when they are asked for, and again as a run goes on."""
+"""The served runs and diagnoses. They are read on request, and again when they change."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ from theodolite.report.viewer.roots import PictureShelf, Roots
 from theodolite.runs import Run, Tally
 
 _PATIENCE = 4.0
-"""A run that goes on is read again only after this many times as long as the last reading took."""
+"""An active run is read again only after this many times the duration of the last read."""
 _RECENT_S = 30.0
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """A run as it was at one moment."""
+    """The state of a run at one time."""
 
     version: str
     tally: Tally
     browsed: Browsed
     table: ItemTable
     seconds: float
-    """How long it took to read."""
+    """Duration of the read."""
     is_whole: bool
-    """Whether everything was read, or only what is quick to read."""
+    """True if everything was read, False if only what is fast to read."""
 
 
 @dataclass
 class RunSource:
-    """One run, read again as it goes on."""
+    """One run, read again as it progresses."""
 
     folder: Path
     roots: Roots
@@ -60,7 +60,7 @@ class RunSource:
         self.shelf = PictureShelf(self.roots)
 
     def tally(self) -> Tally:
-        """How far it is now."""
+        """Return the current progress."""
         with Run.open(self.folder) as run:
             tally = run.tally()
         if tally != self._seen:
@@ -70,7 +70,7 @@ class RunSource:
         return tally
 
     def snapshot(self) -> Snapshot:
-        """The newest reading; the first is a quick one, and a whole one is begun in the background."""
+        """Return the latest snapshot. The first one is a quick read; a full read is started in the background."""
         with self._lock:
             if self._snapshot is None:
                 self._snapshot = self._read(is_whole=False)
@@ -79,15 +79,15 @@ class RunSource:
         return now
 
     def state(self) -> dict[str, Any]:
-        """How far it is, for a page that asks again and again."""
+        """Return the progress, for polling by the page."""
         tally = self.tally()
         self._refresh(tally)
         is_recent = time.monotonic() - self._changed_at < _RECENT_S
         word = "complete"
         if tally.pending:
-            word = "no news; the same command goes on where it stopped"
+            word = "stopped; the same command resumes it"
             if is_recent:
-                word = "measuring" if self._has_moved else "looking for news"
+                word = "measuring" if self._has_moved else "waiting for results"
         now = self._snapshot
         return {
             "version": now.version if now is not None else "",
@@ -99,42 +99,42 @@ class RunSource:
         }
 
     def page(self) -> str:
-        """The page of the run."""
+        """Render the page of the run."""
         now = self.snapshot()
         glossary = Glossary({figure.key: figure.name for figure in now.browsed.figures})
-        now.table.index(glossary)  # notes what the items link to
+        now.table.index(glossary)  # adds the links of the items to the glossary
         with Run.open(self.folder) as run:
             view = run_view(run, now.browsed, name=self.roots.name(self.folder))
         context = runs_context([view], glossary, live=self.address)
         context["items_note"] = " ".join(self._notes(now))
         context["figures_note"] = (
-            "" if now.is_whole else "The figures are being worked out; this page fills in by itself."
+            "" if now.is_whole else "The metrics are being computed; this page updates itself."
         )
         return finished("run.html", context, glossary, is_served=True)
 
     def items(self) -> dict[str, Any]:
-        """All rows."""
+        """Return the rows of all items."""
         now = self.snapshot()
         return {**now.table.index(Glossary()), "pictures": f"{self.address}picture/", "version": now.version}
 
     def item(self, number: int) -> dict[str, Any] | None:
-        """The rest of one item."""
+        """Return the details of one item, or None."""
         details = self.snapshot().table.details
         return details[number] if 0 <= number < len(details) else None
 
     def _notes(self, now: Snapshot) -> list[str]:
         notes = []
         if not now.is_whole:
-            notes.append("What is drawn beside an item is being worked out; this page fills in by itself.")
+            notes.append("The overlays of items are being computed; this page updates itself.")
         if self.shelf.outside:
             notes.append(
-                f"{self.shelf.outside} pictures lie outside of the folders that are served; name their folder too: "
+                f"{self.shelf.outside} pictures lie outside of the served folders; give their folder as well: "
                 "theodolite view RUNS PICTURES."
             )
         return notes
 
     def _refresh(self, tally: Tally) -> None:
-        """Reads the run again in the background, if there is news and the last reading was long enough ago."""
+        """Read the run again in the background, if it has changed and the last read was long enough ago."""
         now = self._snapshot
         if now is None or (now.is_whole and now.tally == tally):
             return
@@ -150,7 +150,7 @@ class RunSource:
         try:
             found = self._read(is_whole=True)
         except TheodoliteError:
-            return  # the quick reading stays; the page says how far the run is
+            return  # keep the quick snapshot
         with self._lock:
             self._snapshot = found
 
@@ -158,13 +158,13 @@ class RunSource:
         started = time.monotonic()
         with Run.open(self.folder) as run:
             tally = run.tally()
-            # An edited picture is made from the one that the run names: that one must lie inside as well.
+            # Edited pictures are made from the originals, which must lie inside as well.
             is_inside = all(self.roots.hold(path) for path in data_of(run)) and not self.shelf.outside
             browsed = browse(run, self.shelf.place, may_read_data=is_whole and is_inside)
         if is_whole and not is_inside:
             browsed.notes.append(
-                "its data or pictures lie outside of the folders that are served, so that maps and metrics are not shown; "
-                "name their folder too"
+                "its data or pictures lie outside of the served folders, so maps and metrics are not shown; "
+                "give their folder as well"
             )
         table = ItemTable({figure.key: figure.name for figure in browsed.figures})
         for row in browsed.rows:
@@ -176,7 +176,7 @@ class RunSource:
 
 @dataclass
 class DiagnosisSource:
-    """One diagnosis; its page is made again when its files have changed."""
+    """One diagnosis. Its page is rendered again when its files have changed."""
 
     folder: Path
     pictures: dict[str, bytes] = field(default_factory=dict)
@@ -185,7 +185,7 @@ class DiagnosisSource:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def page(self) -> str:
-        """The page of the diagnosis."""
+        """Render the page of the diagnosis."""
         state = tuple(
             path.stat().st_mtime
             for name in (DIAGNOSIS_FILE, ITEMS_FILE)

@@ -1,8 +1,8 @@
-"""``theodolite view``: runs and diagnoses in the browser, from this machine to this machine, read-only.
+"""``theodolite view``: a local, read-only web server for runs and diagnoses.
 
-The server listens on the loopback address alone. A page of another site that is open in the same browser could still reach
-it, so a request must name this very address as its host (a name that was pointed here has another), and what other sites ask
-for is refused. There is no way to send anything: GET and HEAD are all that is understood.
+The server listens only on the loopback address. Pages of other sites in the same browser could still reach it. So the Host
+header of a request must be this address, which excludes DNS rebinding, and cross-site requests are refused. Only GET and
+HEAD are supported.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ __all__ = ["LOOPBACK", "Viewer"]
 
 
 class Viewer:
-    """A server of the runs and diagnoses below some folders.
+    """A server for the runs and diagnoses below some folders.
 
-    Use as a context manager, or call `close`; `serve` answers until it is interrupted.
+    Use it as a context manager, or call `close`. `serve` runs until it is interrupted.
     """
 
     def __init__(self, folders: Sequence[str | Path], *, port: int = 0) -> None:
-        """Port 0 takes any that is free.
+        """Open the port. 0 is any free one.
 
         Raises:
-            UsageError: a folder is not there, or the port is taken.
+            UsageError: If a folder does not exist, or if the port is in use.
         """
         self.roots = Roots.of(folders)
         self._runs: dict[str, RunSource] = {}
@@ -55,22 +55,22 @@ class Viewer:
 
     @property
     def url(self) -> str:
-        """Where to look."""
+        """The address of the index page."""
         return f"http://{LOOPBACK}:{self._server.server_address[1]}/"
 
     def serve(self) -> None:
-        """Answers until `close` or an interrupt."""
+        """Serve until `close` or an interrupt."""
         self._is_serving = True
         self._server.serve_forever(poll_interval=0.2)
 
     def close(self) -> None:
-        """Stops."""
+        """Stop the server."""
         if self._is_serving:
             self._server.shutdown()
         self._server.server_close()
 
     def run(self, key: str) -> RunSource | None:
-        """The run of an address."""
+        """Return the run with a key, or None."""
         if key not in self._runs:
             for folder in self.roots.runs():
                 self._runs.setdefault(
@@ -79,21 +79,21 @@ class Viewer:
         return self._runs.get(key)
 
     def diagnosis(self, key: str) -> DiagnosisSource | None:
-        """The diagnosis of an address."""
+        """Return the diagnosis with a key, or None."""
         if key not in self._diagnoses:
             for folder in self.roots.diagnoses():
                 self._diagnoses.setdefault(key_of(folder), DiagnosisSource(folder))
         return self._diagnoses.get(key)
 
     def index(self) -> str:
-        """The list of all that is there now."""
+        """Render the page with all runs and diagnoses."""
         return render_page(
             "index.html",
             {
                 "runs": [self._run_line(folder) for folder in self.roots.runs()],
                 "diagnoses": [self._diagnosis_line(folder) for folder in self.roots.diagnoses()],
                 "roots": [str(folder) for folder in self.roots.folders],
-                "has_items": True,  # the script looks for news
+                "has_items": True,  # includes the script, which refreshes the page
             },
             is_served=True,
         )
@@ -102,7 +102,7 @@ class Viewer:
         line = {"name": self.roots.name(folder), "url": f"/run/{key_of(folder)}/", "problem": ""}
         try:
             with Run.open(folder) as run:
-                told = {
+                details = {
                     "instrument": run.info.instrument,
                     "model": run.info.model,
                     "words": progress_words(run.tally()),
@@ -110,7 +110,7 @@ class Viewer:
                 }
         except TheodoliteError as error:
             return {**line, "problem": str(error)}
-        return {**line, **told}
+        return {**line, **details}
 
     def _diagnosis_line(self, folder: Path) -> dict[str, Any]:
         line = {"name": self.roots.name(folder), "url": f"/diagnosis/{key_of(folder)}/", "problem": ""}

@@ -1,1 +1,1 @@
-"""Questions about pictures: read, write, make."""
+"""Read, write and make questions about pictures."""

@@ -1,7 +1,7 @@
-"""Questions about pictures, in a JSONL file of one's own.
+"""Read and write questions about pictures, in a JSONL file.
 
-One object a line: ``{"id": "q1", "question": "Where is the cup?", "answer": "left", "options": ["left", "right"],
-"picture": "cups/1.jpg", "group": "cups"}``. ``options`` and ``group`` may be left out, ``pictures`` may hold several.
+One object per line: ``{"id": "q1", "question": "Where is the cup?", "answer": "left", "options": ["left", "right"],
+"picture": "cups/1.jpg", "group": "cups"}``. ``options`` and ``group`` are optional. ``pictures`` is a list of several pictures.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from theodolite.answers import AnswerFormat, normal_form
-from theodolite.core.errors import UsageError
+from theodolite.core.errors import UsageError, reason_of
 from theodolite.core.types import Picture, content_hash
 
 
@@ -28,18 +28,18 @@ class Question:
     answer: str
     pictures: tuple[Picture, ...]
     options: tuple[str, ...] = ()
-    """What may be answered; empty for an open question."""
+    """The possible answers. Empty for an open question."""
     group: str = ""
-    """A name to report by."""
+    """A name, for results by group."""
 
     @property
     def format(self) -> AnswerFormat:
-        """The form of its answer."""
+        """The answer format."""
         return AnswerFormat.choice(self.options, style="word") if self.options else AnswerFormat.text()
 
     @property
     def prompt(self) -> str:
-        """What the model is asked."""
+        """The prompt: the question with its options."""
         if not self.options:
             return self.question
         return f"{self.question}\nAnswer with one of: {', '.join(self.options)}."
@@ -60,34 +60,36 @@ class _Row(BaseModel):
 
 
 def read_questions(path: str | Path) -> list[Question]:
-    """Reads a question file, or the ``questions.jsonl`` of a folder.
+    """Read a question file, or ``questions.jsonl`` in a folder.
 
     Raises:
-        UsageError: a line is wrong, an id stands twice, or a picture lies outside the file's own folder.
+        UsageError: If a line is not valid, if an id occurs twice, or if a picture lies outside the folder of the file.
     """
     path = Path(path)
     if path.is_dir():
         path /= "questions.jsonl"
     try:
-        lines = path.read_text(encoding="utf-8-sig").split("\n")  # not at U+2028, which JSON may hold
+        lines = path.read_text(encoding="utf-8-sig").split(
+            "\n"
+        )  # splitlines would also split at U+2028, which JSON allows
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read the questions {path}: {error}") from error
+        raise UsageError(f"cannot read the questions {path}: {reason_of(error)}") from error
     questions = [_read_line(line, path, number) for number, line in enumerate(lines, 1) if line.strip()]
     if not questions:
-        raise UsageError(f"{path} holds no question")
+        raise UsageError(f"{path} has no questions")
     seen: set[str] = set()
     for question in questions:
         if question.id in seen:
-            raise UsageError(f"{path} holds the id {question.id!r} twice")
+            raise UsageError(f"{path} has the id {question.id!r} twice")
         seen.add(question.id)
     return questions
 
 
 def write_questions(questions: Iterable[Question], folder: str | Path) -> Path:
-    """Writes ``questions.jsonl`` and the pictures that are in memory.
+    """Write ``questions.jsonl`` and its pictures.
 
     Returns:
-        The question file.
+        The path of the question file.
     """
     folder = Path(folder)
     pictures = folder / "pictures"
@@ -116,7 +118,7 @@ def write_questions(questions: Iterable[Question], folder: str | Path) -> Path:
 
 
 def _file_name(question: str, i: int) -> str:
-    """A name for a question's picture: its id where that is a plain word, else a hash of it, so that it stays in its folder.
+    """Return a safe file name for a picture: the question id if it is a plain word, else a hash.
 
     >>> _file_name("square-7", 0), len(_file_name("../../x", 0)), len(_file_name("square-7", 1))
     ('square-7', 32, 32)
@@ -135,8 +137,8 @@ def _read_line(line: str, path: Path, number: int) -> Question:
     names = [*([row.picture] if row.picture else []), *row.pictures]
     if not names:
         raise UsageError(f"{path}, line {number}: the question {row.id!r} has no picture")
-    said = [normal_form(option) for option in row.options]
-    if "" in said or len(set(said)) != len(said):
+    normal = [normal_form(option) for option in row.options]
+    if "" in normal or len(set(normal)) != len(normal):
         raise UsageError(f"{path}, line {number}: options must be distinct and not empty, got {row.options}")
     if row.options and row.answer not in row.options:
         raise UsageError(
@@ -147,7 +149,7 @@ def _read_line(line: str, path: Path, number: int) -> Question:
 
 
 def _picture(folder: Path, name: str, where: str) -> Picture:
-    """A picture beside the file. A path that leads elsewhere is refused: it would be sent to the model."""
+    """Open a picture in the folder. Paths outside it are refused, since pictures are sent to the model."""
     target = (folder / name).resolve()
     if not target.is_relative_to(folder.resolve()):
         raise UsageError(f"{where}: the picture {name} lies outside {folder}; move it there")

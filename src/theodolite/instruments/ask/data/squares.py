@@ -1,7 +1,7 @@
-"""Pictures of coloured squares, made on the spot: where is one relative to another?
+"""Generated pictures of coloured squares: where is one square relative to another?
 
-Only looking can answer: the four answers are equally frequent for every pair of colours, and distractors have the
-same size and colours of their own.
+The questions cannot be answered without the picture: the four answers are equally frequent for every pair of colours.
+Distractors have the same size and other colours.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ _STEP = {"left": (-1, 0), "right": (1, 0), "above": (0, -1), "below": (0, 1)}
 
 
 def make_squares(n: int, *, seed: int = 0) -> Iterator[Question]:
-    """Questions with their pictures, answers in strict rotation.
+    """Generate questions with pictures. The four answers alternate.
 
     Args:
-        n: how many.
-        seed: of positions, colours and backgrounds.
+        n: Number of questions.
+        seed: Seed of positions, distractors and backgrounds.
 
     >>> [question.answer for question in make_squares(4)]
     ['left', 'right', 'above', 'below']
     """
     if n < 1:
-        raise UsageError(f"--n must be at least 1, not {n}")
+        raise UsageError(f"--size must be at least 1, not {n}")
     pairs = list(permutations(PAINTS, 2))
     for i in range(n):
         rng = np.random.default_rng([seed, i])
@@ -50,7 +50,7 @@ def make_squares(n: int, *, seed: int = 0) -> Iterator[Question]:
 
 
 def _draw(rng: np.random.Generator, target: str, reference: str, answer: str) -> Pixels:
-    """Target and reference well apart along the answer's axis, nearly level across it; up to two distractors."""
+    """Draw target and reference far apart along the axis of the answer and close across it, and up to two distractors."""
     along = rng.integers(_SQUARE + 20, _SIDE - _SQUARE - 4)
     across = rng.integers(-along // 3, along // 3 + 1)
     step = np.array(_STEP[answer])

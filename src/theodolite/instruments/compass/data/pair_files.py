@@ -20,7 +20,7 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from theodolite.core.errors import UsageError
+from theodolite.core.errors import UsageError, reason_of
 from theodolite.core.types import Picture
 from theodolite.geometry import Box
 from theodolite.instruments.compass.data.directions import CARDINAL
@@ -83,7 +83,7 @@ def read_pairs(path: str | Path, *, images: str | Path | None = None) -> list[Pa
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read the pairs {path}: {error}") from error
+        raise UsageError(f"cannot read the pairs {path}: {reason_of(error)}") from error
     folder = PictureFolder(path.parent if images is None else Path(images))
     pairs: dict[str, Pair] = {}
     for number, line in enumerate(lines, 1):

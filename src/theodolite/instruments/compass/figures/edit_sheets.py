@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from theodolite.core.errors import UsageError
+from theodolite.core.errors import StorageError, UsageError, reason_of
 from theodolite.instruments.compass.data.pairs import Pair
 from theodolite.instruments.compass.experiments.controls.edits import Edit, Studio, find_edits
 from theodolite.instruments.compass.experiments.controls.placing import PlacingOptions
@@ -42,8 +42,14 @@ def write_sheets(
 
     Returns:
         How many edits of each control could be made, and the files.
+
+    Raises:
+        StorageError: The folder cannot be written.
     """
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(f"cannot write into {folder}: {reason_of(error)}; choose another --out") from error
     reports, written = [], []
     for control in controls:
         edits, report = find_edits(pairs, control, placing)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
 from theodolite import __version__
-from theodolite.core.errors import StorageError, UsageError
+from theodolite.core.errors import StorageError, UsageError, reason_of
 from theodolite.core.splits import Split
 from theodolite.instruments.grid.data.batch import GUARANTEES, ROLES
 from theodolite.instruments.grid.data.dataset import Dataset, DatasetPlan, make_dataset
@@ -307,7 +307,7 @@ def read_dataset(folder: str | Path) -> StoredDataset:
         lines = (folder / LINES).read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(
-            f"{folder} is not a data set of the grid (`theodolite grid make` writes one): {error}"
+            f"{folder} is not a data set of the grid (`theodolite grid make` writes one): {reason_of(error)}"
         ) from error
     except ValidationError as error:
         raise UsageError(f"{folder / DESCRIPTION}: {_first(error)}") from None

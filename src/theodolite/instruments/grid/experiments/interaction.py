@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from theodolite.core.errors import UsageError
 from theodolite.core.tables import Cell, Column, Table, Unit
 from theodolite.instruments.grid.experiments.explained import ExplainedRun
-from theodolite.instruments.grid.explainers.contract import find_explainers
+from theodolite.instruments.grid.explainers.find import find_explainers
 from theodolite.instruments.grid.explainers.pid_explainers import SUMMARIES
 
 PID = ("convex", "gaussian", "batch")

@@ -46,7 +46,8 @@ def share_budget(
         taken: Calls already used: one for the model's answer, and the scene's part of the cross matrix.
 
     >>> from theodolite.instruments.grid.data.generate import generate
-    >>> from theodolite.instruments.grid.explainers.contract import find_explainers, make_case
+    >>> from theodolite.instruments.grid.explainers.contract import make_case
+    >>> from theodolite.instruments.grid.explainers.find import find_explainers
     >>> from theodolite.instruments.grid.explainers.readers import open_reader
     >>> case = make_case(open_reader("grid:symbolic-pure"), generate("M-F0-D1", 1, density=7, seed=0), 0)
     >>> shares = share_budget(find_explainers(["removal", "multishap", "multishap-reference"]), case, 100)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias, cast
 
@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.core.errors import ContractError, UsageError
-from theodolite.core.registry import registry
 from theodolite.instruments.grid.data.batch import SceneBatch
 from theodolite.instruments.grid.data.world import Flags
 from theodolite.instruments.grid.explainers.conventions import Convention, explained_output
@@ -190,37 +189,3 @@ class Explainer:
     def scope(self) -> Scope:
         """Local or global."""
         return "local" if self.explain is not None else "global"
-
-
-def find_explainers(names: Iterable[str]) -> list[Explainer]:
-    """Explainers by name, or ``all``, ``local`` or ``global``.
-
-    ``relevance:METHOD`` is a relevance method of white-box models, ``relevance:all`` is every one.
-
-    Raises:
-        UsageError: There is no explainer of that name.
-    """
-    found: dict[str, Explainer] = {}
-    for name in names:
-        if name.startswith("relevance:"):
-            from theodolite.instruments.grid.explainers.relevance import relevance_explainers
-
-            found |= {each.name: each for each in relevance_explainers(name.partition(":")[2])}
-            continue
-        entries = registry().entries("explainer")
-        wanted = [e for e in entries if name in {"all", "local", "global"}] or [
-            registry().entry("explainer", name)
-        ]
-        for entry in wanted:
-            explainer = entry.load()
-            if not isinstance(explainer, Explainer):
-                raise ContractError(f"the explainer {entry.name!r} of {entry.origin} is not an Explainer")
-            if explainer.name != entry.name:
-                raise ContractError(
-                    f"the explainer {entry.name!r} of {entry.origin} calls itself {explainer.name!r}"
-                )
-            if name not in {"local", "global"} or explainer.scope == name:
-                found[explainer.name] = explainer
-    if not found:
-        raise UsageError("no explainer was named; `theodolite list explainers` shows them")
-    return list(found.values())

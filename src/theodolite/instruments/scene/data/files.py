@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from theodolite.core.errors import UsageError
+from theodolite.core.errors import UsageError, reason_of
 from theodolite.core.types import Picture, Pixels
 from theodolite.instruments.scene.data.graph import SceneGraph
 from theodolite.instruments.scene.data.marks import draw_marks, place_marks
@@ -196,7 +196,7 @@ def _read_lines(path: Path, parse: Callable[[str], T]) -> Iterable[T]:
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {path}: {error}; make the data set again") from error
+        raise UsageError(f"cannot read {path}: {reason_of(error)}; make the data set again") from error
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue
@@ -219,5 +219,5 @@ def _read_manifest(folder: Path) -> Manifest:
     try:
         manifest: Manifest = _form(Manifest).validate_json(path.read_bytes())
     except (ValueError, OSError) as error:
-        raise UsageError(f"cannot read {path}: {error}") from None
+        raise UsageError(f"cannot read {path}: {reason_of(error)}") from None
     return manifest

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from theodolite.core.errors import UsageError
+from theodolite.core.errors import UsageError, reason_of
 from theodolite.instruments.scene.data.files import Manifest, SceneData
 from theodolite.instruments.scene.data.graph import SceneGraph, StarGraph
 from theodolite.instruments.scene.data.questions import SceneQuestion
@@ -217,7 +217,7 @@ def read_items(path: Path) -> Iterator[dict[str, Any]]:
     try:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {path}: {error}") from error
+        raise UsageError(f"cannot read {path}: {reason_of(error)}") from error
     try:
         if text.lstrip().startswith("["):
             rows = json.loads(text)

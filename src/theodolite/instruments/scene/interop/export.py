@@ -9,7 +9,6 @@ from theodolite.core.errors import UsageError
 from theodolite.core.types import Item
 from theodolite.instruments.scene.data.files import SceneData
 from theodolite.instruments.scene.interop.crisp import write_crisp, write_crisp_answers
-from theodolite.instruments.scene.interop.crisp_questions import NumericType
 from theodolite.instruments.scene.interop.inspect_log import write_inspect
 from theodolite.instruments.scene.interop.lmms_eval import write_lmms_eval
 from theodolite.instruments.scene.interop.vlmevalkit import write_vlmevalkit
@@ -17,7 +16,8 @@ from theodolite.instruments.scene.questions import Settings, plan_scenes
 from theodolite.instruments.scene.reading.results import RUN_KINDS
 from theodolite.runs import Run
 
-FORMATS = ("crisp", "lmms-eval", "vlmevalkit", "inspect")
+FORMATS = ("crisp", "crisp-na", "lmms-eval", "vlmevalkit", "inspect")
+"""``crisp-na`` calls questions for a number NA, as CRISP-Bench's task code does; ``crisp`` NAQ, as its generator."""
 
 
 def export_run(run: Run, folder: Path, to: str) -> dict[str, int]:
@@ -32,8 +32,8 @@ def export_run(run: Run, folder: Path, to: str) -> dict[str, int]:
         How many entries were written, by name.
     """
     if run.info.instrument not in RUN_KINDS:
-        raise UsageError(f"{run.folder} is a run of {run.info.instrument!r}, not of 'scene'")
-    if to == "crisp":
+        raise UsageError(f"{run.folder} is a run of {run.info.instrument}, not of scene")
+    if to in {"crisp", "crisp-na"}:
         graphs, answers = write_crisp_answers(run, folder)
         return {"graphs": graphs, "answers": answers}
     if to == "inspect":
@@ -41,22 +41,19 @@ def export_run(run: Run, folder: Path, to: str) -> dict[str, int]:
     return _export_items([result.item for result in run.results()], folder, to)
 
 
-def export_data(
-    data: SceneData, folder: Path, to: str, *, numeric_type: NumericType = "NAQ"
-) -> dict[str, int]:
+def export_data(data: SceneData, folder: Path, to: str) -> dict[str, int]:
     """Writes a data set; of one without pictures only what is asked without them.
 
     Args:
         data: The data set.
         folder: Where to write.
         to: One of `FORMATS` except ``inspect``, whose logs hold answers.
-        numeric_type: For ``crisp``: the type of questions for a number.
 
     Returns:
         How many entries were written, by name.
     """
-    if to == "crisp":
-        write_crisp(data, folder, numeric_type=numeric_type)
+    if to in {"crisp", "crisp-na"}:
+        write_crisp(data, folder, numeric_type="NA" if to == "crisp-na" else "NAQ")
         return {"scenes": len(data.scenes), "questions": len(data.questions)}
     if to == "inspect":
         raise UsageError(

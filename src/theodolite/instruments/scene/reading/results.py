@@ -142,7 +142,7 @@ def read_run(run: Run, *, mode: str | None = None) -> SceneResults:
         UsageError: The run is of another instrument, is empty, or has several modes and none was named.
     """
     if run.info.instrument not in RUN_KINDS:
-        raise UsageError(f"{run.folder} is a run of {run.info.instrument!r}, not of 'scene'")
+        raise UsageError(f"{run.folder} is a run of {run.info.instrument}, not of scene")
     settings = run.info.settings
     found = read_results(
         run.results(),

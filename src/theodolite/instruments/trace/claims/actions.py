@@ -6,7 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from theodolite.instruments.trace.claims import clauses as c
 from theodolite.instruments.trace.claims import lexicon as words
-from theodolite.instruments.trace.claims.language import Sentence, Token
+from theodolite.instruments.trace.claims.language import Sentence
+from theodolite.instruments.trace.claims.trees import Token
 from theodolite.instruments.trace.claims.types import Claim, Mention
 
 _NOBODY = Mention("")

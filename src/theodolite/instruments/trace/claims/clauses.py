@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from theodolite.instruments.trace.claims import lexicon as words
-from theodolite.instruments.trace.claims.language import Sentence, Token
+from theodolite.instruments.trace.claims.language import Sentence
+from theodolite.instruments.trace.claims.trees import Token
 from theodolite.instruments.trace.claims.types import Mention
 
 _NEGATIONS = frozenset({"not", "n't", "never", "no", "neither", "nor", "without", "hardly", "nobody", "none"})

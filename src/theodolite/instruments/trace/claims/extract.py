@@ -8,8 +8,9 @@ from dataclasses import replace
 from theodolite.instruments.trace.claims import clauses as c
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.actions import action_claims, span_of
-from theodolite.instruments.trace.claims.language import Parser, Sentence, Token, open_parser, sentence_spans
+from theodolite.instruments.trace.claims.language import Parser, Sentence, open_parser, sentence_spans
 from theodolite.instruments.trace.claims.spatial import spatial_claims
+from theodolite.instruments.trace.claims.trees import Token
 from theodolite.instruments.trace.claims.types import Claim, ClaimKind, Mention
 
 EXTRACTOR = "claims/1"

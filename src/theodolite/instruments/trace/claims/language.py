@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from theodolite.core.errors import MissingExtraError, UsageError
 from theodolite.instruments.trace.claims import lexicon as words
-from theodolite.instruments.trace.claims.trees import repaired, to_universal
+from theodolite.instruments.trace.claims.trees import Token, repaired, to_universal
 
 if TYPE_CHECKING:
     from spacy.language import Language
@@ -39,29 +39,6 @@ _PLAIN_VERBS = frozenset(
     for group in (words.META_VERBS, words.HEDGE_VERBS, words.PLACING_VERBS, words.SYNONYMS)
     for word in group
 ) | {"interact", "wait", "enter", "bend", "kneel", "lean", "reach", "point", "play", "talk"}
-
-
-@dataclass(frozen=True, slots=True)
-class Token:
-    """A word with its place in the dependency tree."""
-
-    index: int
-    text: str
-    lemma: str
-    """Lower case."""
-    tag: str
-    """Penn Treebank part of speech."""
-    dep: str
-    """Universal Dependencies relation to the head."""
-    head: int
-    """The head's index; its own for the root."""
-    start: int
-    """Its first character in the parsed text."""
-
-    @property
-    def end(self) -> int:
-        """One past its last character."""
-        return self.start + len(self.text)
 
 
 @dataclass(frozen=True, slots=True)

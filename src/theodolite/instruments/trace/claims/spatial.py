@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from theodolite.instruments.trace.claims import clauses as c
 from theodolite.instruments.trace.claims import lexicon as words
-from theodolite.instruments.trace.claims.language import Sentence, Token
+from theodolite.instruments.trace.claims.language import Sentence
+from theodolite.instruments.trace.claims.trees import Token
 from theodolite.instruments.trace.claims.types import Claim, Mention
 
 PICTURE = Mention("picture")

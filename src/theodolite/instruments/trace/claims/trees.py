@@ -10,11 +10,7 @@ the cup is what is held.
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from theodolite.instruments.trace.claims.language import Token
+from dataclasses import dataclass, replace
 
 _FINITE = {"VBZ", "VBD", "VBP", "MD"}
 _RENAMED = {
@@ -34,6 +30,29 @@ _RENAMED = {
     "acomp": "xcomp",
     "attr": "xcomp",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Token:
+    """A word with its place in the dependency tree."""
+
+    index: int
+    text: str
+    lemma: str
+    """Lower case."""
+    tag: str
+    """Penn Treebank part of speech."""
+    dep: str
+    """Universal Dependencies relation to the head."""
+    head: int
+    """The head's index; its own for the root."""
+    start: int
+    """Its first character in the parsed text."""
+
+    @property
+    def end(self) -> int:
+        """One past its last character."""
+        return self.start + len(self.text)
 
 
 def to_universal(tokens: tuple[Token, ...]) -> tuple[Token, ...]:

@@ -22,7 +22,7 @@ from typing import Any, TypeVar
 from PIL import Image
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from theodolite.core.errors import UsageError
+from theodolite.core.errors import UsageError, reason_of
 from theodolite.core.types import Picture
 from theodolite.geometry import Box
 from theodolite.instruments.trace.data.episode import (
@@ -241,7 +241,7 @@ def _lines(file: Path) -> Iterator[tuple[int, str]]:
                 if line.strip():
                     yield number, line
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {file}: {error}") from error
+        raise UsageError(f"cannot read {file}: {reason_of(error)}") from error
 
 
 def _read_manifest(path: Path) -> Manifest | None:
@@ -250,7 +250,7 @@ def _read_manifest(path: Path) -> Manifest | None:
     except FileNotFoundError:
         return None
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {path}: {error}") from error
+        raise UsageError(f"cannot read {path}: {reason_of(error)}") from error
     try:
         version = json.loads(text).get("format_version", FORMAT_VERSION)
         if isinstance(version, int) and version > FORMAT_VERSION:
@@ -258,8 +258,12 @@ def _read_manifest(path: Path) -> Manifest | None:
                 f"{path} is of format {version}, this Theodolite knows {FORMAT_VERSION}: pip install -U theodolite"
             )
         return Manifest.model_validate_json(text)
-    except (ValidationError, ValueError, AttributeError) as error:
-        raise UsageError(f"{path} is not a data set's manifest: {str(error).splitlines()[0]}") from error
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "the file"
+        raise UsageError(f"{path} is not a manifest of episodes: {where}: {first['msg']}") from error
+    except (ValueError, AttributeError) as error:
+        raise UsageError(f"{path} is not a manifest of episodes: {str(error).splitlines()[0]}") from error
 
 
 def episode_from_json(line: str, folder: Path) -> Episode:

@@ -8,12 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from theodolite.core.errors import UsageError
+from theodolite.core.errors import UsageError, reason_of
 from theodolite.core.estimates import Estimate
 from theodolite.core.tables import Cell, Column, Table
 from theodolite.instruments.trace.data.dataset import read_episodes
 from theodolite.instruments.trace.experiments.predict import ModelRow
 from theodolite.instruments.trace.experiments.relevance import INSTRUMENT as RELEVANCE
+from theodolite.instruments.trace.experiments.relevance import relevance_table
 from theodolite.instruments.trace.experiments.robustness import Condition
 from theodolite.runs import Run
 
@@ -57,6 +58,8 @@ def read_scored_run(folder: Path) -> ScoredRun:
     """
     with Run.open(folder) as run:
         tables = run.tables()
+        if not tables and run.info.instrument == RELEVANCE:
+            tables = [relevance_table(run)]
         if not tables or run.info.instrument not in {"trace", RELEVANCE}:
             raise UsageError(
                 f"{folder} is not a scored run of trace; `theodolite trace score {folder}` scores it"
@@ -88,7 +91,14 @@ def rows_from_runs(runs: Sequence[ScoredRun]) -> tuple[list[ModelRow], list[Cond
         else:
             rows.append(row)
     rows, lonely = with_relevance(rows, [run for run in runs if run.kind == RELEVANCE])
-    return rows, _conditions([plain for plain, _ in pairs]), [*why, *lonely]
+    plain_runs = [plain for plain, _ in pairs]
+    bare = [run.folder for run in plain_runs if not run.rows("trace.conditions")]
+    if bare:
+        why.append(
+            f"{len(bare)} of {len(plain_runs)} runs were not measured in other ways, for the robustness of the finding; "
+            f"`theodolite trace score {bare[0]} --tables conditions` adds that"
+        )
+    return rows, _conditions(plain_runs), [*why, *lonely]
 
 
 def _combined(runs: Sequence[ScoredRun]) -> tuple[list[tuple[ScoredRun, ScoredRun | None]], list[str]]:
@@ -248,7 +258,7 @@ def _table(path: Path, needed: Sequence[str]) -> list[dict[str, str | None]]:
         with path.open(encoding="utf-8-sig", newline="") as file:  # spreadsheets write a byte order mark
             table = list(csv.DictReader(file))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UsageError(f"cannot read {path}: {error}") from error
+        raise UsageError(f"cannot read {path}: {reason_of(error)}") from error
     missing = [name for name in needed if not table or name not in table[0]]
     if missing:
         raise UsageError(f"{path} has no column {missing[0]!r}, or no row")

@@ -1,4 +1,4 @@
-// A scene from above: the camera at the bottom looks up; what is true, and where the model has it.
+// A scene from above, with the camera at the bottom: true positions, and those given by the model.
 function sceneDetail(item, source) {
   const view = item.plan;
   const said = view.said || [];
@@ -6,14 +6,14 @@ function sceneDetail(item, source) {
   const pair = make("div", { class: "pair" });
   if (item.pictures && item.pictures.length) {
     const [width, height] = pictureSize(item, 0, [640, 480]);
-    pair.append(make("div", {}, make("h4", {}, "As shown"), stage(width, height, "The picture as the model saw it", picture(pictureOf(item, source, 0), width, height))));
+    pair.append(make("div", {}, make("h4", {}, "As shown"), stage(width, height, "Picture as shown to the model", picture(pictureOf(item, source, 0), width, height))));
   }
   if (view.true.length || said.length) pair.append(make("div", {}, make("h4", {}, "From above"), mapFromAbove(view.true, said)));
   host.append(pair);
-  if (view.said_problem) host.append(make("p", { class: "small quiet" }, `No map of what the model said: ${view.said_problem}.`));
+  if (view.said_problem) host.append(make("p", { class: "small quiet" }, `No map of the model's graph: ${view.said_problem}.`));
   if (view.said_text) {
-    host.append(make("details", {}, make("summary", {}, "The graph in the model's words"),
-      make("pre", { tabindex: 0, "aria-label": "The graph in the model's words" }, view.said_text)));
+    host.append(make("details", {}, make("summary", {}, "Graph as given by the model"),
+      make("pre", { tabindex: 0, "aria-label": "Graph as given by the model" }, view.said_text)));
   }
   return host;
 }
@@ -21,7 +21,7 @@ function sceneDetail(item, source) {
 function mapFromAbove(truth, said) {
   const far = (thing) => Math.hypot(thing.x_m, thing.z_m);
   const reach = truth.length ? Math.max(...truth.map(far)) : Math.max(...said.map(far));
-  const near = said.filter((thing) => far(thing) < 2 * reach); // one absurd distance must not shrink all else to a dot
+  const near = said.filter((thing) => far(thing) < 2 * reach); // so that one absurd distance does not shrink everything else
   const lost = said.length - near.length;
   const all = [...truth, ...near];
   const size = Math.max(...all.map((thing) => Math.max(thing.width_m, thing.depth_m)), 0.2);
@@ -56,6 +56,6 @@ function mapFromAbove(truth, said) {
   const box = `${-side} ${-depth} ${2 * side} ${depth + below}`;
   return make("div", {},
     make("div", { class: "stage" }, svg("svg", { viewBox: box, role: "img", "aria-label": `Map from above: ${truth.length} objects, ${said.length} placed by the model` }, parts)),
-    legend(["a-true", "true place"], ...(said.length ? [["a-said", "where the model has it"]] : [])),
-    lost ? make("p", { class: "small quiet" }, `${lost} more lie beyond twice the true distance and are not drawn.`) : null);
+    legend(["a-true", "true position"], ...(said.length ? [["a-said", "position given by the model"]] : [])),
+    lost ? make("p", { class: "small quiet" }, `${lost} more lie beyond twice the largest true distance and are not drawn.`) : null);
 }

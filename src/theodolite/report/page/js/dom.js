@@ -1,4 +1,4 @@
-// Elements are made here and nowhere else: text only ever goes in as text, never as mark-up.
+// All elements are created here. Text is inserted as text only, never as mark-up.
 const make = (tag, attributes = {}, ...children) => fill(document.createElement(tag), attributes, children);
 const svg = (tag, attributes = {}, ...children) =>
   fill(document.createElementNS("http://www.w3.org/2000/svg", tag), attributes, children);
@@ -21,7 +21,7 @@ const read = (id) => {
   return block ? JSON.parse(block.textContent) : null;
 };
 
-// Pictures come from the report's own folder, from the page itself, or from the server of the page; from nowhere else.
+// Pictures come only from the folder of the report, from the page itself, or from its server.
 const SAFE_NAME = /^[0-9A-Za-z_-]{1,96}(\.(png|jpg|jpeg|gif|webp))?$/;
 const SAFE_DATA = /^data:image\/(png|jpeg|gif|webp);base64,[0-9A-Za-z+/=]+$/;
 function pictureSource(name, source) {

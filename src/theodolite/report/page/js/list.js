@@ -1,12 +1,12 @@
-// The list of items: filter, sort, and draw only the rows that are seen.
+// The list of items: filters, sorting, and drawing of the visible rows only.
 const ROW_HEIGHT = 64;
-const MOST_ROOM = 8_000_000; // browsers lose track of elements much taller than this
+const MOST_ROOM = 8_000_000; // browsers cannot lay out much taller elements
 const [ID, INSTRUMENT, MODEL, SPLIT, CONDITION, KIND, QUESTION, ANSWER, GOLD, CORRECT, STATUS, VALUES, PICTURE, READ_AS] =
   Array.from({ length: 14 }, (_, i) => i);
 const OUTCOMES = {
   right: (row) => row[CORRECT] === 1,
   wrong: (row) => row[CORRECT] === 0,
-  "nothing to compare": (row) => row[CORRECT] === null && row[STATUS] === "answered",
+  "not scored": (row) => row[CORRECT] === null && row[STATUS] === "answered",
   ...Object.fromEntries(
     ["none of these", "refused", "cut off", "ambiguous", "unreadable", "failed", "pending"].map((name) => [name, (row) => row[STATUS] === name]),
   ),
@@ -40,7 +40,7 @@ class ItemList {
 
   get rows() { return this.source.rows; }
 
-  // Called again when a run that goes on has brought new rows.
+  // Called again when an active run has new rows.
   refill() {
     const { rows, models } = this.source;
     this.haystacks = rows.map((row) => [row[ID], row[QUESTION], row[ANSWER], row[GOLD], row[KIND]].join("\n").toLowerCase());
@@ -50,7 +50,7 @@ class ItemList {
     this.filter(true);
   }
 
-  // The choices that the chosen instrument leaves: what it has no item of is not offered.
+  // Offer only values that occur for the selected instrument.
   narrow() {
     const instrument = this.form.elements.instrument.value;
     const rows = instrument ? this.rows.filter((row) => row[INSTRUMENT] === instrument) : this.rows;
@@ -121,7 +121,7 @@ class ItemList {
     } else if (by) {
       const [sign, metric] = [by[0] === "-" ? -1 : 1, Number(by.slice(1))];
       const value = new Map(this.shown.map((i) => [i, valueOf(rows[i], metric)]));
-      // Items without this reading stand last, whichever way the others go.
+      // Items without this score come last in both directions.
       this.shown.sort((a, b) => {
         const [x, y] = [value.get(a), value.get(b)];
         if (x === null || y === null) return (x === null) - (y === null) || a - b;
@@ -136,7 +136,7 @@ class ItemList {
     const room = Math.min(full, MOST_ROOM);
     this.room.style.height = `${room}px`;
     const view = this.list.clientHeight;
-    // Of a list taller than a browser can hold, the scroll bar is stretched over the whole of it.
+    // If the list is taller than browsers allow, the scroll bar is scaled.
     const top = full > room && room > view ? (this.list.scrollTop / (room - view)) * (full - view) : this.list.scrollTop;
     const shift = this.list.scrollTop - top;
     const first = Math.max(0, Math.floor(top / ROW_HEIGHT) - 4);
@@ -145,7 +145,7 @@ class ItemList {
     this.drawn = { first, last, shift };
     const rows = [];
     for (let place = first; place < last; place += 1) rows.push(this.row(place, place * ROW_HEIGHT + shift));
-    if (!n) rows.push(make("p", { class: "empty", role: "option", "aria-selected": "false", "aria-disabled": "true" }, "No item is like that."));
+    if (!n) rows.push(make("p", { class: "empty", role: "option", "aria-selected": "false", "aria-disabled": "true" }, "No items match."));
     this.room.replaceChildren(...rows);
     this.list.setAttribute("aria-activedescendant", this.chosen >= first && this.chosen < last ? `row-${this.chosen}` : "");
   }

@@ -1,4 +1,4 @@
-// Puts the list and the item together; over a live run, asks the server for what is new.
+// Connects the list and the details; for a live run, polls the server.
 const browser = document.getElementById("browser");
 const panel = document.getElementById("item");
 const chunks = new Map();
@@ -6,7 +6,7 @@ const chunks = new Map();
 async function detailOf(source, i) {
   if (source.live) {
     const answer = await fetch(`${source.live}item/${i}.json`);
-    if (!answer.ok) throw new Error(`the server said ${answer.status}`);
+    if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
     return answer.json();
   }
   const number = Math.floor(i / source.chunk);
@@ -36,7 +36,7 @@ function start(source) {
     panel.scrollTop = 0;
     browser.dataset.open = "";
     if (focus && matchMedia("(max-width: 56rem)").matches) panel.focus();
-    try { history.replaceState(null, "", `#item=${encodeURIComponent(nameOf(source, row))}`); } catch { /* some hosts forbid it */ }
+    try { history.replaceState(null, "", `#item=${encodeURIComponent(nameOf(source, row))}`); } catch { /* not allowed everywhere */ }
   });
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape" && "open" in browser.dataset) { delete browser.dataset.open; list.list.focus(); }
@@ -56,7 +56,7 @@ const nameOf = (source, row) => [row[INSTRUMENT], source.models[row[MODEL]], row
 
 const pause = (ms) => new Promise((done) => { setTimeout(done, ms); });
 
-function tell(now) {
+function showState(now) {
   const put = (id, change) => { const element = document.getElementById(id); if (element) change(element); };
   put("live", (element) => {
     element.dataset.state = now.state;
@@ -68,7 +68,7 @@ function tell(now) {
   put("bar-failed", (bar) => { bar.setAttribute("x", now.done); bar.setAttribute("width", now.failed); });
 }
 
-// Asks for this very page again, and puts its newer parts in the place of the old ones.
+// Fetches this page again, and replaces the parts that can change.
 async function renew() {
   const page = new DOMParser().parseFromString(await (await fetch(location.pathname)).text(), "text/html");
   for (const part of document.querySelectorAll("[data-refresh]")) {
@@ -77,7 +77,7 @@ async function renew() {
   }
 }
 
-// A live page: new rows come in while the run goes on; the figures are asked for again when something has changed.
+// A live page: adds new rows during the run, and refreshes the numbers when something has changed.
 async function follow(source, list) {
   let { version } = source;
   for (;;) {
@@ -91,9 +91,9 @@ async function follow(source, list) {
         list.refill();
         await renew();
       }
-      tell(now);
+      showState(now);
     } catch {
-      tell({ state: "lost", word: "the server is gone; this page shows what was there" });
+      showState({ state: "lost", word: "the server has stopped; this page shows its last state" });
     }
   }
 }

@@ -1,7 +1,7 @@
-// Pictures with what was measured on them: boxes, the compass, heat maps, cells.
-const kept = { method: "", layers: { boxes: true, compass: true, heat: false } }; // what was chosen stays chosen from item to item
+// Pictures with overlays: boxes, compass, heat maps, cells.
+const kept = { method: "", layers: { boxes: true, compass: true, heat: false } }; // the selection is kept from item to item
 
-// Directions in degrees, counter-clockwise from the right, as the eye sees them.
+// Directions in degrees, counter-clockwise from the right.
 const WORDS_DEG = {
   right: 0, "upper right": 45, "above right": 45, "above-right": 45, "right above": 45, above: 90, up: 90, "upper left": 135,
   "above left": 135, "above-left": 135, left: 180, "lower left": 225, "below left": 225, "below-left": 225, below: 270,
@@ -22,7 +22,7 @@ const polar = ([x, y], radius, degrees) => [x + radius * Math.cos((degrees * Mat
 const at = (points) => points.map(([x, y]) => `${x.toFixed(2)} ${y.toFixed(2)}`).join("L");
 
 function stage(width, height, words, ...children) {
-  const inside = svg("svg", { width, height }, ...children); // an inner drawing cuts off what leaves the picture
+  const inside = svg("svg", { width, height }, ...children); // clips at the edge of the picture
   const edge = svg("rect", { width, height, class: "o-edge" });
   return make("div", { class: "stage" }, svg("svg", { viewBox: `0 0 ${width} ${height}`, role: "img", "aria-label": words }, inside, edge));
 }
@@ -98,7 +98,7 @@ function label([x0, y0], text, kind, size) {
 const legend = (...entries) =>
   make("ul", { class: "legend" }, entries.map(([kind, words]) => make("li", {}, make("i", { class: `l-${kind}` }), words)));
 
-const heatLegend = (map) => [["heat", "relevance"], ...(map.values.flat().some((value) => value < -0.02) ? [["minus", "relevance against"]] : [])];
+const heatLegend = (map) => [["heat", "relevance"], ...(map.values.flat().some((value) => value < -0.02) ? [["minus", "negative relevance"]] : [])];
 
 function compassDetail(item, source) {
   const view = item.overlay;

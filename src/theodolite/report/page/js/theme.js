@@ -1,10 +1,10 @@
 "use strict";
-// Light, dark or as the system has it. Runs before the page is drawn, so that nothing flashes.
+// Light, dark or system theme. Runs before the page is drawn, to avoid a flash.
 (() => {
-  const words = { auto: "as the system has them", light: "light", dark: "dark" };
+  const words = { auto: "system", light: "light", dark: "dark" };
   const order = ["auto", "light", "dark"];
   let now = "auto";
-  try { now = localStorage.getItem("theodolite-theme") || "auto"; } catch { /* a page without storage follows the system */ }
+  try { now = localStorage.getItem("theodolite-theme") || "auto"; } catch { /* without storage: system theme */ }
   const put = (theme) => {
     now = order.includes(theme) ? theme : "auto";
     if (now === "auto") delete document.documentElement.dataset.theme;
@@ -20,10 +20,10 @@
     put(now);
     document.getElementById("theme").addEventListener("click", () => {
       put(order[(order.indexOf(now) + 1) % order.length]);
-      try { localStorage.setItem("theodolite-theme", now); } catch { /* not kept, then */ }
+      try { localStorage.setItem("theodolite-theme", now); } catch { /* the choice is not stored */ }
     });
   });
-  // Paper shows what folds hide.
+  // Open all folds for printing.
   addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((fold) => { fold.open = true; }));
   addEventListener("hashchange", () => {
     const goal = document.getElementById(decodeURIComponent(location.hash.slice(1)));

@@ -94,7 +94,7 @@ def plan_controls(
         pairs: With different ids. Objects are cut out by ``meta["outlines"]`` if a pair has them (COCO pairs do), else by
             their boxes.
         prompts: How the questions are asked.
-        controls: Some of `MEASURED`.
+        controls: Some of `MEASURED`; if none, the pairs are only asked as they are.
         n_squares: Pictures of coloured squares, if they are among the controls.
         seed: Of the squares.
         placing: How objects are moved.
@@ -103,9 +103,9 @@ def plan_controls(
         UsageError: There is no such control, or no pair.
     """
     unknown = [name for name in controls if name not in MEASURED]
-    if unknown or not controls:
+    if unknown:
         raise UsageError(
-            f"the controls that need a model are {', '.join(MEASURED)}; got {', '.join(controls) or 'none'}"
+            f"the controls that need a model are {', '.join(MEASURED)}; got {', '.join(controls)}"
         )
     if not pairs or len({pair.id for pair in pairs}) < len(pairs):
         raise UsageError(f"controls need pairs with different ids, got {len(pairs)} pairs")

@@ -45,6 +45,8 @@ _NEEDED = (
     "sensor",
 )
 
+_CAMERA = ("image", "cam2img", "cam2ego", "boxes")
+
 
 class NuscenesTables:
     """The tables of one folder, by name and token."""
@@ -104,9 +106,11 @@ def _table_folder(root: Path, version: str) -> Path:
     if (root / "sample_data.json").is_file():
         return root
     found = sorted(path.parent for path in root.glob("*/sample_data.json"))
-    if len(found) != 1:
-        words = ", ".join(path.name for path in found) or "none"
-        raise UsageError(f"{root} holds the tables of {words}; name one version")
+    if not found:
+        raise UsageError(f"{root} has no tables (sample_data.json …); name the folder that holds them")
+    if len(found) > 1:
+        words = ", ".join(path.name for path in found)
+        raise UsageError(f"{root} has the tables of {words}; name the folder of one version")
     return found[0]
 
 
@@ -157,7 +161,7 @@ def camera_box_views(path: str | Path) -> Iterator[SourceView]:
     path = Path(path)
     whole = read_json(path / "boxes.json" if path.is_dir() else path)
     folder = path if path.is_dir() else path.parent
-    for channel, row in whole["cameras"].items():
+    for channel, row in _cameras(whole, path).items():
         picture = folder / row["image"]
         try:
             with Image.open(picture) as opened:
@@ -174,6 +178,18 @@ def camera_box_views(path: str | Path) -> Iterator[SourceView]:
             source=f"boxes {channel}",
         )
         yield SourceView(view, tuple(_boxed(box) for box in row["boxes"]), picture)
+
+
+def _cameras(whole: Any, path: Path) -> dict[str, Any]:
+    """The cameras of a JSON file; a `UsageError` says what is missing."""
+    cameras = whole.get("cameras") if isinstance(whole, dict) else None
+    if not isinstance(cameras, dict):
+        raise UsageError(f"{path} has no cameras: it must be a JSON object with `cameras`, by name")
+    for channel, row in cameras.items():
+        missing = [name for name in _CAMERA if not isinstance(row, dict) or name not in row]
+        if missing:
+            raise UsageError(f"{path}: the camera {channel} has no {missing[0]}")
+    return cameras
 
 
 def _boxed(row: Mapping[str, Any]) -> Candidate:

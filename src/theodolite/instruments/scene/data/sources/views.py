@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from theodolite.core.errors import UsageError
+from theodolite.core.errors import UsageError, reason_of
 from theodolite.geometry import SE3
 from theodolite.instruments.scene.data.pipeline import Candidate, View
 
@@ -34,7 +34,7 @@ def read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise UsageError(f"cannot read {path}: {error}") from error
+        raise UsageError(f"cannot read {path}: {reason_of(error)}") from error
 
 
 def read_lines(path: Path) -> list[str]:
@@ -42,7 +42,7 @@ def read_lines(path: Path) -> list[str]:
     try:
         return [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {path}: {error}") from error
+        raise UsageError(f"cannot read {path}: {reason_of(error)}") from error
 
 
 def numbers(words: Sequence[str], where: str) -> NDArray[np.float64]:

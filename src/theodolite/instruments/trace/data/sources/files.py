@@ -25,7 +25,7 @@ def load_json(path: Path) -> Any:
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror}") from error
     except ValueError as error:
-        raise UsageError(f"{path} is no JSON: {error}") from error
+        raise UsageError(f"{path} is not JSON: {error}") from error
 
 
 def picture_folder(path: str | Path | None) -> Path | None:

@@ -58,7 +58,7 @@ def read_r2r(paths: str | Path, *, connectivity: str | Path | None = None) -> Ep
     graphs = Path(connectivity) if connectivity is not None else file.parent / "connectivity"
     found = load_json(file)
     if not isinstance(found, list):
-        raise UsageError(f"{file} is no list of R2R paths, but a {type(found).__name__}")
+        raise UsageError(f"{file} is not a list of R2R paths but a {type(found).__name__}")
     houses: dict[str, dict[str, _Place]] = {}
     episodes: list[Episode] = []
     problems: list[Problem] = []
@@ -83,7 +83,7 @@ def _paths_file(path: Path) -> Path:
         return path
     found = sorted(path.glob("R2R*.json"))
     if len(found) != 1:
-        raise UsageError(f"{path} holds {len(found)} files R2R*.json; name the one that is meant")
+        raise UsageError(f"{path} holds {len(found)} files R2R*.json; name one of them")
     return found[0]
 
 
@@ -91,7 +91,7 @@ def _house(path: Path) -> dict[str, _Place]:
     try:
         viewpoints = TypeAdapter(list[_Viewpoint]).validate_python(load_json(path))
     except ValidationError as error:
-        raise UsageError(f"{path} is no connectivity graph: {first_fault(error)}") from error
+        raise UsageError(f"{path} is not a connectivity graph: {first_fault(error)}") from error
     return {v.image_id: (v.pose[3], v.pose[7], v.pose[11]) for v in viewpoints}
 
 

@@ -45,7 +45,7 @@ def read_videos(path: str | Path, keep: str | Path, *, n_frames: int = N_FRAMES)
     def read(line: str) -> Episode:
         episode, video, times = _episode(line, file.parent, n_frames)
         if episode.id in seen:
-            raise UsageError(f"the id {episode.id!r} stands twice; the first is kept")
+            raise UsageError(f"the id {episode.id!r} occurs twice; the first is kept")
         made = replace(episode, frames=tuple(_frames(episode, video, times, keep / f"{len(seen):05d}")))
         seen.add(episode.id)
         return made
@@ -170,7 +170,7 @@ def _by_pyav(video: Path, *, pixels: bool) -> Iterator[tuple[float, float, NDArr
                 now = float(frame.time or 0.0)
                 yield now, now + (1 / rate if rate else 0.0), _upright(frame) if pixels else _NOTHING
     except av.FFmpegError as why:
-        raise UsageError(f"the video {video.name} is broken, or is none: {why.strerror}") from why
+        raise UsageError(f"the video {video.name} is broken or is not a video: {why.strerror}") from why
 
 
 def _upright(frame: Any) -> NDArray[np.uint8]:

@@ -76,7 +76,7 @@ def _made(episode: Episode, family: Family, magnitude: float, seed: int) -> Epis
     scenario_json = episode.meta.get("scenario")
     if episode.world not in WORLDS or not isinstance(scenario_json, dict):
         raise UsageError(
-            f"the episode {episode.id!r} was not made by `theodolite trace make`: only temporal edits can be had of it"
+            f"the episode {episode.id!r} was not made by `theodolite trace make`: only temporal edits of it can be made"
         )
     return next(_edited(episode, family, magnitude, seed), None)
 
