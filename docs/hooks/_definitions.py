@@ -6,16 +6,12 @@ import html
 import re
 from itertools import groupby
 
+from theodolite.instruments.instrument import instruments
 from theodolite.report.definitions import Definition, definitions
 
-_INSTRUMENTS = {
-    "ask": "does the picture matter to the answers?",
-    "compass": "is relevance organised by direction, or by layout?",
-    "grid": "do explainers tell reasoning from a shortcut?",
-    "scene": "do answers agree with the model's own scene graph?",
-    "trace": "is each step of the reasoning supported by the frames?",
-    "twins": "do instruments tell a model that looks from one that does not?",
-    "diagnose": "all of them on one model",
+_OTHERS = {
+    "twins": "Which metrics separate a model that looks from one that does not?",
+    "diagnose": "All instruments on one model.",
 }
 _WAY = {
     "higher": ("↑", "higher where a model looks"),
@@ -29,10 +25,10 @@ _READING = {
 }
 _HEAD = """# Definitions
 
-Every figure that the program reports. Each has an interval and an n wherever it is shown; how they are made is told in
+Every number that the program reports, with the function that computes it. Each is shown with an interval and a sample size:
 [How numbers are made](numbers.md). The report links its numbers here.
 
-**Which way.** {ways}. Other things being equal: no single figure proves that a model looks.
+**Which way.** {ways}. Other things being equal: no single number proves that a model looks.
 
 **Readings.** <span class="reading paper">paper</span> is as published, <span class="reading sound">sound</span> is ours where the
 published reading can mislead, <span class="reading ours">ours</span> has nothing like it in the papers. Where there are two
@@ -45,10 +41,11 @@ There are {n} definitions. In Python: `theodolite.report.definitions.definition(
 def definitions_page() -> str:
     """The page, as Markdown."""
     known = definitions()
+    questions = {each.name: each.question for each in instruments()} | _OTHERS
     ways = ", ".join(f'<span class="way">{sign}</span> {words}' for sign, words in _WAY.values())
     lines = [_HEAD.format(ways=ways, n=len(known))]
     for instrument, group in groupby(known.values(), key=lambda each: each.instrument):
-        lines += [f"## {instrument} {{ #{instrument} }}", "", _INSTRUMENTS.get(instrument, ""), ""]
+        lines += [f"## {instrument} {{ #{instrument} }}", "", questions.get(instrument, ""), ""]
         lines += [_entry(each) for each in group]
     return "\n".join(lines) + "\n"
 
@@ -75,6 +72,9 @@ def _entry(each: Definition) -> str:
         f'<div class="plain-formula">{_with_indices(each.formula)}</div>',
         "",
     ]
+    if each.function:
+        module, _, name = each.function.partition(":")
+        lines += [f"Computed by `{name}` in `{module.replace('.', '/')}.py`.", ""]
     if each.caution:
         lines += [f'<p class="caution">{html.escape(each.caution)}</p>', ""]
     if each.beside:

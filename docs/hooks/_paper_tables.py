@@ -247,14 +247,14 @@ def grid_area(n: int = 200) -> str:
 
 
 def grid_separation(n: int = 24) -> str:
-    """Explainers on the two exact reasoners, same scenes: mass, what it would be by area, and whether they are told apart."""
+    """Explainers on the two exact reasoners, same scenes: mass, what it would be by area, and the AUC between them."""
     names = ("dime", "multishap", "pixelshap-shapley", "removal", "alike-removal", "uniform")
     batches = [generate("M-F0-D1", n, density="sparse", seed=0)]  # few enough players to try every coalition
     rows = []
     for name in names:
         found = {logic: _maps(name, f"grid:symbolic-{logic}", batches) for logic in ("pure", "bow")}
         means = [
-            percent(stats.bootstrap([each[i] for each in found[logic]], interval="percentile", seed=0))
+            percent(stats.clustered_mean([each[i] for each in found[logic]]))
             for i in (0, 1)
             for logic in ("pure", "bow")
         ]

@@ -110,10 +110,17 @@ def grid_buckets() -> str:
 def signatures() -> str:
     """Every signature, the test that would confirm it, and what the papers propose."""
     rows = [
-        [name, f"**{kind.name}**", kind.confirming_test, f"{kind.remedy} ({kind.source})" if kind.remedy else "–"]
+        [
+            name,
+            f"**{kind.name}**",
+            kind.confirming_test,
+            f"{kind.remedy} ({kind.source})" if kind.remedy else "–",
+        ]
         for name, kind in _signature_kinds()
     ]
-    return table(["instrument", "signature", "what would confirm it", "remedy in the papers (a hypothesis)"], rows)
+    return table(
+        ["instrument", "signature", "what would confirm it", "remedy in the papers (a hypothesis)"], rows
+    )
 
 
 def _signature_kinds() -> Iterator[tuple[str, SignatureKind]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -19,7 +20,8 @@ from theodolite.instruments.compass.formulas.projection_options import SOUND
 from theodolite.instruments.compass.formulas.token_map import TokenMap
 from theodolite.instruments.scene.data.make import MakeOptions, make_data
 
-ASSETS = Path(__file__).parents[1] / "assets"
+ROOT = Path(__file__).parents[2]
+ASSETS = ROOT / "docs" / "assets"
 _WIDTH_PX = 1600
 
 
@@ -93,20 +95,23 @@ def scene(folder: Path) -> None:
 
 
 def trace(folder: Path) -> None:
-    """Steps of a model that looks at half of what it tells."""
+    """Steps of a model that looks at half of what it states."""
     data, run = folder / "trace", folder / "run"
-    theodolite("trace", "make", "--world", "video", "--n", "8", "--seed", "2", "--out", str(data))
+    theodolite("trace", "make", "--world", "video", "--size", "8", "--seed", "2", "--out", str(data))
     theodolite("trace", "run", "--model", "scripted:trace-dial-50", "--data", str(data), "--out", str(run))
     theodolite("trace", "score", str(run), "--figures", str(folder / "steps"))
     keep(folder / "steps" / "steps_1.png", "trace_steps.png")
 
 
 def twins(folder: Path) -> None:
-    """How the shipped ones learnt, and which metrics tell them apart."""
-    theodolite("pocket", "curve", "--out", str(folder / "curve.png"))
+    """The training curve of the shipped ones, and the AUC of every metric."""
+    subprocess.run(
+        [sys.executable, "-m", "train", "curve", "--out", str(folder / "curve.png")], cwd=ROOT, check=True
+    )
     keep(folder / "curve.png", "twins_training.png", colours=64)
-    theodolite("pocket", "separate", "--released", "--figure", str(folder / "areas.png"))
-    keep(folder / "areas.png", "twins_separation.png", colours=160)
+    theodolite("twins", "separate", "--released", "--figures", str(folder / "areas"))
+    (areas,) = (folder / "areas").glob("*.png")
+    keep(areas, "twins_separation.png", colours=160)
 
 
 if __name__ == "__main__":

@@ -197,4 +197,4 @@ def test_one_that_needs_data_says_so(tmp_path, capsys, monkeypatch):
     monkeypatch.setitem(registry()._entries, ("instrument", "needy"), entry)
     monkeypatch.setitem(sys.modules, __name__, sys.modules[hello.__module__])
     assert main(["needy", "run", "--model", "scripted:oracle", "--out", str(tmp_path / "a")]) == 2
-    assert "give it some with --data: a file of dots" in capsys.readouterr().err
+    assert "pass your own with --data: a file of dots" in capsys.readouterr().err

@@ -152,7 +152,7 @@ def test_a_model_without_scores_says_why():
 
 
 def test_scores_of_unknown_metrics_are_refused():
-    with pytest.raises(UsageError, match="no metric describes"):
+    with pytest.raises(UsageError, match="not a known metric"):
         diagnosis({"x": [ItemScore("scene1", "grid.unheard_of", 1.0, "scene1", "crossed")]})
 
 
@@ -274,7 +274,7 @@ def test_a_model_beyond_the_twins_is_told_as_outside():
     view = found.instrument("grid").models[0]
     assert view.position.high < 0
     assert view.verdict.standing == "outside"
-    assert "do not bracket" in view.verdict.sentence
+    assert "outside the range of the twins" in view.verdict.sentence
     assert found.model("x").verdict.standing == "outside"
     assert not [question for question in found.open_questions if "position" in question.question]
 

@@ -70,7 +70,7 @@ def test_a_diagnosis_that_says_more_is_not_written_over(tmp_path):
 
 @pytest.mark.parametrize("wrong", ["huge", "5", 5, "-6", "6.5", 0])
 def test_a_size_that_there_is_not_is_refused(tmp_path, unmeasured, wrong):
-    with pytest.raises(UsageError, match="quick, standard, large, and any whole number of items from 6 on"):
+    with pytest.raises(UsageError, match="quick, standard, large, or a whole number of items, at least 6"):
         diagnose(LOOKS, out=tmp_path, instruments=["toy"], size=wrong)
 
 

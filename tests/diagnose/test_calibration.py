@@ -31,7 +31,7 @@ def test_scores_come_back_as_they_were(tmp_path):
     assert read_calibration(path, items="h", identities={"g": "g#2", "s": "s#1"}) is None
     assert read_calibration(tmp_path / "none", items="h", identities=identities) is None
     path.write_bytes(gzip.compress(b"{"))
-    with pytest.raises(StorageError, match="measured anew"):
+    with pytest.raises(StorageError, match="measured instead"):
         read_calibration(path, items="h", identities=identities)
 
 

@@ -62,6 +62,6 @@ def test_the_package_can_be_called():
         theodolite.diagnose("scripted:echo", size="tiny")
     with pytest.raises(UsageError, match="the instruments are"):
         theodolite.diagnose("scripted:echo", instruments=["sextant"])
-    with pytest.raises(UsageError, match="named twice"):
+    with pytest.raises(UsageError, match="given twice"):
         theodolite.diagnose("scripted:echo", "scripted:echo")
     assert theodolite.diagnose.api.diagnose is _api.diagnose

@@ -33,6 +33,16 @@ app.add_typer(data_app)
 _RUN_TABLES = ("claims", "pooled", "verbosity", "conditions", "controls")
 _VERIFY_TABLES = ("steps", "claims", "pooled")
 
+_Styles = Annotated[
+    str,
+    typer.Option(
+        "--styles", metavar="LIST", help=f"Some of {', '.join(STYLES)}; the first is the reference."
+    ),
+]
+_Paraphrase = Annotated[
+    bool, typer.Option("--paraphrase", help="Also ask every question after another introduction.")
+]
+_MaxFrames = Annotated[int | None, typer.Option("--max-frames", min=1, help="Show at most this many frames.")]
 _Unverifiable = Annotated[
     str,
     typer.Option(
@@ -84,18 +94,9 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     data: o.Data,
     model: o.ModelName,
     folder: o.Out,
-    styles: Annotated[
-        str,
-        typer.Option(
-            "--styles", metavar="LIST", help=f"Some of {', '.join(STYLES)}; the first is the reference."
-        ),
-    ] = "structured",
-    paraphrase: Annotated[
-        bool, typer.Option("--paraphrase", help="Also ask every question after another introduction.")
-    ] = False,
-    max_frames: Annotated[
-        int | None, typer.Option("--max-frames", min=1, help="Show at most this many frames.")
-    ] = None,
+    styles: _Styles = "structured",
+    paraphrase: _Paraphrase = False,
+    max_frames: _MaxFrames = None,
     max_tokens: o.MaxTokens = 1024,
     verifier: Verifier = "annotation",
     seed: o.Seed = 0,

@@ -15,9 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from string import Formatter
-from typing import Any, cast
-
-from pydantic import BaseModel, ConfigDict, ValidationError
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from theodolite.answers import Answer, AnswerFormat, read_answer
 from theodolite.answers.formats import Style
@@ -35,7 +33,9 @@ from theodolite.instruments.compass.data.edited import (
     part_box,
 )
 from theodolite.instruments.compass.data.pairs import Pair, Region
-from theodolite.runs import Result
+
+if TYPE_CHECKING:
+    from theodolite.runs import Result
 
 PLAIN, MIRRORED, BLANK = "plain", "mirrored", "blank"
 TARGET_HIDDEN, REFERENCE_HIDDEN, PART_HIDDEN = "target hidden", "reference hidden", "part hidden"
@@ -122,10 +122,11 @@ PROMPTS: Mapping[str, Prompt] = {
 """The templates of the paper's Table 9, word for word. The paper uses A."""
 
 
-class _PromptLine(BaseModel):
+@dataclass(frozen=True, slots=True)
+class _PromptLine:
     """One line of a prompt file."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    __pydantic_config__: ClassVar = {"extra": "forbid", "strict": True}
 
     name: str
     template: str
@@ -179,8 +180,10 @@ def read_prompts(path: str | Path) -> tuple[Prompt, ...]:
 
 
 def _prompt(line: str, place: str) -> Prompt:
+    from pydantic import TypeAdapter, ValidationError  # twins are trained on machines without it
+
     try:
-        read = _PromptLine.model_validate_json(line)
+        read = TypeAdapter(_PromptLine).validate_json(line)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"])) or "the line"

@@ -395,7 +395,8 @@ def score_tables(score: SceneScore, extra: Iterable[str] = ()) -> list[Table]:
     """
     found = [qa_table(score), counts_table(score)]
     found += [graphs_table(score.graphs)] if score.graphs else []
-    found += [blind_table(score.blind)] if score.blind is not None else []
+    if score.blind is not None:
+        found += [blind_table(score.blind), changes_table(score)]
     found += [confusion_table(score.confusions)] if score.confusions else []
     if len({each.setting for each in score.interventions}) > 1:
         found.append(interventions_table(score.interventions))
@@ -447,6 +448,19 @@ def qa_table(score: SceneScore) -> Table:
         f"Table 1: {score.model}, {score.results.mode}; MRA {options.comparison}, solver {options.solver}",
         [Column("scenes", "scenes"), *(_COLUMNS[name] for name in shown)],
         rows,
+    )
+
+
+def changes_table(score: SceneScore) -> Table:
+    """How often answers, and how far graphs, change without the picture."""
+    return Table.of(
+        "scene.changes",
+        "Changes without the picture",
+        [
+            Column("answers", "answers that change", "share", "scene.picture_changes"),
+            Column("graphs", "change of the graph", "share", "scene.graph_changes"),
+        ],
+        [[score.mean("blind_changes"), score.mean("blind_graph_change")]],
     )
 
 

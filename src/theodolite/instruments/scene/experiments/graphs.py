@@ -15,6 +15,7 @@ _PARTS: tuple[tuple[str, str, str, Callable[[GraphResult], float | None]], ...] 
     ("size", "S_size", "scene.s_est", lambda row: row.score.estimates.size),
     ("camera", "S_camera", "scene.s_est", lambda row: row.score.estimates.camera),
     ("distance", "S_dist", "scene.s_est", lambda row: row.score.estimates.distance),
+    ("s_est", "S_est", "scene.s_est", lambda row: row.score.s_est),
     ("s_rel", "S_rel", "scene.s_rel", lambda row: row.score.s_rel),
     ("stated", "S_rel, stated", "scene.s_rel_stated", lambda row: row.score.relations.stated),
     (

@@ -17,7 +17,6 @@ import numpy as np
 
 from theodolite.core.errors import UsageError
 from theodolite.core.splits import LESSON_SEEDS, Split, check_split
-from theodolite.instruments.trace.data.dataset import write_episodes
 from theodolite.instruments.trace.data.episode import EGO, FAMILIES, Episode, Family, SceneObject
 from theodolite.instruments.trace.data.worlds.edits import perturbed
 from theodolite.instruments.trace.data.worlds.facts import CLEAR_DEG, SIDE_SHARE, named
@@ -64,6 +63,8 @@ def episodes(
 def write_stories(folder: Path, split: Split, n: int, seed: int) -> None:
     """Writes episodes of all worlds, `n` of each, with all their possible edits."""
     drawn = episodes(n, seed=seed, split=split)
+    from theodolite.instruments.trace.data.dataset import write_episodes  # needs pydantic
+
     write_episodes(with_edits(drawn, seed=seed), folder)
 
 
