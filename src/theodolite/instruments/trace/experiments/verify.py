@@ -61,8 +61,10 @@ def load_traces(
         needs_episodes: False to load a file without its episodes: then steps have no frames.
 
     Raises:
-        UsageError: It is a file, and no episodes are given.
+        UsageError: It does not exist, or it is a file and no episodes are given.
     """
+    if not source.exists():
+        raise UsageError(f"{source} does not exist; give a JSONL file of traces, or a run")
     if source.is_dir():
         with Run.open(source) as run:
             read = judged_run(run, data)
