@@ -23,8 +23,8 @@ from theodolite.instruments.grid.data.masks import cell_mask
 from theodolite.instruments.grid.data.shortcuts import try_shortcuts
 from theodolite.instruments.grid.data.world import BUCKETS
 from theodolite.instruments.grid.explainers.contract import make_case
-from theodolite.instruments.grid.explainers.find import find_explainers
 from theodolite.instruments.grid.explainers.conventions import Convention
+from theodolite.instruments.grid.explainers.find import find_explainers
 from theodolite.instruments.grid.explainers.pool import Pool
 from theodolite.instruments.grid.explainers.readers import open_reader
 from theodolite.instruments.grid.formulas.maps import score_map

@@ -47,7 +47,7 @@ def test_every_metric_has_a_definition_that_points_the_same_way(instrument):
 
 def column_keys():
     """The keys that the columns of declared tables name, wherever they are written in the source."""
-    instruments_ = "|".join(("ask", "compass", "grid", "scene", "trace", "twins", "diagnose"))
+    instruments_ = "ask|compass|grid|scene|trace|twins|diagnose"
     key = re.compile(rf'"((?:{instruments_})\.[a-z0-9_]+)"')
     for path in sorted(SOURCE.rglob("*.py")):
         for call in re.findall(

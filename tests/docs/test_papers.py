@@ -20,7 +20,7 @@ _BLOCK = re.compile(r"^```bash\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _ROW = re.compile(r"^\| ([^|]+) \| [^|]+ \| `(theodolite [^`|]+)` \| ([^|]+) \|$", re.MULTILINE)
 _PROMISE = re.compile(r"`([^`]+)`(?:: ([^`]+?))?(?=; `|$)")
 
-SECTIONS = {name: text for name, text in _SECTION.findall(PAGE.read_text(encoding="utf-8"))}
+SECTIONS = dict(_SECTION.findall(PAGE.read_text(encoding="utf-8")))
 THINGS = {"cup": "#c22", "ball": "#26c", "book": "#282", "lamp": "#a5a", "vase": "#fa0"}
 
 

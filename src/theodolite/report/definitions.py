@@ -14,8 +14,6 @@ function             ``module:function`` that computes it, below ``theodolite``
 source               where it is published
 beside               keys of other definitions of the same quantity
 caution              when not to trust it
-fields               ``Class.field`` of records that hold it
-called               its names in tables of named numbers
 metrics              the item metrics it defines, without their method
 
 >>> found = definition("compass.dae")
@@ -60,7 +58,7 @@ Reading: TypeAlias = Literal["paper", "sound", "ours"]
 
 _CHOICES = {"unit": Unit, "grounded": Direction, "reading": Reading}
 _NEEDED = ("name", "title", "unit", "grounded", "reading", "formula", "meaning")
-_LISTS = ("beside", "fields", "called", "metrics")
+_LISTS = ("beside", "metrics")
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +84,6 @@ class Definition:
     """When not to trust it."""
     beside: tuple[str, ...] = ()
     """Keys of other definitions of the same quantity. The relation is symmetric."""
-    fields: tuple[str, ...] = ()
-    """``Class.field`` of records that hold it."""
-    called: tuple[str, ...] = ()
-    """Its names in tables of named numbers."""
     function: str = ""
     """``module:function`` that computes it, below ``theodolite``."""
     metrics: tuple[str, ...] = ()

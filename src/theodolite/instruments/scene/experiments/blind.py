@@ -147,7 +147,7 @@ def blind_table(blind: BlindTest) -> Table:
         [
             Column("what", "without the picture"),
             Column("score", "score", "share"),
-            Column("drop", "drop in points", "points", "scene.blind_drop"),
+            Column("drop", "drop in points", "points"),
             Column("refused", "refused", "share", "scene.refused"),
         ],
         [
