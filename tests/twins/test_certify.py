@@ -360,7 +360,7 @@ def test_the_tables_show_every_bar_and_every_line():
     assert [row[4] for row in lines.rows] == [line.estimate for line in certificate.lines]
     (alone,) = certificate_tables(replace(certificate, model="pocket:mixed"))
     assert alone.rows == lines.rows
-    assert "no bar applies" in alone.notes[0]
+    assert "no requirements" in alone.notes[0]
 
 
 def test_answers_that_are_kept_are_not_asked_for_again_and_scoring_asks_nobody(tmp_path, monkeypatch):

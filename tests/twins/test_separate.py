@@ -102,9 +102,9 @@ def test_metrics_that_fail_or_are_missing_stand_in_the_table_and_instruments_tha
     assert [row.metric.key for row in table.rows] == ["grid.up", "trace.other"]
     assert table.rows[0].auc.value < PASSES
     assert table.rows[1].auc is None
-    assert "no item" in table.rows[1].why
+    assert "no scores" in table.rows[1].why
     few = {"g": [*readings["g"], *read("trace.other", [1, 2, 3])], "s": readings["s"], "m": readings["m"]}
-    assert "3 and 0 items" in separate_scores(few, (OTHER,), sides=SIDES).rows[0].why
+    assert "3 and 0 clusters" in separate_scores(few, (OTHER,), sides=SIDES).rows[0].why
     assert table.failing == ("grid", "trace")
 
 
@@ -294,4 +294,4 @@ def test_a_table_is_shown_by_instrument_the_best_first(drawn):
     assert [row[0] for row in grid.rows] == ["more is grounded", "less is grounded"]
     assert grid.rows[0][2] == table.rows[0].auc
     assert "No metric of grid reaches" in grid.notes[0]
-    assert "no item" in trace.rows[0][-1]
+    assert "no scores" in trace.rows[0][-1]

@@ -9,10 +9,10 @@ import typer
 
 from theodolite.cli import options as o
 from theodolite.cli.console import note, out, print_json
-from theodolite.cli.output import p_value, print_table
-from theodolite.diagnose.compare import Compared
+from theodolite.cli.output import print_table, show
+from theodolite.diagnose.compare import Compared, differences_table
 from theodolite.diagnose.compare import compare as compare_sides
-from theodolite.diagnose.record import Comparison, InstrumentOfModel
+from theodolite.diagnose.record import InstrumentOfModel
 from theodolite.diagnose.result import position_words
 from theodolite.report.html.write import write_comparison
 
@@ -100,33 +100,11 @@ def _show_positions(found: Compared) -> None:
 
 def _show(found: Compared, *, every: bool) -> None:
     _show_positions(found)
-    names = {metric.key: metric.name for metric in found.metrics}
     measured = [each for each in found.comparisons if each.difference is not None]
     different = [each for each in measured if each.p_holm is not None and each.p_holm < 0.05]
     shown = found.comparisons if every else sorted(different, key=lambda each: each.p_holm or 0.0)[:_MOST]
-    print_table(
-        ["metric", "split", "difference", "p", "p corrected"],
-        [_row(each, names) for each in shown],
-        title=f"{found.first} minus {found.second}",
-    )
+    show([differences_table(found, shown)], json=False)
     note(
         f"{len(different)} of {len(measured)} metrics differ with a corrected p below 0.05"
         + ("" if every or len(different) <= _MOST else f"; {_MOST} are shown, --all shows every one")
     )
-    for line in found.notes:
-        note(line)
-
-
-def _row(each: Comparison, names: dict[str, str]) -> list[str]:
-    name = f"{names[each.metric]} ({each.metric})"
-    if each.difference is None:
-        return [name, each.split, each.why_not, "", ""]
-    d = each.difference
-    n = f"n={d.n}"
-    return [
-        name,
-        each.split,
-        f"{d.value:+.3f} [{d.low:+.3f}, {d.high:+.3f}] ({n})",
-        p_value(each.test.p_value) if each.test else "",
-        p_value(each.p_holm) if each.p_holm is not None else "",
-    ]

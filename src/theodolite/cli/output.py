@@ -23,7 +23,6 @@ from theodolite.cli.console import err, out, print_json
 from theodolite.core.tables import Table
 from theodolite.report.tables import as_rich, tables_json
 from theodolite.runs import Tally
-from theodolite.stats import Estimate
 
 _FILE_WIDTH = 160
 """Width of tables if there is no terminal."""
@@ -61,29 +60,6 @@ def print_table(columns: Sequence[str], rows: Sequence[Sequence[str | Text]], *,
         table.add_row(*(cell if isinstance(cell, Text) else Text(cell) for cell in row))
     console = out if out.is_terminal else Console(file=out.file, width=_FILE_WIDTH, highlight=False)
     console.print(table)
-
-
-def p_value(value: float) -> str:
-    """Format a p-value with three digits."""
-    return "< .001" if value < 0.001 else f"{value:.3f}"
-
-
-def percent(estimate: Estimate | None) -> str:
-    """Format a share with its interval, in per cent.
-
-    >>> percent(Estimate(0.5, 0.4, 0.6, 90, 0.95, "Wilson")), percent(Estimate(0.5, 0.5, 0.5, 1, 0.95, "one value"))
-    ('50.0 % [40.0, 60.0]', '50.0 % (no interval)')
-    """
-    if estimate is None:
-        return "–"
-    if estimate.low == estimate.high:
-        return f"{100 * estimate.value:.1f} % (no interval)"
-    return f"{100 * estimate.value:.1f} % [{100 * estimate.low:.1f}, {100 * estimate.high:.1f}]"
-
-
-def points(estimate: Estimate) -> str:
-    """Format a difference of shares with its interval, in points."""
-    return f"{100 * estimate.value:+.1f} [{100 * estimate.low:+.1f}, {100 * estimate.high:+.1f}]"
 
 
 def time_left(done: int, remaining: int, elapsed: float) -> str:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import json as json_library
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from theodolite.cli import options as o
-from theodolite.cli.console import note, out, print_json
-from theodolite.cli.output import print_table
+from theodolite.cli.console import note, print_json
+from theodolite.cli.output import show as show_tables
 from theodolite.core.errors import StorageError, UsageError
+from theodolite.core.tables import Cell, Column, Table
 from theodolite.runs import Run, Tally, find_runs
 
 app = typer.Typer(no_args_is_help=True, help="List and show runs.")
@@ -31,14 +33,19 @@ def list_runs(
     if not rows:
         note(f"no runs in {folder.absolute()}")
         return
-    print_table(["run", "instrument", "model", "done", "failed", "created"], [_cells(row) for row in rows])
+    titles = ("run", "instrument", "model", "done", "failed", "created")
+    show_tables([_text_table("runs.list", titles, map(_cells, rows))], json=False)
 
 
-def _cells(row: dict[str, Any]) -> list[str]:
+def _text_table(name: str, titles: Sequence[str], rows: Iterable[Sequence[Cell]]) -> Table:
+    return Table.of(name, "", [Column(title, title) for title in titles], rows)
+
+
+def _cells(row: dict[str, Any]) -> list[Cell]:
     if "problem" in row:
-        return [row["run"], "–", row["problem"]]
+        return [row["run"], None, row["problem"], None, None, None]
     done = f"{row['answered'] + row['refused']} of {row['planned']}"
-    return [row["run"], row["instrument"], row["model"], done, str(row["failed"]), row["created"]]
+    return [row["run"], row["instrument"], row["model"], done, row["failed"], row["created"]]
 
 
 def _summary(path: Path) -> dict[str, Any]:
@@ -86,23 +93,20 @@ def show(run: o.RunFolder, json: o.AsJson = False) -> None:
         )
         return
     rows = {**{k: v for k, v in info.items() if k != "settings"}, **info["settings"], **counts}
-    print_table(["setting", "value"], [[key, str(value)] for key, value in rows.items()])
-    out.print()
-    print_table(
-        ["measured", "engine", "workers", "versions"],
+    settings = [[key, str(value)] for key, value in rows.items()]
+    measured = [
         [
-            [
-                s["started"][:16],
-                s["engine"],
-                str(s["workers"]),
-                " ".join(f"{k} {v}" for k, v in s["versions"].items()),
-            ]
-            for s in sessions
-        ],
-    )
+            each["started"][:16],
+            each["engine"],
+            each["workers"],
+            " ".join(f"{name} {version}" for name, version in each["versions"].items()),
+        ]
+        for each in sessions
+    ]
+    tables = [
+        _text_table("runs.settings", ("setting", "value"), settings),
+        _text_table("runs.sessions", ("measured", "engine", "workers", "versions"), measured),
+    ]
     if reasons:
-        out.print()
-        print_table(
-            ["why no answer", "items"],
-            [[reason, str(count)] for reason, count in reasons.most_common(10)],
-        )
+        tables.append(_text_table("runs.reasons", ("why no answer", "items"), reasons.most_common(10)))
+    show_tables(tables, json=False)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from theodolite.core.errors import UsageError
 from theodolite.core.scores import ItemScore
+from theodolite.core.tables import Column, Table
 from theodolite.diagnose.comparing import compare_models
 from theodolite.diagnose.record import (
     DIAGNOSIS_FILE,
@@ -20,7 +21,7 @@ from theodolite.diagnose.table import ScoreTable
 from theodolite.instruments.instrument import find_instruments, instrument_of_run, instruments
 from theodolite.runs import find_runs, read_info
 
-__all__ = ["Compared", "Positions", "Side", "compare", "open_side"]
+__all__ = ["Compared", "Positions", "Side", "compare", "differences_table", "open_side"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,35 @@ class Compared:
     """What could not be compared, and why."""
     positions: tuple[Positions, ...] = ()
     """The positions of both sides between the twins. Empty if neither side is a diagnosis."""
+
+
+def differences_table(found: Compared, shown: Sequence[Comparison]) -> Table:
+    """Build the table of some differences, first minus second."""
+    names = {metric.key: metric.name for metric in found.metrics}
+    return Table.of(
+        "compare.differences",
+        f"{found.first} minus {found.second}",
+        [
+            Column("metric", "metric"),
+            Column("split", "split"),
+            Column("difference", "difference", "number", signed=True),
+            Column("n", "n", "count"),
+            Column("p", "p", "p"),
+            Column("p_holm", "p corrected", "p"),
+        ],
+        [
+            [
+                f"{names[each.metric]} ({each.metric})",
+                each.split,
+                each.difference.estimate() if each.difference else each.why_not,
+                each.difference.n if each.difference else None,
+                each.test.p_value if each.test else None,
+                each.p_holm,
+            ]
+            for each in shown
+        ],
+        found.notes,
+    )
 
 
 def compare(first: str | Path, second: str | Path, *, seed: int = 0) -> Compared:

@@ -60,9 +60,11 @@ def read_scored_run(folder: Path) -> ScoredRun:
         tables = run.tables()
         if not tables and run.info.instrument == RELEVANCE:
             tables = [relevance_table(run)]
-        if not tables or run.info.instrument not in {"trace", RELEVANCE}:
+        if run.info.instrument not in {"trace", RELEVANCE}:
+            raise UsageError(f"{folder} is a run of {run.info.instrument}, not of trace")
+        if not tables:
             raise UsageError(
-                f"{folder} is not a scored run of trace; `theodolite trace score {folder}` scores it"
+                f"{folder} was not scored by this version; `theodolite trace score {folder}` scores it"
             )
         data = Path(str(run.info.settings["data"]))
         world = read_episodes(data).episodes[0].world if data.exists() else ""
