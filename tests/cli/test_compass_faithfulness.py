@@ -150,7 +150,7 @@ def test_what_cannot_be_drawn_is_said(measured, tmp_path, capsys):
     assert "holds no map guess@gt; it holds:" in complaint("1", "--out", out, "--method", "guess")
     assert "--projection takes paper or sound" in complaint("1", "--out", out, "--projection", "x")
     assert "--figure takes overlay, heat, polar or row" in complaint("1", "--out", out, "--figure", "x")
-    assert "2 items make rows" in complaint("1", "2", "--out", out)
+    assert "got 2 items" in complaint("1", "2", "--out", out)
     assert "cannot write a figure as" in complaint("1", "--out", str(tmp_path / "x.docx"))
     assert not list(tmp_path.iterdir())
 

@@ -207,7 +207,7 @@ def test_predicting_from_runs(data, tmp_path, capsys):
         rows
     )
     assert sum("errors" in name for name in rows) == 4
-    assert rows["structured"]["r"] == pytest.approx(1.0)
+    assert rows["structured"]["r"]["value"] == pytest.approx(1.0)
     assert rows["at most 2 steps"]["models"] == 4
     (runs[0] / "scores.json").unlink()
     assert main(["trace", "predict", *map(str, runs)]) == 2

@@ -1,8 +1,6 @@
 """Each promise of the contract, broken on purpose: the check must find it."""
 
 import json
-import re
-from pathlib import Path
 from typing import ClassVar
 
 import pytest
@@ -10,7 +8,7 @@ import pytest
 from theodolite.cli.main import main
 from theodolite.core.errors import ContractError, UsageError
 from theodolite.core.types import Choice, Response
-from theodolite.models import ModelName, open_model
+from theodolite.models import open_model
 from theodolite.testing import check_model, tiny_checkpoint
 
 
@@ -127,15 +125,3 @@ def test_the_command_tells_in_json(capsys):
         "keeps_contract": True,
         "problem": None,
     }
-
-
-def test_the_model_of_the_readme_keeps_the_contract():
-    """The snippet as it stands there, with a model in the place of the reader's own."""
-    readme = (Path(__file__).parents[2] / "README.md").read_text()
-    (snippet,) = re.findall(r"```python\n(.*?)```", readme, flags=re.DOTALL)
-    space = {"my_model": lambda text, pictures: f"{text} {[picture.size for picture in pictures]}"}
-    exec(snippet, space)  # noqa: S102 - our own README
-    check_model(space["open_model"](ModelName.parse("mine:v1")))
-    registered = []
-    space["register"](lambda *row, **more: registered.append((row[:2], more["summary"])))
-    assert registered == [(("model", "mine"), "our own model")]

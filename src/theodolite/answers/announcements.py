@@ -23,7 +23,7 @@ _HEADINGS = word_set("conclusion decision summary verdict")
 _LONGEST_LEAD = 10
 _LONGEST_PART = 80
 _MOST = 8
-"""Announcements that are tried, from the last one back."""
+"""Maximum number of announcements to try, the last one first."""
 
 
 def announced(words: Words, *, is_count: bool = False) -> list[tuple[int, int]]:

@@ -71,7 +71,7 @@ def _forms_at(passage: Passage, i: int, options: Options) -> Iterator[Mention]:
 
 
 def _match(passage: Passage, i: int, words: tuple[str, ...]) -> int:
-    """Where the words end if they stand here, else 0."""
+    """The end index if the words match at this position, else 0."""
     place = i + 1
     for word in words[1:]:
         limit = place + 3

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any, cast
 
 from theodolite.answers.formats import Answer, AnswerFormat
+from theodolite.answers.plain import normal_form
 from theodolite.answers.reading import read_answer
 from theodolite.core.types import Item, Json, Record
 
-__all__ = ["FORMAT", "format_of", "format_to_json", "read_record"]
+__all__ = ["FORMAT", "format_of", "format_to_json", "is_right", "read_record"]
 
 FORMAT = "format"
 """The key of an item's meta that holds the form of its answer."""
@@ -60,3 +61,21 @@ def read_record(item: Item, record: Record | None) -> Answer:
         return Answer("value", record.choice.best, "the most probable option")
     is_cut_off = response.finish == "length"
     return read_answer(response.text, format_of(item), is_cut_off=is_cut_off, reasoning=response.reasoning)
+
+
+def is_right(answer: Answer, gold: str) -> bool:
+    """Return True if an answer was read and equals the gold one: numbers by value, text up to case, mark-up and punctuation.
+
+    An answer that was refused, cut off or could not be read is never right. Accuracies count it as 0 and keep the reason.
+
+    >>> is_right(Answer("value", 3.0), "3"), is_right(Answer("value", "Left."), "left"), is_right(Answer("refused"), "no")
+    (True, True, False)
+    """
+    if not answer.is_read:
+        return False
+    if isinstance(answer.value, str):
+        return normal_form(answer.value) == normal_form(gold)
+    try:
+        return answer.value == float(gold)
+    except ValueError:
+        return False

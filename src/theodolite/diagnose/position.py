@@ -135,23 +135,8 @@ def _estimate(
         clusters=[table.clusters[row] for row in rows],
         seed=seed,
     )
-    bounds = _bounds(table, columns, twins)
+    bounds = (min(0.0, distribution.value), max(1.0, distribution.value))
     return distribution.estimate("bca", bounds=bounds, fallback=True)
-
-
-def _bounds(table: ScoreTable, columns: list[Column], twins: Twins) -> stats.Bounds:
-    """The median over metrics of the least and the largest possible position."""
-    ends = []
-    for column in columns:
-        g, s = (table.mean(twin, column) for twin in twins)
-        bounds = table.metrics[column[0]].bounds
-        if bounds is None or g is None or s is None:
-            ends.append((0.0, 1.0))
-        else:
-            first, second = ((end - s.value) / (g.value - s.value) for end in bounds)
-            ends.append((min(first, second), max(first, second)))
-    low, high = np.median(ends, axis=0)
-    return min(0.0, float(low)), max(1.0, float(high))
 
 
 def _membership(groups: Sequence[str]) -> NDArray[np.float64]:

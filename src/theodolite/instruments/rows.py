@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from theodolite.answers import Answer, normal_form
-from theodolite.answers.items import read_record
+from theodolite.answers import Answer
+from theodolite.answers.items import is_right, read_record
 from theodolite.core.scores import ItemScore
 from theodolite.core.views import UNSEEN, ItemRow, RowStatus
 from theodolite.runs import Result, Run
@@ -96,7 +96,7 @@ def plain_rows(instrument: str, run: Run, place: Place, scores: Sequence[ItemSco
             question=result.item.request.text,
             read_as=_said(answer),
             gold=gold,
-            correct=verdict(_is_right(answer, gold) if answer.is_read and gold else None, condition),
+            correct=verdict(is_right(answer, gold) if answer.is_read and gold else None, condition),
             values=rounded(own or {}),
             **common(result, place, answer=answer),
         )
@@ -104,13 +104,3 @@ def plain_rows(instrument: str, run: Run, place: Place, scores: Sequence[ItemSco
 
 def _said(answer: Answer) -> str:
     return str(answer.value).removesuffix(".0") if answer.is_read else ""
-
-
-def _is_right(answer: Answer, gold: str) -> bool:
-    """Return True if an answer equals the gold one: numbers by value, texts up to case, mark-up and punctuation."""
-    if isinstance(answer.value, str):
-        return normal_form(answer.value) == normal_form(gold)
-    try:
-        return answer.value == float(gold)
-    except ValueError:
-        return False

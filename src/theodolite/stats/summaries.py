@@ -17,7 +17,7 @@ def score_mean(metric: Metric, scores: Iterable[ItemScore], *, level: float = 0.
 
     Args:
         metric: What is averaged; scores of other metrics are ignored.
-        scores: Of one model.
+        scores: Scores of one model.
         level: Confidence level.
 
     Returns:
@@ -41,12 +41,12 @@ def score_mean(metric: Metric, scores: Iterable[ItemScore], *, level: float = 0.
 def score_difference(
     metric: Metric, first: Iterable[ItemScore], second: Iterable[ItemScore], *, level: float = 0.95
 ) -> Estimate | None:
-    """The mean of first − second over the items that both have a value of, paired by item and split.
+    """The mean of first − second over items with a value in both, paired by item and split.
 
     Args:
         metric: What is compared; scores of other metrics are ignored.
-        first: Of one model.
-        second: Of another model, or of another setting of the same items.
+        first: First of one model.
+        second: Second of another model, or of another setting of the same items.
         level: Confidence level.
 
     Returns:

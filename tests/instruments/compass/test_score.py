@@ -169,19 +169,19 @@ def test_black_boxes_are_read_by_their_words(tmp_path):
         (Response.failed("no answer came"), "failed"),
     ],
 )
-def test_an_answer_that_is_none_has_a_reason_and_no_value(tmp_path, response, reason):
+def test_an_answer_that_is_none_is_not_right_and_has_a_reason(tmp_path, response, reason):
     class Saying(Scripted):
         def measure(self, items):
             return [Record(item.id, response) for item in items]
 
     with run_of(tmp_path / "run", Saying(None), plan_conditions([squares()], gives="text")) as run:
-        assert values_of(run) == {}
-        assert reasons_of(run) == dict.fromkeys(
-            ("right", "mirror_follows", "mirror_changes", "blank_changes"), reason
-        )
+        assert values_of(run) == ({} if reason == "failed" else {"compass.right": [0.0]})
+        names = ("mirror_follows", "mirror_changes", "blank_changes")
+        assert reasons_of(run) == dict.fromkeys(("right", *names) if reason == "failed" else names, reason)
         (table,) = score_run(run).tables
         (row,) = rows_of(table)
-        assert (row["items"], row.right, row.without) == (1, None, f"1 {reason}")
+        assert (row["items"], row.without) == (1, f"1 {reason}")
+        assert row.right is None if reason == "failed" else row.right.value == 0
 
 
 def test_items_that_were_not_asked_yet_are_pending(tmp_path):

@@ -447,7 +447,7 @@ def test_relevance_below_zero_needs_a_word(samples):
         ({"projections": ()}, "not none"),
         ({"tables": ("chairs",)}, "tables are some of"),
         ({"development": -1}, "not be negative"),
-        ({"coverages": (0.0,)}, "coverages"),
+        ({"coverages": (0.0,)}, "coverage takes"),
     ],
 )
 def test_settings_that_cannot_be_are_refused(settings, said):

@@ -84,10 +84,10 @@ def test_the_symbolic_models_score_as_their_logic(folder, tmp_path, model, is_ri
     assert rows_of(command("grid", "score", tmp_path / "run")) == rows
 
 
-def test_a_model_that_refuses_has_no_accuracy(folder, tmp_path):
+def test_a_model_that_refuses_is_never_right(folder, tmp_path):
     asked = ["--model", "scripted:refuser", "--data", folder, "--out", tmp_path / "run"]
     result = command("grid", "accuracy", *asked)
-    assert all(row["accuracy_dense"] is None for row in rows_of(result).values())
+    assert all(row["accuracy_dense"]["value"] == 0 for row in rows_of(result).values())
     (table,) = json.loads(result.stdout)["tables"]
     assert table["notes"] == ["12 of 12 answers: refused."]
 
@@ -104,7 +104,7 @@ def run_of(folder, items, responses):
     return run
 
 
-def test_every_answer_without_a_value_has_its_reason(folder, tmp_path):
+def test_every_answer_that_was_not_read_has_its_reason(folder, tmp_path):
     items = list(plan_accuracy(read_dataset(folder)))[4:8]
     gold = items[0].meta["gold"]
     cut = Response("answered", text="I count 2 red and", finish="length")
@@ -113,7 +113,7 @@ def test_every_answer_without_a_value_has_its_reason(folder, tmp_path):
         scores = [score for score in accuracy_scores(run) if score.metric == "grid.accuracy"]
     assert [(score.value, score.reason) for score in scores] == [
         (1.0, ""),
-        (None, "refused"),
+        (0.0, "refused"),
         (0.0, "unreadable"),
         (0.0, "cut off"),
     ]

@@ -266,4 +266,4 @@ def test_runs_of_several_models(tmp_path, capsys):
     assert rows[0]["traces"] == 12
     assert rows[0]["models_rho"]["value"] == pytest.approx(1.0)
     assert main(["trace", "ablate", runs[0], runs[0]]) == 2
-    assert "named twice" in capsys.readouterr().err
+    assert "given twice" in capsys.readouterr().err

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from theodolite.answers.items import read_record
+from theodolite.answers.items import is_right, read_record
 from theodolite.core.scores import ItemScore
 from theodolite.core.views import ItemRow
-from theodolite.instruments.ask.score import is_right
 from theodolite.instruments.instrument import Place
 from theodolite.instruments.rows import common, rounded, values_by_item, verdict
 from theodolite.runs import Run

@@ -19,7 +19,7 @@ import numpy as np
 
 from theodolite import stats
 from theodolite.answers import READER, Answer, normal_form
-from theodolite.answers.items import read_record
+from theodolite.answers.items import is_right, read_record
 from theodolite.core.errors import UsageError
 from theodolite.core.scores import ItemScore, Metric
 from theodolite.core.tables import Column, Table
@@ -33,7 +33,6 @@ __all__ = [
     "Comparison",
     "SettingScore",
     "answered_pairs",
-    "is_right",
     "item_scores",
     "score_ask",
     "score_tables",
@@ -134,11 +133,6 @@ class _Row:
     @property
     def is_right(self) -> bool:
         return is_right(self.answer, self.gold)
-
-
-def is_right(answer: Answer, gold: str) -> bool:
-    """Return True if an answer was read and equals the gold one, up to case, mark-up and punctuation."""
-    return answer.is_read and normal_form(str(answer.value)) == normal_form(gold)
 
 
 def item_scores(run: Run) -> list[ItemScore]:

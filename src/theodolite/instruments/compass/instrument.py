@@ -147,10 +147,10 @@ def _run_plan(
     """Pairs by split, made when the run is planned.
 
     Args:
-        name: Of the run.
+        name: Name of the run.
         pairs: By split.
         gives: The model's capability.
-        settings: Of the run.
+        settings: Settings of the run.
         whole: The splits in which parts are hidden too, at 18 answers per pair; all if not given.
     """
     from theodolite.instruments.compass.measure import ConditionsMeasurer, conditions_factory

@@ -150,7 +150,7 @@ def published_directions(
 
     Args:
         model: Our name of it.
-        source: Of the pairs, such as ``coco-pairs``.
+        source: Source of the pairs, such as ``coco-pairs``.
         method: Our name of it.
         target: Whose logit was explained.
 
@@ -257,7 +257,7 @@ def published_rows(
 
     Args:
         model: Our name of it.
-        sources: Of the pairs, such as ``coco-pairs``.
+        sources: Sources of the pairs, such as ``coco-pairs``.
         table: Ours.
         rows: Their names in our table.
 

@@ -328,7 +328,7 @@ def plan_conditions(
         pairs: With directions left, right, above and below.
         prompt: How they are asked.
         gives: The model's capability.
-        split: Of drawn data.
+        split: Split of drawn data.
     """
     for pair in pairs:
         conditions = [PLAIN, MIRRORED, BLANK]

@@ -213,7 +213,11 @@ def _scores_of_pair(results: Mapping[str, Result]) -> Iterator[ItemScore]:
                 return _score(plain, f"compass.{key}", None, reason if name == PLAIN else f"{name}: {reason}")
         return _score(plain, f"compass.{key}", value())
 
-    yield score("right", PLAIN, lambda: said[PLAIN].value == _gold(plain))
+    status = _status(plain, said[PLAIN])
+    right = (
+        None if status in {"failed", "pending"} else float(not status and said[PLAIN].value == _gold(plain))
+    )
+    yield _score(plain, "compass.right", right, status)
     if MIRRORED in said:
         gold = _gold(results[MIRRORED])
         yield score("mirror_follows", MIRRORED, lambda: said[MIRRORED].value == gold)

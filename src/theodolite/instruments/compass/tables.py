@@ -129,7 +129,7 @@ def score_run(run: Run, settings: ScoreSettings | None = None) -> CompassScore:
     """Scores a run from its stored answers and maps, and stores the tables in it if it is open for writing.
 
     Args:
-        run: Of the compass; one without maps has answers only.
+        run: A run of the compass; one without maps has answers only.
         settings: Projections, prompt, tables and so on.
     """
     settings = settings or ScoreSettings()
@@ -380,7 +380,7 @@ def _answers(scores: Sequence[ItemScore], title: str, notes: Iterable[str] = ())
         for split in dict.fromkeys(score.split for score in scores):
             own = {column.name: _of_split(rows, column.name, split) for column in there}
             asked = max((len(some) for some in own.values()), default=0)
-            lost = Counter(s.reason for s in next(iter(own.values()), []) if s.value is None)
+            lost = Counter(s.reason for s in next(iter(own.values()), []) if s.reason)
             lines.append(
                 [
                     split,
@@ -397,7 +397,7 @@ def _answers(scores: Sequence[ItemScore], title: str, notes: Iterable[str] = ())
                     Column("split", "split"),
                     Column("items", "pairs", "count"),
                     *there,
-                    Column("without", "without a value"),
+                    Column("without", "not read"),
                 ],
                 lines,
                 notes if name == "answers" else (),

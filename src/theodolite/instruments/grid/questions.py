@@ -135,10 +135,10 @@ def plan_edits(scenes: SceneBatch, names: Sequence[str], *, split: str = "", see
     """Every scene as it is and after each edit.
 
     Args:
-        scenes: Of relational buckets.
-        names: Of the scenes, in order.
-        split: Of the data.
-        seed: Of the places of decoys.
+        scenes: Scenes of relational buckets.
+        names: Names of the scenes, in order.
+        split: Split of the data.
+        seed: Seed of the places of decoys.
     """
     for edited in edited_scenes(scenes, seed=seed):
         world = edited.scenes.world
@@ -178,9 +178,9 @@ def plan_anchors(scenes: SceneBatch, names: Sequence[str], *, split: str = "free
     """One item for each scene, with the answer that results from dropping each anchor.
 
     Args:
-        scenes: Of buckets with two anchors or more.
-        names: Of the scenes, in order.
-        split: Of the data.
+        scenes: Scenes of buckets with two anchors or more.
+        names: Names of the scenes, in order.
+        split: Split of the data.
     """
     shallow = [BUCKETS[int(b)].key for b in scenes.bucket if BUCKETS[int(b)].depth < 2]
     if shallow:

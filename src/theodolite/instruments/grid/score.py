@@ -96,10 +96,10 @@ def score_explanations(
     """Scores explained runs together. Calls no model.
 
     Args:
-        runs: Of any models on any data; a pure and a spurious model on the same data are compared.
+        runs: Runs of any models on any data; a pure and a spurious model on the same data are compared.
         crossed: Their `interactions`, if they are known already.
         pid: Estimators of PID; ``batch`` trains small networks and takes seconds for each bucket.
-        seed: Of every resampling.
+        seed: Seed of every resampling.
     """
     if not runs:
         raise UsageError("there is no run to score")
@@ -141,7 +141,7 @@ def explain_tables(score: ExplainScore, names: Sequence[str] = (), *, seed: int 
     Args:
         score: From `score_explanations`.
         names: Which of `TABLE_NAMES`; by default all but ``measures``, which has every mean, one row each.
-        seed: Of intervals that are computed for a table alone.
+        seed: Seed of intervals that are computed for a table alone.
     """
     made: dict[str, Callable[[], Iterable[Table]]] = {
         "buckets": lambda: bucket_tables(score.means),

@@ -20,9 +20,9 @@ def run_plans(folder: Path, *, split: str, settings: Sequence[str], seed: int) -
 
     Args:
         folder: The data set.
-        split: Of the data.
+        split: Split of the data.
         settings: In which questions are asked.
-        seed: Of the choice of other pictures.
+        seed: Seed of the choice of other pictures.
     """
     data = read_data(folder)
     asked = Settings(qa=cast("Any", tuple(settings)))

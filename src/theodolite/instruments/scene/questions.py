@@ -271,8 +271,8 @@ def plan_run(
         data: The data set.
         settings: What to ask.
         measured: What the run holds so far.
-        noise_levels: Of the setting ``noisy graph``.
-        seed: Of the noise.
+        noise_levels: Noise levels of the setting ``noisy graph``.
+        seed: Seed of the noise.
     """
     yield from plan_scenes(data, settings)
     if "predicted graph" in settings.qa:
@@ -335,7 +335,7 @@ def plan_pictures(data: SceneData, *, seed: int = 0) -> Iterator[Item]:
 
     Args:
         data: With marked pictures.
-        seed: Of the choice of the other scene.
+        seed: Seed of the choice of the other scene.
     """
     others = _other_pictures(data, seed)
     for item in plan_scenes(data, Settings(qa=("base",), graph=("base",))):

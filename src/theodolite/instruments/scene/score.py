@@ -121,7 +121,7 @@ def item_scores(run: Run, options: ScoreOptions | None = None) -> list[ItemScore
     """Every metric of every question and scene of a run. Calls no model.
 
     Args:
-        run: Of kind ``scene`` or ``scene-pictures``.
+        run: A run of kind ``scene`` or ``scene-pictures``.
         options: How to score. Keys end in `ScoreOptions.suffix` unless these are the defaults.
     """
     results = read_run(run)
@@ -138,7 +138,7 @@ def result_scores(
     """The scores of all metrics, and of the baselines that tables show.
 
     Args:
-        results: Of a run.
+        results: Results of a run.
         options: How to score.
         cases: What `derived_qa` gives for these, if it is known.
     """

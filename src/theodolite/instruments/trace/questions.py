@@ -123,8 +123,8 @@ def plan_traces(
 
     Args:
         episodes: Those without pictures are left out; `without_pictures` lists them.
-        styles: Of the prompt.
-        wordings: Of the task.
+        styles: Styles of the prompt.
+        wordings: Wordings of the task.
         max_frames: Show at most this many frames, evenly spaced. They keep their numbers.
         max_tokens: The longest response.
     """

@@ -132,7 +132,7 @@ def item_scores(
     """Every metric of every episode of a run, in its first prompt style.
 
     Args:
-        run: Of ``trace run`` or of a diagnosis.
+        run: A run of ``trace run`` or of a diagnosis.
         data: The episodes, if they are no longer where the run found them.
         options: How to judge and count.
 

@@ -1,7 +1,7 @@
 """Read and write questions about pictures, in a JSONL file.
 
 One object per line: ``{"id": "q1", "question": "Where is the cup?", "answer": "left", "options": ["left", "right"],
-"picture": "cups/1.jpg", "group": "cups"}``. ``options`` and ``group`` are optional. ``pictures`` is a list of several pictures.
+"picture": "cups/1.jpg", "group": "cups"}``. ``id``, ``options`` and ``group`` are optional; the default id is the line number. ``pictures`` is a list of several pictures.
 """
 
 from __future__ import annotations
@@ -28,14 +28,20 @@ class Question:
     answer: str
     pictures: tuple[Picture, ...]
     options: tuple[str, ...] = ()
-    """The possible answers. Empty for an open question."""
+    """The possible answers. Empty for an open question, whose answer may be yes or no, a number, or text."""
     group: str = ""
     """A name, for results by group."""
 
     @property
     def format(self) -> AnswerFormat:
-        """The answer format."""
-        return AnswerFormat.choice(self.options, style="word") if self.options else AnswerFormat.text()
+        """The answer format: a choice if there are options, else the kind of the right answer."""
+        if self.options:
+            return AnswerFormat.choice(self.options, style="word")
+        if self.answer.strip().casefold() in {"yes", "no"}:
+            return AnswerFormat.yes_no()
+        if re.fullmatch(r"\d{1,4}", self.answer.strip()):
+            return AnswerFormat.count()
+        return AnswerFormat.number() if _is_number(self.answer) else AnswerFormat.text()
 
     @property
     def prompt(self) -> str:
@@ -45,12 +51,16 @@ class Question:
         return f"{self.question}\nAnswer with one of: {', '.join(self.options)}."
 
 
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"[-+]?\d+(?:\.\d+)?", text.strip()) is not None
+
+
 class _Row(BaseModel):
     """One line of the file."""
 
     model_config = ConfigDict(extra="ignore", coerce_numbers_to_str=True)
 
-    id: str = Field(min_length=1)
+    id: str = ""
     question: str = Field(min_length=1)
     answer: str = Field(min_length=1)
     options: list[str] = []
@@ -136,7 +146,7 @@ def _read_line(line: str, path: Path, number: int) -> Question:
         raise UsageError(f"{path}, line {number}: {where}: {first['msg']}") from None
     names = [*([row.picture] if row.picture else []), *row.pictures]
     if not names:
-        raise UsageError(f"{path}, line {number}: the question {row.id!r} has no picture")
+        raise UsageError(f"{path}, line {number}: the question {row.question!r} has no picture")
     normal = [normal_form(option) for option in row.options]
     if "" in normal or len(set(normal)) != len(normal):
         raise UsageError(f"{path}, line {number}: options must be distinct and not empty, got {row.options}")
@@ -145,7 +155,7 @@ def _read_line(line: str, path: Path, number: int) -> Question:
             f"{path}, line {number}: the answer {row.answer!r} is not among the options {row.options}"
         )
     pictures = tuple(_picture(path.parent, name, f"{path}, line {number}") for name in names)
-    return Question(row.id, row.question, row.answer, pictures, tuple(row.options), row.group)
+    return Question(row.id or str(number), row.question, row.answer, pictures, tuple(row.options), row.group)
 
 
 def _picture(folder: Path, name: str, where: str) -> Picture:

@@ -35,7 +35,7 @@ def coco_pairs(
         annotations: One or more files in COCO's instances format.
         images: The folder that their ``file_name`` is relative to.
         n: Sample size, balanced over the directions; all pairs if not given.
-        seed: Of the draw.
+        seed: Seed of the draw.
         filters: Which objects and pairs are taken.
         vocabulary: The names of directions.
     """

@@ -31,7 +31,7 @@ def relation_pairs(
 
     Args:
         n: Sample size; each pair has its own picture.
-        seed: Of the draw.
+        seed: Seed of the draw.
         split: Aligned, crossed or free.
         n_things: On each picture; two to five if not given.
 
@@ -93,7 +93,7 @@ def edited_pair(pair: Pair, edit: Edit, *, seed: int = 0) -> Pair:
     Args:
         pair: From `relation_pairs`.
         edit: What to change; a blank picture keeps the old direction.
-        seed: Of random choices of the edit.
+        seed: Seed of random choices of the edit.
     """
     drawn: Any = pair.meta["scene"]
     scene = relation.DrawnScene(tuple(relation.PlacedThing(*t) for t in drawn["things"]), drawn["ground"])

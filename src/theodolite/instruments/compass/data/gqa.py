@@ -75,7 +75,7 @@ def gqa_pairs(
         scene_graphs: GQA's ``*_sceneGraphs.json``.
         images: The folder with ``<image id>.jpg``.
         n: Sample size, balanced over the directions; all pairs if not given.
-        seed: Of the draw.
+        seed: Seed of the draw.
         filters: Which objects and pairs are taken.
         relations: Which relations, and their directions.
     """

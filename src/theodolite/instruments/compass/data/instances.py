@@ -226,8 +226,8 @@ class Matcher:
         """The reference and the target in a picture, or the filter that rejects them.
 
         Args:
-            file_name: Of the picture.
-            names: Of reference and target.
+            file_name: File name of the picture.
+            names: Names of reference and target.
         """
         categories = [self.category(name) for name in names]
         picture = self.picture(file_name)

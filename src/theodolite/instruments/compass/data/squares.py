@@ -55,7 +55,7 @@ def coloured_squares(
 
     Args:
         n: Sample size.
-        seed: Of distance and place.
+        seed: Seed of distance and place.
         plan: Sizes in pixels.
         vocabulary: The names of directions.
 

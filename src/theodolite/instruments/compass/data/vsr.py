@@ -94,7 +94,7 @@ def vsr_pairs(
         annotations: COCO's instances of the same pictures (train2017 and val2017).
         images: The folder with the pictures.
         n: Sample size, balanced over the directions; all pairs if not given.
-        seed: Of the draw.
+        seed: Seed of the draw.
         policy: How names and boxes are matched.
     """
     policy = policy or MatchPolicy()

@@ -87,7 +87,7 @@ def whatsup_pairs(
         images: The folder with the pictures.
         annotations: The boxes, in COCO's instances format.
         n: Sample size, balanced over the directions; all pairs if not given.
-        seed: Of the draw.
+        seed: Seed of the draw.
         policy: How names and boxes are matched.
 
     Raises:

@@ -150,7 +150,7 @@ def split_clusters(
     Args:
         clusters: The picture of each pair.
         n: Pairs for development.
-        seed: Of the order.
+        seed: Seed of the order.
 
     >>> split_clusters(["a", "a", "b", "c", "c"], 1, seed=0)
     ((3,), (0, 1, 2), (4,))
@@ -186,7 +186,7 @@ def development_table(
     Args:
         projected: With the projections of `ABLATIONS`, all pairs of one prompt.
         key: ``method@target``.
-        split: Of its pairs.
+        split: Split of its pairs.
         criterion: What is minimised.
     """
     development = projected.select(lambda sample: sample.id in split.development)

@@ -67,7 +67,7 @@ def composite_scores(
         edge_accuracy: EA of each.
         mdf: MDF of each.
         auc: AUC for correctness of each.
-        seed: Of the permutation test, if not all orders are tried.
+        seed: Seed of the permutation test, if not all orders are tried.
 
     >>> names = ["chefer", "contrastive", "rollout", "gradcam"]
     >>> found = composite_scores(names, edge_accuracy=[.633, .553, .367, .310], mdf=[1.54, 2.50, 1.45, 3.85],
@@ -112,7 +112,7 @@ def ranked_against(
     Args:
         auc: ROC-AUC of −DAE for the answer being right, by map.
         summaries: ``EA`` and ``MDF``, which give the paper's five composites, and others by name; each by map.
-        seed: Of the permutations.
+        seed: Seed of the permutations.
 
     Returns:
         The paper's composites, over the maps that have AUC, EA and MDF; then every other summary alone.

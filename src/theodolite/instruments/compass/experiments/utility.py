@@ -148,7 +148,7 @@ def rerank_table(
         readout: Peak or circular mean.
         vocabulary: The angles of the answers.
         model: Its name, to find what the paper reports.
-        seed: Of the sign-flip test.
+        seed: Seed of the sign-flip test.
     """
     keys = (BOX_ONLY, UNIFORM_MAP, *projected.keys)
     answers = {key: _answers(projected, key, projection, readout, vocabulary) for key in keys}

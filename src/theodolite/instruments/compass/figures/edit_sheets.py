@@ -38,7 +38,7 @@ def write_sheets(
         folder: Where to write.
         size: Pairs per control, drawn at random.
         placing: How objects are moved.
-        seed: Of the draw.
+        seed: Seed of the draw.
 
     Returns:
         How many edits of each control could be made, and the files.
@@ -69,7 +69,7 @@ def edit_sheet(edits: Sequence[Edit]) -> Image:
     """The plain picture of a pair and each of its edits, side by side: A in blue, B in red.
 
     Args:
-        edits: Of one pair.
+        edits: Edits of one pair.
     """
     from PIL import Image, ImageDraw, ImageFont
 

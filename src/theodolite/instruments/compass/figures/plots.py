@@ -192,7 +192,7 @@ def method_comparison(
         methods: By name.
         layout: The uniform map's estimate, drawn as a line with its interval.
         published: Values reported elsewhere, by the same names, drawn as hollow marks.
-        source: Of the published values; required with them.
+        source: Source of the published values; required with them.
         quantity: What is shown.
         title: Above the figure.
     """
@@ -322,7 +322,7 @@ def score_figures(
         tables: With the framework tables; with those of directions, if these are drawn.
         curves: Risk–coverage curves by confidence; may be empty.
         model: Its name.
-        sources: Of the pairs.
+        sources: Sources of the pairs.
         chance: The accuracy of guessing.
         coverage: Marked in the risk–coverage curves.
     """

@@ -238,7 +238,7 @@ def project_samples(
     Args:
         samples: As `read_samples` gives them.
         projections: Name to options.
-        seed: Of the random baselines.
+        seed: Seed of the random baselines.
         only: Projection to the maps that are wanted; all maps and baselines for projections that are not named.
         negative: What to do with relevance below zero, in every projection and share.
     """

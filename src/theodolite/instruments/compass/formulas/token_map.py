@@ -58,7 +58,7 @@ class TokenMap:
 
         Args:
             values: Shape (..., rows, columns), the first row on top.
-            size_px: Of the picture, as (width, height).
+            size_px: Size px of the picture, as (width, height).
             region_px: The part of the picture that it covers, as x0, y0, x1, y1; all of it if not given.
 
         >>> TokenMap.from_array(np.ones((2, 4, 5)), size_px=(100, 80)).values.shape

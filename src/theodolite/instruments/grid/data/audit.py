@@ -84,7 +84,7 @@ def audit(
         data: As `read_dataset` gives it.
         n_permutations: Shuffles behind each mutual information.
         most_pictures: Compare this many pictures with their scenes, evenly spread.
-        seed: Of the shuffles.
+        seed: Seed of the shuffles.
     """
     world, mode = data.plan.recipe.world, data.plan.mode
     questions, words, spans = _questions(data)
@@ -207,7 +207,7 @@ def compare_datasets(
         n_permutations: In each bucket. The smallest p of m permutations is 1/(m + 1), which Holm multiplies by the number
             of buckets; by default there are enough to reach half of `level`.
         level: The adjusted p below which distributions differ.
-        seed: Of the permutations.
+        seed: Seed of the permutations.
 
     Raises:
         UsageError: They have no bucket in common, or too few permutations for any p below `level`.

@@ -109,8 +109,8 @@ def edited_scenes(scenes: SceneBatch, *, seed: int) -> list[EditedScenes]:
     a bag of words is wrong; the right answer stays.
 
     Args:
-        scenes: Of questions with a relation.
-        seed: Of the places of decoys.
+        scenes: Scenes of questions with a relation.
+        seed: Seed of the places of decoys.
     """
     if not all(BUCKETS[int(bucket)].is_relational for bucket in scenes.bucket):
         raise UsageError("these metrics are about relations: give scenes of relational buckets alone")

@@ -24,7 +24,7 @@ ACCURACY = Metric("grid.accuracy", "accuracy", True, "paper", "text")  # noqa: F
 BOW_AGREEMENT = Metric("grid.bow_agreement", "agrees with a bag of words", False, "ours", "text")  # noqa: FBT003
 METRICS = (ACCURACY, BOW_AGREEMENT)
 _WANTED = {ACCURACY.key: "gold", BOW_AGREEMENT.key: "bag_of_words"}
-_NO_VALUE = {"refused", "failed", "pending"}
+_NOT_ASKED = {"failed", "pending"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +74,13 @@ def read_answers(run: Run) -> list[AnsweredItem]:
 def accuracy_scores(run: Run) -> list[ItemScore]:
     """Both metrics of every scene.
 
-    Refused and failed answers have no value. Other answers that cannot be read count as 0, with the reason.
+    A failed request has no value. An answer that was refused or cannot be read counts as 0, with the reason.
     """
     found: list[ItemScore] = []
     for each in read_answers(run):
         name, group = each.result.item.name, f"{each.meta['bucket']} {each.meta['density']}"
         for key, wanted in _WANTED.items():
-            value = None if each.reason in _NO_VALUE else float(each.said == each.meta[wanted])
+            value = None if each.reason in _NOT_ASKED else float(each.said == each.meta[wanted])
             found.append(ItemScore(name, key, value, name, group=group, reason=each.reason))
     return found
 

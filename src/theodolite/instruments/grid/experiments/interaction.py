@@ -41,7 +41,7 @@ def interactions(
     Args:
         run: The run.
         pid: Estimators of PID, from `PID`.
-        seed: Of the shuffles of PID.
+        seed: Seed of the shuffles of PID.
     """
     own = [each.name for each in find_explainers(run.plan.explainers) if each.scope == "global"]
     names = ["emap", "intershap", *(f"pid-{estimator}" for estimator in pid)]

@@ -33,7 +33,7 @@ class _PendingCall:
 
 
 class _Meeting:
-    """Where threads wait for each other."""
+    """Barrier that collects the calls of several threads."""
 
     def __init__(self, reader: Reader, parties: int) -> None:
         self._reader = reader

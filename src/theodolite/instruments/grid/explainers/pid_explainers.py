@@ -74,7 +74,7 @@ def score_pid(
         said: The model's answers, indices into `World.answers`.
         estimator: ``convex`` on labels, ``gaussian`` on numbers, ``batch`` with small networks.
         shuffles: Shuffled copies of the answers for the null distribution.
-        seed: Of the shuffles and of the networks.
+        seed: Seed of the shuffles and of the networks.
     """
     if len(said) != len(batch) or len(said) < FEWEST:
         raise UsageError(

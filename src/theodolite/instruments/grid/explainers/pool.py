@@ -24,7 +24,7 @@ class Pool:
         batch: Scenes.
         rows: The scenes of the pool, all of one bucket.
         convention: What is explained.
-        seed: Of whatever a global explainer draws.
+        seed: Seed of whatever a global explainer draws.
     """
 
     def __init__(

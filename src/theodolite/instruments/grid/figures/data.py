@@ -41,7 +41,7 @@ def data_figures(preset: str | Recipe = "paper", *, seed: int = 0) -> dict[str, 
 
     Args:
         preset: ``paper``, ``sound`` or a recipe.
-        seed: Of the scenes.
+        seed: Seed of the scenes.
 
     Returns:
         Drawings by name, such as ``figure-02-taxonomy``.

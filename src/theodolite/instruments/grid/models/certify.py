@@ -163,7 +163,7 @@ def certify(
         model: Its name.
         identity: Its name and the hash of its weights.
         n: Scenes per bucket and density.
-        seed: Of the scenes.
+        seed: Seed of the scenes.
         progress: Called with scenes answered and in all.
     """
     if n < 2:

@@ -86,7 +86,7 @@ def balance_crowding(
         scenes: To choose from.
         most: The largest number of scenes in all.
         shares: The proportion.
-        seed: Of the choice.
+        seed: Seed of the choice.
 
     Returns:
         The chosen scenes in their old order, and how many were left out.

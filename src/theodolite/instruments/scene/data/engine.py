@@ -94,7 +94,7 @@ def make_questions(
 
     Args:
         scenes: With distinct ids. Their order matters: what was asked about one affects what is asked about the next.
-        seed: Of every choice.
+        seed: Seed of every choice.
         quotas: Questions of each competency, by difficulty.
     """
     ledger, found = _Ledger(), []
@@ -278,7 +278,7 @@ def thin_questions(questions: Sequence[SceneQuestion], n: int, *, seed: int = 0)
     Args:
         questions: At least n.
         n: How many to keep.
-        seed: Of the choice.
+        seed: Seed of the choice.
     """
     if n > len(questions):
         raise UsageError(

@@ -107,7 +107,7 @@ def make_scenes(
     Args:
         n_indoor: Number of rooms.
         n_outdoor: Number of streets.
-        seed: Of every draw. The scenes do not depend on `workers`.
+        seed: Seed of every draw. The scenes do not depend on `workers`.
         workers: Number of processes.
         progress: Called with the number of scenes made so far.
     """
@@ -290,7 +290,7 @@ def make_data(
     Args:
         folder: New or empty.
         options: How many scenes and questions, the seed, and whether to draw.
-        version: Of the program, for the manifest.
+        version: Version of the program, for the manifest.
         progress: Called with the stage (``scenes``, ``pictures``) and how many are done.
     """
     folder = new_folder(folder)

@@ -66,9 +66,9 @@ def place_marks(
     at the place of least cost, and then moved a few times given the places of all others.
 
     Args:
-        boxes: Of the objects, by mark.
+        boxes: Boxes of the objects, by mark.
         size_px: Width and height of the picture.
-        distances_m: Of the objects from the camera, by mark, if known.
+        distances_m: Distances m of the objects from the camera, by mark, if known.
         instance: For each pixel the mark of the object it shows; 0 for none, below 0 for an object without a mark.
         radii: Smallest and largest radius, as shares of the picture's width.
     """

@@ -86,7 +86,7 @@ def build_graph(
         view: The picture.
         candidates: All annotated objects; those left out may still hide others.
         options: What to keep.
-        seed: Of the numbers of the marks, and of the choice if there are too many objects.
+        seed: Seed of the numbers of the marks, and of the choice if there are too many objects.
 
     Returns:
         The graph, or None if too few objects are left; and the counts.

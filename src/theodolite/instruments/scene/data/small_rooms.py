@@ -78,7 +78,7 @@ def scene_data(
     Args:
         folder: New or empty.
         n: Number of rooms.
-        seed: Of the draw.
+        seed: Seed of the draw.
         split: ``aligned``: the questions that the shortcut rule answers correctly; ``crossed``: the others; ``free``: all.
         per_group: The most questions of each of the nine groups; all if None.
     """
@@ -108,8 +108,8 @@ def edited_scenes(
         folder: New or empty.
         n: Number of rooms.
         edit: What is done to each room.
-        seed: Of the draw.
-        split: Of the questions before the edit. On the aligned split the rule is wrong wherever the answer changes.
+        seed: Seed of the draw.
+        split: Split of the questions before the edit. On the aligned split the rule is wrong wherever the answer changes.
     """
     check_split(split)
     drawn = list(_rooms(n, seed))

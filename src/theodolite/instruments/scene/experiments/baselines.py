@@ -62,7 +62,7 @@ def graph_prior(true: Mapping[str, StarGraph], domains: Mapping[str, str]) -> di
 
     Args:
         true: The true graph of each scene.
-        domains: Of the scenes.
+        domains: Domains of the scenes.
     """
     half = _halves(list(true))
     members: defaultdict[tuple[int, str], list[StarGraph]] = defaultdict(list)
@@ -129,7 +129,7 @@ def level(
         values: The scores x, from 0 to 1.
         baseline: The baseline's scores b of the same items.
         scenes: The clusters.
-        groups: Of a macro mean.
+        groups: Groups of a macro mean.
 
     Returns:
         None without items, or if the baseline is nearly 1.

@@ -46,7 +46,7 @@ def solver_ceilings(
     Args:
         scenes: By id.
         questions: About them.
-        comparison: Of MRA.
+        comparison: How MRA compares numbers.
     """
     asked = list(questions)
     found = []

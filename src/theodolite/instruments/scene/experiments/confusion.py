@@ -121,7 +121,7 @@ def example_cases(cases: DerivedCases, sgc: Mapping[str, float], *, n: int = 3) 
 
     Args:
         cases: To choose from.
-        sgc: Of the scenes' graphs.
+        sgc: SGC of the scenes' graphs.
         n: The most cases of a quadrant.
     """
     cells, scenes = cells_of(cases), cases.scenes

@@ -22,7 +22,7 @@ def noisy_graph(graph: StarGraph, level: float, rng: np.random.Generator) -> Sta
     Args:
         graph: The true graph.
         level: From 0, no noise, to 1.
-        rng: Of the draws.
+        rng: Rng of the draws.
 
     >>> graph = StarGraph(1, (Node(1, 4.0, 1, 1, 1), Node(2, 5.0, 1, 2, 1)), (Edge(2, 2.0, frozenset({"left"})),))
     >>> noisy_graph(graph, 0.0, np.random.default_rng(0)) == graph

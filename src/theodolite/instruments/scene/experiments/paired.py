@@ -50,8 +50,8 @@ def question_scores(
     """The scores of all measured questions of a setting; refused and unreadable answers score 0.
 
     Args:
-        rows: Of one setting, by question.
-        comparison: Of MRA.
+        rows: Rows of one setting, by question.
+        comparison: How MRA compares numbers.
         without_graph: Questions that could not be asked since there was no graph; they score 0 too.
     """
     measured = [row for row in rows.values() if row.is_measured]

@@ -37,7 +37,7 @@ def question_distribution(questions: Sequence[SceneQuestion], *, title: str = ""
     is right.
 
     Args:
-        questions: Of a data set.
+        questions: Questions of a data set.
         title: Above the figure.
     """  # noqa: D205 - one sentence
     if not questions:

@@ -51,7 +51,7 @@ def draw_cases(score: SceneScore, data: SceneData, folder: Path) -> list[Path]:
     """Draws the first example of each quadrant: the picture, the true map and the model's.
 
     Args:
-        score: Of a run.
+        score: Score of a run.
         data: The run's data set.
         folder: Where to write.
     """

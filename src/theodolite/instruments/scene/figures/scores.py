@@ -204,7 +204,7 @@ def threshold_curve(found: Threshold, base: Estimate | None = None, *, title: st
     """QA with graphs of graded noise against their quality, beside QA without a graph; the crossing with its interval.
 
     Args:
-        found: Of one run.
+        found: Found of one run.
         base: QA without a graph.
         title: Above the figure.
     """

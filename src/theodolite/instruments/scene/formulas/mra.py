@@ -39,7 +39,7 @@ def mean_relative_accuracy(
     Args:
         answers: Numbers; NaN means no answer and scores 0.
         golds: Above zero.
-        comparison: Of the relative error with 1 − θ.
+        comparison: Comparison of the relative error with 1 − θ.
 
     >>> [float(mean_relative_accuracy([1.5, 1.05], [1, 1], comparison=c)[i]) for i in (0, 1) for c in ("<", "<=")]
     [0.0, 0.1, 0.9, 1.0]
@@ -73,7 +73,7 @@ def agreement(
         questions: What was asked.
         values: The answers to score.
         references: The answers taken as gold.
-        comparison: Of MRA.
+        comparison: How MRA compares numbers.
     """
     found = np.array(
         [value is not None and value == gold for value, gold in zip(values, references, strict=True)]

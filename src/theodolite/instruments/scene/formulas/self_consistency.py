@@ -33,7 +33,7 @@ def self_consistency(
         questions: What was asked.
         derived: The answers that the model's graph implies.
         direct: The model's own answers.
-        comparison: Of MRA.
+        comparison: How MRA compares numbers.
     """
     return agreement(questions, derived, direct, comparison=comparison)
 
@@ -52,8 +52,8 @@ def chance_agreement(
         questions: What was asked.
         values: The answers to score.
         references: The answers taken as gold.
-        comparison: Of MRA.
-        seed: Of the permutations; the mean over several is taken.
+        comparison: How MRA compares numbers.
+        seed: Seed of the permutations; the mean over several is taken.
     """
     if not questions:
         return np.zeros(0)

@@ -5,7 +5,7 @@ Over the N objects and the E edges of the true graph (p predicted, g true):
 - S_size = 1/N Σ 1/3 Σ_{w,l,h} min(k_p, k_g) / max(k_p, k_g)
 - S_camera, S_dist = mean of max(0, 1 − |d_p − d_g| / (d_g + 10⁻⁶)), over objects and over edges
 - S_est = (S_size + S_camera + S_dist) / 3
-- S_rel = 1/E Σ (pairs of words that are right) / 3; a pair is right if both its words are said or unsaid as in the true graph
+- S_rel = 1/E Σ (pairs of words that are right) / 3; a pair is right if each of its words is present or absent as in the true graph
 - SGC = (S_est + S_rel) / 2
 
 What is missing scores 0; what is extra costs nothing. Both are counted by the graph parser.

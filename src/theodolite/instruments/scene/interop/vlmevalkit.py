@@ -24,7 +24,7 @@ def write_vlmevalkit(items: Iterable[Item], folder: str | Path) -> dict[str, int
     VLMEvalKit puts a picture before every question, so items without one are left out and counted.
 
     Args:
-        items: Of a plan or a run.
+        items: Items of a plan or a run.
         folder: Where to write.
 
     Returns:

@@ -35,7 +35,7 @@ def read_trace(
     Args:
         text: As the model wrote it.
         episode: What it was asked about.
-        style: Of the prompt.
+        style: Style of the prompt.
         model: Who wrote it.
         reasoning: Thoughts that were returned apart from the text.
         answer: The final answer, where it was read already.

@@ -103,10 +103,10 @@ def write_log_run(model: LoggedModel, own: UserData, folder: Path, seed: int) ->
     """Writes the texts of a logged model as a run.
 
     Args:
-        model: Of the log.
+        model: Model of the log.
         own: The data set.
-        folder: Of the run.
-        seed: Of the diagnosis.
+        folder: Folder of the run.
+        seed: Seed of the diagnosis.
 
     Returns:
         The folder.

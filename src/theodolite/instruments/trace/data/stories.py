@@ -43,7 +43,7 @@ def episodes(
 
     Args:
         n: Number of episodes of each world.
-        seed: Of the draw.
+        seed: Seed of the draw.
         split: Whether the shortcut is right.
         worlds: Some of video, navigation, instruction.
     """
@@ -74,9 +74,9 @@ def with_edits(
     """Every episode, followed by its edits.
 
     Args:
-        episodes: Of `episodes`.
-        families: Of edits.
-        seed: Of the edits.
+        episodes: Episodes of `episodes`.
+        families: Families of edits.
+        seed: Seed of the edits.
     """
     for episode in episodes:
         yield episode
@@ -99,9 +99,9 @@ def edited_episode(
     """An edit of an episode: the whole scenario is edited, and the same four frames are kept.
 
     Args:
-        episode: Of `episodes`.
-        family: Of the edit.
-        seed: Of the edit.
+        episode: Episode of `episodes`.
+        family: Family of the edit.
+        seed: Seed of the edit.
         whole: The same episode with all frames, if it has been drawn already.
 
     Returns:
@@ -120,8 +120,8 @@ def story(world: str, number: int, *, seed: int, is_aligned: bool | None = None)
 
     Args:
         world: ``video``, ``navigation`` or ``instruction``.
-        number: Of the episode. Kinds of question and answers alternate by it.
-        seed: Of the draw.
+        number: Number of the episode. Kinds of question and answers alternate by it.
+        seed: Seed of the draw.
         is_aligned: Whether `shortcut` must be right (True), wrong (False), or either (None).
     """
     return shortened(long_story(world, number, seed=seed, is_aligned=is_aligned))
@@ -315,7 +315,7 @@ def trace_text(episode: Episode, style: str, *, is_blind: bool = False) -> str:
 
     Args:
         episode: What is described.
-        style: Of the prompt.
+        style: Style of the prompt.
         is_blind: True to use only the words of the question.
     """
     return blind_text(episode, style, shortcut(episode)) if is_blind else _text(episode, style)

@@ -61,7 +61,7 @@ def read_traces(
     """Reads a trace file.
 
     Args:
-        path: Of the file.
+        path: Path of the file.
         episodes: By id. Without them steps get no frames, which is enough to extract claims.
 
     Returns:

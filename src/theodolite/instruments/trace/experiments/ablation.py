@@ -78,7 +78,7 @@ def ablate(
         episodes: By id.
         verifier: Judges the claims.
         pairs: Whether to remove pairs of parts too.
-        seed: Of the bootstrap of correlations.
+        seed: Seed of the bootstrap of correlations.
     """
     judged: dict[tuple[Component, ...], list[JudgedTrace]] = {}
     sizes = (0, 1, 2) if pairs else (0, 1)
@@ -253,9 +253,9 @@ def ablation_table(
     """One row per ablation.
 
     Args:
-        rows: Of `ablate`.
+        rows: Rows of `ablate`.
         models: The correlations of `across_models`, if there are several models.
-        title: Of the table.
+        title: Title of the table.
     """
     key = "trace.ablation"
     columns = [

@@ -45,7 +45,7 @@ def verifier_agreement(judged: Sequence[Sequence[JudgedTrace]], *, seed: int = 0
 
     Args:
         judged: The same traces as judged by each verifier.
-        seed: Of the bootstrap.
+        seed: Seed of the bootstrap.
 
     Raises:
         UsageError: There are fewer than two verifiers, or two of one name.

@@ -101,8 +101,8 @@ def score_alignment(episodes: Sequence[Episode], *, seed: int = 0) -> dict[Cue, 
     """How often steps get the right frames, by cue.
 
     Args:
-        episodes: Of the embedded worlds; edits are left out.
-        seed: Of the frames that have a step.
+        episodes: Episodes of the embedded worlds; edits are left out.
+        seed: Seed of the frames that have a step.
 
     Raises:
         UsageError: No facts are known about any of them.

@@ -148,7 +148,7 @@ def score_labels(
     Args:
         paths: One or two filled-in files.
         judged: The verdicts of the verifier on the same traces, to compare with.
-        seed: Of the bootstrap of κ.
+        seed: Seed of the bootstrap of κ.
     """
     if len(paths) not in {1, 2}:
         raise UsageError(f"labels of one or two people can be scored, got {len(paths)} files")

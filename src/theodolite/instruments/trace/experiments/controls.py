@@ -150,7 +150,7 @@ def random_trace(episode: Episode, labels: RandomLabels, *, n_steps: int = 6, se
         episode: Only its id and number of frames are used.
         labels: What to draw from, the same for all episodes of a set.
         n_steps: Number of steps.
-        seed: Of the draws.
+        seed: Seed of the draws.
     """
     generator = np.random.default_rng([seed, int.from_bytes(episode.id.encode()[-8:], "big")])
     n = len(episode.frames)

@@ -116,7 +116,7 @@ def predict_robustness(
     Args:
         rows: At least three models. Tests need every model on the same benchmarks.
         matched_within: The largest difference of accuracies that count as the same.
-        seed: Of the bootstrap.
+        seed: Seed of the bootstrap.
     """
     models = {row.model for row in rows}
     if len(models) < 3:

@@ -222,7 +222,7 @@ def add_predictors(rows: Sequence[ModelRow], path: str | Path) -> list[ModelRow]
     """The rows with further predictors, such as ``attention`` and ``gradient``.
 
     Args:
-        rows: Of scored runs.
+        rows: Rows of scored runs.
         path: A CSV file with the columns model and benchmark, and one column per predictor, empty if unknown.
             ``parameters_b`` and ``cluster`` are optional. Every line must match one of the rows.
     """

@@ -56,7 +56,7 @@ def condition_scores(  # noqa: PLR0913 - what traces are measured by
         hedges: How hedged claims are judged in the reference.
         others: Further verifiers.
         seconds: Mean time of a response.
-        seed: Of the errors.
+        seed: Seed of the errors.
     """
     judged = judge(traces, episodes, verifier, hedges=hedges)
     found = [ConditionScore(name, _sgr(judged, other), seconds) for name, other in _countings(how)]

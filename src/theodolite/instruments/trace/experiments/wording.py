@@ -45,7 +45,7 @@ def two_way_control(
         visual: A trace, and one on edited pictures judged against the old truth.
         language: A trace, and one on the same pictures with a paraphrased task.
         how: Which claims count.
-        seed: Of the sign flips.
+        seed: Seed of the sign flips.
     """
     falls = [
         [

@@ -45,7 +45,7 @@ def vrs_paper(
 
     Args:
         drop: The fall of SGR, as a fraction, of each edited trace.
-        magnitude: Of each edit.
+        magnitude: Magnitude of each edit.
         is_relevant: 1 for relevant edits, 0 for irrelevant ones.
         epsilon: ε.
         clip: The largest value.

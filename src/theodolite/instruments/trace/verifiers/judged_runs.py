@@ -162,7 +162,7 @@ def judged_run(run: Run, data: str | Path | None = None) -> JudgedRun:
     """The traces of a run.
 
     Args:
-        run: Of ``trace run`` or of a diagnosis.
+        run: A run of ``trace run`` or of a diagnosis.
         data: The episodes, if they are no longer where the run found them.
 
     Raises:

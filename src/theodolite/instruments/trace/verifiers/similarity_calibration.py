@@ -100,7 +100,7 @@ def calibrate_similarity(
         episodes: With annotations as the truth.
         error: The highest error rate of a bound on the units that it is set on.
         per_kind: Number of claims of each kind about each frame.
-        seed: Of the draw of claims.
+        seed: Seed of the draw of claims.
 
     Raises:
         UsageError: No form of claim could be measured.
@@ -421,7 +421,7 @@ def card_text(
     Args:
         result: The calibration.
         training: The record of the training.
-        size_bytes: Of the weights.
+        size_bytes: Size of the weights.
         data: What it was calibrated on, in words.
     """
     worlds = ", ".join(result.by_world)

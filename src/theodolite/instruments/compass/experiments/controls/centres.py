@@ -68,7 +68,7 @@ def centre_control(
         samples: Plain samples of a run.
         methods: Which methods; all if none is named.
         n_centres: Random centres, and background centres, per sample.
-        seed: Of centres and random maps.
+        seed: Seed of centres and random maps.
     """
     if n_centres < 1:
         raise UsageError(f"--centres must be at least 1, not {n_centres}")

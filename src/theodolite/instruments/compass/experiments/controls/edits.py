@@ -78,7 +78,7 @@ class Edit:
         """The edited pair with its picture drawn; id and names stay the same.
 
         Args:
-            studio: Of the same pair, to share the cutting with its other edits.
+            studio: Studio of the same pair, to share the cutting with its other edits.
         """
         pair = self.pair
         if self.control == SWAP_ROLES:

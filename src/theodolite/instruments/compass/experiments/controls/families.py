@@ -95,7 +95,7 @@ def score_family(
         probes: The samples of the edited pictures.
         plain: The samples of the plain pictures.
         methods: Which methods; all if none is named.
-        seed: Of random maps and the sign-flip test.
+        seed: Seed of random maps and the sign-flip test.
     """
     batch = Batch(probes, shared_keys(probes, methods), seed=seed)
     own = _Probes.of(batch)

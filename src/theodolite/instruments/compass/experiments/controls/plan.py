@@ -96,7 +96,7 @@ def plan_controls(
         prompts: How the questions are asked.
         controls: Some of `MEASURED`; if none, the pairs are only asked as they are.
         n_squares: Pictures of coloured squares, if they are among the controls.
-        seed: Of the squares.
+        seed: Seed of the squares.
         placing: How objects are moved.
 
     Raises:

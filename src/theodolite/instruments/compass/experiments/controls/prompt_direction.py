@@ -45,7 +45,7 @@ def prompt_direction(
     Args:
         samples: Measured with the targets ``option:0``, ``option:1`` and so on.
         methods: Which methods; all that have a target if none is named.
-        seed: Of the sign-flip test.
+        seed: Seed of the sign-flip test.
 
     Raises:
         UsageError: There are no maps for every option, or the options are not directions with known angles.

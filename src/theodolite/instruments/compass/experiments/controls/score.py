@@ -81,7 +81,7 @@ def score_controls(
         controls: Some of `CONTROLS`.
         methods: Which methods; all if none is named.
         n_centres: Random centres per sample.
-        seed: Of centres, random maps, tests and bootstraps.
+        seed: Seed of centres, random maps, tests and bootstraps.
     """
     unknown = [name for name in controls if name not in CONTROLS]
     if unknown or not controls:

@@ -42,9 +42,9 @@ def score_squares(samples: Sequence[Sample], *, methods: Sequence[str] = (), see
     """Scores the squares.
 
     Args:
-        samples: Of `theodolite.instruments.compass.data.squares.coloured_squares`.
+        samples: Samples of `theodolite.instruments.compass.data.squares.coloured_squares`.
         methods: Which methods; all if none is named.
-        seed: Of random maps and the bootstrap of η².
+        seed: Seed of random maps and the bootstrap of η².
     """
     batch = Batch(samples, shared_keys(samples, methods), seed=seed)
     centres = [[sample.target.box.centre_px] for sample in samples]

@@ -89,7 +89,7 @@ def reference_swap(samples: Sequence[Sample], *, methods: Sequence[str] = (), se
     Args:
         samples: Plain samples of a run.
         methods: Which methods; all if none is named.
-        seed: Of random maps and sectors.
+        seed: Seed of random maps and sectors.
 
     Raises:
         NothingToScoreError: No target has two references.
@@ -206,7 +206,7 @@ def score_swap(
         swapped: The samples after the swap.
         plain: The samples before it.
         methods: Which methods; all if none is named.
-        seed: Of random maps and the sign-flip test.
+        seed: Seed of random maps and the sign-flip test.
 
     Raises:
         NothingToScoreError: No pair was measured both before and after.

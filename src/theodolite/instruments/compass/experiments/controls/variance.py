@@ -112,7 +112,7 @@ def partition(direction: FamilyResponses, location: FamilyResponses, *, seed: in
     Args:
         direction: Probes whose direction changes.
         location: Probes whose location changes.
-        seed: Of the bootstrap.
+        seed: Seed of the bootstrap.
 
     Raises:
         NothingToScoreError: Fewer than two pairs have both families.
@@ -234,7 +234,7 @@ def variance_control(
         moved: B stays, A moves.
         translated: Both move.
         methods: Which methods; all if none is named.
-        seed: Of random maps and the bootstrap.
+        seed: Seed of random maps and the bootstrap.
     """
     samples = [*moved, *translated]
     batch = Batch(samples, shared_keys(samples, methods), seed=seed)

@@ -114,7 +114,7 @@ class MapScore:
 
     @property
     def name(self) -> str:
-        """As tables show it."""
+        """The value for tables."""
         return shown_key(self.key)
 
     def areas(self, order: str, variant: Variant) -> Floats:

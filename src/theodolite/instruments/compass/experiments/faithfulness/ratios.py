@@ -38,7 +38,7 @@ def mdf_of(
         own: AUC of the map's own order, pair by pair.
         random: AUC of random orders.
         clusters: The pairs' pictures.
-        seed: Of the bootstrap.
+        seed: Seed of the bootstrap.
         hits: 1 for pairs with DAE ≤ 45°.
 
     Returns:
@@ -70,7 +70,7 @@ def bounded_leak_of(
         drops: ΔS of the opposite and of the true sector, pair by pair.
         shares: The share of what the model sees in each of the two.
         clusters: The pairs' pictures.
-        seed: Of the bootstrap.
+        seed: Seed of the bootstrap.
 
     Returns:
         None if nothing ever drops, or one of the two is always empty.

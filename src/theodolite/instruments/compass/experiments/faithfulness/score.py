@@ -102,7 +102,7 @@ def score_faithfulness(
     Args:
         maps: The compass run.
         hidden: The run that hid sectors of its pictures.
-        seed: Of bootstraps and permutations.
+        seed: Seed of bootstraps and permutations.
         with_curves: Add a table with every step of the deletion curves.
 
     Raises:

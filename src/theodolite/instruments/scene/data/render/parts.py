@@ -114,7 +114,7 @@ def prism(
     Args:
         profile: Corners (x, z), clockwise or counter-clockwise.
         across: From y to y.
-        material: Of all sides.
+        material: Material of all sides.
         taper: How much narrower the solid is, in y, at its highest corner than at its lowest.
         top_z: Where the taper is reached; the highest corner by default.
     """

@@ -206,7 +206,7 @@ def cast_parts(
 
     Args:
         parts: In the view's frame; those of one owner in a row.
-        owners: Of each part, from 0.
+        owners: Owners of each part, from 0.
         lattice: The pixels.
         is_compiled: True to use compiled loops if numba is installed.
     """

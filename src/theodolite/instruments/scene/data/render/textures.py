@@ -61,7 +61,7 @@ def paint(material: Material, points: Array, normals: Array) -> Array:
     """Colours, shape (n, 3), linear.
 
     Args:
-        material: Of the surface.
+        material: Material of the surface.
         points: Shape (n, 3), in the object's frame, metres.
         normals: Shape (n, 3), in the object's frame.
     """

@@ -1,4 +1,4 @@
-"""A house of two rooms with a door, an agent, and things that it can carry: the rules, and an expert that keeps missions.
+"""A house of two rooms with a door, an agent, and things that it can carry: the rules, and an expert that completes missions.
 
 The agent turns, goes forward, picks up, puts down and opens. It carries one thing at a time. Missions are clauses:
 ``go to X``, ``pick up X``, ``open D``, ``put X next to Y``; the expert takes a shortest way for each clause in turn.
@@ -171,7 +171,7 @@ def _straight(moves: tuple[str, ...]) -> str:
 
 
 def is_kept(state: State, clause: Clause) -> bool:
-    """Whether a clause is kept at a moment."""
+    """True if a clause is fulfilled in a state."""
     if clause.verb == "go to":
         return _facing(clause.target)(state)
     return not next_moves(state, clause)
