@@ -7,13 +7,17 @@ DEV_READY := $(VENV)/.ready-dev
 INPUTS := pyproject.toml constraints.txt
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test check bench docs clean browser train-help train-twins train-grid train-parser train-similarity
+.PHONY: demo test test-slow check bench docs clean browser train-help train-twins train-grid train-parser train-similarity
 
 demo: $(RUN_READY)
 	$(BIN)/theodolite diagnose
 
+# Tests marked as slow train, certify or measure whole models; test-slow runs them, and so does CI.
 test: $(DEV_READY) browser
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
+
+test-slow: $(DEV_READY)
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m slow --durations 20
 
 # The pages are tested in a real browser; where none can be had, those tests are skipped and say so.
 browser:

@@ -14,6 +14,8 @@ from PIL import Image, ImageDraw
 from theodolite.cli.main import main
 from theodolite.core import drawing
 
+pytestmark = pytest.mark.slow
+
 PAGE = Path(__file__).parents[2] / "docs" / "papers.md"
 _SECTION = re.compile(r"^## .*?\{ #([\w-]+) \}$(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 _BLOCK = re.compile(r"^```bash\n(.*?)^```$", re.MULTILINE | re.DOTALL)

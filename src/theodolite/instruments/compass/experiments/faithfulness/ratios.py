@@ -122,4 +122,5 @@ def _resampled(
         jackknife=False,
         seed=seed,
     )
-    return distribution.percentile(bounds)
+    twice = max(1.0, 2 * abs(distribution.value))  # only used if no resample differs
+    return distribution.percentile(bounds or (-twice, twice))
