@@ -14,6 +14,7 @@ from theodolite.core.views import UNSEEN
 from theodolite.diagnose.api import diagnose
 from theodolite.diagnose.items import read_items
 from theodolite.diagnose.models import opened
+from theodolite.diagnose.pairs_table import pairs_table
 from theodolite.diagnose.position import Twins
 from theodolite.diagnose.record import read_diagnosis
 from theodolite.diagnose.request import DiagnosisRequest
@@ -70,6 +71,27 @@ def test_both_are_placed_where_they_belong_by_every_instrument(made):
         assert bottom.position.value == pytest.approx(0, abs=0.01), name
         assert top.counts.planned == top.counts.answered > 0
     assert made.diagnosis.model(READS).verdict.standing in {"shortcut", "undecided"}
+
+
+def test_pairs_are_followed_by_what_looks_and_by_nothing_else(made):
+    """Relevant edits of compass and trace; the neutral edits of grid and trace change no answer of a model that looks."""
+    for name in ("compass", "trace"):
+        looks, reads = (made.view(model, name).pairs for model in (LOOKS, READS))
+        relevant = [(a, b) for a, b in zip(looks, reads, strict=True) if a.is_relevant]
+        assert relevant
+        for top, bottom in relevant:
+            assert top.n == bottom.n > 0
+            assert top.followed.value > 0.9
+            assert (bottom.followed.value, bottom.unmoved.value) == (0, 1)
+            assert "blind answers" in top.excludes
+            shares = (top.followed, top.moved, top.unmoved, top.lost)
+            assert sum(share.value for share in shares) == pytest.approx(1)
+    for name in ("grid", "trace"):
+        neutral = [form for form in made.view(LOOKS, name).pairs if not form.is_relevant]
+        assert neutral
+        assert all(form.kept.value > 0.9 and form.followed is None for form in neutral)
+    table = pairs_table(made.diagnosis)
+    assert {row[1] for row in table.rows} == {"compass", "grid", "trace"}
 
 
 def test_chance_is_read_off_the_options(made):

@@ -12,10 +12,11 @@ from rich.text import Text
 
 from theodolite.cli import options as o
 from theodolite.cli.console import err, note, out, print_json
-from theodolite.cli.output import Bar, print_table, progress_bars, time_left
+from theodolite.cli.output import Bar, print_table, progress_bars, show, time_left
 from theodolite.cli.running import SOME_FAILED
 from theodolite.core.errors import UsageError
 from theodolite.diagnose.api import DEFAULT_MODELS, diagnose
+from theodolite.diagnose.pairs_table import looking_table
 from theodolite.diagnose.readability import readability_table
 from theodolite.diagnose.record import Diagnosis, schema
 from theodolite.diagnose.result import Diagnosed, position_words, raised
@@ -113,6 +114,10 @@ def show_verdict(found: Diagnosed, page: Path | None = None) -> None:
         title="Position: 0 like the twin trained to ignore the picture, 1 like the twin trained to use it",
     )
     out.print()
+    looking = looking_table(diagnosis)
+    if looking.rows:
+        show([looking], json=False)
+        out.print()
     for model in diagnosis.models:
         out.print(Text(f"{model.name}: ", style="bold") + Text(model.verdict.sentence))
     unread = [row for row in readability_table(diagnosis).text_rows() if row[3] != "100.0 %"]

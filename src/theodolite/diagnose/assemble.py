@@ -11,6 +11,7 @@ from theodolite.core.scores import ItemScore, Metric
 from theodolite.core.signatures import Signature
 from theodolite.core.splits import ALIGNED
 from theodolite.diagnose.comparing import compare_all
+from theodolite.diagnose.pairs_table import looking_form, pair_forms
 from theodolite.diagnose.position import Calibration, Twins
 from theodolite.diagnose.record import (
     Comparison,
@@ -44,6 +45,7 @@ from theodolite.diagnose.verdict import (
     why_lost,
 )
 from theodolite.instruments.instrument import Instrument, Reference
+from theodolite.pairs import AnsweredPair
 
 CAVEATS = (
     "Signatures name behaviour, not its cause. They do not prove a mechanism.",
@@ -66,6 +68,7 @@ class Measured:
     seconds: float = 0.0
     scores: tuple[ItemScore, ...] = ()
     signatures: tuple[Signature, ...] = ()
+    pairs: tuple[AnsweredPair, ...] = ()
     chance: float | None = None
     """The accuracy of a random choice on the aligned split. None if there are no options to choose from."""
 
@@ -229,6 +232,8 @@ def _view(measured: Measured, placed: Placed) -> InstrumentOfModel:
         is_outside=is_outside(where) if where else False,
         verdict=verdict,
         rests_on=[f"{key}@{split}" for key, split in placed.rests_on],
+        pairs=pair_forms(measured.pairs),
+        looking=looking_form(measured.pairs, measured.chance),
         runs=list(measured.runs),
         seconds=measured.seconds,
     )

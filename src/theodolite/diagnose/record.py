@@ -16,6 +16,7 @@ from pydantic import Field, ValidationError
 from theodolite.core.errors import StorageError, UsageError
 from theodolite.core.estimates import Estimate, HypothesisTest
 from theodolite.core.views import Form
+from theodolite.pairs.verdict import Standing as LookingStanding
 
 SCHEMA_VERSION = 2
 """Version of ``diagnosis.json`` and ``items.jsonl``. Newer versions are not read."""
@@ -192,6 +193,40 @@ class Counts(Form):
         )
 
 
+class PairsForm(Form):
+    """The outcomes of one edit: the same question about a picture and about the edited picture."""
+
+    edit: str
+    is_relevant: bool
+    """True if the edit changes the right answer."""
+    n: int
+    followed: Figure | None = None
+    """Share of the pairs with the right answer both times. At most ¼ for a model that ignores what was edited."""
+    moved: Figure | None = None
+    """Share of the pairs with another answer, but not right both times."""
+    unmoved: Figure | None = None
+    """Share of the pairs with the same answer."""
+    kept: Figure | None = None
+    """Under a neutral edit: share of the pairs with the same answer."""
+    lost: Figure | None = None
+    """Share of the pairs with an answer that could not be read."""
+    excludes: list[str] = Field(default_factory=list)
+    """Strategies that cannot follow the edit."""
+
+
+class LookingForm(Form):
+    """The verdict on looking, from pairs alone: see ``theodolite.pairs.verdict``."""
+
+    standing: LookingStanding
+    because: str
+    followed: Figure | None = None
+    """Share of the relevant pairs that are followed, with its 99 % interval."""
+    dependence: Figure | None = None
+    """Change of the answers under relevant minus under neutral edits. None without neutral pairs."""
+    excluded: list[str] = Field(default_factory=list)
+    """Strategies that the followed pairs exclude."""
+
+
 class InstrumentOfModel(Form):
     """The results of one instrument on one model."""
 
@@ -207,6 +242,10 @@ class InstrumentOfModel(Form):
     verdict: Verdict
     rests_on: list[str] = Field(default_factory=list)
     """The ``key@split`` of the metrics behind the position."""
+    pairs: list[PairsForm] = Field(default_factory=list)
+    """The outcomes of its edits. Empty if the instrument has none."""
+    looking: LookingForm | None = None
+    """The verdict of its pairs. None if there is no relevant pair."""
     runs: list[str] = Field(default_factory=list)
     """Run folders, relative to the diagnosis."""
     seconds: float = 0.0

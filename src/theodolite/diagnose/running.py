@@ -191,6 +191,7 @@ def _score(
         seconds=seconds,
         scores=tuple(scored),
         signatures=tuple(instrument.signatures(folders, scored, seed=request.seed) if scored else ()),
+        pairs=tuple(instrument.pairs_all(folders)),
         chance=instrument.chance(folders),
     )
     request.progress(subject.name, instrument.name, "done")

@@ -166,6 +166,14 @@ class Instrument(ABC):
         """Return the answers before and after edits. Default: none."""
         return ()
 
+    def pairs_all(self, folders: Sequence[Path]) -> list[AnsweredPair]:
+        """Return the pairs of several runs of one model."""
+        found: list[AnsweredPair] = []
+        for folder in folders:
+            with Run.open(folder) as run:
+                found += self.pairs(run)
+        return found
+
     def rows(self, run: Run, place: Place, scores: Sequence[ItemScore]) -> Iterator[ItemRow]:
         """Yield a row for every item, for display. Default: question, answer and outcome."""
         from theodolite.instruments.rows import plain_rows

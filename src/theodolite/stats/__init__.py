@@ -6,7 +6,7 @@ label in `clusters=`; n then counts clusters. All randomness comes from `seed=`.
 function returns NaN.
 
 - means, shares and paired differences: `clustered_mean`, `clustered_difference`, `equivalent`; of two
-  independent samples: `independent_difference`; the same for item scores:
+  independent samples: `independent_difference`, `estimate_difference`; the same for item scores:
   `score_mean`, `score_difference`
 - any other statistic: `bootstrap`, `bootstrap_distribution`
 - tests of differences: `permutation_test`, `sign_flip_test`, `mcnemar`, `binomial_test`
@@ -34,6 +34,7 @@ from theodolite.stats.clustered import (
     clustered_difference,
     clustered_mean,
     equivalent,
+    estimate_difference,
     independent_difference,
 )
 from theodolite.stats.correlation import partial_correlation, pearson, spearman
@@ -75,6 +76,7 @@ __all__ = [
     "cohen_kappa",
     "correlation_permutation_test",
     "equivalent",
+    "estimate_difference",
     "eta_squared",
     "excess_aurc",
     "holm",

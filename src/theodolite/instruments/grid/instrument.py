@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -19,6 +19,7 @@ from theodolite.core.types import Item
 from theodolite.instruments.instrument import Instrument, Place, RunPlan, Study, UserData, made
 from theodolite.instruments.user_files import has_file
 from theodolite.models import Answering, ask_factory, ask_measurer
+from theodolite.pairs import AnsweredPair
 from theodolite.runs import Run
 
 if TYPE_CHECKING:
@@ -107,6 +108,13 @@ class Grid(Instrument):
         from theodolite.instruments.grid.score import run_tables
 
         return run_tables(run) or super().tables(run)
+
+    def pairs(self, run: Run) -> Iterable[AnsweredPair]:
+        """Each scene before and after edits that leave the right answer unchanged."""
+        from theodolite.instruments.grid.experiments.edits import neutral_pairs
+        from theodolite.instruments.grid.questions import EDITS_RUN
+
+        return neutral_pairs(run) if run.info.instrument == EDITS_RUN else ()
 
     def rows(self, run: Run, place: Place, scores: Sequence[ItemScore]) -> Iterator[ItemRow]:
         """Cells with their roles in the question, and explainers' maps."""

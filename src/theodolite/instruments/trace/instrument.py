@@ -25,6 +25,7 @@ from theodolite.instruments.instrument import (
 )
 from theodolite.instruments.user_files import first_keys, has_file
 from theodolite.models import ask_factory, ask_measurer
+from theodolite.pairs import AnsweredPair
 from theodolite.runs import Run
 
 if TYPE_CHECKING:
@@ -79,6 +80,12 @@ class Trace(Instrument):
         from theodolite.instruments.trace.experiments.run_tables import run_tables
 
         return run_tables(run)
+
+    def pairs(self, run: Run) -> Iterator[AnsweredPair]:
+        """Each episode before and after edits of its frames."""
+        from theodolite.instruments.trace.score import edited_pairs
+
+        return edited_pairs(run)
 
     def rows(self, run: Run, place: Place, scores: Sequence[ItemScore]) -> Iterator[ItemRow]:
         """Steps with their claims and the verdict on each."""

@@ -21,7 +21,7 @@ Edits are those of `theodolite trace perturb`; an episode without any has no met
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 from pathlib import Path
 
@@ -51,6 +51,7 @@ from theodolite.instruments.trace.formulas.vrs import EditedPair, vrs_paper, vrs
 from theodolite.instruments.trace.questions import BLIND
 from theodolite.instruments.trace.verifiers.judged_runs import JudgedRun, RunTrace, judged_run
 from theodolite.instruments.trace.verifiers.judging import Hedges, JudgedTrace, open_verifier
+from theodolite.pairs import AnsweredPair, Edit
 from theodolite.runs import Parsed, Run
 
 _NAMES: tuple[tuple[str, str, Origin], ...] = (
@@ -97,6 +98,8 @@ METRICS: tuple[Metric, ...] = tuple(
     for key, name, origin in _NAMES
 )
 BY_KEY = {metric.key: metric for metric in METRICS}
+_KEPT = ("the question", "the options", "the frames that are not edited")
+_EXCLUDED = ("blind answers", "the question's wording", "the most frequent answer")
 OF_EDITS = ("vrs_paper", "vrs_sound", "updated", "edited_sgr", "edited_fall")
 OF_CHANGES = ("retold", "retold_beyond", "answer_changes", "answer_follows")
 OF_BLIND = ("blind_changes", "blind_retold")
@@ -250,6 +253,45 @@ def answer_metrics(own: RunTrace, edits: Sequence[RunTrace], pairs: Sequence[Edi
     changes = [_changes(own.answer, after.answer) for after, _ in turned]
     yield "answer_changes", mean_of([value for value, _ in changes]), changes[0][1] if changes else why
     yield "answer_follows", mean_of([pair.after_new.is_correct for _, pair in turned]), why
+
+
+def edited_pairs(run: Run) -> Iterator[AnsweredPair]:
+    """The answers about each episode and about its edits.
+
+    An edit is relevant if it changes the right answer, and neutral if it changes nothing that the question asks for.
+    """
+    read = judged_run(run)
+    for style in read.styles:
+        own = {t.episode.id: t for t in read.own(style)}
+        for after in read.traces:
+            edit = after.episode.edit
+            before = own.get(edit.base) if edit is not None else None
+            if edit is None or before is None or after.style != style or after.wording != "original":
+                continue
+            golds = [normal_form(each.episode.answer) for each in (before, after)]
+            if edit.is_relevant == (golds[0] == golds[1]) or not all(golds):
+                continue
+            said = [
+                replace(each.answer, value=normal_form(str(each.answer.value)))
+                if each.answer.is_read
+                else each.answer
+                for each in (before, after)
+            ]
+            yield AnsweredPair(
+                f"{before.result.item.name}/{after.episode.id}",
+                Edit(
+                    f"frames edited: {edit.family}",
+                    edit.is_relevant,
+                    _KEPT,
+                    _EXCLUDED if edit.is_relevant else (),
+                ),
+                before.episode.unit,
+                said[0],
+                said[1],
+                gold=golds[0],
+                edited_gold=golds[1],
+                split=read.split_of(before.episode),
+            )
 
 
 def retelling_metrics(own: Trace, edits: Sequence[RunTrace]) -> _Values:

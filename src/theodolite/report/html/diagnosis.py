@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from theodolite.core.tables import Table
 from theodolite.diagnose.items import ITEMS_FILE, read_items
+from theodolite.diagnose.pairs_table import looking_table, pairs_table
 from theodolite.diagnose.readability import readability_table
 from theodolite.diagnose.record import (
     Counts,
@@ -103,6 +105,11 @@ def missing_words(pictures: Pictures) -> str:
     return f"{n} pictures could not be read and are not shown." if n else ""
 
 
+def _table_html(table: Table, glossary: Glossary) -> str:
+    """Render a table. Empty if it has no rows."""
+    return as_html(table, link=lambda key: f"#{glossary.anchor(key)}") if table.rows else ""
+
+
 def diagnosis_context(diagnosis: Diagnosis, glossary: Glossary, home: Path | None = None) -> dict[str, Any]:
     """Return the variables of the template, without items. `home` is the folder of the diagnosis."""
     d = diagnosis
@@ -118,7 +125,9 @@ def diagnosis_context(diagnosis: Diagnosis, glossary: Glossary, home: Path | Non
         "metric_groups": metric_groups,
         "references": lambda key: [one for one in d.references if one.metric == key],
         "signature_key": _signature_key,
-        "readability": as_html(readability_table(diagnosis)),
+        "pairs": _table_html(pairs_table(d), glossary),
+        "looking": _table_html(looking_table(d), glossary),
+        "readability": as_html(replace(readability_table(diagnosis), title="")),
         "counts_words": counts_words,
         "comparison_groups": comparison_groups,
         "level_percent": f"{100 * _level(d):.0f} %",

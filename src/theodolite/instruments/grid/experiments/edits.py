@@ -21,6 +21,8 @@ from theodolite.core.scores import Capability, ItemScore, Metric
 from theodolite.instruments.grid.data.edits import CLEARED, DECOYED, EMPTIED, PLAIN, SWAPPED
 from theodolite.instruments.grid.experiments.accuracy import AnsweredItem, read_answers
 from theodolite.instruments.grid.formulas.shift import relation_shift, shift
+from theodolite.instruments.grid.questions import read_answer
+from theodolite.pairs import AnsweredPair, Edit
 from theodolite.runs import Run
 
 
@@ -50,12 +52,43 @@ METRICS: tuple[Metric, ...] = (
 )
 
 
+NEUTRAL = {
+    DECOYED: Edit("look-alikes elsewhere", is_relevant=False, keeps=("the question", "the right answer")),
+    CLEARED: Edit("unrelated objects removed", is_relevant=False, keeps=("the question", "the right answer")),
+}
+"""Edits of the picture that leave the right answer unchanged."""
+
+
 def edit_scores(run: Run) -> list[ItemScore]:
     """Every metric of every scene. An edit that a scene does not have gives no score, nor do shifts without log-probabilities."""
+    return [score for edits in _by_scene(run) for score in _scene_scores(edits)]
+
+
+def neutral_pairs(run: Run) -> Iterator[AnsweredPair]:
+    """Each scene before and after the edits that leave the right answer unchanged.
+
+    A reversed direction is no pair: it changes the question, so it does not show that a model looks.
+    """
+    for edits in _by_scene(run):
+        plain = edits[PLAIN]
+        for kind, edit in NEUTRAL.items():
+            if kind in edits and plain.result.record is not None and edits[kind].result.record is not None:
+                scene = str(plain.meta["scene"])
+                before, after = (
+                    read_answer(each.result.item, each.result.record) for each in (plain, edits[kind])
+                )
+                gold = str(plain.meta["gold"])
+                yield AnsweredPair(
+                    scene, edit, scene, before, after, gold, gold, split=str(plain.meta["split"])
+                )
+
+
+def _by_scene(run: Run) -> Iterator[dict[str, AnsweredItem]]:
+    """The answers about each scene, by edit, of scenes that were asked about as they are."""
     scenes: dict[str, dict[str, AnsweredItem]] = {}
     for each in read_answers(run):
         scenes.setdefault(str(each.meta["scene"]), {})[str(each.meta["condition"])] = each
-    return [score for edits in scenes.values() if PLAIN in edits for score in _scene_scores(edits)]
+    return (edits for edits in scenes.values() if PLAIN in edits)
 
 
 def _scene_scores(edits: Mapping[str, AnsweredItem]) -> Iterator[ItemScore]:
