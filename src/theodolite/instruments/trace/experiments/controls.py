@@ -55,16 +55,13 @@ _HUES = ("red", "blue", "green", "yellow", "purple", "grey", "orange", "pink", "
 def counterfactual(trace: Trace, inversion: Inversion, *, episode: Episode, seed: int = 0) -> Trace:
     """The same trace with its statements inverted. Its claims must be extracted again.
 
-        The frames stay in place, so with ``temporal`` the last step is about the first frames.
+    The frames stay in place, so with ``temporal`` the last step is about the first frames.
 
-        >>> from theodolite.instruments.trace.data.episode import Episode, Frame
-        >>> from theodolite.instruments.trace.claims.reading import with_claims
-    from theodolite.instruments.trace.claims.steps import heading_end
-    from theodolite.instruments.trace.claims.types import Step, Trace, Verifier
-        >>> episode = Episode("e", "?", (Frame(0.0),))
-        >>> trace = Trace("e", (Step("The red cup is left of the box.", (0,)),))
-        >>> counterfactual(trace, "spatial", episode=episode).steps[0].text
-        'The red cup is right of the box.'
+    >>> from theodolite.instruments.trace.data.episode import Episode, Frame
+    >>> episode = Episode("e", "?", (Frame(0.0),))
+    >>> trace = Trace("e", (Step("The red cup is left of the box.", (0,)),))
+    >>> counterfactual(trace, "spatial", episode=episode).steps[0].text
+    'The red cup is right of the box.'
     """
     if inversion not in INVERSIONS:
         raise UsageError(f"there is no inversion {inversion!r}; there are {', '.join(INVERSIONS)}")
