@@ -23,7 +23,6 @@ from theodolite.core.types import Item, Picture
 from theodolite.models import VisionLanguageModel
 from theodolite.pairs import AnsweredPair
 from theodolite.runs import Measurer, MeasurerFactory, Run
-from theodolite.stats import score_mean
 
 if TYPE_CHECKING:
     from theodolite.core.views import ItemRow
@@ -234,6 +233,8 @@ class Instrument(ABC):
 
 def metric_table(instrument: Instrument, scores: Sequence[ItemScore], *, title: str = "") -> Table:
     """Build a table with the mean of every metric on every split."""
+    from theodolite.stats import score_mean  # takes a second to import
+
     splits = list(dict.fromkeys(score.split for score in scores))
     rows = []
     for metric in instrument.metrics:

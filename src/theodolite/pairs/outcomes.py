@@ -22,7 +22,6 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from theodolite.answers import Answer
 from theodolite.pairs.edits import Edit
-from theodolite.stats import clustered_mean
 
 if TYPE_CHECKING:
     from theodolite.core.estimates import Estimate
@@ -104,5 +103,7 @@ def pair_shares(pairs: Iterable[AnsweredPair], *, level: float = 0.95) -> PairSh
 
 
 def _share(pairs: Sequence[AnsweredPair], outcome: Outcome, level: float) -> Estimate | None:
+    from theodolite.stats import clustered_mean  # takes a second to import
+
     hits = [float(pair.outcome == outcome) for pair in pairs]
     return clustered_mean(hits, [pair.cluster for pair in pairs] if pairs else None, level=level)

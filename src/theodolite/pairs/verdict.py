@@ -26,7 +26,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from theodolite.pairs.outcomes import RANDOM_BOUND, AnsweredPair, pair_shares
-from theodolite.stats import clustered_mean, estimate_difference
 
 if TYPE_CHECKING:
     from theodolite.core.estimates import Estimate
@@ -116,12 +115,16 @@ def judge_looking(  # noqa: PLR0911 - one return for each verdict
 
 def _dependence(relevant: Sequence[AnsweredPair], neutral: Sequence[AnsweredPair]) -> Estimate | None:
     """The share of changed answers under relevant minus that under neutral edits. None without neutral pairs."""
+    from theodolite.stats import estimate_difference
+
     first = _share([pair.outcome != "unmoved" for pair in relevant], relevant)
     second = _share([pair.outcome != "kept" for pair in neutral], neutral)
     return None if first is None or second is None else estimate_difference(first, second)
 
 
 def _share(hits: Sequence[bool], pairs: Sequence[AnsweredPair]) -> Estimate | None:
+    from theodolite.stats import clustered_mean
+
     return clustered_mean([float(hit) for hit in hits], [pair.cluster for pair in pairs] if pairs else None)
 
 
