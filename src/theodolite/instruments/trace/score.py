@@ -366,11 +366,6 @@ def difference_over(rows: Sequence[tuple[float | None, float | None, str]]) -> s
     )
 
 
-def correlation_cell(found: stats.Estimate | None) -> stats.Estimate | float | None:
-    """A correlation for a table; without its interval if that has zero width, as at ±1."""
-    return found.value if found is not None and found.low == found.high else found
-
-
 def write_answers(run: Run, read: JudgedRun) -> None:
     """Stores what was read in the answers, beside the raw text."""
     run.write_parsed(

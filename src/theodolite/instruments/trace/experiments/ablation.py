@@ -19,7 +19,7 @@ from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.types import Claim, Mention, Step, Trace, Verdict, Verifier
 from theodolite.instruments.trace.data.episode import Episode
 from theodolite.instruments.trace.formulas.sgr import Counting, trace_sgr
-from theodolite.instruments.trace.score import correlation_cell, difference_over, mean_over
+from theodolite.instruments.trace.score import difference_over, mean_over
 from theodolite.instruments.trace.verifiers.judging import JudgedStep, JudgedTrace, judge, unverifiable
 
 Component: TypeAlias = Literal[
@@ -277,15 +277,15 @@ def ablation_table(
             " + ".join(row.without) or "nothing",
             row.sgr,
             row.shift,
-            correlation_cell(row.r),
-            correlation_cell(row.rho),
+            row.r,
+            row.rho,
             row.n_changed,
             row.n_traces,
         ]
         for row in rows
     ]
     for row_cells, both in zip(cells, models, strict=False):
-        row_cells.extend(map(correlation_cell, both))
+        row_cells.extend(both)
     idle = [row.without[0] for row in rows if len(row.without) == 1 and not row.n_changed]
     notes = [f"No trace changes without {', '.join(idle)}."] if idle else []
     if any(row.r is None for row in rows):

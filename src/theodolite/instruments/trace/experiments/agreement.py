@@ -15,7 +15,7 @@ from theodolite.instruments.trace.claims.types import Trace, Verifier
 from theodolite.instruments.trace.data.dataset import Problem
 from theodolite.instruments.trace.data.episode import Episode
 from theodolite.instruments.trace.formulas.sgr import AS_PAPER, Counting, trace_hr, trace_sgr
-from theodolite.instruments.trace.score import correlation_cell, mean_over
+from theodolite.instruments.trace.score import mean_over
 from theodolite.instruments.trace.verifiers.judging import Hedges, JudgedTrace, judge
 from theodolite.instruments.trace.verifiers.noise import NoisyVerifier
 
@@ -124,7 +124,9 @@ def agreement_table(found: Sequence[Agreement]) -> Table:
             a.first,
             a.second,
             a.same,
-            *map(correlation_cell, (a.kappa, a.kappa_judged, a.rho)),
+            a.kappa,
+            a.kappa_judged,
+            a.rho,
             a.n_claims,
             a.n_both_judged,
         ]

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 from theodolite import stats
 from theodolite.core.errors import UsageError
 from theodolite.core.tables import Column, Table
-from theodolite.instruments.trace.score import correlation_cell
 
 Retention: TypeAlias = Literal["ratio", "drop", "ood accuracy"]
 """``ratio``: OOD accuracy ÷ in-distribution accuracy. ``drop``: OOD − in-distribution accuracy; higher means less is lost.
@@ -320,8 +319,8 @@ def prediction_tables(found: Prediction) -> list[Table]:
             a.predictor,
             a.retention,
             a.scope,
-            correlation_cell(a.r),
-            correlation_cell(a.rho),
+            a.r,
+            a.rho,
             a.p_exact,
             a.n_models,
             a.n_rows,
@@ -355,6 +354,6 @@ def prediction_tables(found: Prediction) -> list[Table]:
             Column("components", "predictors"),
             Column("r", "r with retention (ratio), pooled", "correlation", "trace.retention"),
         ]
-        cells = [[a.predictor, correlation_cell(a.r)] for a in found.combinations]
+        cells = [[a.predictor, a.r] for a in found.combinations]
         tables.append(Table.of("trace.combinations", "Combined predictors", heads, cells))
     return tables

@@ -16,7 +16,7 @@ from theodolite.core.tables import Column, Table
 from theodolite.instruments.trace.claims.types import Trace, Verifier
 from theodolite.instruments.trace.data.episode import Episode
 from theodolite.instruments.trace.formulas.sgr import AS_PAPER, HANDLINGS, Counting, mean_of, trace_sgr
-from theodolite.instruments.trace.score import correlation_cell, mean_over
+from theodolite.instruments.trace.score import mean_over
 from theodolite.instruments.trace.verifiers.judging import Hedges, JudgedTrace, judge
 from theodolite.instruments.trace.verifiers.noise import NoisyVerifier
 
@@ -238,8 +238,8 @@ def robustness_table(rows: Sequence[ConditionRobustness]) -> Table:
     cells = [
         [
             r.condition,
-            correlation_cell(r.r),
-            correlation_cell(r.rho),
+            r.r,
+            r.rho,
             r.shift,
             None if r.seconds is None else f"{r.seconds:.3g}",
             r.n_models,
