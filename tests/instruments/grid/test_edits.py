@@ -207,6 +207,7 @@ def test_an_answer_that_cannot_be_read_has_its_reason(tmp_path):
     with scripted(tmp_path / "two", EDITS_RUN, items, texts) as run:
         found = {each.metric: each for each in item_scores(run)}
     assert {each.reason for each in found.values()} == {"unreadable"}
+    assert found.pop("grid.right").value == 0
     assert all(each.value is None for each in found.values())
 
 

@@ -24,7 +24,7 @@ ACCURACY = Metric("grid.accuracy", "accuracy", True, "paper", "text")  # noqa: F
 BOW_AGREEMENT = Metric("grid.bow_agreement", "agrees with a bag of words", False, "ours", "text")  # noqa: FBT003
 METRICS = (ACCURACY, BOW_AGREEMENT)
 _WANTED = {ACCURACY.key: "gold", BOW_AGREEMENT.key: "bag_of_words"}
-_NOT_ASKED = {"failed", "pending"}
+NOT_ASKED = {"failed", "pending"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +80,7 @@ def accuracy_scores(run: Run) -> list[ItemScore]:
     for each in read_answers(run):
         name, group = each.result.item.name, f"{each.meta['bucket']} {each.meta['density']}"
         for key, wanted in _WANTED.items():
-            value = None if each.reason in _NOT_ASKED else float(each.said == each.meta[wanted])
+            value = None if each.reason in NOT_ASKED else float(each.said == each.meta[wanted])
             found.append(ItemScore(name, key, value, name, group=group, reason=each.reason))
     return found
 

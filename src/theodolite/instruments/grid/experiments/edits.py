@@ -19,7 +19,7 @@ from collections.abc import Iterator, Mapping
 
 from theodolite.core.scores import Capability, ItemScore, Metric
 from theodolite.instruments.grid.data.edits import CLEARED, DECOYED, EMPTIED, PLAIN, SWAPPED
-from theodolite.instruments.grid.experiments.accuracy import AnsweredItem, read_answers
+from theodolite.instruments.grid.experiments.accuracy import NOT_ASKED, AnsweredItem, read_answers
 from theodolite.instruments.grid.formulas.shift import relation_shift, shift
 from theodolite.instruments.grid.questions import read_answer
 from theodolite.pairs import AnsweredPair, Edit
@@ -103,7 +103,9 @@ def _scene_scores(edits: Mapping[str, AnsweredItem]) -> Iterator[ItemScore]:
         return ItemScore(scene, f"grid.{key}", None if reason else float(value), scene, split, reason=reason)
 
     before = said[PLAIN]
-    yield score("right", before == gold[PLAIN], PLAIN)
+    missing = edits[PLAIN].reason
+    right = None if missing in NOT_ASKED else float(before == gold[PLAIN])
+    yield ItemScore(scene, "grid.right", right, scene, split, reason=missing)
     if meta["bag_of_words"] != gold[PLAIN]:
         yield score("bag_of_words", before == meta["bag_of_words"], PLAIN)
     if SWAPPED in edits:
