@@ -220,7 +220,7 @@ def _named(passage: Passage, mentions: Sequence[Mention], expected: AnswerFormat
 
 
 def _not_offered(passage: Passage, expected: AnswerFormat) -> Answer | None:
-    """A label or number that stands alone and is none of the options."""
+    """A label or number without other words that is none of the options."""
     words = [token.raw for i, token in enumerate(passage.tokens) if passage.is_word(i)]
     if len(words) != 1 or not expected.options or passage.norm(0) in "-+" or not words[0].isascii():
         return None

@@ -179,7 +179,7 @@ def answer_gap(
     """Mean where answers are wrong − mean where they are right, by bootstrap over clusters.
 
     The two groups share clusters, so this is neither a paired difference nor a difference of independent means. None if
-    all answers are alike, or if too many resamples lack one group.
+    all answers are right or all are wrong, or if too many resamples lack one group.
 
     >>> right = np.array([False, False, True, False, True, True, False, True])
     >>> print(answer_gap([9.0, 7.0, 2.0, 6.0, 4.0, 3.0, 8.0, 1.0], right, list("aabbccdd"), seed=1))

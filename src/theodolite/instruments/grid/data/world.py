@@ -222,7 +222,7 @@ class Bucket:
 
     @property
     def is_relational(self) -> bool:
-        """True if the question has a direction. Without one, both modes are alike."""
+        """True if the question has a direction. Without one, both modes are the same."""
         return self.n_anchors > 0
 
 

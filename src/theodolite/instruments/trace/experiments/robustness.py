@@ -116,7 +116,7 @@ class Verbosity:
     """Length of traces, and its effect on SGR."""
 
     words: stats.Estimate | float | None
-    """Words per trace; without an interval if all traces are alike."""
+    """Words per trace; without an interval if all traces are equally long."""
     claims_per_step: stats.Estimate | float | None
     sgr_against_words: stats.Estimate | None
     """Spearman's ρ over traces, clustered by unit."""

@@ -164,7 +164,7 @@ def run_tables(
 
 
 def problem_tables(problems: Sequence[Problem], *, most: int = _MOST_PROBLEMS) -> list[Table]:
-    """A table of problems, at most so many; no table if there are none."""
+    """A table of the first problems; no table if there are none."""
     if not problems:
         return []
     rows = [[problem.where, problem.reason] for problem in problems[:most]]

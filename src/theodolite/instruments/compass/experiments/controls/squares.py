@@ -82,7 +82,7 @@ def score_squares(samples: Sequence[Sample], *, methods: Sequence[str] = (), see
 
 
 def _add_likeness(build: RowBuilder, compass: Compass, batch: Batch, projection: ControlProjection) -> None:
-    """How much the compasses of all pictures are alike, and what the angle explains of their variation."""
+    """How similar the compasses of all pictures are, and what the angle explains of their variation."""
     kept = compass.is_kept
     if not kept.any():
         return

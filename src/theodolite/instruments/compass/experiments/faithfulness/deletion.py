@@ -43,14 +43,14 @@ class CurvePoint:
     hidden_share: float
     """Mean share of what the model sees that is hidden."""
     effect: Estimate | float
-    """Without an interval if all pairs are alike, as at step 0."""
+    """Without an interval if all pairs have the same value, as at step 0."""
 
 
 def nats(values: Sequence[float] | Floats, clusters: Sequence[str]) -> Estimate | float | None:
     """The mean of log-probabilities, which have no bounds.
 
     Returns:
-        The mean alone, without an interval, for one picture or if all values are alike; None if there is no value.
+        The mean alone, without an interval, for one picture or if all values are equal; None if there is no value.
     """
     if not len(values):
         return None

@@ -18,7 +18,7 @@ from theodolite.instruments.trace.data.episode import EGO, Action, Episode, Scen
 from theodolite.instruments.trace.data.worlds.palette import COLOURS, PAINTS
 
 SIDE_SHARE = 0.05
-"""Two things are told apart as left and right if their middles are farther apart than this share of the picture."""
+"""Two things are left and right of each other if their centres are farther apart than this share of the picture."""
 CLEAR_DEG = 15.0
 """A thing is told as left or right if its bearing is so far from straight ahead and straight behind."""
 _UNTOLD = frozenset({"room", "table", "screen"})

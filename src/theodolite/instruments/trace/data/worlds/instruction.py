@@ -35,7 +35,7 @@ from theodolite.instruments.trace.data.worlds.palette import COLOURS
 
 N_FRAMES, N_THINGS = 8, 5
 LENGTH = (9, 26)
-"""An episode has so many moves, at least and at most."""
+"""The least and the largest number of moves in an episode."""
 KINDS = ("next", "done")
 TEMPLATES: dict[Split, str] = {"in-distribution": "{0}, then {1}", "ood": "{1} after you {0}"}
 """How two clauses make a mission: the one is never said in the other split."""

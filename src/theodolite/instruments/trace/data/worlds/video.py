@@ -47,7 +47,7 @@ class VideoScenario:
     kind: str
     """Which question is asked."""
     shapes: tuple[tuple[str, str], ...]
-    """Colour and shape of each thing; no two are alike, and no two have the same colour."""
+    """Colour and shape of each thing; no two have the same colour."""
     bodies: tuple[Body, ...]
     asked: tuple[int, ...]
     """The things that the question names."""
