@@ -160,7 +160,7 @@ def test_squares_as_questions_are_the_file_that_ask_reads(tmp_path, capsys):
     ("command", "message"),
     [
         (["--size", "300"], "300 balanced pairs need 75 'above', and there are 23; take --size 92 at most"),
-        (["--area", "hull"], "area_of must be one of box, mask"),
+        (["--area", "hull"], "--area takes box or mask"),
         (["--min-area", "0.9"], "areas must satisfy"),
         (["--images", "/nowhere"], "there is no folder of pictures /nowhere"),
         (["--annotations", "/nowhere.json"], "cannot read the annotations /nowhere.json"),
