@@ -1,10 +1,15 @@
-"""Edits: what they keep fixed, and the strategies they exclude."""
+"""Edits: what they keep fixed, and the strategies they exclude.
+
+Relevant edits change the right answer, neutral edits do not. Every edit of the library is a constant here; the functions
+that make the edited pictures are in `theodolite.pairs.pictures` (photographs) and with the instruments (drawn grids,
+scenes and episodes, which are rendered again).
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-__all__ = ["Edit"]
+__all__ = ["EDITS", "Edit"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,3 +29,98 @@ class Edit:
     """What does not change: the words of the question, the objects, their sizes …"""
     excludes: tuple[str, ...] = ()
     """The strategies that cannot follow it. For relevant edits only."""
+
+
+_QUESTION = "the question"
+_BLIND = ("blind answers", "the words of the question", "the most frequent answer")
+_OBJECTS = "which objects there are"
+
+
+def _relevant(name: str, keeps: tuple[str, ...], excludes: tuple[str, ...] = ()) -> Edit:
+    return Edit(name, is_relevant=True, keeps=(_QUESTION, *keeps), excludes=(*_BLIND, *excludes))
+
+
+def _neutral(name: str) -> Edit:
+    return Edit(name, is_relevant=False, keeps=(_QUESTION, "the right answer"))
+
+
+MIRROR = _relevant(
+    "mirror",
+    ("the objects", "their sizes", "their heights in the picture"),
+    (_OBJECTS, "what is usually left or right"),
+)
+"""Left and right exchanged, for questions about left and right."""
+FLIP = _relevant(
+    "flip",
+    ("the objects", "their sizes", "their columns in the picture"),
+    (_OBJECTS, "what is usually on top"),
+)
+"""Top and bottom exchanged, for questions about above and below. Photographs look unnatural."""
+EXCHANGE = _relevant(
+    "exchange", ("the objects", "the places that are taken"), (_OBJECTS, "which places are taken")
+)
+"""Two objects exchange their places."""
+MOVE_TARGET = _relevant(
+    "move the target",
+    ("the objects", "everything but the place of the target"),
+    (_OBJECTS, "the reference alone"),
+)
+MOVE_REFERENCE = _relevant(
+    "move the reference",
+    ("the objects", "everything but the place of the reference"),
+    (_OBJECTS, "the target alone", "the place of the target in the picture"),
+)
+EXCHANGE_MARKS = _relevant(
+    "exchange the marks",
+    ("the picture apart from the marks",),
+    ("the numbers of the marks", "the picture apart from the marks"),
+)
+"""Two numbered marks of a scene exchange their objects."""
+REMOVE = _relevant("remove", ("everything but one object",), ("all but the object",))
+"""One object is removed, for questions about existence and number."""
+EDIT_FRAMES = _relevant(
+    "edit the frames", ("the other frames",), ("answers by heart", "the frames that stay")
+)
+"""Frames of an episode are rendered again with other events."""
+NATURAL = _relevant("another picture", ())
+"""Another picture of the same question, with another answer."""
+
+LIGHT = _neutral("light")
+NOISE = _neutral("noise")
+REENCODE = _neutral("re-encode")
+"""Compressed as JPEG."""
+WALLS = _neutral("other walls")
+DECOY = _neutral("decoy elsewhere")
+"""An object like the target is added where it does not matter."""
+CLEAR = _neutral("unrelated objects removed")
+MIRROR_UNASKED = _neutral("mirror, not asked for")
+"""Left and right exchanged, for questions that are not about left and right."""
+EDIT_OTHER_FRAMES = _neutral("edit other frames")
+"""Frames of an episode are rendered again without a change to what the question asks for."""
+AGAIN = _neutral("ask again")
+"""The same request once more. The share of changed answers is 0 for a deterministic model."""
+
+EDITS: dict[str, Edit] = {
+    edit.name: edit
+    for edit in (
+        MIRROR,
+        FLIP,
+        EXCHANGE,
+        MOVE_TARGET,
+        MOVE_REFERENCE,
+        EXCHANGE_MARKS,
+        REMOVE,
+        EDIT_FRAMES,
+        NATURAL,
+        LIGHT,
+        NOISE,
+        REENCODE,
+        WALLS,
+        DECOY,
+        CLEAR,
+        MIRROR_UNASKED,
+        EDIT_OTHER_FRAMES,
+        AGAIN,
+    )
+}
+"""The library of edits, by name."""

@@ -55,7 +55,7 @@ class AnsweredPair:
     """The right answer after the edit; the same as `gold` under a neutral edit."""
     split: str = ""
     relation: str = ""
-    """The relation in the question, for tables by relation."""
+    """The relation in the question, or the kind of change, for tables by relation."""
 
     @property
     def outcome(self) -> Outcome:

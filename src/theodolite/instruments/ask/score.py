@@ -24,7 +24,8 @@ from theodolite.core.errors import UsageError
 from theodolite.core.scores import ItemScore, Metric
 from theodolite.core.tables import Column, Table
 from theodolite.instruments.ask.questions import SETTINGS, Setting
-from theodolite.pairs import AnsweredPair, Edit
+from theodolite.pairs import AnsweredPair
+from theodolite.pairs.edits import NATURAL
 from theodolite.runs import Parsed, Result, Run
 
 __all__ = [
@@ -170,15 +171,6 @@ def _paired(mine: _Row, other: _Row, setting: Setting) -> Iterator[ItemScore]:
         yield score("follows", float(other.answer.is_read and other.says == normal_form(other.shown)))
 
 
-OTHER_PICTURE = Edit(
-    "another picture of the same question",
-    is_relevant=True,
-    keeps=("the question",),
-    excludes=("blind answers", "the words of the question", "the most frequent answer"),
-)
-"""The same words about another picture, which has another answer."""
-
-
 def answered_pairs(run: Run) -> Iterator[AnsweredPair]:
     """Yield the questions that were also asked about another picture, if the right answer there is known."""
     rows = _read(run)
@@ -191,7 +183,7 @@ def answered_pairs(run: Run) -> Iterator[AnsweredPair]:
             )
             yield AnsweredPair(
                 question,
-                OTHER_PICTURE,
+                NATURAL,
                 mine.cluster,
                 before,
                 after,

@@ -54,7 +54,8 @@ from theodolite.instruments.compass.questions import (
     TARGET_HIDDEN,
     read_result,
 )
-from theodolite.pairs import AnsweredPair, Edit
+from theodolite.pairs import AnsweredPair
+from theodolite.pairs.edits import FLIP, MIRROR
 from theodolite.runs import Parsed, Result, Run
 from theodolite.stats import SHARE, Bounds
 
@@ -267,35 +268,23 @@ def _log_probabilities(result: Result) -> NDArray[np.float64] | None:
     return np.asarray(choice.log_probabilities, np.float64)
 
 
-MIRROR = Edit(
-    "mirror",
-    is_relevant=True,
-    keeps=("the question", "the objects"),
-    excludes=(
-        "blind answers",
-        "the question's wording",
-        "the most frequent answer",
-        "which objects there are",
-    ),
-)
-"""The picture flipped along the asked axis: the right answer becomes the opposite."""
-
-
 def mirrored_pairs(run: Run) -> Iterator[AnsweredPair]:
     """The answers about each picture and about its mirror image."""
     for results in _by_pair(run):
         if MIRRORED in results:
             plain, mirrored = results[PLAIN], results[MIRRORED]
             meta = plain.item.meta
+            direction = str(cast("list[str]", meta["directions"])[int(cast("int", meta["gold"]))])
             yield AnsweredPair(
                 f"{meta['pair']}/{meta['prompt']}",
-                MIRROR,
+                MIRROR if direction in {"left", "right"} else FLIP,
                 str(meta["cluster"]),
                 read_result(plain),
                 read_result(mirrored),
                 gold=_gold(plain),
                 edited_gold=_gold(mirrored),
                 split=str(meta.get("split") or ""),
+                relation=direction,
             )
 
 

@@ -51,7 +51,8 @@ from theodolite.instruments.trace.formulas.vrs import EditedPair, vrs_paper, vrs
 from theodolite.instruments.trace.questions import BLIND
 from theodolite.instruments.trace.verifiers.judged_runs import JudgedRun, RunTrace, judged_run
 from theodolite.instruments.trace.verifiers.judging import Hedges, JudgedTrace, open_verifier
-from theodolite.pairs import AnsweredPair, Edit
+from theodolite.pairs import AnsweredPair
+from theodolite.pairs.edits import EDIT_FRAMES, EDIT_OTHER_FRAMES
 from theodolite.runs import Parsed, Run
 
 _NAMES: tuple[tuple[str, str, Origin], ...] = (
@@ -98,8 +99,6 @@ METRICS: tuple[Metric, ...] = tuple(
     for key, name, origin in _NAMES
 )
 BY_KEY = {metric.key: metric for metric in METRICS}
-_KEPT = ("the question", "the options", "the frames that are not edited")
-_EXCLUDED = ("blind answers", "the question's wording", "the most frequent answer")
 OF_EDITS = ("vrs_paper", "vrs_sound", "updated", "edited_sgr", "edited_fall")
 OF_CHANGES = ("retold", "retold_beyond", "answer_changes", "answer_follows")
 OF_BLIND = ("blind_changes", "blind_retold")
@@ -279,18 +278,14 @@ def edited_pairs(run: Run) -> Iterator[AnsweredPair]:
             ]
             yield AnsweredPair(
                 f"{before.result.item.name}/{after.episode.id}",
-                Edit(
-                    f"frames edited: {edit.family}",
-                    edit.is_relevant,
-                    _KEPT,
-                    _EXCLUDED if edit.is_relevant else (),
-                ),
+                EDIT_FRAMES if edit.is_relevant else EDIT_OTHER_FRAMES,
                 before.episode.unit,
                 said[0],
                 said[1],
                 gold=golds[0],
                 edited_gold=golds[1],
                 split=read.split_of(before.episode),
+                relation=edit.family,
             )
 
 

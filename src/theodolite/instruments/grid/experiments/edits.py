@@ -22,7 +22,8 @@ from theodolite.instruments.grid.data.edits import CLEARED, DECOYED, EMPTIED, PL
 from theodolite.instruments.grid.experiments.accuracy import NOT_ASKED, AnsweredItem, read_answers
 from theodolite.instruments.grid.formulas.shift import relation_shift, shift
 from theodolite.instruments.grid.questions import read_answer
-from theodolite.pairs import AnsweredPair, Edit
+from theodolite.pairs import AnsweredPair
+from theodolite.pairs.edits import CLEAR, DECOY
 from theodolite.runs import Run
 
 
@@ -52,10 +53,7 @@ METRICS: tuple[Metric, ...] = (
 )
 
 
-NEUTRAL = {
-    DECOYED: Edit("look-alikes elsewhere", is_relevant=False, keeps=("the question", "the right answer")),
-    CLEARED: Edit("unrelated objects removed", is_relevant=False, keeps=("the question", "the right answer")),
-}
+NEUTRAL = {DECOYED: DECOY, CLEARED: CLEAR}
 """Edits of the picture that leave the right answer unchanged."""
 
 
