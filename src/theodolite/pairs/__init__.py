@@ -3,14 +3,30 @@
 A *pair* is a question asked twice: about a picture, and about the same picture after an edit whose effect on the right
 answer is known. Under a *relevant* edit the right answer changes; under a *neutral* edit it stays.
 
-- `Edit`: an edit, what it keeps fixed, and the strategies it excludes
+- `EDITS`: the library of edits; `Edit` says what one keeps fixed, and which strategies it excludes
 - `AnsweredPair`: both answers and their outcome: followed, moved, unmoved or lost; kept or changed
 - `pair_shares`: the share of each outcome, with intervals over clusters
-- `judge_looking`: whether the model looks, from pairs alone
+- `group_shares`: the same for one question about several pictures
+- `judge_looking`: whether the model looks, from pairs alone; `pairs_to_settle`: the sample size it needs
 """
 
-from theodolite.pairs.edits import Edit
+from theodolite.pairs.edits import EDITS, Edit
+from theodolite.pairs.groups import AnsweredGroup, GroupShares, group_shares
 from theodolite.pairs.outcomes import AnsweredPair, Outcome, PairShares, pair_shares
-from theodolite.pairs.verdict import Looking, judge_looking
+from theodolite.pairs.verdict import Looking, Standing, judge_looking, pairs_to_settle
 
-__all__ = ["AnsweredPair", "Edit", "Looking", "Outcome", "PairShares", "judge_looking", "pair_shares"]
+__all__ = [
+    "EDITS",
+    "AnsweredGroup",
+    "AnsweredPair",
+    "Edit",
+    "GroupShares",
+    "Looking",
+    "Outcome",
+    "PairShares",
+    "Standing",
+    "group_shares",
+    "judge_looking",
+    "pair_shares",
+    "pairs_to_settle",
+]

@@ -29,15 +29,22 @@ class Edit:
     """What does not change: the words of the question, the objects, their sizes …"""
     excludes: tuple[str, ...] = ()
     """The strategies that cannot follow it. For relevant edits only."""
+    leaves: tuple[str, ...] = ()
+    """Strategies that can follow it although they do not use all that the question asks for."""
 
 
 _QUESTION = "the question"
 _BLIND = ("blind answers", "the words of the question", "the most frequent answer")
 _OBJECTS = "which objects there are"
+_TARGET, _REFERENCE = "the place of the target alone", "the place of the reference alone"
 
 
-def _relevant(name: str, keeps: tuple[str, ...], excludes: tuple[str, ...] = ()) -> Edit:
-    return Edit(name, is_relevant=True, keeps=(_QUESTION, *keeps), excludes=(*_BLIND, *excludes))
+def _relevant(
+    name: str, keeps: tuple[str, ...], excludes: tuple[str, ...] = (), leaves: tuple[str, ...] = ()
+) -> Edit:
+    return Edit(
+        name, is_relevant=True, keeps=(_QUESTION, *keeps), excludes=(*_BLIND, *excludes), leaves=leaves
+    )
 
 
 def _neutral(name: str) -> Edit:
@@ -48,41 +55,51 @@ MIRROR = _relevant(
     "mirror",
     ("the objects", "their sizes", "their heights in the picture"),
     (_OBJECTS, "what is usually left or right"),
+    (_TARGET, _REFERENCE),
 )
 """Left and right exchanged, for questions about left and right."""
 FLIP = _relevant(
     "flip",
     ("the objects", "their sizes", "their columns in the picture"),
     (_OBJECTS, "what is usually on top"),
+    (_TARGET, _REFERENCE),
 )
 """Top and bottom exchanged, for questions about above and below. Photographs look unnatural."""
 EXCHANGE = _relevant(
-    "exchange", ("the objects", "the places that are taken"), (_OBJECTS, "which places are taken")
+    "exchange",
+    ("the objects", "the places that are taken"),
+    (_OBJECTS, "which places are taken"),
+    (_TARGET, _REFERENCE),
 )
 """Two objects exchange their places."""
 MOVE_TARGET = _relevant(
     "move the target",
     ("the objects", "everything but the place of the target"),
-    (_OBJECTS, "the reference alone"),
+    (_OBJECTS, _REFERENCE),
+    (_TARGET,),
 )
 MOVE_REFERENCE = _relevant(
     "move the reference",
     ("the objects", "everything but the place of the reference"),
-    (_OBJECTS, "the target alone", "the place of the target in the picture"),
+    (_OBJECTS, _TARGET),
+    (_REFERENCE,),
 )
 EXCHANGE_MARKS = _relevant(
     "exchange the marks",
     ("the picture apart from the marks",),
-    ("the numbers of the marks", "the picture apart from the marks"),
+    ("the numbers of the marks", "the picture without its marks"),
+    ("the place of one mark alone",),
 )
 """Two numbered marks of a scene exchange their objects."""
-REMOVE = _relevant("remove", ("everything but one object",), ("all but the object",))
+REMOVE = _relevant(
+    "remove", ("everything but one object",), ("everything but the object",), ("how full the picture is",)
+)
 """One object is removed, for questions about existence and number."""
 EDIT_FRAMES = _relevant(
-    "edit the frames", ("the other frames",), ("answers by heart", "the frames that stay")
+    "edit the frames", ("the other frames",), ("the frames that stay",), ("one edited frame alone",)
 )
 """Frames of an episode are rendered again with other events."""
-NATURAL = _relevant("another picture", ())
+NATURAL = _relevant("another picture", (), (), ("anything else in which the two pictures differ",))
 """Another picture of the same question, with another answer."""
 
 LIGHT = _neutral("light")

@@ -8,6 +8,10 @@ never if it is deterministic. Proof: let p and p′ be the probabilities of the 
 and after. Then P(followed) = p·p′ ≤ ((p + p′)/2)² ≤ ¼, since p + p′ ≤ 1. A deterministic strategy gives the same answer
 twice, and y ≠ y′.
 
+**Bound from repetition.** Let d be the probability that such a strategy gives two different answers to the same request.
+The two answers before and after are independent draws from one distribution, so (y, y′) is as likely as (y′, y), and
+P(followed) ≤ d/2. A model that always repeats its answer (d = 0) follows no pair without using what was edited.
+
 So a share of followed pairs significantly above ¼ (above 0 for deterministic decoding) shows that the answers depend on
 what was edited. The other pairs are *moved* (the answer changed, but not from right to right), *unmoved* (the same answer
 twice) or *lost* (one of the two answers could not be read, was refused or failed). Under neutral edits an answer is *kept*
@@ -56,6 +60,8 @@ class AnsweredPair:
     split: str = ""
     relation: str = ""
     """The relation in the question, or the kind of change, for tables by relation."""
+    shown: tuple[str, str] = ("", "")
+    """The names of the two items in the run, for exhibits."""
 
     @property
     def outcome(self) -> Outcome:

@@ -1,36 +1,44 @@
 """The verdict on looking, from pairs alone. No model of known reasoning is needed, and no access to the weights.
 
 Let F, M, U and L be the shares of relevant pairs that are followed, moved, unmoved and lost, and D the *dependence*: the share
-of answers that change under relevant edits minus the share that changes under neutral edits.
+of answers that change under relevant edits minus the share that changes under neutral edits, paired by item. The *bound* is
+the largest share of pairs that a strategy can follow without using what was edited: ¼, or half the share of answers that
+change when the same request is made again, if that is smaller (`theodolite.pairs.outcomes`).
+
+The first line that applies is the verdict:
 
 =================== ====================================================================================================
 cannot be read      L is above ½
-looks               F is above ¼, D is above 0 (where there are neutral pairs), and U is at most ¼
-looks at times      F is above ¼ or D is above 0, and U is above ¼
-does not look       less than a tenth of the answers change under relevant edits, or at most five points more than under
-                    neutral edits
-cannot do the task  more than a tenth of the answers change, but they are right no more often than by chance, and F is
-                    not above ¼
+looks               F is above the bound, D is above 0 (where there are neutral pairs), and U is at most ¼
+looks at times      as above, and U is above ¼
+does not look       less than a tenth of the answers change under relevant edits
+cannot do the task  more than a tenth of the answers change, but they are right no more often than by chance, and changes
+                    from right to right are not the majority
+does not look       at most five points more answers change under relevant than under neutral edits
+looks at times      D is above 0, and U is above ¼
 not settled         anything else
 =================== ====================================================================================================
 
-*Above* and *at most* are meant of whole intervals. F above ¼ is a proof: no strategy that ignores what was edited does that
-(`theodolite.pairs.outcomes`), so its interval has level 99 %; the others have 95 %. The thresholds of ¼ for U, a tenth and
-five points are conventions.
+*Above* and *at most* are meant of whole intervals. F above the bound is a proof: no strategy that ignores what was edited
+does that, so its interval has level 99 %; the others have 95 %. The thresholds of ¼ for U, a tenth and five points are
+conventions.
+
+A strategy is *excluded* if the pairs of those edits that exclude it are followed more often than the bound allows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from theodolite.pairs.outcomes import RANDOM_BOUND, AnsweredPair, pair_shares
+from theodolite.pairs.edits import AGAIN
+from theodolite.pairs.outcomes import RANDOM_BOUND, AnsweredPair, PairShares, pair_shares
 
 if TYPE_CHECKING:
     from theodolite.core.estimates import Estimate
 
-__all__ = ["Looking", "Standing", "judge_looking"]
+__all__ = ["Looking", "Standing", "judge_looking", "pairs_to_settle"]
 
 Standing: TypeAlias = Literal[
     "looks", "looks at times", "does not look", "cannot do the task", "cannot be read", "not settled"
@@ -42,6 +50,13 @@ MOST_UNMOVED = 0.25
 FEW_CHANGES = 0.1
 NO_DEPENDENCE = 0.05
 MOST_LOST = 0.5
+_HALF = 0.5
+
+_FACTORS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 64)
+"""Multiples of the pairs for which `pairs_to_settle` asks whether they would settle the verdict."""
+_POWER_FACTOR = 2.0
+"""An interval that just excludes a threshold at the true value does so in half of the studies; with twice the sample size it
+does in four of five: ((1.96 + 0.84) / 1.96)² = 2.04."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,17 +65,66 @@ class Looking:
 
     standing: Standing
     because: str
+    shares: PairShares
+    """The outcomes, with 95 % intervals."""
     followed: Estimate | None
-    """Share of relevant pairs that are followed, with its 99 % interval."""
+    """Share of relevant pairs that are followed, with its 99 % interval. None if there is none."""
     dependence: Estimate | None
     """Change of the answers under relevant minus under neutral edits. None without neutral pairs."""
+    bound: float = RANDOM_BOUND
+    """The largest share of pairs that a strategy can follow without using what was edited."""
     excluded: tuple[str, ...] = ()
-    """Strategies that the followed pairs exclude. Empty unless the bound is beaten."""
+    """Strategies that cannot explain the answers."""
+    not_excluded: tuple[str, ...] = ()
+    """Strategies that could explain them although they do not use all that is asked for."""
 
 
-def judge_looking(  # noqa: PLR0911 - one return for each verdict
-    pairs: Iterable[AnsweredPair], *, chance: float | None = None
-) -> Looking:
+@dataclass(frozen=True, slots=True)
+class _Evidence:
+    """The numbers that decide."""
+
+    shares: PairShares
+    followed: Estimate
+    """At level `PROOF_LEVEL`."""
+    unmoved: Estimate
+    changes: Estimate
+    """Share of readable relevant pairs with another answer."""
+    dependence: Estimate | None
+    bound: float
+    sees_rightly: bool
+    """True if most changed answers change from right to right."""
+    is_guessing: bool
+    """True if answers are right no more often than by chance."""
+
+    @property
+    def is_proven(self) -> bool:
+        is_stable = self.dependence is None or self.dependence.low > 0
+        return self.followed.low > self.bound and is_stable
+
+    @property
+    def told(self) -> str:
+        return f"{_words(self.followed)} of the pairs are followed"
+
+    def decide(self) -> tuple[Standing, str]:  # noqa: PLR0911 - one return for each line of the table
+        if self.is_proven and self.unmoved.high <= MOST_UNMOVED:
+            return "looks", f"{self.told}, more than a model that ignores the edit can"
+        at_times = f"{self.told}, and {_words(self.unmoved)} do not move"
+        if self.is_proven and self.unmoved.low > MOST_UNMOVED:
+            return "looks at times", at_times
+        changed = f"{_words(self.changes)} of the answers change when they should"
+        if self.changes.high < FEW_CHANGES:
+            return "does not look", f"{changed}, less than 10 %"
+        is_moving = self.changes.low > FEW_CHANGES and not self.is_proven
+        if is_moving and self.is_guessing and not self.sees_rightly:
+            return "cannot do the task", f"{changed}, and they are right no more often than by chance"
+        if self.dependence is not None and self.dependence.high < NO_DEPENDENCE:
+            return "does not look", f"{changed}, no more than when they should not"
+        if self.dependence is not None and self.dependence.low > 0 and self.unmoved.low > MOST_UNMOVED:
+            return "looks at times", at_times
+        return "not settled", at_times
+
+
+def judge_looking(pairs: Iterable[AnsweredPair], *, chance: float | None = None) -> Looking:
     """Judge from pairs whether a model looks at what the edits change.
 
     Args:
@@ -68,64 +132,125 @@ def judge_looking(  # noqa: PLR0911 - one return for each verdict
         chance: The accuracy of a random choice. None if it is not known: then no model is said to be unable to do the task.
 
     >>> from theodolite.answers import Answer
-    >>> from theodolite.pairs import Edit
-    >>> mirror, left, right = Edit("mirror", True), Answer("value", "left"), Answer("value", "right")
-    >>> blind = [AnsweredPair(str(i), mirror, str(i), left, left, "left", "right") for i in range(48)]
-    >>> print(judge_looking(blind).because)
-    the answer changes in 0.0 % [0.0, 7.4] of the relevant pairs, less than 10 %
+    >>> from theodolite.pairs.edits import MIRROR
+    >>> left = Answer("value", "left")
+    >>> blind = [AnsweredPair(str(i), MIRROR, str(i), left, left, "left", "right") for i in range(48)]
+    >>> judge_looking(blind).because
+    '0.0 % [0.0, 7.4] of the answers change when they should, less than 10 %'
     """
     found = list(pairs)
     relevant = [pair for pair in found if pair.edit.is_relevant]
-    neutral = [pair for pair in found if not pair.edit.is_relevant and pair.outcome != "lost"]
-    shares, strict = pair_shares(relevant), pair_shares(relevant, level=PROOF_LEVEL).followed
-    if strict is None or shares.unmoved is None or shares.lost is None:
-        return Looking("not settled", "there is no relevant pair", None, None)
     read = [pair for pair in relevant if pair.outcome != "lost"]
-    changes = _share([pair.outcome != "unmoved" for pair in read], read)
+    shares, strict = pair_shares(found), pair_shares(relevant, level=PROOF_LEVEL).followed
+    changes = _share(read, lambda pair: pair.outcome != "unmoved")
+    if strict is None or shares.unmoved is None or shares.lost is None:
+        return Looking("not settled", "there is no relevant pair", shares, None, None)
     if shares.lost.low > MOST_LOST or changes is None:
-        return Looking("cannot be read", f"{_words(shares.lost)} of the pairs are lost", strict, None)
-    dependence = _dependence(read, neutral)
-    is_stable = dependence is None or dependence.low > 0
-    is_proven = strict.low > RANDOM_BOUND and is_stable
-    excluded = (
-        tuple(dict.fromkeys(name for pair in relevant for name in pair.edit.excludes)) if is_proven else ()
+        return Looking("cannot be read", f"{_words(shares.lost)} of the pairs are lost", shares, strict, None)
+    changed = [pair for pair in read if pair.outcome != "unmoved"]
+    to_right = _share(changed, lambda pair: pair.outcome == "followed")
+    right = _share(read, lambda pair: pair.before.value == pair.gold)
+    evidence = _Evidence(
+        shares,
+        strict,
+        shares.unmoved,
+        changes,
+        _dependence(found),
+        _bound(found),
+        sees_rightly=to_right is not None and to_right.low > _HALF,
+        is_guessing=chance is not None and right is not None and right.low <= chance,
+    )
+    standing, because = evidence.decide()
+    excluded = _excluded(relevant, evidence.bound) if evidence.is_proven else ()
+    known = (name for pair in relevant for name in (*pair.edit.excludes, *pair.edit.leaves))
+    return Looking(
+        standing,
+        because,
+        shares,
+        strict,
+        evidence.dependence,
+        evidence.bound,
+        excluded,
+        tuple(name for name in dict.fromkeys(known) if name not in excluded),
     )
 
-    def verdict(standing: Standing, because: str) -> Looking:
-        return Looking(standing, because, strict, dependence, excluded)
 
-    told = f"{_words(strict)} of the pairs are followed"
-    if is_proven and shares.unmoved.high <= MOST_UNMOVED:
-        return verdict("looks", f"{told}, more than a model that ignores the edit can")
-    depends = is_proven or (dependence is not None and dependence.low > 0)
-    if depends and shares.unmoved.low > MOST_UNMOVED:
-        return verdict("looks at times", f"{told}, and {_words(shares.unmoved)} do not move")
-    if changes.high < FEW_CHANGES:
-        return verdict(
-            "does not look", f"the answer changes in {_words(changes)} of the relevant pairs, less than 10 %"
-        )
-    if dependence is not None and dependence.high < NO_DEPENDENCE:
-        return verdict("does not look", "answers change no more under relevant than under neutral edits")
-    right = _share([pair.before.value == pair.gold for pair in read], read)
-    is_moving = changes.low > FEW_CHANGES and not depends
-    if is_moving and chance is not None and right is not None and right.low <= chance:
-        return verdict("cannot do the task", f"{_words(right)} are right, no more than by chance")
-    return verdict("not settled", f"{told}, and {_words(shares.unmoved)} do not move; more pairs are needed")
+def pairs_to_settle(pairs: Sequence[AnsweredPair], *, chance: float | None = None) -> float | None:
+    """Return how many times as many pairs would settle the verdict in four of five studies. 1 if it is settled.
+
+    The shares are assumed to be those observed. None if no feasible number would settle it: a share lies on a threshold.
+    """
+    if judge_looking(pairs, chance=chance).standing != "not settled":
+        return 1.0
+    for factor in _FACTORS:
+        copies = [
+            replace(pair, item=f"{pair.item}#{copy}", cluster=f"{pair.cluster}#{copy}")
+            for copy in range(factor)
+            for pair in pairs
+        ]
+        if judge_looking(copies, chance=chance).standing != "not settled":
+            return _POWER_FACTOR * factor
+    return None
 
 
-def _dependence(relevant: Sequence[AnsweredPair], neutral: Sequence[AnsweredPair]) -> Estimate | None:
-    """The share of changed answers under relevant minus that under neutral edits. None without neutral pairs."""
-    from theodolite.stats import estimate_difference
+def _excluded(relevant: Sequence[AnsweredPair], bound: float) -> tuple[str, ...]:
+    """The strategies whose pairs are followed more often than the bound allows."""
+    found = []
+    for name in dict.fromkeys(name for pair in relevant for name in pair.edit.excludes):
+        own = [pair for pair in relevant if name in pair.edit.excludes]
+        followed = pair_shares(own, level=PROOF_LEVEL).followed
+        if followed is not None and followed.low > bound:
+            found.append(name)
+    return tuple(found)
 
-    first = _share([pair.outcome != "unmoved" for pair in relevant], relevant)
-    second = _share([pair.outcome != "kept" for pair in neutral], neutral)
-    return None if first is None or second is None else estimate_difference(first, second)
+
+def _bound(pairs: Sequence[AnsweredPair]) -> float:
+    """¼, or half the upper end of the share of answers that change when the same request is made again."""
+    again = [pair for pair in pairs if pair.edit == AGAIN and pair.outcome != "lost"]
+    changed = _share(again, lambda pair: pair.outcome != "kept")
+    return RANDOM_BOUND if changed is None else min(RANDOM_BOUND, changed.high / 2)
 
 
-def _share(hits: Sequence[bool], pairs: Sequence[AnsweredPair]) -> Estimate | None:
+def _dependence(pairs: Sequence[AnsweredPair]) -> Estimate | None:
+    """The share of changed answers under relevant minus that under neutral edits. None without neutral pairs.
+
+    It is paired if at least half of the items with a relevant pair also have a neutral one.
+    """
+    from theodolite.stats import clustered_difference, estimate_difference
+
+    read = [pair for pair in pairs if pair.outcome != "lost"]
+    relevant = [pair for pair in read if pair.edit.is_relevant]
+    neutral = [pair for pair in read if not pair.edit.is_relevant and pair.edit != AGAIN]
+    first = _share(relevant, _is_changed)
+    second = _share(neutral, _is_changed)
+    if first is None or second is None:
+        return None
+    sides = [_by_item(relevant), _by_item(neutral)]
+    both = [item for item in sides[0] if item in sides[1]]
+    if 2 * len(both) < len(sides[0]):
+        return estimate_difference(first, second)
+    values = [[sum(side[item]) / len(side[item]) for item in both] for side in sides]
+    clusters = {pair.item: pair.cluster for pair in relevant}
+    return clustered_difference(*values, [clusters[item] for item in both])
+
+
+def _by_item(pairs: Sequence[AnsweredPair]) -> dict[str, list[bool]]:
+    found: dict[str, list[bool]] = {}
+    for pair in pairs:
+        found.setdefault(pair.item, []).append(_is_changed(pair))
+    return found
+
+
+def _is_changed(pair: AnsweredPair) -> bool:
+    return pair.outcome not in {"unmoved", "kept"}
+
+
+def _share(pairs: Sequence[AnsweredPair], is_hit: Callable[[AnsweredPair], bool]) -> Estimate | None:
     from theodolite.stats import clustered_mean
 
-    return clustered_mean([float(hit) for hit in hits], [pair.cluster for pair in pairs] if pairs else None)
+    return clustered_mean(
+        [float(is_hit(pair)) for pair in pairs], [pair.cluster for pair in pairs] if pairs else None
+    )
 
 
 def _words(share: Estimate) -> str:
