@@ -152,10 +152,10 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     from theodolite.cli.data import note_cautions
     from theodolite.instruments.compass.data.pair_files import read_pairs
     from theodolite.instruments.compass.data.pairs import pair_cautions
-    from theodolite.instruments.compass.experiments.controls.placing import PlacingOptions
     from theodolite.instruments.compass.experiments.controls.plan import plan_controls
     from theodolite.instruments.compass.measure import attribution_factory
     from theodolite.instruments.compass.questions import find_prompts, prompt_settings
+    from theodolite.pairs.pictures.placing import PlacingOptions
 
     chosen, explained, prompts = _words(methods), _words(targets), find_prompts(prompt)
     check_targets(explained)

@@ -79,9 +79,9 @@ def edits(  # noqa: PLR0913, PLR0917 - one parameter per option
 ) -> None:
     """Write sheets of edited pictures, to check them by eye."""
     from theodolite.instruments.compass.data.pair_files import read_pairs
-    from theodolite.instruments.compass.experiments.controls.placing import PlacingOptions
     from theodolite.instruments.compass.experiments.controls.score import edits_table
     from theodolite.instruments.compass.figures.edit_sheets import write_sheets
+    from theodolite.pairs.pictures.placing import PlacingOptions
 
     reports, written = write_sheets(
         read_pairs(data, images=images),

@@ -7,7 +7,6 @@ from theodolite import stats
 from theodolite.core.errors import UsageError
 from theodolite.geometry import Box, TokenGrid
 from theodolite.instruments.compass.data.coco import coco_pairs
-from theodolite.instruments.compass.data.directions import CARDINAL
 from theodolite.instruments.compass.formulas.baselines import (
     box_only_map,
     excess_over_uniform,
@@ -22,6 +21,7 @@ from theodolite.instruments.compass.formulas.edge_accuracy import edge_hit
 from theodolite.instruments.compass.formulas.exclusions import DegenerateError
 from theodolite.instruments.compass.formulas.projection import project_batch
 from theodolite.instruments.compass.formulas.projection_options import PAPER, SOUND, ProjectionOptions
+from theodolite.pairs.directions import CARDINAL
 
 A, B = Box(10, 10, 20, 20), Box(60, 30, 90, 50)
 

@@ -16,7 +16,6 @@ from theodolite.instruments.compass.data.pair_files import write_pairs
 from theodolite.instruments.compass.data.squares import coloured_squares
 from theodolite.instruments.compass.experiments.controls.edits import find_edits
 from theodolite.instruments.compass.experiments.controls.families import score_family
-from theodolite.instruments.compass.experiments.controls.placing import PlacingOptions
 from theodolite.instruments.compass.experiments.controls.plan import MEASURED, plan_controls
 from theodolite.instruments.compass.experiments.controls.results import COLUMNS, TESTS, NothingToScoreError
 from theodolite.instruments.compass.experiments.controls.score import (
@@ -29,6 +28,7 @@ from theodolite.instruments.compass.experiments.controls.swaps import score_swap
 from theodolite.instruments.compass.formulas.projection import project
 from theodolite.instruments.compass.measure import attribution_factory, read_samples
 from theodolite.instruments.compass.questions import PROMPTS
+from theodolite.pairs.pictures.placing import PlacingOptions
 from theodolite.runs import LocalEngine, MeasureOptions, Run, RunInfo, measure
 
 STEPS = {"left": (-60, 0), "right": (60, 0), "above": (0, -60), "below": (0, 60)}

@@ -12,21 +12,21 @@ from theodolite.core.errors import UsageError
 from theodolite.core.types import Picture
 from theodolite.geometry import Box
 from theodolite.instruments.compass.data.coco import coco_pairs
-from theodolite.instruments.compass.data.cutting import (
+from theodolite.instruments.compass.data.pairs import Pair, Region
+from theodolite.instruments.compass.experiments.controls.edits import EDITS, Studio, Unfit, find_edits
+from theodolite.instruments.compass.figures.edit_sheets import edit_sheet
+from theodolite.pairs.pictures.cutting import (
     box_alpha,
     outline_alpha,
     pasted,
     without,
 )
-from theodolite.instruments.compass.data.pairs import Pair, Region
-from theodolite.instruments.compass.experiments.controls.edits import EDITS, Studio, Unfit, find_edits
-from theodolite.instruments.compass.experiments.controls.placing import (
+from theodolite.pairs.pictures.placing import (
     PlacingOptions,
     joint_step,
     overlap,
     step_to,
 )
-from theodolite.instruments.compass.figures.edit_sheets import edit_sheet
 
 WIDTH, HEIGHT = 240, 180
 OPTIONS = PlacingOptions()

@@ -11,13 +11,13 @@ from theodolite.core.errors import UsageError
 from theodolite.core.registry import registry
 from theodolite.core.types import Picture
 from theodolite.instruments.compass.data.coco import coco_pairs
-from theodolite.instruments.compass.data.directions import CARDINAL, EIGHT
 from theodolite.instruments.compass.data.gqa import gqa_pairs
 from theodolite.instruments.compass.data.instances import MatchPolicy
 from theodolite.instruments.compass.data.selection import PairFilters, SelectionReport
 from theodolite.instruments.compass.data.squares import SquaresPlan, coloured_squares
 from theodolite.instruments.compass.data.vsr import vsr_audit, vsr_pairs
 from theodolite.instruments.compass.data.whatsup import whatsup_pairs
+from theodolite.pairs.directions import CARDINAL, EIGHT
 
 WIDTH, HEIGHT = 200, 100
 

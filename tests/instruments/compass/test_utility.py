@@ -12,7 +12,6 @@ from table_rows import of_map, row_of, rows_of
 from theodolite import stats
 from theodolite.core.errors import UsageError
 from theodolite.geometry import Box
-from theodolite.instruments.compass.data.directions import Vocabulary
 from theodolite.instruments.compass.experiments.composites import composite_scores
 from theodolite.instruments.compass.experiments.confidence import (
     HONEST,
@@ -26,6 +25,7 @@ from theodolite.instruments.compass.formulas.edge_accuracy import edge_hit
 from theodolite.instruments.compass.formulas.projected import project_samples
 from theodolite.instruments.compass.formulas.projection_options import PAPER, SOUND
 from theodolite.instruments.compass.tables import ScoreSettings, score_samples
+from theodolite.pairs.directions import Vocabulary
 
 
 def utility_of(samples, model="", **settings):

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from PIL import Image, ImageDraw
 
 from theodolite.geometry import Box
-from theodolite.instruments.compass.data.directions import OPPOSITE
 from theodolite.instruments.compass.data.things import THINGS, sprite
+from theodolite.pairs.directions import OPPOSITE
 
 SIZE_PX = 320
 CLEAR_DEG = 30.0

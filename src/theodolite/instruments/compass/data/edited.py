@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Picture, Pixels
 from theodolite.geometry import Box
-from theodolite.instruments.compass.data.cutting import box_alpha, without
-from theodolite.instruments.compass.data.directions import OPPOSITE
 from theodolite.instruments.compass.data.pairs import Pair, Region
+from theodolite.pairs.directions import OPPOSITE
+from theodolite.pairs.pictures.cutting import box_alpha, without
 
 PARTS = 4
 """Rows and columns of the parts that are hidden one at a time."""

@@ -11,10 +11,10 @@ from pydantic import Field, RootModel
 
 from theodolite.core.errors import UsageError
 from theodolite.geometry import Box
-from theodolite.instruments.compass.data.directions import CARDINAL
 from theodolite.instruments.compass.data.files import PictureFolder, Strict, parse, read_bytes
 from theodolite.instruments.compass.data.pairs import Pair, Region
 from theodolite.instruments.compass.data.selection import Filter, PairFilters, Selection, Sieve
+from theodolite.pairs.directions import CARDINAL
 
 GQA_RELATIONS: Mapping[str, str] = {
     "to the left of": "left",

@@ -10,10 +10,10 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 
 from theodolite.core.errors import UsageError
 from theodolite.geometry import Box
-from theodolite.instruments.compass.data.directions import CARDINAL
 from theodolite.instruments.compass.data.files import Strict, parse, read_bytes
 from theodolite.instruments.compass.data.pairs import is_outside
 from theodolite.instruments.compass.data.selection import AreaOf, Filter
+from theodolite.pairs.directions import CARDINAL
 
 Names: TypeAlias = Literal["exact", "substring"]
 """``exact``: a name is a category. ``substring``: or one is a part of the other, if that holds for one category only."""

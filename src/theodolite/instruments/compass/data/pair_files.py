@@ -23,9 +23,9 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from theodolite.core.errors import UsageError, reason_of
 from theodolite.core.types import Picture
 from theodolite.geometry import Box
-from theodolite.instruments.compass.data.directions import CARDINAL
 from theodolite.instruments.compass.data.files import PictureFolder
 from theodolite.instruments.compass.data.pairs import Pair, Region
+from theodolite.pairs.directions import CARDINAL
 
 FILE_NAME = "pairs.jsonl"
 _Four = tuple[float, float, float, float]

@@ -10,7 +10,7 @@ from theodolite import stats
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Json, Picture
 from theodolite.geometry import Box, direction_deg
-from theodolite.instruments.compass.data.directions import EIGHT, Vocabulary
+from theodolite.pairs.directions import EIGHT, Vocabulary
 
 _ASTRAY_DEG = 90.0
 

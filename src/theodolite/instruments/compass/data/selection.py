@@ -15,8 +15,8 @@ from theodolite.core.errors import UsageError
 from theodolite.core.tables import Column, Table
 from theodolite.core.types import Json
 from theodolite.geometry import Box
-from theodolite.instruments.compass.data.directions import CARDINAL, Vocabulary
 from theodolite.instruments.compass.data.pairs import Pair, is_outside
+from theodolite.pairs.directions import CARDINAL, Vocabulary
 
 
 class Filter(StrEnum):

@@ -16,9 +16,9 @@ import numpy as np
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Picture, Pixels
 from theodolite.geometry import Box
-from theodolite.instruments.compass.data.directions import CARDINAL, Vocabulary
 from theodolite.instruments.compass.data.pairs import Pair, Region
 from theodolite.instruments.compass.data.selection import Selection, Sieve
+from theodolite.pairs.directions import CARDINAL, Vocabulary
 
 _REFERENCE, _TARGET, _GROUND = (0, 0, 255), (255, 0, 0), (200, 200, 200)
 

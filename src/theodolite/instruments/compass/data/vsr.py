@@ -22,7 +22,6 @@ import numpy as np
 
 from theodolite.core.errors import UsageError
 from theodolite.core.tables import Column, Table
-from theodolite.instruments.compass.data.directions import CARDINAL
 from theodolite.instruments.compass.data.files import PictureFolder, Strict, parse, read_bytes
 from theodolite.instruments.compass.data.instances import (
     DEGENERATE,
@@ -34,6 +33,7 @@ from theodolite.instruments.compass.data.instances import (
 )
 from theodolite.instruments.compass.data.pairs import Pair, Region
 from theodolite.instruments.compass.data.selection import Filter, Selection, Sieve
+from theodolite.pairs.directions import CARDINAL
 
 VSR_RELATIONS: Mapping[str, str] = {
     "left of": "left",

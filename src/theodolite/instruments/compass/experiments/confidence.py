@@ -21,13 +21,13 @@ from scipy.special import softmax, xlogy
 
 from theodolite import stats
 from theodolite.core.errors import UsageError
-from theodolite.instruments.compass.data.directions import EIGHT, Vocabulary
 from theodolite.instruments.compass.formulas.baselines import UNIFORM_MAP
 from theodolite.instruments.compass.formulas.compass import Readout
 from theodolite.instruments.compass.formulas.dae import dae
 from theodolite.instruments.compass.formulas.projected import MapAngles, ProjectedRun
 from theodolite.instruments.compass.formulas.projection_options import ProjectionOptions
 from theodolite.instruments.compass.measure import Sample, shown_key
+from theodolite.pairs.directions import EIGHT, Vocabulary
 
 HONEST = "honest"
 """The name of the projection that needs no target box."""

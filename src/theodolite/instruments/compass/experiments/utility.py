@@ -13,7 +13,6 @@ from theodolite import stats
 from theodolite.core.errors import UsageError
 from theodolite.core.estimates import Estimate
 from theodolite.core.tables import Cell, Column, Table
-from theodolite.instruments.compass.data.directions import EIGHT, Vocabulary
 from theodolite.instruments.compass.experiments.comparisons import answer_gap
 from theodolite.instruments.compass.experiments.confidence import (
     HONEST,
@@ -27,6 +26,7 @@ from theodolite.instruments.compass.formulas.compass import Readout
 from theodolite.instruments.compass.formulas.projected import ProjectedRun
 from theodolite.instruments.compass.measure import shown_key, split_key
 from theodolite.instruments.compass.published import published_notes
+from theodolite.pairs.directions import EIGHT, Vocabulary
 
 
 def diagnosis_table(projected: ProjectedRun, projection: str, *, model: str, seed: int) -> Table:

@@ -12,7 +12,7 @@ import numpy as np
 from theodolite.core.errors import StorageError, UsageError, reason_of
 from theodolite.instruments.compass.data.pairs import Pair
 from theodolite.instruments.compass.experiments.controls.edits import Edit, Studio, find_edits
-from theodolite.instruments.compass.experiments.controls.placing import PlacingOptions
+from theodolite.pairs.pictures.placing import PlacingOptions
 
 if TYPE_CHECKING:
     from PIL.Image import Image

@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from theodolite.core.types import Picture, Pixels
 from theodolite.geometry import Box
-from theodolite.instruments.compass.data.cutting import box_alpha, outline_alpha, pasted, without
-from theodolite.instruments.compass.data.directions import CARDINAL, OPPOSITE, opposite
 from theodolite.instruments.compass.data.pairs import Pair, Region
-from theodolite.instruments.compass.experiments.controls.placing import (
+from theodolite.pairs.directions import CARDINAL, OPPOSITE, opposite
+from theodolite.pairs.pictures.cutting import box_alpha, outline_alpha, pasted, without
+from theodolite.pairs.pictures.placing import (
     UNIT,
     PlacingOptions,
     Step,

@@ -17,8 +17,8 @@ from theodolite.instruments.compass.experiments.controls.edits import (
     Studio,
     find_edits,
 )
-from theodolite.instruments.compass.experiments.controls.placing import PlacingOptions
 from theodolite.instruments.compass.questions import Prompt, pair_item
+from theodolite.pairs.pictures.placing import PlacingOptions
 
 PROMPT_DIRECTION, SQUARES = "prompt-direction", "squares"
 MEASURED = (PROMPT_DIRECTION, *EDITS, SQUARES)

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from theodolite import stats
 from theodolite.core.errors import UsageError
-from theodolite.instruments.compass.data.directions import EIGHT, Vocabulary
 from theodolite.instruments.compass.experiments.controls.batch import (
     PROJECTIONS,
     ControlProjection,
@@ -35,6 +34,7 @@ from theodolite.instruments.compass.formulas.compass import Compass
 from theodolite.instruments.compass.formulas.projection import project_batch
 from theodolite.instruments.compass.formulas.token_map import TokenMap
 from theodolite.instruments.compass.measure import Sample, map_key, split_key
+from theodolite.pairs.directions import EIGHT, Vocabulary
 
 
 def prompt_direction(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from theodolite.core.errors import UsageError
 from theodolite.geometry import Box
-from theodolite.instruments.compass.data.directions import CARDINAL
+from theodolite.pairs.directions import CARDINAL
 
 Step = tuple[int, int]
 """Right and down, in whole pixels."""
