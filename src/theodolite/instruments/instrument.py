@@ -226,6 +226,14 @@ class Instrument(ABC):
         """Return the user data at a path if this instrument can read it, else None."""
         return None
 
+    def unused(self, study: Study) -> Mapping[str, int]:
+        """Count the items of user data that a study does not use, by reason. Default: none."""
+        return {}
+
+    def scaled_size(self, size: str | int, factor: float) -> int | None:
+        """Return the size, as a number, with about `factor` times as many pairs as a size. Default: not known."""
+        return None
+
     def recorded_models(self, data: UserData) -> list[RecordedModel]:
         """Return the models whose answers are part of user data."""
         return []
