@@ -22,6 +22,7 @@ from theodolite.twins.certificate_stats import Line, Probe, Row, difference, sha
 _DENSITIES: Any = ("sparse", "dense")
 _SPLITS: dict[str, Any] = {"aligned": "spur", "crossed": "pure"}
 _EMPTIED = "emptied"
+_EDITS = ("swapped", "decoyed", "cleared")
 _KEPT = {"decoyed": "look-alikes elsewhere", "cleared": "other objects gone"}
 
 
@@ -50,7 +51,7 @@ def grid_edits(n: int, seed: int) -> Iterator[Probe]:
         wanted *= 2
         scenes = _scenes(keys, wanted, "spur", seed + 1)
         scenes = scenes.take(np.random.default_rng(seed).permutation(len(scenes)))
-        changes = [changed for changed in edited_scenes(scenes, seed=seed) if changed.kind != "plain"]
+        changes = [changed for changed in edited_scenes(scenes, seed=seed) if changed.kind in _EDITS]
         if min(len(changed.rows) for changed in changes) >= n:
             break
     used = np.unique(np.concatenate([changed.rows[:n] for changed in changes]))

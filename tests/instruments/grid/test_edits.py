@@ -69,8 +69,8 @@ def plain_counts(scenes, i):
 def test_edits_have_their_known_effect_on_the_answer(mode):
     scenes = scenes_of(mode)
     found = {changed.kind: changed for changed in edited_scenes(scenes, seed=1)}
-    assert {"plain", "swapped", "decoyed", "cleared"} == set(found)
-    for kind, changed in found.items():
+    for kind in ("plain", "swapped", "decoyed", "cleared"):
+        changed = found[kind]
         assert len(changed.rows) == len(changed.scenes) > 10, kind
         before = scenes.answer[changed.rows]
         if kind == "swapped":

@@ -110,11 +110,11 @@ class Grid(Instrument):
         return run_tables(run) or super().tables(run)
 
     def pairs(self, run: Run) -> Iterable[AnsweredPair]:
-        """Each scene before and after edits that leave the right answer unchanged."""
-        from theodolite.instruments.grid.experiments.edits import neutral_pairs
+        """Each scene before and after edits of its picture."""
+        from theodolite.instruments.grid.experiments.edits import edited_pairs
         from theodolite.instruments.grid.questions import EDITS_RUN
 
-        return neutral_pairs(run) if run.info.instrument == EDITS_RUN else ()
+        return edited_pairs(run) if run.info.instrument == EDITS_RUN else ()
 
     def rows(self, run: Run, place: Place, scores: Sequence[ItemScore]) -> Iterator[ItemRow]:
         """Cells with their roles in the question, and explainers' maps."""

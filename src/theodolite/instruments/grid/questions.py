@@ -32,7 +32,7 @@ from theodolite.instruments.grid.data.evaluate import dropped_anchor
 from theodolite.instruments.grid.data.files import StoredDataset, read_dataset
 from theodolite.instruments.grid.data.render import render
 from theodolite.instruments.grid.data.words import read_questions, words_of, write_questions
-from theodolite.instruments.grid.data.world import ANCHOR_SIDE, BUCKETS, Integers, World
+from theodolite.instruments.grid.data.world import ANCHOR_SIDE, BUCKETS, DIRECTIONS, Integers, World
 from theodolite.instruments.grid.explainers.conventions import Convention
 from theodolite.instruments.grid.explainers.game import PlayerSet
 
@@ -138,7 +138,7 @@ def plan_edits(scenes: SceneBatch, names: Sequence[str], *, split: str = "", see
         scenes: Scenes of relational buckets.
         names: Names of the scenes, in order.
         split: Split of the data.
-        seed: Seed of the places of decoys.
+        seed: Seed of the places of decoys, and of what is exchanged and moved.
     """
     for edited in edited_scenes(scenes, seed=seed):
         world = edited.scenes.world
@@ -162,6 +162,7 @@ def _edited_item(
         "condition": edited.kind,
         "bucket": scenes.bucket_key(i),
         "bag_of_words": shortcut,
+        "relation": _relation(scenes, i),
         "split": split,
     }
     return _item(
@@ -172,6 +173,12 @@ def _edited_item(
         world=scenes.world,
         meta=meta,
     )
+
+
+def _relation(scenes: SceneBatch, row: int) -> str:
+    """The direction of a question, such as ``left of``; ``several`` if it has different ones."""
+    names = {DIRECTIONS[way] for way in scenes.questions.directions[row].tolist() if way}
+    return names.pop() if len(names) == 1 else "several"
 
 
 def plan_anchors(scenes: SceneBatch, names: Sequence[str], *, split: str = "free") -> Iterator[Item]:

@@ -7,15 +7,23 @@ not look like a target inside the valid region, nor like an anchor (`safe_change
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.core.errors import UsageError
-from theodolite.instruments.grid.data.batch import ADVERSARIAL, OTHER, ROLES, SceneBatch, complete
-from theodolite.instruments.grid.data.evaluate import bag_of_words, look
+from theodolite.instruments.grid.data.batch import (
+    ADVERSARIAL,
+    FIRST_ANCHOR,
+    FIRST_TARGET,
+    OTHER,
+    ROLES,
+    SceneBatch,
+    complete,
+)
+from theodolite.instruments.grid.data.evaluate import answer, bag_of_words, look
 from theodolite.instruments.grid.data.words import write_questions
 from theodolite.instruments.grid.data.world import (
     ANCHOR_SIDE,
@@ -30,6 +38,11 @@ from theodolite.instruments.grid.data.world import (
 PLAIN, SWAPPED, DECOYED, CLEARED, EMPTIED = "plain", "swapped", "decoyed", "cleared", "emptied"
 """The edits: none; every direction reversed; look-alikes added outside the valid region; unrelated objects removed; all
 objects removed."""
+EXCHANGED, TARGET_MOVED, ANCHOR_MOVED = "exchanged", "target moved", "anchor moved"
+"""The edits of places, which change the right answer: two objects exchange their cells; an object that looks like a target,
+or an anchor, moves to an empty cell."""
+_MOST_TRIED = 500
+"""Exchanges of two cells that are tried for each scene and edit."""
 
 
 def harmless_contents(batch: SceneBatch) -> Flags:
@@ -96,7 +109,7 @@ class EditedScenes:
     """Scenes after one edit."""
 
     kind: str
-    """One of `PLAIN`, `SWAPPED`, `DECOYED` and `CLEARED`."""
+    """One of `PLAIN`, `SWAPPED`, `DECOYED`, `CLEARED`, `EXCHANGED`, `TARGET_MOVED` and `ANCHOR_MOVED`."""
     scenes: SceneBatch
     rows: Integers
     """Which of the given scenes they were."""
@@ -106,11 +119,12 @@ def edited_scenes(scenes: SceneBatch, *, seed: int) -> list[EditedScenes]:
     """The scenes as they are and after every edit. A scene that an edit cannot be made of is not among its rows.
 
     Swapped scenes are those where the right answer changes and a bag of words is wrong afterwards. Decoys are added until
-    a bag of words is wrong; the right answer stays.
+    a bag of words is wrong; the right answer stays. Edits of places are made where the right answer changes; which objects
+    there are stays the same, and so do all answers that do not depend on places.
 
     Args:
         scenes: Scenes of questions with a relation.
-        seed: Seed of the places of decoys.
+        seed: Seed of the places of decoys, and of what is exchanged and moved.
     """
     if not all(BUCKETS[int(bucket)].is_relational for bucket in scenes.bucket):
         raise UsageError("these metrics are about relations: give scenes of relational buckets alone")
@@ -125,6 +139,7 @@ def edited_scenes(scenes: SceneBatch, *, seed: int) -> list[EditedScenes]:
         EditedScenes(SWAPPED, swapped.take(is_swapped), everything[is_swapped]),
         EditedScenes(DECOYED, decoyed.take(is_decoyed), everything[is_decoyed]),
         EditedScenes(CLEARED, cleared.take(others.any(axis=1)), everything[others.any(axis=1)]),
+        *(_with_other_places(scenes, kind, [seed, place]) for place, kind in enumerate(_PLACE_EDITS)),
     ]
 
 
@@ -160,3 +175,73 @@ def _decoyed(one: SceneBatch, kind: int, rng: np.random.Generator) -> NDArray[np
         if shortcut_answer(with_cells(one, cells))[0] != one.answer[0]:
             return np.asarray(cells[0])
     return None
+
+
+def _exchanges(one: SceneBatch) -> list[Integers]:
+    """The pairs of cells with different objects, (n, 2): first those without an anchor, then those with one."""
+    taken = np.flatnonzero(one.cells[0])
+    first, second = np.triu_indices(len(taken), 1)
+    pairs = np.stack([taken[first], taken[second]], axis=1)
+    pairs = pairs[one.cells[0][pairs[:, 0]] != one.cells[0][pairs[:, 1]]]
+    has_anchor = _is_anchor(one.roles[0])[pairs].any(axis=1)
+    return [pairs[~has_anchor], pairs[has_anchor]]
+
+
+def _target_moves(one: SceneBatch) -> list[Integers]:
+    """Each object that looks like a target, with each empty cell."""
+    is_alike = np.isin(one.roles[0], (ADVERSARIAL, *range(FIRST_TARGET, FIRST_TARGET + MOST_SIDES)))
+    return [_moves(one, is_alike)]
+
+
+def _anchor_moves(one: SceneBatch) -> list[Integers]:
+    """Each anchor with each empty cell."""
+    return [_moves(one, _is_anchor(one.roles[0]))]
+
+
+_PLACE_EDITS: Mapping[str, Callable[[SceneBatch], list[Integers]]] = {
+    EXCHANGED: _exchanges,
+    TARGET_MOVED: _target_moves,
+    ANCHOR_MOVED: _anchor_moves,
+}
+"""The pairs of cells of a scene whose contents may be exchanged, in groups of falling preference."""
+
+
+def _is_anchor(roles: NDArray[np.uint8]) -> Flags:
+    return (roles >= FIRST_ANCHOR) & (roles < FIRST_TARGET)
+
+
+def _moves(one: SceneBatch, is_moved: Flags) -> Integers:
+    moved, empty = np.flatnonzero(is_moved), np.flatnonzero(one.cells[0] == 0)
+    return np.stack([np.repeat(moved, len(empty)), np.tile(empty, len(moved))], axis=1)
+
+
+def _with_other_places(scenes: SceneBatch, kind: str, seed: Sequence[int]) -> EditedScenes:
+    """The scenes after an edit of places that changes the answer, of those that have one."""
+    rng = np.random.default_rng(seed)
+    cells, done = scenes.cells.copy(), np.zeros(len(scenes), bool)
+    for row in range(len(scenes)):
+        one = scenes.take(slice(row, row + 1))
+        for pairs in _PLACE_EDITS[kind](one):
+            changed = _with_other_answer(one, pairs, rng)
+            if changed is not None:
+                cells[row], done[row] = changed, True
+                break
+    return EditedScenes(kind, with_cells(scenes, cells).take(done), np.flatnonzero(done))
+
+
+def _with_other_answer(
+    one: SceneBatch, pairs: Integers, rng: np.random.Generator
+) -> NDArray[np.uint8] | None:
+    """The cells of one scene with two of them exchanged so that the answer changes; None if none of the pairs does that.
+
+    All new answers that the pairs give are equally likely.
+    """
+    pairs = rng.permutation(pairs)[:_MOST_TRIED]
+    rows = np.arange(len(pairs))
+    cells = np.repeat(one.cells, len(pairs), axis=0)
+    cells[rows[:, None], pairs] = one.cells[0][pairs[:, ::-1]]
+    said = answer(one.world, cells, one.questions.take(np.zeros(len(pairs), np.int64)))
+    others = np.setdiff1d(said, one.answer)
+    if len(others) == 0:
+        return None
+    return np.asarray(cells[rng.choice(np.flatnonzero(said == rng.choice(others)))])

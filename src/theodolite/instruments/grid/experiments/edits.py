@@ -6,6 +6,8 @@ swapped     every direction reversed; the right answer changes and that of a bag
 decoyed     look-alikes of a target added outside the valid region until a bag of words is wrong; the right answer stays
 cleared     objects removed that are neither named nor look like a target; the right answer stays
 emptied     all objects removed
+exchanged, target moved, anchor moved
+            two objects exchange their cells, or one object moves to an empty cell; the right answer changes
 
 Metrics of answers: right; swap_changes and swap_follows (the answer is another, the right one, after the swap); decoy_keeps
 and clear_keeps (the answer stays); empty_changes; bag_of_words (the answer is that of a bag of words, where that is wrong).
@@ -18,12 +20,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from theodolite.core.scores import Capability, ItemScore, Metric
-from theodolite.instruments.grid.data.edits import CLEARED, DECOYED, EMPTIED, PLAIN, SWAPPED
+from theodolite.instruments.grid.data.edits import (
+    ANCHOR_MOVED,
+    CLEARED,
+    DECOYED,
+    EMPTIED,
+    EXCHANGED,
+    PLAIN,
+    SWAPPED,
+    TARGET_MOVED,
+)
 from theodolite.instruments.grid.experiments.accuracy import NOT_ASKED, AnsweredItem, read_answers
 from theodolite.instruments.grid.formulas.shift import relation_shift, shift
 from theodolite.instruments.grid.questions import read_answer
 from theodolite.pairs import AnsweredPair
-from theodolite.pairs.edits import CLEAR, DECOY
+from theodolite.pairs.edits import CLEAR, DECOY, EXCHANGE, MOVE_REFERENCE, MOVE_TARGET
 from theodolite.runs import Run
 
 
@@ -53,8 +64,14 @@ METRICS: tuple[Metric, ...] = (
 )
 
 
-NEUTRAL = {DECOYED: DECOY, CLEARED: CLEAR}
-"""Edits of the picture that leave the right answer unchanged."""
+PICTURE_EDITS = {
+    EXCHANGED: EXCHANGE,
+    TARGET_MOVED: MOVE_TARGET,
+    ANCHOR_MOVED: MOVE_REFERENCE,
+    DECOYED: DECOY,
+    CLEARED: CLEAR,
+}
+"""The edits of the picture. A reversed direction is an edit of the question, so it does not show that a model looks."""
 
 
 def edit_scores(run: Run) -> list[ItemScore]:
@@ -62,23 +79,30 @@ def edit_scores(run: Run) -> list[ItemScore]:
     return [score for edits in _by_scene(run) for score in _scene_scores(edits)]
 
 
-def neutral_pairs(run: Run) -> Iterator[AnsweredPair]:
-    """Each scene before and after the edits that leave the right answer unchanged.
-
-    A reversed direction is no pair: it changes the question, so it does not show that a model looks.
-    """
+def edited_pairs(run: Run) -> Iterator[AnsweredPair]:
+    """Each scene before and after the edits of its picture."""
     for edits in _by_scene(run):
         plain = edits[PLAIN]
-        for kind, edit in NEUTRAL.items():
-            if kind in edits and plain.result.record is not None and edits[kind].result.record is not None:
-                scene = str(plain.meta["scene"])
-                before, after = (
-                    read_answer(each.result.item, each.result.record) for each in (plain, edits[kind])
-                )
-                gold = str(plain.meta["gold"])
-                yield AnsweredPair(
-                    scene, edit, scene, before, after, gold, gold, split=str(plain.meta["split"])
-                )
+        scene, split = str(plain.meta["scene"]), str(plain.meta["split"])
+        for kind, edit in PICTURE_EDITS.items():
+            if kind not in edits or any(edits[each].result.record is None for each in (PLAIN, kind)):
+                continue
+            items = plain.result.item, edits[kind].result.item
+            before, after = (
+                read_answer(each.result.item, each.result.record) for each in (plain, edits[kind])
+            )
+            yield AnsweredPair(
+                scene,
+                edit,
+                scene,
+                before,
+                after,
+                gold=str(items[0].meta["gold"]),
+                edited_gold=str(items[1].meta["gold"]),
+                split=split,
+                relation=str(plain.meta.get("relation") or ""),
+                shown=(items[0].name, items[1].name),
+            )
 
 
 def _by_scene(run: Run) -> Iterator[dict[str, AnsweredItem]]:
