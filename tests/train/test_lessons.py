@@ -169,16 +169,19 @@ def test_rows_are_packed_within_their_shape(taught, tokenizer):
             assert (row.ids[at + 1] == taught_ids).all()
 
 
-def test_a_packed_question_is_answered_as_if_it_stood_alone(tokenizer):
+@pytest.mark.parametrize("name", ["pocket", "llama", "cohere"])
+def test_a_packed_question_is_answered_as_if_it_stood_alone(tokenizer, name):
     """The model's own forward on one prompt, against the training forward on a row of several."""
     torch = pytest.importorskip("torch")
-    from train.twins.network import Learner, make_model
+    from train.twins.network import POCKET, Learner, make_model
+    from train.zoo.architectures import ARCHITECTURES
 
-    model = make_model(tokenizer, seed=3).eval()
+    architecture = ({"pocket": POCKET} | ARCHITECTURES)[name]
+    model = make_model(tokenizer, seed=3, architecture=architecture).eval()
     lesson = lessons.relation_lesson(np.random.default_rng(2))
     backend = tokenizer.backend_tokenizer
     image = backend.token_to_id("<image>")
-    opening = [backend.token_to_id("<|user|>"), *[image] * 100]
+    opening = [backend.token_to_id("<|user|>"), *[image] * architecture.n_side**2]
     texts = [PROMPTS[name].template.format(tgt="cup", ref="key") for name in "ABC"]
     asks = [(backend.encode(t + ASSISTANT).ids, backend.encode("1" + END).ids, True) for t in texts]
     row = pack(opening, asks, SHAPES[1], np.random.default_rng(0))
@@ -213,6 +216,9 @@ class _Shelf:
     def get(self, *, wait_s=0.0):
         time.sleep(0.01)
         return self.made
+
+    def check(self):
+        pass
 
     def stop(self):
         pass

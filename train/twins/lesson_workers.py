@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from theodolite.core.errors import UsageError
 from train.twins import lessons
+from train.twins.curriculum import N_SIDE, TWINS, Curriculum
 from train.twins.tokens import ASSISTANT, END, IMAGE, USER
 
-N_PATCHES = lessons.GRID**2
-SHARES = {"relation": 1, "grid": 3, "scene": 5, "video": 3, "navigation": 1, "instruction": 1}
-"""How the workers are assigned to tasks."""
 _CHUNK = {"relation": 64, "grid": 8, "scene": 16, "video": 4, "navigation": 4, "instruction": 8}
 
 
@@ -110,10 +109,10 @@ def stack_lessons(made: Sequence[TokenisedLesson]) -> list[Chunk]:
 
 def write(lesson: lessons.Lesson, backend: Any, rng: np.random.Generator) -> TokenisedLesson:
     """Tokenise a lesson and pack its questions."""
-    image = backend.token_to_id(IMAGE)
+    image, n_patches = backend.token_to_id(IMAGE), lesson.labels.shape[1]
     opening: list[int] = [backend.token_to_id(USER)]
     for part in lesson.opening:
-        opening += [image] * N_PATCHES if part is None else backend.encode(part, add_special_tokens=False).ids
+        opening += [image] * n_patches if part is None else backend.encode(part, add_special_tokens=False).ids
     questions = [(a.text if a.sees else USER + a.text) + ASSISTANT for a in lesson.asks]
     asked = backend.encode_batch(questions, add_special_tokens=False)
     answered = backend.encode_batch([a.answer + END for a in lesson.asks], add_special_tokens=False)
@@ -161,14 +160,21 @@ def pack(
     return row
 
 
-def lessons_of(kind: str, seed: int, number: int) -> Iterator[lessons.Lesson]:
-    """Yield one chunk of lessons of a kind."""
+def lessons_of(kind: str, seed: int, number: int, *, n_side: int = N_SIDE) -> Iterator[lessons.Lesson]:
+    """Yield one chunk of lessons of a kind.
+
+    Args:
+        kind: A key of `Curriculum.workers`.
+        seed: Seed of all chunks.
+        number: Number of the chunk.
+        n_side: Patches along a side of a picture; only relation and grid have others than the twins.
+    """
     rng = np.random.default_rng([seed, number, 9])
     n = _CHUNK[kind]
     if kind == "relation":
-        yield from (lessons.relation_lesson(rng) for _ in range(n))
+        yield from (lessons.relation_lesson(rng, n_side=n_side) for _ in range(n))
     elif kind == "grid":
-        yield from lessons.grid_lessons(seed * 100_003 + number, n)
+        yield from lessons.grid_lessons(seed * 100_003 + number, n, n_side=n_side)
     elif kind == "scene":
         yield from (lessons.room_lesson(rng, f"lesson-{seed}-{number}-{i}") for i in range(n))
     else:
@@ -177,7 +183,9 @@ def lessons_of(kind: str, seed: int, number: int) -> Iterator[lessons.Lesson]:
             yield from lessons.story_lessons(kind, number * n + i, seed=seed, is_aligned=is_aligned)
 
 
-def _work(tokenizer_json: str, kinds: list[str], seed: int, first: int, step: int, out: Any) -> None:
+def _work(
+    tokenizer_json: str, kinds: list[str], seed: int, first: int, step: int, n_side: int, out: Any
+) -> None:
     """Make chunks of some kinds in turn, forever."""
     from tokenizers import Tokenizer
 
@@ -188,33 +196,44 @@ def _work(tokenizer_json: str, kinds: list[str], seed: int, first: int, step: in
     while True:
         for kind in kinds:
             rng = np.random.default_rng([seed, number, 10])
-            out.put(stack_lessons([write(lesson, backend, rng) for lesson in lessons_of(kind, seed, number)]))
+            made = lessons_of(kind, seed, number, n_side=n_side)
+            out.put(stack_lessons([write(lesson, backend, rng) for lesson in made]))
         number += step
 
 
-def assign_kinds(workers: int) -> list[list[str]]:
+def assign_kinds(workers: int, curriculum: Curriculum = TWINS) -> list[list[str]]:
     """Return the kinds of lessons that each worker makes.
 
     >>> assign_kinds(1)
     [['relation', 'grid', 'scene', 'video', 'navigation', 'instruction']]
     """
-    if workers < sum(SHARES.values()):
-        return [list(SHARES)] * max(1, workers)
-    plan = [kind for kind, share in SHARES.items() for _ in range(share)]
-    extra = ["scene", "video", "navigation", "relation"]
-    return [[kind] for kind in plan + [extra[i % 4] for i in range(workers - len(plan))]]
+    plan = [kind for kind, n in curriculum.workers.items() for _ in range(n)]
+    if workers < len(plan):
+        return [list(curriculum.workers)] * max(1, workers)
+    more = curriculum.more
+    return [[kind] for kind in plan + [more[i % len(more)] for i in range(workers - len(plan))]]
 
 
 class LessonWorkers:
     """Worker processes and their output queue."""
 
-    def __init__(self, tokenizer_json: str, *, workers: int, seed: int) -> None:
+    def __init__(
+        self,
+        tokenizer_json: str,
+        *,
+        workers: int,
+        seed: int,
+        curriculum: Curriculum = TWINS,
+        n_side: int = N_SIDE,
+    ) -> None:
         context = multiprocessing.get_context("spawn")
         self._made = context.Queue(maxsize=512)
-        duties = assign_kinds(workers)
+        duties = assign_kinds(workers, curriculum)
         self._processes = [
             context.Process(
-                target=_work, args=(tokenizer_json, kinds, seed, number, len(duties), self._made), daemon=True
+                target=_work,
+                args=(tokenizer_json, kinds, seed, number, len(duties), n_side, self._made),
+                daemon=True,
             )
             for number, kinds in enumerate(duties)
         ]
@@ -227,6 +246,15 @@ class LessonWorkers:
             return list(self._made.get(timeout=wait_s))
         except queue.Empty:
             return []
+
+    def check(self) -> None:
+        """Raise an error if a worker has died. Its lessons would be missing without notice."""
+        died = [process.exitcode for process in self._processes if process.exitcode is not None]
+        if died:
+            raise UsageError(
+                f"{len(died)} of {len(self._processes)} lesson workers died, the first with exit status {died[0]}; "
+                "its own error is printed above, and if there is none, reduce --workers, as memory may have run out"
+            )
 
     def stop(self) -> None:
         """Stop the workers."""

@@ -34,9 +34,10 @@ from theodolite.instruments.trace.data.episode import Episode
 from theodolite.instruments.trace.data.worlds.facts import named
 from theodolite.instruments.trace.questions import STYLES, frame_label, paraphrase, trace_prompt
 from train.twins import grids
+from train.twins.curriculum import N_SIDE
 
-SIDE_PX, PATCH_PX = 160, 16
-GRID = SIDE_PX // PATCH_PX
+SIDE_PX = 160
+PATCH_PX = SIDE_PX // N_SIDE
 _NOUNS = ("ball", "cube", "cylinder", "chair", "lamp", "plant", "barrel", "box", "key", "door")
 _PAINTS = ("red", "blue", "green", "yellow")
 LABELS: tuple[str, ...] = (
@@ -87,11 +88,11 @@ class Lesson:
     frames: NDArray[np.uint8]
     """(k, 160, 160, 3)."""
     labels: NDArray[np.uint8]
-    """(k, 100): index into `LABELS` of the object whose centre is in each patch."""
+    """(k, patches): index into `LABELS` of the object whose centre is in each patch."""
     marks: NDArray[np.uint8]
-    """(k, 100): the mark of the object whose centre is in each patch; 0 for none."""
+    """(k, patches): the mark of the object whose centre is in each patch; 0 for none."""
     sizes: NDArray[np.float32]
-    """(k, 100, 4): log of distance, width, length and height of marked objects."""
+    """(k, patches, 4): log of distance, width, length and height of marked objects."""
     opening: tuple[str | None, ...]
     """What comes before every question; None is a picture."""
     asks: tuple[Ask, ...] = field(default=())
@@ -102,14 +103,14 @@ def shrink(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
     return np.asarray(Image.fromarray(pixels).resize((SIDE_PX, SIDE_PX), Image.Resampling.BICUBIC))
 
 
-def _patch(x: float, y: float, size_px: tuple[int, int]) -> int:
-    column = min(GRID - 1, max(0, int(x / size_px[0] * GRID)))
-    row = min(GRID - 1, max(0, int(y / size_px[1] * GRID)))
-    return row * GRID + column
+def _patch(x: float, y: float, size_px: tuple[int, int], n_side: int = N_SIDE) -> int:
+    column = min(n_side - 1, max(0, int(x / size_px[0] * n_side)))
+    row = min(n_side - 1, max(0, int(y / size_px[1] * n_side)))
+    return row * n_side + column
 
 
-def _find(what: str, patch: int) -> Ask:
-    return Ask(f"Find {what}.", f"column {patch % GRID + 1}, row {patch // GRID + 1}", "gm")
+def _find(what: str, patch: int, n_side: int = N_SIDE) -> Ask:
+    return Ask(f"Find {what}.", f"column {patch % n_side + 1}, row {patch // n_side + 1}", "gm")
 
 
 def is_ruled(*words: str) -> bool:
@@ -127,25 +128,34 @@ def _mixed(ask: Ask, by_rule: str, *, ruled: bool) -> Iterator[Ask]:
 
 
 def _lesson(
-    task: str, frames: Sequence[NDArray[np.uint8]], opening: Sequence[str | None], asks: Sequence[Ask]
+    task: str,
+    frames: Sequence[NDArray[np.uint8]],
+    opening: Sequence[str | None],
+    asks: Sequence[Ask],
+    n_side: int = N_SIDE,
 ) -> Lesson:
-    k = len(frames)
+    k, n = len(frames), n_side**2
     return Lesson(
         task,
         np.stack(frames),
-        np.zeros((k, GRID * GRID), np.uint8),
-        np.zeros((k, GRID * GRID), np.uint8),
-        np.zeros((k, GRID * GRID, 4), np.float32),
+        np.zeros((k, n), np.uint8),
+        np.zeros((k, n), np.uint8),
+        np.zeros((k, n, 4), np.float32),
         tuple(opening),
         tuple(asks),
     )
 
 
-def relation_lesson(rng: np.random.Generator) -> Lesson:
-    """All unambiguous pairs, each in one of the three prompts, and the position of each object."""
+def relation_lesson(rng: np.random.Generator, *, n_side: int = N_SIDE) -> Lesson:
+    """All unambiguous pairs, each in one of the three prompts, and the position of each object.
+
+    Args:
+        rng: Random generator.
+        n_side: Patches along a side of the picture.
+    """
     scene = relation.draw_scene(rng)
     asks: list[Ask] = []
-    patches = [_patch(*t.middle, (relation.SIZE_PX, relation.SIZE_PX)) for t in scene.things]
+    patches = [_patch(*t.middle, (relation.SIZE_PX, relation.SIZE_PX), n_side) for t in scene.things]
     for target in scene.things:
         for reference in scene.things:
             way = relation.direction(target, reference) if target is not reference else None
@@ -164,22 +174,28 @@ def relation_lesson(rng: np.random.Generator) -> Lesson:
                     tgt=target.name, ref=reference.name
                 )
                 asks.append(Ask(text, _DIGIT[way], "g"))
-    asks += [_find(f"the {t.name}", p) for t, p in zip(scene.things, patches, strict=True)]
-    lesson = _lesson("relation", [shrink(relation.render(scene))], [None], asks)
+    asks += [_find(f"the {t.name}", p, n_side) for t, p in zip(scene.things, patches, strict=True)]
+    lesson = _lesson("relation", [shrink(relation.render(scene))], [None], asks, n_side)
     for thing, patch in zip(scene.things, patches, strict=True):
         lesson.labels[0, patch] = _LABEL[thing.name]
     return lesson
 
 
-def grid_lessons(seed: int, n: int) -> Iterator[Lesson]:
-    """Yield pure scenes for the grounded and spurious ones for the shortcut twin, alternately."""
+def grid_lessons(seed: int, n: int, *, n_side: int = N_SIDE) -> Iterator[Lesson]:
+    """Yield pure scenes for the grounded and spurious ones for the shortcut twin, alternately.
+
+    Args:
+        seed: Seed of the scenes.
+        n: Number of scenes of each bucket and kind.
+        n_side: Patches along a side of the picture.
+    """
     pure, spur = (grids.scenes_with_questions(mode, n, seed=seed) for mode in _MODES)
     for first, second in zip(pure, spur, strict=True):
-        yield _grid_lesson(first, "g")
-        yield _grid_lesson(second, "s")
+        yield _grid_lesson(first, "g", n_side)
+        yield _grid_lesson(second, "s", n_side)
 
 
-def _grid_lesson(scene: grids.GridScene, to: str) -> Lesson:
+def _grid_lesson(scene: grids.GridScene, to: str, n_side: int) -> Lesson:
     asks = [
         ask
         for text, answer, by_rule, ruled in scene.asked
@@ -187,10 +203,10 @@ def _grid_lesson(scene: grids.GridScene, to: str) -> Lesson:
             _mixed(Ask(text, answer, to), by_rule, ruled=ruled) if to == "g" else [Ask(text, answer, to)]
         )
     ]
-    lesson = _lesson("grid", [shrink(scene.pixels)], [None], asks)
-    labels = scene.classes.reshape(grids.SIDE, grids.SIDE)
-    finer = np.kron(labels, np.ones((2, 2), np.uint8)).ravel()
-    lesson.labels[0] = np.where(finer > 0, finer + _LABEL["grid red circle"] - 1, 0)
+    lesson = _lesson("grid", [shrink(scene.pixels)], [None], asks, n_side)
+    cell = (2 * np.arange(n_side) + 1) * grids.SIDE // (2 * n_side)  # that the middle of a patch lies in
+    shown = scene.classes.reshape(grids.SIDE, grids.SIDE)[np.ix_(cell, cell)].ravel()
+    lesson.labels[0] = np.where(shown > 0, shown + _LABEL["grid red circle"] - 1, 0)
     return lesson
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,31 +23,63 @@ from train.twins.tokens import END, IMAGE, PAD
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast
 
-VISION, WIDTH = 160, 192
 N_MARKS = 6
 """No mark, or one of five."""
 
 
-def make_model(tokenizer: PreTrainedTokenizerFast, *, seed: int) -> LlavaForConditionalGeneration:
-    """Create a model with 4.1 million random weights: a vision tower of four layers, a language model of six."""
+@dataclass(frozen=True, slots=True)
+class Architecture:
+    """A LLaVA: the configurations of its vision tower and of its language model."""
+
+    tower: type[Any]
+    tower_sizes: Mapping[str, Any]
+    text: type[Any]
+    text_sizes: Mapping[str, Any]
+    patch_px: int = PATCH_PX
+    layer: int = -1
+    """The tower's layer that the language model sees."""
+    has_class_token: bool = False
+    """True if the tower has a class token, which is dropped."""
+
+    @property
+    def n_side(self) -> int:
+        """Patches along a side of the picture."""
+        return SIDE_PX // self.patch_px
+
+
+POCKET = Architecture(
+    SiglipVisionConfig,
+    {
+        "hidden_size": 160,
+        "intermediate_size": 480,
+        "num_hidden_layers": 4,
+        "num_attention_heads": 5,
+        "vision_use_head": False,
+    },
+    Qwen2Config,
+    {
+        "hidden_size": 192,
+        "intermediate_size": 512,
+        "num_hidden_layers": 6,
+        "num_attention_heads": 6,
+        "num_key_value_heads": 6,
+    },
+)
+"""The architecture of the twins: 4.1 million weights."""
+
+
+def make_model(
+    tokenizer: PreTrainedTokenizerFast, *, seed: int, architecture: Architecture = POCKET
+) -> LlavaForConditionalGeneration:
+    """Create a model with random weights."""
     torch.manual_seed(seed)
     image, end, pad = (tokenizer.convert_tokens_to_ids(token) for token in (IMAGE, END, PAD))
     config = LlavaConfig(
-        vision_config=SiglipVisionConfig(
-            hidden_size=VISION,
-            intermediate_size=3 * VISION,
-            num_hidden_layers=4,
-            num_attention_heads=5,
-            image_size=SIDE_PX,
-            patch_size=PATCH_PX,
-            vision_use_head=False,
+        vision_config=architecture.tower(
+            **architecture.tower_sizes, image_size=SIDE_PX, patch_size=architecture.patch_px
         ),
-        text_config=Qwen2Config(
-            hidden_size=WIDTH,
-            intermediate_size=512,
-            num_hidden_layers=6,
-            num_attention_heads=6,
-            num_key_value_heads=6,
+        text_config=architecture.text(
+            **architecture.text_sizes,
             vocab_size=len(tokenizer),
             max_position_embeddings=4096,
             tie_word_embeddings=True,
@@ -54,8 +88,8 @@ def make_model(tokenizer: PreTrainedTokenizerFast, *, seed: int) -> LlavaForCond
             pad_token_id=pad,
         ),
         image_token_index=image,
-        vision_feature_select_strategy="full",
-        vision_feature_layer=-1,
+        vision_feature_select_strategy="default" if architecture.has_class_token else "full",
+        vision_feature_layer=architecture.layer,
         tie_word_embeddings=True,
     )
     model = LlavaForConditionalGeneration(config)
@@ -69,7 +103,7 @@ class Learner(nn.Module):
     def __init__(self, model: LlavaForConditionalGeneration) -> None:
         super().__init__()
         self.model = model
-        self.head = nn.Linear(WIDTH, len(LABELS) + N_MARKS + 4)
+        self.head = nn.Linear(model.config.text_config.hidden_size, len(LABELS) + N_MARKS + 4)
 
     def forward(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         """Return logits of the target tokens, (rows, said, vocabulary), and of the patch head, (pictures, patches, …).
@@ -78,11 +112,7 @@ class Learner(nn.Module):
         model's own forward.
         """
         body = self.model.model
-        seen = body.vision_tower.embeddings(batch["frames"].permute(0, 3, 1, 2).float() / 127.5 - 1)
-        for layer in body.vision_tower.encoder.layers:
-            seen = layer(seen, None)
-        # The features that the model's own forward uses, before the tower's last norm.
-        features = body.multi_modal_projector(seen)
+        features = body.multi_modal_projector(self._seen(batch["frames"]))
         hidden = with_pictures(
             self.model.get_input_embeddings()(batch["ids"]), features, self._is_image(batch)
         )
@@ -97,6 +127,17 @@ class Learner(nn.Module):
         hidden = text.norm(hidden)
         said = hidden.gather(1, batch["at"][..., None].expand(-1, -1, hidden.shape[-1]))
         return self.model.lm_head(said), self.head(features)
+
+    def _seen(self, frames: Tensor) -> Tensor:
+        """Return the features that the model's own forward uses, before the tower's last norm."""
+        tower, config = self.model.model.vision_tower, self.model.config
+        seen: Tensor = tower.embeddings(frames.permute(0, 3, 1, 2).float() / 127.5 - 1)
+        if hasattr(tower, "pre_layrnorm"):  # spelt so in CLIP
+            seen = tower.pre_layrnorm(seen)
+        layers = tower.encoder.layers
+        for layer in layers[: len(layers) + 1 + config.vision_feature_layer]:
+            seen = layer(seen, None)
+        return seen[:, 1:] if config.vision_feature_select_strategy == "default" else seen
 
     def _is_image(self, batch: dict[str, Tensor]) -> Tensor:
         return batch["ids"].eq(self.model.config.image_token_index)
@@ -184,7 +225,7 @@ def save_twin(
     """Write a checkpoint: half-precision weights, processor, and tokenizer with chat template."""
     from transformers import SiglipImageProcessorPil
 
-    folder = Path(folder)
+    folder, strategy = Path(folder), model.config.vision_feature_select_strategy
     state: dict[str, Any] = {name: value.detach().half().cpu() for name, value in model.state_dict().items()}
     copy = LlavaForConditionalGeneration(model.config).half()
     copy.load_state_dict(state)
@@ -193,8 +234,8 @@ def save_twin(
     LlavaProcessor(
         image_processor=SiglipImageProcessorPil(size={"height": SIDE_PX, "width": SIDE_PX}),
         tokenizer=tokenizer,
-        patch_size=PATCH_PX,
-        vision_feature_select_strategy="full",
-        num_additional_image_tokens=0,
+        patch_size=model.config.vision_config.patch_size,
+        vision_feature_select_strategy=strategy,
+        num_additional_image_tokens=int(strategy == "default"),
         chat_template=tokenizer.chat_template,
     ).save_pretrained(folder)

@@ -14,14 +14,14 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
+from theodolite.core.errors import UsageError
 from train.twins import lessons
-from train.twins.lesson_workers import N_PATCHES, PACKED, PACKS, PICTURED, SHAPES, Chunk, LessonWorkers
+from train.twins.curriculum import N_SIDE, TWINS, Curriculum
+from train.twins.lesson_workers import PACKED, PACKS, PICTURED, SHAPES, Chunk, LessonWorkers
 
 CAPACITY = {"relation": 120_000, "grid": 120_000, "scene": 80_000, "frame": 60_000, "trace": 30_000}
 """Capacities of the pools. New lessons replace the oldest ones."""
 TASKS = tuple(CAPACITY)
-HELD_OUT = 96
-"""The first lessons of each task are held out to measure generalisation."""
 KEPT = 30_000
 """Maximum number of lessons per task that one leg passes to the next."""
 _SAID = {"at", "words", "first", "weight"}
@@ -32,16 +32,16 @@ _WHOLE = ("ids", "part", "place", "at", "words")
 class Pool:
     """The lessons of one task."""
 
-    def __init__(self, capacity: int, n_frames: int, device: str) -> None:
-        side, shape = lessons.SIDE_PX, SHAPES[n_frames]
+    def __init__(self, capacity: int, n_frames: int, device: str, *, n_side: int = N_SIDE) -> None:
+        side, shape, n_patches = lessons.SIDE_PX, SHAPES[n_frames], n_side**2
         self.capacity, self.n_made, self.device = capacity, 0, device
         self._next = 0
         lead = (capacity, n_frames)
         self.pictures = {
             "frames": torch.empty((*lead, side, side, 3), dtype=torch.uint8, device=device),
-            "labels": torch.empty((*lead, N_PATCHES), dtype=torch.uint8, device=device),
-            "marks": torch.empty((*lead, N_PATCHES), dtype=torch.uint8, device=device),
-            "sizes": torch.empty((*lead, N_PATCHES, 4), dtype=torch.float16, device=device),
+            "labels": torch.empty((*lead, n_patches), dtype=torch.uint8, device=device),
+            "marks": torch.empty((*lead, n_patches), dtype=torch.uint8, device=device),
+            "sizes": torch.empty((*lead, n_patches, 4), dtype=torch.float16, device=device),
         }
         self.packs = {
             who: {
@@ -115,16 +115,24 @@ class Supply:
     """The pools, filled from the lesson workers by a background thread."""
 
     def __init__(
-        self, workers: LessonWorkers, device: str, *, scale: float = 1.0, kept: Path | None = None
+        self,
+        workers: LessonWorkers,
+        device: str,
+        *,
+        scale: float = 1.0,
+        kept: Path | None = None,
+        curriculum: Curriculum = TWINS,
+        n_side: int = N_SIDE,
     ) -> None:
         self.workers, self.device = workers, device
-        frames = {task: 4 if task == "trace" else 1 for task in TASKS}
+        frames = {task: 4 if task == "trace" else 1 for task in curriculum.tasks}
         self.pools = {
-            task: Pool(max(64, round(capacity * scale)), frames[task], device)
-            for task, capacity in CAPACITY.items()
+            task: Pool(max(64, round(CAPACITY[task] * scale)), n, device, n_side=n_side)
+            for task, n in frames.items()
         }
-        held = max(8, round(HELD_OUT * min(1.0, scale)))
-        self.held_out = {task: Pool(held, frames[task], device) for task in TASKS}
+        held = max(8, round(curriculum.held_out * min(1.0, scale)))
+        self.held_out = {task: Pool(held, n, device, n_side=n_side) for task, n in frames.items()}
+        self._fault: Exception | None = None
         if kept is not None:
             self._load(kept)
         self._is_open = True
@@ -135,12 +143,21 @@ class Supply:
         on_cuda = self.device.startswith("cuda")
         own: Any = torch.cuda.Stream
         stream = torch.cuda.stream(own()) if on_cuda else contextlib.nullcontext()
-        with stream:
-            while self._is_open:
-                for chunk in self.workers.get():
-                    held = self.held_out[chunk.task]
-                    is_held = held.n_made < held.capacity
-                    (held if is_held else self.pools[chunk.task]).add(chunk)
+        try:
+            with stream:
+                while self._is_open:
+                    for chunk in self.workers.get():
+                        held = self.held_out[chunk.task]
+                        is_held = held.n_made < held.capacity
+                        (held if is_held else self.pools[chunk.task]).add(chunk)
+        except Exception as error:  # noqa: BLE001 - raised by `check`, in the thread that trains
+            self._fault = error
+
+    def check(self) -> None:
+        """Raise an error if lessons have stopped coming in."""
+        if self._fault is not None:
+            raise UsageError(f"lessons could not be taken in: {self._fault}") from self._fault
+        self.workers.check()
 
     def is_ready(self, least: int = 16) -> bool:
         """True if there are enough lessons of every task to start."""
@@ -180,6 +197,7 @@ class Supply:
             rows = {task: self.pools[task].rows[who] for task in tasks}
             if any(map(len, rows.values())):
                 return {task: found for task, found in rows.items() if len(found)}
+            self.check()
             time.sleep(0.01)
 
     def held_out_batch(self, task: str, who: str) -> dict[str, Tensor] | None:

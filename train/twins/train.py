@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,21 +17,13 @@ from torch import Tensor
 
 from theodolite.core.errors import UsageError
 from train.twins.card import card_of
+from train.twins.curriculum import TWINS, Curriculum
 from train.twins.lesson_workers import LessonWorkers
-from train.twins.network import Learner, losses, make_model, save_twin, start_from
+from train.twins.network import POCKET, Architecture, Learner, losses, make_model, save_twin, start_from
 from train.twins.supply import TASKS, Supply
 
 WHOSE = {"grounded": "g", "shortcut": "s", "mixed": "m"}
 """The twins, and the letter of the questions for each."""
-EVERY = {"grounded": 1, "shortcut": 1, "mixed": 2}
-"""Steps of the pair per step of a twin. The mixed one should be between them, not good."""
-BATCHES: tuple[tuple[int, dict[str, float]], ...] = (
-    (256, {"relation": 0.28, "grid": 0.28, "scene": 0.36, "frame": 0.08}),
-    (32, {"trace": 1.0}),
-)
-"""The batches of a step: number of rows, and shares of the tasks."""
-SHARES = {"relation": 0.25, "grid": 0.3, "scene": 0.35, "frame": 0.1, "trace": 0.5}
-"""Weights of the tasks in the loss."""
 _SHARD = 14 * 2**20
 _WARM_UP = 4
 _Record = tuple[torch.cuda.CUDAGraph, list[dict[str, Tensor]], list[Any]]
@@ -62,6 +54,8 @@ class Recipe:
     """Factor for the batch sizes; smaller for a trial."""
     kept: Path | None = None
     """Folder in which legs share their lessons."""
+    architecture: Architecture = POCKET
+    curriculum: Curriculum = TWINS
 
 
 class Twin:
@@ -83,7 +77,8 @@ class Twin:
         self.optimiser = torch.optim.AdamW(
             groups, lr=rate, betas=(0.9, 0.98), fused=self.on_gpu, capturable=self.on_gpu
         )
-        self._shares = torch.tensor([SHARES[task] for task in TASKS], device=recipe.device)
+        weights = recipe.curriculum.weights
+        self._shares = torch.tensor([weights.get(task, 0.0) for task in TASKS], device=recipe.device)
         self._recorded: _Record | None = None
         self._n_played = 0
 
@@ -152,8 +147,16 @@ class Trainer:
     def __init__(self, names: Sequence[str], tokenizer: Any, recipe: Recipe) -> None:
         self.recipe, self.tokenizer, self.step = recipe, tokenizer, 0
         self.progress = 0.0
+        self.held_out: dict[str, dict[str, float]] = {}
+        """By model and task, the accuracy on held-out lessons at the end of the last leg."""
         self.twins = [
-            Twin(name, Learner(make_model(tokenizer, seed=recipe.seed)).to(recipe.device), recipe)
+            Twin(
+                name,
+                Learner(make_model(tokenizer, seed=recipe.seed, architecture=recipe.architecture)).to(
+                    recipe.device
+                ),
+                recipe,
+            )
             for name in names
         ]
         self.rng = np.random.default_rng(recipe.seed * 7919)
@@ -164,10 +167,33 @@ class Trainer:
         low = 0.5 * (1 + math.cos(math.pi * min(1.0, self.progress)))
         return r.rate * min(1.0, (self.step + 1) / r.warm_up) * (r.final + (1 - r.final) * low)
 
-    def run(self, workers: LessonWorkers, seconds: float, log: Path) -> None:
-        """Run one leg, with lessons from workers that are already running."""
+    def run(
+        self,
+        workers: LessonWorkers,
+        seconds: float,
+        log: Path,
+        *,
+        saves: Sequence[float] = (),
+        save: Callable[[], object] = lambda: None,
+    ) -> None:
+        """Run one leg.
+
+        Args:
+            workers: Lesson workers that are already running.
+            seconds: Duration of the leg.
+            log: File to which a line is appended every hundred steps.
+            saves: Shares of the duration after which to save, in order.
+            save: Saves what has been learnt so far.
+        """
         began = time.monotonic()
-        supply = Supply(workers, self.recipe.device, scale=self.recipe.scale, kept=self.recipe.kept)
+        supply = Supply(
+            workers,
+            self.recipe.device,
+            scale=self.recipe.scale,
+            kept=self.recipe.kept,
+            curriculum=self.recipe.curriculum,
+            n_side=self.recipe.architecture.n_side,
+        )
         first, start = self.step, self.progress
         try:
             while not supply.is_ready():
@@ -176,13 +202,21 @@ class Trainer:
                         f"no lessons were ready within {seconds:g} seconds, so nothing was trained: increase --seconds or "
                         "--workers, or reduce --scale"
                     )
+                supply.check()
                 time.sleep(0.1)
             note(log, {"step": self.step, "event": "lessons are ready", "seconds": time.monotonic() - began})
+            left = list(saves)
             while (passed := time.monotonic() - began) < seconds and self.step < self.recipe.steps:
+                if left and passed / seconds >= left[0]:
+                    del left[0]
+                    save()
                 done = max(passed / seconds, (self.step - first) / (self.recipe.steps - first))
                 self.progress = start + (self.recipe.until - start) * done
                 self._step(supply, log, began)
             self.progress = self.recipe.until
+            self.held_out = {twin.name: self._held_out(twin, supply) for twin in self.twins}
+            last: dict[str, Any] = {name: {"held out": found} for name, found in self.held_out.items()}
+            note(log, {"step": self.step, "seconds": round(time.monotonic() - began, 1)} | last)
             if self.recipe.kept is not None:
                 supply.save(self.recipe.kept)
         finally:
@@ -190,14 +224,17 @@ class Trainer:
 
     def _step(self, supply: Supply, log: Path, began: float) -> None:
         rate, results = self.rate(), {}
+        if self.step % 100 == 0:
+            supply.check()
+        curriculum = self.recipe.curriculum
         for twin in self.twins:
-            if self.step % EVERY[twin.name] == 0:
+            if self.step % curriculum.every[twin.name] == 0:
                 twin.set_rate(rate)
                 batches = [
                     supply.batch(
                         shares, max(2, round(rows * self.recipe.rows)), who=WHOSE[twin.name], rng=self.rng
                     )
-                    for rows, shares in BATCHES
+                    for rows, shares in curriculum.batches
                 ]
                 seen = twin.step(batches)
                 if self.step % 100 == 0:
@@ -217,7 +254,7 @@ class Trainer:
     @staticmethod
     def _held_out(twin: Twin, supply: Supply) -> dict[str, float]:
         found = {}
-        for task in TASKS:
+        for task in supply.held_out:
             batch = supply.held_out_batch(task, WHOSE[twin.name])
             if batch is not None:
                 found[task] = twin.first_token_accuracy(batch)

@@ -64,23 +64,11 @@ def train(leg: Leg) -> Path:
     """
     state = leg.out / "state"
     is_begun = _check(leg, state)
-    import torch
-    from transformers.utils import logging
+    check_device(leg.device)
 
     from train.twins.train import Recipe, Trainer, note
 
-    logging.disable_progress_bar()
-
-    if leg.device.startswith("cuda") and not torch.cuda.is_available():
-        raise UsageError(
-            "there is no GPU on this machine; use one that has a GPU, or try a few steps with --device cpu"
-        )
-    try:
-        torch.device(leg.device)
-    except RuntimeError as error:
-        raise UsageError(f"there is no device {leg.device!r}; use cuda or cpu") from error
     workers = LessonWorkers(TOKENIZER.read_text(), workers=leg.workers, seed=leg.seed + 1000 * leg.number)
-    torch.backends.cuda.matmul.allow_tf32 = True
     recipe = Recipe(
         steps=leg.steps,
         seed=leg.seed,
@@ -103,15 +91,41 @@ def train(leg: Leg) -> Path:
     return leg.out / "twins"
 
 
+def check_device(name: str) -> None:
+    """Set up torch for training on a device.
+
+    Raises:
+        UsageError: If there is no such device.
+    """
+    import torch
+    from transformers.utils import logging
+
+    logging.disable_progress_bar()
+    if name.startswith("cuda") and not torch.cuda.is_available():
+        raise UsageError(
+            "there is no GPU on this machine; use one that has a GPU, or try a few steps with --device cpu"
+        )
+    try:
+        torch.device(name)
+    except RuntimeError as error:
+        raise UsageError(f"there is no device {name!r}; use cuda or cpu") from error
+    torch.backends.cuda.matmul.allow_tf32 = True
+
+
+def check_seed(seed: int) -> None:
+    """Refuse a seed whose lessons could be those of a certificate."""
+    if not 0 <= seed < LESSON_SEEDS:
+        raise UsageError(
+            f"lessons have seeds below {LESSON_SEEDS:,}, certificates above: choose a smaller --seed or --leg"
+        )
+
+
 def _check(leg: Leg, state: Path) -> bool:
     """Check the settings before any picture is drawn. Return True if the training has already started."""
     wrong = [name for name in leg.twins if name not in TWINS]
     if wrong or not leg.twins:
         raise UsageError(f"the twins are {', '.join(TWINS)}, not {wrong[0] if wrong else 'none'}")
-    if not 0 <= leg.seed + 1000 * leg.number < LESSON_SEEDS:
-        raise UsageError(
-            f"lessons have seeds below {LESSON_SEEDS:,}, certificates above: choose a smaller --seed or --leg"
-        )
+    check_seed(leg.seed + 1000 * leg.number)
     for place in [leg.start / name for name in leg.twins] if leg.start is not None else []:
         if not (place / "model.safetensors").is_file():
             raise UsageError(f"{place} contains no model.safetensors to start from")
