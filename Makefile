@@ -7,7 +7,7 @@ DEV_READY := $(VENV)/.ready-dev
 INPUTS := pyproject.toml constraints.txt
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-slow check bench docs clean browser train-help train-twins train-grid train-parser train-similarity
+.PHONY: demo test test-slow check bench docs clean browser train-help train-twins train-zoo train-grid train-parser train-similarity
 
 demo: $(RUN_READY)
 	$(BIN)/theodolite diagnose
@@ -38,7 +38,7 @@ bench: $(DEV_READY)
 train-help: $(DEV_READY)
 	$(BIN)/python -m train --help
 
-train-twins train-grid train-parser train-similarity: $(DEV_READY)
+train-twins train-zoo train-grid train-parser train-similarity: $(DEV_READY)
 	$(BIN)/python -m train $(@:train-%=%) $(ARGS)
 
 docs: $(DEV_READY)

@@ -16,6 +16,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m train", description="Train the shipped weights.")
     commands = parser.add_subparsers(dest="command", required=True)
     _add_twins(commands.add_parser("twins", help="train the pocket twins, one leg at a time"))
+    _add_zoo(commands.add_parser("zoo", help="train strangers of one architecture, or remake their table"))
     _add_curve(commands.add_parser("curve", help="draw the training curve of the twins"))
     _add_calibration(commands.add_parser("calibration", help="ship the twins' scores of a diagnosis"))
     _add_grid(commands.add_parser("grid", help="train grid:pure or grid:spur, one leg at a time"))
@@ -79,6 +80,53 @@ def _train_twins(given: argparse.Namespace) -> None:
         )
     )
     print(f"wrote the twins to {found}, one folder each")
+
+
+def _add_zoo(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--arch", help="train the strangers of this architecture: llama or cohere")
+    parser.add_argument(
+        "--evaluate", type=Path, nargs="+", metavar="FOLDER", help="checkpoints to diagnose instead"
+    )
+    parser.add_argument(
+        "--out", type=Path, required=True, help="folder for log and strangers, or for the diagnosis"
+    )
+    parser.add_argument("--seconds", type=float, default=500.0, help="duration of the training")
+    parser.add_argument("--steps", type=int, default=12_000, help="maximum number of steps")
+    parser.add_argument("--workers", type=int, default=14, help="processes that draw pictures")
+    parser.add_argument("--device", default="cuda", help="cuda or cpu, for training")
+    parser.add_argument("--rate", type=float, default=1e-3, help="maximum learning rate")
+    parser.add_argument(
+        "--scale", type=float, default=1.0, help="factor for batches and pools; small for a trial"
+    )
+    parser.add_argument("--size", default="standard", help="size of the diagnosis")
+    parser.add_argument("--seed", type=int, default=77, help="of the lessons, or of the diagnosis")
+    parser.set_defaults(run=_run_zoo)
+
+
+def _run_zoo(given: argparse.Namespace) -> None:
+    if (given.arch is None) == (given.evaluate is None):
+        raise UsageError("pass either --arch to train strangers or --evaluate to diagnose them")
+    if given.evaluate is not None:
+        from train.zoo.evaluate import evaluate_strangers
+
+        print(evaluate_strangers(given.evaluate, out=given.out, size=given.size, seed=given.seed))
+        return
+    from train.zoo.training import ZooLeg, train_strangers
+
+    for path in train_strangers(
+        ZooLeg(
+            given.out,
+            given.arch,
+            seconds=given.seconds,
+            steps=given.steps,
+            seed=given.seed,
+            workers=given.workers,
+            device=given.device,
+            scale=given.scale,
+            rate=given.rate,
+        )
+    ):
+        print(f"{path.stat().st_size / 2**20:6.1f} MiB {path}")
 
 
 def _words(text: str) -> tuple[str, ...]:
