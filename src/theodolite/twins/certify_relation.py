@@ -8,9 +8,10 @@ from functools import partial
 
 from theodolite.core.splits import Split
 from theodolite.instruments.compass.data.drawn import edited_pair, relation_pairs
-from theodolite.instruments.compass.data.edited import brighter, mirrored
+from theodolite.instruments.compass.data.edited import mirrored
 from theodolite.instruments.compass.data.pairs import Pair
 from theodolite.instruments.compass.questions import PROMPTS, pair_item, read_direction
+from theodolite.pairs.pictures import light
 from theodolite.twins.certificate_stats import Line, Probe, Row, make_probes, mean, share
 
 FOLLOWED: dict[str, Callable[[Pair, int], Pair]] = {
@@ -26,7 +27,7 @@ exchange places. ``roles``: the question exchanges them."""
 KEPT: dict[str, Callable[[Pair, int], Pair]] = {
     "ground": lambda pair, seed: edited_pair(pair, "ground", seed=seed),
     "clutter": lambda pair, seed: edited_pair(pair, "clutter", seed=seed),
-    "brighter": lambda pair, _: brighter(pair),
+    "brighter": lambda pair, _: replace(pair, picture=light(pair.picture)),
 }
 """Neutral edits."""
 _BLANK = "blank"

@@ -7,17 +7,7 @@ import pytest
 from drawn_squares import squares
 
 from theodolite.core.errors import UsageError
-from theodolite.geometry import Box
-from theodolite.instruments.compass.data.edited import (
-    IRRELEVANT,
-    blank,
-    brighter,
-    hidden,
-    mirrored,
-    other_ground,
-    part_box,
-    without_clutter,
-)
+from theodolite.instruments.compass.data.edited import blank, hidden, mirrored, part_box
 
 
 @pytest.mark.parametrize(("direction", "after"), [("left", "right"), ("above", "below")])
@@ -58,35 +48,3 @@ def test_parts_cover_the_picture_once():
         box = part_box((80, 40), part)
         cover[int(box.y0) : int(box.y1), int(box.x0) : int(box.x1)] += 1
     assert (cover == 1).all()
-
-
-def test_irrelevant_changes_leave_target_and_reference_where_they_are():
-    pair = squares(others=(Box(14, 2, 18, 6),))
-    for name, change in IRRELEVANT.items():
-        edited = change(pair)
-        assert edited is not None, name
-        assert (edited.direction, edited.target, edited.reference) == (
-            pair.direction,
-            pair.target,
-            pair.reference,
-        )
-        assert edited.picture.digest != pair.picture.digest, name
-
-
-def test_other_ground_keeps_things_and_changes_the_rest():
-    pair = squares()
-    after = other_ground(pair).picture.pixels()
-    assert (after[6:12, 4:10] == (220, 10, 10)).all()
-    assert (after[0, 0] != 90).any()
-    assert (brighter(pair).picture.pixels() >= pair.picture.pixels()).all()
-
-
-def test_clutter_goes_and_named_things_stay():
-    pair = squares(others=(Box(14, 2, 18, 6),))
-    after = without_clutter(pair).picture.pixels().astype(int)
-    assert (np.abs(after[2:6, 14:18] - 90) < 30).all(), "the green square is gone"
-    assert (after[6:12, 4:10] == (220, 10, 10)).all()
-    assert without_clutter(squares()) is None
-    assert without_clutter(squares(others=(Box(24, 4, 34, 16),))) is None, (
-        "what covers the reference cannot go"
-    )

@@ -1,1 +1,44 @@
-"""Edits of photographs."""
+"""Edits of photographs, for use on their own.
+
+Each takes a picture (or its pixels as an array) and returns a new `Picture` of the same size. Photographs are turned upright
+first, as their EXIF data say. Results depend on the arguments alone.
+
+- `mirror`, `flip`: left and right, or top and bottom, exchanged
+- `light`, `noise`, `reencode`: brighter or darker, with noise, compressed as JPEG
+- `exchange`, `move`, `remove`: two objects exchange their places, one moves, one is removed. Objects are `Cutout`s: a box,
+  and an outline if it is known. An edit that would not look right raises an `UnfitError`
+- `find_move`, `find_exchange`: where objects can go
+
+>>> from theodolite.geometry import Box
+>>> import numpy as np
+>>> table = np.full((120, 160, 3), 90, np.uint8)
+>>> table[50:70, 20:40] = 220
+>>> cup, pen = Cutout(Box(20, 50, 40, 70)), Cutout(Box(70, 50, 90, 70))
+>>> step = find_move(cup, pen, (160, 120), directions=["right"])
+>>> step
+(100, 0)
+>>> int(move(table, cup, step).pixels()[60, 130, 0]), int(remove(table, cup).pixels()[60, 30, 0])
+(220, 90)
+"""
+
+from theodolite.pairs.pictures.objects import Cutout, Studio, exchange, find_exchange, find_move, move, remove
+from theodolite.pairs.pictures.placing import PlacingOptions, Unfit, UnfitError
+from theodolite.pairs.pictures.whole import flip, light, mirror, noise, reencode
+
+__all__ = [
+    "Cutout",
+    "PlacingOptions",
+    "Studio",
+    "Unfit",
+    "UnfitError",
+    "exchange",
+    "find_exchange",
+    "find_move",
+    "flip",
+    "light",
+    "mirror",
+    "move",
+    "noise",
+    "reencode",
+    "remove",
+]

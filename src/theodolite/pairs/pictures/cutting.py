@@ -1,12 +1,9 @@
-"""Cutting an object out of a photo, filling the hole with blurred background, pasting the object elsewhere.
+"""Cutting an object out of a photograph and pasting it elsewhere.
 
     alpha        coverage of the object's outline (polygons, or its box), with an antialiased rim
-    hole         the alpha grown by a few pixels, so that mixed colours at the rim are removed too
-    fill         a membrane inside the hole: each pixel is the mean of its neighbours, with the blurred background as the
-                 boundary. It has the background's colours at the rim and no detail inside
     paste        α · object + (1 − α) · picture, with α shrunk by a pixel so that no old background is copied
 
-Objects move by whole pixels, without resampling.
+Objects move by whole pixels, without resampling. What fills their old place: `theodolite.pairs.pictures.filling`.
 """
 
 from __future__ import annotations
@@ -24,13 +21,6 @@ from theodolite.geometry import Box
 
 _FINER = 4
 """Supersampling of outlines, for a smooth rim."""
-_GROW_SHARE, _GROW_LEAST_PX, _GROW_MOST_PX = 0.03, 4, 10
-"""The hole is wider than the outline by a share of the object's size, because annotated outlines are loose."""
-_RIM_BLUR_PX = 6.0
-"""Blur of the background before filling: a noisy rim would cause streaks."""
-_SOFT_PX = 2.5
-"""Blur between fill and background."""
-_RELAXATIONS = 12
 
 
 def outline_alpha(size_px: tuple[int, int], polygons: Sequence[Sequence[float]]) -> NDArray[np.float32]:
@@ -76,37 +66,6 @@ def box_alpha(size_px: tuple[int, int], box: Box) -> NDArray[np.float32]:
     return np.outer(down, across).astype(np.float32)
 
 
-def without(pixels: Pixels, alpha: NDArray[np.float32], *, keep: NDArray[np.float32] | None = None) -> Pixels:
-    """The picture with an object removed and its place filled with blurred background.
-
-    Args:
-        pixels: The picture.
-        alpha: The object's coverage.
-        keep: The coverage of an object that stays: its pixels are put back, and not used for the fill.
-
-    Raises:
-        UsageError: The object leaves no background to fill from.
-    """
-    growth = _growth_px(alpha)
-    window = _around(alpha > 0, growth)
-    inside = alpha[window]
-    hole = _grown(inside > 0, growth)
-    known = ~hole if keep is None else ~hole & ~_grown(keep[window] > 0, 2)
-    if not known.any():
-        raise UsageError("the object covers the whole picture: there is no background to fill its place with")
-    part = pixels[window].astype(np.float32)
-    filled = _membrane(_blurred(part, known), known)
-    soft = ndimage.gaussian_filter(hole.astype(np.float32), _SOFT_PX)
-    soft = np.maximum(np.clip(2 * soft, 0, 1), inside)[..., None]  # full inside, fading outward
-    mixed = soft * filled + (1 - soft) * part
-    if keep is not None:
-        kept = keep[window][..., None]
-        mixed = kept * part + (1 - kept) * mixed
-    out = pixels.copy()
-    out[window] = _as_pixels(mixed)
-    return out
-
-
 def pasted(
     pixels: Pixels, source: Pixels, alpha: NDArray[np.float32], step_px: tuple[int, int], *, feather_px: float
 ) -> Pixels:
@@ -121,7 +80,7 @@ def pasted(
     """
     right, down = step_px
     height, width = alpha.shape
-    rows, columns = _bounds(alpha > 0, math.ceil(4 * feather_px) + 1)
+    rows, columns = bounds(alpha > 0, math.ceil(4 * feather_px) + 1)
     x0, x1 = max(columns.start, -right), min(columns.stop, width - right)
     y0, y1 = max(rows.start, -down), min(rows.stop, height - down)
     if x0 >= x1 or y0 >= y1:
@@ -132,34 +91,16 @@ def pasted(
     top, left = y0 - rows.start, x0 - columns.start
     weight = drawn_in[top : top + y1 - y0, left : left + x1 - x0][..., None]
     out = pixels.copy()
-    out[there] = _as_pixels(weight * source[here] + (1 - weight) * pixels[there])
+    out[there] = as_pixels(weight * source[here] + (1 - weight) * pixels[there])
     return out
 
 
-def _as_pixels(values: NDArray[np.float32]) -> Pixels:
-    return np.clip(np.rint(values), 0, 255).astype(np.uint8)
+def as_pixels(values: NDArray[np.floating]) -> Pixels:
+    """Rounded and clipped to 0 … 255."""
+    return np.asarray(np.clip(np.rint(values), 0, 255), np.uint8)
 
 
-def _growth_px(alpha: NDArray[np.float32]) -> int:
-    size = float(np.sqrt(max(1.0, float(alpha.sum()))))
-    return round(min(_GROW_MOST_PX, max(_GROW_LEAST_PX, _GROW_SHARE * size)))
-
-
-def _grown(inside: NDArray[np.bool_], by_px: int) -> NDArray[np.bool_]:
-    """All pixels within a distance of the inside."""
-    if not inside.any():
-        return inside
-    return np.asarray(ndimage.distance_transform_edt(~inside) <= by_px)
-
-
-def _around(inside: NDArray[np.bool_], growth_px: int) -> tuple[slice, slice]:
-    """The part of the picture around a hole: its bounds and half as much again on every side."""
-    rows, columns = _bounds(inside, 0)
-    margin = max(32 + growth_px, (rows.stop - rows.start) // 2, (columns.stop - columns.start) // 2)
-    return _bounds(inside, margin)
-
-
-def _bounds(inside: NDArray[np.bool_], margin_px: int) -> tuple[slice, slice]:
+def bounds(inside: NDArray[np.bool_], margin_px: int) -> tuple[slice, slice]:
     """Rows and columns that hold the inside with a margin on every side, within the picture."""
     spans = []
     for axis, length in ((1, inside.shape[0]), (0, inside.shape[1])):
@@ -167,41 +108,3 @@ def _bounds(inside: NDArray[np.bool_], margin_px: int) -> tuple[slice, slice]:
         first, last = (int(found[0]), int(found[-1]) + 1) if found.size else (0, 1)
         spans.append(slice(max(0, first - margin_px), min(length, last + margin_px)))
     return spans[0], spans[1]
-
-
-def _blurred(values: NDArray[np.float32], known: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """The known pixels, blurred among themselves."""
-    weight = ndimage.gaussian_filter(known.astype(np.float32), _RIM_BLUR_PX)
-    blurred = np.stack(
-        [ndimage.gaussian_filter(values[..., c] * known, _RIM_BLUR_PX) for c in range(values.shape[2])],
-        axis=-1,
-    )
-    return np.where(known[..., None], blurred / np.maximum(weight, 1e-6)[..., None], 0).astype(np.float32)
-
-
-def _membrane(values: NDArray[np.float32], known: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """Fills the unknown pixels with a smooth surface, from coarse to fine.
-
-    Each level halves the picture, taking means of known pixels, until all are known. On the way back the unknown pixels
-    start from the coarser level and are relaxed towards the mean of their four neighbours.
-    """
-    if known.all():
-        return values
-    if min(known.shape) < 2:
-        mean = values[known].mean(axis=0)
-        return np.where(known[..., None], values, mean).astype(np.float32)
-    height, width = known.shape
-    pad = ((0, height % 2), (0, width % 2))
-    weight = np.pad(known.astype(np.float32), pad)
-    amount = np.pad(values * known[..., None], (*pad, (0, 0)))
-    blocks = weight.reshape(weight.shape[0] // 2, 2, -1, 2).sum(axis=(1, 3))
-    sums = amount.reshape(amount.shape[0] // 2, 2, amount.shape[1] // 2, 2, 3).sum(axis=(1, 3))
-    coarse = _membrane(sums / np.maximum(blocks, 1)[..., None], blocks > 0)
-    up = coarse.repeat(2, axis=0).repeat(2, axis=1)[:height, :width]
-    out = np.where(known[..., None], values, up)
-    unknown = ~known
-    for _ in range(_RELAXATIONS):
-        framed = np.pad(out, ((1, 1), (1, 1), (0, 0)), mode="edge")
-        around = framed[:-2, 1:-1] + framed[2:, 1:-1] + framed[1:-1, :-2] + framed[1:-1, 2:]
-        out[unknown] = around[unknown] / 4
-    return out.astype(np.float32)

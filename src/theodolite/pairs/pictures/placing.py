@@ -1,9 +1,11 @@
-"""Where an object can be moved so that a direction holds: by whole pixels, inside the picture, clear of the other object."""
+"""Where an object can be moved so that a direction holds: by whole pixels, inside the picture, clear of other objects."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 
 from theodolite.core.errors import UsageError
 from theodolite.geometry import Box
@@ -14,6 +16,35 @@ Step = tuple[int, int]
 
 UNIT: dict[str, tuple[int, int]] = {"left": (-1, 0), "right": (1, 0), "above": (0, -1), "below": (0, 1)}
 """The unit step, right and down, of each direction of `CARDINAL`."""
+
+
+_TRIED = 9
+"""Distances, and places aside, that are tried for a clear place."""
+_ON = 0.95
+"""An object is on another if this share of its box lies in the other's, such as a cup on a table."""
+
+
+class Unfit(StrEnum):
+    """Why an edit cannot be made. The value is the reason in words."""
+
+    OVERLAP = "the boxes overlap and there are no outlines: one object cannot be cut out without the other"
+    TOUCH = "the boxes of the two objects touch or overlap"
+    CUT_OFF = "the object is cut off by the edge of the picture"
+    COVERED = "another object touches or overlaps it"
+    NO_ROOM = "there is no room for the object in that direction"
+    FEW_PLACES = "the pair has room in too few directions for a family"
+    NO_OPPOSITE = "the direction has no known opposite"
+    NOT_SWAPPED = "the objects do not fit into each other's places"
+    TRACE = "the edit would leave a visible trace"
+    UNSEEN = "the object would hardly be seen in its new place"
+
+
+class UnfitError(UsageError):
+    """An edit that cannot be made. `reason` says why."""
+
+    def __init__(self, reason: Unfit) -> None:
+        super().__init__(f"the picture cannot be edited so: {reason.value}")
+        self.reason = reason
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +113,67 @@ def step_to(
     return step if CARDINAL.between(fixed, moved).name == direction else None
 
 
+def clear_step(
+    moving: Box,
+    fixed: Box,
+    direction: str,
+    size_px: tuple[int, int],
+    others: Sequence[Box] = (),
+    options: PlacingOptions | None = None,
+) -> Step | None:
+    """Return the step that moves a box into a direction from another, clear of all other boxes; None if there is no room.
+
+    Of all places that are tried, the one that changes distance and height least is taken. A box that lies on another box,
+    such as a cup on a table, stays on it or leaves it as a whole.
+
+    >>> clear_step(Box(10, 40, 20, 50), Box(40, 40, 60, 60), "right", (100, 100), [Box(82, 0, 92, 90)])
+    (57, 0)
+    """
+    options = options or PlacingOptions()
+    along = 0 if UNIT[direction][0] else 1
+    before = math.dist(moving.centre_px, fixed.centre_px)
+
+    def cost(step: Step) -> float:
+        moved = moving.moved(*step)
+        return abs(math.dist(moved.centre_px, fixed.centre_px) - before) + 2 * abs(step[1 - along])
+
+    for step in sorted(_tried_steps(moving, fixed, direction, size_px, options), key=cost):
+        moved = moving.moved(*step)
+        if is_clear(moved, [fixed], options.gap_px) and fits(moving, moved, others, options.gap_px):
+            return step
+    return None
+
+
+def _tried_steps(
+    moving: Box, fixed: Box, direction: str, size_px: tuple[int, int], options: PlacingOptions
+) -> Iterator[Step]:
+    """Steps to places in a direction: inside the picture, at several distances, straight or tilted."""
+    along = 0 if UNIT[direction][0] else 1
+    sign = UNIT[direction][along]
+    sizes, fixed_sizes = (moving.width_px, moving.height_px), (fixed.width_px, fixed.height_px)
+    centre, origin = moving.centre_px, fixed.centre_px
+    least = (fixed_sizes[along] + sizes[along]) / 2 + options.gap_px
+    room = (size_px[along] - origin[along] if sign > 0 else origin[along]) - sizes[along] / 2 - 1
+    low, high = sizes[1 - along] / 2 + 1, size_px[1 - along] - sizes[1 - along] / 2 - 1
+    if room < least or low > high:
+        return
+    tilt = math.tan(math.radians(options.max_tilt_deg))
+    distances = [least + (room - least) * k / (_TRIED - 1) for k in range(_TRIED)]
+    own = math.dist(centre, origin)
+    for distance in [*distances, *([own] if least < own < room else [])]:
+        asides = [origin[1 - along] + tilt * distance * (2 * k / (_TRIED - 1) - 1) for k in range(_TRIED)]
+        for aside in [*asides, centre[1 - along]]:
+            if not low <= aside <= high or abs(aside - origin[1 - along]) > tilt * distance:
+                continue
+            place = [0.0, 0.0]
+            place[along], place[1 - along] = origin[along] + sign * distance, aside
+            # Rounding towards the old place keeps the box inside the picture.
+            step = int(place[0] - centre[0]), int(place[1] - centre[1])
+            reached = CARDINAL.between(fixed, moving.moved(*step))
+            if reached.name == direction and reached.distance_deg <= options.max_tilt_deg:
+                yield step
+
+
 def joint_step(both: Box, direction: str, size_px: tuple[int, int], options: PlacingOptions) -> Step | None:
     """The step that moves two objects together; None if there is too little room.
 
@@ -107,6 +199,34 @@ def hull(first: Box, second: Box) -> Box:
     return Box(
         min(first.x0, second.x0), min(first.y0, second.y0), max(first.x1, second.x1), max(first.y1, second.y1)
     )
+
+
+def is_clear(box: Box, others: Sequence[Box], gap_px: float = 0.0) -> bool:
+    """Return True if a box is at least a gap away from all others."""
+    return all(
+        other.x0 - gap_px >= box.x1
+        or box.x0 >= other.x1 + gap_px
+        or other.y0 - gap_px >= box.y1
+        or box.y0 >= other.y1 + gap_px
+        for other in others
+    )
+
+
+def is_on(box: Box, other: Box) -> bool:
+    """Return True if nearly all of a box lies in a larger one."""
+    return box.area_px < other.area_px and overlap(box, other) >= _ON
+
+
+def fits(before: Box, after: Box, others: Sequence[Box], gap_px: float = 0.0) -> bool:
+    """Return True if a box that is moved stays on another one that it lay on, or is clear of it."""
+    return all(
+        is_clear(after, [other], gap_px) or (is_on(before, other) and is_on(after, other)) for other in others
+    )
+
+
+def is_cut_off(box: Box, size_px: tuple[int, int]) -> bool:
+    """Return True if a box reaches the edge of the picture, so that a part of the object may not be seen."""
+    return box.x0 < 1 or box.y0 < 1 or box.x1 > size_px[0] - 1 or box.y1 > size_px[1] - 1
 
 
 def overlap(first: Box, second: Box) -> float:

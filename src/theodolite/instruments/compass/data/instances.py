@@ -11,7 +11,7 @@ from typing import Any, Literal, TypeAlias, cast, get_args
 from theodolite.core.errors import UsageError
 from theodolite.geometry import Box
 from theodolite.instruments.compass.data.files import Strict, parse, read_bytes
-from theodolite.instruments.compass.data.pairs import is_outside
+from theodolite.instruments.compass.data.pairs import is_outside, polygons_of
 from theodolite.instruments.compass.data.selection import AreaOf, Filter
 from theodolite.pairs.directions import CARDINAL
 
@@ -155,24 +155,13 @@ def _pictures(file: _File, path: Path) -> list[AnnotatedPicture]:
                 bool(each.iscrowd),
                 width * height / whole,
                 None if each.area is None else each.area / whole,
-                _polygons(each.segmentation),
+                polygons_of(each.segmentation),
             )
         )
     return [
         AnnotatedPicture(str(image.id), image.file_name, (image.width, image.height), tuple(found[image.id]))
         for image in file.images
     ]
-
-
-def _polygons(segmentation: Any) -> tuple[tuple[float, ...], ...]:
-    """The polygons of an annotation; COCO's run-length masks of crowds have none."""
-    if not isinstance(segmentation, list):
-        return ()
-    return tuple(
-        tuple(float(value) for value in polygon)
-        for polygon in segmentation
-        if isinstance(polygon, list) and len(polygon) >= 6 and len(polygon) % 2 == 0
-    )
 
 
 @dataclass(frozen=True, slots=True)

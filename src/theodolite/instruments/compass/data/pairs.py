@@ -11,6 +11,7 @@ from theodolite.core.errors import UsageError
 from theodolite.core.types import Json, Picture
 from theodolite.geometry import Box, direction_deg
 from theodolite.pairs.directions import EIGHT, Vocabulary
+from theodolite.pairs.pictures import Cutout
 
 _ASTRAY_DEG = 90.0
 
@@ -81,6 +82,30 @@ class Pair:
     def distance_px(self) -> float:
         """d_AB: from centre to centre."""
         return math.dist(self.reference.box.centre_px, self.target.box.centre_px)
+
+
+def cutouts(pair: Pair) -> tuple[Cutout, Cutout]:
+    """Reference and target as they are cut out: by ``meta["outlines"]`` if both have one, else by their boxes."""
+    found = pair.meta.get("outlines")
+    given = found if isinstance(found, Mapping) else {}
+    outlines = [polygons_of(given.get(role)) for role in ("reference", "target")]
+    if not all(outlines):
+        outlines = [(), ()]
+    return Cutout(pair.reference.box, outlines[0]), Cutout(pair.target.box, outlines[1])
+
+
+def polygons_of(data: object) -> tuple[tuple[float, ...], ...]:
+    """The polygons x0, y0, x1, y1, … of a COCO annotation; run-length masks have none, and what is no polygon is left out."""
+    if not isinstance(data, list):
+        return ()
+    return tuple(
+        tuple(float(value) for value in polygon)
+        for polygon in data
+        if isinstance(polygon, list)
+        and len(polygon) >= 6
+        and len(polygon) % 2 == 0
+        and all(isinstance(value, int | float) and math.isfinite(value) for value in polygon)
+    )
 
 
 def pair_cautions(pairs: Iterable[Pair], *, vocabulary: Vocabulary = EIGHT) -> dict[str, tuple[str, ...]]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from theodolite.core.errors import StorageError, UsageError, reason_of
 from theodolite.instruments.compass.data.pairs import Pair
-from theodolite.instruments.compass.experiments.controls.edits import Edit, Studio, find_edits
+from theodolite.instruments.compass.experiments.controls.edits import Edit, find_edits, studio_of
 from theodolite.pairs.pictures.placing import PlacingOptions
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def edit_sheet(edits: Sequence[Edit]) -> Image:
         ("?", _INK),
     ]
     tiles = [(_tile(own), f"plain: {own.direction}")]
-    studio = Studio(own)
+    studio = studio_of(own)
     for edit in edits:
         pair = edit.edited(studio)
         tiles.append((_tile(pair), f"{edit.control}: {_said(edit, pair)}"))

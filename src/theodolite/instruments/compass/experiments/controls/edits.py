@@ -12,21 +12,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
-from typing import Any, cast
 
-import numpy as np
-from numpy.typing import NDArray
-
-from theodolite.core.types import Picture, Pixels
+from theodolite.core.types import Picture
 from theodolite.geometry import Box
-from theodolite.instruments.compass.data.pairs import Pair, Region
+from theodolite.instruments.compass.data.pairs import Pair, Region, cutouts
 from theodolite.pairs.directions import CARDINAL, OPPOSITE, opposite
-from theodolite.pairs.pictures.cutting import box_alpha, outline_alpha, pasted, without
+from theodolite.pairs.pictures.objects import Studio, exchange_steps
 from theodolite.pairs.pictures.placing import (
     UNIT,
     PlacingOptions,
     Step,
+    Unfit,
     hull,
     joint_step,
     overlap,
@@ -36,20 +32,6 @@ from theodolite.pairs.pictures.placing import (
 
 RELOCATION, MOVE_A, TRANSLATION = "relocation", "fix-b-move-a", "joint-translation"
 SWAP_ROLES, SWAP_PLACES = "swap-roles", "swap-places"
-
-_OUTLINE_FEATHER_PX = 1.0
-_BOX_FEATHER_SHARE = 0.04
-"""Without an outline the box's rim fades by this share of its shorter side."""
-
-
-class Unfit(StrEnum):
-    """Why an edit cannot be made. The value is the reason in words."""
-
-    OVERLAP = "the boxes overlap and there are no outlines: one object cannot be cut out without the other"
-    NO_ROOM = "there is no room for the object in that direction"
-    FEW_PLACES = "the pair has room in too few directions for a family"
-    NO_OPPOSITE = "the direction has no known opposite"
-    NOT_SWAPPED = "the objects do not fit into each other's places"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +69,9 @@ class Edit:
             )
         return replace(
             pair,
-            picture=Picture.from_array((studio or Studio(pair)).draw(self)),
+            picture=Picture.from_array(
+                (studio or studio_of(pair)).draw([self.reference_step, self.target_step])
+            ),
             reference=Region(pair.reference.name, self.reference),
             target=Region(pair.target.name, self.target),
             direction=CARDINAL.between(self.reference, self.target).name,
@@ -176,8 +160,7 @@ def _swapped_places(pair: Pair, options: PlacingOptions, excluded: Counter[Unfit
         excluded[Unfit.OVERLAP] += 1
         return []
     a, b = _boxes(pair)
-    steps = [_step_near(one, other.centre_px, pair.size_px) for one, other in ((a, b), (b, a))]
-    edit = Edit(SWAP_PLACES, "swapped", pair, *steps)
+    edit = Edit(SWAP_PLACES, "swapped", pair, *exchange_steps(a, b, pair.size_px))
     name = CARDINAL.between(a, b).name
     apart = overlap(edit.reference, edit.target) <= options.max_overlap
     if not apart or CARDINAL.between(edit.reference, edit.target).name != OPPOSITE[name]:
@@ -197,16 +180,9 @@ EDITS = tuple(_FINDERS)
 """The controls that edit pictures or questions."""
 
 
-def _step_near(box: Box, centre: tuple[float, float], size_px: tuple[int, int]) -> Step:
-    """The step that brings a box's centre to a place, or as close as the picture's edges allow."""
-    return (
-        round(_clip(centre[0] - box.centre_px[0], -box.x0, size_px[0] - box.x1)),
-        round(_clip(centre[1] - box.centre_px[1], -box.y0, size_px[1] - box.y1)),
-    )
-
-
-def _clip(value: float, low: float, high: float) -> float:
-    return min(max(value, low), high)
+def studio_of(pair: Pair) -> Studio:
+    """The studio that draws the edits of a pair: reference and target, their places filled with blurred background."""
+    return Studio(pair.picture, cutouts(pair), fill="blurred")
 
 
 def _boxes(pair: Pair) -> tuple[Box, Box]:
@@ -218,68 +194,4 @@ def _is_entangled(pair: Pair, options: PlacingOptions) -> bool:
 
 
 def _has_outlines(pair: Pair) -> bool:
-    return _polygons(pair, "reference") is not None and _polygons(pair, "target") is not None
-
-
-def _polygons(pair: Pair, role: str) -> list[list[float]] | None:
-    outlines = cast("dict[str, Any]", pair.meta.get("outlines") or {})
-    return outlines.get(role) or None
-
-
-def _alphas(pair: Pair) -> tuple[NDArray[np.float32], NDArray[np.float32], float]:
-    """The coverage of A and of B, and the width of their rims; where outlines overlap, the smaller is in front."""
-    if not _has_outlines(pair):
-        a, b = _boxes(pair)
-        side = min(a.width_px, a.height_px, b.width_px, b.height_px)
-        return (
-            box_alpha(pair.size_px, a),
-            box_alpha(pair.size_px, b),
-            max(_OUTLINE_FEATHER_PX, _BOX_FEATHER_SHARE * side),
-        )
-    first, second = (
-        outline_alpha(pair.size_px, _polygons(pair, role) or []) for role in ("reference", "target")
-    )
-    if first.sum() < second.sum():
-        second = np.minimum(second, 1 - first)
-    else:
-        first = np.minimum(first, 1 - second)
-    return first, second, _OUTLINE_FEATHER_PX
-
-
-class Studio:
-    """Draws the edits of one pair; what they share is cut out and filled once."""
-
-    def __init__(self, pair: Pair) -> None:
-        self._pair = pair
-        self._alphas: tuple[NDArray[np.float32], NDArray[np.float32], float] | None = None
-        self._pixels: Pixels | None = None
-        self._grounds: dict[tuple[bool, bool], Pixels] = {}
-
-    def draw(self, edit: Edit) -> Pixels:
-        """The edited picture: moving objects are cut out, their places filled, then pasted, the larger one first."""
-        if self._pixels is None or self._alphas is None:
-            self._pixels, self._alphas = self._pair.picture.pixels(), _alphas(self._pair)
-        a, b, feather = self._alphas
-        steps = edit.reference_step, edit.target_step
-        moves = steps[0] != (0, 0), steps[1] != (0, 0)
-        moving = [
-            (alpha, step) for alpha, step, is_moved in zip((a, b), steps, moves, strict=True) if is_moved
-        ]
-        if all(moves) and steps[0] == steps[1]:
-            # They move as one object, so that what covers what stays the same.
-            moving = [(np.maximum(a, b), steps[0])]
-        if moves not in self._grounds:
-            self._grounds[moves] = self._ground(a, b, moves)
-        picture = self._grounds[moves]
-        for alpha, step in sorted(moving, key=lambda each: -float(each[0].sum())):
-            picture = pasted(picture, self._pixels, alpha, step, feather_px=feather)
-        return picture
-
-    def _ground(self, a: NDArray[np.float32], b: NDArray[np.float32], moves: tuple[bool, bool]) -> Pixels:
-        """The picture without the moving objects."""
-        pixels = self._pair.picture.pixels() if self._pixels is None else self._pixels
-        if not any(moves):
-            return pixels
-        if all(moves):
-            return without(pixels, np.maximum(a, b))
-        return without(pixels, a, keep=b) if moves[0] else without(pixels, b, keep=a)
+    return all(each.outline for each in cutouts(pair))

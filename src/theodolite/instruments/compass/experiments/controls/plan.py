@@ -14,8 +14,8 @@ from theodolite.instruments.compass.experiments.controls.edits import (
     EDITS,
     Edit,
     EditReport,
-    Studio,
     find_edits,
+    studio_of,
 )
 from theodolite.instruments.compass.questions import Prompt, pair_item
 from theodolite.pairs.pictures.placing import PlacingOptions
@@ -48,7 +48,7 @@ class ControlPlan:
         for pair in self.pairs:
             for prompt in self.prompts:
                 yield pair_item(pair, prompt, meta=self._plain_meta(prompt))
-            studio = Studio(pair)
+            studio = studio_of(pair)
             for edit in by_pair.get(pair.id, ()):
                 edited = edit.edited(studio)
                 for prompt in self.prompts:

@@ -1,0 +1,212 @@
+"""Filling the place of an object that was cut out of a photograph.
+
+hole         the object's coverage grown by a few pixels, so that mixed colours at the rim are removed too
+membrane     a smooth surface: each pixel is the mean of its neighbours, with known values as the boundary
+blurred      the membrane of the blurred background. It has the background's colours at the rim, and no detail inside
+copied       a piece of the background beside the hole, plus the membrane of the difference at the rim
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from theodolite.core.errors import UsageError
+from theodolite.core.types import Pixels
+from theodolite.pairs.pictures.cutting import as_pixels, bounds
+
+_GROW_SHARE, _GROW_LEAST_PX, _GROW_MOST_PX = 0.03, 4, 10
+"""The hole is wider than the outline by a share of the object's size, because annotated outlines are loose."""
+_RIM_BLUR_PX = 6.0
+"""Blur of the background before filling: a noisy rim would cause streaks."""
+_SOFT_PX = 2.5
+"""Blur between fill and background."""
+_RELAXATIONS = 12
+_RIM_PX = 6
+"""Width of the rim along which a copied piece is compared with the background."""
+_STEPS = 10
+"""Pieces are tried at distances of this fraction of the hole's size."""
+_OFFSET_COST, _DISTANCE_COST = 0.25, 4.0
+"""What a piece of another colour costs, and one at the distance of the hole's size, in grey levels."""
+
+
+def without(pixels: Pixels, alpha: NDArray[np.float32], *, keep: NDArray[np.float32] | None = None) -> Pixels:
+    """The picture with an object removed and its place filled with blurred background.
+
+    Args:
+        pixels: The picture.
+        alpha: The object's coverage.
+        keep: The coverage of an object that stays: its pixels are put back, and not used for the fill.
+
+    Raises:
+        UsageError: The object leaves no background to fill from.
+    """
+    growth = _growth_px(alpha)
+    window = _around(alpha > 0, growth)
+    inside = alpha[window]
+    hole = _grown(inside > 0, growth)
+    known = ~hole if keep is None else ~hole & ~_grown(keep[window] > 0, 2)
+    if not known.any():
+        raise UsageError("the object covers the whole picture: there is no background to fill its place with")
+    part = pixels[window].astype(np.float32)
+    filled = _membrane(_blurred(part, known), known)
+    return _put(pixels, window, filled, hole, inside, keep)
+
+
+def patched(
+    pixels: Pixels,
+    alpha: NDArray[np.float32],
+    *,
+    keep: NDArray[np.float32] | None = None,
+    avoid: NDArray[np.float32] | None = None,
+) -> tuple[Pixels, float] | None:
+    """Remove an object and fill its place with a copied piece of the background.
+
+    Args:
+        pixels: The picture.
+        alpha: The object's coverage.
+        keep: The coverage of an object that stays in front.
+        avoid: The coverage of all that must not be copied.
+
+    Returns:
+        The picture, and the misfit: the mean difference between the piece and the background along the rim, apart from
+        a common offset, in grey levels. None if there is no piece of background large enough.
+    """
+    growth = _growth_px(alpha)
+    rows, columns = bounds(alpha > 0, growth + _RIM_PX)
+    size = max(rows.stop - rows.start, columns.stop - columns.start)
+    window = bounds(alpha > 0, growth + 2 * _RIM_PX + round(1.5 * size))
+    inside = alpha[window]
+    hole = _grown(inside > 0, growth)
+    taken = hole.copy()
+    for other in (keep, avoid):
+        if other is not None:
+            taken |= _grown(other[window] > 0, 2)
+    rim = _grown(hole, _RIM_PX) & ~taken
+    part = pixels[window].astype(np.float32)
+    found = _best_piece(part, hole, rim, taken)
+    if found is None:
+        return None
+    (down, right), misfit = found
+    piece = np.roll(part, (-down, -right), (0, 1))
+    filled = piece + _membrane(_blurred(part - piece, rim), rim)
+    return _put(pixels, window, filled, hole, inside, keep), misfit
+
+
+def _best_piece(
+    part: NDArray[np.float32], hole: NDArray[np.bool_], rim: NDArray[np.bool_], taken: NDArray[np.bool_]
+) -> tuple[tuple[int, int], float] | None:
+    """The step, down and right, to the piece that fits the rim best, and its misfit; None if there is no piece."""
+    places, edge = np.argwhere(hole | rim), np.argwhere(rim)
+    if not len(edge):
+        return None
+    known = part[edge[:, 0], edge[:, 1]]
+    low, high = -places.min(axis=0), np.array(hole.shape) - 1 - places.max(axis=0)
+    size = float((places.max(axis=0) - places.min(axis=0)).max() + 1)
+    step = max(1, round(size / _STEPS))
+    best: tuple[float, tuple[int, int], float] | None = None
+
+    def consider(down: int, right: int) -> None:
+        nonlocal best
+        if taken[places[:, 0] + down, places[:, 1] + right].any():
+            return
+        difference = known - part[edge[:, 0] + down, edge[:, 1] + right]
+        offset = difference.mean(axis=0)
+        misfit = float(np.abs(difference - offset).mean())
+        cost = misfit + _OFFSET_COST * float(np.abs(offset).mean())
+        cost += _DISTANCE_COST * float(np.hypot(down, right)) / size
+        if best is None or cost < best[0]:
+            best = cost, (down, right), misfit
+
+    for down in range(int(low[0]), int(high[0]) + 1, step):
+        for right in range(int(low[1]), int(high[1]) + 1, step):
+            consider(down, right)
+    if best is None:
+        return None
+    finer = max(1, step // 4)
+    centre = best[1]
+    for down in range(max(int(low[0]), centre[0] - step), min(int(high[0]), centre[0] + step) + 1, finer):
+        for right in range(
+            max(int(low[1]), centre[1] - step), min(int(high[1]), centre[1] + step) + 1, finer
+        ):
+            consider(down, right)
+    return best[1], best[2]
+
+
+def _put(
+    pixels: Pixels,
+    window: tuple[slice, slice],
+    filled: NDArray[np.float32],
+    hole: NDArray[np.bool_],
+    inside: NDArray[np.float32],
+    keep: NDArray[np.float32] | None,
+) -> Pixels:
+    """The picture with the fill in its hole, fading into the background, and what stays in front of it."""
+    part = pixels[window].astype(np.float32)
+    soft = ndimage.gaussian_filter(hole.astype(np.float32), _SOFT_PX)
+    soft = np.maximum(np.clip(2 * soft, 0, 1), inside)[..., None]  # full inside, fading outward
+    mixed = soft * filled + (1 - soft) * part
+    if keep is not None:
+        kept = keep[window][..., None]
+        mixed = kept * part + (1 - kept) * mixed
+    out = pixels.copy()
+    out[window] = as_pixels(mixed)
+    return out
+
+
+def _growth_px(alpha: NDArray[np.float32]) -> int:
+    size = float(np.sqrt(max(1.0, float(alpha.sum()))))
+    return round(min(_GROW_MOST_PX, max(_GROW_LEAST_PX, _GROW_SHARE * size)))
+
+
+def _grown(inside: NDArray[np.bool_], by_px: int) -> NDArray[np.bool_]:
+    """All pixels within a distance of the inside."""
+    if not inside.any():
+        return inside
+    return np.asarray(ndimage.distance_transform_edt(~inside) <= by_px)
+
+
+def _around(inside: NDArray[np.bool_], growth_px: int) -> tuple[slice, slice]:
+    """The part of the picture around a hole: its bounds and half as much again on every side."""
+    rows, columns = bounds(inside, 0)
+    margin = max(32 + growth_px, (rows.stop - rows.start) // 2, (columns.stop - columns.start) // 2)
+    return bounds(inside, margin)
+
+
+def _blurred(values: NDArray[np.float32], known: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """The known pixels, blurred among themselves."""
+    weight = ndimage.gaussian_filter(known.astype(np.float32), _RIM_BLUR_PX)
+    blurred = np.stack(
+        [ndimage.gaussian_filter(values[..., c] * known, _RIM_BLUR_PX) for c in range(values.shape[2])],
+        axis=-1,
+    )
+    return np.where(known[..., None], blurred / np.maximum(weight, 1e-6)[..., None], 0).astype(np.float32)
+
+
+def _membrane(values: NDArray[np.float32], known: NDArray[np.bool_]) -> NDArray[np.float32]:
+    """Fills the unknown pixels with a smooth surface, from coarse to fine.
+
+    Each level halves the picture, taking means of known pixels, until all are known. On the way back the unknown pixels
+    start from the coarser level and are relaxed towards the mean of their four neighbours.
+    """
+    if known.all():
+        return values
+    if min(known.shape) < 2:
+        mean = values[known].mean(axis=0)
+        return np.where(known[..., None], values, mean).astype(np.float32)
+    height, width = known.shape
+    pad = ((0, height % 2), (0, width % 2))
+    weight = np.pad(known.astype(np.float32), pad)
+    amount = np.pad(values * known[..., None], (*pad, (0, 0)))
+    blocks = weight.reshape(weight.shape[0] // 2, 2, -1, 2).sum(axis=(1, 3))
+    sums = amount.reshape(amount.shape[0] // 2, 2, amount.shape[1] // 2, 2, 3).sum(axis=(1, 3))
+    coarse = _membrane(sums / np.maximum(blocks, 1)[..., None], blocks > 0)
+    up = coarse.repeat(2, axis=0).repeat(2, axis=1)[:height, :width]
+    out = np.where(known[..., None], values, up)
+    unknown = ~known
+    for _ in range(_RELAXATIONS):
+        framed = np.pad(out, ((1, 1), (1, 1), (0, 0)), mode="edge")
+        around = framed[:-2, 1:-1] + framed[2:, 1:-1] + framed[1:-1, :-2] + framed[1:-1, 2:]
+        out[unknown] = around[unknown] / 4
+    return out.astype(np.float32)

@@ -1,0 +1,346 @@
+"""Edits of single objects in a photograph: two exchange their places, one moves, one is removed.
+
+Objects are cut out by their outline where it is known, else by their box. What cannot be edited so that it looks right raises
+an `UnfitError` with the reason:
+
+- An object to be moved must lie whole in the picture, and no other box may touch it before or after, unless it lies on a
+  larger one (a cup on a table) and stays on it or leaves it as a whole.
+- The old place is filled with a piece of the background (`theodolite.pairs.pictures.filling`). If no piece fits along the
+  rim to within `MOST_MISFIT` grey levels, there would be a visible trace. The same holds for the rim of an object that is cut
+  out by its box, and so brings some of its old background along.
+- In its new place the object must differ from what it covers by `LEAST_CONTRAST` grey levels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import ndimage
+
+from theodolite.core.types import Picture, Pixels
+from theodolite.geometry import Box
+from theodolite.pairs.directions import CARDINAL, OPPOSITE
+from theodolite.pairs.pictures.cutting import box_alpha, outline_alpha, pasted
+from theodolite.pairs.pictures.filling import patched, without
+from theodolite.pairs.pictures.placing import (
+    PlacingOptions,
+    Step,
+    Unfit,
+    UnfitError,
+    clear_step,
+    fits,
+    is_clear,
+    is_cut_off,
+    is_on,
+    within,
+)
+from theodolite.pairs.pictures.whole import AnyPicture, pixels_of
+
+__all__ = [
+    "Cutout",
+    "Fill",
+    "Studio",
+    "exchange",
+    "exchange_steps",
+    "find_exchange",
+    "find_move",
+    "move",
+    "remove",
+]
+
+Fill: TypeAlias = Literal["copied", "blurred"]
+"""What fills the old place of an object: a piece of the background, checked for traces, or a blur of it, unchecked."""
+
+MOST_MISFIT = 35.0
+"""The largest misfit of a copied piece, or of an object cut out by its box, along the rim, in grey levels."""
+LEAST_CONTRAST = 16.0
+"""The least mean difference between an object and what it covers, in grey levels."""
+_BOX_RIM_PX, _SAME_LEVELS = 4, 20.0
+"""In the rim of a box, what differs less than this from the filled background is background."""
+_OUTLINE_FEATHER_PX = 1.0
+_BOX_FEATHER_SHARE = 0.04
+"""Without an outline the box's rim fades by this share of its shorter side."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cutout:
+    """An object in a picture, and how it is cut out."""
+
+    box: Box
+    outline: tuple[tuple[float, ...], ...] = ()
+    """Polygons x0, y0, x1, y1, … in pixels. Without them the object is cut out by its box."""
+
+
+def exchange(picture: AnyPicture, first: Cutout, second: Cutout, *, others: Sequence[Box] = ()) -> Picture:
+    """Exchange the places of two objects.
+
+    Args:
+        picture: The picture.
+        first: An object.
+        second: Another object.
+        others: The boxes of all other objects.
+
+    Raises:
+        UnfitError: If it cannot be done so that it looks right.
+    """
+    pixels = pixels_of(picture)
+    steps = find_exchange(first, second, _size(pixels), others=others)
+    return Picture.from_array(Studio(pixels, (first, second), others=others).draw(steps))
+
+
+def move(picture: AnyPicture, thing: Cutout, step_px: Step, *, others: Sequence[Box] = ()) -> Picture:
+    """Move one object by a step, right and down; `find_move` finds one.
+
+    Args:
+        picture: The picture.
+        thing: The object.
+        step_px: Right and down, in whole pixels.
+        others: The boxes of all other objects.
+
+    Raises:
+        UnfitError: If it cannot be done so that it looks right.
+    """
+    return Picture.from_array(Studio(picture, (thing,), others=others).draw([step_px]))
+
+
+def remove(picture: AnyPicture, thing: Cutout, *, others: Sequence[Box] = ()) -> Picture:
+    """Remove one object and fill its place with background.
+
+    Args:
+        picture: The picture.
+        thing: The object.
+        others: The boxes of all other objects.
+
+    Raises:
+        UnfitError: If it cannot be done so that it looks right.
+    """
+    pixels = pixels_of(picture)
+    _check_free(thing.box, _size(pixels), others)
+    return Picture.from_array(Studio(pixels, (thing,), others=others).draw([None]))
+
+
+def find_move(
+    thing: Cutout,
+    other: Cutout,
+    size_px: tuple[int, int],
+    *,
+    directions: Sequence[str],
+    others: Sequence[Box] = (),
+    options: PlacingOptions | None = None,
+) -> Step:
+    """Find the step that brings an object into the first direction from another that has room.
+
+    Args:
+        thing: The object that moves.
+        other: The object from which the direction is seen. It stays.
+        size_px: Width and height of the picture.
+        directions: Left, right, above or below, in order of preference.
+        others: The boxes of all other objects.
+        options: How objects are moved.
+
+    Raises:
+        UnfitError: If there is no clear place.
+    """
+    box, fixed = within(thing.box, size_px), within(other.box, size_px)
+    if not is_clear(box, [fixed]):
+        raise UnfitError(Unfit.TOUCH)
+    _check_free(thing.box, size_px, others)
+    for direction in directions:
+        step = clear_step(box, fixed, direction, size_px, others, options)
+        if step is not None:
+            return step
+    raise UnfitError(Unfit.NO_ROOM)
+
+
+def find_exchange(
+    first: Cutout,
+    second: Cutout,
+    size_px: tuple[int, int],
+    *,
+    others: Sequence[Box] = (),
+    options: PlacingOptions | None = None,
+) -> tuple[Step, Step]:
+    """Find the steps by which two objects exchange their places, so that the direction between them is the opposite.
+
+    Raises:
+        UnfitError: If they do not fit into each other's places.
+    """
+    options = options or PlacingOptions()
+    a, b = within(first.box, size_px), within(second.box, size_px)
+    if not is_clear(a, [b]):
+        raise UnfitError(Unfit.TOUCH)
+    for each in (first, second):
+        _check_free(each.box, size_px, others)
+    steps = exchange_steps(a, b, size_px)
+    moved = a.moved(*steps[0]), b.moved(*steps[1])
+    before, after = CARDINAL.between(a, b), CARDINAL.between(*moved)
+    is_opposite = after.name == OPPOSITE[before.name] and after.distance_deg <= max(
+        options.max_tilt_deg, before.distance_deg
+    )
+    is_apart = is_clear(moved[0], [moved[1]], options.gap_px)
+    is_free = all(
+        fits(here, there, others, options.gap_px) for here, there in zip((a, b), moved, strict=True)
+    )
+    if not (is_opposite and is_apart and is_free):
+        raise UnfitError(Unfit.NOT_SWAPPED)
+    return steps
+
+
+def exchange_steps(first: Box, second: Box, size_px: tuple[int, int]) -> tuple[Step, Step]:
+    """Return the steps that exchange the centres of two boxes, as far as the edges of the picture allow."""
+    return _step_near(first, second.centre_px, size_px), _step_near(second, first.centre_px, size_px)
+
+
+class Studio:
+    """Draws edits of one picture; what they share is cut out and filled once."""
+
+    def __init__(
+        self,
+        picture: AnyPicture,
+        things: Sequence[Cutout],
+        *,
+        others: Sequence[Box] = (),
+        fill: Fill = "copied",
+    ) -> None:
+        self._picture = picture
+        self._things = tuple(things)
+        self._others = tuple(others)
+        self._fill = fill
+        self._pixels: Pixels | None = None
+        self._alphas: list[NDArray[np.float32]] = []
+        self._is_outlined = all(thing.outline for thing in self._things)
+        self._feather = _feather_px(self._things)
+        self._grounds: dict[tuple[bool, ...], Pixels] = {}
+
+    def draw(self, steps: Sequence[Step | None]) -> Pixels:
+        """Draw the picture with each object moved by its step, or removed if it is None.
+
+        Moving objects are cut out, their places filled, and then they are pasted, the larger one first.
+
+        Raises:
+            UnfitError: If the fill is copied and leaves a trace, or an object is hardly seen in its new place.
+        """
+        if self._pixels is None:
+            self._pixels = pixels_of(self._picture)
+            self._alphas = _alphas(self._things, _size(self._pixels))
+        leaves = tuple(step != (0, 0) for step in steps)
+        if leaves not in self._grounds:
+            self._grounds[leaves] = self._ground(self._pixels, leaves)
+        drawn = self._grounds[leaves]
+        moving = [
+            (alpha, step)
+            for alpha, step in zip(self._alphas, steps, strict=True)
+            if step is not None and step != (0, 0)
+        ]
+        if len(moving) > 1 and all(leaves) and len({step for _, step in moving}) == 1:
+            # They move as one object, so that what covers what stays the same.
+            moving = [(_union([alpha for alpha, _ in moving]), moving[0][1])]
+        for alpha, step in sorted(moving, key=lambda each: -float(each[0].sum())):
+            after = pasted(drawn, self._pixels, alpha, step, feather_px=self._feather)
+            if self._fill == "copied":
+                _check_seen(drawn, after, alpha, step)
+                if not self._is_outlined:
+                    _check_box(self._pixels, self._grounds[leaves], after, alpha, step)
+            drawn = after
+        return drawn
+
+    def _ground(self, pixels: Pixels, leaves: tuple[bool, ...]) -> Pixels:
+        """The picture without the objects that leave their places."""
+        going = [alpha for alpha, goes in zip(self._alphas, leaves, strict=True) if goes]
+        staying = [alpha for alpha, goes in zip(self._alphas, leaves, strict=True) if not goes]
+        if not going:
+            return pixels
+        keep = _union(staying) if staying else None
+        if self._fill == "blurred":
+            return without(pixels, _union(going), keep=keep)
+        size = _size(pixels)
+        for place, alpha in enumerate(going):
+            # What an object lies on may be copied, all else may not.
+            own = [thing.box for thing, goes in zip(self._things, leaves, strict=True) if goes][place]
+            around = [box_alpha(size, box) for box in self._others if not is_on(own, box)]
+            others = [each for each in going if each is not alpha]
+            filled = patched(
+                pixels, alpha, keep=keep, avoid=_union([*around, *others]) if around or others else None
+            )
+            if filled is None or filled[1] > MOST_MISFIT:
+                raise UnfitError(Unfit.TRACE)
+            pixels = filled[0]
+        return pixels
+
+
+def _check_free(box: Box, size_px: tuple[int, int], others: Sequence[Box]) -> None:
+    """Raise an `UnfitError` if an object is not whole, or another one touches it."""
+    if is_cut_off(box, size_px):
+        raise UnfitError(Unfit.CUT_OFF)
+    if not all(is_clear(box, [other]) or is_on(box, other) for other in others):
+        raise UnfitError(Unfit.COVERED)
+
+
+def _check_seen(before: Pixels, after: Pixels, alpha: NDArray[np.float32], step: Step) -> None:
+    """Raise an `UnfitError` if an object hardly differs from what it covers."""
+    there = np.roll(alpha > 0, (step[1], step[0]), (0, 1))
+    if _difference(after, before)[there].mean() < LEAST_CONTRAST:
+        raise UnfitError(Unfit.UNSEEN)
+
+
+def _check_box(pixels: Pixels, ground: Pixels, after: Pixels, alpha: NDArray[np.float32], step: Step) -> None:
+    """Raise an `UnfitError` if an object that is cut out by its box brings other background along than is there."""
+    rim = (alpha > 0) & ~ndimage.binary_erosion(alpha > 0, iterations=_BOX_RIM_PX)
+    brought = rim & (_difference(pixels, ground) < _SAME_LEVELS)
+    if not brought.any():
+        return  # the object fills its box
+    there = np.roll(brought, (step[1], step[0]), (0, 1))
+    if _difference(after, ground)[there].mean() > MOST_MISFIT:
+        raise UnfitError(Unfit.TRACE)
+
+
+def _difference(first: Pixels, second: Pixels) -> NDArray[np.float32]:
+    """The mean difference of each pixel, in grey levels."""
+    return np.asarray(np.abs(first.astype(np.float32) - second).mean(axis=2))
+
+
+def _alphas(things: Sequence[Cutout], size_px: tuple[int, int]) -> list[NDArray[np.float32]]:
+    """The coverage of each object; where outlines overlap, the smaller is in front."""
+    found = [
+        outline_alpha(size_px, thing.outline)
+        if thing.outline
+        else box_alpha(size_px, within(thing.box, size_px))
+        for thing in things
+    ]
+    outlined = [place for place, thing in enumerate(things) if thing.outline]
+    outlined.sort(key=lambda place: (float(found[place].sum()), -place))
+    for rank, place in enumerate(outlined):
+        for smaller in outlined[:rank]:
+            found[place] = np.minimum(found[place], 1 - found[smaller])
+    return found
+
+
+def _feather_px(things: Sequence[Cutout]) -> float:
+    if all(thing.outline for thing in things):
+        return _OUTLINE_FEATHER_PX
+    side = min(min(thing.box.width_px, thing.box.height_px) for thing in things)
+    return max(_OUTLINE_FEATHER_PX, _BOX_FEATHER_SHARE * side)
+
+
+def _union(alphas: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
+    return np.asarray(np.maximum.reduce(list(alphas)))
+
+
+def _size(pixels: Pixels) -> tuple[int, int]:
+    return pixels.shape[1], pixels.shape[0]
+
+
+def _step_near(box: Box, centre: tuple[float, float], size_px: tuple[int, int]) -> Step:
+    """The step that brings a box's centre to a place, or as close as the picture's edges allow."""
+    return (
+        round(_clip(centre[0] - box.centre_px[0], -box.x0, size_px[0] - box.x1)),
+        round(_clip(centre[1] - box.centre_px[1], -box.y0, size_px[1] - box.y1)),
+    )
+
+
+def _clip(value: float, low: float, high: float) -> float:
+    return min(max(value, low), high)
