@@ -13,11 +13,12 @@ from theodolite.core.errors import UsageError
 from theodolite.core.registry import registry
 from theodolite.core.scores import by_metric
 from theodolite.core.types import Choice, Record, Response
+from theodolite.instruments.compass.conditions import plan_conditions, shown_item
 from theodolite.instruments.compass.data.edited import blank, hidden, mirrored, part_box
 from theodolite.instruments.compass.experiments.framework import negated
 from theodolite.instruments.compass.instrument import COMPASS
 from theodolite.instruments.compass.measure import METHODS, ConditionsMeasurer, conditions_factory
-from theodolite.instruments.compass.questions import PROMPTS, plan_conditions, shown_item
+from theodolite.instruments.compass.questions import PROMPTS
 from theodolite.instruments.compass.score import METRICS, item_scores
 from theodolite.instruments.compass.tables import score_run
 from theodolite.runs import LocalEngine, MeasureOptions, Run, RunInfo, measure

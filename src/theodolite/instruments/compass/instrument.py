@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from theodolite.core.errors import ContractError
 from theodolite.core.scores import Capability, ItemScore, Metric
 from theodolite.core.signatures import Signature
 from theodolite.core.splits import OWN_SPLIT
@@ -18,6 +19,7 @@ from theodolite.runs import Run
 
 if TYPE_CHECKING:
     from theodolite.core.views import ItemRow
+    from theodolite.instruments.compass.conditions import EditedPair, OwnPlan
     from theodolite.instruments.compass.data.pairs import Pair
 
 _PAIRS: Mapping[str, int] = {"quick": 14, "standard": 24, "large": 200}
@@ -42,8 +44,8 @@ class Compass(Instrument):
 
     def plan(self, study: Study, gives: Capability) -> Iterator[RunPlan]:
         """Drawn pairs of every split in one run, and the user's own in another."""
+        from theodolite.instruments.compass.conditions import drawn_edits
         from theodolite.instruments.compass.data.drawn import relation_pairs
-        from theodolite.instruments.compass.data.user_data import load_pairs
 
         n = _size(study)
         drawn = {
@@ -51,14 +53,20 @@ class Compass(Instrument):
             for split in study.splits
         }
         # Parts are hidden only where accuracy cannot show who looks.
-        yield _run_plan("compass", drawn, gives=gives, settings={"n": n}, whole=study.splits[:1])
+        yield _run_plan("compass", drawn, drawn_edits, gives=gives, settings={"n": n}, whole=study.splits[:1])
         own = study.data
         if own is not None:
             settings: dict[str, Any] = {"data": str(own.path.absolute())}
             if own.form == "coco":
                 settings |= {"images": str((own.images or Path()).absolute()), "n": 2 * n}
-            pairs = {OWN_SPLIT: partial(load_pairs, own, 2 * n, study.seed)}
-            yield _run_plan("compass-own", pairs, gives=gives, settings=settings)
+            pairs = {OWN_SPLIT: lambda: _own_plan(study).pairs}
+            yield _run_plan(
+                "compass-own",
+                pairs,
+                lambda pair: _own_plan(study).edits[pair.id],
+                gives=gives,
+                settings=settings,
+            )
 
     def score(self, run: Run) -> list[ItemScore]:
         """Every metric of every pair."""
@@ -73,10 +81,10 @@ class Compass(Instrument):
         return list(score_run(run).tables)
 
     def pairs(self, run: Run) -> Iterator[AnsweredPair]:
-        """Each pair before and after mirroring its picture."""
-        from theodolite.instruments.compass.score import mirrored_pairs
+        """Each pair before and after each edit of its picture."""
+        from theodolite.instruments.compass.score import answered_pairs
 
-        return mirrored_pairs(run)
+        return answered_pairs(run)
 
     def rows(self, run: Run, place: Place, scores: Sequence[ItemScore]) -> Iterator[ItemRow]:
         """Pictures with boxes, relevance maps and shares by direction."""
@@ -95,7 +103,7 @@ class Compass(Instrument):
 
     def shown(self, item: Item) -> Item:
         """The item with its picture edited as its condition says."""
-        from theodolite.instruments.compass.questions import shown_item
+        from theodolite.instruments.compass.conditions import shown_item
 
         return shown_item(item)
 
@@ -128,6 +136,10 @@ class Compass(Instrument):
 
         return find_pairs(path, images)
 
+    def unused(self, study: Study) -> Mapping[str, int]:
+        """Pairs of objects that are left out, and edits of photographs that would not look right, by reason."""
+        return {} if study.data is None else _own_plan(study).unused
+
 
 COMPASS = Compass()
 
@@ -136,9 +148,20 @@ def _size(study: Study) -> int:
     return _PAIRS[study.size] if isinstance(study.size, str) else study.size
 
 
+def _own_plan(study: Study) -> OwnPlan:
+    """The plan for the user's own data, made once for the files as they are."""
+    from theodolite.instruments.compass.conditions import plan_own
+
+    own = study.data
+    if own is None:
+        raise ContractError("a plan for own data needs data")
+    return plan_own(own, 2 * _size(study), study.seed, own.path.stat().st_mtime_ns)
+
+
 def _run_plan(
     name: str,
     pairs: Mapping[str, Callable[[], Sequence[Pair]]],
+    edits: Callable[[Pair], Sequence[EditedPair]],
     *,
     gives: Capability,
     settings: Mapping[str, Any],
@@ -149,18 +172,20 @@ def _run_plan(
     Args:
         name: Name of the run.
         pairs: By split.
+        edits: Function that returns the edits of a pair beyond mirroring.
         gives: The model's capability.
         settings: Settings of the run.
         whole: The splits in which parts are hidden too, at 18 answers per pair; all if not given.
     """
+    from theodolite.instruments.compass.conditions import plan_conditions
     from theodolite.instruments.compass.measure import ConditionsMeasurer, conditions_factory
-    from theodolite.instruments.compass.questions import plan_conditions
 
     shown = set(pairs) if whole is None else set(whole)
 
     def plan(_: Run) -> Iterator[Item]:
         for split, make in pairs.items():
-            yield from plan_conditions(make(), gives=gives if split in shown else "text", split=split)
+            some = gives if split in shown else "text"
+            yield from plan_conditions(make(), gives=some, split=split, edits=edits)
 
     return RunPlan(
         name,

@@ -26,8 +26,9 @@ from theodolite.core.errors import UsageError
 from theodolite.core.scores import Capability, covers
 from theodolite.core.types import Choice, Item, Json, Picture, Record, Response
 from theodolite.geometry import Box, TokenGrid
+from theodolite.instruments.compass.conditions import shown_item
 from theodolite.instruments.compass.data.pairs import Region
-from theodolite.instruments.compass.questions import PLAIN, shown_item
+from theodolite.instruments.compass.questions import PLAIN
 from theodolite.models import VisionLanguageModel, ask_measurer, open_model
 from theodolite.runs import Measurer, MeasurerFactory, Result, Reuse, Run
 

@@ -1,13 +1,4 @@
-"""How pairs are asked: prompts, the items of a run, and the conditions under which a diagnosis asks again.
-
-Conditions of a diagnosis:
-
-plain              the pair as it is
-mirrored           the picture flipped along the asked axis
-blank              a picture of one colour
-target hidden      the box of one object in the picture's mean colour; likewise ``reference hidden``
-part hidden 0 …    one of 4 × 4 parts of the picture in its mean colour
-"""
+"""How pairs are asked: prompts, and the items of a run."""
 
 from __future__ import annotations
 
@@ -21,24 +12,15 @@ from theodolite.answers import Answer, AnswerFormat, read_answer
 from theodolite.answers.formats import Style
 from theodolite.answers.items import FORMAT, format_to_json, read_record
 from theodolite.core.errors import UsageError, reason_of
-from theodolite.core.scores import Capability, covers
 from theodolite.core.types import Item, Json, Message, Request
 from theodolite.geometry import Box
-from theodolite.instruments.compass.data.edited import (
-    PARTS,
-    blank,
-    hidden,
-    mirrored,
-    mirrored_boxes,
-    part_box,
-)
-from theodolite.instruments.compass.data.pairs import Pair, Region
+from theodolite.instruments.compass.data.pairs import Pair
 
 if TYPE_CHECKING:
     from theodolite.runs import Result
 
-PLAIN, MIRRORED, BLANK = "plain", "mirrored", "blank"
-TARGET_HIDDEN, REFERENCE_HIDDEN, PART_HIDDEN = "target hidden", "reference hidden", "part hidden"
+PLAIN = "plain"
+"""The condition of an item that is asked as it is."""
 
 _NUMBERED = {"1": "left", "2": "right", "3": "above", "4": "below"}
 _MAX_TOKENS = 8
@@ -252,6 +234,7 @@ def pair_item(
             (Message.user(pair.picture, prompt.ask(pair)),),
             max_tokens=_MAX_TOKENS,
             ref=pair.id if condition == PLAIN else f"{pair.id}/{condition}",
+            recall="words" if condition == PLAIN else "id",
             hint={"gold": gold},
         ),
         options=prompt.tokens,
@@ -317,58 +300,3 @@ def read_result(result: Result) -> Answer:
         expected = format_to_json(direction_format(options, **names))
         item = replace(item, meta={**item.meta, FORMAT: expected})
     return read_record(item, result.record)
-
-
-def plan_conditions(
-    pairs: Sequence[Pair], prompt: Prompt = PROMPTS["A"], *, gives: Capability = "gradients", split: str = ""
-) -> Iterator[Item]:
-    """Each pair plain, mirrored and blank; with log-probabilities also with each object and each part hidden.
-
-    Args:
-        pairs: With directions left, right, above and below.
-        prompt: How they are asked.
-        gives: The model's capability.
-        split: Split of drawn data.
-    """
-    for pair in pairs:
-        conditions = [PLAIN, MIRRORED, BLANK]
-        if covers(gives, "choices"):
-            conditions += [TARGET_HIDDEN, REFERENCE_HIDDEN]
-            conditions += [f"{PART_HIDDEN} {part}" for part in range(PARTS**2)]
-        meta = {"split": split, "cluster": pair.picture.digest, "shortcut": pair.meta.get("shortcut", "")}
-        for condition in conditions:
-            asked = mirrored_boxes(pair) if condition == MIRRORED else pair
-            yield pair_item(asked, prompt, condition=condition, meta=meta)
-
-
-def shown_item(item: Item) -> Item:
-    """An item with the picture that its condition asks for.
-
-    Planned items name the original picture, so that a run stores one picture per pair and not twenty-one.
-    """
-    condition = str(item.meta["condition"])
-    if condition == PLAIN:
-        return item
-    pair = _pair_of(item)
-    if condition == MIRRORED:
-        shown = mirrored(pair)
-    elif condition == BLANK:
-        shown = blank(pair)
-    elif condition.startswith(PART_HIDDEN):
-        shown = hidden(pair, part_box(pair.size_px, int(condition.rpartition(" ")[2])))
-    elif condition in {TARGET_HIDDEN, REFERENCE_HIDDEN}:
-        shown = hidden(pair, (pair.target if condition == TARGET_HIDDEN else pair.reference).box)
-    else:
-        return item  # of a control, which names the edited picture itself
-    words = item.request.text
-    return replace(item, request=replace(item.request, messages=(Message.user(shown.picture, words),)))
-
-
-def _pair_of(item: Item) -> Pair:
-    meta = cast("Mapping[str, Any]", item.meta)
-    target, reference = (
-        Region(meta[role]["name"], Box(*meta[role]["box"])) for role in ("target", "reference")
-    )
-    size = (int(meta["size"][0]), int(meta["size"][1]))
-    direction = meta["directions"][int(meta["gold"])]
-    return Pair(str(meta["pair"]), item.request.pictures[0], size, reference, target, direction)

@@ -10,11 +10,12 @@ import numpy as np
 
 from theodolite.attribution import RelevanceMap
 from theodolite.core.views import HeatMap, ItemRow, Overlay
+from theodolite.instruments.compass.conditions import PART_HIDDEN, shown_item
 from theodolite.instruments.compass.formulas.exclusions import DegenerateError
 from theodolite.instruments.compass.formulas.projection import project
 from theodolite.instruments.compass.formulas.projection_options import SOUND
 from theodolite.instruments.compass.measure import Sample, read_samples
-from theodolite.instruments.compass.questions import PART_HIDDEN, PLAIN, read_result, shown_item
+from theodolite.instruments.compass.questions import PLAIN, read_result
 from theodolite.instruments.instrument import Place
 from theodolite.instruments.rows import Values, common, rounded, verdict
 from theodolite.runs import Run

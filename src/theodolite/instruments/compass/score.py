@@ -33,6 +33,14 @@ from numpy.typing import NDArray
 
 from theodolite.answers import READER, Answer
 from theodolite.core.scores import Capability, ItemScore, Metric, Origin
+from theodolite.instruments.compass.conditions import (
+    BLANK,
+    MIRRORED,
+    PART_HIDDEN,
+    REFERENCE_HIDDEN,
+    TARGET_HIDDEN,
+    edit_of,
+)
 from theodolite.instruments.compass.data.edited import PARTS
 from theodolite.instruments.compass.formulas.answer_effects import answer_shift, hiding_effect, occlusion
 from theodolite.instruments.compass.formulas.edge_accuracy import edge_hit
@@ -45,17 +53,8 @@ from theodolite.instruments.compass.formulas.projected import (
 )
 from theodolite.instruments.compass.formulas.projection_options import PROJECTIONS
 from theodolite.instruments.compass.measure import METHODS, check_kind, map_key, read_samples, split_key
-from theodolite.instruments.compass.questions import (
-    BLANK,
-    MIRRORED,
-    PART_HIDDEN,
-    PLAIN,
-    REFERENCE_HIDDEN,
-    TARGET_HIDDEN,
-    read_result,
-)
+from theodolite.instruments.compass.questions import PLAIN, read_result
 from theodolite.pairs import AnsweredPair
-from theodolite.pairs.edits import FLIP, MIRROR
 from theodolite.runs import Parsed, Result, Run
 from theodolite.stats import SHARE, Bounds
 
@@ -268,24 +267,26 @@ def _log_probabilities(result: Result) -> NDArray[np.float64] | None:
     return np.asarray(choice.log_probabilities, np.float64)
 
 
-def mirrored_pairs(run: Run) -> Iterator[AnsweredPair]:
-    """The answers about each picture and about its mirror image."""
+def answered_pairs(run: Run) -> Iterator[AnsweredPair]:
+    """The answers about each picture before and after each of its edits."""
     for results in _by_pair(run):
-        if MIRRORED in results:
-            plain, mirrored = results[PLAIN], results[MIRRORED]
-            meta = plain.item.meta
-            direction = str(cast("list[str]", meta["directions"])[int(cast("int", meta["gold"]))])
-            yield AnsweredPair(
-                f"{meta['pair']}/{meta['prompt']}",
-                MIRROR if direction in {"left", "right"} else FLIP,
-                str(meta["cluster"]),
-                read_result(plain),
-                read_result(mirrored),
-                gold=_gold(plain),
-                edited_gold=_gold(mirrored),
-                split=str(meta.get("split") or ""),
-                relation=direction,
-            )
+        plain = results[PLAIN]
+        meta = plain.item.meta
+        direction = str(cast("list[str]", meta["directions"])[int(cast("int", meta["gold"]))])
+        for condition, result in results.items():
+            edit = edit_of(condition, direction)
+            if edit is not None:
+                yield AnsweredPair(
+                    f"{meta['pair']}/{meta['prompt']}",
+                    edit,
+                    str(meta["cluster"]),
+                    read_result(plain),
+                    read_result(result),
+                    gold=_gold(plain),
+                    edited_gold=_gold(result),
+                    split=str(meta.get("split") or ""),
+                    relation=direction,
+                )
 
 
 def map_scores(projected: ProjectedRun, key: str) -> Iterator[ItemScore]:

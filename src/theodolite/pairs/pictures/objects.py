@@ -32,9 +32,9 @@ from theodolite.pairs.pictures.placing import (
     Unfit,
     UnfitError,
     clear_step,
+    fault_of,
     fits,
     is_clear,
-    is_cut_off,
     is_on,
     within,
 )
@@ -274,10 +274,9 @@ class Studio:
 
 def _check_free(box: Box, size_px: tuple[int, int], others: Sequence[Box]) -> None:
     """Raise an `UnfitError` if an object is not whole, or another one touches it."""
-    if is_cut_off(box, size_px):
-        raise UnfitError(Unfit.CUT_OFF)
-    if not all(is_clear(box, [other]) or is_on(box, other) for other in others):
-        raise UnfitError(Unfit.COVERED)
+    fault = fault_of(box, size_px, others)
+    if fault is not None:
+        raise UnfitError(fault)
 
 
 def _check_seen(before: Pixels, after: Pixels, alpha: NDArray[np.float32], step: Step) -> None:

@@ -224,6 +224,14 @@ def fits(before: Box, after: Box, others: Sequence[Box], gap_px: float = 0.0) ->
     )
 
 
+def fault_of(box: Box, size_px: tuple[int, int], others: Sequence[Box]) -> Unfit | None:
+    """Return why an object cannot be cut out whole and alone; None if it can."""
+    if is_cut_off(box, size_px):
+        return Unfit.CUT_OFF
+    is_alone = all(is_clear(box, [other]) or is_on(box, other) for other in others)
+    return None if is_alone else Unfit.COVERED
+
+
 def is_cut_off(box: Box, size_px: tuple[int, int]) -> bool:
     """Return True if a box reaches the edge of the picture, so that a part of the object may not be seen."""
     return box.x0 < 1 or box.y0 < 1 or box.x1 > size_px[0] - 1 or box.y1 > size_px[1] - 1

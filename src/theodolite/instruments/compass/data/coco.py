@@ -90,7 +90,10 @@ def _ordered(count: int) -> int:
 
 def _id(picture: AnnotatedPicture, reference: Instance, target: Instance) -> str:
     """Such as ``000000532481-person-to-dining_table``: from A to B."""
-    return f"{Path(picture.file_name).stem}-{reference.name}-to-{target.name}".replace(" ", "_")
+    name = (
+        Path(picture.file_name).with_suffix("").as_posix().replace("/", "_")
+    )  # folders may hold pictures of one name
+    return f"{name}-{reference.name}-to-{target.name}".replace(" ", "_")
 
 
 def _objects(picture: AnnotatedPicture, filters: PairFilters, sieve: Sieve) -> list[tuple[Instance, Box]]:

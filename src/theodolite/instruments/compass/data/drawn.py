@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, cast
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from theodolite.core.types import Json, Picture
 from theodolite.instruments.compass.data import drawn_pictures as relation
 from theodolite.instruments.compass.data.pairs import Pair, Region
 
-__all__ = ["EDITS", "Edit", "edited_pair", "relation_pairs"]
+__all__ = ["EDITS", "Edit", "drawn_picture", "edited_pair", "reference_moved", "relation_pairs"]
 
 _SEED = 101
 
@@ -95,10 +95,7 @@ def edited_pair(pair: Pair, edit: Edit, *, seed: int = 0) -> Pair:
         edit: What to change; a blank picture keeps the old direction.
         seed: Seed of random choices of the edit.
     """
-    drawn: Any = pair.meta["scene"]
-    scene = relation.DrawnScene(tuple(relation.PlacedThing(*t) for t in drawn["things"]), drawn["ground"])
-    roles: Any = pair.meta["roles"]
-    i, j = (int(k) for k in roles)
+    scene, (i, j) = _scene(pair.meta["scene"]), _roles(pair)
     rng = np.random.default_rng([_SEED, seed, scene.ground])
     name, meta = f"{pair.id}/{edit}", {"split": pair.meta["split"], "edit": edit}
     if edit == "blank":
@@ -113,23 +110,52 @@ def edited_pair(pair: Pair, edit: Edit, *, seed: int = 0) -> Pair:
     elif edit == "clutter":
         scene, i, j = replace(scene, things=(scene.things[i], scene.things[j])), 0, 1
     elif edit == "move":
-        scene = _moved(scene, (i, j), pair.direction, rng)
+        scene = _moved(scene, i, (i, j), rng) or scene.swapped(i, j)
     else:
         raise UsageError(f"there is no edit {edit!r}; there are {', '.join(EDITS)}")
     return _as_pair(name, scene, (i, j), meta)
 
 
+def reference_moved(pair: Pair) -> Pair | None:
+    """The same question after the reference moved alone to where the answer is another one; None if there is no room.
+
+    Args:
+        pair: From `relation_pairs`.
+    """
+    scene, roles = _scene(pair.meta["scene"]), _roles(pair)
+    moved = _moved(scene, roles[1], roles, np.random.default_rng([_SEED, scene.ground]))
+    if moved is None:
+        return None
+    return _as_pair(pair.id, moved, roles, {"split": pair.meta["split"]})
+
+
+def drawn_picture(scene: Json) -> Picture:
+    """The picture of a scene as a pair's ``meta["scene"]`` holds it."""
+    return Picture.from_array(relation.render(_scene(scene)))
+
+
+def _scene(data: Any) -> relation.DrawnScene:
+    return relation.DrawnScene(tuple(relation.PlacedThing(*t) for t in data["things"]), data["ground"])
+
+
+def _roles(pair: Pair) -> tuple[int, int]:
+    target, reference = cast("list[int]", pair.meta["roles"])
+    return int(target), int(reference)
+
+
 def _moved(
-    scene: relation.DrawnScene, roles: tuple[int, int], old: str, rng: np.random.Generator
-) -> relation.DrawnScene:
-    """The target in another direction, clear of the others; swapped with the reference if there is no room."""
-    i, j = roles
+    scene: relation.DrawnScene, moving: int, roles: tuple[int, int], rng: np.random.Generator
+) -> relation.DrawnScene | None:
+    """One thing moved so that target and reference have another direction, clear of the others; None if there is no room."""
+    old = relation.direction(scene.things[roles[0]], scene.things[roles[1]])
     for _ in range(2000):
-        side = scene.things[i].side
+        side = scene.things[moving].side
         x, y = (int(v) for v in rng.integers(2, relation.SIZE_PX - side - 1, 2))
-        there = replace(scene.things[i], x=x, y=y)
-        others = [t for k, t in enumerate(scene.things) if k != i]
-        way = relation.direction(there, scene.things[j])
-        if way not in {None, old} and not any(relation.touch(there, t) for t in others):
-            return replace(scene, things=tuple(there if k == i else t for k, t in enumerate(scene.things)))
-    return scene.swapped(i, j)
+        there = replace(scene.things[moving], x=x, y=y)
+        things = tuple(there if k == moving else t for k, t in enumerate(scene.things))
+        way = relation.direction(things[roles[0]], things[roles[1]])
+        if way not in {None, old} and not any(
+            relation.touch(there, t) for k, t in enumerate(things) if k != moving
+        ):
+            return replace(scene, things=things)
+    return None

@@ -67,17 +67,21 @@ class PictureFolder:
             self._found[name] = picture, picture.size
         return self._found[name]
 
-    def fault(self, name: str, size_px: tuple[int, int]) -> Filter | None:
+    def fault(self, name: str, size_px: tuple[int, int] | None) -> Filter | None:
         """Why a picture cannot be used; None if it can.
 
         Args:
             name: Relative to the folder.
-            size_px: Width and height as annotated.
+            size_px: Width and height as annotated; None if they are not.
         """
         if name not in self._found and not self._place(name).is_file():
             self._first_missing = self._first_missing or name
             return Filter.MISSING
-        return None if self.find(name)[1] == size_px else Filter.ANOTHER_SIZE
+        try:
+            found = self.find(name)[1]
+        except UsageError:
+            return Filter.DAMAGED
+        return None if size_px in {None, found} else Filter.ANOTHER_SIZE
 
     def note(self) -> tuple[str, ...]:
         """Names the first picture that was not found, if there is one."""

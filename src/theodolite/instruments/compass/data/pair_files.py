@@ -24,7 +24,8 @@ from theodolite.core.errors import UsageError, reason_of
 from theodolite.core.types import Picture
 from theodolite.geometry import Box
 from theodolite.instruments.compass.data.files import PictureFolder
-from theodolite.instruments.compass.data.pairs import Pair, Region
+from theodolite.instruments.compass.data.pairs import Pair, Region, is_outside
+from theodolite.instruments.compass.data.selection import Filter, Sieve
 from theodolite.pairs.directions import CARDINAL
 
 FILE_NAME = "pairs.jsonl"
@@ -66,16 +67,19 @@ class _Row(BaseModel):
     meta: dict[str, JsonValue] = {}
 
 
-def read_pairs(path: str | Path, *, images: str | Path | None = None) -> list[Pair]:
+def read_pairs(
+    path: str | Path, *, images: str | Path | None = None, sieve: Sieve | None = None
+) -> list[Pair]:
     """Reads a pair file, or the ``pairs.jsonl`` of a folder.
 
     Args:
         path: The file or its folder.
         images: The folder that the pictures' names are relative to; the file's own if not given.
+        sieve: If given, pairs whose picture is missing, damaged or of another size, or whose boxes are outside of it or
+            have no direction, are left out and counted here.
 
     Raises:
-        UsageError: A line is wrong, an id occurs twice, or a picture is missing, has another size than the line says, or
-            lies outside the folder.
+        UsageError: A line is wrong, an id occurs twice, or, without a sieve, a pair cannot be used.
     """
     path = Path(path)
     if path.is_dir():
@@ -90,15 +94,17 @@ def read_pairs(path: str | Path, *, images: str | Path | None = None) -> list[Pa
         if not line.strip():
             continue
         try:
-            pair = _pair(_Row.model_validate_json(line), folder)
-        except ValidationError as error:
-            raise UsageError(f"{path}, line {number}: {_first_fault(error)}") from None
+            pair = _read_line(line, folder, sieve)
         except UsageError as error:
             raise UsageError(f"{path}, line {number}: {error}") from None
+        if pair is None:
+            continue
         if pair.id in pairs:
             raise UsageError(f"{path}, line {number}: the id {pair.id!r} occurs twice")
         pairs[pair.id] = pair
-    if not pairs:
+    if sieve is not None:
+        sieve.notes += folder.note()
+    elif not pairs:
         raise UsageError(f"{path} holds no pair")
     return list(pairs.values())
 
@@ -137,6 +143,41 @@ def _first_fault(error: ValidationError) -> str:
     """The first validation error, as ``place: what``."""
     first = error.errors()[0]
     return f"{'.'.join(map(str, first['loc'])) or 'the line'}: {first['msg']}"
+
+
+def _read_line(line: str, folder: PictureFolder, sieve: Sieve | None) -> Pair | None:
+    """The pair of a line; None if a sieve is given and the pair cannot be used.
+
+    Raises:
+        UsageError: The line is wrong.
+    """
+    try:
+        row = _Row.model_validate_json(line)
+    except ValidationError as error:
+        raise UsageError(_first_fault(error)) from None
+    if sieve is not None:
+        sieve.candidates += 1
+        fault = _fault(row, folder)
+        if fault is not None:
+            sieve.drop(fault)
+            return None
+    return _pair(row, folder)
+
+
+def _fault(row: _Row, folder: PictureFolder) -> Filter | None:
+    """Why a pair cannot be used; None if it can.
+
+    Raises:
+        UsageError: The line itself is wrong.
+    """
+    is_sized = row.width is not None and row.height is not None
+    fault = folder.fault(row.picture, (row.width or 0, row.height or 0) if is_sized else None)
+    if fault is not None:
+        return fault
+    a, b = row.reference.region().box, row.target.region().box
+    if any(is_outside(box, folder.find(row.picture)[1]) for box in (a, b)):
+        return Filter.OUTSIDE
+    return Filter.NEAR if a.centre_px == b.centre_px else None
 
 
 def _pair(row: _Row, folder: PictureFolder) -> Pair:

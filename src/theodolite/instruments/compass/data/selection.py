@@ -41,6 +41,7 @@ class Filter(StrEnum):
     BORDER = "too near a border between directions"
     AGAINST = "words that do not agree with the boxes"
     MISSING = "picture not found"
+    DAMAGED = "picture that cannot be read"
     ANOTHER_SIZE = "picture of another size than annotated"
     WRITTEN_TWICE = "written twice"
     NOT_DRAWN = "not drawn"
@@ -162,6 +163,16 @@ class Sieve:
         if count:
             self.excluded[reason] += count
 
+    def check_any(self, pairs: Sequence[Pair]) -> None:
+        """Raises a `UsageError` that says why no pair is left."""
+        if not pairs:
+            lost = "; ".join(f"{count} × {reason}" for reason, count in self.told().items())
+            raise UsageError(
+                " ".join(
+                    [f"{self.source}: none of {self.candidates} candidates is left: {lost}.", *self.notes]
+                )
+            )
+
     def finish(
         self, pairs: Sequence[Pair], *, n: int | None, seed: int, audit: Mapping[str, Json] | None = None
     ) -> Selection:
@@ -170,8 +181,7 @@ class Sieve:
         Raises:
             UsageError: No pair is left, or too few for the sample.
         """
-        if not pairs:
-            raise UsageError(self._why_nothing())
+        self.check_any(pairs)
         chosen = list(pairs) if n is None else balanced_sample(pairs, n, seed=seed)
         self.drop(Filter.NOT_DRAWN, len(pairs) - len(chosen))
         counts = Counter(pair.direction for pair in chosen)
@@ -179,7 +189,7 @@ class Sieve:
             source=self.source,
             parameters={**self.parameters, "n": n, "seed": seed},
             candidates=self.candidates,
-            excluded=self._ordered(),
+            excluded=self.told(),
             kept=len(chosen),
             directions={
                 name: counts[name] for name in (*CARDINAL.names, *sorted(set(counts) - set(CARDINAL.names)))
@@ -190,15 +200,9 @@ class Sieve:
         )
         return Selection(tuple(chosen), report)
 
-    def _ordered(self) -> dict[str, int]:
+    def told(self) -> dict[str, int]:
         """Counts of rejections, in the order of the filters."""
         return {reason.value: self.excluded[reason] for reason in Filter if self.excluded[reason]}
-
-    def _why_nothing(self) -> str:
-        lost = "; ".join(f"{count} × {reason}" for reason, count in self._ordered().items())
-        return " ".join(
-            [f"{self.source}: none of {self.candidates} candidates is left: {lost}.", *self.notes]
-        )
 
 
 def balanced_sample(pairs: Sequence[Pair], n: int, *, seed: int) -> list[Pair]:

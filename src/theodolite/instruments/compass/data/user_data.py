@@ -5,20 +5,29 @@ from __future__ import annotations
 import json
 import mmap
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from itertools import islice, zip_longest
 from pathlib import Path
 
 import numpy as np
 
 from theodolite.core.errors import UsageError
+from theodolite.core.types import Picture
 from theodolite.instruments.compass.data.coco import coco_pairs
 from theodolite.instruments.compass.data.pair_files import read_pairs
 from theodolite.instruments.compass.data.pairs import Pair
+from theodolite.instruments.compass.data.selection import Filter, PairFilters, Sieve
 from theodolite.instruments.instrument import UserData
 from theodolite.instruments.user_files import first_keys, has_file
+from theodolite.pairs.directions import CARDINAL
+from theodolite.pairs.pictures.placing import fault_of, is_clear
 
+_MARGIN_DEG = 30.0
+"""A direction must be nearer than the next one by this: at most 30° from the exact direction, as in drawn pictures."""
+_FILE_FAULTS = (Filter.MISSING, Filter.DAMAGED, Filter.ANOTHER_SIZE, Filter.OUTSIDE, Filter.EMPTY)
+"""Told first: the user can mend these."""
 _COCO_PARTS = (b"images", b"annotations", b"categories")
 
 
@@ -35,22 +44,85 @@ def find_pairs(path: Path, images: Path | None) -> UserData | None:
     return None
 
 
-def load_pairs(own: UserData, n: int, seed: int) -> list[Pair]:
-    """The pairs of a pair file, or at most `n` from COCO instances, balanced by direction."""
+@dataclass(frozen=True, slots=True)
+class OwnPairs:
+    """The pairs that a diagnosis asks about, and how many others were left out, by reason."""
+
+    pairs: tuple[Pair, ...]
+    unused: Mapping[str, int]
+
+
+def load_pairs(own: UserData, n: int, seed: int) -> OwnPairs:
+    """The pairs of a pair file, or at most `n` from COCO instances, balanced by direction.
+
+    Left out are pairs that lie diagonally, where two answers may be called right, and those whose picture cannot be read.
+    From COCO instances, pairs with an object that can be moved are taken first.
+
+    Raises:
+        UsageError: No pair is left.
+    """
     if own.form != "coco":
-        return read_pairs(own.path)
-    return _balanced(coco_pairs(own.path, own.images or own.path.parent).pairs, n, seed)
+        sieve = Sieve(str(own.path), {})
+        found = [pair for pair in read_pairs(own.path, sieve=sieve) if _is_usable(pair, sieve)]
+        sieve.check_any(found)
+        return OwnPairs(tuple(found), sieve.told())
+    selection = coco_pairs(
+        own.path, own.images or own.path.parent, filters=PairFilters(min_margin_deg=_MARGIN_DEG)
+    )
+    sieve = Sieve(str(own.path), {})
+    sieve.candidates = len(selection.pairs)
+    drawn = _balanced(selection.pairs, n, seed, sieve)
+    sieve.check_any(drawn)
+    told = {**selection.report.excluded, **sieve.told()}
+    first = [reason.value for reason in _FILE_FAULTS if reason.value in told]
+    return OwnPairs(tuple(drawn), {reason: told[reason] for reason in dict.fromkeys([*first, *told])})
 
 
-def _balanced(pairs: Sequence[Pair], n: int, seed: int) -> list[Pair]:
-    """At most `n` pairs, in their order, with directions as even as the pairs allow."""
+def _is_usable(pair: Pair, sieve: Sieve) -> bool:
+    """True if a pair can be asked about; counted if not."""
+    nearest = CARDINAL.between(pair.reference.box, pair.target.box)
+    if pair.direction not in CARDINAL.names:
+        sieve.drop(Filter.NO_DIRECTION)
+    elif nearest.margin_deg < _MARGIN_DEG:
+        sieve.drop(Filter.BORDER)
+    elif nearest.name != pair.direction:
+        sieve.drop(Filter.AGAINST)
+    elif not _is_decoded(pair.picture):
+        sieve.drop(Filter.DAMAGED)
+    else:
+        return True
+    return False
+
+
+def _is_movable(pair: Pair) -> bool:
+    """True if reference or target can be cut out whole and alone."""
+    a, b = pair.reference.box, pair.target.box
+    return is_clear(a, [b]) and any(fault_of(box, pair.size_px, pair.others) is None for box in (a, b))
+
+
+def _is_decoded(picture: Picture) -> bool:
+    """True if the whole picture can be decoded, not only its header."""
+    try:
+        picture.pixels()
+    except UsageError:
+        return False
+    return True
+
+
+def _balanced(pairs: Sequence[Pair], n: int, seed: int, sieve: Sieve) -> list[Pair]:
+    """At most `n` pairs, in their order, with directions as even as the pairs allow; first those with an object to move."""
     rng = np.random.default_rng(seed)
     waiting: dict[str, list[int]] = {}
-    for place in rng.permutation(len(pairs)).tolist():
+    for place in sorted(
+        rng.permutation(len(pairs)).tolist(), key=lambda place: not _is_movable(pairs[place])
+    ):
         waiting.setdefault(pairs[place].direction, []).append(place)
     turns = zip_longest(*(waiting[direction] for direction in sorted(waiting)))
-    drawn = [place for turn in turns for place in turn if place is not None]
-    return [pairs[place] for place in sorted(drawn[:n])]
+    places = (place for turn in turns for place in turn if place is not None)
+    readable = (place for place in places if _is_usable(pairs[place], sieve))
+    drawn = sorted(islice(readable, n))
+    sieve.drop(Filter.NOT_DRAWN, len(pairs) - len(drawn) - sieve.excluded.total())
+    return [pairs[place] for place in drawn]
 
 
 def _in_folder(path: Path, images: Path | None) -> UserData | None:

@@ -1,0 +1,292 @@
+"""The conditions under which a diagnosis asks a pair: as it is, with a part hidden, and after edits with a known answer.
+
+plain              the pair as it is
+mirrored           the picture mirrored along the asked axis
+blank              a picture of one colour
+target hidden      the box of one object in the picture's mean colour; likewise ``reference hidden``
+part hidden 0 …    one of 4 × 4 parts of the picture in its mean colour
+exchanged          reference and target exchange their places
+target moved       the target moves alone to where the answer is another one; likewise ``reference moved``
+mirrored sideways  the picture mirrored although the question is about above and below: the answer stays
+light, noise,      the picture brighter, with noise, compressed again: the answer stays
+re-encode
+
+Planned items name the original picture, so that a run stores one picture per pair; `shown_item` edits it. In photographs,
+objects are cut out and pasted (`theodolite.pairs.pictures`); drawn pictures are drawn again.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Any, cast
+
+from theodolite.core.scores import Capability, covers
+from theodolite.core.types import Item, Json, Message, Picture
+from theodolite.geometry import Box
+from theodolite.instruments.compass.data.drawn import drawn_picture, reference_moved
+from theodolite.instruments.compass.data.edited import (
+    PARTS,
+    blank,
+    hidden,
+    is_sideways,
+    mirrored,
+    mirrored_boxes,
+    part_box,
+)
+from theodolite.instruments.compass.data.pairs import Pair, Region, cutouts
+from theodolite.instruments.compass.data.user_data import load_pairs
+from theodolite.instruments.compass.questions import PLAIN, PROMPTS, Prompt, pair_item
+from theodolite.instruments.instrument import UserData
+from theodolite.pairs.directions import CARDINAL, OPPOSITE
+from theodolite.pairs.edits import (
+    EXCHANGE,
+    FLIP,
+    LIGHT,
+    MIRROR,
+    MIRROR_UNASKED,
+    MOVE_REFERENCE,
+    MOVE_TARGET,
+    NOISE,
+    REENCODE,
+    Edit,
+)
+from theodolite.pairs.pictures import (
+    Studio,
+    UnfitError,
+    find_exchange,
+    find_move,
+    light,
+    mirror,
+    noise,
+    reencode,
+)
+from theodolite.pairs.pictures.placing import Step
+
+MIRRORED, BLANK = "mirrored", "blank"
+TARGET_HIDDEN, REFERENCE_HIDDEN, PART_HIDDEN = "target hidden", "reference hidden", "part hidden"
+EXCHANGED, TARGET_MOVED, REFERENCE_MOVED = "exchanged", "target moved", "reference moved"
+SIDEWAYS = "mirrored sideways"
+
+_WHOLE: Mapping[str, Callable[[Picture], Picture]] = {
+    SIDEWAYS: mirror,
+    LIGHT.name: light,
+    NOISE.name: noise,
+    REENCODE.name: reencode,
+}
+"""Neutral edits of the whole picture, by condition."""
+_EDITS: Mapping[str, Edit] = {
+    EXCHANGED: EXCHANGE,
+    TARGET_MOVED: MOVE_TARGET,
+    REFERENCE_MOVED: MOVE_REFERENCE,
+    SIDEWAYS: MIRROR_UNASKED,
+    **{edit.name: edit for edit in (LIGHT, NOISE, REENCODE)},
+}
+
+
+def edit_of(condition: str, direction: str) -> Edit | None:
+    """The edit that a condition stands for, given the right answer before; None if the answer after it is not known."""
+    if condition == MIRRORED:
+        return MIRROR if direction in {"left", "right"} else FLIP
+    return _EDITS.get(condition)
+
+
+@dataclass(frozen=True, slots=True)
+class EditedPair:
+    """A pair after an edit: boxes and answer are new, the picture is the original."""
+
+    condition: str
+    pair: Pair
+    how: Mapping[str, Json] = field(default_factory=dict)
+    """What `shown_item` needs to edit the picture."""
+
+
+def drawn_edits(pair: Pair) -> list[EditedPair]:
+    """The edits of a drawn pair beyond mirroring: other light, mirrored sideways where that is neutral, reference moved."""
+    found = [EditedPair(LIGHT.name, pair)]
+    if not is_sideways(pair):
+        found.append(EditedPair(SIDEWAYS, pair))
+    moved = reference_moved(pair)
+    if moved is not None:
+        how = {"scene": moved.meta["scene"]}
+        found.append(EditedPair(REFERENCE_MOVED, replace(moved, picture=pair.picture), how))
+    return found
+
+
+def photograph_edits(pair: Pair, number: int, unfit: Counter[str]) -> list[EditedPair]:
+    """The edits of a pair in a photograph beyond mirroring.
+
+    Args:
+        pair: A pair whose boxes lie clearly in its direction.
+        number: Its place among the pairs. Noise and compression take turns.
+        unfit: Counts the edits that cannot be made so that they look right, by reason.
+    """
+    second = SIDEWAYS if not is_sideways(pair) else (NOISE.name, REENCODE.name)[number % 2]
+    found = [EditedPair(LIGHT.name, pair), EditedPair(second, pair)]
+    studio = _studio(pair)
+    for condition in (EXCHANGED, TARGET_MOVED, REFERENCE_MOVED):
+        try:
+            steps = _steps(pair, condition)
+            studio.draw(steps)
+        except UnfitError as error:
+            unfit[f"not exchanged or moved: {error.reason.value}"] += 1
+            continue
+        found.append(EditedPair(condition, _moved(pair, steps), {"steps": [list(step) for step in steps]}))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class OwnPlan:
+    """The user's own pairs, their edits, and what is not used."""
+
+    pairs: tuple[Pair, ...]
+    edits: Mapping[str, Sequence[EditedPair]]
+    """By the id of the pair."""
+    unused: Mapping[str, int]
+
+
+@lru_cache(maxsize=2)
+def plan_own(own: UserData, n: int, seed: int, stamp: int) -> OwnPlan:  # noqa: ARG001 - the stamp is part of the cache key
+    """The pairs of the user's data and their edits. It takes a while, because every edit is drawn and checked.
+
+    Args:
+        own: The user's data.
+        n: The largest number of pairs from COCO instances.
+        seed: Seed of the draw.
+        stamp: When the file was changed.
+
+    Raises:
+        UsageError: The data cannot be used.
+    """
+    found = load_pairs(own, n, seed)
+    unfit: Counter[str] = Counter()
+    edits = {pair.id: photograph_edits(pair, number, unfit) for number, pair in enumerate(found.pairs)}
+    return OwnPlan(found.pairs, edits, {**found.unused, **dict(unfit.most_common())})
+
+
+def _steps(pair: Pair, condition: str) -> tuple[Step, Step]:
+    """The steps of reference and target.
+
+    Raises:
+        UnfitError: The objects cannot be moved so.
+    """
+    reference, target = cutouts(pair)
+    if condition == EXCHANGED:
+        return find_exchange(reference, target, pair.size_px, others=pair.others)
+    opposite = OPPOSITE[pair.direction]
+    aside = [each for each in CARDINAL.names if each not in {pair.direction, opposite}]
+    if condition == TARGET_MOVED:
+        step = find_move(target, reference, pair.size_px, directions=[opposite, *aside], others=pair.others)
+        return (0, 0), step
+    # Seen from the target, the reference goes to where the target was, seen from the reference.
+    ways = [pair.direction, *aside]
+    return find_move(reference, target, pair.size_px, directions=ways, others=pair.others), (0, 0)
+
+
+def _moved(pair: Pair, steps: tuple[Step, Step]) -> Pair:
+    reference, target = (
+        Region(region.name, region.box.moved(*step))
+        for region, step in zip((pair.reference, pair.target), steps, strict=True)
+    )
+    direction = CARDINAL.between(reference.box, target.box).name
+    return replace(pair, reference=reference, target=target, direction=direction)
+
+
+def _studio(pair: Pair) -> Studio:
+    return Studio(pair.picture, cutouts(pair), others=pair.others)
+
+
+def plan_conditions(
+    pairs: Sequence[Pair],
+    prompt: Prompt = PROMPTS["A"],
+    *,
+    gives: Capability = "gradients",
+    split: str = "",
+    edits: Callable[[Pair], Sequence[EditedPair]] | None = None,
+) -> Iterator[Item]:
+    """Each pair plain, mirrored, blank and edited; with log-probabilities also with each object and each part hidden.
+
+    Args:
+        pairs: With directions left, right, above and below.
+        prompt: How they are asked.
+        gives: The model's capability.
+        split: Split of drawn data.
+        edits: Function that returns further edits of a pair.
+    """
+    for pair in pairs:
+        asked = [
+            EditedPair(PLAIN, pair),
+            EditedPair(MIRRORED, mirrored_boxes(pair)),
+            EditedPair(BLANK, pair),
+            *(edits(pair) if edits is not None else ()),
+        ]
+        if covers(gives, "choices"):
+            parts = [f"{PART_HIDDEN} {part}" for part in range(PARTS**2)]
+            asked += [EditedPair(name, pair) for name in (TARGET_HIDDEN, REFERENCE_HIDDEN, *parts)]
+        meta = {"split": split, "cluster": pair.picture.digest, "shortcut": pair.meta.get("shortcut", "")}
+        for each in asked:
+            own: dict[str, Json] = {**meta, **({"edit": each.how} if each.how else {})}
+            if "steps" in each.how and "outlines" in pair.meta:
+                own["outlines"] = pair.meta["outlines"]
+            yield pair_item(each.pair, prompt, condition=each.condition, meta=own)
+
+
+def shown_item(item: Item) -> Item:
+    """An item with the picture that its condition asks for."""
+    condition = str(item.meta["condition"])
+    if condition == PLAIN:
+        return item
+    pair = _pair_of(item)
+    how = cast("Mapping[str, Any]", item.meta.get("edit") or {})
+    if condition == MIRRORED:
+        shown = mirrored(pair).picture
+    elif condition == BLANK:
+        shown = blank(pair).picture
+    elif condition.startswith(PART_HIDDEN):
+        shown = hidden(pair, part_box(pair.size_px, int(condition.rpartition(" ")[2]))).picture
+    elif condition in {TARGET_HIDDEN, REFERENCE_HIDDEN}:
+        shown = hidden(pair, (pair.target if condition == TARGET_HIDDEN else pair.reference).box).picture
+    elif condition in _WHOLE:
+        shown = _WHOLE[condition](pair.picture)
+    elif "scene" in how:
+        shown = drawn_picture(how["scene"])
+    elif "steps" in how:
+        shown = _with_steps(pair, how["steps"])
+    else:
+        return item  # of a control, which names the edited picture itself
+    words = item.request.text
+    return replace(item, request=replace(item.request, messages=(Message.user(shown, words),)))
+
+
+def _with_steps(pair: Pair, steps: Sequence[Sequence[int]]) -> Picture:
+    """The picture with reference and target moved; the boxes of the pair are those afterwards."""
+    there = [(int(right), int(down)) for right, down in steps]
+    before = replace(
+        pair,
+        reference=Region(pair.reference.name, pair.reference.box.moved(-there[0][0], -there[0][1])),
+        target=Region(pair.target.name, pair.target.box.moved(-there[1][0], -there[1][1])),
+    )
+    return Picture.from_array(_studio(before).draw(there))
+
+
+def _pair_of(item: Item) -> Pair:
+    meta = cast("Mapping[str, Any]", item.meta)
+    target, reference = (
+        Region(meta[role]["name"], Box(*meta[role]["box"])) for role in ("target", "reference")
+    )
+    size = (int(meta["size"][0]), int(meta["size"][1]))
+    direction = meta["directions"][int(meta["gold"])]
+    others = tuple(Box(*corners) for corners in meta["others"])
+    outlines = {"outlines": meta["outlines"]} if "outlines" in meta else {}
+    return Pair(
+        str(meta["pair"]),
+        item.request.pictures[0],
+        size,
+        reference,
+        target,
+        direction,
+        others=others,
+        meta=outlines,
+    )
