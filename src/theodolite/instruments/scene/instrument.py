@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -15,6 +16,7 @@ from theodolite.core.splits import ALIGNED, OWN_SPLIT, SPLITS
 from theodolite.core.types import Item
 from theodolite.instruments.instrument import Instrument, Place, RunPlan, Study, UserData, made
 from theodolite.instruments.user_files import has_file
+from theodolite.pairs import AnsweredPair
 from theodolite.runs import Run
 
 if TYPE_CHECKING:
@@ -23,6 +25,12 @@ if TYPE_CHECKING:
 
 _ROOMS: Mapping[str, int] = {"quick": 14, "standard": 18, "large": 120}
 """Rooms by size, and questions of each of the nine groups."""
+_ROOM_PAIRS: Mapping[str, int] = {"quick": 40, "standard": 80, "large": 300}
+"""Rooms with pairs by size; each has one relevant and one neutral pair. 40 are enough to see that a model does not look."""
+_PAIRS_OF_SIZE = 1.6
+"""Rooms with pairs for each item of a size in numbers."""
+_PAIRS_OF_OWN = 3
+"""Pairs of each scene of the user."""
 _SETTINGS = ("base", "blind")
 _OWN_GRAPH = "predicted graph"
 """Asked only on the aligned split, where signatures are judged: only they need it, and its prompts are the longest."""
@@ -33,7 +41,7 @@ class Scene(Instrument):
 
     name = "scene"
     question = "Do answers agree with the model's own 3D scene graph (CRISP)?"
-    run_kinds = ("scene", "scene-pictures")
+    run_kinds = ("scene", "scene-pictures", "scene-pairs")
     takes = "scenes made by `theodolite scene make` or `theodolite scene build`"
     formats = ("crisp", "crisp-na", "lmms-eval", "vlmevalkit", "inspect")
 
@@ -45,9 +53,9 @@ class Scene(Instrument):
         return METRICS
 
     def plan(self, study: Study, gives: Capability) -> Iterator[RunPlan]:
-        """Questions and graphs of every split, with and without the picture, and with another scene's."""
-        from theodolite.instruments.scene.data.small_rooms import scene_data
-        from theodolite.instruments.scene.measure import run_plans
+        """Questions and graphs of every split, with and without the picture and with another scene's; and pairs."""
+        from theodolite.instruments.scene.data.small_rooms import room_pairs, scene_data
+        from theodolite.instruments.scene.measure import pairs_plan, run_plans
 
         is_named = isinstance(study.size, str)
         rooms = _ROOMS[cast("str", study.size)] if is_named else max(6, round(0.6 * int(study.size)))
@@ -68,12 +76,20 @@ class Scene(Instrument):
         for split, folder in folders.items():
             asked = (*_SETTINGS, *((_OWN_GRAPH,) if split == ALIGNED and is_named else ()))
             yield from run_plans(folder, split=split, settings=asked, seed=study.seed)
+        drawn = partial(room_pairs, n=_room_pairs(study.size), seed=study.seed)
+        yield pairs_plan(made(study.place("scene-pairs"), drawn), name="scene-pairs")
+        if own is not None:
+            edited = made(
+                study.place("scene-pairs-own"), partial(_write_pairs, folders[OWN_SPLIT], seed=study.seed)
+            )
+            if any(edited.iterdir()):
+                yield pairs_plan(edited, name="scene-pairs-own", split=OWN_SPLIT)
 
     def score(self, run: Run) -> list[ItemScore]:
-        """Every metric of every question and scene."""
+        """Every metric of every question and scene; none of pairs."""
         from theodolite.instruments.scene.score import item_scores
 
-        return item_scores(run)
+        return [] if _has_pairs(run) else item_scores(run)
 
     def score_all(self, folders: Sequence[Path]) -> list[ItemScore]:
         """The scores of several runs.
@@ -96,11 +112,19 @@ class Scene(Instrument):
             return super().tables(run)
         return score_tables(score_run(run))
 
+    def pairs(self, run: Run) -> Iterable[AnsweredPair]:
+        """Questions with options before and after edits of the scene or of its marks."""
+        from theodolite.instruments.scene.experiments.edits import edited_pairs
+
+        return edited_pairs(run) if _has_pairs(run) else ()
+
     def rows(self, run: Run, place: Place, scores: Sequence[ItemScore]) -> Iterator[ItemRow]:
-        """Questions and graphs, with the scene seen from above."""
+        """Questions and graphs, with the scene seen from above; of pairs, questions alone."""
         from theodolite.instruments.rows import values_by_item
         from theodolite.instruments.scene.rows import scene_rows
 
+        if _has_pairs(run):
+            return super().rows(run, place, scores)
         return scene_rows(run, place, values_by_item(scores))
 
     def signatures(
@@ -118,8 +142,18 @@ class Scene(Instrument):
         return found
 
     def chance(self, folders: Sequence[Path]) -> float | None:
-        """None: many questions ask for numbers."""
-        return None
+        """The accuracy of a random choice among the options of pairs; other questions ask for numbers."""
+        from theodolite.instruments.scene.experiments.edits import pairs_chance
+
+        found: list[float] = []
+        for folder in folders:
+            with Run.open(folder) as run:
+                found += pairs_chance(run) if _has_pairs(run) else []
+        return sum(found) / len(found) if found else None
+
+    def scaled_size(self, size: str | int, factor: float) -> int | None:
+        """The size with that many times as many rooms with pairs."""
+        return math.ceil(factor * _room_pairs(size) / _PAIRS_OF_SIZE)
 
     def is_plain(self, item: Item) -> bool:
         """True for the base setting."""
@@ -151,6 +185,21 @@ class Scene(Instrument):
 
 
 SCENE = Scene()
+
+
+def _room_pairs(size: str | int) -> int:
+    return _ROOM_PAIRS[size] if isinstance(size, str) else max(12, round(_PAIRS_OF_SIZE * size))
+
+
+def _has_pairs(run: Run) -> bool:
+    return run.info.instrument == "scene-pairs"
+
+
+def _write_pairs(source: Path, folder: Path, *, seed: int) -> None:
+    from theodolite.instruments.scene.data.files import read_data
+    from theodolite.instruments.scene.data.pairs import editable_data, write_pairs
+
+    write_pairs(folder, editable_data(read_data(source), seed=seed), per_scene=_PAIRS_OF_OWN)
 
 
 def _write_questions(source: Path, folder: Path, *, n: int, seed: int) -> None:

@@ -10,7 +10,15 @@ from typing import Any, cast
 from theodolite.core.types import Item
 from theodolite.instruments.instrument import RunPlan
 from theodolite.instruments.scene.data.files import SceneData, read_data
-from theodolite.instruments.scene.questions import PICTURES, Settings, plan_pictures, plan_run
+from theodolite.instruments.scene.data.pairs import read_pairs
+from theodolite.instruments.scene.questions import (
+    PAIRS,
+    PICTURES,
+    Settings,
+    plan_pairs,
+    plan_pictures,
+    plan_run,
+)
 from theodolite.models import ask_factory, ask_measurer
 from theodolite.runs import Run
 
@@ -41,6 +49,24 @@ def run_plans(folder: Path, *, split: str, settings: Sequence[str], seed: int) -
         PICTURES,
         about,
         lambda _: plan_pictures(data, seed=seed),
+        ask_measurer,
+        ask_factory,
+    )
+
+
+def pairs_plan(folder: Path, *, name: str, split: str = "") -> RunPlan:
+    """The run on a data set of pairs.
+
+    Args:
+        folder: From `theodolite.instruments.scene.data.pairs.write_pairs`.
+        name: The name of the run.
+        split: Split of the data; by default each question has its own.
+    """
+    return RunPlan(
+        name,
+        PAIRS,
+        {"data": str(folder.absolute())},
+        lambda _: plan_pairs(read_pairs(folder), split=split),
         ask_measurer,
         ask_factory,
     )

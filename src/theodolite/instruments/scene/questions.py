@@ -7,7 +7,7 @@ Every item has this in its ``meta``, so that a run can be scored without its dat
 
 =============  ==========================================================================================
 ``task``       ``qa`` or ``graph``
-``setting``    one of `QA_SETTINGS` or `GRAPH_SETTINGS`, or `OTHER_PICTURE`
+``setting``    one of `QA_SETTINGS` or `GRAPH_SETTINGS`, or `OTHER_PICTURE`; of pairs: ``before``, or the name of an edit
 ``mode``       ``direct``, ``chain of thought`` or ``thinking``
 ``scene``      the scene's id (the cluster of every interval), with its ``domain``
 ``question``   of ``qa``: the whole question, as `question_to_json` writes it
@@ -35,11 +35,14 @@ import numpy as np
 
 from theodolite.answers.items import FORMAT, format_to_json
 from theodolite.core.errors import UsageError
+from theodolite.core.splits import ALIGNED, CROSSED
 from theodolite.core.types import Item, Json, Message, Picture, Record, Request
 from theodolite.instruments.scene.data.files import SceneData, question_to_json
 from theodolite.instruments.scene.data.graph import SceneGraph, StarGraph
+from theodolite.instruments.scene.data.pairs import BEFORE
 from theodolite.instruments.scene.data.questions import Form, SceneQuestion
 from theodolite.instruments.scene.data.relations import PREDICATES
+from theodolite.instruments.scene.data.shortcut_rule import is_aligned
 from theodolite.instruments.scene.experiments.noise import NOISE_LEVELS, noisy_graphs
 from theodolite.instruments.scene.reading.graph_parser import parse_graph
 
@@ -59,6 +62,8 @@ OTHER_PICTURE = "other picture"
 """The setting of an item that shows another scene's picture."""
 PICTURES = "scene-pictures"
 """The kind of run that asks everything with its own picture and with another scene's."""
+PAIRS = "scene-pairs"
+"""The kind of run that asks questions before and after edits."""
 
 WITHOUT_PICTURE: frozenset[str] = frozenset({"blind", "true graph alone"})
 """Settings that show no picture."""
@@ -192,7 +197,7 @@ def qa_prompt(
     question: SceneQuestion,
     n_objects: int,
     *,
-    setting: QaSetting = "base",
+    setting: QaSetting | str = "base",
     mode: Mode | None = None,
     graph: StarGraph | None = None,
 ) -> str:
@@ -345,6 +350,29 @@ def plan_pictures(data: SceneData, *, seed: int = 0) -> Iterator[Item]:
             yield with_picture(item, other)
 
 
+def plan_pairs(pairs: Mapping[str, SceneData], *, split: str = "") -> Iterator[Item]:
+    """Every question before and after its edits.
+
+    Args:
+        pairs: From `theodolite.instruments.scene.data.pairs.read_pairs`.
+        split: Split of the data. By default each question has its own: whether the shortcut rule is right before the edit.
+    """
+    asked = [(setting, data, question) for setting, data in pairs.items() for question in data.questions]
+    golds = {question.id: question.gold for setting, _, question in asked if setting == BEFORE}
+    for setting, data, question in sorted(asked, key=lambda each: each[2].id):
+        scene = data.scenes[question.scene]
+        item = _qa_item(question, scene, setting, Mode(), _picture(data, scene))
+        is_right = is_aligned(replace(question, gold=golds[question.id]))
+        about: dict[str, Json] = {
+            "gold": question.gold,
+            "condition": setting,
+            "cluster": scene.id,
+            "kind": question.competency,
+            "split": split or (ALIGNED if is_right else CROSSED),
+        }
+        yield replace(item, meta={**item.meta, **about})
+
+
 def with_picture(item: Item, picture: Picture, *, setting: str = OTHER_PICTURE) -> Item:
     """The same question or graph with another picture, as an item of its own."""
     words = [part for part in item.request.messages[0].content if isinstance(part, str)]
@@ -396,7 +424,7 @@ def _predicted_graphs(measured: Iterable[tuple[Item, Record | None]], mode: Mode
 def _qa_item(
     question: SceneQuestion,
     scene: SceneGraph,
-    setting: QaSetting,
+    setting: QaSetting | str,
     mode: Mode,
     picture: Picture | None,
     graph: StarGraph | None = None,

@@ -7,9 +7,10 @@ and each category has three fixed forms, so that distance follows from the place
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
+from itertools import combinations
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
@@ -29,13 +30,21 @@ from theodolite.instruments.scene.data.files import (
     write_data,
 )
 from theodolite.instruments.scene.data.graph import SceneGraph
-from theodolite.instruments.scene.data.marks import draw_marks, place_marks
+from theodolite.instruments.scene.data.pairs import (
+    EditableScene,
+    SceneVersion,
+    mark_picture,
+    marked_version,
+    picture_edits,
+    write_pairs,
+)
 from theodolite.instruments.scene.data.pipeline import Candidate, KeepOptions, View, build_graph
 from theodolite.instruments.scene.data.questions import SceneQuestion
 from theodolite.instruments.scene.data.render.shade import Light, Solid, render
 from theodolite.instruments.scene.data.shortcut_rule import is_aligned
 from theodolite.instruments.scene.data.world.room_shell import Room, room_shell
 from theodolite.instruments.scene.data.world.things import Thing, World, look, thing_of
+from theodolite.pairs.edits import EXCHANGE, WALLS, Edit
 
 SIZE_PX = (320, 240)
 CATEGORIES = (
@@ -126,6 +135,69 @@ def edited_scenes(
         asked = [question for question in anew if _is_other(question, old[question.id])]
     made: dict[str, Any] = {"source": "pocket", "seed": seed, "split": split, "rooms": n, "edit": edit}
     return read_data(write_data(folder, graphs, asked, Manifest(made=made)))
+
+
+def room_pairs(folder: str | Path, n: int, *, seed: int = 0) -> Path:
+    """Makes pairs of the rooms of `scene_data`, one relevant and one neutral pair of each.
+
+    In every second room two objects exchange their places, if they are visible there, and the walls change; in the others
+    two marks are exchanged, and the light changes.
+
+    Args:
+        folder: New or empty.
+        n: Number of rooms.
+        seed: Seed of the draw.
+    """
+    drawn = list(_rooms(n, seed))
+    asked = make_questions([graph for _, graph in drawn], seed=seed, quotas=_QUOTAS).questions
+    rng = np.random.default_rng([_SEED, seed, n, 1])
+    scenes = (
+        _editable(room, [q for q in asked if q.scene == room[0].id], rng, are_moved=number % 2 == 0)
+        for number, room in enumerate(drawn)
+    )
+    return write_pairs(folder, scenes)
+
+
+def _editable(
+    room: tuple[RoomPlan, SceneGraph],
+    questions: Sequence[SceneQuestion],
+    rng: np.random.Generator,
+    *,
+    are_moved: bool,
+) -> EditableScene:
+    plan, graph = room
+    plain = cache(lambda: picture_of(plan, graph)[0])
+    edits: dict[Edit, Sequence[SceneVersion]] = {}
+    if are_moved:
+        exchanged = [_with_places_exchanged(plan, *two) for two in combinations(range(len(plan.things)), 2)]
+        possible = [(other, seen) for other in exchanged if (seen := _visible_graph(other)) is not None]
+        edits[EXCHANGE] = [_version(*possible[i]) for i in rng.permutation(len(possible))]
+        other_kind = 3 * int(rng.integers(2**29)) + (plan.shell + 1) % 3
+        edits[WALLS] = [_version(replace(plan, shell=other_kind), graph)]
+    edits |= picture_edits(graph, plain, rng, radii=_MARK_RADII)
+    return EditableScene(marked_version(graph, plain, radii=_MARK_RADII), questions, edits)
+
+
+def _version(plan: RoomPlan, graph: SceneGraph) -> SceneVersion:
+    return SceneVersion(graph, lambda: picture_of(plan, graph)[1])
+
+
+def _with_places_exchanged(plan: RoomPlan, i: int, j: int) -> RoomPlan:
+    """Two objects exchange their places; they keep their marks."""
+    things = list(plan.things)
+    first, second = things[i], things[j]
+    things[i] = replace(first, x_m=second.x_m, y_m=second.y_m)
+    things[j] = replace(second, x_m=first.x_m, y_m=first.y_m)
+    return replace(plan, things=tuple(things))
+
+
+def _visible_graph(plan: RoomPlan) -> SceneGraph | None:
+    """The scene graph of a room whose objects are all fully visible, as in `draw_room`; None if one is not."""
+    boxes = [_box_px(placed) for placed in plan.things]
+    known = [box for box in boxes if box is not None]
+    if len(known) < len(boxes) or not all(_apart(a, b) for a, b in combinations(known, 2)):
+        return None
+    return graph_of(plan)
 
 
 def _rooms(n: int, seed: int) -> Iterator[tuple[RoomPlan, SceneGraph]]:
@@ -247,11 +319,7 @@ def picture_of(plan: RoomPlan, graph: SceneGraph) -> tuple[NDArray[np.uint8], ND
     world = world_of(plan)
     things = [Solid(t.parts, t.world_SE3_thing, i + 1) for i, t in enumerate(world.things)]
     drawn = render([*world.backdrop(), *things], world.camera, world.world_SE3_cam, world.light, samples=1)
-    boxes = {thing.id: thing.box_px for thing in graph.objects}
-    marks = place_marks(
-        boxes, SIZE_PX, radii=_MARK_RADII, distances_m={t.id: t.distance_m for t in graph.objects}
-    )
-    return drawn.picture, draw_marks(drawn.picture, marks)
+    return drawn.picture, mark_picture(drawn.picture, graph, radii=_MARK_RADII)
 
 
 def world_of(plan: RoomPlan) -> World:
