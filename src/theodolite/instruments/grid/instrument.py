@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -25,6 +26,8 @@ from theodolite.runs import Run
 if TYPE_CHECKING:
     from theodolite.core.views import ItemRow
 
+_SCENES_OF_SIZE = 0.07
+"""Scenes of each bucket, density and split for each item of a size in numbers."""
 _POOL = 8
 """Scenes of the cross matrix that DIME compares with."""
 
@@ -46,7 +49,7 @@ class _StudySize:
     def of(cls, size: str | int) -> _StudySize:
         if isinstance(size, str):
             return _SIZES[size]
-        return cls(max(1, round(0.07 * size)), max(2, round(0.04 * size)), 160, deep=0)
+        return cls(max(1, round(_SCENES_OF_SIZE * size)), max(2, round(0.04 * size)), 160, deep=0)
 
 
 _SIZES: Mapping[str, _StudySize] = {
@@ -139,6 +142,10 @@ class Grid(Instrument):
         own = f"; and {study.data.words}" if study.data else ""
         n = 24 * _StudySize.of(study.size).scenes
         return f"{n} grids with a relation, half of them against the shortcut{own}"
+
+    def scaled_size(self, size: str | int, factor: float) -> int | None:
+        """The size with that many times as many scenes."""
+        return math.ceil(factor * _StudySize.of(size).scenes / _SCENES_OF_SIZE)
 
     def find_data(self, path: Path, images: Path | None) -> UserData | None:
         """A data set folder."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 _EPISODES: Mapping[str, int] = {"quick": 4, "standard": 7, "large": 40}
 """Number of episodes of each world in each split, by size."""
+_EPISODES_OF_SIZE = 0.12
+"""The same for each item of a size in numbers."""
 _MAX_TOKENS = 320
 """The longest response: four frames in a few short sentences each."""
 
@@ -163,6 +166,10 @@ class Trace(Instrument):
             )
         return UserData("trace", "traces", path.parent, logs=(path,))
 
+    def scaled_size(self, size: str | int, factor: float) -> int | None:
+        """The size with that many times as many episodes."""
+        return math.ceil(factor * _episodes(size) / _EPISODES_OF_SIZE)
+
     def recorded_models(self, data: UserData) -> list[RecordedModel]:
         """The models of the logs."""
         from theodolite.instruments.trace.data.logs import logged_models, write_log_run
@@ -177,7 +184,7 @@ TRACE = Trace()
 
 
 def _episodes(size: str | int) -> int:
-    return _EPISODES[size] if isinstance(size, str) else max(2, round(0.12 * size))
+    return _EPISODES[size] if isinstance(size, str) else max(2, round(_EPISODES_OF_SIZE * size))
 
 
 def _sets(study: Study) -> list[tuple[Path, str, int, int]]:

@@ -277,7 +277,7 @@ def edited_pairs(run: Run) -> Iterator[AnsweredPair]:
                 for each in (before, after)
             ]
             yield AnsweredPair(
-                f"{before.result.item.name}/{after.episode.id}",
+                before.result.item.name,
                 EDIT_FRAMES if edit.is_relevant else EDIT_OTHER_FRAMES,
                 before.episode.unit,
                 said[0],
@@ -286,6 +286,7 @@ def edited_pairs(run: Run) -> Iterator[AnsweredPair]:
                 edited_gold=golds[1],
                 split=read.split_of(before.episode),
                 relation=edit.family,
+                shown=(before.result.item.name, after.result.item.name),
             )
 
 
