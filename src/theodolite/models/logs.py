@@ -43,6 +43,8 @@ class LoggedAnswer:
     response: Response
     pictures: int = 0
     """Number of pictures in the prompt, as far as the log shows. A video counts as one."""
+    picture: str = ""
+    """The name of the first picture, if the log has it."""
 
 
 def read_lmms_eval(path: Path) -> Iterator[LoggedAnswer]:

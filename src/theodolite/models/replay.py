@@ -1,9 +1,11 @@
-"""Recorded answers: ``replay:<run folder, folder of runs, lmms-eval samples, or inspect_ai log>``.
+"""Recorded answers: ``replay:<run folder, folder of runs, lmms-eval samples, inspect_ai log, or table of answers>``.
 
 In Theodolite's own runs, a request is matched by its content only: the same words and the same picture bytes. Other
-logs do not contain their pictures. There it is matched by its id, else by its text, as far as `Request.recall` allows: a
-request whose pictures were removed or replaced never gets the answer to the original. An ambiguous match is not
-guessed; it fails with the reason.
+logs do not contain their pictures. There it is matched by the name of its picture and its words, else by its id, else by
+its text, as far as `Request.recall` allows: a request whose pictures were removed or replaced never gets the answer to
+the original. An ambiguous match is not guessed; it fails with the reason.
+
+A table is a JSON, JSONL, CSV or TSV file, see `theodolite.models.answer_tables`.
 """
 
 from __future__ import annotations
@@ -11,36 +13,54 @@ from __future__ import annotations
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import ClassVar, Literal, TypeAlias
 
 from theodolite.core.errors import UsageError
-from theodolite.core.types import Request, Response
+from theodolite.core.types import Item, Request, Response, canonical_json
+from theodolite.models.answer_tables import read_answer_table
 from theodolite.models.contract import Capability
 from theodolite.models.logs import PLACEHOLDER, LoggedAnswer, read_inspect, read_lmms_eval
 from theodolite.models.opening import ModelName, ModelOptions, read_options
+from theodolite.models.tables import SUFFIXES, NameIndex
 from theodolite.runs import Run, find_runs, read_info
 
+_HEAD = 1 << 20
+"""How much of a file is read to find out which log it is."""
 _MIN_SHARED_WORDS = 0.5
 """The share of words that a record matched by id must have in common with the request. Below it, the question differs."""
 
 
 def open_model(name: ModelName) -> ReplayModel:
     """Read the records that a model name points to."""
-    read_options(name, ModelOptions)
     path = Path(name.target)
     if not path.exists():
         raise UsageError(
-            f"there is nothing to replay at {path}; pass a run, a folder of runs, or a log of lmms-eval or inspect_ai"
+            f"there is nothing to replay at {path}; pass a run, a folder of runs, a log of lmms-eval or inspect_ai, or a "
+            "JSON, JSONL or CSV file of pictures, questions and answers"
         )
     runs = find_runs(path) if path.is_dir() else []
     if runs:
+        read_options(name, ModelOptions)
         infos = [folder / "run.json" for folder in runs]
         return ReplayModel(name.text, [], by_content=_read_runs(runs), identity=_identity(*infos))
     files = _log_files(path)
-    answers = [answer for file in files for answer in _read_log(file)]
-    return ReplayModel(name.text, answers, identity=_identity(*files))
+    answers = [answer for file in files for answer in _read_log(file, name)]
+    return ReplayModel(name.text, answers, identity=_identity(*files, options=name.options))
+
+
+def is_log(text: str) -> bool:
+    """Return True if a model name is that of a log or table, which has answers to original pictures only."""
+    name = ModelName.parse(text)
+    path = Path(name.target)
+    return name.scheme == "replay" and not (path.is_dir() and find_runs(path))
+
+
+def recorded_only(text: str, items: Sequence[Item]) -> list[Item]:
+    """Return the items that a log has an answer to, or all of them if it has none: then each says why."""
+    model = open_model(ModelName.parse(text))
+    return [item for item in items if model.has(item.request)] or list(items)
 
 
 Recording: TypeAlias = Mapping[str, Sequence[LoggedAnswer]]
@@ -68,9 +88,13 @@ class ReplayModel:
         self._by_ref: defaultdict[str, list[LoggedAnswer]] = defaultdict(list)
         self._by_text: defaultdict[str, list[LoggedAnswer]] = defaultdict(list)
         self._bound_to: dict[int, str] = {}
+        named: list[tuple[str, LoggedAnswer]] = []
         for answer in answers:
             self._by_ref[answer.ref].append(answer)
             self._by_text[_plain(answer.prompt)].append(answer)
+            if answer.picture:
+                named.append((answer.picture, answer))
+        self._by_picture = NameIndex(named)
 
     def generate(self, requests: Sequence[Request]) -> list[Response]:
         """Look up each request."""
@@ -81,20 +105,47 @@ class ReplayModel:
         self._by_content.clear()
         self._by_ref.clear()
         self._by_text.clear()
+        self._by_picture = NameIndex([])
+
+    def has(self, request: Request) -> bool:
+        """Return True if there is a record for a request, whether or not it can be used."""
+        return bool(request.digest in self._by_content or self._candidates(request)[0])
 
     def _find(self, request: Request) -> Response:
         if request.digest in self._by_content:
             return self._same_content(self._by_content[request.digest], request)
-        named = self._by_ref.get(request.ref, []) if request.ref and request.recall != "content" else []
-        worded = self._by_text.get(_plain(request.text), []) if request.recall == "words" else []
-        for found, what in ((named, f"the id {request.ref!r}"), (worded, "this text")):
-            if found:
-                return self._checked(found, request, what)
+        found, what = self._candidates(request)
+        if found:
+            return self._checked(found, request, what)
         if request.recall == "content" and not self._by_content:
             return Response.failed(
                 f"{self.name} was recorded with the original pictures; this request has others, or none"
             )
         return Response.failed(f"{self.name} has no answer to this request")
+
+    def _candidates(self, request: Request) -> tuple[Sequence[LoggedAnswer], str]:
+        """Return the records that fit a request best, and by what: picture and words, id, or words."""
+        if request.recall == "content":
+            return (), ""
+        path = request.pictures[0].path if request.pictures else None
+        shown = self._by_picture.find(path.as_posix()) if path is not None else []
+        asked = _words(request.text)
+        alike = [answer for answer in shown if _words(answer.prompt) == asked]
+        alike = alike or [answer for answer in shown if _contains(asked, _words(answer.prompt))]
+        alike = alike or [answer for answer in shown if not answer.prompt]
+        named = self._by_ref.get(request.ref, []) if request.ref else []
+        if len(alike) > 1 and any(answer in named for answer in alike):
+            alike = [answer for answer in alike if answer in named]
+        worded = self._by_text.get(_plain(request.text), []) if request.recall == "words" else []
+        unnamed = [answer for answer in worded if not answer.picture or path is None]
+        for found, what in (
+            (alike, "this picture and question"),
+            (named, f"the id {request.ref!r}"),
+            (unnamed, "this text"),
+        ):
+            if found:
+                return found, what
+        return (), ""
 
     def _same_content(self, found: Sequence[LoggedAnswer], request: Request) -> Response:
         """Return the record of exactly this request: the one with its id, or any if all have the same answer."""
@@ -174,16 +225,26 @@ def _log_files(path: Path) -> list[Path]:
     return files
 
 
-def _read_log(path: Path) -> Iterator[LoggedAnswer]:
-    readers = {".jsonl": read_lmms_eval, ".eval": read_inspect, ".json": read_inspect}
-    if path.suffix not in readers:
-        raise UsageError(f"{path} cannot be replayed; supported logs end in {', '.join(readers)}")
-    return readers[path.suffix](path)
+def _read_log(path: Path, name: ModelName) -> Iterable[LoggedAnswer]:
+    if path.suffix not in {".eval", *SUFFIXES}:
+        raise UsageError(f"{path} cannot be replayed; supported files end in .eval, {', '.join(SUFFIXES)}")
+    if path.suffix == ".eval" or (path.suffix == ".json" and b'"samples"' in _head(path)):
+        read_options(name, ModelOptions)
+        return read_inspect(path)
+    if path.suffix == ".jsonl" and b'resps"' in _head(path):
+        read_options(name, ModelOptions)
+        return read_lmms_eval(path)
+    return read_answer_table(path, name.options)
 
 
-def _identity(*files: Path) -> str:
+def _head(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(_HEAD)
+
+
+def _identity(*files: Path, options: Mapping[str, str] | None = None) -> str:
     """Hash the recording's content, so that another recording at the same path is another model."""
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(canonical_json(dict(options)).encode() if options else b"")
     for path in files:
         digest.update(path.read_bytes())
     return f"replay:{digest.hexdigest()[:16]}"
@@ -192,6 +253,17 @@ def _identity(*files: Path) -> str:
 def _plain(text: str) -> str:
     """Return text without picture placeholders and with normalised white space."""
     return " ".join(PLACEHOLDER.sub(" ", text).split())
+
+
+def _words(text: str) -> str:
+    """Return the words alone, in lower case, between spaces."""
+    words = re.findall(r"[^\W_]+", PLACEHOLDER.sub(" ", text).casefold())
+    return f" {' '.join(words)} "
+
+
+def _contains(asked: str, recorded: str) -> bool:
+    """True if one of two questions contains the other: a prompt adds options or how to answer."""
+    return bool(recorded.strip()) and (recorded in asked or asked in recorded)
 
 
 def _share_words(recorded: str, asked: str) -> bool:

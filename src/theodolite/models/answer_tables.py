@@ -1,0 +1,108 @@
+"""Recorded answers in a table: any JSON, JSONL, CSV or TSV file with a picture, a question and a model's answer in each row.
+
+The options of ``replay:FILE?…`` name fields (``picture``, ``question``, ``answer``, ``id``, ``reasoning``) or choose rows:
+``replay:results.json?answer=pred&prompt_label=Multiple Choice`` reads answers from the field ``pred`` of the rows whose
+``prompt_label`` is *Multiple Choice*. Fields that are not named are found by `theodolite.models.tables.NAMES`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from theodolite.core.errors import UsageError
+from theodolite.core.types import Response
+from theodolite.models.logs import LoggedAnswer
+from theodolite.models.tables import Role, Row, fields_of, first, plain_words, read_rows, values
+
+__all__ = ["read_answer_table"]
+
+_ROLES: Mapping[str, Role] = {
+    "picture": "picture",
+    "question": "question",
+    "answer": "response",
+    "id": "id",
+    "reasoning": "reasoning",
+}
+_MOST_SHOWN = 8
+
+
+def read_answer_table(path: Path, options: Mapping[str, str]) -> list[LoggedAnswer]:
+    """Read the recorded answers of a table.
+
+    Args:
+        path: The file.
+        options: Field names by role, and values of other fields that choose rows.
+
+    Raises:
+        UsageError: If a field does not exist, if no row is chosen, or if there are no answers.
+    """
+    rows = read_rows(path)
+    known = fields_of(rows)
+    named = {role: options[name] for name, role in _ROLES.items() if name in options}
+    for field in (*named.values(), *(name for name in options if name not in _ROLES)):
+        if field not in known:
+            raise UsageError(f"{path} has no field {field!r}; it has: {', '.join(known)}")
+    for name, value in options.items():
+        if name not in _ROLES:
+            rows = _chosen(rows, name, value, path)
+    found = list(_answers(rows, named))
+    if not any(answer.response.is_answered for answer in found):
+        raise UsageError(
+            f"{path} has no field with answers of a model; name it, as in replay:{path}?answer=FIELD; the fields are "
+            f"{', '.join(known)}"
+        )
+    if not any(answer.picture or answer.prompt or answer.ref for answer in found):
+        raise UsageError(
+            f"the answers in {path} cannot be found again without a picture, a question or an id; name one, as in "
+            f"replay:{path}?picture=FIELD; the fields are {', '.join(known)}"
+        )
+    return found
+
+
+def _chosen(rows: Sequence[Row], field: str, value: str, path: Path) -> list[Row]:
+    found = [row for row in rows if str(row.get(field)) == value]
+    if not found:
+        there = list(dict.fromkeys(str(row.get(field)) for row in rows))
+        more = " …" if len(there) > _MOST_SHOWN else ""
+        raise UsageError(
+            f"no row of {path} has {field}={value}; there are: {', '.join(there[:_MOST_SHOWN])}{more}"
+        )
+    return found
+
+
+def _answers(rows: Sequence[Row], named: Mapping[Role, str]) -> Iterator[LoggedAnswer]:
+    for row in rows:
+        question = first(row, "question", field=named.get("question", ""))
+        words = question if isinstance(question, str) else first(row, "statement")
+        said = _said(row, str(words or ""), named.get("response", ""))
+        reasoning = first(row, "reasoning", field=named.get("reasoning", ""))
+        response = (
+            Response.failed("no answer was recorded")
+            if said is None
+            else Response("answered", text=said, reasoning=reasoning if isinstance(reasoning, str) else "")
+        )
+        ref = first(row, "id", field=named.get("id", ""))
+        picture = _name(first(row, "picture", field=named.get("picture", "")))
+        yield LoggedAnswer(
+            "" if ref is None else str(ref), plain_words(str(words or "")), response, 1, picture
+        )
+
+
+def _said(row: Row, question: str, field: str) -> str | None:
+    """The text of the answer. A field that holds the question is not the answer."""
+    for value in values(row, "response", field=field):
+        while isinstance(value, list):
+            value = value[0] if value else None  # noqa: PLW2901 - the first of nested lists
+        if isinstance(value, str | int | float) and str(value) != question:
+            return str(value)
+    return None
+
+
+def _name(value: Any) -> str:
+    if isinstance(value, list):
+        value = value[0] if value else ""
+    if isinstance(value, dict):
+        value = value.get("path") or value.get("file_name") or ""
+    return "" if value is None else str(value)[:1000]

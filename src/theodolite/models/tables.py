@@ -1,0 +1,266 @@
+"""Rows of questions and answers as data sets and evaluations have them: JSON, JSONL, CSV or TSV, with many names for one thing.
+
+`NAMES` lists the accepted field names, by what they hold. Case, spaces, hyphens and underscores do not matter:
+``imageId`` is ``image_id``.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import pairwise
+from pathlib import Path, PurePosixPath
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
+
+from theodolite.core.errors import UsageError, reason_of
+from theodolite.models.logs import PLACEHOLDER
+
+__all__ = [
+    "NAMES",
+    "SUFFIXES",
+    "NameIndex",
+    "Role",
+    "Row",
+    "fields_of",
+    "first",
+    "plain_words",
+    "read_rows",
+    "values",
+]
+
+Row: TypeAlias = dict[str, Any]
+Role: TypeAlias = Literal[
+    "id", "picture", "question", "statement", "options", "captions", "truth", "response", "reasoning", "group"
+]
+
+NAMES: Mapping[Role, tuple[str, ...]] = {
+    "id": ("id", "question_id", "qid", "sample_id", "uid", "doc_id", "index"),
+    "picture": (
+        *("picture", "pictures", "image", "images", "image_path", "img_path", "img", "image_file", "image_name"),
+        *("file_name", "filename", "photo", "imageId", "img_id", "image_link", "image_url", "url", "path"),
+    ),
+    "question": ("question", "prompt", "query", "instruction", "text", "input"),
+    "statement": ("caption", "statement", "hypothesis", "sentence"),
+    "options": ("options", "choices", "candidates", "answer_choices"),
+    "captions": ("caption_options",),
+    "truth": (
+        *("ground_truth", "gt", "gold", "gt_answer", "correct_answer", "multiple_choice_answer", "target"),
+        *("answer", "answers", "label", "correct_choice_idx"),
+    ),
+    "response": (
+        *("response", "prediction", "predicted_answer", "predicted", "pred", "model_answer", "model_output"),
+        *("model_response", "generated_text", "output", "resps", "filtered_resps", "answer", "text"),
+    ),
+    "reasoning": ("reasoning", "reasoning_content", "rationale", "thinking"),
+    "group": ("group", "category", "question_type", "relation", "type"),
+}  # fmt: skip
+"""Accepted field names, by what they hold. The first one that a row has is used.
+
+``statement`` is a sentence that is true or false of the picture, ``captions`` are sentences of which the first one is true.
+``truth`` is the right answer and ``response`` what a model said: ``answer`` is the right one unless another field holds it.
+"""
+
+SUFFIXES = (".jsonl", ".json", ".csv", ".tsv")
+_LISTS = (
+    *("questions", "annotations", "data", "rows", "items", "samples", "results", "examples", "instances"),
+    *("entries", "predictions"),
+)
+"""Fields of a JSON object that hold its rows."""
+_TURNS = ("conversations", "conversation", "messages")
+_LARGEST_CELL = 1 << 28
+"""Maximum size of a cell of a CSV file, which may hold an encoded picture."""
+
+
+def read_rows(path: Path) -> list[Row]:
+    """Read the rows of a file. Conversations become one row for each question with its answer.
+
+    A JSON file holds a list of objects, an object by id, or an object with such a list under a name such as ``questions``,
+    ``annotations`` or ``data``. Fields of an object under ``doc`` (lmms-eval) count as fields of the row.
+
+    Raises:
+        UsageError: If the file cannot be read, or holds no objects.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+        found = _csv(text, path.suffix) if path.suffix in {".csv", ".tsv"} else _json(text, path.suffix)
+        rows = [each for row in found for each in _turns(row)]
+    except (OSError, ValueError, RecursionError, csv.Error) as error:
+        raise UsageError(f"cannot read {path}: {reason_of(error)}") from error
+    if not rows:
+        raise UsageError(f"{path} has no rows")
+    return rows
+
+
+def _csv(text: str, suffix: str) -> Iterator[Row]:
+    csv.field_size_limit(_LARGEST_CELL)
+    text = text.lstrip("\r\n")
+    head = text.partition("\n")[0]
+    delimiter = "\t" if suffix == ".tsv" else max(",;\t", key=head.count)
+    for row in csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter):
+        yield {name: cell for name, cell in row.items() if isinstance(name, str) and isinstance(cell, str)}
+
+
+def _json(text: str, suffix: str) -> Iterator[Row]:
+    if suffix == ".jsonl":
+        lines = text.split("\n")  # splitlines would also split at U+2028, which JSON allows
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                yield _object(_parsed(line, f"line {number}"), f"line {number}")
+        return
+    value = _parsed(text, "the file")
+    if isinstance(value, dict):
+        value = _rows_of(value)
+    if not isinstance(value, list):
+        raise ValueError("the file is no list and no object")  # noqa: TRY004 - told as a problem of the file
+    yield from (_object(row, f"entry {number}") for number, row in enumerate(value, 1))
+
+
+def _parsed(text: str, where: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"{where} is not JSON: {error}") from error
+
+
+def _object(value: Any, where: str) -> Row:
+    if not isinstance(value, dict):
+        raise ValueError(f"{where} is not an object")  # noqa: TRY004 - told as a problem of the file
+    inner = value.get("doc")
+    return {**inner, **value} if isinstance(inner, dict) else value
+
+
+def _rows_of(value: Row) -> list[Any]:
+    """The rows of a JSON object: a list in it, its values by id, or itself."""
+    for name in _LISTS:
+        if isinstance(value.get(name), list):
+            return list(value[name])
+    if value and all(isinstance(each, dict) for each in value.values()):
+        return [{"id": key, **each} for key, each in value.items()]
+    return [value]
+
+
+def _turns(row: Row) -> Iterator[Row]:
+    """A row for each question of a conversation with the answer that follows; other rows as they are."""
+    turns = next((row[name] for name in _TURNS if isinstance(row.get(name), list)), None)
+    if turns is None:
+        yield row
+        return
+    said = [(_speaker(turn), _said(turn)) for turn in turns if isinstance(turn, dict)]
+    pairs = [(a[1], b[1]) for a, b in pairwise(said) if (a[0], b[0]) == ("user", "model")]
+    name = first(row, "id")
+    for number, (question, answer) in enumerate(pairs, 1):
+        own = name if len(pairs) == 1 or name is None else f"{name}#{number}"
+        kept = {key: value for key, value in row.items() if key not in _TURNS}
+        yield {**kept, "id": own, "question": plain_words(question), "answer": answer}
+
+
+def _speaker(turn: Mapping[str, Any]) -> str:
+    name = str(turn.get("from") or turn.get("role") or "").casefold()
+    return {"human": "user", "user": "user", "gpt": "model", "assistant": "model"}.get(name, "")
+
+
+def _said(turn: Mapping[str, Any]) -> str:
+    content = turn.get("value", turn.get("content", ""))
+    if isinstance(content, list):
+        return "\n".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+    return str(content)
+
+
+def plain_words(text: str) -> str:
+    """Return text without placeholders of pictures and outer space."""
+    return PLACEHOLDER.sub(" ", text).strip()
+
+
+def fields_of(rows: Sequence[Row]) -> tuple[str, ...]:
+    """All field names of the first rows, in order."""
+    return tuple(dict.fromkeys(name for row in rows[:100] for name in row))
+
+
+def values(row: Mapping[str, Any], role: Role, *, field: str = "") -> Iterator[Any]:
+    """Yield what a row holds in a role, best first. Empty values are left out.
+
+    Args:
+        row: A row.
+        role: What is looked for.
+        field: The name of the field, if it was given.
+
+    >>> list(values({"Image ID": 7, "image": "", "img": "a.png"}, "picture"))
+    ['a.png', 7]
+    """
+    known = {_plain(name): value for name, value in reversed(list(row.items()))}
+    for name in (field,) if field else NAMES[role]:
+        value = row.get(name) if name in row else known.get(_plain(name))
+        if not _is_empty(value):
+            yield value
+
+
+def first(row: Mapping[str, Any], role: Role, *, field: str = "") -> Any:
+    """Return the best value of a role, or None."""
+    return next(values(row, role, field=field), None)
+
+
+@lru_cache(maxsize=1024)
+def _plain(name: str) -> str:
+    return re.sub(r"[\W_]+", "", name).casefold()
+
+
+def _is_empty(value: Any) -> bool:
+    if isinstance(value, float):
+        return math.isnan(value)
+    return value is None or (isinstance(value, str) and not value.strip()) or value in ([], {})
+
+
+T = TypeVar("T")
+
+
+class NameIndex(Generic[T]):
+    """Values by the name of a picture, which may be written as a path, a file name, a stem or a number.
+
+    >>> index = NameIndex([("val2014/COCO_val2014_000000000042.jpg", "found")])
+    >>> [index.find(name) for name in ("000000000042.jpg", "42", "43")]
+    [['found'], ['found'], []]
+    """
+
+    def __init__(self, entries: Sequence[tuple[str, T]]) -> None:
+        self._found: dict[tuple[str, str], list[tuple[tuple[str, ...], T]]] = {}
+        for name, value in entries:
+            parts = _parts(name)
+            for key in _keys(parts):
+                self._found.setdefault(key, []).append((parts, value))
+
+    def find(self, name: str) -> list[T]:
+        """Return the values whose name fits best: all with the longest common end of the path."""
+        parts = _parts(name)
+        found = next((self._found[key] for key in _keys(parts) if key in self._found), [])
+        common = [_common_end(parts, other) for other, _ in found]
+        return [value for (_, value), n in zip(found, common, strict=True) if n == max(common)]
+
+
+def _parts(name: str) -> tuple[str, ...]:
+    name = name.partition("?")[0] if "://" in name else name
+    return tuple(
+        part for part in PurePosixPath(name.replace("\\", "/")).parts if part not in {"/", ".", ".."}
+    )
+
+
+def _keys(parts: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    """The keys of a name, the most exact first."""
+    if not parts:
+        return
+    name = parts[-1].casefold()
+    stem = name.rpartition(".")[0] if re.search(r"\.[a-z]{3,4}$", name) else name
+    yield "name", name
+    yield "stem", stem
+    number = re.search(r"^\d+$|(?<=[_-])\d{6,}$", stem)
+    if number:
+        yield "number", number[0].lstrip("0")
+
+
+def _common_end(left: Sequence[str], right: Sequence[str]) -> int:
+    pairs = zip(reversed(left), reversed(right), strict=False)
+    return next((n for n, (a, b) in enumerate(pairs) if a != b), min(len(left), len(right)))
