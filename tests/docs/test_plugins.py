@@ -105,10 +105,10 @@ def test_the_model_keeps_the_contract_and_is_found_out(tmp_path, capsys):
     capsys.readouterr()
     asked = ["--data", str(tmp_path / "data"), "--model", "brightest:v1", "--out", str(tmp_path / "run")]
     assert main(["ask", "run", *asked, "--json"]) == 0
-    (comparisons,) = [table for table in tables_of(capsys) if table["name"] == "ask.comparisons"]
+    _, comparisons, pairs = tables_of(capsys)
     (swapped,) = [row for row in comparisons["rows"] if row["against"] == "swapped"]
     assert swapped["same_answer"]["value"] < 0.9, "it does look"
-    assert not comparisons["notes"][0].startswith("looks:"), "but not at what it is asked about"
+    assert not pairs["notes"][0].startswith("looks:"), "but not at what it is asked about"
 
 
 def test_the_method_runs_through_the_compass_and_bounds_grad_act(tmp_path, tiny_llava, capsys):

@@ -13,7 +13,7 @@ from page_checks import axe, until
 
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Picture, Record, Response
-from theodolite.instruments.ask.data.questions import Question
+from theodolite.instruments.ask.data.question import Question
 from theodolite.instruments.ask.questions import plan_questions
 from theodolite.report.viewer.view import Viewer
 from theodolite.runs import Run, RunInfo
@@ -265,7 +265,7 @@ def test_a_diagnosis_is_served_with_its_pictures(tmp_path, visit):
     with serving(tmp_path) as viewer:
         page = visit(viewer.url, home=viewer.url)
         page.click("text=/diagnosis")
-        assert page.locator(".dial > svg").count() == 4
+        assert page.locator(".look").count() == 4
         page.select_option("[name=instrument]", "trace")
         page.click("#row-0")
         page.wait_for_selector("#item .frame img")

@@ -1,18 +1,23 @@
-"""``theodolite ask``: ask your own questions with the picture, without it, and with another picture."""
+"""``theodolite ask``: ask your own questions with the picture, without it, with another one, and with it edited."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import islice
 from typing import Annotated, cast
 
 import typer
 
 from theodolite.cli import options as o
+from theodolite.cli.console import note
 from theodolite.cli.output import show
 from theodolite.cli.running import run_and_show, show_plan
-from theodolite.instruments.ask.data.questions import read_questions
+from theodolite.core.types import Item
+from theodolite.instruments.ask.data.questions import load_questions
 from theodolite.instruments.ask.instrument import ASK
 from theodolite.instruments.ask.questions import SETTINGS, Setting, plan_questions
 from theodolite.models import Answering, ask_factory
+from theodolite.models.replay import is_log, recorded_only
 from theodolite.runs import EngineOptions, Run, RunSettings
 
 app = typer.Typer(no_args_is_help=True, help=ASK.question)
@@ -23,6 +28,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     data: o.Data,
     model: o.ModelName,
     folder: o.Out,
+    images: o.MaybeImages = None,
     settings: Annotated[
         str, typer.Option("--settings", metavar="LIST", help=f"Some of {', '.join(SETTINGS)}.")
     ] = "all",
@@ -40,15 +46,33 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     """Ask a model, store every answer, and score. The same command resumes where it stopped."""
     chosen = cast("tuple[Setting, ...]", o.some_of(settings, SETTINGS, "--settings", can_be_empty=False))
     answering = cast("Answering", o.one_of(answer, ("write", "choose"), "--answer"))
-    items = list(plan_questions(read_questions(data), settings=chosen, seed=seed, max_tokens=max_tokens))
+    loaded = load_questions(data, images)
+    if is_log(model):
+        chosen = ("picture", "swapped")
+
+    def items(_: Run | None = None) -> Iterable[Item]:
+        edits = folder / "edited"
+        found = plan_questions(
+            loaded.questions,
+            settings=chosen,
+            seed=seed,
+            max_tokens=max_tokens,
+            folder=None if plan else edits,
+        )
+        return recorded_only(model, list(found)) if is_log(model) else found
+
+    for reason, n in loaded.unused.items():
+        note(f"left out: {n} × {reason}")
     if plan:
-        show_plan(items[:limit], json=json)
+        show_plan(list(islice(items(), limit)), json=json)
         return
     asked = {
         "data": str(data.absolute()),
         "settings": list(chosen),
         "answer": answering,
         "max_tokens": max_tokens,
+        **({"images": str(images.absolute())} if images else {}),
+        **({"questions": len(loaded.questions)} if is_log(model) else {}),
     }
     run_and_show(
         folder,

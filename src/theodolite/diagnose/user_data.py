@@ -7,8 +7,11 @@ from pathlib import Path
 
 from theodolite.core.errors import UsageError
 from theodolite.instruments.instrument import UserData, instruments
+from theodolite.models.tables import SUFFIXES, fields_of, read_rows
 
 __all__ = ["find_user_data"]
+
+_LONGEST = 300
 
 
 def find_user_data(given: Iterable[str | Path]) -> tuple[UserData, ...]:
@@ -49,11 +52,21 @@ def _find(text: str, named: str) -> UserData:
         )
     known = [own for each in instruments() if (own := each.find_data(path, images)) is not None]
     if not known:
-        raise UsageError(f"no instrument can read the data set {path}; {_takes()}")
+        raise UsageError(f"no instrument can read the data set {path}{_fields(path)}; {_takes()}")
     own = next((each for each in known if each.instrument == named), known[0])
     if named and own.instrument != named:
         raise UsageError(f"{path} is for {own.instrument}, not for {named}; remove {named}=")
     return own
+
+
+def _fields(path: Path) -> str:
+    """The fields of a table that fits nothing, in words."""
+    if path.suffix not in SUFFIXES or not path.is_file():
+        return ""
+    try:
+        return f", which has the fields {', '.join(fields_of(read_rows(path)))[:_LONGEST]}"
+    except UsageError as error:
+        return f" ({error})"
 
 
 def _takes() -> str:

@@ -1,6 +1,7 @@
 """From questions to a verdict: models of known behaviour must get the verdict that they earn."""
 
 import json
+from collections import Counter
 from dataclasses import replace
 
 import pytest
@@ -8,15 +9,17 @@ import pytest
 from theodolite.answers import READER
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Item, Request
-from theodolite.instruments.ask.data.questions import Question
+from theodolite.instruments.ask.data.question import Question
 from theodolite.instruments.ask.data.squares import make_squares
-from theodolite.instruments.ask.questions import plan_questions
+from theodolite.instruments.ask.questions import SETTINGS, plan_questions
 from theodolite.instruments.ask.score import score_ask, score_tables
 from theodolite.models import ask_measurer, open_model
 from theodolite.runs import LocalEngine, MeasureOptions, Run, RunInfo, measure
 
+THREE = ("picture", "blind", "swapped")
 
-def asked(folder, model, *, n=80, settings=("picture", "blind", "swapped"), questions=None, limit=None):
+
+def asked(folder, model, *, n=80, settings=THREE, questions=None, limit=None):
     engine = LocalEngine(ask_measurer(open_model(model)))
     info = RunInfo(instrument="ask", model=model, identity=engine.identity, theodolite="0")
     run = Run.start(folder, info)
@@ -28,6 +31,11 @@ def asked(folder, model, *, n=80, settings=("picture", "blind", "swapped"), ques
 def scored(folder, model, **how):
     with asked(folder, model, **how) as run:
         return score_ask(run)
+
+
+def worded_apart(n):
+    """Questions that their words alone tell apart, so that a log can be searched by text."""
+    return [replace(q, question=f"Item {i}: {q.question}") for i, q in enumerate(make_squares(n))]
 
 
 def by_setting(score):
@@ -47,7 +55,7 @@ def test_one_that_looks(tmp_path):
 
 
 def test_one_that_guesses(tmp_path):
-    score = scored(tmp_path / "run", "scripted:guesser", n=120)
+    score = scored(tmp_path / "run", "scripted:guesser", n=160)
     assert score.verdict == "does not look"
     swapped = score.comparisons[-1]
     assert (swapped.drop.value, swapped.same_answer.value) == (0.0, 1.0)
@@ -57,14 +65,15 @@ def test_one_that_guesses(tmp_path):
 
 
 def test_an_oracle_knows_without_looking_and_is_found_out(tmp_path):
-    score = scored(tmp_path / "run", "scripted:oracle")
+    """It is given the answer about the original picture, so only edits show that it does not look."""
+    score = scored(tmp_path / "run", "scripted:oracle", questions=worded_apart(120), settings=SETTINGS)
     assert by_setting(score)["blind"].accuracy.value == 1
+    assert {(pair.edit.name, pair.outcome) for pair in score.pairs} == {
+        ("mirror", "unmoved"),
+        ("light", "kept"),
+        ("ask again", "kept"),
+    }
     assert score.verdict == "does not look"
-
-
-def worded_apart(n):
-    """Questions that their words alone tell apart, so that a log can be searched by text."""
-    return [replace(q, question=f"Item {i}: {q.question}") for i, q in enumerate(make_squares(n))]
 
 
 def recording(kind, folder, questions):
@@ -94,13 +103,15 @@ def test_a_recording_of_the_pictures_never_answers_for_other_ones(tmp_path, kind
         settings = by_setting(score)
         assert (settings["picture"].answered, settings["picture"].accuracy.value) == (24, 1.0)
         assert [settings[s].failed for s in ("blind", "swapped")] == [24, 24]
-        assert score.verdict == "undecided"
+        assert score.verdict == "not settled"
 
 
 def test_the_same_words_about_several_pictures_are_not_searched_by_text():
     recalls = {item.name: item.request.recall for item in plan_questions(list(make_squares(2)))}
-    assert recalls["square-00000/picture"] == "id"  # both ask where the red square is
-    assert recalls["square-00000/blind"] == recalls["square-00000/swapped"] == "content"
+    assert recalls.pop("square-00000/picture") == "id"  # both ask where the red square is
+    assert recalls.pop("square-00001/picture") == "id"
+    assert set(recalls.values()) == {"content"}
+    assert {name.partition("/")[2] for name in recalls} == {"blind", "mirror", "light", "again"}
     assert {i.request.recall for i in plan_questions(worded_apart(2), settings=("picture",))} == {"words"}
 
 
@@ -117,11 +128,12 @@ def test_no_answers_are_counted_apart(tmp_path, model, field):
 
 @pytest.mark.parametrize("model", ["scripted:guesser", "scripted:oracle"])
 @pytest.mark.parametrize(
-    ("n", "verdict"), [(20, "undecided"), (48, "undecided"), (60, "does not look"), (120, "does not look")]
+    ("n", "verdict"),
+    [(20, "not settled"), (48, "not settled"), (60, "does not look"), (120, "does not look")],
 )
 def test_a_verdict_never_contradicts_its_own_interval(tmp_path, model, n, verdict):
     """All pairs alike: z²/(n + z²) of others may still be out there, 5 points of them with fewer than 52 pictures."""
-    score = scored(tmp_path / "run", model, n=n)
+    score = scored(tmp_path / "run", model, questions=worded_apart(n))
     swapped = score.comparisons[-1]
     assert score.verdict == verdict
     assert swapped.likeness.high == pytest.approx(1.6449**2 / (n + 1.6449**2), rel=1e-3)
@@ -131,7 +143,7 @@ def test_a_verdict_never_contradicts_its_own_interval(tmp_path, model, n, verdic
 
 def test_one_pair_that_differs_does_not_make_the_rest_surer(tmp_path):
     """A bootstrap of 60 pairs with one of +1 knows [0, 0.05]; the missing −1 is not known to be that rare."""
-    run = asked(tmp_path / "run", "scripted:oracle", n=60)
+    run = asked(tmp_path / "run", "scripted:oracle", questions=worded_apart(60))
     with run:
         seq = next(r.seq for r in run.results() if r.item.meta["setting"] == "swapped")
         run.store._db.execute("UPDATE records SET text = 'dunno' WHERE seq = ?", (seq,))
@@ -151,22 +163,63 @@ def test_many_questions_about_two_pictures_are_two_observations(tmp_path):
     swapped = score.comparisons[-1]
     assert (swapped.drop.value, swapped.drop.n, swapped.drop.n_items) == (1.0, 2, 24)
     assert swapped.p_value == 0.5
-    assert (score.verdict, "2 pictures" in score.because) == ("undecided", True)
+    assert (score.verdict, "2 pictures" in score.because) == ("not settled", True)
 
 
 def test_too_few_questions_give_no_verdict(tmp_path):
-    score = scored(tmp_path / "run", "scripted:looker", n=8)
-    assert score.verdict == "undecided"
+    score = scored(tmp_path / "run", "scripted:looker", questions=worded_apart(8))
+    assert score.verdict == "not settled"
     assert "too few" in score.because
 
 
 def test_without_another_setting_there_is_no_verdict(tmp_path):
-    score = scored(tmp_path / "run", "scripted:looker", settings=("picture",))
-    assert (score.verdict, score.comparisons) == ("undecided", ())
+    score = scored(tmp_path / "run", "scripted:looker", questions=worded_apart(80), settings=("picture",))
+    assert (score.verdict, score.comparisons) == ("not settled", ())
+
+
+@pytest.mark.parametrize(
+    ("model", "outcome", "verdict"),
+    [
+        ("looker", "followed", "looks"),
+        ("guesser", "unmoved", "does not look"),
+        ("refuser", "lost", "cannot be read"),
+    ],
+)
+def test_the_same_words_about_several_pictures_need_no_other_request(tmp_path, model, outcome, verdict):
+    """Forty questions about four pictures each: six pairs of plain answers, in one cluster."""
+    score = scored(tmp_path / "run", f"scripted:{model}", n=160, settings=("picture",))
+    assert Counter(pair.outcome for pair in score.pairs) == {outcome: 240}
+    assert {pair.edit.name for pair in score.pairs} == {"another picture"}
+    assert set(Counter(pair.cluster for pair in score.pairs).values()) == {6}
+    assert set(Counter(pair.relation for pair in score.pairs).values()) == {40}
+    assert "left / right" in {pair.relation for pair in score.pairs}
+    assert score.verdict == verdict
+
+
+def test_mirrored_pictures_settle_what_other_words_cannot(tmp_path):
+    score = scored(tmp_path / "run", "scripted:looker", questions=worded_apart(120), settings=SETTINGS)
+    outcomes = Counter((pair.edit.name, pair.outcome) for pair in score.pairs)
+    assert outcomes == {
+        ("mirror", "followed"): 60,
+        ("light", "lost"): 120,  # it knows exact colours only
+        ("ask again", "kept"): 24,
+    }
+    assert score.verdict == "looks"
+
+
+def test_a_model_that_can_no_longer_be_read_with_other_pictures_is_not_said_to_look(tmp_path):
+    """The drop alone would say that it looks."""
+    run = asked(tmp_path / "run", "scripted:oracle", questions=worded_apart(60))
+    with run:
+        for seq in [r.seq for r in run.results() if r.item.meta["setting"] == "swapped"]:
+            run.store._db.execute("UPDATE records SET text = 'well' WHERE seq = ?", (seq,))
+        score = score_ask(run)
+    assert score.comparisons[-1].drop.low > 0
+    assert (score.verdict, "have no answer" in score.because) == ("not settled", True)
 
 
 def test_a_run_that_is_only_begun_is_scored_as_far_as_it_is(tmp_path):
-    score = scored(tmp_path / "run", "scripted:looker", limit=90)
+    score = scored(tmp_path / "run", "scripted:looker", questions=worded_apart(80), limit=90)
     assert [s.asked for s in score.settings] == [30, 30, 30]
     assert score.comparisons[0].drop.n_items == 30
 
@@ -209,14 +262,18 @@ def test_questions_that_nothing_fits_have_no_swap():
 
 
 def test_a_replayed_log_gets_no_answers_that_it_does_not_hold(tmp_path):
-    """A log of the usual kind holds answers with pictures only: the blind and swapped settings must stay empty."""
+    """A log of the usual kind holds answers with pictures only: the blind setting must stay empty.
+
+    Another picture with the same words is another question of the log.
+    """
     questions = list(make_squares(24))
     log = tmp_path / "x_samples_y.jsonl"
     rows = [{"doc_id": q.id, "input": q.prompt, "filtered_resps": q.answer} for q in questions]
     log.write_text("".join(json.dumps(row) + "\n" for row in rows))
     settings = by_setting(scored(tmp_path / "run", f"replay:{log}", questions=questions))
     assert settings["picture"].accuracy.value == 1
-    assert (settings["blind"].failed, settings["swapped"].failed) == (24, 24)
+    assert (settings["blind"].failed, settings["swapped"].failed) == (24, 0)
+    assert settings["swapped"].accuracy.value == 0
 
 
 def test_a_run_of_another_instrument_is_refused(tmp_path):

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from theodolite.core.scores import Capability, ItemScore, Metric
 from theodolite.core.splits import OWN_SPLIT
 from theodolite.core.tables import Table
 from theodolite.core.types import Item
 from theodolite.instruments.instrument import Instrument, Place, RunPlan, Study, UserData
-from theodolite.instruments.user_files import first_keys
 from theodolite.models import ask_factory, ask_measurer
 from theodolite.pairs import AnsweredPair
 from theodolite.runs import Run
 
 if TYPE_CHECKING:
     from theodolite.core.views import ItemRow
+    from theodolite.instruments.ask.data.question import Question
+    from theodolite.instruments.ask.data.questions import Questions
 
 _MAX_TOKENS = 512
+_QUESTIONS: Mapping[str, int] = {"quick": 100, "standard": 1000, "large": 10_000}
+"""The largest number of questions, by size."""
 
 
 class Ask(Instrument):
@@ -29,7 +32,7 @@ class Ask(Instrument):
     name = "ask"
     question = "Do answers to your own questions depend on your pictures?"
     run_kinds = ("ask",)
-    takes = "a JSONL file of questions with pictures and answers"
+    takes = "a JSONL, JSON or CSV file of questions with pictures and right answers"
     needs_data = True
 
     @property
@@ -40,18 +43,18 @@ class Ask(Instrument):
         return METRICS
 
     def plan(self, study: Study, gives: Capability) -> Iterator[RunPlan]:
-        """Plan the questions with their pictures, without them, and with others."""
-        from theodolite.instruments.ask.data.questions import read_questions
-        from theodolite.instruments.ask.questions import plan_questions
-
+        """Plan the questions with their pictures, without them, with others, and with edited ones."""
         if study.data is None:
             return
-        questions = read_questions(study.data.path)
+        loaded = _load(study.data)
+        settings: dict[str, Any] = {"data": str(study.data.path.absolute()), "split": OWN_SPLIT}
+        if study.data.images is not None:
+            settings["images"] = str(study.data.images.absolute())
         yield RunPlan(
             "ask-own",
             "ask",
-            {"data": str(study.data.path.absolute()), "split": OWN_SPLIT},
-            lambda _: plan_questions(questions, seed=study.seed, max_tokens=_MAX_TOKENS),
+            {**settings, "n": _size(study), "questions": min(_size(study), len(loaded.questions))},
+            partial(_items, study),
             partial(ask_measurer, answering="write"),
             partial(ask_factory, answering="write"),
         )
@@ -69,10 +72,10 @@ class Ask(Instrument):
         return score_tables(score_ask(run, seed=run.info.seed))
 
     def pairs(self, run: Run) -> Iterator[AnsweredPair]:
-        """Return the same question about another picture that has another answer."""
-        from theodolite.instruments.ask.score import answered_pairs
+        """Return the answers to the same words about two pictures, and before and after edits."""
+        from theodolite.instruments.ask.answered import answered_pairs, read_rows
 
-        return answered_pairs(run)
+        return answered_pairs(read_rows(run), split=str(run.info.settings.get("split") or ""))
 
     def rows(self, run: Run, place: Place, scores: Sequence[ItemScore]) -> Iterator[ItemRow]:
         """Yield a row for every question and setting."""
@@ -84,12 +87,73 @@ class Ask(Instrument):
         """Return True for a question with its own picture."""
         return item.meta.get("setting") == "picture"
 
+    def chance(self, folders: Sequence[Path]) -> float | None:
+        """Return the accuracy of a random choice, over questions with options or for yes and no."""
+        from theodolite.instruments.ask.answered import read_rows
+        from theodolite.instruments.ask.score import chance_of
+
+        found = []
+        for folder in folders:
+            with Run.open(folder) as run:
+                found.append(chance_of(read_rows(run)))
+        known = [each for each in found if each is not None]
+        return sum(known) / len(known) if known else None
+
     def find_data(self, path: Path, images: Path | None) -> UserData | None:
-        """Find a question file, or ``questions.jsonl`` in a folder."""
-        file = path / "questions.jsonl" if path.is_dir() else path
-        if file.suffix != ".jsonl" or (file.parent / "scenes.jsonl").is_file():
-            return None
-        return UserData("ask", "questions", file) if {"question", "answer"} <= first_keys(file) else None
+        """Find a question file, or the one in a folder."""
+        from theodolite.instruments.ask.data.questions import find_question_file
+
+        file = find_question_file(path)
+        return None if file is None else UserData("ask", "questions", file, images)
+
+    def unused(self, study: Study) -> Mapping[str, int]:
+        """Count the rows of the user's file that cannot be used, by reason."""
+        if study.data is None:
+            return {}
+        return _draw(_load(study.data).questions, study, _load(study.data).unused).unused
+
+    def describe(self, study: Study) -> str:
+        """Describe the questions in words."""
+        if study.data is None:
+            return super().describe(study)
+        n, known = _size(study), len(_load(study.data).questions)
+        return f"{min(n, known)} of {known} questions of {study.data.words}"
+
+
+def _size(study: Study) -> int:
+    return _QUESTIONS[study.size] if isinstance(study.size, str) else study.size
+
+
+def _load(data: UserData) -> Questions:
+    from theodolite.instruments.ask.data.questions import load_questions
+
+    return load_questions(data.path, data.images)
+
+
+def _draw(questions: Sequence[Question], study: Study, unused: Mapping[str, int]) -> Questions:
+    from theodolite.instruments.ask.data.questions import Questions, draw_questions
+
+    return draw_questions(Questions(tuple(questions), unused), _size(study), study.seed)
+
+
+def _items(study: Study, run: Run) -> Iterable[Item]:
+    """The items of a study. A log has answers about original pictures only, so it is asked for nothing else."""
+    from theodolite.instruments.ask.questions import plan_questions
+    from theodolite.models.replay import is_log, recorded_only
+
+    if study.data is None:
+        return ()
+    questions: Sequence[Question] = _load(study.data).questions
+    plan = partial(plan_questions, seed=study.seed, max_tokens=_MAX_TOKENS, folder=study.folder / "ask-edits")
+    model = run.info.model
+    if not is_log(model):
+        return plan(_draw(questions, study, {}).questions)
+    known = recorded_only(model, list(plan(questions, settings=("picture",))))
+    names = {str(item.meta["question"]) for item in known}
+    questions = [question for question in questions if question.id in names]
+    return recorded_only(
+        model, list(plan(_draw(questions, study, {}).questions, settings=("picture", "swapped")))
+    )
 
 
 ASK = Ask()

@@ -1,23 +1,32 @@
-"""Plan each question three times: with its picture, without, and with the picture of another question."""
+"""Plan each question with its picture, without it, with another picture, and with its picture edited."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
 from theodolite.answers.items import FORMAT, format_to_json
 from theodolite.core.errors import UsageError
-from theodolite.core.types import Item, Message, Picture, ReplayMatch, Request
-from theodolite.instruments.ask.data.questions import Question
+from theodolite.core.types import Item, Json, Message, Picture, ReplayMatch, Request
+from theodolite.instruments.ask.data.question import Question, natural_groups
+from theodolite.instruments.ask.mirroring import mirrored
+from theodolite.pairs.edits import AGAIN, LIGHT
+from theodolite.pairs.pictures import light, mirror
+from theodolite.runs import write_atomically
 
-Setting: TypeAlias = Literal["picture", "blind", "swapped"]
-"""``picture``: with its own picture. ``blind``: without a picture. ``swapped``: with the picture of another question."""
+__all__ = ["SETTINGS", "Setting", "plan_questions"]
+
+Setting: TypeAlias = Literal["picture", "blind", "swapped", "mirror", "light", "again"]
+"""``picture``: with its own picture. ``blind``: without a picture. ``swapped``: with the picture of another question.
+``mirror``: mirrored, where the effect on the answer is known. ``light``: brighter. ``again``: the same request once more."""
 
 SETTINGS: tuple[Setting, ...] = get_args(Setting)
+_MOST_AGAIN = 24
 
 
 def plan_questions(
@@ -26,60 +35,129 @@ def plan_questions(
     settings: Sequence[Setting] = SETTINGS,
     seed: int = 0,
     max_tokens: int = 512,
+    folder: Path | None = None,
 ) -> Iterator[Item]:
     """Yield the items of a run, question by question, so that the start of a plan has all settings.
+
+    Questions with the same words, other pictures and another answer form groups: the answers about two of their pictures are
+    a pair. There is no need to show one's picture with the other's question, since that is the other question.
 
     Args:
         questions: Questions with distinct ids.
         settings: The settings to use.
         seed: Seed of the swaps.
         max_tokens: Maximum length of an answer.
+        folder: Where edited pictures are kept. Default: in memory.
     """
     others = _swaps(questions, seed) if "swapped" in settings else {}
     wordings = Counter(question.prompt for question in questions)
-    for question in questions:
-        for setting in settings:
-            other = others.get(question.id)
-            if setting == "swapped" and other is None:
-                continue
-            swapped = other.pictures if other is not None else ()
-            pictures = {"picture": question.pictures, "blind": (), "swapped": swapped}[setting]
-            recall: ReplayMatch = "words" if wordings[question.prompt] == 1 else "id"
-            recall = recall if setting == "picture" else "content"
-            item = _item(question, setting, pictures, max_tokens=max_tokens, recall=recall)
-            if setting == "swapped" and other is not None and other.prompt == question.prompt:
-                item = replace(item, meta={**item.meta, "shown": other.answer})
-            yield item
-
-
-def _item(
-    question: Question,
-    setting: Setting,
-    pictures: tuple[Picture, ...],
-    *,
-    max_tokens: int,
-    recall: ReplayMatch,
-) -> Item:
-    return Item(
-        name=f"{question.id}/{setting}",
-        request=Request(
-            (Message.user(*pictures, question.prompt),),
-            max_tokens=max_tokens,
-            ref=question.id if setting == "picture" else f"{question.id}/{setting}",
-            recall=recall,
-            hint={"gold": question.answer, "setting": setting},
-        ),
-        options=question.options,
-        meta={
+    clusters = {
+        question.id: min(each.pictures[0].digest for each in group)
+        for group in natural_groups(questions)
+        for question in group
+    }
+    draft = _Draft(tuple(settings), max_tokens, folder)
+    for number, question in enumerate(questions):
+        other = others.get(question.id)
+        meta: dict[str, Json] = {
             "question": question.id,
-            "setting": setting,
             "gold": question.answer,
+            "others": list(question.others),
             "options": list(question.options),
             "group": question.group,
             "cluster": question.pictures[0].digest,
+            "natural": clusters[question.id],
             FORMAT: format_to_json(question.format),
-        },
-    )
+        }
+        recall: ReplayMatch = "words" if wordings[question.prompt] == 1 else "id"
+        for setting in settings:
+            item = draft.item(question, setting, other, meta, recall, is_early=number < _MOST_AGAIN)
+            if item is not None:
+                yield item
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """How items are made."""
+
+    settings: tuple[Setting, ...]
+    max_tokens: int
+    folder: Path | None
+
+    def item(  # noqa: PLR0911 - one return for each setting
+        self,
+        question: Question,
+        setting: Setting,
+        other: Question | None,
+        meta: dict[str, Json],
+        recall: ReplayMatch,
+        *,
+        is_early: bool,
+    ) -> Item | None:
+        """The item of a question in a setting. None if the question has none."""
+        pictures = question.pictures
+        has_same_words = other is not None and other.prompt == question.prompt
+        if setting == "picture":
+            # Another question with the same words is the swapped setting of this one.
+            found: dict[str, Json] = {"other": other.id} if other is not None and has_same_words else {}
+            return self._made(question, setting, pictures, {**meta, **found}, recall)
+        if setting == "blind":
+            return self._made(question, setting, (), meta)
+        if setting == "swapped":
+            if other is None or (has_same_words and "picture" in self.settings):
+                return None
+            shown: dict[str, Json] = {"shown": other.answer} if has_same_words else {}
+            return self._made(question, setting, other.pictures, {**meta, **shown})
+        if setting == "mirror":
+            known = mirrored(question)
+            if known is None:
+                return None
+            edit, answer = known
+            changed: dict[str, Json] = {"gold": answer, "edit": edit.name}
+            return self._made(question, setting, self._edited(pictures, "mirror"), {**meta, **changed})
+        if setting == "light":
+            return self._made(
+                question, setting, self._edited(pictures, "light"), {**meta, "edit": LIGHT.name}
+            )
+        if not is_early:
+            return None
+        item = self._made(question, setting, pictures, {**meta, "edit": AGAIN.name})
+        # A seed does not affect greedy decoding, but makes it another request, which no cache answers.
+        return replace(item, request=replace(item.request, seed=1))
+
+    def _made(
+        self,
+        question: Question,
+        setting: Setting,
+        pictures: tuple[Picture, ...],
+        meta: dict[str, Json],
+        recall: ReplayMatch = "content",
+    ) -> Item:
+        request = Request(
+            (Message.user(*pictures, question.prompt),),
+            max_tokens=self.max_tokens,
+            ref=question.id if setting == "picture" else f"{question.id}/{setting}",
+            recall=recall,
+            hint={"gold": question.answer, "setting": setting},
+        )
+        name = f"{question.id}/{setting}"
+        return Item(name, request, options=question.options, meta={**meta, "setting": setting})
+
+    def _edited(self, pictures: tuple[Picture, ...], how: Literal["mirror", "light"]) -> tuple[Picture, ...]:
+        return tuple(_edit(picture, how, self.folder) for picture in pictures)
+
+
+def _edit(picture: Picture, how: Literal["mirror", "light"], folder: Path | None) -> Picture:
+    """Edit a picture, unless the edited one is in the folder."""
+    path = folder / f"{picture.digest}-{how}.png" if folder is not None else None
+    if path is not None and path.is_file():
+        return Picture.from_path(path)
+    edited = {"mirror": mirror, "light": light}[how](picture)
+    if path is None:
+        return edited
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, edited.read())
+    return Picture.from_path(path)
 
 
 def _swaps(questions: Sequence[Question], seed: int) -> dict[str, Question]:
@@ -100,7 +178,7 @@ def _swaps(questions: Sequence[Question], seed: int) -> dict[str, Question]:
             if question.id in found:
                 continue
             others = (group[(place + step) % len(group)] for step in range(1, len(group)))
-            fits = (o for o in others if o.answer != question.answer and o.pictures != question.pictures)
+            fits = (o for o in others if not o.right & question.right and o.pictures != question.pictures)
             if (other := next(fits, None)) is not None:
                 found[question.id] = other
     return found

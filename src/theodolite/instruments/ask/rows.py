@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import cast
 
-from theodolite.answers.items import is_right, read_record
+from theodolite.answers.items import is_right
 from theodolite.core.scores import ItemScore
 from theodolite.core.views import ItemRow
+from theodolite.instruments.ask.answered import read_in_words
 from theodolite.instruments.instrument import Place
 from theodolite.instruments.rows import common, rounded, values_by_item, verdict
 from theodolite.runs import Run
@@ -19,11 +21,12 @@ def ask_rows(run: Run, place: Place, scores: Sequence[ItemScore]) -> Iterator[It
     values = values_by_item(scores)
     for result in run.results():
         meta = result.item.meta
-        answer = read_record(result.item, result.record)
+        answer = read_in_words(result.item, result.record)
         question, setting = str(meta["question"]), str(meta["setting"])
         condition = "plain" if setting == "picture" else setting
         split = str(run.info.settings.get("split") or "")
-        right = is_right(answer, str(meta["gold"])) if answer.is_read else None
+        golds = (meta["gold"], *cast("Sequence[str]", meta.get("others") or ()))
+        right = any(is_right(answer, str(gold)) for gold in golds) if answer.is_read else None
         yield ItemRow(
             id=result.item.name,
             instrument="ask",

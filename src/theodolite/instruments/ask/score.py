@@ -1,54 +1,62 @@
-"""Score ask: accuracy with the picture, without it and with another one, paired by question.
+"""Score ask: accuracy in every setting, paired by question, and the verdict.
 
-Item scores, by setting (``picture``, ``blind``, ``swapped``):
+Item scores, by setting (``picture``, ``blind``, ``swapped``, ``mirror``, ``light``, ``again``):
 
 accuracy:<setting>     1 if the answer is right; refused and unreadable answers are wrong
-drop:<setting>         accuracy with the picture − accuracy in that setting
+drop:<setting>         accuracy with the picture − accuracy in that setting; for ``blind`` and ``swapped``
 same_answer:<setting>  1 if the answer is the same as with the picture; for questions with readable answers in both
 follows:swapped        1 if the answer is right for the other picture; for swaps between questions of the same words
+
+The verdict rests on pairs where there are relevant ones (`theodolite.pairs.verdict`). Otherwise it rests on the drop:
+
+=================== ====================================================================================================
+cannot be read      more than half of the answers with the picture were refused or could not be read
+looks               the drop is above 0
+cannot do the task  answers change with the picture, but are right no more often than by chance
+does not look       the drop lies within ±5 points (two one-sided tests at 5 %)
+not settled         anything else, or fewer than 20 pictures, or the answers with the other picture cannot be read
+=================== ====================================================================================================
 """
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias, cast
+from typing import Literal
 
 import numpy as np
 
 from theodolite import stats
-from theodolite.answers import READER, Answer, normal_form
-from theodolite.answers.items import is_right, read_record
-from theodolite.core.errors import UsageError
 from theodolite.core.scores import ItemScore, Metric
-from theodolite.core.tables import Column, Table
+from theodolite.core.tables import Cell, Column, Table
+from theodolite.instruments.ask.answered import AnsweredRow, Rows, answered_pairs, read_rows
 from theodolite.instruments.ask.questions import SETTINGS, Setting
-from theodolite.pairs import AnsweredPair
-from theodolite.pairs.edits import NATURAL
-from theodolite.runs import Parsed, Result, Run
+from theodolite.pairs import AnsweredPair, judge_looking, pair_shares
+from theodolite.pairs.verdict import Standing
+from theodolite.runs import Run
 
 __all__ = [
     "METRICS",
     "AskScore",
     "Comparison",
     "SettingScore",
-    "answered_pairs",
+    "chance_of",
     "item_scores",
     "score_ask",
     "score_tables",
 ]
 
-Verdict: TypeAlias = Literal["looks", "does not look", "cannot be read", "undecided"]
-
 EQUIVALENT = 0.05
 """The margin for equivalence: a drop within ± five points means that the picture does not matter."""
 MAX_UNREAD = 0.5
 """There is no verdict if more than this fraction of the answers with the picture cannot be read."""
+FEW_CHANGES = 0.1
 _MIN_PICTURES = 20
 """There is no verdict with fewer pictures."""
 
-_OTHERS = SETTINGS[1:]
+_COMPARED: tuple[Literal["blind"], Literal["swapped"]] = ("blind", "swapped")
+"""The settings that are compared with the picture."""
 
 
 def _metric(key: str, name: str, *, higher: bool, bounds: tuple[float, float] = (0.0, 1.0)) -> Metric:
@@ -58,8 +66,11 @@ def _metric(key: str, name: str, *, higher: bool, bounds: tuple[float, float] = 
 
 METRICS: tuple[Metric, ...] = (
     *(_metric(f"accuracy:{setting}", f"accuracy, {setting}", higher=True) for setting in SETTINGS),
-    *(_metric(f"drop:{setting}", f"drop, {setting}", higher=True, bounds=(-1.0, 1.0)) for setting in _OTHERS),
-    *(_metric(f"same_answer:{setting}", f"same answer, {setting}", higher=False) for setting in _OTHERS),
+    *(
+        _metric(f"drop:{setting}", f"drop, {setting}", higher=True, bounds=(-1.0, 1.0))
+        for setting in _COMPARED
+    ),
+    *(_metric(f"same_answer:{setting}", f"same answer, {setting}", higher=False) for setting in _COMPARED),
     _metric("follows:swapped", "answer follows the picture shown", higher=True),
 )
 _BY_KEY = {metric.key: metric for metric in METRICS}
@@ -107,42 +118,20 @@ class AskScore:
     comparisons: tuple[Comparison, ...]
     majority: float
     """The accuracy of always giving the most frequent answer."""
-    verdict: Verdict
+    pairs: tuple[AnsweredPair, ...]
+    verdict: Standing
     because: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Row:
-    question: str
-    cluster: str
-    gold: str
-    setting: Setting
-    answer: Answer
-    status: str
-    """``answered``, ``refused``, ``failed`` or ``pending``."""
-    shown: str | None
-    """The right answer for the picture shown, if it is known and differs from the gold one."""
-
-    @property
-    def is_measured(self) -> bool:
-        return self.status in {"answered", "refused"}
-
-    @property
-    def says(self) -> str:
-        return normal_form(str(self.answer.value)) if self.answer.is_read else ""
-
-    @property
-    def is_right(self) -> bool:
-        return is_right(self.answer, self.gold)
+    unanswered: int = 0
+    """Questions of the data that were not asked, because a log has no answer to them."""
 
 
 def item_scores(run: Run) -> list[ItemScore]:
     """Compute every metric of every question of a run."""
     split = str(run.info.settings.get("split") or "")
-    return [replace(score, split=split) for score in _scores(_read(run))]
+    return [replace(score, split=split) for score in _scores(read_rows(run))]
 
 
-def _scores(rows: Mapping[Setting, Mapping[str, _Row]]) -> Iterator[ItemScore]:
+def _scores(rows: Rows) -> Iterator[ItemScore]:
     for setting, asked in rows.items():
         for row in asked.values():
             if row.is_measured:
@@ -153,43 +142,22 @@ def _scores(rows: Mapping[Setting, Mapping[str, _Row]]) -> Iterator[ItemScore]:
             else:
                 yield ItemScore(row.question, f"ask.accuracy:{setting}", None, row.cluster, reason=row.status)
     with_picture = rows.get("picture", {})
-    for setting in _OTHERS:
+    for setting in _COMPARED:
         for question, other in rows.get(setting, {}).items():
             mine = with_picture.get(question)
             if mine is not None and mine.is_measured and other.is_measured:
                 yield from _paired(mine, other, setting)
 
 
-def _paired(mine: _Row, other: _Row, setting: Setting) -> Iterator[ItemScore]:
+def _paired(mine: AnsweredRow, other: AnsweredRow, setting: Setting) -> Iterator[ItemScore]:
     def score(key: str, value: float) -> ItemScore:
         return ItemScore(mine.question, f"ask.{key}:{setting}", value, mine.cluster)
 
     yield score("drop", float(mine.is_right) - float(other.is_right))
     if mine.answer.is_read and other.answer.is_read:
         yield score("same_answer", float(mine.says == other.says))
-    if other.shown is not None:
-        yield score("follows", float(other.answer.is_read and other.says == normal_form(other.shown)))
-
-
-def answered_pairs(run: Run) -> Iterator[AnsweredPair]:
-    """Yield the questions that were also asked about another picture, if the right answer there is known."""
-    rows = _read(run)
-    for question, other in rows.get("swapped", {}).items():
-        mine = rows.get("picture", {}).get(question)
-        if mine is not None and other.shown is not None and mine.is_measured and other.is_measured:
-            before, after = (
-                Answer("value", row.says, row.answer.reason) if row.answer.is_read else row.answer
-                for row in (mine, other)
-            )
-            yield AnsweredPair(
-                question,
-                NATURAL,
-                mine.cluster,
-                before,
-                after,
-                gold=normal_form(mine.gold),
-                edited_gold=normal_form(other.shown),
-            )
+    if other.shown:
+        yield score("follows", float(other.says in other.shown))
 
 
 def score_ask(run: Run, *, seed: int = 0) -> AskScore:
@@ -199,58 +167,46 @@ def score_ask(run: Run, *, seed: int = 0) -> AskScore:
         run: A run, opened for writing.
         seed: Seed of the sign-flip test.
     """
-    rows = _read(run)
+    rows = read_rows(run)
     scores = list(_scores(rows))
     settings = tuple(_setting(setting, list(rows[setting].values()), scores) for setting in rows)
     comparisons = tuple(
         comparison
-        for other in _OTHERS
+        for other in _COMPARED
         if "picture" in rows and other in rows
         for comparison in [_compare(rows, other, scores, seed)]
         if comparison is not None
     )
-    golds = Counter(row.gold for row in next(iter(rows.values())).values())
-    verdict, because = _verdict(settings, comparisons)
+    asked = next(iter(rows.values()))
+    golds = Counter(row.gold for row in asked.values())
+    pairs = tuple(answered_pairs(rows, split=str(run.info.settings.get("split") or "")))
+    verdict, because = _verdict(settings, comparisons, pairs, chance_of(rows))
+    known = run.info.settings.get("questions")
     score = AskScore(
-        run.info.model, settings, comparisons, max(golds.values()) / golds.total(), verdict, because
+        run.info.model,
+        settings,
+        comparisons,
+        max(golds.values()) / golds.total(),
+        pairs,
+        verdict,
+        because,
+        max(0, known - len(asked)) if isinstance(known, int) else 0,
     )
     run.write_tables(score_tables(score))
     return score
 
 
-def _read(run: Run) -> dict[Setting, dict[str, _Row]]:
-    """Read the rows of each setting by question, and store the parsed answers if the run is writable."""
-    if run.info.instrument != "ask":
-        raise UsageError(f"{run.folder} is a run of {run.info.instrument}, not of ask")
-    rows: defaultdict[Setting, dict[str, _Row]] = defaultdict(dict)
-    parsed: list[Parsed] = []
-    for result in run.results():
-        if missing := {"question", "setting", "cluster", "gold", "options"} - result.item.meta.keys():
-            raise UsageError(f"the item {result.item.name!r} of {run.folder} has no {min(missing)}")
-        row = _row(result)
-        rows[row.setting][row.question] = row
-        if row.status == "answered":
-            parsed.append(Parsed(result.item.id, READER, row.answer.status, row.answer.value))
-    if not rows:
-        raise UsageError(f"{run.folder} has no questions yet; repeat the command that created it")
-    run.write_parsed(parsed)
-    return {setting: rows[setting] for setting in SETTINGS if setting in rows}
+def chance_of(rows: Rows) -> float | None:
+    """The accuracy of a random choice, the mean of 1/options over questions with options or for yes and no. None without."""
+    sizes = [
+        len(row.options) or 2
+        for row in rows.get("picture", {}).values()
+        if row.options or row.right <= {"yes", "no"}
+    ]
+    return sum(1 / size for size in sizes) / len(sizes) if sizes else None
 
 
-def _row(result: Result) -> _Row:
-    meta, record = result.item.meta, result.record
-    status = record.response.status if record is not None else "pending"
-    answer = read_record(result.item, record)
-    if status == "answered" and answer.status == "refused":
-        status = "refused"
-    shown = cast("str | None", meta.get("shown"))
-    setting = cast("Setting", meta["setting"])
-    return _Row(
-        str(meta["question"]), str(meta["cluster"]), str(meta["gold"]), setting, answer, status, shown
-    )
-
-
-def _setting(setting: Setting, rows: Sequence[_Row], scores: Sequence[ItemScore]) -> SettingScore:
+def _setting(setting: Setting, rows: Sequence[AnsweredRow], scores: Sequence[ItemScore]) -> SettingScore:
     statuses = Counter(row.status for row in rows)
     return SettingScore(
         setting,
@@ -267,9 +223,7 @@ def _mean(key: str, scores: Sequence[ItemScore]) -> stats.Estimate | None:
     return stats.score_mean(_BY_KEY[f"ask.{key}"], scores)
 
 
-def _compare(
-    rows: Mapping[Setting, Mapping[str, _Row]], against: Setting, scores: Sequence[ItemScore], seed: int
-) -> Comparison | None:
+def _compare(rows: Rows, against: Setting, scores: Sequence[ItemScore], seed: int) -> Comparison | None:
     """Compare two settings on the questions measured in both. None if there are fewer than two."""
     pairs = [
         (mine, other)
@@ -301,32 +255,61 @@ def _compare(
     )
 
 
-def _verdict(settings: Sequence[SettingScore], comparisons: Sequence[Comparison]) -> tuple[Verdict, str]:
-    """Decide by the swapped pictures if possible: they look like any other request, so there is no reason to refuse."""
-    shown = next((each for each in settings if each.setting == "picture"), None)
-    if shown is not None and shown.asked:
+def _verdict(
+    settings: Sequence[SettingScore],
+    comparisons: Sequence[Comparison],
+    pairs: Sequence[AnsweredPair],
+    chance: float | None,
+) -> tuple[Standing, str]:
+    """Decide by pairs if there are relevant ones, else by the drop."""
+    by_setting = {each.setting: each for each in settings}
+    shown = by_setting.get("picture")
+    if shown is not None and _is_lost(shown):
+        counts = f"{shown.refused} refused, {shown.unreadable} unreadable"
         lost = shown.refused + shown.unreadable
-        if lost > MAX_UNREAD * (shown.answered + shown.refused):
-            counts = f"{shown.refused} refused, {shown.unreadable} unreadable"
-            return (
-                "cannot be read",
-                f"{lost} of {shown.asked} responses with the picture have no answer ({counts})",
-            )
-    if not comparisons:
-        return "undecided", "no question was measured both with its picture and in another setting"
-    sharpest = comparisons[-1]
-    drop = sharpest.drop
-    words = {"blind": "removing the picture", "swapped": "showing another picture"}[sharpest.against]
-    if drop.n < _MIN_PICTURES:
         return (
-            "undecided",
-            f"{drop.n} pictures are too few; at least {_MIN_PICTURES} are needed",
+            "cannot be read",
+            f"{lost} of {shown.asked} responses with the picture have no answer ({counts})",
         )
+    if any(pair.edit.is_relevant for pair in pairs):
+        found = judge_looking(pairs, chance=chance)
+        return found.standing, found.because
+    if not comparisons or shown is None:
+        return "not settled", "no question was measured both with its picture and in another setting"
+    sharpest = comparisons[
+        -1
+    ]  # the swapped pictures: they look like any other request, so there is no reason to refuse
+    return _by_drop(sharpest, shown, by_setting[sharpest.against], chance)
+
+
+def _is_lost(setting: SettingScore) -> bool:
+    return setting.refused + setting.unreadable > MAX_UNREAD * (setting.answered + setting.refused)
+
+
+def _by_drop(
+    compared: Comparison, shown: SettingScore, other: SettingScore, chance: float | None
+) -> tuple[Standing, str]:
+    drop, words = compared.drop, _WORDS[compared.against]
+    if drop.n < _MIN_PICTURES:
+        return "not settled", f"{drop.n} pictures are too few; at least {_MIN_PICTURES} are needed"
+    if other.setting == "swapped" and _is_lost(other):
+        lost = other.refused + other.unreadable
+        return "not settled", f"{lost} of {other.asked} responses with another picture have no answer"
     if drop.low > 0:
         return "looks", f"{words} costs {_points(drop)}"
-    if sharpest.is_equivalent:
-        return "does not look", f"{words} costs nothing: {_points(sharpest.likeness)}"
-    return "undecided", f"{words} costs {_points(drop)}: more questions are needed to decide"
+    same, right = compared.same_answer, shown.accuracy
+    is_guessing = chance is not None and right is not None and right.low <= chance
+    if is_guessing and same is not None and 1 - same.high > FEW_CHANGES:
+        return (
+            "cannot do the task",
+            f"{words} changes answers, but they are right no more often than by chance",
+        )
+    if compared.is_equivalent:
+        return "does not look", f"{words} costs nothing: {_points(compared.likeness)}"
+    return "not settled", f"{words} costs {_points(drop)}; more questions are needed"
+
+
+_WORDS = {"blind": "removing the picture", "swapped": "showing another picture"}
 
 
 def _points(drop: stats.Estimate) -> str:
@@ -350,7 +333,10 @@ def score_tables(score: AskScore) -> list[Table]:
             Column("unreadable", "unreadable", "count"),
         ],
         [[s.setting, s.accuracy, s.asked, s.refused, s.failed, s.unreadable] for s in score.settings],
-        [f"Always giving the most frequent answer: {100 * score.majority:.1f} %"],
+        [
+            f"Always giving the most frequent answer: {100 * score.majority:.1f} %",
+            *([f"{score.unanswered} more questions have no recorded answer"] if score.unanswered else []),
+        ],
     )
     comparisons = Table.of(
         "ask.comparisons",
@@ -363,6 +349,33 @@ def score_tables(score: AskScore) -> list[Table]:
             Column("follows", "follows the picture shown", "share", "ask.follows"),
         ],
         [[c.against, c.drop, c.p_value, c.same_answer, c.follows] for c in score.comparisons],
-        [f"{score.verdict}: {score.because}"],
+        [] if score.pairs else [f"{score.verdict}: {score.because}"],
     )
-    return [settings, comparisons]
+    return [settings, comparisons, *([_pairs_table(score)] if score.pairs else [])]
+
+
+def _pairs_table(score: AskScore) -> Table:
+    """The outcomes of pairs by edit, and by the two right answers where these are few."""
+    found: dict[tuple[str, str], list[AnsweredPair]] = {}
+    for pair in score.pairs:
+        found.setdefault((pair.edit.name, ""), []).append(pair)
+        if pair.relation:
+            found.setdefault((pair.edit.name, pair.relation), []).append(pair)
+    rows: list[list[Cell]] = []
+    for (edit, relation), pairs in sorted(
+        found.items(), key=lambda each: (not each[1][0].edit.is_relevant, each[0])
+    ):
+        shares = pair_shares(pairs)
+        numbers = (shares.followed, shares.moved, shares.unmoved, shares.kept, shares.lost)
+        rows.append([edit, relation or "all", len(pairs), *numbers])
+    columns = [
+        Column("edit", "edit"),
+        Column("answers", "right answers"),
+        Column("pairs", "pairs", "count"),
+        *(
+            Column(name, name, "share", f"diagnose.{name}")
+            for name in ("followed", "moved", "unmoved", "kept", "lost")
+        ),
+    ]
+    notes = [f"{score.verdict}: {score.because}"]
+    return Table.of("ask.pairs", "Before and after an edit, or about two pictures", columns, rows, notes)

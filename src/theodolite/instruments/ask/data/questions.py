@@ -1,98 +1,214 @@
-"""Read and write questions about pictures, in a JSONL file.
+"""Read and write files of questions about pictures: JSONL, JSON, CSV or TSV.
 
-One object per line: ``{"id": "q1", "question": "Where is the cup?", "answer": "left", "options": ["left", "right"],
-"picture": "cups/1.jpg", "group": "cups"}``. ``id``, ``options`` and ``group`` are optional; the default id is the line number. ``pictures`` is a list of several pictures.
+Our own form has one object per line: ``{"id": "q1", "question": "Where is the cup?", "answer": "left", "options": ["left",
+"right"], "picture": "cups/1.jpg", "group": "cups"}``. ``id``, ``options`` and ``group`` are optional; the default id is the
+number of the row. ``pictures`` is a list of several pictures. Other layouts: `theodolite.instruments.ask.data.layouts`.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+import numpy as np
 
-from theodolite.answers import AnswerFormat, normal_form
-from theodolite.core.errors import UsageError, reason_of
+from theodolite.answers import normal_form
+from theodolite.core.errors import UsageError
 from theodolite.core.types import Picture, content_hash
+from theodolite.instruments.ask.data.layouts import EXPECTED, looks_like_questions, read_question
+from theodolite.instruments.ask.data.pictures import PictureFinder, Unusable
+from theodolite.instruments.ask.data.question import Question, natural_groups
+from theodolite.models.tables import SUFFIXES, Row, fields_of, first, read_rows
+
+__all__ = [
+    "Questions",
+    "draw_questions",
+    "find_question_file",
+    "load_questions",
+    "read_questions",
+    "write_questions",
+]
+
+_FILES = tuple(f"questions{suffix}" for suffix in SUFFIXES)
+_OTHER_DATA = ("scenes.jsonl", "episodes.jsonl", "dataset.json", "pairs.jsonl", "run.json")
+"""Files of data sets of other instruments."""
+_HEAD = 1 << 18
+_ASKING = re.compile(
+    r'question|prompt|query|instruction|"text"|caption|conversation|messages|statement|hypothesis|sentence',
+    re.IGNORECASE,
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
-    """A question with its picture and its answer."""
+class Questions:
+    """The questions of a file, and how many rows are not used, by reason."""
 
-    id: str
-    question: str
-    answer: str
-    pictures: tuple[Picture, ...]
-    options: tuple[str, ...] = ()
-    """The possible answers. Empty for an open question, whose answer may be yes or no, a number, or text."""
-    group: str = ""
-    """A name, for results by group."""
-
-    @property
-    def format(self) -> AnswerFormat:
-        """The answer format: a choice if there are options, else the kind of the right answer."""
-        if self.options:
-            return AnswerFormat.choice(self.options, style="word")
-        if self.answer.strip().casefold() in {"yes", "no"}:
-            return AnswerFormat.yes_no()
-        if re.fullmatch(r"\d{1,4}", self.answer.strip()):
-            return AnswerFormat.count()
-        return AnswerFormat.number() if _is_number(self.answer) else AnswerFormat.text()
-
-    @property
-    def prompt(self) -> str:
-        """The prompt: the question with its options."""
-        if not self.options:
-            return self.question
-        return f"{self.question}\nAnswer with one of: {', '.join(self.options)}."
+    questions: tuple[Question, ...]
+    unused: Mapping[str, int]
 
 
-def _is_number(text: str) -> bool:
-    return re.fullmatch(r"[-+]?\d+(?:\.\d+)?", text.strip()) is not None
+def find_question_file(path: Path) -> Path | None:
+    """Return the question file at a path, or in a folder: ``questions.jsonl`` or the only one that fits. None if none does."""
+    if path.is_file():
+        return path if _may_ask(path) and not (path.parent / "scenes.jsonl").is_file() else None
+    if not path.is_dir() or any((path / name).is_file() for name in _OTHER_DATA):
+        return None
+    named = [path / name for name in _FILES if (path / name).is_file()]
+    found = [each for each in named or sorted(path.iterdir()) if each.is_file() and _may_ask(each)]
+    return found[0] if len(found) == 1 or (named and found) else None
 
 
-class _Row(BaseModel):
-    """One line of the file."""
+def _may_ask(path: Path) -> bool:
+    """Return True if the rows of a file ask about pictures. Large files of another kind are told by their beginning."""
+    if path.suffix not in SUFFIXES:
+        return False
+    try:
+        with path.open(encoding="utf-8-sig", errors="replace") as file:
+            if _ASKING.search(file.read(_HEAD)) is None:
+                return False
+        rows = _joined(path)
+    except (OSError, UsageError):
+        return False
+    return any(
+        looks_like_questions(row) and (first(row, "truth") is not None or first(row, "captions") is not None)
+        for row in rows[:20]
+    )
 
-    model_config = ConfigDict(extra="ignore", coerce_numbers_to_str=True)
 
-    id: str = ""
-    question: str = Field(min_length=1)
-    answer: str = Field(min_length=1)
-    options: list[str] = []
-    picture: str | None = None
-    pictures: list[str] = []
-    group: str = ""
+def _joined(path: Path) -> list[Row]:
+    """The rows of a file. If they lack questions or answers, those of the file beside it that has them, by id (VQAv2)."""
+    rows = _rows(path, path.stat().st_mtime_ns)
+    asks, answers = first(rows[0], "question") is not None, first(rows[0], "truth") is not None
+    if asks == answers or first(rows[0], "id") is None:
+        return rows
+    wanted = "annotation" if asks else "question"
+    for other in sorted(path.parent.glob("*.json")):
+        if wanted in other.name.casefold() and other != path:
+            known = {str(first(row, "id")): row for row in _rows(other, other.stat().st_mtime_ns)}
+            if str(first(rows[0], "id")) in known:
+                return [{**known.get(str(first(row, "id")), {}), **row} for row in rows]
+    return rows
 
 
-def read_questions(path: str | Path) -> list[Question]:
-    """Read a question file, or ``questions.jsonl`` in a folder.
+@lru_cache(maxsize=4)
+def _rows(path: Path, _: int) -> list[Row]:
+    return read_rows(path)
+
+
+def read_questions(path: str | Path, images: str | Path | None = None) -> list[Question]:
+    """Read a question file, or the one in a folder. Rows that cannot be used are left out; see `load_questions`."""
+    return list(load_questions(Path(path), Path(images) if images else None).questions)
+
+
+def load_questions(path: Path, images: Path | None = None) -> Questions:
+    """Read a question file, and count the rows that cannot be used. Pictures are found, but not decoded.
+
+    Args:
+        path: The file, or a folder with one.
+        images: The folder of the pictures. Default: that of the file.
 
     Raises:
-        UsageError: If a line is not valid, if an id occurs twice, or if a picture lies outside the folder of the file.
+        UsageError: If the file cannot be read, or no row can be used.
     """
-    path = Path(path)
     if path.is_dir():
-        path /= "questions.jsonl"
+        path = find_question_file(path) or path / _FILES[0]
     try:
-        lines = path.read_text(encoding="utf-8-sig").split(
-            "\n"
-        )  # splitlines would also split at U+2028, which JSON allows
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read the questions {path}: {reason_of(error)}") from error
-    questions = [_read_line(line, path, number) for number, line in enumerate(lines, 1) if line.strip()]
-    if not questions:
-        raise UsageError(f"{path} has no questions")
-    seen: set[str] = set()
+        stamp = path.stat().st_mtime_ns
+    except OSError as error:
+        raise UsageError(f"cannot read the questions {path}: {error.strerror}") from error
+    return _load(path, images, stamp)
+
+
+@lru_cache(maxsize=2)
+def _load(path: Path, images: Path | None, _: int) -> Questions:
+    rows = _joined(path)
+    finder = PictureFinder(path.parent, images)
+    unused: Counter[str] = Counter()
+    found: list[Question] = []
+    for number, row in enumerate(rows, 1):
+        try:
+            found.append(read_question(row, number, finder))
+        except Unusable as error:
+            unused[str(error)] += 1
+    kept = _with_own_ids(_without_doubts(found, unused))
+    if not kept:
+        raise UsageError(_nothing(path, rows, unused, has_images=images is not None))
+    return Questions(tuple(kept), dict(unused))
+
+
+def _nothing(path: Path, rows: Sequence[Row], unused: Counter[str], *, has_images: bool) -> str:
+    told = ", ".join(f"{reason} ({n})" for reason, n in unused.most_common())
+    if unused.most_common(1)[0][0] == "picture not found" and not has_images:
+        name = str(first(rows[0], "picture"))[:80]
+        return f"none of the {len(rows)} rows of {path} can be used: {told}; name the folder of {name} with --images DIR"
+    return (
+        f"none of the {len(rows)} rows of {path} can be used: {told}; they need {EXPECTED}, and have the fields "
+        f"{', '.join(fields_of(rows))}"
+    )
+
+
+def _without_doubts(questions: Sequence[Question], unused: Counter[str]) -> list[Question]:
+    """Leave out questions that were asked about the same picture before, and all of them if their answers differ."""
+    same: dict[tuple[str, tuple[Picture, ...]], list[Question]] = {}
     for question in questions:
-        if question.id in seen:
-            raise UsageError(f"{path} has the id {question.id!r} twice")
-        seen.add(question.id)
-    return questions
+        same.setdefault((question.prompt, question.pictures), []).append(question)
+    kept = []
+    for several in same.values():
+        if len({normal_form(each.answer) for each in several}) > 1:
+            unused["two answers to one question"] += len(several)
+        else:
+            kept.append(several[0])
+            unused["the same question again"] += len(several) - 1
+    unused += Counter()  # without zeros
+    return kept
+
+
+def _with_own_ids(questions: Iterable[Question]) -> list[Question]:
+    """Make ids unique: several questions about one picture often have the id of the picture."""
+    seen: Counter[str] = Counter()
+    found = []
+    for question in questions:
+        seen[question.id] += 1
+        n = seen[question.id]
+        found.append(question if n == 1 else replace(question, id=f"{question.id}#{n}"))
+    return found
+
+
+def draw_questions(loaded: Questions, n: int, seed: int) -> Questions:
+    """Draw at most `n` questions whose pictures can be decoded, in their order.
+
+    Questions that have another one with the same words and another answer are drawn first, together with it.
+    """
+    groups = natural_groups(loaded.questions)
+    order = [groups[i] for i in np.random.default_rng(seed).permutation(len(groups))]
+    order.sort(key=lambda group: len(group) == 1)
+    unused, drawn = Counter(loaded.unused), set[str]()
+    checked: dict[Picture, bool] = {}
+    for question in (each for group in order for each in group):
+        if len(drawn) >= n:
+            unused["not drawn (more with --size)"] += 1
+        elif all(_can_decode(picture, checked) for picture in question.pictures):
+            drawn.add(question.id)
+        else:
+            unused["picture cannot be decoded"] += 1
+    if not drawn:
+        raise UsageError("none of the pictures can be decoded; save them as PNG or JPEG")
+    return Questions(tuple(each for each in loaded.questions if each.id in drawn), dict(unused))
+
+
+def _can_decode(picture: Picture, checked: dict[Picture, bool]) -> bool:
+    if picture not in checked:
+        try:
+            picture.pixels()
+            checked[picture] = True
+        except UsageError:
+            checked[picture] = False
+    return checked[picture]
 
 
 def write_questions(questions: Iterable[Question], folder: str | Path) -> Path:
@@ -121,6 +237,8 @@ def write_questions(questions: Iterable[Question], folder: str | Path) -> Path:
                     "pictures": names,
                     "group": question.group,
                 }
+                if question.others:
+                    row["answers"] = [question.answer, *question.others]
                 file.write(json.dumps(row, ensure_ascii=False) + "\n")
     except OSError as error:
         raise UsageError(f"cannot write the questions into {folder}: {error.strerror}") from error
@@ -135,32 +253,3 @@ def _file_name(question: str, i: int) -> str:
     """
     is_plain = i == 0 and re.fullmatch(r"\w[\w-]{0,63}", question, flags=re.ASCII) is not None
     return question if is_plain else content_hash([question, i])
-
-
-def _read_line(line: str, path: Path, number: int) -> Question:
-    try:
-        row = _Row.model_validate_json(line)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the line"
-        raise UsageError(f"{path}, line {number}: {where}: {first['msg']}") from None
-    names = [*([row.picture] if row.picture else []), *row.pictures]
-    if not names:
-        raise UsageError(f"{path}, line {number}: the question {row.question!r} has no picture")
-    normal = [normal_form(option) for option in row.options]
-    if "" in normal or len(set(normal)) != len(normal):
-        raise UsageError(f"{path}, line {number}: options must be distinct and not empty, got {row.options}")
-    if row.options and row.answer not in row.options:
-        raise UsageError(
-            f"{path}, line {number}: the answer {row.answer!r} is not among the options {row.options}"
-        )
-    pictures = tuple(_picture(path.parent, name, f"{path}, line {number}") for name in names)
-    return Question(row.id or str(number), row.question, row.answer, pictures, tuple(row.options), row.group)
-
-
-def _picture(folder: Path, name: str, where: str) -> Picture:
-    """Open a picture in the folder. Paths outside it are refused, since pictures are sent to the model."""
-    target = (folder / name).resolve()
-    if not target.is_relative_to(folder.resolve()):
-        raise UsageError(f"{where}: the picture {name} lies outside {folder}; move it there")
-    return Picture.from_path(target)
