@@ -10,7 +10,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 .PHONY: demo test test-slow check bench docs clean browser train-help train-twins train-zoo train-grid train-parser train-similarity
 
 demo: $(RUN_READY)
-	$(BIN)/theodolite diagnose
+	$(BIN)/theodolite diagnose --quick
 
 # Tests marked as slow train, certify or measure whole models; test-slow runs them, and so does CI.
 test: $(DEV_READY) browser

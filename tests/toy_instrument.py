@@ -1,4 +1,4 @@
-"""A small instrument of the tests' own: it counts dots, and asks about each picture again when it is blank."""
+"""A small instrument of the tests' own: it counts dots, and asks again with a dot removed, and when the picture is blank."""
 
 from contextlib import contextmanager
 
@@ -12,6 +12,8 @@ from theodolite.core.scores import ItemScore, Metric
 from theodolite.core.types import Item, Message, Picture, Request
 from theodolite.instruments.instrument import Instrument, RunPlan
 from theodolite.models import ask_factory, ask_measurer
+from theodolite.pairs import AnsweredPair
+from theodolite.pairs.edits import REMOVE
 
 
 class Toy(Instrument):
@@ -44,14 +46,32 @@ class Toy(Instrument):
                     scores.append(ItemScore(name, key, value, meta["cluster"], meta["split"], reason=reason))
         return scores
 
+    def pairs(self, run):
+        found = {result.item.name: result for result in run.results()}
+        for name, before in found.items():
+            if before.item.meta["condition"] == "plain":
+                other = name.replace("plain", "removed")
+                sides = [(each, each.item.meta) for each in (before, found[other])]
+                answers = [read_record(each.item, each.record) for each, _ in sides]
+                golds = [meta["gold"] for _, meta in sides]
+                meta = before.item.meta
+                yield AnsweredPair(
+                    name, REMOVE, meta["cluster"], *answers, *golds, meta["split"], shown=(name, other)
+                )
+
 
 def asked(split, number, seed):
-    """One picture as it is and blank."""
+    """One picture as it is, with a dot removed, and blank."""
     gold = 4 + number % 5
     pixels = np.full((40, 40, 3), 235, np.uint8)
     blank = pixels.copy()
-    pixels.reshape(-1, 3)[np.random.default_rng([seed, number, len(split)]).permutation(1600)[:gold]] = 0
-    for condition, shown in (("plain", pixels), ("blank", blank)):
+    places = np.random.default_rng([seed, number, len(split)]).permutation(1600)[:gold]
+    pixels.reshape(-1, 3)[places] = 0
+    removed = pixels.copy()
+    removed.reshape(-1, 3)[places[0]] = 235
+    true = gold
+    for condition, shown in (("plain", pixels), ("removed", removed), ("blank", blank)):
+        gold = true - 1 if condition == "removed" else true
         meta = {"split": split, "condition": condition, "cluster": f"{split}-{number}", "gold": gold}
         meta[FORMAT] = format_to_json(AnswerFormat.count())
         words = f"Item {split} {number}: how many dots? Answer with a number alone."

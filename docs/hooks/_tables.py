@@ -39,6 +39,7 @@ from theodolite.instruments.compass.experiments.controls.results import COLUMNS
 from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.explainers.find import find_explainers
 from theodolite.instruments.instrument import Study, instruments
+from theodolite.pairs import EDITS
 from theodolite.report.tables import as_markdown
 from theodolite.twins.certify import TWINS, certificate_tables, released_certificate
 from theodolite.twins.separate import released_table, separation_tables
@@ -144,6 +145,18 @@ def diagnose_sizes() -> str:
     return table(["instrument", *(f"`{size}`" for size in SIZES)], rows)
 
 
+def edits() -> str:
+    """The relevant edits, with what they keep, exclude and do not exclude."""
+    rows = [
+        [each.name, *("; ".join(part) or "–" for part in (each.keeps, each.excludes, each.leaves))]
+        for each in EDITS.values()
+        if each.is_relevant
+    ]
+    neutral = ", ".join(each.name for each in EDITS.values() if not each.is_relevant)
+    head = ["edit", "keeps", "excludes", "does not exclude"]
+    return f"{table(head, rows)}\n\nNeutral edits: {neutral}."
+
+
 def _with_interval(figure: stats.Estimate) -> str:
     """In per cent, on one line."""
     low, value, high = (f"{100 * x:.1f}" for x in (figure.low, figure.value, figure.high))
@@ -207,6 +220,7 @@ TABLES: dict[str, Callable[[], str]] = {
     "twin-edits": twin_edits,
     "twin-separation": twin_separation,
     "diagnose-sizes": diagnose_sizes,
+    "edits": edits,
     "creg-framework": creg_framework,
     "creg-small-tables": creg_small_tables,
     "creg-controls": creg_controls,

@@ -19,19 +19,23 @@ from theodolite.core.views import (
 )
 from theodolite.diagnose.items import write_items
 from theodolite.diagnose.record import (
-    Calibrated,
     Comparison,
     Counts,
     Diagnosis,
+    ExhibitForm,
     Figure,
     InstrumentForm,
     InstrumentOfModel,
     LeftOut,
+    LookingForm,
     MetricForm,
     MetricResult,
     ModelForm,
+    ModelMean,
     OpenQuestion,
+    PairsForm,
     ReferenceForm,
+    ShownAnswer,
     SignatureForm,
     TestResult,
     Verdict,
@@ -77,38 +81,75 @@ def figure(value, half=0.03, n=120):
     )
 
 
-def calibrated(model, x, g, s):
+def model_mean(model, x, g, s):
     """One model on one metric."""
     if x is None:
-        return Calibrated(model=model, figure=None, position=None, why_not="the model gives no gradients")
-    if abs(g - s) > 0.05 * max(abs(g), abs(s)):
-        position = (x - s) / (g - s)
-        place = "above" if position > 1 else "below" if position < 0 else "inside"
-        return Calibrated(
-            model=model,
-            figure=figure(x, abs(g - s) / 20),
-            position=figure(position, 0.06),
-            place=place,
-            is_outside=position - 0.06 > 1,
+        return ModelMean(model=model, figure=None, why_not="the model gives no gradients")
+    return ModelMean(model=model, figure=figure(x, abs(g - s) / 20 or 1.2))
+
+
+def looking(share, source="drawn", name="compass"):
+    """A verdict of pairs with a share of followed ones, and an exhibit."""
+    standing = "looks" if share > 0.8 else "does not look" if share < 0.1 else "looks at times"
+    shares = {
+        "followed": figure(share, 0.04),
+        "moved": figure(0.05, 0.02) if share < 0.9 else figure(0.0, 0.02),
+        "unmoved": figure(1 - share - (0.05 if share < 0.9 else 0.0), 0.04),
+        "lost": figure(0.0, 0.01),
+    }
+    mirror = PairsForm(
+        name="mirror", is_relevant=True, n=120, **shares, keeps=["the question"], excludes=["blind answers"]
+    )
+    light = PairsForm(name="light", is_relevant=False, n=120, kept=figure(0.98, 0.02))
+    sides = [
+        ShownAnswer(
+            item=f"{name}-0000{i}", answer=answer, read_as=answer, gold=answer, pictures=[f"pictures/{i}.png"]
         )
-    return Calibrated(
-        model=model, figure=figure(x, 1.2), position=None, why_not="the twins do not differ on this metric"
+        for i, answer in enumerate(("left", "right"))
+    ]
+    return LookingForm(
+        source=source,
+        standing=standing,
+        because=f"{100 * share:.1f} % of the pairs are followed",
+        n_relevant=120,
+        n_neutral=120,
+        **shares,
+        kept=light.kept,
+        proof=figure(share, 0.06),
+        dependence=figure(share, 0.05),
+        bound=0.25,
+        excluded=["blind answers"] if share > 0.1 else [],
+        not_excluded=["the place of the target alone"],
+        edits=[mirror, light],
+        relations=[mirror.model_copy(update={"name": word}) for word in ("left", "right")],
+        exhibits=[
+            ExhibitForm(
+                edit="mirror",
+                is_relevant=True,
+                outcome="followed",
+                why="followed, as 60 of 120 pairs",
+                question="Where is the ball?",
+                before=sides[0],
+                after=sides[1],
+                excludes=["blind answers"],
+            )
+        ],
     )
 
 
 def metric_result(row):
     """One metric on the aligned split."""
     key, _, _, _, g, s, x = row
-    is_calibrated = key != "compass.dae_paper"
+    separates = key != "compass.dae_paper"
     return MetricResult(
         key=key,
         split="aligned",
-        grounded=figure(g, abs(g - s) / 20 if is_calibrated else 1.5),
-        shortcut=figure(s, abs(g - s) / 20 if is_calibrated else 1.5),
-        separation=figure(0.99, 0.01) if is_calibrated else figure(0.57, 0.04),
-        is_calibrated=is_calibrated,
-        why_not="" if is_calibrated else "AUC 0.57 [0.53, 0.61]: it does not separate the twins",
-        models=[calibrated(m, v, g, s) for m, v in zip(MODELS, (g, s, x), strict=True)],
+        grounded=figure(g, abs(g - s) / 20 if separates else 1.5),
+        shortcut=figure(s, abs(g - s) / 20 if separates else 1.5),
+        separation=figure(0.99, 0.01) if separates else figure(0.57, 0.04),
+        separates=separates,
+        why_not="" if separates else "AUC 0.57 [0.53, 0.61]: it does not separate the twins",
+        models=[model_mean(m, v, g, s) for m, v in zip(MODELS, (g, s, x), strict=True)],
     )
 
 
@@ -125,24 +166,20 @@ def instrument(name):
                     model=model,
                     status="left out",
                     because="the model gives no gradients: it runs behind a server",
-                    verdict=Verdict(standing="no verdict", sentence="Not measured: it needs gradients."),
+                    verdict=Verdict(standing="not measured", sentence="Not measured: it needs gradients."),
                 )
             )
             continue
-        position = (x - s) / (g - s)
-        standing = "grounded" if position > 0.8 else "shortcut" if position < 0.2 else "between"
+        found = looking(min(max((x - s) / (g - s), 0.0), 1.0), name=name)
         seen.append(
             InstrumentOfModel(
                 model=model,
                 status="measured",
                 counts=Counts(planned=240, answered=238, refused=1, failed=1, unreadable=2),
-                position=figure(position, 0.06),
-                place="above" if position > 1 else "inside",
-                is_outside=position - 0.06 > 1,
                 verdict=Verdict(
-                    standing=standing, sentence=f"{standing.capitalize()}: position {position:.2f}."
+                    standing=found.standing, sentence=f"{found.standing.capitalize()}: {found.because}."
                 ),
-                rests_on=[f"{leads[0][0]}@aligned"],
+                looking=[found],
                 runs=[f"runs/{model.replace(':', '-').replace('/', '_')}/{name}"],
                 seconds=31.5,
             )
@@ -155,7 +192,7 @@ def instrument(name):
 def model_form(name):
     """One model."""
     is_twin = name.startswith("pocket:")
-    standing = {GROUNDED: "grounded", SHORTCUT: "shortcut", SERVER: "undecided"}[name]
+    standing = {GROUNDED: "looks", SHORTCUT: "does not look", SERVER: "not settled"}[name]
     return ModelForm(
         name=name,
         identity=f"{name}#0123abcd",
@@ -233,9 +270,10 @@ def sample_diagnosis():
             OpenQuestion(
                 model=SERVER,
                 instrument="scene",
-                question="Is its position above ½?",
+                question="Does it look?",
                 n_now=120,
                 n_needed=410,
+                size=240,
                 power=0.8,
                 basis="the spread seen so far",
             )

@@ -1,4 +1,4 @@
-"""From scores to statements: models of known make are placed, open questions are counted, and nothing is hidden."""
+"""From pairs and scores to the document: verdicts, exhibits, open questions, and nothing is hidden."""
 
 from dataclasses import replace
 
@@ -6,16 +6,20 @@ import numpy as np
 import pytest
 
 from theodolite import stats
+from theodolite.answers import Answer
 from theodolite.core.errors import UsageError
 from theodolite.core.scores import ItemScore, Metric
 from theodolite.core.signatures import Condition, SignatureKind, judge_signature
+from theodolite.core.splits import OWN_SPLIT
+from theodolite.core.views import ItemRow
 from theodolite.diagnose.assemble import Measured, Question, Subject, assemble
-from theodolite.diagnose.mixture import mix_scores
-from theodolite.diagnose.position import MIN_CLUSTERS, Twins
 from theodolite.diagnose.record import Counts, LeftOut
 from theodolite.diagnose.sample_size import clusters_needed
-from theodolite.diagnose.verdict import model_verdict, standing_of
+from theodolite.diagnose.separation import Twins
+from theodolite.diagnose.verdict import model_verdict
 from theodolite.instruments.instrument import Instrument
+from theodolite.pairs import AnsweredPair
+from theodolite.pairs.edits import LIGHT, MIRROR
 
 TWINS = Twins("twin:g", "twin:s")
 METRICS = (
@@ -43,6 +47,9 @@ class Grid(Instrument):
     def score(self, run):
         return []
 
+    def scaled_size(self, size, factor):
+        return round(2 * 20 * factor)
+
     def signatures(self, folders, scores, *, seed):
         agreement = stats.score_mean(self.metrics[1], scores)
         return [
@@ -51,18 +58,6 @@ class Grid(Instrument):
                 [Condition("agreement with a bag of words", agreement, lambda x: x.low > 0.5, "above ½")],
             )
         ]
-
-
-class Boundless(Grid):
-    metrics = tuple(replace(metric, bounds=None, unit="number") for metric in METRICS)
-
-
-class Own(Grid):
-    """One that the twins know nothing of."""
-
-    name = "own"
-    metrics = (Metric("own.right", "right", higher_is_grounded=True, origin="ours", needs="text"),)
-    needs_data = True
 
 
 def twin(kind, n=60, seed=0):
@@ -74,9 +69,9 @@ def twin(kind, n=60, seed=0):
     ]
 
 
-def diagnosis(strangers, *, n=60, counts=None, chance=None, instrument=None, others=()):
+def diagnosis(strangers, *, n=60, counts=None, pairs=(), rows=()):
     """A diagnosis of models, by name and scores."""
-    grid = instrument or Grid()
+    grid = Grid()
     calibration = {"grid": {"twin:g": twin("g", n), "twin:s": twin("s", n)}}
     measured = [
         Measured(
@@ -87,66 +82,104 @@ def diagnosis(strangers, *, n=60, counts=None, chance=None, instrument=None, oth
             counts=counts or Counts(planned=len(found), answered=len(found)),
             scores=tuple(found),
             signatures=tuple(grid.signatures((), found, seed=0)) if found else (),
-            chance=chance,
+            pairs=pairs,
+            rows=rows,
         )
         for name, found in strangers.items()
-    ]
-    measured += [
-        Measured(
-            name,
-            "own",
-            "measured",
-            scores=tuple(ItemScore(f"q{i}", "own.right", 1.0, f"q{i}", "own data") for i in range(30)),
-        )
-        for name in strangers
-        if others
     ]
     return assemble(
         Question(0, "quick", {"grid": "drawn"}, "0.1.0", twins=TWINS),
         [Subject(name, name, ("text",)) for name in strangers],
-        [grid, *others],
+        [grid],
         measured,
         calibration,
     )
 
 
-@pytest.mark.parametrize(("share", "standing"), [(0.0, "shortcut"), (0.5, "between"), (1.0, "grounded")])
-def test_a_stranger_is_placed_where_it_was_made(share, standing):
-    x = mix_scores(twin("g"), twin("s"), share=share, seed=3)
-    found = diagnosis({"x": x})
+def pairs_of(share, n=120, split="crossed", lost=0.0):
+    """Pairs of a model that looks at a share of the pictures, with as many neutral ones."""
+    left, right, none = Answer("value", "left"), Answer("value", "right"), Answer("refused")
+    found = []
+    for i in range(n):
+        before, after = (left, right if (i * 0.6180339887) % 1 < share else left)
+        if (i * 0.7548776662) % 1 < lost:
+            after = none
+        found.append(
+            AnsweredPair(
+                f"q{i}", MIRROR, f"p{i}", before, after, "left", "right", split, shown=(f"q{i}", f"q{i}m")
+            )
+        )
+        found.append(AnsweredPair(f"q{i}", LIGHT, f"p{i}", left, left, "left", "left", split))
+    return tuple(found)
+
+
+def row(name, gold):
+    return ItemRow(
+        id=name, instrument="grid", model="x", split="crossed", cluster=name, question="Where?", answer=gold,
+        read_as=gold, gold=gold, correct=True, status="answered", pictures=[f"{name}.png"],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("share", "standing"), [(0.0, "does not look"), (0.5, "looks at times"), (1.0, "looks")]
+)
+def test_the_verdict_rests_on_pairs_alone(share, standing):
+    """The scores are those of the other twin: they place nobody."""
+    scores = twin("s" if share > 0.5 else "g")
+    found = diagnosis({"x": scores}, pairs=pairs_of(share))
     view = found.instrument("grid").models[0]
-    assert view.verdict.standing == standing
-    assert view.position.low <= share <= view.position.high
-    assert view.rests_on == ["grid.right@crossed", "grid.bag_of_words@crossed", "grid.swap_changes@crossed"]
-    assert f"{view.position.value:.2f}" in view.verdict.sentence
-    assert found.model("x").verdict.standing == standing
+    (looking,) = view.looking
+    assert view.verdict.standing == looking.standing == found.model("x").verdict.standing == standing
+    assert (looking.source, looking.n_relevant, looking.n_neutral) == ("drawn", 120, 120)
+    assert looking.followed.low <= share <= looking.followed.high
+    assert looking.kept.value == 1
+    assert [each.name for each in looking.edits] == ["mirror", "light"]
+    assert ("blind answers" in looking.excluded) == (share > 0)
+    assert "the place of the target alone" in looking.not_excluded
+    assert f"of 120 pairs, {round(120 * looking.followed.value)} followed" in view.verdict.sentence.lower()
+
+
+def test_own_data_come_first_and_decide():
+    own = pairs_of(0.0, split=OWN_SPLIT)
+    found = diagnosis({"x": twin("g")}, pairs=(*pairs_of(1.0), *own))
+    view = found.instrument("grid").models[0]
+    assert [each.source for each in view.looking] == ["own", "drawn"]
+    assert view.verdict.standing == "does not look"
+    verdict = found.model("x").verdict
+    assert verdict.standing == "looks at times"
+    assert verdict.sentence == "Looks in grid; does not look in your data (grid)."
+
+
+def test_exhibits_are_chosen_by_rule():
+    rows = [each for i in range(120) for each in (row(f"q{i}", "left"), row(f"q{i}m", "right"))]
+    found = diagnosis({"x": twin("g")}, pairs=pairs_of(0.7, lost=0.1), rows=tuple(rows))
+    exhibits = found.instrument("grid").models[0].looking[0].exhibits
+    assert [each.outcome for each in exhibits] == ["followed", "followed", "unmoved", "lost"]
+    first = exhibits[0]
+    assert first.before.pictures == [f"{first.before.item}.png"]
+    assert first.after.item == f"{first.before.item}m"
+    assert "blind answers" in first.excludes
+    assert exhibits[0].before.item != exhibits[1].before.item
+
+
+def test_relations_have_their_own_shares():
+    pairs = [replace(pair, relation=("left", "above")[i // 2 % 2]) for i, pair in enumerate(pairs_of(0.5))]
+    forms = diagnosis({"x": twin("g")}, pairs=tuple(pairs)).instrument("grid").models[0].looking[0].relations
+    assert [(each.name, each.n) for each in forms] == [("above", 60), ("left", 60)]
 
 
 def test_a_metric_that_tells_nothing_is_shown_and_places_nobody():
     dull = diagnosis({"x": twin("g", seed=9)}).instrument("grid").metrics[-1]
     assert dull.key == "grid.dull"
-    assert not dull.is_calibrated
+    assert not dull.separates
     assert "does not separate the twins" in dull.why_not
     assert dull.models[0].figure is not None
-    assert dull.models[0].position is None
-
-
-def test_too_little_data_gives_no_verdict():
-    n = MIN_CLUSTERS - 1
-    found = diagnosis({"x": twin("g", n, seed=2)}, n=n)
-    view = found.instrument("grid").models[0]
-    assert view.verdict.standing == "no verdict"
-    assert "too little data" in view.verdict.sentence
-    assert found.model("x").verdict.standing == "no verdict"
-    few = [r for r in twin("g", 60, seed=2) if int(r.item[5:]) < n]
-    view = diagnosis({"x": few}).instrument("grid").models[0]
-    assert "too little data" in view.verdict.sentence
 
 
 def test_a_model_without_scores_says_why():
     found = diagnosis({"x": []})
     view = found.instrument("grid").models[0]
-    assert (view.status, view.position) == ("left out", None)
+    assert (view.status, view.looking) == ("left out", [])
     assert view.verdict.sentence == "Not measured: it gives no text."
     assert not found.signatures
 
@@ -179,15 +212,16 @@ def test_pairs_of_models_are_compared_on_the_same_items():
     assert ("grid.dull", "g", "s") not in found  # it places nobody, so it is not tested either
 
 
-def test_what_is_open_names_the_units_that_would_settle_it():
-    x = mix_scores(twin("g", 14), twin("s", 14), share=0.72, seed=1)
-    found = diagnosis({"x": x}, n=14)
-    assert found.instrument("grid").models[0].verdict.standing == "undecided"
-    question = next(q for q in found.open_questions if "position" in q.question)
-    assert question.n_now == 14
-    assert question.n_needed > 14
-    settled = diagnosis({"x": mix_scores(twin("g"), twin("s"), share=0.5, seed=3)})
-    assert not [q for q in settled.open_questions if "position" in q.question]
+def test_what_is_not_settled_names_the_size_that_would_settle_it():
+    found = diagnosis({"x": twin("s", 14)}, n=14, pairs=pairs_of(0.0, 20))
+    assert found.instrument("grid").models[0].verdict.standing == "not settled"
+    question = next(q for q in found.open_questions if q.question.startswith("Does it look"))
+    assert question.n_now == 20
+    assert question.n_needed > 36
+    assert question.size == 2 * question.n_needed  # the instrument of this test doubles
+    settled = diagnosis({"x": twin("s")}, pairs=pairs_of(0.0, question.n_needed))
+    assert settled.instrument("grid").models[0].verdict.standing == "does not look"
+    assert not [q for q in settled.open_questions if q.question.startswith("Does it look")]
 
 
 def test_the_clusters_needed_do_settle_it():
@@ -215,129 +249,33 @@ def test_failures_are_told_as_cautions():
     assert any("behaviour" in caveat for caveat in found.caveats)
 
 
-@pytest.mark.parametrize(
-    "counts",
-    [
-        Counts(planned=100, answered=0, refused=100),
-        Counts(planned=100, answered=100, unreadable=51),
-        Counts(planned=100, answered=70, refused=20, failed=10, unreadable=21),
-    ],
-)
-def test_a_model_that_mostly_gives_no_answer_is_not_placed(counts):
-    found = diagnosis({"x": twin("s")}, counts=counts)
-    view = found.instrument("grid").models[0]
-    assert (view.verdict.standing, view.position) == ("no verdict", None)
-    lost = counts.refused + counts.failed + counts.unreadable
-    assert f"{lost} of 100 answers were refused" in view.verdict.sentence
-    assert "could not be read" in view.verdict.sentence
-    assert found.model("x").verdict.standing == "no verdict"
-
-
-def test_half_of_the_answers_are_enough():
-    counts = Counts(planned=100, answered=100, unreadable=50)
-    assert diagnosis({"x": twin("s")}, counts=counts).model("x").verdict.standing == "shortcut"
-
-
-@pytest.mark.parametrize(
-    ("rate", "chance", "standing"),
-    [(0.28, 0.25, "no verdict"), (0.97, 0.25, "shortcut"), (0.28, None, "shortcut"), (0.5, 0.25, "shortcut")],
-)
-def test_a_model_that_guesses_where_the_shortcut_is_right_has_no_verdict(rate, chance, standing):
-    rng = np.random.default_rng(4)
-    easy = [
-        ItemScore(f"easy{i}", "grid.right", float(rng.random() < rate), f"easy{i}", "aligned")
-        for i in range(60)
-    ]
-    found = diagnosis({"x": [*twin("s"), *easy]}, chance=chance)
-    view = found.instrument("grid").models[0]
-    assert view.verdict.standing == found.model("x").verdict.standing == standing
-    assert view.position.high < 0.25  # it is shown in either case
-    assert ("no better than chance" in view.verdict.sentence) == (standing == "no verdict")
-
-
-def test_a_guesser_is_not_told_to_ask_more():
-    guesses = [
-        ItemScore(f"easy{i}", "grid.right", float(i % 4 == 0), f"easy{i}", "aligned") for i in range(60)
-    ]
-    x = mix_scores(twin("g", 14), twin("s", 14), share=0.72, seed=1)
-    found = diagnosis({"x": [*x, *guesses]}, n=14, chance=0.25)
-    assert not [question for question in found.open_questions if "position" in question.question]
-
-
-def test_a_model_beyond_the_twins_is_told_as_outside():
-    rng = np.random.default_rng(2)
-    x = [ItemScore(r.item, r.metric, r.value - 2 + rng.random(), r.cluster, r.split) for r in twin("s")]
-    turned = [
-        replace(r, value=4 - r.value) if r.metric == "grid.bag_of_words" else r for r in x
-    ]  # less is better there
-    found = diagnosis({"x": turned}, instrument=Boundless())
-    view = found.instrument("grid").models[0]
-    assert view.position.high < 0
-    assert view.verdict.standing == "outside"
-    assert "outside the range of the twins" in view.verdict.sentence
-    assert found.model("x").verdict.standing == "outside"
-    assert not [question for question in found.open_questions if "position" in question.question]
-
-
-@pytest.mark.parametrize(
-    ("interval", "standing"),
-    [
-        ((0.8, 0.9, 1.3), "grounded"),
-        ((0.7, 0.8, 0.9), "undecided"),
-        ((0.3, 0.5, 0.7), "between"),
-        ((-0.2, 0.0, 0.2), "shortcut"),
-        ((0.1, 0.5, 0.9), "undecided"),
-        ((-3.0, -2.15, -1.5), "outside"),
-        ((1.01, 1.2, 1.4), "outside"),
-    ],
-)
-def test_where_the_lines_are(interval, standing):
-    low, value, high = interval
-    assert standing_of(stats.Estimate(value, low, high, n=30, level=0.95, method="x")) == standing
-
-
-def test_instruments_that_disagree_give_a_mixed_verdict():
-    verdict = model_verdict(
-        {"grid": "shortcut", "scene": "grounded", "trace": "undecided", "compass": "no verdict"}
-    )
-    assert verdict.standing == "mixed"
-    assert "no verdict on compass" in verdict.sentence
+def test_a_model_that_refuses_is_lost():
+    found = diagnosis({"x": twin("s")}, pairs=pairs_of(1.0, lost=0.9))
+    assert found.model("x").verdict.standing == "cannot be read"
 
 
 @pytest.mark.parametrize(
     ("standings", "overall"),
     [
-        ("grounded", "grounded"),
-        ("outside", "outside"),
-        ("undecided", "undecided"),
-        ("grounded, no verdict", "undecided"),
-        ("grounded, undecided, undecided, undecided", "undecided"),
-        ("grounded, no verdict, no verdict, no verdict", "undecided"),
-        ("grounded, grounded, undecided, no verdict", "grounded"),
-        ("shortcut, shortcut, shortcut, undecided", "shortcut"),
-        ("shortcut, shortcut, outside, outside", "shortcut"),
-        ("shortcut, outside, undecided, undecided", "undecided"),
-        ("outside, outside, undecided, no verdict", "outside"),
-        ("outside, undecided, undecided, no verdict", "undecided"),
-        ("between, grounded, undecided, undecided", "mixed"),
+        ("looks", "looks"),
+        ("not settled", "not settled"),
+        ("looks, not settled, not measured", "looks"),
+        ("looks, cannot do the task", "looks"),
+        ("looks, looks at times", "looks at times"),
+        ("looks, does not look, not settled", "looks at times"),
+        ("does not look, not settled", "does not look"),
+        ("cannot do the task, not settled", "not settled"),
+        ("cannot do the task, not measured", "cannot do the task"),
+        ("cannot be read, cannot be read", "cannot be read"),
+        ("not measured", "not measured"),
     ],
 )
-def test_a_verdict_rests_on_half_of_the_instruments_and_on_two(standings, overall):
+def test_the_verdict_over_all_instruments(standings, overall):
     asked = dict(zip(("compass", "grid", "scene", "trace"), standings.split(", "), strict=False))
     found = model_verdict(asked)
     assert found.standing == overall
     assert all(name in found.sentence for name in asked)
     assert all(standing in found.sentence.lower() for standing in asked.values())
-
-
-def test_an_instrument_that_the_twins_do_not_know_has_no_part_in_the_verdict():
-    alone, beside = (diagnosis({"x": twin("g", seed=9)}, others=others) for others in ((), (Own(),)))
-    assert beside.model("x").verdict == alone.model("x").verdict
-    assert alone.model("x").verdict.standing == "grounded"
-    view = beside.instrument("own").models[0]
-    assert (view.verdict.standing, view.position) == ("no verdict", None)
-    assert "the twins were not measured" in view.verdict.sentence
-    assert beside.instrument("own").metrics[0].models[0].figure.value == 1
 
 
 def test_calls_are_the_responses_that_came():
@@ -350,4 +288,4 @@ def test_left_out_parts_are_in_the_document():
     subject = Subject("x", "x", ("text",), (out,))
     made = assemble(Question(0, "quick", {}, "0", twins=TWINS), [subject], [], [], {})
     assert made.models[0].left_out == [out]
-    assert made.models[0].verdict.standing == "no verdict"
+    assert made.models[0].verdict.standing == "not measured"

@@ -8,8 +8,8 @@ import pytest
 from theodolite.core.errors import ModelError, UsageError
 from theodolite.diagnose import running
 from theodolite.diagnose.api import diagnose
-from theodolite.diagnose.position import Twins
 from theodolite.diagnose.request import DiagnosisRequest
+from theodolite.diagnose.separation import Twins
 from theodolite.instruments.ask.data.questions import write_questions
 from theodolite.instruments.ask.data.squares import make_squares
 from toy_instrument import TOY, registered

@@ -9,9 +9,9 @@ from theodolite.core.errors import StorageError
 from theodolite.core.scores import ItemScore
 from theodolite.diagnose import calibration as _calibration
 from theodolite.diagnose.calibration import read_calibration, write_calibration
-from theodolite.diagnose.position import Twins
 from theodolite.diagnose.request import DiagnosisRequest
 from theodolite.diagnose.running import run_diagnosis
+from theodolite.diagnose.separation import Twins
 from toy_instrument import TOY, registered
 from train.twins.calibrate import ship_calibration
 
@@ -58,7 +58,7 @@ def test_shipped_scores_spare_the_twins_and_change_no_figure(known, tmp_path):
     assert set(told) == {READS}  # nobody else was asked
     mine, theirs = (
         {
-            (r.key, r.split): (r.grounded, r.separation, r.models[-1].position)
+            (r.key, r.split): (r.grounded, r.separation, r.models[-1].figure)
             for r in d.instrument("toy").metrics
         }
         for d in (alone, both)

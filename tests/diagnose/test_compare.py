@@ -7,12 +7,12 @@ import pytest
 
 from theodolite.cli.main import main
 from theodolite.core.errors import UsageError
-from theodolite.diagnose.compare import Positions, compare
+from theodolite.diagnose.compare import Verdicts, compare
 from theodolite.diagnose.items import read_items
-from theodolite.diagnose.position import Twins
 from theodolite.diagnose.record import read_diagnosis
 from theodolite.diagnose.request import DiagnosisRequest
 from theodolite.diagnose.running import run_diagnosis
+from theodolite.diagnose.separation import Twins
 from toy_instrument import TOY, registered
 
 FEW = 13
@@ -61,13 +61,13 @@ def test_runs_compare_like_diagnoses(diagnosis):
     assert found.comparisons == whole.comparisons
 
 
-def test_positions_are_those_of_the_diagnosis(diagnosis):
+def test_verdicts_are_those_of_the_diagnosis(diagnosis):
     views = {view.model: view for view in read_diagnosis(diagnosis).instrument("toy").models}
     found = compare(f"{diagnosis}#{READS}", f"{diagnosis}#{LOOKS}")
-    assert found.positions == (Positions("toy", views[READS], views[LOOKS]),)
-    assert views[LOOKS].position != views[READS].position
+    assert found.verdicts == (Verdicts("toy", views[READS], views[LOOKS]),)
+    assert views[LOOKS].verdict != views[READS].verdict
     mixed = compare(f"{diagnosis}#{READS}", diagnosis / "runs" / "scripted-looks")
-    assert mixed.positions == (Positions("toy", views[READS], None),)
+    assert mixed.verdicts == (Verdicts("toy", views[READS], None),)
 
 
 def test_which_model_is_meant_must_be_said(diagnosis):

@@ -1,4 +1,4 @@
-"""A whole diagnosis with scripted models of known reasoning: what looks is placed at 1, what reads the words at 0."""
+"""A whole diagnosis with scripted models of known reasoning: one that looks, and one that reads the words."""
 
 import json
 from functools import partial
@@ -15,11 +15,11 @@ from theodolite.diagnose.api import diagnose
 from theodolite.diagnose.items import read_items
 from theodolite.diagnose.models import opened
 from theodolite.diagnose.pairs_table import pairs_table
-from theodolite.diagnose.position import Twins
 from theodolite.diagnose.record import read_diagnosis
 from theodolite.diagnose.request import DiagnosisRequest
 from theodolite.diagnose.result import Diagnosed
 from theodolite.diagnose.running import run_diagnosis
+from theodolite.diagnose.separation import Twins
 from theodolite.instruments.ask.data.questions import write_questions
 from theodolite.instruments.ask.data.squares import make_squares
 from theodolite.instruments.instrument import UserData, find_instruments
@@ -67,31 +67,42 @@ def made(tmp_path_factory, asked):
 def test_both_are_placed_where_they_belong_by_every_instrument(made):
     for name in ("compass", "grid", "scene", "trace"):
         top, bottom = (made.view(model, name) for model in (LOOKS, READS))
-        assert top.position.value == pytest.approx(1, abs=0.01), name
-        assert bottom.position.value == pytest.approx(0, abs=0.01), name
+        assert top.verdict.standing in {"looks", "not settled"}, name
+        assert bottom.verdict.standing in {"does not look", "not settled"}, name
         assert top.counts.planned == top.counts.answered > 0
-    assert made.diagnosis.model(READS).verdict.standing in {"shortcut", "undecided"}
+    assert made.diagnosis.model(LOOKS).verdict.standing == "looks"
+    assert made.diagnosis.model(READS).verdict.standing == "does not look"
 
 
 def test_pairs_are_followed_by_what_looks_and_by_nothing_else(made):
-    """Relevant edits of compass and trace; the neutral edits of grid and trace change no answer of a model that looks."""
-    for name in ("compass", "trace"):
-        looks, reads = (made.view(model, name).pairs for model in (LOOKS, READS))
-        relevant = [(a, b) for a, b in zip(looks, reads, strict=True) if a.is_relevant]
+    """The neutral edits change no answer of a model that looks."""
+    neutral = []
+    for name in FOUR:
+        (looks,), (reads,) = (made.view(model, name).looking for model in (LOOKS, READS))
+        relevant = [(a, b) for a, b in zip(looks.edits, reads.edits, strict=True) if a.is_relevant]
         assert relevant
         for top, bottom in relevant:
             assert top.n == bottom.n > 0
-            assert top.followed.value > 0.9
-            assert (bottom.followed.value, bottom.unmoved.value) == (0, 1)
+            assert top.followed.value > 0.9, (name, top.name)
+            assert (bottom.followed.value, bottom.unmoved.value) == (0, 1), (name, bottom.name)
             assert "blind answers" in top.excludes
             shares = (top.followed, top.moved, top.unmoved, top.lost)
             assert sum(share.value for share in shares) == pytest.approx(1)
-    for name in ("grid", "trace"):
-        neutral = [form for form in made.view(LOOKS, name).pairs if not form.is_relevant]
-        assert neutral
-        assert all(form.kept.value > 0.9 and form.followed is None for form in neutral)
-    table = pairs_table(made.diagnosis)
-    assert {row[1] for row in table.rows} == {"compass", "grid", "trace"}
+        neutral += [form for form in looks.edits if not form.is_relevant]
+    assert all(form.kept.value > 0.9 and form.followed is None for form in neutral)
+    assert {row[1] for row in pairs_table(made.diagnosis).rows} == set(FOUR)
+
+
+def test_every_verdict_has_exhibits_with_their_pictures(made):
+    for model in (LOOKS, READS):
+        for name in FOUR:
+            exhibits = made.view(model, name).looking[0].exhibits
+            assert 1 <= len(exhibits) <= 4, (model, name)
+            for each in exhibits:
+                pictures = [*each.before.pictures, *each.after.pictures]
+                assert pictures
+                assert all((made.folder / picture).is_file() for picture in pictures)
+                assert each.before.pictures != each.after.pictures
 
 
 def test_chance_is_read_off_the_options(made):
@@ -104,12 +115,6 @@ def test_chance_is_read_off_the_options(made):
     assert chance["grid"] == pytest.approx((1 / 18 + 1 / 2) / 2)
     assert 1 / 6 < chance["trace"] <= 1 / 2
     assert chance["scene"] is None
-
-
-def test_what_guesses_on_both_splits_is_no_shortcut(made):
-    view = made.view(READS, "compass")
-    assert view.verdict.standing == "no verdict"
-    assert "no better than chance" in view.verdict.sentence
 
 
 def test_what_a_black_box_does_not_allow_is_told(made):
@@ -231,7 +236,9 @@ def test_another_model_is_compared_with_twins_that_are_measured_with_it(tmp_path
         asked(tmp_path / "one", READS, instruments=(TOY,), progress=lambda m, i, w: told.append((m, i, w)))
     )
     assert [model.name for model in found.models] == [READS]
-    assert found.instrument("toy").models[0].position == both.instrument("toy").models[1].position
+    mine, theirs = found.instrument("toy").metrics, both.instrument("toy").metrics
+    assert [(m.grounded, m.separation) for m in mine] == [(m.grounded, m.separation) for m in theirs]
+    assert found.instrument("toy").models[0].looking == both.instrument("toy").models[1].looking
     assert {m for m, _, w in told if w == "done"} == {READS, LOOKS}
 
 
@@ -243,7 +250,7 @@ def test_own_data_have_figures(tmp_path, made, asked):
     rows = [r for r in found.metrics if r.split == OWN_SPLIT and r.key == "scene.sgc"]
     assert len(rows) == 1
     assert rows[0].models[0].figure.value == pytest.approx(1)
-    assert rows[0].is_calibrated  # both twins are here, and were asked the same
+    assert rows[0].separates  # both twins are here, and were asked the same
 
 
 def test_questions_of_the_user_are_measured_beside_and_change_no_verdict(tmp_path, asked):
@@ -274,13 +281,14 @@ def test_a_model_that_fails_at_every_item_gives_no_verdict_and_its_reason(tmp_pa
     assert view.status == "failed"
     assert view.counts.failed == view.counts.planned
     assert "none of its" in view.because
-    assert view.verdict.standing == "no verdict"
+    assert view.verdict.standing in {"not measured", "cannot be read"}
 
 
 def test_a_model_that_refuses_is_counted_apart_from_wrong(tmp_path, asked):
     found = run_diagnosis(asked(tmp_path, "scripted:refuser", LOOKS, READS, instruments=(TOY,)))
     view = found.instrument("toy").models[0]
     assert (view.counts.refused, view.counts.failed) == (view.counts.planned, 0)
+    assert view.verdict.standing == "cannot be read"
 
 
 def test_what_a_model_gives_is_found_out():
@@ -315,7 +323,8 @@ def test_the_command_prints_a_verdict_and_writes_a_report(tmp_path, short, capsy
     printed = capsys.readouterr()
     assert status == 0
     assert "scripted:looks" in printed.out
-    assert "position" in printed.out.lower()
+    assert "Does it look?" in printed.out
+    assert "100 %" in printed.out
     assert "behaviour, not its cause" in printed.out
     assert len(printed.out.splitlines()) <= 40
     assert "toy: done" in printed.err
@@ -383,7 +392,7 @@ def test_a_white_box_gets_maps_and_explainers(tmp_path, tiny_llava):
     keys = {metric.key for each in found.instruments for metric in each.metrics}
     assert {"compass.dae_paper:chefer", "compass.image_share:chefer", "compass.occlusion"} <= keys
     assert {"grid.direction_words:removal", "grid.swap_shift"} <= keys
-    assert all(view.verdict.standing == "no verdict" for each in found.instruments for view in each.models)
+    assert all(view.verdict.standing != "looks" for each in found.instruments for view in each.models)
     rows = list(read_items(tmp_path))
     overlay = next(row.overlay for row in rows if row.overlay is not None and row.overlay.maps)
     assert len(overlay.maps[0].values) == 16

@@ -14,9 +14,9 @@ from theodolite.core.errors import UsageError
 from theodolite.core.types import Message, Picture, Request
 from theodolite.diagnose.export import FORMATS, export
 from theodolite.diagnose.items import read_items
-from theodolite.diagnose.position import Twins
 from theodolite.diagnose.request import DiagnosisRequest
 from theodolite.diagnose.running import run_diagnosis
+from theodolite.diagnose.separation import Twins
 from theodolite.instruments.instrument import find_instruments
 from theodolite.models import open_model
 from theodolite.runs import Run
@@ -167,7 +167,7 @@ def test_a_diagnosis_can_be_replayed(diagnosis, request_of, tmp_path):
         request_of(tmp_path, f"replay:{diagnosis / 'runs' / 'scripted-looks'}", LOOKS, READS)
     )
     views = {view.model: view for view in again.instrument("scene").models}
-    assert views[f"replay:{diagnosis / 'runs' / 'scripted-looks'}"].position == views[LOOKS].position
+    assert views[f"replay:{diagnosis / 'runs' / 'scripted-looks'}"].looking == views[LOOKS].looking
     with pytest.raises(UsageError, match="several models"):
         open_model(f"replay:{diagnosis}")
 

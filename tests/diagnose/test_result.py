@@ -1,11 +1,11 @@
 """A diagnosis shows itself, and hostile text stays text."""
 
 import pytest
-from diagnosis_sample import GROUNDED, HOSTILE, SERVER, sample_diagnosis, write_sample
+from diagnosis_sample import GROUNDED, HOSTILE, sample_diagnosis, write_sample
 
 from theodolite.core.errors import UsageError
 from theodolite.diagnose.api import open_diagnosis
-from theodolite.diagnose.result import Diagnosed, position_words
+from theodolite.diagnose.result import Diagnosed, followed_words, verdict_rows
 
 
 @pytest.fixture
@@ -15,8 +15,8 @@ def shown(tmp_path):
 
 def test_text_holds_the_verdict_and_fits_a_screen(shown):
     text = repr(shown)
-    assert "pocket:grounded: grounded." in text
-    assert "1.00 [0.94, 1.06]" in text
+    assert "pocket:grounded: looks." in text
+    assert "100 % [96, 104] followed" in text
     assert "raised: semantic shortcut (scene)" in text
     assert "left out of compass" in text
     assert len(text.splitlines()) <= 40
@@ -25,7 +25,7 @@ def test_text_holds_the_verdict_and_fits_a_screen(shown):
 def test_html_is_a_table_of_models_and_instruments(shown):
     html = shown._repr_html_()
     assert html.count("<tr>") == 6  # head, four instruments, verdict
-    assert "0.62 [0.56, 0.68]" in html
+    assert "62 % [58, 66] followed" in html
     assert "behaviour, not cause" in html
 
 
@@ -39,7 +39,7 @@ def test_names_that_are_mark_up_are_escaped(tmp_path):
 
 
 def test_one_view_and_the_items_are_at_hand(shown):
-    assert shown.view(GROUNDED, "trace").verdict.standing == "grounded"
+    assert shown.view(GROUNDED, "trace").verdict.standing == "looks"
     assert len(list(shown.items())) == 8
     with pytest.raises(UsageError, match="no model 'nobody'"):
         shown.view("nobody", "trace")
@@ -47,10 +47,25 @@ def test_one_view_and_the_items_are_at_hand(shown):
         shown.view(GROUNDED, "sextant")
 
 
-def test_positions_outside_are_marked_and_missing_ones_named(shown):
-    assert position_words(shown.view(SERVER, "compass")) == "left out"
-    view = shown.view(SERVER, "trace").model_copy(update={"is_outside": True})
-    assert position_words(view).endswith("!")
+def test_every_model_has_a_cell_in_every_row(shown):
+    rows = dict(verdict_rows(shown.diagnosis))
+    assert list(rows) == ["compass", "grid", "scene", "trace"]
+    words, standing, why = rows["compass"][2]
+    assert (words, standing) == ("left out", "not measured")
+    assert "it needs gradients" in why
+    assert followed_words(shown.view(GROUNDED, "grid").looking[0]) == rows["grid"][0][0]
+
+
+def test_own_data_stand_first(shown):
+    diagnosis = shown.diagnosis
+    trace = diagnosis.instrument("trace")
+    own = trace.models[0].looking[0].model_copy(update={"source": "own"})
+    view = trace.models[0].model_copy(update={"looking": [own, *trace.models[0].looking]})
+    changed = trace.model_copy(update={"models": [view, *trace.models[1:]]})
+    found = diagnosis.model_copy(update={"instruments": [*diagnosis.instruments[:3], changed]})
+    rows = verdict_rows(found)
+    assert rows[0][0] == "your data (trace)"
+    assert rows[0][1][1][1] == "not measured"
 
 
 def test_the_package_can_be_called():

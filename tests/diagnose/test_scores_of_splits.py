@@ -3,9 +3,9 @@
 import known_models
 import pytest
 
-from theodolite.diagnose.position import Twins
 from theodolite.diagnose.request import DiagnosisRequest
 from theodolite.diagnose.running import run_diagnosis
+from theodolite.diagnose.separation import Twins
 from theodolite.instruments.instrument import find_instruments
 from theodolite.instruments.scene.score import GRAPH_METRICS
 

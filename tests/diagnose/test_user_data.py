@@ -11,9 +11,9 @@ from theodolite.core.errors import UsageError
 from theodolite.core.splits import OWN_SPLIT
 from theodolite.core.types import Picture
 from theodolite.diagnose.items import read_items
-from theodolite.diagnose.position import Twins
 from theodolite.diagnose.request import DiagnosisRequest
 from theodolite.diagnose.running import run_diagnosis
+from theodolite.diagnose.separation import Twins
 from theodolite.diagnose.user_data import find_user_data
 from theodolite.instruments.ask.data.questions import write_questions as write_own_questions
 from theodolite.instruments.ask.data.squares import make_squares
@@ -265,7 +265,7 @@ def test_other_instruments_say_that_a_log_tells_nothing_of_them(tmp_path, home, 
     assert logged.figure.n == 1
     assert logged.figure.high - logged.figure.low > 0.5, "one episode leaves much open"
     view = next(v for v in found.instrument("grid").models if v.model == "log:log")
-    assert (view.status, view.verdict.standing) == ("left out", "no verdict")
+    assert (view.status, view.verdict.standing) == ("left out", "not measured")
     assert view.because == "only answers for trace were recorded"
 
 
@@ -283,7 +283,7 @@ def test_what_is_no_data_set_gets_one_sentence(tmp_path, episodes):
     for wrong in (tmp_path, tmp_path / "notes.txt"):
         with pytest.raises(
             UsageError,
-            match=r"no instrument can read the data set .*; --data takes a JSONL file of questions",
+            match=r"no instrument can read the data set .*; --data takes a JSONL, JSON or CSV file of questions",
         ):
             find_user_data([wrong])
     with pytest.raises(UsageError, match="does not exist"):

@@ -20,14 +20,32 @@ def rows_shown(page):
     return page.locator("#room .row").count()
 
 
-def test_it_renders_the_verdict_first_and_a_dial_per_instrument(visit, sample):
+def test_it_renders_the_verdict_first_and_a_bar_per_instrument_and_model(visit, sample):
     page = visit(sample[1])
     assert page.locator("main section").first.get_attribute("id") == "verdict"
-    assert page.locator(".dial > svg").count() == 4
-    for dial in page.locator(".dial > svg").all():
-        assert dial.bounding_box()["width"] > 150
-    assert page.locator(".dial-needle").count() == 3 * 4 - 1  # the server has no compass
-    assert page.get_by_text("outside the twins").count() == 1
+    assert page.locator(".look").count() == 4
+    bars = page.locator(".look svg.shares").all()
+    assert len(bars) == 3 * 4 - 1  # the server has no compass
+    for bar in bars:
+        assert bar.bounding_box()["width"] > 150
+    whole = page.locator(".look svg.shares").first
+    bound, followed = (
+        whole.locator(part).first.bounding_box() for part in (".share-bound", ".share-followed")
+    )
+    assert bound["x"] == pytest.approx(
+        whole.bounding_box()["x"] + 0.25 * whole.bounding_box()["width"], abs=2
+    )
+    assert followed["width"] == pytest.approx(whole.bounding_box()["width"], abs=2)
+
+
+def test_exhibits_show_both_pictures_and_lead_to_their_items(visit, sample):
+    page = visit(sample[1])
+    first = page.locator(".exhibit").first
+    assert first.locator("image").count() == 2
+    assert "followed" in first.inner_text()
+    first.locator("a").first.click()
+    page.wait_for_selector("#item .said, #item .answer, #item h3")
+    assert "compass-00000" in page.inner_text("#item")
 
 
 def test_filters_count_what_a_plain_count_counts(visit, sample):
@@ -248,7 +266,7 @@ def test_on_paper_it_is_light_and_whole(visit, sample):
     page.emulate_media(media="print", color_scheme="dark")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert page.locator("#browser").is_hidden()
-    assert page.locator(".dial").count() == 4
+    assert page.locator(".look").count() == 4
     assert len(page.pdf(format="A4")) > 20_000
 
 

@@ -7,9 +7,10 @@ import json
 import re
 import shlex
 from html.parser import HTMLParser
+from urllib.parse import unquote
 
 import pytest
-from diagnosis_sample import HOSTILE, sample_diagnosis, write_sample
+from diagnosis_sample import HOSTILE, looking, sample_diagnosis, write_sample
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,12 +18,13 @@ from theodolite.core.errors import UsageError
 from theodolite.diagnose.items import read_items
 from theodolite.report.html.definitions import Glossary
 from theodolite.report.html.diagnosis import command_of
-from theodolite.report.html.dials import RADIUS, angle_deg, hand, point, strip
 from theodolite.report.html.helpers import Helpers
 from theodolite.report.html.numbers import prose
 from theodolite.report.html.page import safe_json
 from theodolite.report.html.series import Series
+from theodolite.report.html.shares import share_bar
 from theodolite.report.html.spread import spread
+from theodolite.report.html.strips import strip
 from theodolite.report.html.write import write_report
 from theodolite.stats import Estimate
 
@@ -85,7 +87,8 @@ def test_the_page_asks_for_nothing_outside(page):
     for tag, attributes in Elements(page).found:
         for name in ("src", "href", "action", "srcset"):
             value = attributes.get(name) or ""
-            assert value.startswith(("#", "data:")) or not value, (tag, name, value)
+            is_own = tag == "image" and re.fullmatch(r"pictures/[0-9a-f]{20}\.\w+", value)
+            assert value.startswith(("#", "data:")) or not value or is_own, (tag, name, value)
     assert "@import" not in page
     assert "url(" not in page
 
@@ -95,15 +98,19 @@ def test_every_link_leads_somewhere_and_no_name_is_given_twice(page):
     ids = [a["id"] for _, a in elements.found if "id" in a]
     assert len(ids) == len(set(ids))
     goals = {a["href"][1:] for _, a in elements.found if a.get("href", "").startswith("#")}
-    assert goals <= set(ids)
+    items = {goal for goal in goals if goal.startswith("item=")}
+    assert items
+    assert goals - items <= set(ids)
     index = json.loads(next(text for _, a, text in elements.inside if a.get("id") == "items-index"))
     assert {metric["anchor"] for metric in index["metrics"]} <= set(ids)
+    known = {"/".join((row[1], index["models"][row[2]], row[0])) for row in index["rows"]}
+    assert {unquote(goal.removeprefix("item=")) for goal in items} & known
 
 
 def test_every_number_of_a_diagnosis_is_defined(page):
     section = page.partition('<section id="definitions"')[2].partition("</section>")[0]
     assert "Defined by the plug-in" not in section
-    for key in ("diagnose.position", "diagnose.separation", "diagnose.signature", "trace.sgr"):
+    for key in ("diagnose.followed", "diagnose.separation", "diagnose.signature", "trace.sgr"):
         assert f'id="def-{key}"' in section, key
     assert section.count("<code>") >= section.count("<dt>")  # each with its formula
 
@@ -150,10 +157,16 @@ def test_every_figure_of_the_record_stands_in_the_page_with_its_interval_and_n(s
     diagnosis = sample_diagnosis()
     for instrument in diagnosis.instruments:
         for model in instrument.models:
-            if model.position is not None:
-                p = model.position
-                written = f"{p.value:.2f} [{p.low:.2f}, {p.high:.2f}], n {p.n}".replace("-", "−")
-                assert written in page, (instrument.name, model.model)
+            for form in model.looking:
+                f, d = form.followed, form.dependence
+                written = f"{100 * f.value:.1f} % [{100 * f.low:.1f}, {100 * f.high:.1f}]"
+                assert written.replace("-", "−") in page
+                written = f"{100 * d.value:+.1f} points [{100 * d.low:+.1f}, {100 * d.high:+.1f}], n {d.n}"
+                assert written.replace("-", "−").replace("+0.0", "0.0") in page, (
+                    instrument.name,
+                    model.model,
+                )
+                assert form.because.capitalize() in page
     for words in [
         *diagnosis.caveats,
         *(s.confirming_test for s in diagnosis.signatures if s.standing == "raised"),
@@ -275,16 +288,15 @@ def estimate(value, low, high):
     return Estimate(value, low, high, n=50, level=0.95, method="made")
 
 
-def test_the_dial_places_the_twins_symmetrically_and_stops_at_its_ends():
-    (sx, sy), (gx, gy) = point(0.0, RADIUS), point(1.0, RADIUS)
-    assert sx + gx == pytest.approx(240)
-    assert sy == pytest.approx(gy)
-    assert angle_deg(-7.0) == 180.0
-    assert angle_deg(9.0) == 0.0
-    assert not hand(estimate(1.2, 1.0, 1.24), "c-0", place=0, mark=0).off
-    assert hand(estimate(1.3, 1.0, 1.6), "c-0", place=0, mark=0).off
-    inner, outer = (hand(estimate(0.5, 0.4, 0.6), "c-0", place=place, mark=0) for place in (1, 0))
-    assert outer.y2 < inner.y2  # straight up, and further out
+def test_a_bar_holds_every_outcome_in_order():
+    form = looking(0.5)
+    bar = share_bar(form)
+    assert [each.outcome for each in bar.segments] == ["followed", "moved", "unmoved"]  # nothing was lost
+    assert [each.x for each in bar.segments] == pytest.approx([0, 50, 55])
+    assert sum(each.width for each in bar.segments) == pytest.approx(100)
+    assert [each.label for each in bar.segments] == ["50 %", "", "45 %"]  # 5 % are too narrow for a number
+    assert (bar.low, bar.high, bar.bound) == pytest.approx((46, 54, 25))
+    assert bar.words == "of 120 pairs, 60 followed, 6 moved elsewhere and 54 did not move"
 
 
 def test_a_strip_holds_every_interval_in_order():
@@ -367,28 +379,6 @@ def test_many_metrics_are_folded_and_none_is_lost(tmp_path):
     assert len(re.findall(r"DAE \(m\d+\)", before)) == 5
     assert len(re.findall(r"DAE \(m\d+\)", fold)) == 35
     assert page.count('id="def-compass.dae"') == 1  # one definition serves all methods
-
-
-def test_what_a_position_rests_on_is_folded_too_and_apart_from_the_rest(tmp_path):
-    folder = write_sample(tmp_path, n=4)
-    many_metrics(folder, 40)
-    path = folder / "diagnosis.json"
-    document = json.loads(path.read_text())
-    compass = document["instruments"][0]
-    compass["models"][0]["rests_on"] = [
-        "compass.image_share@aligned",
-        *(f"compass.dae_paper:m{i}@aligned" for i in range(20, 40)),
-    ]
-    path.write_text(json.dumps(document))
-    section = (
-        write_report(folder).read_text().partition('<section id="compass"')[2].partition("</section>")[0]
-    )
-    before, leading, rest = section.split("<details>")
-    named = [{int(n) for n in re.findall(r"DAE \(m(\d+)\)", part)} for part in (before, leading, rest)]
-    assert [len(part) for part in named] == [5, 15, 20]
-    assert named[0] | named[1] == set(range(20, 40))
-    assert "<summary>15 more metrics that the position rests on</summary>" in leading
-    assert "<summary>20 more metrics, none" in rest
 
 
 @given(st.text())

@@ -22,7 +22,7 @@ from theodolite.cli.console import note
 from theodolite.cli.main import main
 from theodolite.core.errors import StorageError
 from theodolite.diagnose.browse import browse
-from theodolite.diagnose.compare import Compared, Positions
+from theodolite.diagnose.compare import Compared, Verdicts
 from theodolite.diagnose.result import Diagnosed
 from theodolite.instruments.ask.data.questions import write_questions
 from theodolite.instruments.ask.data.squares import make_squares
@@ -60,7 +60,7 @@ def test_a_run_is_read_as_an_independent_count_reads_it(asked):
     for setting, hits in right.items():
         figure = figures[f"ask.accuracy:{setting}"]
         assert figure.value == pytest.approx(np.mean(hits))
-        assert figure.n == 12
+        assert figure.n == len(hits)
         assert figure.low <= figure.value <= figure.high
 
 
@@ -81,7 +81,7 @@ def test_the_page_of_two_runs_shows_both_with_intervals(asked, tmp_path, visit):
 def test_the_tables_of_a_run_stand_in_its_page_as_they_were_printed(asked, tmp_path):
     with Run.open(asked / "looker") as run:
         tables = run.tables()
-    assert [table.name for table in tables] == ["ask.settings", "ask.comparisons"]
+    assert [table.name for table in tables] == ["ask.settings", "ask.comparisons", "ask.pairs"]
     page = write_run_report([asked / "looker"], out=tmp_path / "page").read_text()
     text = html.unescape(words_of(page))
     for table in tables:
@@ -122,31 +122,29 @@ def test_the_surest_differences_stand_first_and_the_rest_is_folded(tmp_path):
 
 def test_a_comparison_says_first_where_both_stand(tmp_path):
     made = sample_diagnosis()
-    positions = [Positions(i.name, i.models[0], i.models[2]) for i in made.instruments]
-    positions[3] = Positions("trace", made.instruments[3].models[0], None)
-    path = write_comparison(made.comparisons, metrics=made.metrics, out=tmp_path, positions=positions)
+    verdicts = [Verdicts(i.name, i.models[0], i.models[2]) for i in made.instruments]
+    verdicts[3] = Verdicts("trace", made.instruments[3].models[0], None)
+    path = write_comparison(made.comparisons, metrics=made.metrics, out=tmp_path, verdicts=verdicts)
     page = path.read_text()
-    assert page.index("Position: 0 shortcut") < page.index('id="comparisons"')
-    assert 'id="def-diagnose.position"' in page
-    table = page.partition("Position: 0 shortcut")[2].partition("</table>")[0]
+    assert page.index("Does it look?") < page.index('id="comparisons"')
+    assert 'id="def-diagnose.followed"' in page
+    table = page.partition("Does it look?")[2].partition("</table>")[0]
     plain = [" ".join(re.sub(r"<[^>]+>", " ", row).split()) for row in table.split("<tr>")[2:]]
     rows = {row.split()[0]: row for row in plain}
     assert list(rows) == ["Compass", "Grid", "Scene", "Trace"]
-    assert "1.00 [0.94, 1.06], n 120" in rows["Grid"]
-    assert "0.62 [0.56, 0.68], n 120" in rows["Grid"]  # (0.61 − 0.03)/(0.97 − 0.03)
-    assert rows["Grid"].index("grounded") < rows["Grid"].index("0.62") < rows["Grid"].index("between")
-    assert rows["Compass"].endswith("no verdict")
+    assert "100.0 % [96.0, 104.0], n 120" in rows["Grid"]
+    assert "61.7 % [57.7, 65.7], n 120" in rows["Grid"]
+    assert rows["Grid"].index("looks") < rows["Grid"].index("looks at times") < rows["Grid"].index("61.7 %")
+    assert rows["Compass"].endswith("not measured")
     assert rows["Trace"].endswith("–")
     without = write_comparison(made.comparisons, metrics=made.metrics, out=tmp_path / "runs")
-    assert "Position: 0 shortcut" not in without.read_text()
+    assert "Does it look?" not in without.read_text()
 
 
 def test_the_command_says_first_where_both_stand(capsys):
     made = sample_diagnosis()
-    positions = tuple(Positions(i.name, i.models[0], i.models[2]) for i in made.instruments)
-    _compare._show(
-        Compared("A", "B", tuple(made.comparisons), tuple(made.metrics), (), positions), every=True
-    )
+    verdicts = tuple(Verdicts(i.name, i.models[0], i.models[2]) for i in made.instruments)
+    _compare._show(Compared("A", "B", tuple(made.comparisons), tuple(made.metrics), (), verdicts), every=True)
     lines = capsys.readouterr().out.splitlines()
     assert lines[1].split() == ["instrument", "A", "B"]
     assert lines[2].split() == [

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from theodolite.core.errors import UsageError
 from theodolite.diagnose.calibration import items_hash, shipped_path, write_calibration
-from theodolite.diagnose.position import Twins
+from theodolite.diagnose.separation import Twins
 from theodolite.diagnose.record import read_diagnosis
 from theodolite.instruments.instrument import find_instruments
 

@@ -13,7 +13,7 @@ from theodolite.cli.console import note
 from theodolite.cli.output import show
 from theodolite.cli.running import run_and_show, show_plan
 from theodolite.core.types import Item
-from theodolite.instruments.ask.data.questions import load_questions
+from theodolite.instruments.ask.data.questions import draw_questions, load_questions
 from theodolite.instruments.ask.instrument import ASK
 from theodolite.instruments.ask.questions import SETTINGS, Setting, plan_questions
 from theodolite.models import Answering, ask_factory
@@ -49,6 +49,8 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     loaded = load_questions(data, images)
     if is_log(model):
         chosen = ("picture", "swapped")
+    else:
+        loaded = draw_questions(loaded, len(loaded.questions), seed)
 
     def items(_: Run | None = None) -> Iterable[Item]:
         edits = folder / "edited"

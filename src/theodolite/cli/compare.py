@@ -13,7 +13,7 @@ from theodolite.cli.output import print_table, show
 from theodolite.diagnose.compare import Compared, differences_table
 from theodolite.diagnose.compare import compare as compare_sides
 from theodolite.diagnose.record import InstrumentOfModel
-from theodolite.diagnose.result import position_words
+from theodolite.diagnose.result import followed_words
 from theodolite.report.html.write import write_comparison
 
 _MOST = 30
@@ -46,7 +46,7 @@ def compare(
             metrics=found.metrics,
             out=folder,
             notes=list(found.notes),
-            positions=found.positions,
+            verdicts=found.verdicts,
         )
     if json:
         print_json(
@@ -55,13 +55,13 @@ def compare(
                 "second": found.second,
                 "page": str(page) if page else None,
                 "notes": list(found.notes),
-                "positions": [
+                "verdicts": [
                     {
                         "instrument": row.instrument,
-                        "first": _position_json(row.first),
-                        "second": _position_json(row.second),
+                        "first": _verdict_json(row.first),
+                        "second": _verdict_json(row.second),
                     }
-                    for row in found.positions
+                    for row in found.verdicts
                 ],
                 "comparisons": [each.model_dump(mode="json") for each in found.comparisons],
             }
@@ -72,34 +72,37 @@ def compare(
         out.print(f"Page: {page}", soft_wrap=True)
 
 
-def _position_json(view: InstrumentOfModel | None) -> dict[str, Any] | None:
-    """Return the verdict and position of one side for JSON."""
+def _verdict_json(view: InstrumentOfModel | None) -> dict[str, Any] | None:
+    """Return the verdict of one side for JSON."""
     if view is None:
         return None
-    position = view.position.model_dump(mode="json") if view.position else None
-    return {"standing": view.verdict.standing, "position": position}
+    followed = view.looking[0].followed if view.looking else None
+    return {
+        "standing": view.verdict.standing,
+        "followed": followed.model_dump(mode="json") if followed else None,
+    }
 
 
-def _show_positions(found: Compared) -> None:
-    if not found.positions:
+def _show_verdicts(found: Compared) -> None:
+    if not found.verdicts:
         return
 
     def words(view: InstrumentOfModel | None) -> str:
         if view is None:
             return "–"
-        place, standing = position_words(view), view.verdict.standing
-        return place if place == standing else f"{place} {standing}"
+        followed = followed_words(view.looking[0]) if view.looking else ""
+        return f"{view.verdict.standing} {followed}".rstrip()
 
     print_table(
         ["instrument", found.first, found.second],
-        [[row.instrument, words(row.first), words(row.second)] for row in found.positions],
-        title="Position: 0 like the shortcut twin, 1 like the grounded twin",
+        [[row.instrument, words(row.first), words(row.second)] for row in found.verdicts],
+        title="Does it look?",
     )
     out.print()
 
 
 def _show(found: Compared, *, every: bool) -> None:
-    _show_positions(found)
+    _show_verdicts(found)
     measured = [each for each in found.comparisons if each.difference is not None]
     different = [each for each in measured if each.p_holm is not None and each.p_holm < 0.05]
     shown = found.comparisons if every else sorted(different, key=lambda each: each.p_holm or 0.0)[:_MOST]

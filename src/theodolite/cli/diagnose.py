@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.progress import Progress
@@ -12,24 +12,18 @@ from rich.text import Text
 
 from theodolite.cli import options as o
 from theodolite.cli.console import err, note, out, print_json
-from theodolite.cli.output import Bar, print_table, progress_bars, show, time_left
+from theodolite.cli.output import Bar, print_table, progress_bars, time_left
 from theodolite.cli.running import SOME_FAILED
 from theodolite.core.errors import UsageError
 from theodolite.diagnose.api import DEFAULT_MODELS, diagnose
-from theodolite.diagnose.pairs_table import looking_table
+from theodolite.diagnose.pairs_table import lookings
 from theodolite.diagnose.readability import readability_table
-from theodolite.diagnose.record import Diagnosis, schema
-from theodolite.diagnose.result import Diagnosed, position_words, raised
+from theodolite.diagnose.record import Diagnosis, OpenQuestion, schema
+from theodolite.diagnose.result import CAPTION, Diagnosed, raised, verdict_rows
 from theodolite.report.html.write import write_report
 from theodolite.runs import EngineOptions, Tally
 
-_COLOURS = {
-    "grounded": "green",
-    "shortcut": "red",
-    "between": "yellow",
-    "mixed": "yellow",
-    "outside": "yellow",
-}
+_COLOURS = {"looks": "green", "looks at times": "yellow", "does not look": "red"}
 _MOST_LINES = 4
 """Maximum number of lines of each list below the table. The report has all of them."""
 
@@ -43,7 +37,7 @@ def diagnose_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         typer.Option(
             "--model",
             metavar="MODEL",
-            help="A model, such as hf:PATH or openai:NAME@URL; may be repeated. Default: both twins.",
+            help="A model, such as hf:PATH or openai:NAME@URL; may be repeated. Default: three shipped models of known reasoning.",
         ),
     ] = None,
     instruments: o.Instruments = "",
@@ -58,7 +52,14 @@ def diagnose_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         typer.Option(
             "--data",
             metavar="PATH",
-            help="Also use your own data: questions, COCO instances, pairs, grids, scenes, episodes or trace logs; may be repeated.",
+            help="Also use your own data: questions about pictures (JSONL, JSON or CSV in the usual layouts), COCO instances, pairs, "
+            "grids, scenes, episodes or trace logs; may be repeated.",
+        ),
+    ] = None,
+    images: Annotated[
+        Path | None,
+        typer.Option(
+            "--images", metavar="DIR", help="The folder of the pictures of --data, if it is another one."
         ),
     ] = None,
     folder: o.KeptFolder = Path("report"),
@@ -73,7 +74,7 @@ def diagnose_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 ) -> None:
     """Run every instrument on a model, and report whether and where it uses the picture.
 
-    Without options: both twins, the shipped models of known reasoning. The same command resumes where it stopped.
+    Without options: three shipped models of known reasoning. The same command resumes where it stopped.
     """
     if show_schema:
         print_json(schema())
@@ -87,6 +88,7 @@ def diagnose_command(  # noqa: PLR0913, PLR0917 - one parameter per option
             size="quick" if quick else size,
             instruments=o.listed(instruments),
             data=data or (),
+            images=images,
             seed=seed,
             options=EngineOptions(engine, workers, ray_address),
             progress=_Bars(progress),
@@ -103,23 +105,19 @@ def show_verdict(found: Diagnosed, page: Path | None = None) -> None:
     """Print the verdict, short enough for one screen."""
     diagnosis = found.diagnosis
     models = [model.name for model in diagnosis.models]
-    rows: list[list[str | Text]] = []
-    for instrument in diagnosis.instruments:
-        views = {view.model: view for view in instrument.models}
-        rows.append([instrument.name, *(_place(views[name]) for name in models)])
+    rows: list[list[str | Text]] = [
+        [label, *(_standing(standing) + Text(f" {words}" if words else "") for words, standing, _ in cells)]
+        for label, cells in verdict_rows(diagnosis)
+    ]
     rows.append(["verdict", *(_standing(model.verdict.standing) for model in diagnosis.models)])
-    print_table(
-        ["instrument", *models],
-        rows,
-        title="Position: 0 like the twin trained to ignore the picture, 1 like the twin trained to use it",
-    )
+    print_table(["pictures", *models], rows, title="Does it look?")
+    out.print(Text(CAPTION, style="dim"))
     out.print()
-    looking = looking_table(diagnosis)
-    if looking.rows:
-        show([looking], json=False)
-        out.print()
     for model in diagnosis.models:
         out.print(Text(f"{model.name}: ", style="bold") + Text(model.verdict.sentence))
+    for model in diagnosis.models:
+        _show_strategies(model.name, diagnosis)
+    _list("not used", _unused(diagnosis))
     unread = [row for row in readability_table(diagnosis).text_rows() if row[3] != "100.0 %"]
     _list("read", [f"{row[3]} of {row[2]} answers ({row[0]}, {row[1]})" for row in unread])
     _list("signature", [f"{s.name} ({s.model}, {s.instrument}): {s.because}" for s in raised(diagnosis)])
@@ -127,15 +125,44 @@ def show_verdict(found: Diagnosed, page: Path | None = None) -> None:
         "left out",
         [f"{x.what} ({m.name}, {x.instrument}): {x.why}" for m in diagnosis.models for x in m.left_out],
     )
-    _list("open", [_open(question) for question in diagnosis.open_questions])
+    looks = [
+        question for question in diagnosis.open_questions if question.question.startswith("Does it look")
+    ]
+    _list("not settled", [_open(question) for question in looks])
     out.print(Text("Signatures name behaviour, not its cause.", style="dim"))
     if page is not None:
         out.print(Text(f"Full report: {page}"), soft_wrap=True)
 
 
-def _open(question: Any) -> str:
-    needed = f"{question.n_needed} clusters are needed" if question.n_needed else "more data would not help"
-    return f"{question.model}, {question.instrument}: {question.question} {needed} ({question.n_now} now)"
+def _show_strategies(model: str, diagnosis: Diagnosis) -> None:
+    """Print the strategies that the pairs of a model exclude, and those that none of them excludes."""
+    own = [looking for _, view, looking in lookings(diagnosis) if view.model == model and looking.excluded]
+    excluded = dict.fromkeys(name for looking in own for name in looking.excluded)
+    left = dict.fromkeys(name for looking in own for name in looking.not_excluded if name not in excluded)
+    if excluded:
+        rest = f" Not excluded: {', '.join(left)}." if left else ""
+        out.print(
+            Text(f"{model} cannot be explained by: ", style="bold") + Text(f"{', '.join(excluded)}.{rest}")
+        )
+
+
+def _unused(diagnosis: Diagnosis) -> list[str]:
+    found = {
+        instrument.name: view.unused for instrument in diagnosis.instruments for view in instrument.models
+    }
+    return [
+        f"{n} of your items: {reason} ({name})" for name, some in found.items() for reason, n in some.items()
+    ]
+
+
+def _open(question: OpenQuestion) -> str:
+    needed = "more data would not help"
+    if question.n_needed is not None:
+        how = f" (--size {question.size})" if question.size else ""
+        needed = (
+            f"{question.n_needed} pictures, scenes or episodes are needed{how}, {question.n_now} were used"
+        )
+    return f"{question.model}, {question.instrument}: {question.question} {needed[:1].upper()}{needed[1:]}."
 
 
 def _list(word: str, lines: list[str]) -> None:
@@ -143,10 +170,6 @@ def _list(word: str, lines: list[str]) -> None:
         out.print(Text(f"{word}: ", style="bold") + Text(line))
     if len(lines) > _MOST_LINES:
         out.print(Text(f"{word}: {len(lines) - _MOST_LINES} more in the report", style="dim"))
-
-
-def _place(view: Any) -> Text:
-    return Text(f"{position_words(view)} ") + _standing(view.verdict.standing)
 
 
 def _standing(standing: str) -> Text:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from theodolite.core.errors import UsageError
-from theodolite.diagnose.position import Twins
 from theodolite.diagnose.record import DIAGNOSIS_FILE, read_diagnosis
 from theodolite.diagnose.request import DiagnosisRequest, Progress, check_folder, find_size
 from theodolite.diagnose.result import Diagnosed
@@ -17,16 +16,17 @@ from theodolite.runs import EngineOptions
 
 __all__ = ["DEFAULT_MODELS", "diagnose", "open_diagnosis"]
 
-DEFAULT_MODELS: tuple[str, ...] = tuple(Twins())
-"""Both twins, side by side."""
+DEFAULT_MODELS = ("pocket:grounded", "pocket:mixed", "pocket:shortcut")
+"""Three models of known reasoning: one looks, one looks at times, one does not."""
 
 
-def diagnose(
+def diagnose(  # noqa: PLR0913 - one parameter per option
     *models: str,
     out: str | Path = "report",
     size: str | int = "standard",
     instruments: Sequence[str] = (),
     data: Iterable[str | Path] = (),
+    images: str | Path | None = None,
     seed: int = 0,
     options: EngineOptions | None = None,
     progress: Progress | None = None,
@@ -36,11 +36,12 @@ def diagnose(
     What was measured before in the same folder is not measured again.
 
     Args:
-        models: Names such as ``hf:PATH``. Default: both twins.
+        models: Names such as ``hf:PATH``. Default: three shipped models of known reasoning.
         out: The folder of the diagnosis.
         size: ``quick``, ``standard``, ``large``, or a number of items.
         instruments: Names of instruments. Default: all that have data.
         data: Your own data sets.
+        images: The folder of their pictures, if it is not that of the data.
         seed: Seed of all random draws.
         options: Engine, workers and cache.
         progress: Called with the model, the instrument and the progress.
@@ -48,7 +49,7 @@ def diagnose(
     chosen = tuple(dict.fromkeys(models)) or DEFAULT_MODELS
     if len(chosen) < len(models):
         raise UsageError("a model is given twice; to compare two seeds of one model, use two folders")
-    own = find_user_data(data)
+    own = find_user_data(data, None if images is None else Path(images))
     request = DiagnosisRequest(
         models=chosen,
         folder=Path(out),

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from theodolite.core.scores import ItemScore, Metric
 from theodolite.core.signatures import Signature
-from theodolite.core.splits import ALIGNED
+from theodolite.core.views import ItemRow
 from theodolite.diagnose.comparing import compare_all
-from theodolite.diagnose.pairs_table import looking_form, pair_forms
-from theodolite.diagnose.position import Calibration, Twins
+from theodolite.diagnose.looking import by_source, looking_form
 from theodolite.diagnose.record import (
     Comparison,
     Counts,
@@ -21,6 +20,7 @@ from theodolite.diagnose.record import (
     InstrumentForm,
     InstrumentOfModel,
     LeftOut,
+    LookingForm,
     MetricForm,
     ModelForm,
     OpenQuestion,
@@ -29,28 +29,19 @@ from theodolite.diagnose.record import (
     Standing,
     Status,
     TestResult,
-    Verdict,
 )
-from theodolite.diagnose.sample_size import open_comparison, open_position
-from theodolite.diagnose.table import Column, ScoreTable
-from theodolite.diagnose.verdict import (
-    Placed,
-    instrument_verdict,
-    is_outside,
-    metric_results,
-    model_verdict,
-    place_model,
-    place_of,
-    why_guessing,
-    why_lost,
-)
+from theodolite.diagnose.sample_size import open_comparison, open_looking
+from theodolite.diagnose.separation import Twins, metric_results
+from theodolite.diagnose.table import ScoreTable
+from theodolite.diagnose.verdict import instrument_verdict, label_of, model_verdict
 from theodolite.instruments.instrument import Instrument, Reference
 from theodolite.pairs import AnsweredPair
 
 CAVEATS = (
     "Signatures name behaviour, not its cause. They do not prove a mechanism.",
-    "A position lies between two small models of known reasoning, on the same drawn pictures. It says nothing about photographs.",
-    "The thresholds at ¼, ½ and ¾, at five points and at one tenth are conventions of this program.",
+    "A verdict holds for the pictures and questions it was measured on. On drawn pictures it says little about photographs.",
+    "The means of the twins are for orientation: metrics depend on the architecture, and place nobody.",
+    "The thresholds of one quarter, one tenth and five points are conventions of this program.",
     "A remedy is a hypothesis of the papers. None of them has shown that it helps.",
 )
 
@@ -71,6 +62,9 @@ class Measured:
     pairs: tuple[AnsweredPair, ...] = ()
     chance: float | None = None
     """The accuracy of a random choice on the aligned split. None if there are no options to choose from."""
+    rows: tuple[ItemRow, ...] = ()
+    unused: Mapping[str, int] = field(default_factory=dict)
+    """What of the user's own data was not used, by reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,16 +127,13 @@ def assemble(
         )
         for instrument in instruments
     ]
-    placing = [
-        each.form for each, instrument in zip(parts, instruments, strict=True) if not instrument.needs_data
-    ]
     return Diagnosis(
         theodolite=question.version,
         created=datetime.now(UTC),
         seed=question.seed,
         size=question.size,
         data=dict(question.data),
-        models=[_model(subject, placing, measured) for subject in subjects],
+        models=[_model(subject, [each.form for each in parts], measured) for subject in subjects],
         metrics=[_metric(metric, each.name) for each in instruments for metric in each.metrics],
         instruments=[each.form for each in parts],
         signatures=[signature for each in parts for signature in each.signatures],
@@ -164,40 +155,26 @@ def _instrument(
     models = [each.model for each in measured]
     own = {each.model: each.scores for each in measured if each.scores}
     table = ScoreTable.of({**{twin: calibration.get(twin, ()) for twin in twins}, **own}, instrument.metrics)
-    results, calibrations = metric_results(table, instrument.metrics, models, twins=twins, seed=seed)
-    placed = {each.model: _placed(each, table, calibrations, question) for each in measured}
-    chosen = [c for c in sorted(table.columns) if calibrations[c].is_calibrated or c[0].endswith(".right")]
-    comparisons = compare_all(table, list(own), columns=chosen, seed=seed)
+    results = metric_results(table, instrument.metrics, models, twins=twins, seed=seed)
+    chosen = [(each.key, each.split) for each in results if each.separates or each.key.endswith(".right")]
+    comparisons = compare_all(table, list(own), columns=sorted(chosen), seed=seed)
+    views, open_questions = [], []
+    for each in measured:
+        view, questions = _view(instrument, each, question)
+        views.append(view)
+        open_questions += questions
     form = InstrumentForm(
         name=instrument.name,
         question=instrument.question,
-        models=[_view(each, placed[each.model]) for each in measured],
+        models=views,
         metrics=results,
     )
     return _InstrumentPart(
         form,
         [_signature(found, each) for each in measured for found in each.signatures],
-        _open(placed, comparisons, instrument.name),
+        [*open_questions, *filter(None, map(open_comparison, comparisons))],
         comparisons,
     )
-
-
-def _placed(
-    measured: Measured, table: ScoreTable, calibrations: Mapping[Column, Calibration], question: Question
-) -> Placed:
-    why = why_lost(measured.counts)
-    if why or not measured.scores:
-        return Placed(measured.model, None, (), why)
-    placed = place_model(table, measured.model, calibrations, twins=question.twins, seed=question.seed)
-    right = table.mean(measured.model, (f"{measured.instrument}.right", ALIGNED))
-    why = why_guessing(right, measured.chance)
-    return replace(placed, why_not=why) if why and placed.position else placed
-
-
-def _open(placed: Mapping[str, Placed], comparisons: Sequence[Comparison], name: str) -> list[OpenQuestion]:
-    found = [open_position(each, name) for each in placed.values()]
-    found += [open_comparison(each) for each in comparisons]
-    return [each for each in found if each is not None]
 
 
 def _signature(found: Signature, each: Measured) -> SignatureForm:
@@ -215,38 +192,42 @@ def _signature(found: Signature, each: Measured) -> SignatureForm:
     )
 
 
-def _view(measured: Measured, placed: Placed) -> InstrumentOfModel:
-    where = placed.position
-    if measured.scores:
-        verdict = instrument_verdict(placed)
-    else:
-        words = measured.because or "no answer could be read"
-        verdict = Verdict(standing="no verdict", sentence=f"Not measured: {words.rstrip('.')}.")
-    return InstrumentOfModel(
+def _view(
+    instrument: Instrument, measured: Measured, question: Question
+) -> tuple[InstrumentOfModel, list[OpenQuestion]]:
+    """Return the results of one instrument on one model, and the verdicts that are not settled."""
+    rows = {row.id: row for row in measured.rows}
+    lookings: list[LookingForm] = []
+    open_questions = []
+    for source, pairs in by_source(measured.pairs).items():
+        looking = looking_form(source, pairs, chance=measured.chance, rows=rows)
+        lookings.append(looking)
+        unsettled = open_looking(
+            instrument, measured.model, looking, pairs, chance=measured.chance, size=question.size
+        )
+        open_questions += [unsettled] if unsettled else []
+    why_not = measured.because or "no answer was given before and after an edit that changes the right answer"
+    view = InstrumentOfModel(
         model=measured.model,
         status=measured.status,
         because=measured.because,
         counts=measured.counts,
-        position=Figure.of(where) if where else None,
-        place=place_of(where) if where else None,
-        is_outside=is_outside(where) if where else False,
-        verdict=verdict,
-        rests_on=[f"{key}@{split}" for key, split in placed.rests_on],
-        pairs=pair_forms(measured.pairs),
-        looking=looking_form(measured.pairs, measured.chance),
+        verdict=instrument_verdict(lookings, why_not),
+        looking=lookings,
+        unused=dict(measured.unused),
         runs=list(measured.runs),
         seconds=measured.seconds,
     )
+    return view, open_questions
 
 
-def _model(subject: Subject, placing: Sequence[InstrumentForm], measured: Sequence[Measured]) -> ModelForm:
-    """Describe one model. Its verdict rests on the instruments that place models between the twins."""
-    standings: dict[str, Standing] = {
-        form.name: view.verdict.standing
-        for form in placing
-        for view in form.models
-        if view.model == subject.name
-    }
+def _model(subject: Subject, forms: Sequence[InstrumentForm], measured: Sequence[Measured]) -> ModelForm:
+    """Describe one model. Its verdict rests on the pairs of all instruments, the user's own data first."""
+    views = [(form.name, view) for form in forms for view in form.models if view.model == subject.name]
+    found = [(label_of(name, each), each) for name, view in views for each in view.looking]
+    found.sort(key=lambda each: each[1].source != "own")
+    standings: dict[str, Standing] = {label: looking.standing for label, looking in found}
+    standings |= {name: "not measured" for name, view in views if not view.looking}
     own = [each for each in measured if each.model == subject.name]
     return ModelForm(
         name=subject.name,

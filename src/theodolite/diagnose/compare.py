@@ -21,7 +21,7 @@ from theodolite.diagnose.table import ScoreTable
 from theodolite.instruments.instrument import find_instruments, instrument_of_run, instruments
 from theodolite.runs import find_runs, read_info
 
-__all__ = ["Compared", "Positions", "Side", "compare", "differences_table", "open_side"]
+__all__ = ["Compared", "Side", "Verdicts", "compare", "differences_table", "open_side"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Side:
 
 
 @dataclass(frozen=True, slots=True)
-class Positions:
+class Verdicts:
     """The result of one instrument on both sides. None for a side without a diagnosis by it."""
 
     instrument: str
@@ -55,8 +55,8 @@ class Compared:
     metrics: tuple[MetricForm, ...]
     notes: tuple[str, ...]
     """What could not be compared, and why."""
-    positions: tuple[Positions, ...] = ()
-    """The positions of both sides between the twins. Empty if neither side is a diagnosis."""
+    verdicts: tuple[Verdicts, ...] = ()
+    """The verdicts on both sides. Empty if neither side is a diagnosis."""
 
 
 def differences_table(found: Compared, shown: Sequence[Comparison]) -> Table:
@@ -126,10 +126,10 @@ def compare(first: str | Path, second: str | Path, *, seed: int = 0) -> Compared
             f"{one.place} and {other.place} cannot be compared: {comparisons[0].why_not}; measure both on the same "
             "data, with the same seed and size, and with enough items"
         )
-    positions = tuple(
-        Positions(name, one.views.get(name), other.views.get(name)) for name in {**one.views, **other.views}
+    verdicts = tuple(
+        Verdicts(name, one.views.get(name), other.views.get(name)) for name in {**one.views, **other.views}
     )
-    return Compared(one.label, other.label, tuple(comparisons), tuple(metrics), tuple(notes), positions)
+    return Compared(one.label, other.label, tuple(comparisons), tuple(metrics), tuple(notes), verdicts)
 
 
 def open_side(given: str | Path) -> Side:

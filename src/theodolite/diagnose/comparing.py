@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from theodolite import stats
-from theodolite.diagnose.position import MIN_CLUSTERS
 from theodolite.diagnose.record import Comparison, Figure, TestResult
+from theodolite.diagnose.separation import MIN_CLUSTERS
 from theodolite.diagnose.table import Column, ScoreTable
 
 

@@ -1,27 +1,18 @@
-"""Answers before and after edits with a known effect: followed, moved, unmoved, kept or lost, by model and edit."""
+"""Tables of pairs: the verdict by model and instrument, and the outcomes by edit or relation."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator
+from typing import Literal
 
 from theodolite.core.estimates import Estimate
 from theodolite.core.tables import Cell, Column, Table
-from theodolite.diagnose.record import Diagnosis, Figure, LookingForm, PairsForm
-from theodolite.pairs import AnsweredPair, Edit, judge_looking, pair_shares
+from theodolite.diagnose.record import Diagnosis, Figure, InstrumentOfModel, LookingForm, PairsForm
+from theodolite.diagnose.verdict import label_of
 
-__all__ = ["looking_form", "looking_table", "pair_forms", "pairs_table"]
+__all__ = ["looking_table", "lookings", "pairs_table"]
 
-_COLUMNS = [
-    Column("model", "model"),
-    Column("instrument", "instrument"),
-    Column("edit", "edit"),
-    Column("pairs", "pairs", "count"),
-    Column("followed", "followed", "share", "diagnose.followed"),
-    Column("moved", "moved", "share", "diagnose.moved"),
-    Column("unmoved", "unmoved", "share", "diagnose.unmoved"),
-    Column("kept", "kept", "share", "diagnose.kept"),
-    Column("lost", "lost", "share", "diagnose.lost"),
-]
+_SHARES = ("followed", "moved", "unmoved", "lost", "kept")
 _NOTES = (
     "Followed: right before and after an edit that changes the right answer.",
     "A model that ignores what was edited follows no pair, or at most a quarter if it answers at random.",
@@ -29,40 +20,14 @@ _NOTES = (
 )
 
 
-def pair_forms(pairs: Iterable[AnsweredPair]) -> list[PairsForm]:
-    """Summarise pairs by edit."""
-    found: dict[Edit, list[AnsweredPair]] = {}
-    for pair in pairs:
-        found.setdefault(pair.edit, []).append(pair)
-    return [_form(edit, some) for edit, some in found.items()]
-
-
-def _form(edit: Edit, pairs: Sequence[AnsweredPair]) -> PairsForm:
-    shares = pair_shares(pairs)
-    figures = {
-        name: _figure(getattr(shares, name)) for name in ("followed", "moved", "unmoved", "kept", "lost")
-    }
-    return PairsForm(
-        edit=edit.name,
-        is_relevant=edit.is_relevant,
-        n=len(pairs),
-        excludes=list(edit.excludes),
-        **figures,
-    )
-
-
-def looking_form(pairs: Sequence[AnsweredPair], chance: float | None) -> LookingForm | None:
-    """Judge from pairs whether a model looks. None if there is no relevant pair."""
-    if not any(pair.edit.is_relevant for pair in pairs):
-        return None
-    found = judge_looking(pairs, chance=chance)
-    return LookingForm(
-        standing=found.standing,
-        because=found.because,
-        followed=_figure(found.followed),
-        dependence=_figure(found.dependence),
-        excluded=list(found.excluded),
-    )
+def lookings(diagnosis: Diagnosis) -> Iterator[tuple[str, InstrumentOfModel, LookingForm]]:
+    """Yield every verdict of pairs with its label, those on the user's own data first."""
+    for is_own in (True, False):
+        for instrument in diagnosis.instruments:
+            for view in instrument.models:
+                for looking in view.looking:
+                    if (looking.source == "own") == is_own:
+                        yield label_of(instrument.name, looking), view, looking
 
 
 def looking_table(diagnosis: Diagnosis) -> Table:
@@ -70,43 +35,50 @@ def looking_table(diagnosis: Diagnosis) -> Table:
     rows: list[list[Cell]] = [
         [
             view.model,
-            instrument.name,
-            view.looking.standing,
-            view.looking.followed.estimate() if view.looking.followed else None,
-            ", ".join(view.looking.excluded),
+            label,
+            looking.standing,
+            looking.n_relevant,
+            *_estimates(looking),
+            ", ".join(looking.excluded) or "none",
+            ", ".join(looking.not_excluded) or "none",
         ]
-        for instrument in diagnosis.instruments
-        for view in instrument.models
-        if view.looking is not None
+        for label, view, looking in lookings(diagnosis)
     ]
     columns = [
         Column("model", "model"),
-        Column("instrument", "instrument"),
+        Column("instrument", "pictures"),
         Column("verdict", "verdict", key="diagnose.looking"),
-        Column("followed", "followed, 99 %", "share", "diagnose.followed"),
+        Column("pairs", "pairs", "count"),
+        *(Column(name, name, "share", f"diagnose.{name}") for name in _SHARES),
         Column("excluded", "strategies excluded"),
+        Column("not_excluded", "not excluded"),
     ]
-    return Table.of("diagnose.looking", "Does it look? By pairs alone", columns, rows)
+    return Table.of("diagnose.looking", "Does it look?", columns, rows, _NOTES)
 
 
-def _figure(estimate: Estimate | None) -> Figure | None:
-    return None if estimate is None else Figure.of(estimate)
+def pairs_table(diagnosis: Diagnosis, by: Literal["edits", "relations"] = "edits") -> Table:
+    """Build the table with one row for each model, instrument and edit, or relation."""
+    rows: list[list[Cell]] = [
+        [
+            view.model,
+            label,
+            form.name,
+            form.n,
+            *_estimates(form),
+        ]
+        for label, view, looking in lookings(diagnosis)
+        for form in getattr(looking, by)
+    ]
+    columns = [
+        Column("model", "model"),
+        Column("instrument", "pictures"),
+        Column("name", by.removesuffix("s")),
+        Column("pairs", "pairs", "count"),
+        *(Column(name, name, "share", f"diagnose.{name}") for name in _SHARES),
+    ]
+    return Table.of(f"diagnose.pairs_by_{by.removesuffix('s')}", f"By {by.removesuffix('s')}", columns, rows)
 
 
-def pairs_table(diagnosis: Diagnosis) -> Table:
-    """Build the table: one row for each model, instrument and edit."""
-    rows: list[list[Cell]] = []
-    for instrument in diagnosis.instruments:
-        for view in instrument.models:
-            for form in view.pairs:
-                shares = (form.followed, form.moved, form.unmoved, form.kept, form.lost)
-                rows.append(
-                    [
-                        view.model,
-                        instrument.name,
-                        form.edit,
-                        form.n,
-                        *(figure.estimate() if figure else None for figure in shares),
-                    ]
-                )
-    return Table.of("diagnose.pairs", "By edit", _COLUMNS, rows, _NOTES)
+def _estimates(form: LookingForm | PairsForm) -> list[Estimate | None]:
+    figures: list[Figure | None] = [getattr(form, name) for name in _SHARES]
+    return [figure.estimate() if figure else None for figure in figures]

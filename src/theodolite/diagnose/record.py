@@ -16,9 +16,10 @@ from pydantic import Field, ValidationError
 from theodolite.core.errors import StorageError, UsageError
 from theodolite.core.estimates import Estimate, HypothesisTest
 from theodolite.core.views import Form
-from theodolite.pairs.verdict import Standing as LookingStanding
+from theodolite.pairs import Outcome
+from theodolite.pairs import Standing as LookingStanding
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Version of ``diagnosis.json`` and ``items.jsonl``. Newer versions are not read."""
 DIAGNOSIS_FILE = "diagnosis.json"
 
@@ -26,15 +27,10 @@ Origin: TypeAlias = Literal["paper", "sound", "ours"]
 Status: TypeAlias = Literal["measured", "partly measured", "left out", "failed"]
 """*partly measured*: some metrics could not be computed; *left out*: the model or the settings did not allow it;
 *failed*: it was measured, but gave no score."""
-Place: TypeAlias = Literal["inside", "above", "below"]
-"""Where a position lies: within [0, 1], above 1 or below 0."""
-Standing: TypeAlias = Literal[
-    "grounded", "between", "shortcut", "outside", "undecided", "mixed", "no verdict"
-]
-"""*grounded*: the whole interval of the position lies above ¾; *shortcut*: below ¼; *between*: within (¼, ¾); *outside*:
-above 1 or below 0, where the scale does not hold; *undecided*: the interval covers several of these; *no verdict*: too
-little data, too few answers that can be read, or no metric separates the twins. For all instruments together also *mixed*:
-they disagree."""
+Standing: TypeAlias = LookingStanding | Literal["not measured"]
+"""A verdict of `theodolite.pairs.verdict`, or *not measured*: there is no pair to judge by."""
+Source: TypeAlias = Literal["own", "drawn"]
+"""The user's own data, or the pictures that the instrument makes."""
 SignatureStanding: TypeAlias = Literal["raised", "not raised", "not measured"]
 
 
@@ -120,7 +116,7 @@ class ModelForm(Form):
     identity: str
     """Distinguishes models of the same name, such as by a hash of the weights."""
     is_twin: bool = False
-    """True if it is one of the two models of known reasoning."""
+    """True if it is one of the two twins, models of known reasoning."""
     is_recorded: bool = False
     """True if its answers were recorded before and are only scored here."""
     capabilities: list[str]
@@ -133,22 +129,20 @@ class ModelForm(Form):
     """Time spent waiting for it."""
 
 
-class Calibrated(Form):
-    """The position of one model between the twins on one metric: (x − s)/(g − s)."""
+class ModelMean(Form):
+    """The mean of one metric on one model."""
 
     model: str
     figure: Figure | None
-    """x: the mean of the metric on the model. None if it has no scores."""
-    position: Figure | None
-    """None for the reason in `why_not`."""
-    place: Place | None = None
-    is_outside: bool = False
-    """True if the whole interval of the position lies outside [0, 1]."""
     why_not: str = ""
+    """Why there is no mean."""
 
 
 class MetricResult(Form):
-    """One metric on one split: the means of both twins, their separation, and every model between them."""
+    """One metric on one split: its mean on every model, and on both twins for orientation.
+
+    The twins do not place other models: a metric depends on the architecture too. The verdict rests on pairs.
+    """
 
     key: str
     split: str
@@ -160,10 +154,11 @@ class MetricResult(Form):
     separation: Figure | None
     """AUC of the items of the grounded twin against those of the shortcut twin, in the direction of the metric; 1 is perfect,
     ½ is chance."""
-    is_calibrated: bool
-    """True if it separates the twins well enough to place other models between them."""
+    separates: bool
+    """True if it separates the twins."""
     why_not: str = ""
-    models: list[Calibrated]
+    """Why it does not."""
+    models: list[ModelMean]
 
 
 class Counts(Form):
@@ -194,37 +189,83 @@ class Counts(Form):
 
 
 class PairsForm(Form):
-    """The outcomes of one edit: the same question about a picture and about the edited picture."""
+    """The outcomes of some pairs: of one edit, or of one relation."""
 
-    edit: str
+    name: str
     is_relevant: bool
     """True if the edit changes the right answer."""
     n: int
     followed: Figure | None = None
-    """Share of the pairs with the right answer both times. At most ¼ for a model that ignores what was edited."""
+    """Share of the pairs with the right answer both times."""
     moved: Figure | None = None
     """Share of the pairs with another answer, but not right both times."""
     unmoved: Figure | None = None
     """Share of the pairs with the same answer."""
-    kept: Figure | None = None
-    """Under a neutral edit: share of the pairs with the same answer."""
     lost: Figure | None = None
     """Share of the pairs with an answer that could not be read."""
+    kept: Figure | None = None
+    """Under neutral edits: share of the pairs with the same answer."""
+    keeps: list[str] = Field(default_factory=list)
+    """What the edit does not change."""
     excludes: list[str] = Field(default_factory=list)
     """Strategies that cannot follow the edit."""
+
+
+class ShownAnswer(Form):
+    """One side of an exhibit."""
+
+    item: str
+    """The id of its row in ``items.jsonl``."""
+    answer: str
+    """As given; untrusted."""
+    read_as: str
+    gold: str
+    pictures: list[str]
+    """Files, relative to the folder of the diagnosis."""
+
+
+class ExhibitForm(Form):
+    """A pair that is shown as an example."""
+
+    edit: str
+    is_relevant: bool
+    outcome: Outcome
+    why: str
+    """The rule by which it was chosen."""
+    question: str
+    before: ShownAnswer
+    after: ShownAnswer
+    excludes: list[str] = Field(default_factory=list)
 
 
 class LookingForm(Form):
     """The verdict on looking, from pairs alone: see ``theodolite.pairs.verdict``."""
 
+    source: Source
     standing: LookingStanding
     because: str
+    n_relevant: int
+    n_neutral: int
     followed: Figure | None = None
-    """Share of the relevant pairs that are followed, with its 99 % interval."""
+    """`followed`, `moved`, `unmoved` and `lost` are shares of the relevant pairs, and add up to 1."""
+    moved: Figure | None = None
+    unmoved: Figure | None = None
+    lost: Figure | None = None
+    kept: Figure | None = None
+    """Share of the neutral pairs with the same answer."""
+    proof: Figure | None = None
+    """`followed` with its 99 % interval, which is compared with the bound."""
     dependence: Figure | None = None
     """Change of the answers under relevant minus under neutral edits. None without neutral pairs."""
+    bound: float
+    """The largest share of pairs that a strategy can follow without using what was edited."""
     excluded: list[str] = Field(default_factory=list)
-    """Strategies that the followed pairs exclude."""
+    """Strategies that cannot explain the answers."""
+    not_excluded: list[str] = Field(default_factory=list)
+    """Strategies that could."""
+    edits: list[PairsForm] = Field(default_factory=list)
+    relations: list[PairsForm] = Field(default_factory=list)
+    exhibits: list[ExhibitForm] = Field(default_factory=list)
 
 
 class InstrumentOfModel(Form):
@@ -235,17 +276,11 @@ class InstrumentOfModel(Form):
     because: str = ""
     """Why it is not `measured`."""
     counts: Counts | None = None
-    position: Figure | None = None
-    """The median position over the calibrated metrics, with clusters resampled jointly."""
-    place: Place | None = None
-    is_outside: bool = False
     verdict: Verdict
-    rests_on: list[str] = Field(default_factory=list)
-    """The ``key@split`` of the metrics behind the position."""
-    pairs: list[PairsForm] = Field(default_factory=list)
-    """The outcomes of its edits. Empty if the instrument has none."""
-    looking: LookingForm | None = None
-    """The verdict of its pairs. None if there is no relevant pair."""
+    looking: list[LookingForm] = Field(default_factory=list)
+    """The verdicts of its pairs: on the user's own data first, then on drawn pictures. Empty if there is no relevant pair."""
+    unused: dict[str, int] = Field(default_factory=dict)
+    """What of the user's own data was not used: the number of items, by reason."""
     runs: list[str] = Field(default_factory=list)
     """Run folders, relative to the diagnosis."""
     seconds: float = 0.0
@@ -288,6 +323,8 @@ class OpenQuestion(Form):
     n_now: int
     n_needed: int | None
     """Number of clusters. None if no feasible number would decide it, for the reason in `basis`."""
+    size: int | None = None
+    """The ``--size`` with that number. None if it is not known."""
     power: float
     """The probability to decide it with `n_needed`."""
     basis: str
@@ -322,7 +359,7 @@ class ReferenceForm(Form):
 class Diagnosis(Form):
     """The whole document."""
 
-    schema_version: Literal[2] = 2
+    schema_version: Literal[3] = 3
     theodolite: str
     created: datetime
     seed: int

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from theodolite.core.errors import StorageError, UsageError
-from theodolite.diagnose.position import Twins
+from theodolite.diagnose.separation import Twins
 from theodolite.instruments.instrument import Instrument, Study, UserData
 from theodolite.runs import EngineOptions, Tally, slug
 

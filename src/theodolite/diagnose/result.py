@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
 from theodolite.core.views import ItemRow
 from theodolite.diagnose.items import read_items
-from theodolite.diagnose.record import Diagnosis, InstrumentOfModel, SignatureForm
+from theodolite.diagnose.pairs_table import lookings
+from theodolite.diagnose.record import Diagnosis, InstrumentOfModel, LookingForm, SignatureForm, Standing
 
-POSITION_CAPTION = (
-    "Position: 0 like the twin trained to ignore the picture, 1 like the twin trained to use it."
-)
+CAPTION = "Followed: the answer is right before and after an edit that changes it. Without looking: 0 %, at most 25 % by chance."
 
-_COLOURS = {
-    "grounded": "#1a7f37",
-    "shortcut": "#b42318",
-    "between": "#8a5a00",
-    "mixed": "#8a5a00",
-    "outside": "#8a5a00",
-    "undecided": "#57606a",
-    "no verdict": "#57606a",
+_COLOURS: Mapping[Standing, str] = {
+    "looks": "#1a7f37",
+    "looks at times": "#8a5a00",
+    "does not look": "#b42318",
+    "cannot do the task": "#57606a",
+    "cannot be read": "#57606a",
+    "not settled": "#57606a",
+    "not measured": "#57606a",
 }
 
 
@@ -60,48 +59,60 @@ def raised(diagnosis: Diagnosis) -> list[SignatureForm]:
     return [signature for signature in diagnosis.signatures if signature.standing == "raised"]
 
 
-def position_words(view: InstrumentOfModel) -> str:
-    """Format a position with its interval, or say that there is none.
+def followed_words(looking: LookingForm) -> str:
+    """Format the share of followed pairs with its interval."""
+    f = looking.followed
+    return "" if f is None else f"{100 * f.value:.0f} % [{100 * f.low:.0f}, {100 * f.high:.0f}] followed"
 
-    A position outside [0, 1] is marked with an exclamation mark.
+
+def verdict_rows(diagnosis: Diagnosis) -> list[tuple[str, list[tuple[str, Standing, str]]]]:
+    """Return the verdict table: by label, for each model the followed share, the standing and the sentence.
+
+    The user's own data come first. An instrument that has both own data and drawn pictures has two rows.
     """
-    if view.position is None:
-        return view.status if view.status in {"left out", "failed"} else "no verdict"
-    p = view.position
-    mark = " !" if view.is_outside else ""
-    return f"{p.value:.2f} [{p.low:.2f}, {p.high:.2f}]{mark}"
+    cells: dict[str, dict[str, tuple[str, Standing, str]]] = {}
+    for label, view, looking in lookings(diagnosis):
+        told = looking.because[:1].upper() + looking.because[1:] + "."
+        cells.setdefault(label, {})[view.model] = followed_words(looking), looking.standing, told
+    for instrument in diagnosis.instruments:
+        for view in instrument.models:
+            if not view.looking:
+                where = f"your data ({instrument.name})"
+                label = where if where in cells and instrument.name not in cells else instrument.name
+                why = "" if view.status == "measured" else view.status
+                cells.setdefault(label, {})[view.model] = why, "not measured", view.verdict.sentence
+    order = [each.name for each in diagnosis.instruments]
+    cells = dict(sorted(cells.items(), key=lambda each: order.index(each[0]) if each[0] in order else -1))
+    missing: tuple[str, Standing, str] = ("", "not measured", "Not measured.")
+    return [
+        (label, [found.get(model.name, missing) for model in diagnosis.models])
+        for label, found in cells.items()
+    ]
 
 
 def text_lines(diagnosis: Diagnosis) -> Iterator[str]:
     """Yield the lines of the verdict as plain text."""
-    for model in diagnosis.models:
+    rows = verdict_rows(diagnosis)
+    for place, model in enumerate(diagnosis.models):
         yield f"{model.name}: {model.verdict.standing}. {model.verdict.sentence}"
-        for instrument in diagnosis.instruments:
-            view = next(v for v in instrument.models if v.model == model.name)
-            yield f"  {instrument.name:8} {position_words(view):24} {view.verdict.standing}"
+        for label, cells in rows:
+            words, standing, _ = cells[place]
+            yield f"  {label:20} {standing:20} {words}".rstrip()
         for signature in raised(diagnosis):
             if signature.model == model.name:
                 yield f"  raised: {signature.name} ({signature.instrument}): {signature.because}"
         for left in model.left_out:
             yield f"  left out of {left.instrument}: {left.what}"
-    yield POSITION_CAPTION
+    yield CAPTION
 
 
 def html_table(diagnosis: Diagnosis) -> str:
     """Format the verdict as a small HTML table. All text is escaped."""
     heads = "".join(f"<th style='text-align:left'>{escape(model.name)}</th>" for model in diagnosis.models)
     rows = [f"<tr><th></th>{heads}</tr>"]
-    for instrument in diagnosis.instruments:
-        cells = "".join(
-            _cell(position_words(view), view.verdict.standing, view.verdict.sentence)
-            for model in diagnosis.models
-            for view in instrument.models
-            if view.model == model.name
-        )
-        question = escape(instrument.question, quote=True)
-        rows.append(
-            f"<tr><th style='text-align:left' title=\"{question}\">{instrument.name}</th>{cells}</tr>"
-        )
+    for label, found in verdict_rows(diagnosis):
+        cells = "".join(_cell(*cell) for cell in found)
+        rows.append(f"<tr><th style='text-align:left'>{escape(label)}</th>{cells}</tr>")
     overall = "".join(_cell("", model.verdict.standing, model.verdict.sentence) for model in diagnosis.models)
     rows.append(f"<tr><th style='text-align:left'>verdict</th>{overall}</tr>")
     signs = "".join(
@@ -109,11 +120,10 @@ def html_table(diagnosis: Diagnosis) -> str:
         for s in raised(diagnosis)
     )
     listed = f"<p>Signatures raised (behaviour, not cause):</p><ul>{signs}</ul>" if signs else ""
-    return f"<table>{''.join(rows)}</table><p>{POSITION_CAPTION}</p>{listed}"
+    return f"<table>{''.join(rows)}</table><p>{CAPTION}</p>{listed}"
 
 
-def _cell(words: str, standing: str, title: str) -> str:
-    colour = _COLOURS[standing]
-    shown = f"{escape(words)} " if words else ""
+def _cell(words: str, standing: Standing, title: str) -> str:
+    shown = f" {escape(words)}" if words else ""
     tip = escape(title, quote=True)
-    return f'<td style="text-align:left" title="{tip}">{shown}<b style="color:{colour}">{standing}</b></td>'
+    return f'<td style="text-align:left" title="{tip}"><b style="color:{_COLOURS[standing]}">{standing}</b>{shown}</td>'

@@ -193,6 +193,8 @@ def _score(
         signatures=tuple(instrument.signatures(folders, scored, seed=request.seed) if scored else ()),
         pairs=tuple(instrument.pairs_all(folders)),
         chance=instrument.chance(folders),
+        rows=tuple(rows),
+        unused=instrument.unused(request.study(instrument)) if request.study(instrument).data else {},
     )
     request.progress(subject.name, instrument.name, "done")
     return found, rows
@@ -275,7 +277,7 @@ def _calibration(
             missing.append(instrument)
         else:
             found[instrument.name] = dict(shipped)
-    bare = replace(request, data=())  # positions are computed on built-in data
+    bare = replace(request, data=())  # the twins are not trained for user data
     for twin in request.twins if missing else ():
         with opened(twin) as model:
             for instrument in missing:

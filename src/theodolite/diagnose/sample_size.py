@@ -1,12 +1,14 @@
-"""Sample size for undecided results."""
+"""Sample size for results that are not settled."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from theodolite import stats
-from theodolite.diagnose.record import Comparison, OpenQuestion
-from theodolite.diagnose.verdict import NEAR, Placed, standing_of
+from theodolite.diagnose.record import Comparison, LookingForm, OpenQuestion
+from theodolite.instruments.instrument import Instrument
+from theodolite.pairs import AnsweredPair, pairs_to_settle
 from theodolite.stats.power import MeanDesign
 
 POWER = 0.8
@@ -14,28 +16,20 @@ _MOST = 1_000_000
 """More clusters than this are not feasible."""
 
 
-def spread_of(estimate: stats.Estimate) -> float:
-    """Return the standard deviation per cluster implied by an interval: its half-width over z, times √n."""
-    z = stats_z(estimate.level)
-    return (estimate.high - estimate.low) / (2 * z) * math.sqrt(estimate.n)
-
-
-def stats_z(level: float) -> float:
-    """Return the normal quantile of a two-sided confidence level."""
-    from scipy.special import ndtri
-
-    return float(ndtri((1 + level) / 2))
-
-
 def clusters_needed(estimate: stats.Estimate, threshold: float, *, power: float = POWER) -> int | None:
     """Return the number of clusters for which a t-test finds that an estimate differs from a threshold.
 
-    The true value is assumed to equal the estimate. None if the estimate is too close to the threshold.
+    The true value is assumed to equal the estimate, and the standard deviation per cluster is that implied by the interval:
+    its half-width over z, times √n. None if the estimate is too close to the threshold.
 
     >>> clusters_needed(stats.Estimate(0.6, 0.4, 0.8, n=40, level=0.95, method="percentile"), 0.75)
     148
     """
-    spread, distance = spread_of(estimate), abs(estimate.value - threshold)
+    from scipy.special import ndtri
+
+    z = float(ndtri((1 + estimate.level) / 2))
+    spread = (estimate.high - estimate.low) / (2 * z) * math.sqrt(estimate.n)
+    distance = abs(estimate.value - threshold)
     if spread == 0:
         return 2
     if distance / spread < 1e-3:
@@ -44,29 +38,31 @@ def clusters_needed(estimate: stats.Estimate, threshold: float, *, power: float 
     return needed if needed <= _MOST else None
 
 
-def open_position(placed: Placed, instrument: str) -> OpenQuestion | None:
-    """Return the open question and the sample size for an undecided position. None if it is decided."""
-    where = placed.position
-    if where is None or placed.why_not or standing_of(where) != "undecided":
+def open_looking(
+    instrument: Instrument,
+    model: str,
+    looking: LookingForm,
+    pairs: Sequence[AnsweredPair],
+    *,
+    chance: float | None,
+    size: str | int,
+) -> OpenQuestion | None:
+    """Return the sample size that would settle a verdict of pairs. None if it is settled."""
+    if looking.standing != "not settled":
         return None
-    crossed = [line for line in (NEAR, 1 - NEAR) if where.low <= line <= where.high]
-    nearest = min(crossed, key=lambda line: abs(where.value - line))
-    counts = [clusters_needed(where, line) for line in crossed]
-    known = [count for count in counts if count is not None]
-    needed = max(known) if len(known) == len(counts) else None
-    side = "above" if where.value > nearest else "below"
-    lines = " and ".join(f"{line:g}" for line in crossed)
-    basis = (
-        f"if the true position is {where.value:.2f}, and varies as it does over these {where.n} clusters"
-        if needed
-        else f"the position is too close to {nearest:g}: no feasible number of clusters would decide it"
-    )
+    factor = pairs_to_settle(pairs, chance=chance)
+    n_now = len({pair.cluster for pair in pairs if pair.edit.is_relevant})
+    is_own = looking.source == "own"
+    basis = "if the shares are those measured"
+    if factor is None:
+        basis = "a share lies too close to a threshold: no feasible number of pairs would settle it"
     return OpenQuestion(
-        model=placed.model,
-        instrument=instrument,
-        question=f"Does its position lie {side} {nearest:g}? The interval [{where.low:.2f}, {where.high:.2f}] contains {lines}.",
-        n_now=where.n,
-        n_needed=needed,
+        model=model,
+        instrument=instrument.name,
+        question=f"Does it look{' at your pictures' if is_own else ''}? {looking.because[:1].upper()}{looking.because[1:]}.",
+        n_now=n_now,
+        n_needed=None if factor is None else math.ceil(factor * n_now),
+        size=None if factor is None or is_own else instrument.scaled_size(size, factor),
         power=POWER,
         basis=basis,
     )

@@ -14,12 +14,13 @@ __all__ = ["find_user_data"]
 _LONGEST = 300
 
 
-def find_user_data(given: Iterable[str | Path]) -> tuple[UserData, ...]:
+def find_user_data(given: Iterable[str | Path], images: Path | None = None) -> tuple[UserData, ...]:
     """Find the instrument of each data set. There can be one data set per instrument.
 
     Args:
         given: Files or folders. ``instrument=path`` names the instrument; ``annotations@folder`` names the folder of
             the pictures if it is another one.
+        images: The folder of the pictures, for all data sets that do not name their own.
 
     Raises:
         UsageError: If one does not exist, if no instrument can read it, or if two are for the same instrument.
@@ -28,7 +29,7 @@ def find_user_data(given: Iterable[str | Path]) -> tuple[UserData, ...]:
     for text in given:
         name, equals, rest = str(text).partition("=")
         is_named = bool(equals) and name in {each.name for each in instruments()}
-        own = _find(rest if is_named else str(text), name if is_named else "")
+        own = _find(rest if is_named else str(text), name if is_named else "", images)
         if own.instrument in found:
             raise UsageError(
                 f"--data has two data sets for {own.instrument}: {found[own.instrument].path} and {own.path}; "
@@ -38,8 +39,8 @@ def find_user_data(given: Iterable[str | Path]) -> tuple[UserData, ...]:
     return tuple(found.values())
 
 
-def _find(text: str, named: str) -> UserData:
-    path, images = Path(text), None
+def _find(text: str, named: str, images: Path | None) -> UserData:
+    path = Path(text)
     if not path.exists() and "@" in text:
         first, _, second = text.rpartition("@")
         path, images = Path(first), Path(second)

@@ -12,16 +12,16 @@ cannot be read      L is above ½
 looks               F is above the bound, D is above 0 (where there are neutral pairs), and U is at most ¼
 looks at times      as above, and U is above ¼
 does not look       less than a tenth of the answers change under relevant edits
-cannot do the task  more than a tenth of the answers change, but they are right no more often than by chance, and changes
-                    from right to right are not the majority
+cannot do the task  more than a tenth of the answers change, but they are right no more often than by chance, and less than
+                    three quarters of the changes are from right to right (half, if answers are random)
 does not look       at most five points more answers change under relevant than under neutral edits
 looks at times      D is above 0, and U is above ¼
 not settled         anything else
 =================== ====================================================================================================
 
-*Above* and *at most* are meant of whole intervals. F above the bound is a proof: no strategy that ignores what was edited
-does that, so its interval has level 99 %; the others have 95 %. The thresholds of ¼ for U, a tenth and five points are
-conventions.
+All comparisons are meant of whole intervals. F above the bound is a proof: no strategy that ignores what was edited does
+that, so its interval has level 99 %. *Less than* and *at most* are one-sided tests at 5 %, so their intervals have level
+90 %; the others have 95 %. The thresholds of ¼ for U, a tenth, three quarters and five points are conventions.
 
 A strategy is *excluded* if the pairs of those edits that exclude it are followed more often than the bound allows.
 """
@@ -46,11 +46,13 @@ Standing: TypeAlias = Literal[
 
 PROOF_LEVEL = 0.99
 """Confidence level of the interval of followed pairs that is compared with the bound."""
+LESS_LEVEL = 0.9
+"""Confidence level of intervals that must lie below a threshold: a one-sided test at 5 %."""
 MOST_UNMOVED = 0.25
 FEW_CHANGES = 0.1
 NO_DEPENDENCE = 0.05
 MOST_LOST = 0.5
-_HALF = 0.5
+RANDOM_CHANGES = 0.75
 
 _FACTORS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 64)
 """Multiples of the pairs for which `pairs_to_settle` asks whether they would settle the verdict."""
@@ -80,25 +82,44 @@ class Looking:
 
 
 @dataclass(frozen=True, slots=True)
+class _Claim:
+    """A share with the intervals that decide whether it lies above or below a threshold."""
+
+    two_sided: Estimate
+    one_sided: Estimate
+    """At level `LESS_LEVEL`."""
+
+    @classmethod
+    def of(cls, estimate: Callable[[float], Estimate | None]) -> _Claim | None:
+        """Compute both intervals with a function of the level. None if there is no estimate."""
+        both = estimate(0.95), estimate(LESS_LEVEL)
+        return None if both[0] is None or both[1] is None else cls(both[0], both[1])
+
+    def is_above(self, threshold: float) -> bool:
+        return self.two_sided.low > threshold
+
+    def is_below(self, threshold: float) -> bool:
+        return self.one_sided.high < threshold
+
+
+@dataclass(frozen=True, slots=True)
 class _Evidence:
     """The numbers that decide."""
 
     shares: PairShares
     followed: Estimate
     """At level `PROOF_LEVEL`."""
-    unmoved: Estimate
-    changes: Estimate
+    unmoved: _Claim
+    changes: _Claim
     """Share of readable relevant pairs with another answer."""
-    dependence: Estimate | None
+    dependence: _Claim | None
     bound: float
-    sees_rightly: bool
-    """True if most changed answers change from right to right."""
     is_guessing: bool
-    """True if answers are right no more often than by chance."""
+    """True if answers are right no more often than by chance, and change from right to right no more often than at random."""
 
     @property
     def is_proven(self) -> bool:
-        is_stable = self.dependence is None or self.dependence.low > 0
+        is_stable = self.dependence is None or self.dependence.is_above(0)
         return self.followed.low > self.bound and is_stable
 
     @property
@@ -106,20 +127,20 @@ class _Evidence:
         return f"{_words(self.followed)} of the pairs are followed"
 
     def decide(self) -> tuple[Standing, str]:  # noqa: PLR0911 - one return for each line of the table
-        if self.is_proven and self.unmoved.high <= MOST_UNMOVED:
+        if self.is_proven and self.unmoved.is_below(MOST_UNMOVED):
             return "looks", f"{self.told}, more than a model that ignores the edit can"
-        at_times = f"{self.told}, and {_words(self.unmoved)} do not move"
-        if self.is_proven and self.unmoved.low > MOST_UNMOVED:
+        at_times = f"{self.told}, and {_words(self.unmoved.two_sided)} do not move"
+        if self.is_proven and self.unmoved.is_above(MOST_UNMOVED):
             return "looks at times", at_times
-        changed = f"{_words(self.changes)} of the answers change when they should"
-        if self.changes.high < FEW_CHANGES:
+        changed = f"{_words(self.changes.two_sided)} of the answers change when they should"
+        if self.changes.is_below(FEW_CHANGES):
             return "does not look", f"{changed}, less than 10 %"
-        is_moving = self.changes.low > FEW_CHANGES and not self.is_proven
-        if is_moving and self.is_guessing and not self.sees_rightly:
+        if self.changes.is_above(FEW_CHANGES) and self.is_guessing and not self.is_proven:
             return "cannot do the task", f"{changed}, and they are right no more often than by chance"
-        if self.dependence is not None and self.dependence.high < NO_DEPENDENCE:
+        if self.dependence is not None and self.dependence.is_below(NO_DEPENDENCE):
             return "does not look", f"{changed}, no more than when they should not"
-        if self.dependence is not None and self.dependence.low > 0 and self.unmoved.low > MOST_UNMOVED:
+        depends = self.dependence is not None and self.dependence.is_above(0)
+        if depends and self.unmoved.is_above(MOST_UNMOVED):
             return "looks at times", at_times
         return "not settled", at_times
 
@@ -142,23 +163,15 @@ def judge_looking(pairs: Iterable[AnsweredPair], *, chance: float | None = None)
     relevant = [pair for pair in found if pair.edit.is_relevant]
     read = [pair for pair in relevant if pair.outcome != "lost"]
     shares, strict = pair_shares(found), pair_shares(relevant, level=PROOF_LEVEL).followed
-    changes = _share(read, lambda pair: pair.outcome != "unmoved")
-    if strict is None or shares.unmoved is None or shares.lost is None:
+    changes = _Claim.of(lambda level: _share(read, _is_changed, level))
+    unmoved = _Claim.of(lambda level: pair_shares(relevant, level=level).unmoved)
+    if strict is None or unmoved is None or shares.lost is None:
         return Looking("not settled", "there is no relevant pair", shares, None, None)
     if shares.lost.low > MOST_LOST or changes is None:
         return Looking("cannot be read", f"{_words(shares.lost)} of the pairs are lost", shares, strict, None)
-    changed = [pair for pair in read if pair.outcome != "unmoved"]
-    to_right = _share(changed, lambda pair: pair.outcome == "followed")
-    right = _share(read, lambda pair: pair.before.value == pair.gold)
+    dependence = _Claim.of(lambda level: _dependence(found, level))
     evidence = _Evidence(
-        shares,
-        strict,
-        shares.unmoved,
-        changes,
-        _dependence(found),
-        _bound(found),
-        sees_rightly=to_right is not None and to_right.low > _HALF,
-        is_guessing=chance is not None and right is not None and right.low <= chance,
+        shares, strict, unmoved, changes, dependence, _bound(found), is_guessing=_is_guessing(read, chance)
     )
     standing, because = evidence.decide()
     excluded = _excluded(relevant, evidence.bound) if evidence.is_proven else ()
@@ -168,7 +181,7 @@ def judge_looking(pairs: Iterable[AnsweredPair], *, chance: float | None = None)
         because,
         shares,
         strict,
-        evidence.dependence,
+        None if dependence is None else dependence.two_sided,
         evidence.bound,
         excluded,
         tuple(name for name in dict.fromkeys(known) if name not in excluded),
@@ -193,6 +206,15 @@ def pairs_to_settle(pairs: Sequence[AnsweredPair], *, chance: float | None = Non
     return None
 
 
+def _is_guessing(read: Sequence[AnsweredPair], chance: float | None) -> bool:
+    right = _share(read, lambda pair: pair.before.value == pair.gold)
+    if chance is None or right is None or right.low > chance:
+        return False
+    changed = [pair for pair in read if pair.outcome != "unmoved"]
+    to_right = _share(changed, lambda pair: pair.outcome == "followed", LESS_LEVEL)
+    return to_right is not None and to_right.high < RANDOM_CHANGES
+
+
 def _excluded(relevant: Sequence[AnsweredPair], bound: float) -> tuple[str, ...]:
     """The strategies whose pairs are followed more often than the bound allows."""
     found = []
@@ -211,7 +233,7 @@ def _bound(pairs: Sequence[AnsweredPair]) -> float:
     return RANDOM_BOUND if changed is None else min(RANDOM_BOUND, changed.high / 2)
 
 
-def _dependence(pairs: Sequence[AnsweredPair]) -> Estimate | None:
+def _dependence(pairs: Sequence[AnsweredPair], level: float) -> Estimate | None:
     """The share of changed answers under relevant minus that under neutral edits. None without neutral pairs.
 
     It is paired if at least half of the items with a relevant pair also have a neutral one.
@@ -221,17 +243,17 @@ def _dependence(pairs: Sequence[AnsweredPair]) -> Estimate | None:
     read = [pair for pair in pairs if pair.outcome != "lost"]
     relevant = [pair for pair in read if pair.edit.is_relevant]
     neutral = [pair for pair in read if not pair.edit.is_relevant and pair.edit != AGAIN]
-    first = _share(relevant, _is_changed)
-    second = _share(neutral, _is_changed)
+    first = _share(relevant, _is_changed, level)
+    second = _share(neutral, _is_changed, level)
     if first is None or second is None:
         return None
     sides = [_by_item(relevant), _by_item(neutral)]
     both = [item for item in sides[0] if item in sides[1]]
     if 2 * len(both) < len(sides[0]):
         return estimate_difference(first, second)
-    values = [[sum(side[item]) / len(side[item]) for item in both] for side in sides]
+    here, there = ([sum(side[item]) / len(side[item]) for item in both] for side in sides)
     clusters = {pair.item: pair.cluster for pair in relevant}
-    return clustered_difference(*values, [clusters[item] for item in both])
+    return clustered_difference(here, there, [clusters[item] for item in both], level=level)
 
 
 def _by_item(pairs: Sequence[AnsweredPair]) -> dict[str, list[bool]]:
@@ -245,12 +267,13 @@ def _is_changed(pair: AnsweredPair) -> bool:
     return pair.outcome not in {"unmoved", "kept"}
 
 
-def _share(pairs: Sequence[AnsweredPair], is_hit: Callable[[AnsweredPair], bool]) -> Estimate | None:
+def _share(
+    pairs: Sequence[AnsweredPair], is_hit: Callable[[AnsweredPair], bool], level: float = 0.95
+) -> Estimate | None:
     from theodolite.stats import clustered_mean
 
-    return clustered_mean(
-        [float(is_hit(pair)) for pair in pairs], [pair.cluster for pair in pairs] if pairs else None
-    )
+    clusters = [pair.cluster for pair in pairs] if pairs else None
+    return clustered_mean([float(is_hit(pair)) for pair in pairs], clusters, level=level)
 
 
 def _words(share: Estimate) -> str:

@@ -12,19 +12,21 @@ from typing import Any
 
 from theodolite.core.tables import Table
 from theodolite.diagnose.items import ITEMS_FILE, read_items
-from theodolite.diagnose.pairs_table import looking_table, pairs_table
+from theodolite.diagnose.pairs_table import looking_table, lookings, pairs_table
 from theodolite.diagnose.readability import readability_table
 from theodolite.diagnose.record import (
     Counts,
     Diagnosis,
     InstrumentForm,
+    InstrumentOfModel,
+    LookingForm,
     MetricResult,
     read_diagnosis,
 )
 from theodolite.instruments.instrument import instruments
 from theodolite.report.definitions import definitions
 from theodolite.report.html.definitions import Glossary
-from theodolite.report.html.dials import Hand, hand
+from theodolite.report.html.exhibits import Exhibit, exhibit
 from theodolite.report.html.helpers import Helpers, comparison_groups
 from theodolite.report.html.items import ItemTable, in_words, item_table
 from theodolite.report.html.numbers import show_number
@@ -69,7 +71,18 @@ def diagnosis_page(
             path = (home / name).resolve()
             return pictures.take(path) if path.is_relative_to(home) else None
 
-        table = item_table(read_items(home), names, take=take)
+        rows = list(read_items(home))
+        table = item_table(rows, names, take=take)
+        by_name = {(row.instrument, row.model, row.id): row for row in rows}
+
+        def exhibits(instrument: str, view: InstrumentOfModel, looking: LookingForm) -> list[Exhibit]:
+            place = instrument, view.model
+            return [
+                exhibit(form, place, take, inside, lambda item: by_name.get((*place, item)))
+                for form in looking.exhibits
+            ]
+
+        context["exhibits"] = exhibits
         blocks = table.blocks(glossary, inside)
         context["spreads"] = {i.name: spreads(i, table, glossary) for i in diagnosis.instruments}
         context["items_note"] = missing_words(pictures)
@@ -80,7 +93,7 @@ def spreads(instrument: InstrumentForm, table: ItemTable, glossary: Glossary) ->
     """Compute histograms of the metrics that separate the twins best and have enough distinct values."""
     found: list[Spread] = []
     best = sorted(
-        (r for r in instrument.metrics if r.is_calibrated and r.separation is not None),
+        (r for r in instrument.metrics if r.separates and r.separation is not None),
         key=lambda r: -(r.separation.value if r.separation else 0.0),
     )
     for result in best:
@@ -115,22 +128,22 @@ def diagnosis_context(diagnosis: Diagnosis, glossary: Glossary, home: Path | Non
     d = diagnosis
     series = Series(model.name for model in d.models)
     metrics = {metric.key: metric for metric in d.metrics}
-    glossary.anchor("diagnose.position")
     helpers = Helpers(series, glossary, metrics)
     return {
         "d": d,
         **helpers.named(),
-        "hands": lambda instrument: hands(instrument, series),
-        "dial_words": dial_words,
+        "looking_groups": looking_groups(d),
+        "not_measured": [(i.name, m) for i in d.instruments for m in i.models if not m.looking],
         "metric_groups": metric_groups,
         "references": lambda key: [one for one in d.references if one.metric == key],
         "signature_key": _signature_key,
         "pairs": _table_html(pairs_table(d), glossary),
+        "relations": _table_html(pairs_table(d, "relations"), glossary),
+        "exhibits": lambda *_: [],
         "looking": _table_html(looking_table(d), glossary),
         "readability": as_html(replace(readability_table(diagnosis), title="")),
         "counts_words": counts_words,
         "comparison_groups": comparison_groups,
-        "level_percent": f"{100 * _level(d):.0f} %",
         "settings": json.dumps(d.settings, indent=2, ensure_ascii=False, default=str),
         "command": command_of(d, home),
         "spreads": {},
@@ -138,26 +151,26 @@ def diagnosis_context(diagnosis: Diagnosis, glossary: Glossary, home: Path | Non
     }
 
 
-def hands(instrument: InstrumentForm, series: Series) -> list[Hand]:
-    """Return the needles on the dial of an instrument."""
-    return [
-        hand(m.position.estimate(), series.colour(m.model), place=place, mark=series.order(m.model))
-        for place, m in enumerate(m for m in instrument.models if m.position is not None)
-        if m.position is not None
-    ]
+@dataclass(frozen=True, slots=True)
+class LookingGroup:
+    """The verdicts of one instrument on one source of pictures, for all models."""
+
+    label: str
+    instrument: str
+    question: str
+    views: list[tuple[InstrumentOfModel, LookingForm]]
 
 
-def dial_words(instrument: InstrumentForm) -> str:
-    """Return the text alternative of a dial."""
-    positions = [
-        f"{m.model} at {show_number(m.position.value)}, interval {show_number(m.position.low)} to "
-        f"{show_number(m.position.high)}"
-        for m in instrument.models
-        if m.position is not None
-    ]
-    return f"{instrument.name}, from 0 (shortcut twin) to 1 (grounded twin): " + (
-        "; ".join(positions) or "no position"
-    )
+def looking_groups(diagnosis: Diagnosis) -> list[LookingGroup]:
+    """Group the verdicts by instrument and source, the user's own data first."""
+    questions = {each.name: each.question for each in diagnosis.instruments}
+    owners = {id(view): instrument.name for instrument in diagnosis.instruments for view in instrument.models}
+    found: dict[str, LookingGroup] = {}
+    for label, view, looking in lookings(diagnosis):
+        name = owners[id(view)]
+        group = found.setdefault(label, LookingGroup(label, name, questions[name], []))
+        group.views.append((view, looking))
+    return list(found.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,40 +179,20 @@ class MetricGroup:
 
     title: str
     shown: list[MetricResult]
-    leading: list[MetricResult]
-    """Folded metrics that a position rests on."""
     rest: list[MetricResult]
-    """Other folded metrics."""
+    """Folded metrics."""
 
 
 def metric_groups(instrument: InstrumentForm) -> list[MetricGroup]:
-    """Group the metrics by split, those that the position rests on first: the first few to show, the others to fold."""
-    leading = {name for m in instrument.models for name in m.rests_on}
-
-    def leads(r: MetricResult) -> bool:
-        return f"{r.key}@{r.split}" in leading
-
+    """Group the metrics by split, those that separate the twins first: the first few to show, the others to fold."""
     groups = []
     for split in dict.fromkeys(result.split for result in instrument.metrics):
         rows = sorted(
             (r for r in instrument.metrics if r.split == split),
-            key=lambda r: (
-                not leads(r),
-                not r.is_calibrated,
-                -(r.separation.value if r.separation else 0.0),
-                r.key,
-            ),
+            key=lambda r: (not r.separates, -(r.separation.value if r.separation else 0.0), r.key),
         )
         cut = len(rows) if len(rows) <= _SHOWN + 1 else _SHOWN
-        folded = rows[cut:]
-        groups.append(
-            MetricGroup(
-                SPLITS.get(split, split or "All items"),
-                rows[:cut],
-                [r for r in folded if leads(r)],
-                [r for r in folded if not leads(r)],
-            )
-        )
+        groups.append(MetricGroup(SPLITS.get(split, split or "All items"), rows[:cut], rows[cut:]))
     return groups
 
 
@@ -261,8 +254,3 @@ def _signature_key(instrument: str, label: str) -> str:
         }:
             return key
     return "diagnose.signature"
-
-
-def _level(diagnosis: Diagnosis) -> float:
-    figures = [m.position for i in diagnosis.instruments for m in i.models if m.position is not None]
-    return figures[0].level if figures else 0.95

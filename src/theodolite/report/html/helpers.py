@@ -10,10 +10,11 @@ from typing import Any
 
 from theodolite.diagnose.record import Comparison, Figure, MetricForm, MetricResult
 from theodolite.report.html.definitions import Glossary
-from theodolite.report.html.dials import RADIUS, Strip, arc, point, shape, strip, ticks
 from theodolite.report.html.numbers import about, p_value, prose, sentence, show_number
 from theodolite.report.html.series import Series
+from theodolite.report.html.shares import share_bar
 from theodolite.report.html.spread import HIGH
+from theodolite.report.html.strips import Strip, shape, strip
 
 _COMPARED = 14
 """Number of comparisons of two models that are not folded."""
@@ -49,11 +50,8 @@ class Helpers:
             "metric_strip": self.metric_strip,
             "strip_words": self.strip_words,
             "difference_strips": self.difference_strips,
-            "arc": arc,
-            "point": point,
-            "ticks": ticks,
             "shape": shape,
-            "RADIUS": RADIUS,
+            "share_bar": share_bar,
             "HIGH": HIGH,
         }
 

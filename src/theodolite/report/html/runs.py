@@ -13,11 +13,11 @@ from theodolite.diagnose.record import Figure
 from theodolite.instruments.instrument import instrument_of_run
 from theodolite.report.html.definitions import Glossary
 from theodolite.report.html.diagnosis import SPLITS
-from theodolite.report.html.dials import Strip, strip
 from theodolite.report.html.helpers import Helpers
 from theodolite.report.html.items import in_words
 from theodolite.report.html.numbers import show_number
 from theodolite.report.html.series import Series
+from theodolite.report.html.strips import Strip, strip
 from theodolite.report.tables import as_html
 from theodolite.runs import Run, Tally
 

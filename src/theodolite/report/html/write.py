@@ -11,7 +11,7 @@ from pathlib import Path
 from theodolite.core.errors import StorageError
 from theodolite.core.types import Picture
 from theodolite.diagnose.browse import browse
-from theodolite.diagnose.compare import Positions
+from theodolite.diagnose.compare import Verdicts
 from theodolite.diagnose.record import Comparison, MetricForm
 from theodolite.report.html.definitions import Glossary
 from theodolite.report.html.diagnosis import diagnosis_page, missing_words
@@ -90,7 +90,7 @@ def write_comparison(
     out: str | Path,
     title: str = "",
     notes: Sequence[str] = (),
-    positions: Sequence[Positions] = (),
+    verdicts: Sequence[Verdicts] = (),
 ) -> Path:
     """Write the page of paired comparisons of two runs, or of the models of a diagnosis.
 
@@ -100,7 +100,7 @@ def write_comparison(
         out: The folder of the page.
         title: Title of the page. Default: the names of the models.
         notes: Notes to show at the top.
-        positions: Positions of both models between the twins, by instrument.
+        verdicts: The verdicts on both models, by instrument.
 
     Returns:
         The path of the page.
@@ -109,8 +109,6 @@ def write_comparison(
     series = Series(models)
     known = {metric.key: metric for metric in metrics}
     glossary = Glossary({key: metric.name for key, metric in known.items()})
-    if positions:
-        glossary.anchor("diagnose.position")
     measured = [c for c in comparisons if c.difference is not None]
     n_different = sum(c.p_holm is not None and c.p_holm < ALPHA for c in measured)
     context = {
@@ -123,7 +121,7 @@ def write_comparison(
         if measured
         else "No metric could be compared.",
         "notes": notes,
-        "positions": positions,
+        "verdicts": verdicts,
         "sides": models,
         "has_items": False,
     }

@@ -1,0 +1,193 @@
+"""Figures of pairs: the shares of all models as bars, and examples with both pictures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from textwrap import fill
+from typing import TYPE_CHECKING, Any
+
+from theodolite.core.drawing import FAINT, INK, QUIET, Drawing, new_figure, styled
+from theodolite.core.errors import UsageError
+from theodolite.core.types import Picture
+from theodolite.diagnose.pairs_table import lookings
+from theodolite.diagnose.record import Diagnosis, ExhibitForm, LookingForm, ShownAnswer
+from theodolite.diagnose.result import Diagnosed
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["exhibit_figure", "looking_figure", "write_pair_figures"]
+
+COLOURS: Mapping[str, str] = {
+    "followed": "#00775a",
+    "moved": "#b07800",
+    "unmoved": "#b8324a",
+    "lost": "#c3c9cf",
+}
+_WORDS = {"followed": "followed", "moved": "moved elsewhere", "unmoved": "did not move", "lost": "lost"}
+_NARROW = 0.07
+_LINE = 44
+
+
+def looking_figure(diagnosis: Diagnosis, *, title: str = "") -> Drawing:
+    """Draw the outcomes of all pairs: one bar for each model and kind of pictures, the user's own data first.
+
+    The dashed line is the bound, the thin line below a bar the 95 % interval of the followed share.
+
+    Raises:
+        UsageError: If the diagnosis has no relevant pair.
+    """
+    groups: dict[str, list[tuple[str, LookingForm]]] = {}
+    for label, view, looking in lookings(diagnosis):
+        groups.setdefault(label, []).append((view.model, looking))
+    if not groups:
+        raise UsageError("this diagnosis has no relevant pairs to draw")
+    n = sum(len(rows) for rows in groups.values())
+    with styled():
+        figure = new_figure(8.2, 0.42 * n + 0.34 * len(groups) + 1.2)
+        axes = figure.add_subplot()
+        y, ticks = 0.0, []
+        for label, rows in groups.items():
+            axes.text(0, y, label, weight="bold", color=INK, va="bottom", fontsize=10.5)
+            y += 0.5
+            for model, looking in rows:
+                _bar(axes, y, looking)
+                ticks.append((y, model))
+                axes.text(1.015, y, looking.standing, va="center", color=INK, fontsize=9.5)
+                y += 1.0
+            y += 0.35
+        axes.set_ylim(y - 0.3, -0.5)
+        axes.set_xlim(0, 1)
+        axes.set_yticks([at for at, _ in ticks], [name for _, name in ticks])
+        axes.set_xticks([0, 0.25, 0.5, 0.75, 1], ["0 %", "25 %", "50 %", "75 %", "100 %"])
+        axes.set_xlabel(
+            "share of pairs: the same question before and after an edit with another right answer"
+        )
+        axes.tick_params(left=False)
+        for side in ("top", "right", "left"):
+            axes.spines[side].set_visible(False)
+        _legend(axes)
+        if title:
+            figure.suptitle(title, x=0.01, ha="left", weight="bold", fontsize=12.5)
+    return Drawing(figure)
+
+
+def _bar(axes: Axes, y: float, looking: LookingForm) -> None:
+    left = 0.0
+    for name, colour in COLOURS.items():
+        figure = getattr(looking, name)
+        width = figure.value if figure is not None else 0.0
+        if width <= 0:
+            continue
+        axes.barh(y, width, left=left, height=0.62, color=colour)
+        if width >= _NARROW:
+            ink = INK if name == "lost" else "white"
+            axes.text(
+                left + width / 2, y, f"{100 * width:.0f} %", color=ink, ha="center", va="center", fontsize=9
+            )
+        left += width
+    followed = looking.followed
+    if followed is not None:
+        axes.plot([followed.low, followed.high], [y + 0.4, y + 0.4], color=INK, lw=1.2, solid_capstyle="butt")
+    axes.plot([looking.bound] * 2, [y - 0.42, y + 0.42], color=INK, lw=1.0, ls=(0, (3, 2)))
+
+
+def _legend(axes: Axes) -> None:
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
+    handles: list[Any] = [Patch(color=colour, label=_WORDS[name]) for name, colour in COLOURS.items()]
+    handles.append(Line2D([], [], color=INK, lw=1.0, ls=(0, (3, 2)), label="most without looking"))
+    axes.legend(
+        handles=handles, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=5, frameon=False, fontsize=8.5,
+        handlelength=1.1, columnspacing=1.2, borderaxespad=0.2,
+    )  # fmt: skip
+
+
+def exhibit_figure(found: Diagnosed, model: str, instrument: str, *, source: str = "") -> Drawing:
+    """Draw the examples of one verdict: both pictures of each pair with the question and the answers.
+
+    Args:
+        found: An open diagnosis.
+        model: Name of the model.
+        instrument: Name of the instrument.
+        source: ``own`` or ``drawn``. Default: the first that there is.
+
+    Raises:
+        UsageError: If there are no examples.
+    """
+    chosen = [each for each in found.view(model, instrument).looking if source in {"", each.source}]
+    exhibits = chosen[0].exhibits if chosen else []
+    if not exhibits:
+        raise UsageError(f"{instrument} has no examples of {model}")
+    with styled():
+        figure = new_figure(3.7 * len(exhibits), 3.3)
+        grid = figure.add_gridspec(1, len(exhibits))
+        for place, exhibit in enumerate(exhibits):
+            inner = grid[0, place].subgridspec(1, 2, wspace=0.06)
+            axes = [figure.add_subplot(inner[0, side]) for side in range(2)]
+            _pair(axes, exhibit, found.folder)
+        figure.suptitle(f"{model}, {instrument}: {chosen[0].standing}", x=0.01, ha="left", weight="bold")
+    return Drawing(figure)
+
+
+def _pair(axes: Sequence[Axes], exhibit: ExhibitForm, folder: Path) -> None:
+    question = fill(exhibit.question, _LINE, max_lines=4, placeholder=" …")
+    axes[0].set_title(f"{exhibit.outcome} ({exhibit.edit})\n{question}", loc="left", fontsize=8.5, color=INK)
+    for panel, side, word in zip(axes, (exhibit.before, exhibit.after), ("before", "after"), strict=True):
+        panel.set_xticks([])
+        panel.set_yticks([])
+        for spine in panel.spines.values():
+            spine.set_color(FAINT)
+        pixels = _pixels(side, folder)
+        if pixels is not None:
+            panel.imshow(pixels)
+        is_right = side.read_as == side.gold
+        told = fill(side.read_as or side.answer or "no answer", 22, max_lines=2, placeholder=" …")
+        colour = COLOURS["followed"] if is_right else COLOURS["unmoved"]
+        panel.set_xlabel(f"{word}: {told}", fontsize=9, color=colour)
+        if not is_right:
+            panel.annotate(
+                f"right: {side.gold}",
+                (0.5, -0.28),
+                xycoords="axes fraction",
+                ha="center",
+                fontsize=8,
+                color=QUIET,
+            )
+
+
+def _pixels(side: ShownAnswer, folder: Path) -> Any:
+    """The first picture of a side. None if it is missing or lies outside of the diagnosis."""
+    if not side.pictures:
+        return None
+    path = (folder / side.pictures[0]).resolve()
+    if not path.is_relative_to(folder.resolve()):
+        return None
+    try:
+        return Picture.from_path(path).pixels()
+    except UsageError:
+        return None
+
+
+def write_pair_figures(found: Diagnosed, folder: Path) -> list[Path]:
+    """Write the bars and the examples of every verdict as PNG and SVG.
+
+    Returns:
+        The paths of the files.
+    """
+    from theodolite.runs import slug
+
+    drawings = {"looking": looking_figure(found.diagnosis)}
+    for instrument in found.diagnosis.instruments:
+        for view in instrument.models:
+            for looking in view.looking:
+                if looking.exhibits:
+                    name = f"examples-{instrument.name}-{looking.source}-{slug(view.model)}"
+                    drawings[name] = exhibit_figure(found, view.model, instrument.name, source=looking.source)
+    return [
+        drawing.save(folder / f"{name}.{kind}")
+        for name, drawing in drawings.items()
+        for kind in ("png", "svg")
+    ]
