@@ -169,9 +169,18 @@ def answered_pairs(rows: Rows, *, split: str = "") -> Iterator[AnsweredPair]:
                 yield _pair(before, after, after.edit, split)
 
 
-def _place(row: AnsweredRow) -> tuple[int, str]:
-    """The place of the right answer among the options, for a steady order within pairs."""
-    return (row.options.index(row.gold) if row.gold in row.options else 0, row.gold)
+def _place(row: AnsweredRow) -> tuple[int, bool, str]:
+    """The place of the right answer among the options, yes before no, for a steady order within pairs."""
+    return (
+        row.options.index(row.gold) if row.gold in row.options else 0,
+        _normal(row.gold) == "no",
+        row.gold,
+    )
+
+
+def _in_order(first: AnsweredRow, second: AnsweredRow) -> tuple[str, str]:
+    one, other = sorted((first, second), key=_place)
+    return one.gold, other.gold
 
 
 def _pair(first: AnsweredRow, second: AnsweredRow, edit: str, split: str) -> AnsweredPair:
@@ -190,7 +199,7 @@ def _pair(first: AnsweredRow, second: AnsweredRow, edit: str, split: str) -> Ans
         gold=_normal(first.gold),
         edited_gold=_normal(second.gold),
         split=split,
-        relation=_relation(first.gold, second.gold, has_options=bool(first.options)),
+        relation=_relation(*_in_order(first, second), has_options=bool(first.options)),
         shown=(first.name, second.name),
     )
 

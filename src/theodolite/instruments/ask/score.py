@@ -357,9 +357,12 @@ def score_tables(score: AskScore) -> list[Table]:
 def _pairs_table(score: AskScore) -> Table:
     """The outcomes of pairs by edit, and by the two right answers where these are few."""
     found: dict[tuple[str, str], list[AnsweredPair]] = {}
+    relations: dict[str, set[str]] = {}
+    for pair in score.pairs:
+        relations.setdefault(pair.edit.name, set()).add(pair.relation)
     for pair in score.pairs:
         found.setdefault((pair.edit.name, ""), []).append(pair)
-        if pair.relation:
+        if len(relations[pair.edit.name]) > 1 and pair.relation:
             found.setdefault((pair.edit.name, pair.relation), []).append(pair)
     rows: list[list[Cell]] = []
     for (edit, relation), pairs in sorted(
