@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -64,6 +65,13 @@ class Drawing:
 
     figure: Figure
     """The matplotlib figure, to change or embed."""
+
+    def _repr_png_(self) -> bytes:
+        """Show the figure in a notebook."""
+        buffer = io.BytesIO()
+        with styled():
+            self.figure.savefig(buffer, format="png", dpi=DPI)
+        return buffer.getvalue()
 
     def save(self, path: str | Path) -> Path:
         """Write the figure as PNG, SVG, PDF or another format, chosen by the file extension.

@@ -7,7 +7,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
-from theodolite.core.drawing import FAINT, INK, QUIET, Drawing, new_figure, styled
+from theodolite.core.drawing import FAINT, INK, Drawing, new_figure, styled
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Picture
 from theodolite.diagnose.pairs_table import lookings
@@ -122,12 +122,12 @@ def exhibit_figure(found: Diagnosed, model: str, instrument: str, *, source: str
     if not exhibits:
         raise UsageError(f"{instrument} has no examples of {model}")
     with styled():
-        figure = new_figure(3.7 * len(exhibits), 3.3)
-        grid = figure.add_gridspec(1, len(exhibits))
-        for place, exhibit in enumerate(exhibits):
-            inner = grid[0, place].subgridspec(1, 2, wspace=0.06)
-            axes = [figure.add_subplot(inner[0, side]) for side in range(2)]
-            _pair(axes, exhibit, found.folder)
+        columns = min(2, len(exhibits))
+        rows = (len(exhibits) + 1) // 2
+        figure = new_figure(5.2 * columns, 3.5 * rows + 0.3)
+        for place, inner in enumerate(figure.subfigures(rows, columns, squeeze=False, wspace=0.06).flat):
+            if place < len(exhibits):
+                _pair(inner.subplots(1, 2), exhibits[place], found.folder)
         figure.suptitle(f"{model}, {instrument}: {chosen[0].standing}", x=0.01, ha="left", weight="bold")
     return Drawing(figure)
 
@@ -139,6 +139,7 @@ def _pair(axes: Sequence[Axes], exhibit: ExhibitForm, folder: Path) -> None:
         panel.set_xticks([])
         panel.set_yticks([])
         for spine in panel.spines.values():
+            spine.set_visible(True)
             spine.set_color(FAINT)
         pixels = _pixels(side, folder)
         if pixels is not None:
@@ -146,16 +147,8 @@ def _pair(axes: Sequence[Axes], exhibit: ExhibitForm, folder: Path) -> None:
         is_right = side.read_as == side.gold
         told = fill(side.read_as or side.answer or "no answer", 22, max_lines=2, placeholder=" …")
         colour = COLOURS["followed"] if is_right else COLOURS["unmoved"]
-        panel.set_xlabel(f"{word}: {told}", fontsize=9, color=colour)
-        if not is_right:
-            panel.annotate(
-                f"right: {side.gold}",
-                (0.5, -0.28),
-                xycoords="axes fraction",
-                ha="center",
-                fontsize=8,
-                color=QUIET,
-            )
+        truth = "" if is_right else f"\n(right: {side.gold})"
+        panel.set_xlabel(f"{word}: {told}{truth}", fontsize=9, color=colour)
 
 
 def _pixels(side: ShownAnswer, folder: Path) -> Any:
