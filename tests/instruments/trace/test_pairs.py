@@ -1,13 +1,18 @@
 """Pairs of episodes: who tells what the frames show follows all of them, who makes it up from the question none."""
 
+from dataclasses import replace
+
 import pytest
 from made_worlds import edits, made
+from trace_world import make_episode
 
-from theodolite.instruments.trace.data.dataset import write_episodes
+from theodolite.instruments.trace.data.dataset import read_episodes, write_episodes
+from theodolite.instruments.trace.data.episode import Edit
+from theodolite.instruments.trace.data.stories import write_pairs
 from theodolite.instruments.trace.instrument import TRACE
-from theodolite.instruments.trace.questions import plan_traces
+from theodolite.instruments.trace.questions import plan_pairs, plan_traces
 from theodolite.models import ask_measurer, open_model
-from theodolite.runs import RunSettings, measure_run
+from theodolite.runs import Run, RunSettings, measure_run
 
 
 @pytest.fixture(scope="module")
@@ -44,6 +49,40 @@ def test_answers_from_the_words_of_the_question_follow_no_pair(tmp_path, data):
     relevant = [pair.outcome for pair in found if pair.edit.is_relevant]
     assert len(relevant) >= 5
     assert "followed" not in relevant
+
+
+def test_an_edit_that_changes_the_words_of_the_prompt_is_no_pair(tmp_path):
+    """Prompts name the times of the frames: who reads only those must not follow."""
+    base, other = make_episode(1), make_episode(1, move=1.0)
+    assert base.answer != other.answer
+    same = replace(other, id="same", edit=Edit(base.id, "position", 0.5))
+    frames = tuple(replace(frame, time_s=frame.time_s + 1) for frame in other.frames)
+    late = replace(same, id="late", frames=frames)
+    write_episodes([base, same, late], tmp_path / "data")
+    found = pairs_of(tmp_path, (tmp_path / "data", [base, same, late]), "scripted:trace-looker")
+    assert [pair.shown for pair in found] == [(f"{base.id}/structured", "same/structured")]
+
+
+def test_a_study_has_further_pairs_that_change_no_score(tmp_path):
+    """Each is an episode and one edit with another answer, asked in the same words about as many frames."""
+    write_pairs(tmp_path / "data", "crossed", 2, 3)
+    episodes = read_episodes(tmp_path / "data").episodes
+    name, about = "scripted:trace-looker", {"data": str(tmp_path / "data"), "split": "crossed"}
+    settings = RunSettings("trace-pairs", name, 0, about)
+    measure_run(tmp_path / "run", settings, lambda _: plan_pairs(episodes), ask_measurer(open_model(name)))
+    found = TRACE.pairs_all([tmp_path / "run"])
+    assert len(found) >= 2
+    assert {(pair.outcome, pair.split) for pair in found} == {("followed", "crossed")}
+    assert len({pair.cluster for pair in found}) == len(found)
+    with Run.open(tmp_path / "run") as run:
+        items = {result.item.name: result.item for result in run.results()}
+        rows = list(TRACE.rows(run, lambda picture: picture.digest, []))
+        assert (TRACE.score(run), TRACE.tables(run)) == ([], [])
+    assert len(rows) == len(items) == 2 * len(found)
+    assert not any(TRACE.is_plain(item) for item in items.values())
+    for before, after in (pair.shown for pair in found):
+        assert items[before].request.text == items[after].request.text
+        assert items[before].request.digest != items[after].request.digest
 
 
 def test_the_size_that_gives_more_pairs():

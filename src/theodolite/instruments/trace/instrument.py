@@ -36,6 +36,10 @@ _EPISODES: Mapping[str, int] = {"quick": 4, "standard": 7, "large": 40}
 """Number of episodes of each world in each split, by size."""
 _EPISODES_OF_SIZE = 0.12
 """The same for each item of a size in numbers."""
+_MORE_PAIRS = 2
+"""Further episodes that are drawn for pairs, as a multiple."""
+_PAIR_SEEDS = 100_000
+"""The episodes of pairs have seeds above it, the others below."""
 _MAX_TOKENS = 320
 """The longest response: four frames in a few short sentences each."""
 
@@ -45,7 +49,7 @@ class Trace(Instrument):
 
     name = "trace"
     question = "Is each step of its reasoning supported by the frames?"
-    run_kinds = ("trace",)
+    run_kinds = ("trace", "trace-pairs")
     takes = "episodes made by `theodolite trace make` or `theodolite trace import`, or a log of traces beside its episodes"
     makes_data_slowly = True
 
@@ -57,32 +61,35 @@ class Trace(Instrument):
         return METRICS
 
     def plan(self, study: Study, gives: Capability) -> Iterator[RunPlan]:
-        """Episodes of every split with their edits, each again without its frames, and the user's own."""
+        """Episodes of every split with their edits, each again without its frames; pairs; and the user's own."""
         self.make_data(study)
         folders = {split: folder for folder, split, _, _ in _sets(study)}
         if study.data is not None and study.data.form == "episodes":
             folders[OWN_SPLIT] = study.data.path
         for split, folder in folders.items():
             yield _run_plan(f"trace-{split.replace(' ', '-')}", folder, split=split)
+        for folder, split, _, _ in _pair_sets(study):
+            yield _run_plan(f"trace-pairs-{split}", folder, split=split, are_pairs=True)
 
     def make_data(self, study: Study) -> None:
         """Draws the episodes of a study."""
-        from theodolite.instruments.trace.data.stories import write_stories
+        from theodolite.instruments.trace.data.stories import write_pairs, write_stories
 
-        for folder, split, n, seed in _sets(study):
-            made(folder, partial(write_stories, split=cast("Any", split), n=n, seed=seed))
+        for write, sets in ((write_stories, _sets(study)), (write_pairs, _pair_sets(study))):
+            for folder, split, n, seed in sets:
+                made(folder, partial(write, split=cast("Any", split), n=n, seed=seed))
 
     def score(self, run: Run) -> list[ItemScore]:
-        """Every metric of every episode."""
+        """Every metric of every episode; none of pairs."""
         from theodolite.instruments.trace.score import item_scores
 
-        return item_scores(run)
+        return item_scores(run) if run.info.instrument == self.name else []
 
     def tables(self, run: Run) -> list[Table]:
-        """Grounding, consistency and edits."""
+        """Grounding, consistency and edits; none of pairs."""
         from theodolite.instruments.trace.experiments.run_tables import run_tables
 
-        return run_tables(run)
+        return run_tables(run) if run.info.instrument == self.name else []
 
     def pairs(self, run: Run) -> Iterator[AnsweredPair]:
         """Each episode before and after edits of its frames."""
@@ -120,8 +127,8 @@ class Trace(Instrument):
         return sum(1 / size for size in sizes) / len(sizes) if sizes else None
 
     def is_plain(self, item: Item) -> bool:
-        """True for the original wording with all frames."""
-        return item.meta.get("wording") == "original"
+        """True for the original wording with all frames, not in a run of pairs."""
+        return item.meta.get("wording") == "original" and not item.meta.get("is_pair")
 
     def references(self) -> Iterator[Reference]:
         """The lowest and the highest of the paper's eight models on STAR."""
@@ -199,23 +206,32 @@ def _sets(study: Study) -> list[tuple[Path, str, int, int]]:
     ]
 
 
+def _pair_sets(study: Study) -> list[tuple[Path, str, int, int]]:
+    """The same of the data sets of pairs."""
+    n, splits = _MORE_PAIRS * _episodes(study.size), study.splits
+    return [
+        (study.place(f"trace-pairs-{split}"), split, n, _PAIR_SEEDS + len(splits) * study.seed + place)
+        for place, split in enumerate(splits)
+    ]
+
+
 def _is_log(path: Path) -> bool:
     keys = first_keys(path)
     ours = "episode" in keys and bool({"text", "steps", "reasoning"} & keys)
     return ours or {"question_id", "object_descriptions"} <= keys
 
 
-def _run_plan(name: str, folder: Path, *, split: str) -> RunPlan:
-    """Episodes with their edits, and each again without its frames."""
+def _run_plan(name: str, folder: Path, *, split: str, are_pairs: bool = False) -> RunPlan:
+    """Episodes with their edits; unless they are for pairs alone, each again without its frames."""
     from theodolite.instruments.trace.data.dataset import read_episodes
-    from theodolite.instruments.trace.questions import plan_study
+    from theodolite.instruments.trace.questions import plan_pairs, plan_study
 
     episodes = read_episodes(folder).episodes
     return RunPlan(
         name,
-        "trace",
+        "trace-pairs" if are_pairs else "trace",
         {"data": str(folder.absolute()), "split": split, "max_tokens": _MAX_TOKENS},
-        lambda _: plan_study(episodes, max_tokens=_MAX_TOKENS),
+        lambda _: (plan_pairs if are_pairs else plan_study)(episodes, max_tokens=_MAX_TOKENS),
         ask_measurer,
         ask_factory,
     )

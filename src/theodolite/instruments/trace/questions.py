@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Literal, TypeAlias, get_args
 
 from theodolite.answers.items import FORMAT, format_to_json
@@ -109,6 +110,17 @@ def plan_study(episodes: Sequence[Episode], *, max_tokens: int = 1024) -> Iterat
     for episode in episodes:
         if episode.edit is None:
             yield _item(episode, "structured", BLIND, (), recall="content", max_tokens=max_tokens)
+
+
+def plan_pairs(episodes: Sequence[Episode], *, max_tokens: int = 1024) -> Iterator[Item]:
+    """The items of a run of pairs: every episode, including edits.
+
+    Args:
+        episodes: With pictures.
+        max_tokens: The longest response.
+    """
+    for item in plan_traces(episodes, max_tokens=max_tokens):
+        yield replace(item, meta={**item.meta, "is_pair": True})
 
 
 def plan_traces(

@@ -257,7 +257,8 @@ def answer_metrics(own: RunTrace, edits: Sequence[RunTrace], pairs: Sequence[Edi
 def edited_pairs(run: Run) -> Iterator[AnsweredPair]:
     """The answers about each episode and about its edits.
 
-    An edit is relevant if it changes the right answer, and neutral if it changes nothing that the question asks for.
+    An edit is relevant if it changes the right answer, and neutral if it changes nothing that the question asks for. The words
+    of the prompt, with the times of the frames, must be the same.
     """
     read = judged_run(run)
     for style in read.styles:
@@ -268,7 +269,9 @@ def edited_pairs(run: Run) -> Iterator[AnsweredPair]:
             if edit is None or before is None or after.style != style or after.wording != "original":
                 continue
             golds = [normal_form(each.episode.answer) for each in (before, after)]
-            if edit.is_relevant == (golds[0] == golds[1]) or not all(golds):
+            items = before.result.item, after.result.item
+            is_same = items[0].request.text == items[1].request.text
+            if edit.is_relevant == (golds[0] == golds[1]) or not all(golds) or not is_same:
                 continue
             said = [
                 replace(each.answer, value=normal_form(str(each.answer.value)))
@@ -277,7 +280,7 @@ def edited_pairs(run: Run) -> Iterator[AnsweredPair]:
                 for each in (before, after)
             ]
             yield AnsweredPair(
-                before.result.item.name,
+                items[0].name,
                 EDIT_FRAMES if edit.is_relevant else EDIT_OTHER_FRAMES,
                 before.episode.unit,
                 said[0],
@@ -286,7 +289,7 @@ def edited_pairs(run: Run) -> Iterator[AnsweredPair]:
                 edited_gold=golds[1],
                 split=read.split_of(before.episode),
                 relation=edit.family,
-                shown=(before.result.item.name, after.result.item.name),
+                shown=(items[0].name, items[1].name),
             )
 
 

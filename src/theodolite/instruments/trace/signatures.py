@@ -14,7 +14,7 @@ from theodolite.core.scores import ItemScore
 from theodolite.core.signatures import Condition, Signature, SignatureKind, judge_signature
 from theodolite.instruments.trace.formulas.sgr import stage_sgr, step_grounding
 from theodolite.instruments.trace.score import METRICS, difference_over
-from theodolite.instruments.trace.verifiers.judged_runs import judged_run
+from theodolite.instruments.trace.verifiers.judged_runs import PAIRS, judged_run
 from theodolite.instruments.trace.verifiers.judging import JudgedTrace, open_verifier
 from theodolite.runs import Run
 
@@ -42,6 +42,8 @@ def trace_signatures(folders: Sequence[Path], scores: Sequence[ItemScore], *, se
     judged: list[JudgedTrace] = []
     for folder in folders:
         with Run.open(folder) as run:
+            if run.info.instrument == PAIRS:
+                continue
             read = judged_run(run)
         own = [read.judged(t, verifier) for t in read.own((read.styles or [""])[0])]
         judged += [trace for trace in own if trace is not None and not trace.failure]

@@ -68,6 +68,33 @@ def write_stories(folder: Path, split: Split, n: int, seed: int) -> None:
     write_episodes(with_edits(drawn, seed=seed), folder)
 
 
+def write_pairs(folder: Path, split: Split, n: int, seed: int) -> None:
+    """Writes episodes of all worlds, `n` of each, each with an edit that changes its answer; those without one are left out.
+
+    The times of the frames stay, since prompts name them.
+    """
+    from theodolite.instruments.trace.data.dataset import write_episodes  # needs pydantic
+
+    found = []
+    for episode in episodes(n, seed=seed, split=split):
+        edited = _with_other_answer(episode, seed)
+        if edited is not None:
+            found += [episode, edited]
+    write_episodes(found, folder)
+
+
+def _with_other_answer(episode: Episode, seed: int) -> Episode | None:
+    whole = _whole(episode)
+    times = [frame.time_s for frame in episode.frames]
+    for family in ("temporal", "position"):
+        edited = edited_episode(episode, family, seed=seed, whole=whole)
+        if edited is None or [frame.time_s for frame in edited.frames] != times:
+            continue
+        if edited.answer and edited.answer != episode.answer:
+            return edited
+    return None
+
+
 def with_edits(
     episodes: Iterable[Episode], *, families: tuple[Family, ...] = FAMILIES, seed: int = 0
 ) -> Iterator[Episode]:

@@ -24,7 +24,8 @@ from theodolite.instruments.trace.questions import without_pictures
 from theodolite.instruments.trace.verifiers.judging import Hedges, JudgedTrace, judge
 from theodolite.runs import Result, Run, Tally
 
-INSTRUMENT = "trace"
+INSTRUMENT, PAIRS = "trace", "trace-pairs"
+"""The kinds of run; one of pairs has episodes and edits that change their answers, and is not scored."""
 _KEPT_RUNS = 8
 
 
@@ -168,7 +169,7 @@ def judged_run(run: Run, data: str | Path | None = None) -> JudgedRun:
     Raises:
         UsageError: The run is of another instrument, or its episodes cannot be read.
     """
-    if run.info.instrument != INSTRUMENT:
+    if run.info.instrument not in {INSTRUMENT, PAIRS}:
         raise UsageError(f"{run.folder} is a run of {run.info.instrument}, not of {INSTRUMENT}")
     return _judged_run(run.folder, run.tally(), Path(data or str(run.info.settings["data"])))
 
