@@ -163,7 +163,11 @@ class Scene(Instrument):
         """What a study asks about."""
         rooms = _ROOMS[study.size] if isinstance(study.size, str) else max(6, round(0.6 * study.size))
         own = f"; and {study.data.words}" if study.data else ""
-        return f"{rooms} drawn rooms, with questions that the shortcut answers correctly and others that it does not{own}"
+        edited = f"{_room_pairs(study.size)} before and after edits"
+        return (
+            f"{rooms} drawn rooms, with questions that the shortcut answers correctly and others that it does not; "
+            f"{edited}{own}"
+        )
 
     def find_data(self, path: Path, images: Path | None) -> UserData | None:
         """A data set folder, with or without questions."""

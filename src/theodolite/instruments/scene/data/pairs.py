@@ -6,7 +6,7 @@ before                the scenes as they are
 exchange-the-marks    two marks are exchanged; the right answer changes
 exchange              two objects exchange their places; the right answer changes (drawn rooms)
 other-walls           other walls and another floor (drawn rooms)
-light                 a darker picture
+light                 a brighter picture
 
 Scenes and questions have the same names in all of them. Only questions with options are asked, whose answers are either the
 same or not; after a relevant edit only those whose new answer is clear.
@@ -29,12 +29,11 @@ from theodolite.instruments.scene.data.graph import SceneGraph
 from theodolite.instruments.scene.data.marks import RADII, draw_marks, place_marks
 from theodolite.instruments.scene.data.questions import SceneQuestion
 from theodolite.pairs.edits import EXCHANGE, EXCHANGE_MARKS, LIGHT, WALLS, Edit
+from theodolite.pairs.pictures import light
 
 BEFORE = "before"
 EDITS: Mapping[str, Edit] = {edit.name: edit for edit in (EXCHANGE_MARKS, EXCHANGE, WALLS, LIGHT)}
 """The edits of scenes, by name."""
-_DARKER = 0.85
-"""The factor of the pixel values of a darker picture."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -82,7 +81,7 @@ def picture_edits(
     *,
     radii: tuple[float, float] = RADII,
 ) -> dict[Edit, list[SceneVersion]]:
-    """The edits of marks and pixels: every exchange of two marks, in random order, and a darker picture.
+    """The edits of marks and pixels: every exchange of two marks, in random order, and a brighter picture.
 
     Args:
         graph: The scene.
@@ -94,7 +93,7 @@ def picture_edits(
     exchanged = [exchange_marks(graph, *pairs[i]) for i in rng.permutation(len(pairs))]
     return {
         EXCHANGE_MARKS: [marked_version(each, plain, radii=radii) for each in exchanged],
-        LIGHT: [marked_version(graph, lambda: np.rint(_DARKER * plain()).astype(np.uint8), radii=radii)],
+        LIGHT: [marked_version(graph, lambda: light(plain()).pixels(), radii=radii)],
     }
 
 
