@@ -17,14 +17,13 @@ objects are cut out and pasted (`theodolite.pairs.pictures`); drawn pictures are
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, cast
 
 from theodolite.core.scores import Capability, covers
-from theodolite.core.types import Item, Json, Message, Picture
+from theodolite.core.types import Item, Json, Message, Picture, content_hash
 from theodolite.geometry import Box
 from theodolite.instruments.compass.data.drawn import drawn_picture, reference_moved
 from theodolite.instruments.compass.data.edited import (
@@ -37,9 +36,7 @@ from theodolite.instruments.compass.data.edited import (
     part_box,
 )
 from theodolite.instruments.compass.data.pairs import Pair, Region, cutouts
-from theodolite.instruments.compass.data.user_data import load_pairs
 from theodolite.instruments.compass.questions import PLAIN, PROMPTS, Prompt, pair_item
-from theodolite.instruments.instrument import UserData
 from theodolite.pairs.directions import CARDINAL, OPPOSITE
 from theodolite.pairs.edits import (
     EXCHANGE,
@@ -54,7 +51,9 @@ from theodolite.pairs.edits import (
     Edit,
 )
 from theodolite.pairs.pictures import (
+    Cutout,
     Studio,
+    Unfit,
     UnfitError,
     find_exchange,
     find_move,
@@ -115,64 +114,51 @@ def drawn_edits(pair: Pair) -> list[EditedPair]:
     return found
 
 
-def photograph_edits(pair: Pair, number: int, unfit: Counter[str]) -> list[EditedPair]:
-    """The edits of a pair in a photograph beyond mirroring.
+def photograph_edits(pair: Pair) -> list[EditedPair]:
+    """The edits of a pair in a photograph beyond mirroring: two neutral ones, and those that look right.
 
     Args:
         pair: A pair whose boxes lie clearly in its direction.
-        number: Its place among the pairs. Noise and compression take turns.
-        unfit: Counts the edits that cannot be made so that they look right, by reason.
     """
-    second = SIDEWAYS if not is_sideways(pair) else (NOISE.name, REENCODE.name)[number % 2]
-    found = [EditedPair(LIGHT.name, pair), EditedPair(second, pair)]
-    studio = _studio(pair)
+    second = SIDEWAYS
+    if is_sideways(pair):  # the one or the other, so that few questions are asked
+        second = (NOISE.name, REENCODE.name)[int(content_hash(pair.id), 16) % 2]
+    made, _ = _object_edits(pair, cutouts(pair))
+    return [EditedPair(LIGHT.name, pair), EditedPair(second, pair), *made]
+
+
+def unfit_edits(pair: Pair) -> tuple[Unfit, ...]:
+    """Why objects of a pair are not exchanged or moved: one reason for each such edit that would not look right."""
+    return _object_edits(pair, cutouts(pair))[1]
+
+
+@lru_cache(maxsize=4096)  # an edit is planned and counted, and takes a tenth of a second
+def _object_edits(
+    pair: Pair, things: tuple[Cutout, Cutout]
+) -> tuple[tuple[EditedPair, ...], tuple[Unfit, ...]]:
+    """The edits of a pair's objects that look right, and why others do not."""
+    made: list[EditedPair] = []
+    unfit: list[Unfit] = []
+    studio = Studio(pair.picture, things, others=pair.others)
     for condition in (EXCHANGED, TARGET_MOVED, REFERENCE_MOVED):
         try:
-            steps = _steps(pair, condition)
+            steps = _steps(pair, things, condition)
             studio.draw(steps)
         except UnfitError as error:
-            unfit[f"not exchanged or moved: {error.reason.value}"] += 1
-            continue
-        found.append(EditedPair(condition, _moved(pair, steps), {"steps": [list(step) for step in steps]}))
-    return found
+            unfit.append(error.reason)
+        else:
+            how = {"steps": [list(step) for step in steps]}
+            made.append(EditedPair(condition, _moved(pair, steps), how))
+    return tuple(made), tuple(unfit)
 
 
-@dataclass(frozen=True, slots=True)
-class OwnPlan:
-    """The user's own pairs, their edits, and what is not used."""
-
-    pairs: tuple[Pair, ...]
-    edits: Mapping[str, Sequence[EditedPair]]
-    """By the id of the pair."""
-    unused: Mapping[str, int]
-
-
-@lru_cache(maxsize=2)
-def plan_own(own: UserData, n: int, seed: int, stamp: int) -> OwnPlan:  # noqa: ARG001 - the stamp is part of the cache key
-    """The pairs of the user's data and their edits. It takes a while, because every edit is drawn and checked.
-
-    Args:
-        own: The user's data.
-        n: The largest number of pairs from COCO instances.
-        seed: Seed of the draw.
-        stamp: When the file was changed.
-
-    Raises:
-        UsageError: The data cannot be used.
-    """
-    found = load_pairs(own, n, seed)
-    unfit: Counter[str] = Counter()
-    edits = {pair.id: photograph_edits(pair, number, unfit) for number, pair in enumerate(found.pairs)}
-    return OwnPlan(found.pairs, edits, {**found.unused, **dict(unfit.most_common())})
-
-
-def _steps(pair: Pair, condition: str) -> tuple[Step, Step]:
+def _steps(pair: Pair, things: tuple[Cutout, Cutout], condition: str) -> tuple[Step, Step]:
     """The steps of reference and target.
 
     Raises:
         UnfitError: The objects cannot be moved so.
     """
-    reference, target = cutouts(pair)
+    reference, target = things
     if condition == EXCHANGED:
         return find_exchange(reference, target, pair.size_px, others=pair.others)
     opposite = OPPOSITE[pair.direction]
@@ -192,10 +178,6 @@ def _moved(pair: Pair, steps: tuple[Step, Step]) -> Pair:
     )
     direction = CARDINAL.between(reference.box, target.box).name
     return replace(pair, reference=reference, target=target, direction=direction)
-
-
-def _studio(pair: Pair) -> Studio:
-    return Studio(pair.picture, cutouts(pair), others=pair.others)
 
 
 def plan_conditions(
@@ -268,7 +250,8 @@ def _with_steps(pair: Pair, steps: Sequence[Sequence[int]]) -> Picture:
         reference=Region(pair.reference.name, pair.reference.box.moved(-there[0][0], -there[0][1])),
         target=Region(pair.target.name, pair.target.box.moved(-there[1][0], -there[1][1])),
     )
-    return Picture.from_array(_studio(before).draw(there))
+    studio = Studio(before.picture, cutouts(before), others=before.others)
+    return Picture.from_array(studio.draw(there))
 
 
 def _pair_of(item: Item) -> Pair:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from theodolite.core.errors import ContractError
 from theodolite.core.scores import Capability, ItemScore, Metric
 from theodolite.core.signatures import Signature
 from theodolite.core.splits import OWN_SPLIT
@@ -19,7 +19,7 @@ from theodolite.runs import Run
 
 if TYPE_CHECKING:
     from theodolite.core.views import ItemRow
-    from theodolite.instruments.compass.conditions import EditedPair, OwnPlan
+    from theodolite.instruments.compass.conditions import EditedPair
     from theodolite.instruments.compass.data.pairs import Pair
 
 _PAIRS: Mapping[str, int] = {"quick": 14, "standard": 24, "large": 200}
@@ -44,8 +44,9 @@ class Compass(Instrument):
 
     def plan(self, study: Study, gives: Capability) -> Iterator[RunPlan]:
         """Drawn pairs of every split in one run, and the user's own in another."""
-        from theodolite.instruments.compass.conditions import drawn_edits
+        from theodolite.instruments.compass.conditions import drawn_edits, photograph_edits
         from theodolite.instruments.compass.data.drawn import relation_pairs
+        from theodolite.instruments.compass.data.user_data import load_pairs
 
         n = _size(study)
         drawn = {
@@ -59,14 +60,8 @@ class Compass(Instrument):
             settings: dict[str, Any] = {"data": str(own.path.absolute())}
             if own.form == "coco":
                 settings |= {"images": str((own.images or Path()).absolute()), "n": 2 * n}
-            pairs = {OWN_SPLIT: lambda: _own_plan(study).pairs}
-            yield _run_plan(
-                "compass-own",
-                pairs,
-                lambda pair: _own_plan(study).edits[pair.id],
-                gives=gives,
-                settings=settings,
-            )
+            pairs = {OWN_SPLIT: lambda: load_pairs(own, 2 * n, study.seed).pairs}
+            yield _run_plan("compass-own", pairs, photograph_edits, gives=gives, settings=settings)
 
     def score(self, run: Run) -> list[ItemScore]:
         """Every metric of every pair."""
@@ -138,7 +133,15 @@ class Compass(Instrument):
 
     def unused(self, study: Study) -> Mapping[str, int]:
         """Pairs of objects that are left out, and edits of photographs that would not look right, by reason."""
-        return {} if study.data is None else _own_plan(study).unused
+        from theodolite.instruments.compass.conditions import unfit_edits
+        from theodolite.instruments.compass.data.user_data import load_pairs
+
+        if study.data is None:
+            return {}
+        found = load_pairs(study.data, 2 * _size(study), study.seed)
+        unfit = Counter(reason for pair in found.pairs for reason in unfit_edits(pair))
+        edits = {f"not exchanged or moved: {reason.value}": n for reason, n in unfit.most_common()}
+        return {**found.unused, **edits}
 
 
 COMPASS = Compass()
@@ -146,16 +149,6 @@ COMPASS = Compass()
 
 def _size(study: Study) -> int:
     return _PAIRS[study.size] if isinstance(study.size, str) else study.size
-
-
-def _own_plan(study: Study) -> OwnPlan:
-    """The plan for the user's own data, made once for the files as they are."""
-    from theodolite.instruments.compass.conditions import plan_own
-
-    own = study.data
-    if own is None:
-        raise ContractError("a plan for own data needs data")
-    return plan_own(own, 2 * _size(study), study.seed, own.path.stat().st_mtime_ns)
 
 
 def _run_plan(

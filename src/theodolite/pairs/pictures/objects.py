@@ -27,6 +27,7 @@ from theodolite.pairs.directions import CARDINAL, OPPOSITE
 from theodolite.pairs.pictures.cutting import box_alpha, outline_alpha, pasted
 from theodolite.pairs.pictures.filling import patched, without
 from theodolite.pairs.pictures.placing import (
+    LEAST_GAP_PX,
     PlacingOptions,
     Step,
     Unfit,
@@ -146,7 +147,7 @@ def find_move(
         UnfitError: If there is no clear place.
     """
     box, fixed = within(thing.box, size_px), within(other.box, size_px)
-    if not is_clear(box, [fixed]):
+    if not is_clear(box, [fixed], LEAST_GAP_PX):
         raise UnfitError(Unfit.TOUCH)
     _check_free(thing.box, size_px, others)
     for direction in directions:
@@ -171,7 +172,7 @@ def find_exchange(
     """
     options = options or PlacingOptions()
     a, b = within(first.box, size_px), within(second.box, size_px)
-    if not is_clear(a, [b]):
+    if not is_clear(a, [b], LEAST_GAP_PX):
         raise UnfitError(Unfit.TOUCH)
     for each in (first, second):
         _check_free(each.box, size_px, others)

@@ -20,6 +20,8 @@ UNIT: dict[str, tuple[int, int]] = {"left": (-1, 0), "right": (1, 0), "above": (
 
 _TRIED = 9
 """Distances, and places aside, that are tried for a clear place."""
+LEAST_GAP_PX = 1.0
+"""Boxes that are nearer than this touch."""
 _ON = 0.95
 """An object is on another if this share of its box lies in the other's, such as a cup on a table."""
 
@@ -228,7 +230,7 @@ def fault_of(box: Box, size_px: tuple[int, int], others: Sequence[Box]) -> Unfit
     """Return why an object cannot be cut out whole and alone; None if it can."""
     if is_cut_off(box, size_px):
         return Unfit.CUT_OFF
-    is_alone = all(is_clear(box, [other]) or is_on(box, other) for other in others)
+    is_alone = all(is_clear(box, [other], LEAST_GAP_PX) or is_on(box, other) for other in others)
     return None if is_alone else Unfit.COVERED
 
 

@@ -28,8 +28,9 @@ def coco_pairs(
 ) -> Selection:
     """Ordered pairs from COCO instance annotations.
 
-    Candidates are all ordered pairs of annotated objects of a picture. Filters, in order: crowds, empty boxes, names that
-    occur twice in the picture (a crowd counts), area, distance, border between directions, picture, and the draw.
+    Candidates are all ordered pairs of annotated objects of a picture. Filters, in order: unknown categories,
+    crowds, empty boxes, names that occur twice in the picture (a crowd counts), area, distance, border between directions,
+    picture, and the draw.
 
     Args:
         annotations: One or more files in COCO's instances format.
@@ -107,6 +108,7 @@ def _objects(picture: AnnotatedPicture, filters: PairFilters, sieve: Sieve) -> l
         return filters.area_fault(area)
 
     steps: list[tuple[Filter, Callable[[Instance], bool]]] = [
+        (Filter.NO_CATEGORY, lambda each: bool(each.name)),
         (Filter.CROWD, lambda each: not each.is_crowd),
         (Filter.EMPTY, lambda each: each.box is not None),
         (Filter.REPEATED, lambda each: counts[each.name] == 1),

@@ -58,6 +58,7 @@ class Instance:
     """One annotated object."""
 
     name: str
+    """Empty if the file does not have its category."""
     box: Box | None
     """None if it is empty."""
     is_crowd: bool
@@ -116,7 +117,7 @@ def read_instances(annotations: str | Path | Sequence[str | Path]) -> Instances:
     """Reads one or more annotation files.
 
     Raises:
-        UsageError: A file does not have that format, or names a picture or category that it does not hold.
+        UsageError: A file does not have that format, or names a picture that it does not hold.
     """
     paths = [annotations] if isinstance(annotations, str | Path) else annotations
     pictures: list[AnnotatedPicture] = []
@@ -137,10 +138,8 @@ def _pictures(file: _File, path: Path) -> list[AnnotatedPicture]:
     found: defaultdict[int | str, list[Instance]] = defaultdict(list)
     for number, each in enumerate(file.annotations):
         where = f"{path}: annotations[{number}]"
-        if each.image_id not in images or each.category_id not in names:
-            raise UsageError(
-                f"{where} names the picture {each.image_id} and the category {each.category_id}; one is not there"
-            )
+        if each.image_id not in images:
+            raise UsageError(f"{where} names the picture {each.image_id}, which is not among the images")
         image = images[each.image_id]
         if image.width < 1 or image.height < 1:
             raise UsageError(
@@ -150,7 +149,7 @@ def _pictures(file: _File, path: Path) -> list[AnnotatedPicture]:
         whole = image.width * image.height
         found[each.image_id].append(
             Instance(
-                names[each.category_id],
+                names.get(each.category_id, ""),
                 Box.from_xywh(x, y, width, height) if width > 0 and height > 0 else None,
                 bool(each.iscrowd),
                 width * height / whole,

@@ -22,7 +22,7 @@ from theodolite.instruments.compass.data.selection import Filter, PairFilters, S
 from theodolite.instruments.instrument import UserData
 from theodolite.instruments.user_files import first_keys, has_file
 from theodolite.pairs.directions import CARDINAL
-from theodolite.pairs.pictures.placing import fault_of, is_clear
+from theodolite.pairs.pictures.placing import LEAST_GAP_PX, fault_of, is_clear
 
 _MARGIN_DEG = 30.0
 """A direction must be nearer than the next one by this: at most 30° from the exact direction, as in drawn pictures."""
@@ -74,6 +74,8 @@ def load_pairs(own: UserData, n: int, seed: int) -> OwnPairs:
     drawn = _balanced(selection.pairs, n, seed, sieve)
     sieve.check_any(drawn)
     told = {**selection.report.excluded, **sieve.told()}
+    if Filter.NOT_DRAWN.value in told:
+        told["not drawn (more with --size)"] = told.pop(Filter.NOT_DRAWN.value)
     first = [reason.value for reason in _FILE_FAULTS if reason.value in told]
     return OwnPairs(tuple(drawn), {reason: told[reason] for reason in dict.fromkeys([*first, *told])})
 
@@ -97,7 +99,9 @@ def _is_usable(pair: Pair, sieve: Sieve) -> bool:
 def _is_movable(pair: Pair) -> bool:
     """True if reference or target can be cut out whole and alone."""
     a, b = pair.reference.box, pair.target.box
-    return is_clear(a, [b]) and any(fault_of(box, pair.size_px, pair.others) is None for box in (a, b))
+    return is_clear(a, [b], LEAST_GAP_PX) and any(
+        fault_of(box, pair.size_px, pair.others) is None for box in (a, b)
+    )
 
 
 def _is_decoded(picture: Picture) -> bool:
@@ -155,7 +159,7 @@ def _coco(path: Path, images: Path | None) -> UserData:
     with _bytes_of(path) as data:
         names = [
             str(json.loads(each[1]))
-            for each in islice(re.finditer(rb'"file_name"\s*:\s*("[^"]+")', data or b""), 20)
+            for each in islice(re.finditer(rb'"file_name"\s*:\s*("[^"]+")', data or b""), 200)
         ]
     for folder in _picture_folders(path):
         if any((folder / name).is_file() for name in names):
