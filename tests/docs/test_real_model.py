@@ -76,3 +76,35 @@ def test_the_figure_is_drawn(computed, tmp_path):
     module.figure(scores).save(tmp_path / "figure.svg")
     assert (tmp_path / "figure.svg").read_text().count("<path") > 100
     assert (DOCS / "assets" / "real_model.svg").stat().st_size > 10_000
+
+
+def test_the_command_of_the_page_diagnoses_the_recording(shared_data, tmp_path, capsys):
+    """Questions, right answers and recorded answers in one file; each prompt is a model of its own."""
+    from theodolite.cli.main import main
+
+    folder = shared_data / "whatsup_llava15"
+    models = [
+        f"replay:{folder / 'results.json'}?prompt_label={label}"
+        for label in ("Multiple Choice", "Scene Graph CoT")
+    ]
+    named = [word for model in models for word in ("--model", model)]
+    data = [
+        "--data",
+        str(folder / "results.json"),
+        "--images",
+        str(folder / "images"),
+        "--instruments",
+        "ask",
+    ]
+    assert main(["diagnose", *named, *data, "--out", str(tmp_path / "report")]) == 0
+    capsys.readouterr()
+    record = (tmp_path / "report" / "diagnosis.json").read_text(encoding="utf-8")
+    import json
+
+    (ask,) = json.loads(record)["instruments"]
+    views = {view["model"]: view for view in ask["models"]}
+    assert set(views) == set(models)
+    for model, followed in zip(models, (90, 157), strict=True):
+        (looking,) = views[model]["looking"]
+        assert (looking["source"], looking["n_relevant"]) == ("own", 312)
+        assert round(312 * looking["followed"]["value"]) == followed

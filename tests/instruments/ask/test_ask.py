@@ -290,3 +290,25 @@ def test_a_run_without_questions_or_of_strange_ones_is_told(tmp_path):
         run.plan([Item("odd", Request.ask("?"))])
         with pytest.raises(UsageError, match=r"'odd' .* has no"):
             score_ask(run)
+
+
+def test_edited_pictures_are_kept_and_have_the_same_content_anywhere(tmp_path):
+    """So that a replay finds the answers about them, whatever encoder wrote the files."""
+    questions = list(make_squares(4))
+    plans = [
+        list(plan_questions(questions, folder=folder))
+        for folder in (None, tmp_path / "a", tmp_path / "a", tmp_path / "b")
+    ]
+    assert {tuple(item.id for item in plan) for plan in plans} == {tuple(item.id for item in plans[0])}
+    mirrored = next(item for item in plans[1] if item.meta["setting"] == "mirror")
+    shown = mirrored.request.pictures[0]
+    assert shown.path.parent == tmp_path / "a"
+    assert (shown.pixels() == questions[0].pictures[0].pixels()[:, ::-1]).all()
+
+
+def test_asking_again_is_another_request_with_greedy_decoding():
+    items = {item.name: item for item in plan_questions(list(make_squares(30)))}
+    first, again = (items[f"square-00000/{setting}"].request for setting in ("picture", "again"))
+    assert first.digest != again.digest
+    assert (first.messages, again.temperature) == (again.messages, 0)
+    assert sum(name.endswith("/again") for name in items) == 24

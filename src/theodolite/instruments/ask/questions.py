@@ -148,16 +148,20 @@ class _Draft:
 
 
 def _edit(picture: Picture, how: Literal["mirror", "light"], folder: Path | None) -> Picture:
-    """Edit a picture, unless the edited one is in the folder."""
-    path = folder / f"{picture.digest}-{how}.png" if folder is not None else None
-    if path is not None and path.is_file():
-        return Picture.from_path(path)
-    edited = {"mirror": mirror, "light": light}[how](picture)
-    if path is None:
-        return edited
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, edited.read())
-    return Picture.from_path(path)
+    """Edit a picture, unless the edited one is in the folder. Its digest is that of the pixels, which no encoder changes."""
+    if folder is None:
+        return _EDITS[how](picture)
+    path = folder / f"{picture.digest}-{how}.png"
+    known = path.with_suffix(".digest")
+    if not known.is_file():
+        edited = _EDITS[how](picture)
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, edited.read())
+        write_atomically(known, edited.digest)
+    return Picture(known.read_text(encoding="utf-8"), path=path)
+
+
+_EDITS = {"mirror": mirror, "light": light}
 
 
 def _swaps(questions: Sequence[Question], seed: int) -> dict[str, Question]:
