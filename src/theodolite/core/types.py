@@ -408,6 +408,10 @@ class Item:
         return content_hash([self.name, self.request.digest, list(self.options)])
 
 
+SENT = "sent"
+"""The key of `Record.values` for the digest of the request as sent."""
+
+
 @dataclass(frozen=True, slots=True)
 class Record:
     """The measurement of one item."""
@@ -416,7 +420,7 @@ class Record:
     response: Response
     choice: Choice | None = None
     values: Mapping[str, Json] = field(default_factory=dict)
-    """Further values returned by the measurer."""
+    """Further values returned by the measurer. `SENT` is the digest of the request as sent, if it is not the planned one."""
     arrays: Mapping[str, NDArray[Any]] = field(default_factory=dict, compare=False)
     """Arrays returned by the measurer, such as relevance maps."""
     reused: bool = False

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import ClassVar, Literal, TypeAlias
 
 from theodolite.core.errors import UsageError
-from theodolite.core.types import Item, Request, Response, canonical_json
+from theodolite.core.types import SENT, Item, Request, Response, canonical_json
 from theodolite.models.answer_tables import read_answer_table
 from theodolite.models.contract import Capability
 from theodolite.models.logs import PLACEHOLDER, LoggedAnswer, read_inspect, read_lmms_eval
@@ -207,7 +207,8 @@ def _read_run(folder: Path) -> dict[str, list[LoggedAnswer]]:
         for result in run.results():
             if result.record is not None:
                 request = result.item.request
-                found[request.digest].append(
+                digest = str(result.record.values.get(SENT) or request.digest)
+                found[digest].append(
                     LoggedAnswer(request.ref, request.text, result.record.response, len(request.pictures))
                 )
     return {

@@ -24,7 +24,7 @@ from theodolite.attribution import (
 )
 from theodolite.core.errors import UsageError
 from theodolite.core.scores import Capability, covers
-from theodolite.core.types import Choice, Item, Json, Picture, Record, Response
+from theodolite.core.types import SENT, Choice, Item, Json, Picture, Record, Response
 from theodolite.geometry import Box, TokenGrid
 from theodolite.instruments.compass.conditions import shown_item
 from theodolite.instruments.compass.data.pairs import Region
@@ -135,9 +135,10 @@ class ConditionsMeasurer:
             some = [item for item in items if (item.meta["condition"] == PLAIN) == is_plain]
             for start in range(0, len(some), measurer.batch_size):
                 part = some[start : start + measurer.batch_size]
-                records = measurer.measure([shown_item(item) for item in part])
-                pairs = zip(part, records, strict=True)
-                found |= {item.id: replace(record, item_id=item.id) for item, record in pairs}
+                shown = [shown_item(item) for item in part]
+                for item, sent, record in zip(part, shown, measurer.measure(shown), strict=True):
+                    values = {} if is_plain else {SENT: sent.request.digest}
+                    found[item.id] = replace(record, item_id=item.id, values={**record.values, **values})
         return [found[item.id] for item in items]
 
     def close(self) -> None:
@@ -247,7 +248,11 @@ def read_samples(run: Run) -> Iterator[Sample]:
     """
     check_kind(run)
     for result in run.results(arrays=True):
-        if result.record is not None and result.record.response.is_answered and result.record.values:
+        if (
+            result.record is not None
+            and result.record.response.is_answered
+            and "logits" in result.record.values
+        ):
             yield _sample(result)
 
 

@@ -146,7 +146,7 @@ def item_scores(run: Run) -> list[ItemScore]:
 
 def _has_maps(result: Result) -> bool:
     record = result.record
-    return record is not None and record.response.is_answered and bool(record.values)
+    return record is not None and record.response.is_answered and "logits" in record.values
 
 
 def answer_scores(run: Run) -> tuple[list[Result], list[ItemScore]]:
