@@ -41,10 +41,9 @@ ARCHITECTURES = {
             "num_attention_heads": 8,
             "num_key_value_heads": 2,
         },
-        patch_px=20,
         layer=-2,
         has_class_token=True,
     ),
 }
-"""By name. *llama*: a deeper, narrow-headed decoder with one key-value head, 100 image tokens. *cohere*: attention and MLP in
-parallel, LayerNorm, interleaved rotary positions, grouped heads, and a CLIP tower with 64 image tokens."""
+"""By name. *llama*: a deeper, narrow-headed decoder with one key-value head. *cohere*: attention and MLP in
+parallel, LayerNorm, interleaved rotary positions, grouped heads, and a CLIP tower."""
