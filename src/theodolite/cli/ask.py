@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from functools import partial
 from itertools import islice
 from typing import Annotated, cast
 
@@ -12,7 +12,6 @@ from theodolite.cli import options as o
 from theodolite.cli.console import note
 from theodolite.cli.output import show
 from theodolite.cli.running import run_and_show, show_plan
-from theodolite.core.types import Item
 from theodolite.instruments.ask.data.questions import draw_questions, load_questions
 from theodolite.instruments.ask.instrument import ASK
 from theodolite.instruments.ask.questions import SETTINGS, Setting, plan_questions
@@ -51,20 +50,12 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         chosen = ("picture", "swapped")
     else:
         loaded = draw_questions(loaded, len(loaded.questions), seed)
-
-    def items(_: Run | None = None) -> Iterable[Item]:
-        edits = folder / "edited"
-        found = plan_questions(
-            loaded.questions,
-            settings=chosen,
-            seed=seed,
-            max_tokens=max_tokens,
-            folder=None if plan else edits,
-        )
-        return recorded_only(model, list(found)) if is_log(model) else found
-
     for reason, n in loaded.unused.items():
         note(f"left out: {n} × {reason}")
+    edits = None if plan else folder / "edited"
+    items = partial(
+        plan_questions, loaded.questions, settings=chosen, seed=seed, max_tokens=max_tokens, folder=edits
+    )
     if plan:
         show_plan(list(islice(items(), limit)), json=json)
         return
@@ -79,7 +70,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     run_and_show(
         folder,
         RunSettings("ask", model, seed, asked),
-        items,
+        lambda _: recorded_only(model, list(items())) if is_log(model) else items(),
         ask_factory(model, answering),
         options=EngineOptions(engine, workers, ray_address, cache),
         limit=limit,
