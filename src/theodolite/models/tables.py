@@ -122,7 +122,10 @@ def _json(text: str, suffix: str) -> Iterator[Row]:
 
 def _parsed(text: str, where: str) -> Any:
     try:
-        return json.loads(text)
+        value = json.loads(text)
+        if "\\u" in text:  # a lone surrogate can be escaped, but not written
+            value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+        return value
     except ValueError as error:
         raise ValueError(f"{where} is not JSON: {error}") from error
 

@@ -278,6 +278,15 @@ def test_odd_files_are_never_a_crash(tmp_path, text):
         load_questions(tmp_path / "mine.json")
 
 
+def test_a_lone_surrogate_is_replaced(tmp_path, picture):
+    (tmp_path / "1.png").write_bytes(picture.read())
+    (tmp_path / "mine.jsonl").write_text(
+        '{"image": "1.png", "id": "\\ud800", "question": "\\ud83d\\ude00?", "answer": "left"}'
+    )
+    (question,) = load_questions(tmp_path / "mine.jsonl").questions
+    assert (question.id, question.question) == ("?", "😀?")
+
+
 def test_a_real_file_of_statements_without_its_pictures_says_how_to_name_them(shared_data):
     path = shared_data / "vsr" / "test.jsonl"
     with pytest.raises(UsageError, match=r"name the folder of 000000451431.jpg with --images DIR"):
