@@ -125,9 +125,9 @@ def _parsed(text: str, where: str) -> Any:
         value = json.loads(text)
         if "\\u" in text:  # a lone surrogate can be escaped, but not written
             value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
-        return value
     except ValueError as error:
         raise ValueError(f"{where} is not JSON: {error}") from error
+    return value
 
 
 def _object(value: Any, where: str) -> Row:
