@@ -130,8 +130,8 @@ def test_coco_instances_are_found_with_their_pictures_by_file_and_by_folder(tmp_
 
 def test_coco_pairs_are_asked_about(tmp_path, home):
     own = find_user_data([coco(tmp_path / "coco")])[0]
-    pairs = load_pairs(own, 100, 0)
-    assert len(load_pairs(own, 2, 0)) == 2
+    pairs = load_pairs(own, 100, 0).pairs
+    assert len(load_pairs(own, 2, 0).pairs) == 2
     assert {pair.direction for pair in pairs} == {"left", "right", "above", "below"}
     found = diagnosed(tmp_path / "report", home, "compass", own)
     assert own_figures(found, "compass", "compass.right")[LOOKS].n_items == 4
@@ -160,7 +160,7 @@ def test_coco_without_a_pair_says_what_became_of_the_candidates(tmp_path):
 
 def test_real_coco_annotations_are_taken_as_they_are(shared_data):
     own = find_user_data([shared_data / "coco_tiny_val"])[0]
-    pairs = load_pairs(own, 8, 0)
+    pairs = load_pairs(own, 8, 0).pairs
     assert len(pairs) == 8
     assert all(pair.picture.path.is_relative_to(shared_data / "coco_tiny_val") for pair in pairs)
 
@@ -196,10 +196,10 @@ def test_graphs_without_pictures_are_refused(tmp_path):
 
 def test_what_is_drawn_of_many_pairs_is_even_and_follows_from_the_seed(shared_data):
     own = find_user_data([shared_data / "coco_tiny_val"])[0]
-    drawn = load_pairs(own, 40, 0)
+    drawn = load_pairs(own, 40, 0).pairs
     assert Counter(pair.direction for pair in drawn) == dict.fromkeys(("left", "right", "above", "below"), 10)
-    assert [pair.id for pair in drawn] == [pair.id for pair in load_pairs(own, 40, 0)]
-    assert {pair.id for pair in drawn} != {pair.id for pair in load_pairs(own, 40, 1)}
+    assert [pair.id for pair in drawn] == [pair.id for pair in load_pairs(own, 40, 0).pairs]
+    assert {pair.id for pair in drawn} != {pair.id for pair in load_pairs(own, 40, 1).pairs}
 
 
 def write_log(path, lines):
