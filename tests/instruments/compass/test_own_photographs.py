@@ -2,6 +2,8 @@
 
 import io
 import json
+from collections import Counter
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -450,6 +452,15 @@ def test_real_photographs_are_edited_and_counted(shared_data):
         shown = shown_item(item).request.pictures[0]
         assert shown.size == tuple(item.meta["size"])
         assert shown != item.request.pictures[0]
+
+
+def test_the_docs_tell_how_many_real_objects_can_be_moved(shared_data):
+    folder = shared_data / "coco_tiny_val"
+    items = items_of(Study(folder, size=100, data=COMPASS.find_data(folder, None)))
+    made = Counter(item.meta["condition"] for item in items)
+    words = (Path(__file__).parents[3] / "docs" / "instruments" / "compass.md").read_text("utf-8")
+    assert f"{made['target moved']} of {made['plain']} pairs have a target that can be moved" in words
+    assert made["mirrored"] == made["plain"]
 
 
 def test_an_edit_looks_the_same_when_it_is_shown_as_when_it_was_checked(tmp_path):
