@@ -78,7 +78,7 @@ def test_a_size_that_there_is_not_is_refused(tmp_path, unmeasured, wrong):
 def test_a_size_may_be_a_number_of_items(tmp_path, size):
     made = diagnose(LOOKS, out=tmp_path, instruments=["toy"], size=size).diagnosis
     assert made.size == "14"
-    assert made.instrument("toy").models[0].counts.planned == 2 * 2 * 14
+    assert made.instrument("toy").models[0].counts.planned == 2 * 3 * 14
     with pytest.raises(UsageError, match="size 14, which would be lost"):
         diagnose(LOOKS, out=tmp_path, instruments=["toy"], size=15)
     assert diagnose(LOOKS, out=tmp_path, instruments=["toy"], size=14).diagnosis.models == made.models

@@ -95,7 +95,7 @@ def test_an_instrument_must_have_metrics_a_plan_and_scores():
     with pytest.raises(TypeError, match="abstract"):
         type("Empty", (Instrument,), {"name": "empty"})()
     own = [name for name, value in vars(Toy).items() if callable(value)]
-    assert own == ["plan", "score"]  # all the rest has a default
+    assert own == ["plan", "score", "pairs"]  # all the rest has a default
 
 
 def test_a_table_of_metrics_has_a_row_for_each_metric_and_split():

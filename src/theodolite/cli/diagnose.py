@@ -31,6 +31,23 @@ _LINE_EVERY_S = 30.0
 """Seconds between progress lines if there is no terminal."""
 
 
+OwnData = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--data",
+        metavar="PATH",
+        help="Also use your own data: questions about pictures (JSONL, JSON or CSV in the usual layouts), COCO instances, pairs, "
+        "grids, scenes, episodes or trace logs; may be repeated.",
+    ),
+]
+Images = Annotated[
+    Path | None,
+    typer.Option(
+        "--images", metavar="DIR", help="The folder of the pictures of --data, if it is another one."
+    ),
+]
+
+
 def diagnose_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     model: Annotated[
         list[str] | None,
@@ -47,21 +64,8 @@ def diagnose_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     size: Annotated[
         str, typer.Option("--size", metavar="quick|standard|large|N", help="Sample size.")
     ] = "standard",
-    data: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--data",
-            metavar="PATH",
-            help="Also use your own data: questions about pictures (JSONL, JSON or CSV in the usual layouts), COCO instances, pairs, "
-            "grids, scenes, episodes or trace logs; may be repeated.",
-        ),
-    ] = None,
-    images: Annotated[
-        Path | None,
-        typer.Option(
-            "--images", metavar="DIR", help="The folder of the pictures of --data, if it is another one."
-        ),
-    ] = None,
+    data: OwnData = None,
+    images: Images = None,
     folder: o.KeptFolder = Path("report"),
     seed: o.Seed = 0,
     engine: o.Engine = "local",

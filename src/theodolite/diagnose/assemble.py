@@ -197,13 +197,14 @@ def _view(
 ) -> tuple[InstrumentOfModel, list[OpenQuestion]]:
     """Return the results of one instrument on one model, and the verdicts that are not settled."""
     rows = {row.id: row for row in measured.rows}
+    size = int(question.size) if question.size.isdecimal() else question.size
     lookings: list[LookingForm] = []
     open_questions = []
     for source, pairs in by_source(measured.pairs).items():
         looking = looking_form(source, pairs, chance=measured.chance, rows=rows)
         lookings.append(looking)
         unsettled = open_looking(
-            instrument, measured.model, looking, pairs, chance=measured.chance, size=question.size
+            instrument, measured.model, looking, pairs, chance=measured.chance, size=size
         )
         open_questions += [unsettled] if unsettled else []
     why_not = measured.because or "no answer was given before and after an edit that changes the right answer"

@@ -31,6 +31,8 @@ class Edit:
     """The strategies that cannot follow it. For relevant edits only."""
     leaves: tuple[str, ...] = ()
     """Strategies that can follow it although they do not use all that the question asks for."""
+    misleads: tuple[str, ...] = ()
+    """Strategies that a neutral edit is made to mislead. Such an edit says nothing about how stable answers are."""
 
 
 _QUESTION = "the question"
@@ -107,7 +109,9 @@ NOISE = _neutral("noise")
 REENCODE = _neutral("re-encode")
 """Compressed as JPEG."""
 WALLS = _neutral("other walls")
-DECOY = _neutral("decoy elsewhere")
+DECOY = Edit(
+    "decoy elsewhere", is_relevant=False, keeps=(_QUESTION, "the right answer"), misleads=(_OBJECTS,)
+)
 """An object like the target is added where it does not matter."""
 CLEAR = _neutral("unrelated objects removed")
 MIRROR_UNASKED = _neutral("mirror, not asked for")

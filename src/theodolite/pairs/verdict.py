@@ -1,7 +1,8 @@
 """The verdict on looking, from pairs alone. No model of known reasoning is needed, and no access to the weights.
 
 Let F, M, U and L be the shares of relevant pairs that are followed, moved, unmoved and lost, and D the *dependence*: the share
-of answers that change under relevant edits minus the share that changes under neutral edits, paired by item. The *bound* is
+of answers that change under relevant edits minus the share that changes under neutral edits (without those that are made to
+mislead a strategy, `Edit.misleads`), paired by item. The *bound* is
 the largest share of pairs that a strategy can follow without using what was edited: ¼, or half the share of answers that
 change when the same request is made again, if that is smaller (`theodolite.pairs.outcomes`).
 
@@ -142,6 +143,8 @@ class _Evidence:
         depends = self.dependence is not None and self.dependence.is_above(0)
         if depends and self.unmoved.is_above(MOST_UNMOVED):
             return "looks at times", at_times
+        if self.is_proven:
+            return "not settled", f"it looks, but whether always or at times is open: {at_times}"
         return "not settled", at_times
 
 
@@ -242,7 +245,9 @@ def _dependence(pairs: Sequence[AnsweredPair], level: float) -> Estimate | None:
 
     read = [pair for pair in pairs if pair.outcome != "lost"]
     relevant = [pair for pair in read if pair.edit.is_relevant]
-    neutral = [pair for pair in read if not pair.edit.is_relevant and pair.edit != AGAIN]
+    neutral = [
+        pair for pair in read if not (pair.edit.is_relevant or pair.edit.misleads or pair.edit == AGAIN)
+    ]
     first = _share(relevant, _is_changed, level)
     second = _share(neutral, _is_changed, level)
     if first is None or second is None:
