@@ -396,40 +396,35 @@ def test_a_line_that_is_wrong_is_named(tmp_path):
 # Drawn pictures
 
 
-def test_drawn_pairs_have_neutral_edits_and_a_reference_that_moves_alone(tmp_path):
+def test_drawn_pairs_have_neutral_edits_and_one_thing_that_moves_alone(tmp_path):
     (plan,) = COMPASS.plan(Study(tmp_path, size=8), "text")
     drawn = {pair.id: pair for split in ("aligned", "crossed") for pair in relation_pairs(8, split=split)}
     items = list(plan.items(None))
     assert len(items) <= 6 * len(drawn)
+    moves = Counter()
     for pair in drawn.values():
         found = by_condition(items, pair.id)
-        is_sideways = pair.direction in {"left", "right"}
-        assert set(found) - {"mirrored sideways"} == {
-            "plain",
-            "mirrored",
-            "blank",
-            "light",
-            "reference moved",
-        }
-        assert ("mirrored sideways" in found) != is_sideways
+        (condition,) = {"target moved", "reference moved"} & set(found)
+        moves[condition, pair.direction] += 1
+        assert set(found) - {"mirrored sideways"} == {"plain", "mirrored", "blank", "light", condition}
+        assert ("mirrored sideways" in found) == (pair.direction in {"above", "below"})
         assert all(
             gold(found[name]) == pair.direction for name in {"light", "mirrored sideways"} & set(found)
         )
-        moved = found["reference moved"]
+        moved, plain = found[condition], found["plain"]
         assert gold(moved) != pair.direction
-        assert moved.meta["target"] == found["plain"].meta["target"]
-        before, after = (
-            shown_item(found[name]).request.pictures[0].pixels() for name in ("plain", "reference moved")
-        )
+        mover, stays = ("target", "reference") if condition == "target moved" else ("reference", "target")
+        assert moved.meta[stays] == plain.meta[stays]
+        before, after = (shown_item(item).request.pictures[0].pixels() for item in (plain, moved))
         changed = np.argwhere((before != after).any(axis=2))
-        for box in (found["plain"].meta["reference"]["box"], moved.meta["reference"]["box"]):
-            x0, y0, x1, y1 = map(int, box)
-            inside = (
-                (changed[:, 1] >= x0) & (changed[:, 1] < x1) & (changed[:, 0] >= y0) & (changed[:, 0] < y1)
-            )
+        for box in (plain.meta[mover]["box"], moved.meta[mover]["box"]):
+            x0, y0, x1, y1 = box
+            inside = (changed >= (y0, x0)).all(axis=1) & (changed < (y1, x1)).all(axis=1)
             assert inside.any()
             changed = changed[~inside]
         assert not len(changed), "nothing else changes"
+    assert set(moves.values()) == {2}, "each thing moves for every direction"
+    assert len(moves) == 8
 
 
 # Real photographs
@@ -466,8 +461,8 @@ def test_the_docs_tell_how_many_real_objects_can_be_moved(shared_data):
 def test_an_edit_looks_the_same_when_it_is_shown_as_when_it_was_checked(tmp_path):
     folder = coco_folder(tmp_path / "data")
     pair = next(p for p in coco_pairs(folder / "instances.json", folder / "images").pairs if "left" in p.id)
-    (first,) = [e for e in photograph_edits(pair) if e.condition == "exchanged"]
-    (again,) = [e for e in photograph_edits(pair) if e.condition == "exchanged"]
+    (first,) = [e for e in photograph_edits(pair, 0) if e.condition == "exchanged"]
+    (again,) = [e for e in photograph_edits(pair, 0) if e.condition == "exchanged"]
     assert first == again
     items = items_of(study_of(folder))
     shown = {shown_item(by_condition(items, pair.id)["exchanged"]).request.pictures[0] for _ in range(2)}

@@ -23,9 +23,9 @@ from functools import lru_cache
 from typing import Any, cast
 
 from theodolite.core.scores import Capability, covers
-from theodolite.core.types import Item, Json, Message, Picture, content_hash
+from theodolite.core.types import Item, Json, Message, Picture
 from theodolite.geometry import Box
-from theodolite.instruments.compass.data.drawn import drawn_picture, reference_moved
+from theodolite.instruments.compass.data.drawn import drawn_picture, moved_alone
 from theodolite.instruments.compass.data.edited import (
     PARTS,
     blank,
@@ -102,27 +102,33 @@ class EditedPair:
     """What `shown_item` needs to edit the picture."""
 
 
-def drawn_edits(pair: Pair) -> list[EditedPair]:
-    """The edits of a drawn pair beyond mirroring: other light, mirrored sideways where that is neutral, reference moved."""
+def drawn_edits(pair: Pair, number: int) -> list[EditedPair]:
+    """The edits of a drawn pair beyond mirroring: other light, mirrored sideways where that is neutral, one thing moved.
+
+    Args:
+        pair: From `relation_pairs`, whose directions take turns.
+        number: Its place among the pairs. Four times the reference moves, then four times the target.
+    """
     found = [EditedPair(LIGHT.name, pair)]
     if not is_sideways(pair):
         found.append(EditedPair(SIDEWAYS, pair))
-    moved = reference_moved(pair)
+    is_target = number // len(CARDINAL.names) % 2 == 1
+    moved = moved_alone(pair, "target" if is_target else "reference")
     if moved is not None:
         how = {"scene": moved.meta["scene"]}
-        found.append(EditedPair(REFERENCE_MOVED, replace(moved, picture=pair.picture), how))
+        condition = TARGET_MOVED if is_target else REFERENCE_MOVED
+        found.append(EditedPair(condition, replace(moved, picture=pair.picture), how))
     return found
 
 
-def photograph_edits(pair: Pair) -> list[EditedPair]:
+def photograph_edits(pair: Pair, number: int) -> list[EditedPair]:
     """The edits of a pair in a photograph beyond mirroring: two neutral ones, and those that look right.
 
     Args:
         pair: A pair whose boxes lie clearly in its direction.
+        number: Its place among the pairs. Noise and compression take turns.
     """
-    second = SIDEWAYS
-    if is_sideways(pair):  # the one or the other, so that few questions are asked
-        second = (NOISE.name, REENCODE.name)[int(content_hash(pair.id), 16) % 2]
+    second = (NOISE.name, REENCODE.name)[number % 2] if is_sideways(pair) else SIDEWAYS
     made, _ = _object_edits(pair, cutouts(pair))
     return [EditedPair(LIGHT.name, pair), EditedPair(second, pair), *made]
 
@@ -186,7 +192,7 @@ def plan_conditions(
     *,
     gives: Capability = "gradients",
     split: str = "",
-    edits: Callable[[Pair], Sequence[EditedPair]] | None = None,
+    edits: Callable[[Pair, int], Sequence[EditedPair]] | None = None,
 ) -> Iterator[Item]:
     """Each pair plain, mirrored, blank and edited; with log-probabilities also with each object and each part hidden.
 
@@ -195,14 +201,14 @@ def plan_conditions(
         prompt: How they are asked.
         gives: The model's capability.
         split: Split of drawn data.
-        edits: Function that returns further edits of a pair.
+        edits: Function that returns further edits of a pair, given its number.
     """
-    for pair in pairs:
+    for number, pair in enumerate(pairs):
         asked = [
             EditedPair(PLAIN, pair),
             EditedPair(MIRRORED, mirrored_boxes(pair)),
             EditedPair(BLANK, pair),
-            *(edits(pair) if edits is not None else ()),
+            *(edits(pair, number) if edits is not None else ()),
         ]
         if covers(gives, "choices"):
             parts = [f"{PART_HIDDEN} {part}" for part in range(PARTS**2)]

@@ -154,7 +154,7 @@ def _size(study: Study) -> int:
 def _run_plan(
     name: str,
     pairs: Mapping[str, Callable[[], Sequence[Pair]]],
-    edits: Callable[[Pair], Sequence[EditedPair]],
+    edits: Callable[[Pair, int], Sequence[EditedPair]],
     *,
     gives: Capability,
     settings: Mapping[str, Any],
@@ -165,7 +165,7 @@ def _run_plan(
     Args:
         name: Name of the run.
         pairs: By split.
-        edits: Function that returns the edits of a pair beyond mirroring.
+        edits: Function that returns the edits of a pair beyond mirroring, given its number.
         gives: The model's capability.
         settings: Settings of the run.
         whole: The splits in which parts are hidden too, at 18 answers per pair; all if not given.

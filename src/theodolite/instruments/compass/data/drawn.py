@@ -17,7 +17,7 @@ from theodolite.core.types import Json, Picture
 from theodolite.instruments.compass.data import drawn_pictures as relation
 from theodolite.instruments.compass.data.pairs import Pair, Region
 
-__all__ = ["EDITS", "Edit", "drawn_picture", "edited_pair", "reference_moved", "relation_pairs"]
+__all__ = ["EDITS", "Edit", "drawn_picture", "edited_pair", "moved_alone", "relation_pairs"]
 
 _SEED = 101
 
@@ -116,14 +116,16 @@ def edited_pair(pair: Pair, edit: Edit, *, seed: int = 0) -> Pair:
     return _as_pair(name, scene, (i, j), meta)
 
 
-def reference_moved(pair: Pair) -> Pair | None:
-    """The same question after the reference moved alone to where the answer is another one; None if there is no room.
+def moved_alone(pair: Pair, role: Literal["target", "reference"]) -> Pair | None:
+    """The same question after one of the two things moved to where the answer is another one; None if there is no room.
 
     Args:
         pair: From `relation_pairs`.
+        role: Which thing moves.
     """
     scene, roles = _scene(pair.meta["scene"]), _roles(pair)
-    moved = _moved(scene, roles[1], roles, np.random.default_rng([_SEED, scene.ground]))
+    moving = roles[0 if role == "target" else 1]
+    moved = _moved(scene, moving, roles, np.random.default_rng([_SEED, scene.ground]))
     if moved is None:
         return None
     return _as_pair(pair.id, moved, roles, {"split": pair.meta["split"]})
