@@ -145,7 +145,7 @@ def test_an_instrument_without_commands_gets_run_and_score(toy, tmp_path, capsys
     value = json.loads(capsys.readouterr().out)
     assert {"run", "instrument", "model", "tally", "tables"} == set(value)
     assert (value["instrument"], value["model"]) == ("toy", "scripted:oracle")
-    assert value["tally"]["answered"] == 2 * 2 * 6
+    assert value["tally"]["answered"] == 2 * 3 * 6
     (table,) = map(Table.from_json, value["tables"])
     assert table.name == "toy.metrics"
     rows = {(row[0], row[1]): row for row in table.rows}

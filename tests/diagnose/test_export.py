@@ -126,7 +126,9 @@ def logged(folder, log, answer):
 
 def test_what_lmms_eval_logs_is_diagnosed_as_the_model_itself(diagnosis, request_of, tmp_path):
     written = export(diagnosis, tmp_path / "tasks", to="lmms-eval")
-    assert written["theodolite_compass"] == 36  # twelve pairs as they are, mirrored and blank
+    assert (
+        written["theodolite_compass"] >= 5 * 12
+    )  # twelve pairs as they are, mirrored, blank, moved, in other light …
     utils = (tmp_path / "tasks" / "theodolite_utils.py").read_text()
     compile(utils, "theodolite_utils.py", "exec")
     log = tmp_path / "model_samples_theodolite.jsonl"

@@ -28,6 +28,7 @@ def pair(before, after, edit=MIRROR, gold="left", edited="right", cluster="p"):
         ("right", "right", MIRROR, "unmoved"),
         ("right", "left", MIRROR, "moved"),
         ("left", "above", MIRROR, "moved"),
+        ("Left.", "**right**", MIRROR, "followed"),
         ("left", None, MIRROR, "lost"),
         (None, None, MIRROR, "lost"),
         ("left", "left", LIGHT, "kept"),
@@ -80,3 +81,12 @@ def test_a_deterministic_blind_strategy_follows_nothing():
     assert found.followed.value == 0
     assert found.unmoved.value == 1
     assert found.followed.high < RANDOM_BOUND
+
+
+def test_numbers_are_compared_by_value():
+    """A model that writes gives a number, one that chooses gives the text of an option."""
+    for values in ((3, 4), ("3", "4"), (3.0, "4")):
+        before, after = (Answer("value", value) for value in values)
+        assert AnsweredPair("q", MIRROR, "p", before, after, "3", "4").outcome == "followed"
+        assert AnsweredPair("q", MIRROR, "p", before, before, "3", "4").outcome == "unmoved"
+        assert AnsweredPair("q", LIGHT, "p", before, after, "3", "3").outcome == "changed"

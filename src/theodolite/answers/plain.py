@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from functools import lru_cache
 
+_SHORT = 80
 _SIMILAR = str.maketrans(
     {
         **dict.fromkeys("‘’‚ʼ′´", "'"),
@@ -98,8 +100,16 @@ def normal_form(text: str) -> str:
     >>> normal_form(" **Left**. ") == normal_form("left")
     True
     """
+    return _short_form(text) if len(text) <= _SHORT else _normal_form(text)
+
+
+def _normal_form(text: str) -> str:
     folded = simple(simple(text).casefold())
     return " ".join(re.sub(r"[*_`\"'()\[\]]", " ", folded).split()).strip(" .,:;!?")
+
+
+_short_form = lru_cache(maxsize=4096)(_normal_form)
+"""Short answers are compared many times."""
 
 
 def word_set(words: str) -> frozenset[str]:

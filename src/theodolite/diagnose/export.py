@@ -64,8 +64,9 @@ def export(source: str | Path, out: str | Path, *, to: str) -> dict[str, int]:
     written: dict[str, int] = {}
     rest = []
     for folder in runs:
-        instrument = instrument_of_run(read_info(folder).instrument)
-        if instrument is not None and to in instrument.formats:
+        kind = read_info(folder).instrument
+        instrument = instrument_of_run(kind)
+        if instrument is not None and to in instrument.formats and kind in instrument.exported_kinds:
             place = target / _name(source, folder) if len(runs) > 1 else target
             found = instrument.export(folder, place, to=to)
             written |= {(place / name).relative_to(target).as_posix(): n for name, n in found.items()}

@@ -130,7 +130,9 @@ class Instrument(ABC):
     takes: ClassVar[str] = ""
     """A description of the user data it accepts. Empty if none."""
     formats: ClassVar[tuple[str, ...]] = ()
-    """Export formats that its method `export` supports."""
+    """Export formats that its method `export` supports, for runs of the `exported_kinds`."""
+    exported_kinds: ClassVar[tuple[str, ...]] = ()
+    """The kinds of run that `export` takes. Runs of other kinds are exported as those of any instrument."""
     needs_data: ClassVar[bool] = False
     """True if it has no built-in data. A diagnosis then includes it only with user data."""
     makes_data_slowly: ClassVar[bool] = False

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from theodolite.answers import Answer
+from theodolite.answers.items import is_right
 
 if TYPE_CHECKING:
     from theodolite.core.estimates import Estimate
@@ -31,8 +32,9 @@ class AnsweredGroup:
     @property
     def right(self) -> tuple[bool, ...]:
         """Whether the answer is right, by picture. Answers that could not be read are not."""
-        both = zip(self.answers, self.golds, strict=True)
-        return tuple(answer.is_read and answer.value == gold for answer, gold in both)
+        return tuple(
+            is_right(answer, str(gold)) for answer, gold in zip(self.answers, self.golds, strict=True)
+        )
 
     @property
     def bound(self) -> float:

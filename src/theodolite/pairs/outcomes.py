@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from theodolite.answers import Answer
+from theodolite.answers.items import is_right
 from theodolite.pairs.edits import Edit
 
 if TYPE_CHECKING:
@@ -68,12 +69,17 @@ class AnsweredPair:
         """The outcome of the pair."""
         if not (self.before.is_read and self.after.is_read):
             return "lost"
-        is_same = self.before.value == self.after.value
+        is_same = is_right(self.before, str(self.after.value))
         if not self.edit.is_relevant:
             return "kept" if is_same else "changed"
-        if self.before.value == self.gold and self.after.value == self.edited_gold:
+        if self.is_right and is_right(self.after, str(self.edited_gold)):
             return "followed"
         return "unmoved" if is_same else "moved"
+
+    @property
+    def is_right(self) -> bool:
+        """True if the answer before the edit is right."""
+        return is_right(self.before, str(self.gold))
 
 
 @dataclass(frozen=True, slots=True)

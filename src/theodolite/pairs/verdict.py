@@ -210,7 +210,7 @@ def pairs_to_settle(pairs: Sequence[AnsweredPair], *, chance: float | None = Non
 
 
 def _is_guessing(read: Sequence[AnsweredPair], chance: float | None) -> bool:
-    right = _share(read, lambda pair: pair.before.value == pair.gold)
+    right = _share(read, lambda pair: pair.is_right)
     if chance is None or right is None or right.low > chance:
         return False
     changed = [pair for pair in read if pair.outcome != "unmoved"]

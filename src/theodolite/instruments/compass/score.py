@@ -286,6 +286,7 @@ def answered_pairs(run: Run) -> Iterator[AnsweredPair]:
                     edited_gold=_gold(result),
                     split=str(meta.get("split") or ""),
                     relation=direction,
+                    shown=(plain.item.name, result.item.name),
                 )
 
 

@@ -43,6 +43,7 @@ class Scene(Instrument):
     question = "Do answers agree with the model's own 3D scene graph (CRISP)?"
     run_kinds = ("scene", "scene-pictures", "scene-pairs")
     takes = "scenes made by `theodolite scene make` or `theodolite scene build`"
+    exported_kinds = ("scene", "scene-pictures")
     formats = ("crisp", "crisp-na", "lmms-eval", "vlmevalkit", "inspect")
 
     @property
