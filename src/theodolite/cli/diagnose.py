@@ -155,7 +155,7 @@ def _unused(diagnosis: Diagnosis) -> list[str]:
         instrument.name: view.unused for instrument in diagnosis.instruments for view in instrument.models
     }
     return [
-        f"{n} of your items: {reason} ({name})" for name, some in found.items() for reason, n in some.items()
+        f"{reason}: {n} ({name})" for name, some in found.items() for reason, n in some.items()
     ]
 
 
