@@ -119,6 +119,7 @@ def show_verdict(found: Diagnosed, page: Path | None = None) -> None:
     out.print()
     for model in diagnosis.models:
         out.print(Text(f"{model.name}: ", style="bold") + Text(model.verdict.sentence))
+    _list("without pairs", _without_pairs(diagnosis))
     for model in diagnosis.models:
         _show_strategies(model.name, diagnosis)
     _list("not used", _unused(diagnosis))
@@ -150,13 +151,21 @@ def _show_strategies(model: str, diagnosis: Diagnosis) -> None:
         )
 
 
+def _without_pairs(diagnosis: Diagnosis) -> list[str]:
+    """Return the verdicts that rest on other numbers than pairs."""
+    return [
+        f"{view.model}, {instrument.name}: {view.verdict.sentence.removeprefix('Without pairs: ')}"
+        for instrument in diagnosis.instruments
+        for view in instrument.models
+        if not view.looking and view.verdict.standing != "not measured"
+    ]
+
+
 def _unused(diagnosis: Diagnosis) -> list[str]:
     found = {
         instrument.name: view.unused for instrument in diagnosis.instruments for view in instrument.models
     }
-    return [
-        f"{reason}: {n} ({name})" for name, some in found.items() for reason, n in some.items()
-    ]
+    return [f"{reason}: {n} ({name})" for name, some in found.items() for reason, n in some.items()]
 
 
 def _open(question: OpenQuestion) -> str:

@@ -26,6 +26,7 @@ from theodolite.diagnose.record import (
     OpenQuestion,
     ReferenceForm,
     SignatureForm,
+    Source,
     Standing,
     Status,
     TestResult,
@@ -36,6 +37,7 @@ from theodolite.diagnose.table import ScoreTable
 from theodolite.diagnose.verdict import instrument_verdict, label_of, model_verdict
 from theodolite.instruments.instrument import Instrument, Reference
 from theodolite.pairs import AnsweredPair
+from theodolite.pairs import Standing as LookingStanding
 
 CAVEATS = (
     "Signatures name behaviour, not its cause. They do not prove a mechanism.",
@@ -63,6 +65,8 @@ class Measured:
     chance: float | None = None
     """The accuracy of a random choice on the aligned split. None if there are no options to choose from."""
     rows: tuple[ItemRow, ...] = ()
+    judged: tuple[LookingStanding, str] | None = None
+    """A verdict by other means, with its reason, if there is no relevant pair."""
     unused: Mapping[str, int] = field(default_factory=dict)
     """What of the user's own data was not used, by reason."""
 
@@ -166,6 +170,7 @@ def _instrument(
     form = InstrumentForm(
         name=instrument.name,
         question=instrument.question,
+        has_own_data_only=instrument.needs_data,
         models=views,
         metrics=results,
     )
@@ -213,7 +218,7 @@ def _view(
         status=measured.status,
         because=measured.because,
         counts=measured.counts,
-        verdict=instrument_verdict(lookings, why_not),
+        verdict=instrument_verdict(lookings, measured.judged, why_not),
         looking=lookings,
         unused=dict(measured.unused),
         runs=list(measured.runs),
@@ -224,11 +229,17 @@ def _view(
 
 def _model(subject: Subject, forms: Sequence[InstrumentForm], measured: Sequence[Measured]) -> ModelForm:
     """Describe one model. Its verdict rests on the pairs of all instruments, the user's own data first."""
-    views = [(form.name, view) for form in forms for view in form.models if view.model == subject.name]
-    found = [(label_of(name, each), each) for name, view in views for each in view.looking]
-    found.sort(key=lambda each: each[1].source != "own")
-    standings: dict[str, Standing] = {label: looking.standing for label, looking in found}
-    standings |= {name: "not measured" for name, view in views if not view.looking}
+    views = [(form, view) for form in forms for view in form.models if view.model == subject.name]
+    found: list[tuple[bool, str, Standing]] = []
+    for form, view in views:
+        found += [
+            (each.source == "own", label_of(form.name, each.source), each.standing) for each in view.looking
+        ]
+        if not view.looking:
+            source: Source = "own" if form.has_own_data_only else "drawn"
+            found.append((form.has_own_data_only, label_of(form.name, source), view.verdict.standing))
+    found.sort(key=lambda each: not each[0])
+    standings = {label: standing for _, label, standing in found}
     own = [each for each in measured if each.model == subject.name]
     return ModelForm(
         name=subject.name,

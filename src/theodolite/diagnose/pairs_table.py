@@ -27,7 +27,7 @@ def lookings(diagnosis: Diagnosis) -> Iterator[tuple[str, InstrumentOfModel, Loo
             for view in instrument.models:
                 for looking in view.looking:
                     if (looking.source == "own") == is_own:
-                        yield label_of(instrument.name, looking), view, looking
+                        yield label_of(instrument.name, looking.source), view, looking
 
 
 def looking_table(diagnosis: Diagnosis) -> Table:

@@ -291,6 +291,8 @@ class InstrumentForm(Form):
 
     name: str
     question: str
+    has_own_data_only: bool = False
+    """True if it makes no data of its own, and was measured on the user's."""
     models: list[InstrumentOfModel]
     metrics: list[MetricResult]
 

@@ -11,6 +11,7 @@ from theodolite.core.views import ItemRow
 from theodolite.diagnose.items import read_items
 from theodolite.diagnose.pairs_table import lookings
 from theodolite.diagnose.record import Diagnosis, InstrumentOfModel, LookingForm, SignatureForm, Standing
+from theodolite.diagnose.verdict import label_of
 
 CAPTION = "Followed: the answer is right before and after an edit that changes it. Without looking: 0 %, at most 25 % by chance."
 
@@ -77,10 +78,13 @@ def verdict_rows(diagnosis: Diagnosis) -> list[tuple[str, list[tuple[str, Standi
     for instrument in diagnosis.instruments:
         for view in instrument.models:
             if not view.looking:
-                where = f"your data ({instrument.name})"
-                label = where if where in cells and instrument.name not in cells else instrument.name
-                why = "" if view.status == "measured" else view.status
-                cells.setdefault(label, {})[view.model] = why, "not measured", view.verdict.sentence
+                label = label_of(instrument.name, "own" if instrument.has_own_data_only else "drawn")
+                why = (
+                    ""
+                    if view.status == "measured" or view.verdict.standing != "not measured"
+                    else view.status
+                )
+                cells.setdefault(label, {})[view.model] = why, view.verdict.standing, view.verdict.sentence
     order = [each.name for each in diagnosis.instruments]
     cells = dict(sorted(cells.items(), key=lambda each: order.index(each[0]) if each[0] in order else -1))
     missing: tuple[str, Standing, str] = ("", "not measured", "Not measured.")

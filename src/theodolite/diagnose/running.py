@@ -24,6 +24,7 @@ from theodolite.diagnose.record import Counts, Diagnosis, Status, write_diagnosi
 from theodolite.diagnose.request import CACHE, DiagnosisRequest
 from theodolite.instruments.instrument import Instrument
 from theodolite.models import open_model
+from theodolite.pairs import AnsweredPair, Standing
 from theodolite.runs import AsyncMeasurer, Run, RunSettings, Tally, measure_run, write_atomically
 
 __all__ = ["PictureStore", "run_diagnosis"]
@@ -181,6 +182,7 @@ def _score(
         status, because = "failed", _why_failed(rows, counts.planned)
     elif missing:
         status, because = "partly measured", "; ".join(each.what for each in missing)
+    pairs = tuple(instrument.pairs_all(folders))
     found = Measured(
         subject.name,
         instrument.name,
@@ -191,13 +193,26 @@ def _score(
         seconds=seconds,
         scores=tuple(scored),
         signatures=tuple(instrument.signatures(folders, scored, seed=request.seed) if scored else ()),
-        pairs=tuple(instrument.pairs_all(folders)),
+        pairs=pairs,
         chance=instrument.chance(folders),
         rows=tuple(rows),
+        judged=_judged(instrument, folders, pairs),
         unused=instrument.unused(request.study(instrument)) if request.study(instrument).data else {},
     )
     request.progress(subject.name, instrument.name, "done")
     return found, rows
+
+
+def _judged(
+    instrument: Instrument, folders: Sequence[Path], pairs: Sequence[AnsweredPair]
+) -> tuple[Standing, str] | None:
+    """Return the verdict by other means of the first run that has one. None if there are relevant pairs."""
+    for folder in () if any(pair.edit.is_relevant for pair in pairs) else folders:
+        with Run.open(folder) as run:
+            found = instrument.judge(run)
+        if found is not None:
+            return found
+    return None
 
 
 def _counts(folders: Sequence[Path], rows: Sequence[ItemRow]) -> tuple[Counts, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from theodolite.diagnose.record import LookingForm, PairsForm, Standing, Verdict
+from theodolite.diagnose.record import LookingForm, PairsForm, Source, Standing, Verdict
 
 __all__ = ["instrument_verdict", "label_of", "model_verdict", "outcome_words"]
 
@@ -21,12 +21,12 @@ _WORDS: Mapping[Standing, str] = {
 }
 
 
-def label_of(instrument: str, looking: LookingForm) -> str:
+def label_of(instrument: str, source: Source) -> str:
     """Name what a verdict is about.
 
     The user's own data come first in every list.
     """
-    return f"your data ({instrument})" if looking.source == "own" else instrument
+    return f"your data ({instrument})" if source == "own" else instrument
 
 
 def outcome_words(looking: LookingForm | PairsForm) -> str:
@@ -46,13 +46,19 @@ def outcome_words(looking: LookingForm | PairsForm) -> str:
     return f"of {n} pairs, {_listed(parts)}"
 
 
-def instrument_verdict(lookings: Sequence[LookingForm], why_not: str = "") -> Verdict:
+def instrument_verdict(
+    lookings: Sequence[LookingForm], judged: tuple[Standing, str] | None = None, why_not: str = ""
+) -> Verdict:
     """Phrase the verdict of one instrument on a model. The user's own data decide if there are any.
 
     Args:
         lookings: The verdicts of its pairs, own data first.
-        why_not: Why there are none.
+        judged: A verdict by other means, if there are no pairs.
+        why_not: Why there is no verdict.
     """
+    if not lookings and judged is not None:
+        standing, because = judged
+        return Verdict(standing=standing, sentence=f"Without pairs: {because}.")
     if not lookings:
         return Verdict(standing="not measured", sentence=f"Not measured: {why_not.rstrip('.')}.")
     sentences = [

@@ -21,7 +21,7 @@ from theodolite.core.splits import ALIGNED, SPLITS
 from theodolite.core.tables import Column, Table
 from theodolite.core.types import Item, Picture
 from theodolite.models import VisionLanguageModel
-from theodolite.pairs import AnsweredPair
+from theodolite.pairs import AnsweredPair, Standing
 from theodolite.runs import Measurer, MeasurerFactory, Run
 
 if TYPE_CHECKING:
@@ -174,6 +174,10 @@ class Instrument(ABC):
             with Run.open(folder) as run:
                 found += self.pairs(run)
         return found
+
+    def judge(self, run: Run) -> tuple[Standing, str] | None:
+        """Judge a run that has no relevant pair by other means, with the reason. Default: not."""
+        return None
 
     def rows(self, run: Run, place: Place, scores: Sequence[ItemScore]) -> Iterator[ItemRow]:
         """Yield a row for every item, for display. Default: question, answer and outcome."""

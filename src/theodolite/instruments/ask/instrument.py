@@ -13,7 +13,7 @@ from theodolite.core.tables import Table
 from theodolite.core.types import Item
 from theodolite.instruments.instrument import Instrument, Place, RunPlan, Study, UserData
 from theodolite.models import ask_factory, ask_measurer
-from theodolite.pairs import AnsweredPair
+from theodolite.pairs import AnsweredPair, Standing
 from theodolite.runs import Run
 
 if TYPE_CHECKING:
@@ -76,6 +76,13 @@ class Ask(Instrument):
         from theodolite.instruments.ask.answered import answered_pairs, read_rows
 
         return answered_pairs(read_rows(run), split=str(run.info.settings.get("split") or ""))
+
+    def judge(self, run: Run) -> tuple[Standing, str]:
+        """Judge by what another picture, or none, costs."""
+        from theodolite.instruments.ask.score import score_ask
+
+        found = score_ask(run, seed=run.info.seed)
+        return found.verdict, found.because
 
     def rows(self, run: Run, place: Place, scores: Sequence[ItemScore]) -> Iterator[ItemRow]:
         """Yield a row for every question and setting."""
