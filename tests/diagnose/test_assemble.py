@@ -17,7 +17,7 @@ from theodolite.diagnose.record import Counts, LeftOut
 from theodolite.diagnose.sample_size import clusters_needed
 from theodolite.diagnose.separation import Twins
 from theodolite.diagnose.verdict import model_verdict
-from theodolite.instruments.instrument import Instrument
+from theodolite.instruments.instrument import Instrument, find_instruments
 from theodolite.pairs import AnsweredPair
 from theodolite.pairs.edits import LIGHT, MIRROR
 
@@ -289,3 +289,11 @@ def test_left_out_parts_are_in_the_document():
     made = assemble(Question(0, "quick", {}, "0", twins=TWINS), [subject], [], [], {})
     assert made.models[0].left_out == [out]
     assert made.models[0].verdict.standing == "not measured"
+
+
+@pytest.mark.parametrize("name", ["compass", "grid", "scene", "trace"])
+def test_the_size_of_every_instrument_grows_with_what_is_needed(name):
+    (instrument,) = find_instruments([name])
+    small, large = (instrument.scaled_size("quick", factor) for factor in (2.0, 4.0))
+    assert 6 <= small < large <= 2 * small + 1
+    assert instrument.scaled_size(40, 2.0) == pytest.approx(80, abs=20)

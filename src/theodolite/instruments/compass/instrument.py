@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -124,6 +125,10 @@ class Compass(Instrument):
         return (
             f"{2 * _size(study)} drawn pictures of two to five things, half of them against the shortcut{own}"
         )
+
+    def scaled_size(self, size: str | int, factor: float) -> int | None:
+        """The size with that many times as many pictures."""
+        return math.ceil(factor * (_PAIRS[size] if isinstance(size, str) else size))
 
     def find_data(self, path: Path, images: Path | None) -> UserData | None:
         """A pair file, or COCO instances with their pictures."""
