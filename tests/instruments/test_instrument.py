@@ -14,8 +14,8 @@ from theodolite.core.registry import Entry, registry
 from theodolite.core.scores import ItemScore
 from theodolite.core.types import Item, Request
 from theodolite.diagnose.browse import browse
-from theodolite.diagnose.separation import Twins
 from theodolite.diagnose.request import DiagnosisRequest
+from theodolite.diagnose.separation import Twins
 from theodolite.instruments.instrument import (
     Instrument,
     Study,
