@@ -146,8 +146,8 @@ def test_own_data_come_first_and_decide():
     assert [each.source for each in view.looking] == ["own", "drawn"]
     assert view.verdict.standing == "does not look"
     verdict = found.model("x").verdict
-    assert verdict.standing == "looks at times"
-    assert verdict.sentence == "Looks in grid; does not look in your data (grid)."
+    assert verdict.standing == "does not look"
+    assert verdict.sentence == "Does not look in your data (grid). On drawn pictures: looks in grid."
 
 
 def test_exhibits_are_chosen_by_rule():

@@ -9,14 +9,14 @@ from theodolite.answers import Answer
 from theodolite.pairs import AnsweredPair, judge_looking
 from theodolite.pairs.edits import LIGHT, MIRROR
 
-SHARES = (1.0, 0.9, 0.5, 0.25, 0.1, 0.0)
+SHARES = (1.0, 0.9, 0.5, 0.25, 0.15, 0.0)
 SIZES = (24, 48, 100, 200, 400)
 DRAWS = 200
 _SIDES = (Answer("value", "left"), Answer("value", "right"))
 
 
 def draw_pairs(share, n, rng):
-    """Pairs of a model that looks at a share of the pictures, errs on 2 %, and otherwise gives the answer of a rule."""
+    """Pairs of a model that looks at a share of the pictures, errs on 2 % of these, and gives the answer of a rule on the others."""
     found = []
     for i in range(n):
         truth, rule = rng.integers(2, size=2)
@@ -24,7 +24,7 @@ def draw_pairs(share, n, rng):
         said = []
         for is_mirrored in (False, True, False):
             seen = truth ^ is_mirrored if looks else rule
-            said.append(_SIDES[seen ^ (rng.random() < 0.02)])
+            said.append(_SIDES[seen ^ (looks and rng.random() < 0.02)])
         golds = [_SIDES[truth].value, _SIDES[1 - truth].value]
         found.append(AnsweredPair(f"q{i}", MIRROR, f"p{i}", said[0], said[1], *golds))
         found.append(AnsweredPair(f"q{i}", LIGHT, f"p{i}", said[0], said[2], golds[0], golds[0]))

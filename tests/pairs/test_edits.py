@@ -210,12 +210,14 @@ def changed(name, scene):
     picture = scene.picture()
     now = look(Question(target, reference), picture)
     is_sideways = now in {"left", "right"}
-    if (name == "mirror" and not is_sideways) or (name in {"flip", "mirror, not asked for"} and is_sideways):
+    if (name == "mirror" and not is_sideways) or (
+        name in {"upside down", "mirror, not asked for"} and is_sideways
+    ):
         return None
     rest = scene.boxes_but(target, reference)
     edited = {
         "mirror": lambda: mirror(picture),
-        "flip": lambda: flip(picture),
+        "upside down": lambda: flip(picture),
         "exchange": lambda: exchange(picture, scene.cutout(target), scene.cutout(reference), others=rest),
         "move the target": lambda: moved(scene, target, reference, OPPOSITE[now]),
         "move the reference": lambda: moved(scene, reference, target, now),

@@ -164,7 +164,7 @@ def test_a_model_that_cannot_read_the_pictures_cannot_do_the_task(k):
     words = [Answer("value", f"option {i}") for i in range(k)]
     rng = np.random.default_rng(0)
     pairs = []
-    for i in range(120):
+    for i in range(300):
         said = rng.integers(k, size=3)
         gold, other = rng.permutation(k)[:2]
         golds = words[gold].value, words[other].value

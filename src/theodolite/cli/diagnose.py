@@ -114,7 +114,7 @@ def show_verdict(found: Diagnosed, page: Path | None = None) -> None:
         for label, cells in verdict_rows(diagnosis)
     ]
     rows.append(["verdict", *(_standing(model.verdict.standing) for model in diagnosis.models)])
-    print_table(["pictures", *models], rows, title="Does it look?")
+    print_table(["measured on", *models], rows, title="Does it look?")
     out.print(Text(CAPTION, style="dim"))
     out.print()
     for model in diagnosis.models:
@@ -171,10 +171,8 @@ def _unused(diagnosis: Diagnosis) -> list[str]:
 def _open(question: OpenQuestion) -> str:
     needed = "more data would not help"
     if question.n_needed is not None:
-        how = f" (--size {question.size})" if question.size else ""
-        needed = (
-            f"{question.n_needed} pictures, scenes or episodes are needed{how}, {question.n_now} were used"
-        )
+        how = f": --size {question.size}" if question.size else ""
+        needed = f"about {question.n_needed / question.n_now:.0f} times as many pairs would settle it{how}"
     return f"{question.model}, {question.instrument}: {question.question} {needed[:1].upper()}{needed[1:]}."
 
 

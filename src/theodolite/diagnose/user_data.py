@@ -44,16 +44,24 @@ def _find(text: str, named: str, images: Path | None) -> UserData:
     if not path.exists() and "@" in text:
         first, _, second = text.rpartition("@")
         path, images = Path(first), Path(second)
-    for each in (path, images):
-        if each is not None and not each.exists():
-            raise UsageError(f"{each} does not exist; {_takes()}")
+    if not path.exists():
+        raise UsageError(f"{path} does not exist; {_takes()}")
+    if images is not None and not images.is_dir():
+        raise UsageError(
+            f"there is no folder of pictures {images}; --images takes the folder of the pictures"
+        )
     if path.is_dir() and (path / "run.json").is_file():
         raise UsageError(
             f"{path} is a run, not a data set; to diagnose its answers, use --model replay:{path}"
         )
     known = [own for each in instruments() if (own := each.find_data(path, images)) is not None]
+    if not known and (fields := _fields(path)):
+        raise UsageError(
+            f"no instrument can read {path}{fields}; questions need a picture, a question and an answer, such as image, "
+            "question and answer"
+        )
     if not known:
-        raise UsageError(f"no instrument can read the data set {path}{_fields(path)}; {_takes()}")
+        raise UsageError(f"no instrument can read the data set {path}; {_takes()}")
     own = next((each for each in known if each.instrument == named), known[0])
     if named and own.instrument != named:
         raise UsageError(f"{path} is for {own.instrument}, not for {named}; remove {named}=")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from theodolite.diagnose.record import LookingForm, PairsForm, Source, Standing, Verdict
 
@@ -14,7 +14,7 @@ _WORDS: Mapping[Standing, str] = {
     "looks": "looks in {}",
     "looks at times": "looks at times in {}",
     "does not look": "does not look in {}",
-    "cannot do the task": "cannot do the task of {}",
+    "cannot do the task": "cannot do the task in {}",
     "cannot be read": "cannot be read in {}",
     "not settled": "not settled in {}",
     "not measured": "not measured in {}",
@@ -62,39 +62,64 @@ def instrument_verdict(
     if not lookings:
         return Verdict(standing="not measured", sentence=f"Not measured: {why_not.rstrip('.')}.")
     sentences = [
-        f"{'On your data, ' if each.source == 'own' else ''}{outcome_words(each)}: {each.because}."
+        f"{'On your data, ' if each.source == 'own' else ''}{outcome_words(each)}: {each.because}.{_by_relation(each)}"
         for each in lookings
     ]
     sentence = " ".join(each[:1].upper() + each[1:] for each in sentences)
     return Verdict(standing=lookings[0].standing, sentence=sentence)
 
 
-def model_verdict(standings: Mapping[str, Standing]) -> Verdict:
-    """Combine the verdicts of all instruments into one.
+def _by_relation(looking: LookingForm) -> str:
+    """Name the relations that are followed most and least, if they surely differ."""
+    known = [(form.name, form.followed) for form in looking.relations if form.followed is not None]
+    if len(known) < 2:
+        return ""
+    (worst, low), *_, (best, high) = sorted(known, key=lambda each: each[1].value)
+    if low.high >= high.low:
+        return ""
+    return f" Most for {best} ({100 * high.value:.0f} %), least for {worst} ({100 * low.value:.0f} %)."
+
+
+def model_verdict(standings: Mapping[str, Standing], own: Collection[str] = ()) -> Verdict:
+    """Combine the verdicts of all instruments into one. The user's own data decide if there are any.
 
     If all instruments that settle the question agree, that is the verdict. If some look and others do not, the model looks
     at times. A model that cannot do a task, or cannot be read, is judged by the other instruments.
 
+    Args:
+        standings: The verdicts, by label.
+        own: The labels of the user's own data.
+
     >>> model_verdict({"grid": "looks", "scene": "cannot do the task"}).standing
     'looks'
-    >>> model_verdict({"your data (compass)": "does not look", "grid": "looks"}).standing
-    'looks at times'
+    >>> model_verdict({"mine": "does not look", "grid": "looks"}, own=["mine"]).standing
+    'does not look'
     """
-    groups: dict[Standing, list[str]] = {}
-    for name, standing in standings.items():
-        groups.setdefault(standing, []).append(name)
-    order = [*_LOOKS, *(standing for standing in groups if standing not in _LOOKS)]
-    words = "; ".join(
-        _WORDS[standing].format(_listed(groups[standing])) for standing in order if standing in groups
-    )
-    settled = [standing for standing in _LOOKS if standing in groups]
+    deciding = {standing for name, standing in standings.items() if not own or name in own}
+    words = _told(standings)
+    settled = [standing for standing in _LOOKS if standing in deciding]
     overall: Standing = "not measured"
     if settled:
         overall = settled[0] if len(settled) == 1 else "looks at times"
     else:
         others: tuple[Standing, ...] = ("not settled", "cannot do the task", "cannot be read")
-        overall = next((standing for standing in others if standing in groups), "not measured")
+        overall = next((standing for standing in others if standing in deciding), "not measured")
+    if own:
+        first = {name: standing for name, standing in standings.items() if name in own}
+        rest = {name: standing for name, standing in standings.items() if name not in own}
+        words = _told(first) + (f". On drawn pictures: {_told(rest)}" if rest else "")
     return Verdict(standing=overall, sentence=(words[:1].upper() + words[1:] or "Nothing was measured") + ".")
+
+
+def _told(standings: Mapping[str, Standing]) -> str:
+    """Name the instruments by verdict, those that settle the question first."""
+    groups: dict[Standing, list[str]] = {}
+    for name, standing in standings.items():
+        groups.setdefault(standing, []).append(name)
+    order = [*_LOOKS, *(standing for standing in groups if standing not in _LOOKS)]
+    return "; ".join(
+        _WORDS[standing].format(_listed(groups[standing])) for standing in order if standing in groups
+    )
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -61,12 +61,12 @@ MIRROR = _relevant(
 )
 """Left and right exchanged, for questions about left and right."""
 FLIP = _relevant(
-    "flip",
+    "upside down",
     ("the objects", "their sizes", "their columns in the picture"),
     (_OBJECTS, "what is usually on top"),
     (_TARGET, _REFERENCE),
 )
-"""Top and bottom exchanged, for questions about above and below. Photographs look unnatural."""
+"""Top and bottom exchanged, for questions about above and below. Unnatural for photographs."""
 EXCHANGE = _relevant(
     "exchange",
     ("the objects", "the places that are taken"),

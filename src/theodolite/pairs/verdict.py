@@ -13,8 +13,8 @@ cannot be read      L is above ½
 looks               F is above the bound, D is above 0 (where there are neutral pairs), and U is at most ¼
 looks at times      as above, and U is above ¼
 does not look       less than a tenth of the answers change under relevant edits
-cannot do the task  more than a tenth of the answers change, but they are right no more often than by chance, and less than
-                    three quarters of the changes are from right to right (half, if answers are random)
+cannot do the task  more than a tenth of the answers change, but less than half of the changes are from right to right; or
+                    less than three quarters are, and answers are right at most ten points more often than by chance
 does not look       at most five points more answers change under relevant than under neutral edits
 looks at times      D is above 0, and U is above ¼
 not settled         anything else
@@ -24,7 +24,8 @@ All comparisons are meant of whole intervals. F above the bound is a proof: no s
 that, so its interval has level 99 %. *Less than* and *at most* are one-sided tests at 5 %, so their intervals have level
 90 %; the others have 95 %. The thresholds of ¼ for U, a tenth, three quarters and five points are conventions.
 
-A strategy is *excluded* if the pairs of those edits that exclude it are followed more often than the bound allows.
+U is a share of the pairs that could be read. A strategy is *excluded* if the pairs of those edits that exclude it are
+followed more often than the bound allows, and D is above 0.
 """
 
 from __future__ import annotations
@@ -53,7 +54,9 @@ MOST_UNMOVED = 0.25
 FEW_CHANGES = 0.1
 NO_DEPENDENCE = 0.05
 MOST_LOST = 0.5
+FEW_RIGHT_CHANGES = 0.5
 RANDOM_CHANGES = 0.75
+NEAR_CHANCE = 0.1
 
 _FACTORS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 64)
 """Multiples of the pairs for which `pairs_to_settle` asks whether they would settle the verdict."""
@@ -115,17 +118,20 @@ class _Evidence:
     """Share of readable relevant pairs with another answer."""
     dependence: _Claim | None
     bound: float
-    is_guessing: bool
-    """True if answers are right no more often than by chance, and change from right to right no more often than at random."""
+    why_unable: str
+    """Why the changes of the answers are not a sign of seeing. Empty if they may be."""
+
+    @property
+    def is_stable(self) -> bool:
+        return self.dependence is None or self.dependence.is_above(0)
 
     @property
     def is_proven(self) -> bool:
-        is_stable = self.dependence is None or self.dependence.is_above(0)
-        return self.followed.low > self.bound and is_stable
+        return self.followed.low > self.bound and self.is_stable
 
     @property
     def told(self) -> str:
-        return f"{_words(self.followed)} of the pairs are followed"
+        return f"{_words(self.followed)} of the pairs are followed (99 % interval)"
 
     def decide(self) -> tuple[Standing, str]:  # noqa: PLR0911 - one return for each line of the table
         if self.is_proven and self.unmoved.is_below(MOST_UNMOVED):
@@ -136,8 +142,8 @@ class _Evidence:
         changed = f"{_words(self.changes.two_sided)} of the answers change when they should"
         if self.changes.is_below(FEW_CHANGES):
             return "does not look", f"{changed}, less than 10 %"
-        if self.changes.is_above(FEW_CHANGES) and self.is_guessing and not self.is_proven:
-            return "cannot do the task", f"{changed}, and they are right no more often than by chance"
+        if self.changes.is_above(FEW_CHANGES) and self.why_unable and not self.is_proven:
+            return "cannot do the task", f"{changed}, but {self.why_unable}"
         if self.dependence is not None and self.dependence.is_below(NO_DEPENDENCE):
             return "does not look", f"{changed}, no more than when they should not"
         depends = self.dependence is not None and self.dependence.is_above(0)
@@ -167,17 +173,17 @@ def judge_looking(pairs: Iterable[AnsweredPair], *, chance: float | None = None)
     read = [pair for pair in relevant if pair.outcome != "lost"]
     shares, strict = pair_shares(found), pair_shares(relevant, level=PROOF_LEVEL).followed
     changes = _Claim.of(lambda level: _share(read, _is_changed, level))
-    unmoved = _Claim.of(lambda level: pair_shares(relevant, level=level).unmoved)
-    if strict is None or unmoved is None or shares.lost is None:
+    unmoved = _Claim.of(lambda level: pair_shares(read, level=level).unmoved)
+    if strict is None or shares.lost is None:
         return Looking("not settled", "there is no relevant pair", shares, None, None)
-    if shares.lost.low > MOST_LOST or changes is None:
+    if shares.lost.low > MOST_LOST or changes is None or unmoved is None:
         return Looking("cannot be read", f"{_words(shares.lost)} of the pairs are lost", shares, strict, None)
     dependence = _Claim.of(lambda level: _dependence(found, level))
     evidence = _Evidence(
-        shares, strict, unmoved, changes, dependence, _bound(found), is_guessing=_is_guessing(read, chance)
+        shares, strict, unmoved, changes, dependence, _bound(found), why_unable=_why_unable(read, chance)
     )
     standing, because = evidence.decide()
-    excluded = _excluded(relevant, evidence.bound) if evidence.is_proven else ()
+    excluded = _excluded(relevant, evidence.bound) if evidence.is_stable else ()
     known = (name for pair in relevant for name in (*pair.edit.excludes, *pair.edit.leaves))
     return Looking(
         standing,
@@ -209,13 +215,19 @@ def pairs_to_settle(pairs: Sequence[AnsweredPair], *, chance: float | None = Non
     return None
 
 
-def _is_guessing(read: Sequence[AnsweredPair], chance: float | None) -> bool:
-    right = _share(read, lambda pair: pair.is_right)
-    if chance is None or right is None or right.low > chance:
-        return False
+def _why_unable(read: Sequence[AnsweredPair], chance: float | None) -> str:
+    """Say why changed answers are no sign of seeing: they seldom change from right to right, or are right by chance."""
     changed = [pair for pair in read if pair.outcome != "unmoved"]
     to_right = _share(changed, lambda pair: pair.outcome == "followed", LESS_LEVEL)
-    return to_right is not None and to_right.high < RANDOM_CHANGES
+    right = _share(read, lambda pair: pair.is_right, LESS_LEVEL)
+    if to_right is None or right is None:
+        return ""
+    if to_right.high < FEW_RIGHT_CHANGES:
+        return "mostly not from right to right"
+    is_chance = chance is not None and right.high < chance + NEAR_CHANCE
+    return (
+        "they are right no more often than by chance" if is_chance and to_right.high < RANDOM_CHANGES else ""
+    )
 
 
 def _excluded(relevant: Sequence[AnsweredPair], bound: float) -> tuple[str, ...]:

@@ -184,7 +184,7 @@ def test_pairs_of_a_text_model_are_followed_or_not(tmp_path):
     assert shares.followed.value == shares.kept.value == 1
     assert {each.edit.name for each in pairs} == {
         "mirror",
-        "flip",
+        "upside down",
         "exchange",
         "move the target",
         "move the reference",

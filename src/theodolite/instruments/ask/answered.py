@@ -14,7 +14,7 @@ from theodolite.answers.items import format_of, read_record
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Item, Record
 from theodolite.instruments.ask.questions import SETTINGS, Setting
-from theodolite.pairs import AnsweredPair
+from theodolite.pairs import AnsweredGroup, AnsweredPair
 from theodolite.pairs.edits import EDITS, NATURAL
 from theodolite.runs import Parsed, Result, Run
 
@@ -99,6 +99,20 @@ def read_rows(run: Run) -> Rows:
                 name=other.name,
             )
     return {setting: rows[setting] for setting in SETTINGS if setting in rows}
+
+
+def answered_groups(rows: Rows) -> Iterator[AnsweredGroup]:
+    """Yield the answers about three or more pictures of the same words, all with different right answers."""
+    found: defaultdict[tuple[str, str], list[AnsweredRow]] = defaultdict(list)
+    for row in rows.get("picture", {}).values():
+        if row.is_measured:
+            found[row.natural, row.words].append(row)
+    for (natural, words), group in found.items():
+        if len(group) > 2 and len({row.gold for row in group}) == len(group):
+            answers = tuple(
+                Answer("value", row.gold) if row.is_right else row.answer for row in group
+            )  # one of several right answers counts as the first
+            yield AnsweredGroup(words, natural, answers, tuple(row.gold for row in group))
 
 
 def read_in_words(item: Item, record: Record | None) -> Answer:

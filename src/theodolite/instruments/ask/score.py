@@ -30,9 +30,9 @@ import numpy as np
 from theodolite import stats
 from theodolite.core.scores import ItemScore, Metric
 from theodolite.core.tables import Cell, Column, Table
-from theodolite.instruments.ask.answered import AnsweredRow, Rows, answered_pairs, read_rows
+from theodolite.instruments.ask.answered import AnsweredRow, Rows, answered_groups, answered_pairs, read_rows
 from theodolite.instruments.ask.questions import SETTINGS, Setting
-from theodolite.pairs import AnsweredPair, judge_looking, pair_shares
+from theodolite.pairs import AnsweredPair, GroupShares, group_shares, judge_looking, pair_shares
 from theodolite.pairs.verdict import Standing
 from theodolite.runs import Run
 
@@ -52,6 +52,7 @@ EQUIVALENT = 0.05
 MAX_UNREAD = 0.5
 """There is no verdict if more than this fraction of the answers with the picture cannot be read."""
 FEW_CHANGES = 0.1
+NEAR_CHANCE = 0.1
 _MIN_PICTURES = 20
 """There is no verdict with fewer pictures."""
 
@@ -123,6 +124,8 @@ class AskScore:
     because: str
     unanswered: int = 0
     """Questions of the data that were not asked, because a log has no answer to them."""
+    groups: GroupShares | None = None
+    """Questions about three or more pictures: how often all are answered rightly."""
 
 
 def item_scores(run: Run) -> list[ItemScore]:
@@ -191,19 +194,19 @@ def score_ask(run: Run, *, seed: int = 0) -> AskScore:
         verdict,
         because,
         max(0, known - len(asked)) if isinstance(known, int) else 0,
+        group_shares(answered_groups(rows)),
     )
     run.write_tables(score_tables(score))
     return score
 
 
 def chance_of(rows: Rows) -> float | None:
-    """The accuracy of a random choice, the mean of 1/options over questions with options or for yes and no. None without."""
+    """The accuracy of a random choice: the mean of 1/options, ½ for yes and no. None if a question is open."""
     sizes = [
-        len(row.options) or 2
+        len(row.options) or (2 if row.right <= {"yes", "no"} else 0)
         for row in rows.get("picture", {}).values()
-        if row.options or row.right <= {"yes", "no"}
     ]
-    return sum(1 / size for size in sizes) / len(sizes) if sizes else None
+    return sum(1 / size for size in sizes) / len(sizes) if sizes and all(sizes) else None
 
 
 def _setting(setting: Setting, rows: Sequence[AnsweredRow], scores: Sequence[ItemScore]) -> SettingScore:
@@ -292,13 +295,13 @@ def _by_drop(
     drop, words = compared.drop, _WORDS[compared.against]
     if drop.n < _MIN_PICTURES:
         return "not settled", f"{drop.n} pictures are too few; at least {_MIN_PICTURES} are needed"
-    if other.setting == "swapped" and _is_lost(other):
+    if _is_lost(other):
         lost = other.refused + other.unreadable
-        return "not settled", f"{lost} of {other.asked} responses with another picture have no answer"
+        return "not settled", f"{lost} of {other.asked} responses after {words} have no answer"
     if drop.low > 0:
         return "looks", f"{words} costs {_points(drop)}"
     same, right = compared.same_answer, shown.accuracy
-    is_guessing = chance is not None and right is not None and right.low <= chance
+    is_guessing = chance is not None and right is not None and right.high < chance + NEAR_CHANCE
     if is_guessing and same is not None and 1 - same.high > FEW_CHANGES:
         return (
             "cannot do the task",
@@ -381,4 +384,10 @@ def _pairs_table(score: AskScore) -> Table:
         ),
     ]
     notes = [f"{score.verdict}: {score.because}"]
+    if score.groups is not None:
+        whole = score.groups.all_right
+        notes.append(
+            f"All pictures of a question right: {100 * whole.value:.1f} % [{100 * whole.low:.1f}, {100 * whole.high:.1f}] of "
+            f"{whole.n_items} questions with three or more; without looking at most {100 * score.groups.bound:.1f} %"
+        )
     return Table.of("ask.pairs", "Before and after an edit, or about two pictures", columns, rows, notes)

@@ -47,8 +47,8 @@ _IN_SENTENCE = re.compile(r"(?<![^\s\[(])([-−+])(\d+\.\d+)(?!\w|\.\d)")
 def sentence(text: str) -> str:
     """Format the numbers in a sentence as in tables: with a proper minus sign, and zero without a sign.
 
-    >>> sentence("position 0.00 [-0.00, 0.09], a difference of -0.133 [-0.400, +0.000] of model-1.5")
-    'position 0.00 [0.00, 0.09], a difference of −0.133 [−0.400, 0.000] of model-1.5'
+    >>> sentence("a share of 0.00 [-0.00, 0.09], a difference of -0.133 [-0.400, +0.000] of model-1.5")
+    'a share of 0.00 [0.00, 0.09], a difference of −0.133 [−0.400, 0.000] of model-1.5'
     """
 
     def written(found: re.Match[str]) -> str:

@@ -169,7 +169,10 @@ class Sieve:
             lost = "; ".join(f"{count} × {reason}" for reason, count in self.told().items())
             raise UsageError(
                 " ".join(
-                    [f"{self.source}: none of {self.candidates} candidates is left: {lost}.", *self.notes]
+                    [
+                        f"{self.source}: none of {self.candidates} candidates is left{': ' + lost if lost else ''}.",
+                        *self.notes,
+                    ]
                 )
             )
 
