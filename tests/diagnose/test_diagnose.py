@@ -259,10 +259,12 @@ def test_questions_of_the_user_are_measured_and_named_first(tmp_path, asked):
     alone = run_diagnosis(asked(tmp_path / "alone", instruments=(TOY,), size=20))
     own = UserData("ask", "questions", questions)
     found = run_diagnosis(asked(tmp_path / "both", instruments=chosen, size=20, data=(own,)))
-    for before, after in zip(alone.models, found.models, strict=True):
-        assert before.verdict.standing == after.verdict.standing
-        assert "your data (ask)" in after.verdict.sentence
-    assert found.model(LOOKS).verdict.standing == "looks"
+    own_views = found.instrument("ask").models
+    for before, after, view in zip(alone.models, found.models, own_views, strict=True):
+        assert after.verdict.standing == view.verdict.standing != "not measured"
+        mine, _, drawn = after.verdict.sentence.partition(". On drawn pictures: ")
+        assert mine == f"{view.verdict.standing.capitalize()} in your data (ask)"
+        assert drawn == before.verdict.sentence[:1].lower() + before.verdict.sentence[1:]
     accuracy = {
         seen.model: seen.figure.value
         for metric in found.instrument("ask").metrics

@@ -182,7 +182,8 @@ def _score(
         status, because = "failed", _why_failed(rows, counts.planned)
     elif missing:
         status, because = "partly measured", "; ".join(each.what for each in missing)
-    pairs = tuple(instrument.pairs_all(folders)) if scored else ()
+    has_answers = counts.answered + counts.refused > 0
+    pairs = tuple(instrument.pairs_all(folders)) if has_answers else ()
     found = Measured(
         subject.name,
         instrument.name,
@@ -196,7 +197,7 @@ def _score(
         pairs=pairs,
         chance=instrument.chance(folders),
         rows=tuple(rows),
-        judged=_judged(instrument, folders, pairs) if scored else None,
+        judged=_judged(instrument, folders, pairs) if has_answers else None,
         unused=instrument.unused(request.study(instrument)) if request.study(instrument).data else {},
     )
     request.progress(subject.name, instrument.name, "done")
