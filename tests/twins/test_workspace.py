@@ -63,7 +63,7 @@ def test_what_is_measured_is_kept_and_scored_again_without_the_model(tmp_path):
     assert {score.split for score in found} == {"aligned"}
     assert [score.value for score in found if score.metric == "toy.right"] == [1.0] * FEW
     assert told[-1][0] == "scripted:oracle?batch_size=4 toy"
-    assert told[-1][1].answered == 2 * FEW
+    assert told[-1][1].answered == 3 * FEW
     assert find_runs(tmp_path / "runs") == [tmp_path / "runs" / "scripted-oracle" / "aligned" / "toy"]
     assert stored_scores("scripted:oracle", TOY, workspace) == found, "options make no other model of it"
     with pytest.raises(UsageError, match="no run of toy on the crossed split"):

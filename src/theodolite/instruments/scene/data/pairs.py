@@ -29,7 +29,6 @@ from theodolite.instruments.scene.data.graph import SceneGraph
 from theodolite.instruments.scene.data.marks import RADII, draw_marks, place_marks
 from theodolite.instruments.scene.data.questions import SceneQuestion
 from theodolite.pairs.edits import EXCHANGE, EXCHANGE_MARKS, LIGHT, WALLS, Edit
-from theodolite.pairs.pictures import light
 
 BEFORE = "before"
 EDITS: Mapping[str, Edit] = {edit.name: edit for edit in (EXCHANGE_MARKS, EXCHANGE, WALLS, LIGHT)}
@@ -89,6 +88,8 @@ def picture_edits(
         rng: Decides the order.
         radii: Of the marks, as shares of the picture's width.
     """
+    from theodolite.pairs.pictures import light  # needs more than making scenes does
+
     pairs = list(combinations([thing.id for thing in graph.objects], 2))
     exchanged = [exchange_marks(graph, *pairs[i]) for i in rng.permutation(len(pairs))]
     return {
