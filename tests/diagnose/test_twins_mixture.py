@@ -43,8 +43,11 @@ def test_the_mixed_model_is_neither(measured):
     """It was taught the right answers to half of the questions, and those of the shortcut to the others."""
     views, _ = measured
     assert views[MIXED].verdict.standing in {"looks at times", "not settled"}
-    followed = views[MIXED].looking[0].followed
-    assert followed.low < 0.5 < followed.high
+    shortcut, followed, grounded = (
+        views[name].looking[0].followed for name in (TWINS.shortcut, MIXED, TWINS.grounded)
+    )
+    assert shortcut.high < followed.low
+    assert followed.high < grounded.low
 
 
 @pytest.mark.parametrize("share", [0.25, 0.5, 0.75])

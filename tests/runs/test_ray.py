@@ -133,4 +133,5 @@ def test_a_worker_without_a_place_gets_no_work(tmp_path, info):
     finally:
         ray.shutdown()
     with Run.open(tmp_path / "run") as run:
-        assert run.tally().answered == 12
+        tally = run.tally()
+        assert tally.answered == tally.planned > 0
