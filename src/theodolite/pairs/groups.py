@@ -48,7 +48,7 @@ class AnsweredGroup:
 
 @dataclass(frozen=True, slots=True)
 class GroupShares:
-    """How often the pictures of a group are all answered rightly."""
+    """How often the answers about all pictures of a group are right."""
 
     all_right: Estimate
     """Share of groups with only right answers, with its interval over clusters."""

@@ -2,7 +2,7 @@
 
 ===================================================================================== ============================
 the right answer says left or right, and the opposite can be answered                 it becomes the opposite
-"Is the cup left of the plate?" is rightly answered by yes                            it becomes no
+"Is the cup left of the plate?", and the right answer is yes                          it becomes no
 nothing in question, options and answer is about sides, directions, text or clocks    it stays the same
 anything else                                                                         it is not known
 ===================================================================================== ============================

@@ -33,7 +33,7 @@ from theodolite.core.tables import Cell, Column, Table
 from theodolite.instruments.ask.answered import AnsweredRow, Rows, answered_groups, answered_pairs, read_rows
 from theodolite.instruments.ask.questions import SETTINGS, Setting
 from theodolite.pairs import AnsweredPair, GroupShares, group_shares, judge_looking, pair_shares
-from theodolite.pairs.verdict import Standing
+from theodolite.pairs.verdict import FEW_CHANGES, MOST_LOST, NEAR_CHANCE, Standing
 from theodolite.runs import Run
 
 __all__ = [
@@ -49,12 +49,8 @@ __all__ = [
 
 EQUIVALENT = 0.05
 """The margin for equivalence: a drop within ± five points means that the picture does not matter."""
-MAX_UNREAD = 0.5
-"""There is no verdict if more than this fraction of the answers with the picture cannot be read."""
-FEW_CHANGES = 0.1
-NEAR_CHANCE = 0.1
 _MIN_PICTURES = 20
-"""There is no verdict with fewer pictures."""
+"""With fewer pictures the drop settles nothing."""
 
 _COMPARED: tuple[Literal["blind"], Literal["swapped"]] = ("blind", "swapped")
 """The settings that are compared with the picture."""
@@ -125,7 +121,7 @@ class AskScore:
     unanswered: int = 0
     """Questions of the data that were not asked, because a log has no answer to them."""
     groups: GroupShares | None = None
-    """Questions about three or more pictures: how often all are answered rightly."""
+    """Questions about three or more pictures: how often all answers are right."""
 
 
 def item_scores(run: Run) -> list[ItemScore]:
@@ -286,7 +282,7 @@ def _verdict(
 
 
 def _is_lost(setting: SettingScore) -> bool:
-    return setting.refused + setting.unreadable > MAX_UNREAD * (setting.answered + setting.refused)
+    return setting.refused + setting.unreadable > MOST_LOST * (setting.answered + setting.refused)
 
 
 def _by_drop(
