@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 N_SIDE = 10
 """Patches along a side of a twin's picture."""
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """When the training of a model begins, and with which weights."""
+
+    at: float
+    """Position in the training, from 0 to 1."""
+    weights_of: str
+    """The model whose weights it begins with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +35,13 @@ class Curriculum:
     """What further processes make, in turn."""
     held_out: int = 96
     """The first lessons of each task are held out to measure generalisation."""
+    begins: Mapping[str, Begin] = field(default_factory=dict)
+    """Models that are trained after another one, whose training then ends."""
+
+    def span(self, model: str) -> tuple[float, float]:
+        """Return the part of the training in which a model is trained, from 0 to 1."""
+        last = min((begin.at for begin in self.begins.values()), default=1.0)
+        return (self.begins[model].at, 1.0) if model in self.begins else (0.0, last)
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -50,5 +67,6 @@ ZOO = Curriculum(
     workers={"relation": 8, "grid": 6},
     more=("relation", "grid"),
     held_out=512,
+    begins={"mixed": Begin(0.6, "grounded")},  # from random weights it does not learn the relations of grids in time
 )
 """Two tasks, which a stranger learns in one leg."""

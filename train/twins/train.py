@@ -63,6 +63,7 @@ class Twin:
 
     def __init__(self, name: str, learner: Learner, recipe: Recipe) -> None:
         self.name, self.learner, self.recipe = name, learner, recipe
+        self.first_step = 0
         self.on_gpu = recipe.device.startswith("cuda")
         self.is_fast = recipe.is_fast and self.on_gpu
         if self.is_fast:  # compiled by layer, so that all layers of all twins share the compiled code
@@ -81,6 +82,13 @@ class Twin:
         self._shares = torch.tensor([weights.get(task, 0.0) for task in TASKS], device=recipe.device)
         self._recorded: _Record | None = None
         self._n_played = 0
+
+    def rate(self, step: int, progress: float) -> float:
+        """Return the learning rate at a step and position of the training: warm-up, then half a cosine."""
+        r, (first, last) = self.recipe, self.recipe.curriculum.span(self.name)
+        low = 0.5 * (1 + math.cos(math.pi * min(1.0, (progress - first) / (last - first))))
+        warm = min(1.0, (step - self.first_step + 1) / r.warm_up)
+        return r.rate * warm * (r.final + (1 - r.final) * low)
 
     def set_rate(self, rate: float) -> None:
         """Set the learning rate of the next steps."""
@@ -161,11 +169,20 @@ class Trainer:
         ]
         self.rng = np.random.default_rng(recipe.seed * 7919)
 
-    def rate(self) -> float:
-        """Warm-up, then half a cosine."""
-        r = self.recipe
-        low = 0.5 * (1 + math.cos(math.pi * min(1.0, self.progress)))
-        return r.rate * min(1.0, (self.step + 1) / r.warm_up) * (r.final + (1 - r.final) * low)
+    def _learning(self) -> list[Twin]:
+        """Return the models whose turn it is. One that begins now gets the weights of another."""
+        found = []
+        for twin in self.twins:
+            first, last = self.recipe.curriculum.span(twin.name)
+            if not (first <= self.progress and (self.progress < last or last == 1.0)):
+                continue
+            begin = self.recipe.curriculum.begins.get(twin.name)
+            if begin is not None and twin.first_step == 0:
+                twin.first_step = self.step
+                teacher = next(other for other in self.twins if other.name == begin.weights_of)
+                twin.learner.load_state_dict(teacher.learner.state_dict())
+            found.append(twin)
+        return found
 
     def run(
         self,
@@ -223,13 +240,14 @@ class Trainer:
             supply.stop()
 
     def _step(self, supply: Supply, log: Path, began: float) -> None:
-        rate, results = self.rate(), {}
+        results: dict[str, Any] = {}
+        learning = self._learning()
         if self.step % 100 == 0:
             supply.check()
         curriculum = self.recipe.curriculum
-        for twin in self.twins:
+        for twin in learning:
             if self.step % curriculum.every[twin.name] == 0:
-                twin.set_rate(rate)
+                twin.set_rate(twin.rate(self.step, self.progress))
                 batches = [
                     supply.batch(
                         shares, max(2, round(rows * self.recipe.rows)), who=WHOSE[twin.name], rng=self.rng
@@ -245,7 +263,7 @@ class Trainer:
             row = {
                 "step": self.step,
                 "seconds": round(time.monotonic() - began, 1),
-                "rate": rate,
+                "rate": learning[0].rate(self.step, self.progress),
                 "made": {name: pool.n_made for name, pool in supply.pools.items()},
             }
             note(log, row | results)
