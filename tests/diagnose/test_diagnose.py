@@ -275,7 +275,7 @@ def test_questions_of_the_user_are_measured_and_named_first(tmp_path, asked):
     rows = [row for row in read_items(tmp_path / "both") if (row.instrument, row.model) == ("ask", LOOKS)]
     plain = [row for row in rows if row.condition == "plain"]
     assert len(plain) == 20  # of 24 questions, as many as the size says
-    assert {"plain", "blind", "mirror", "light", "again"} <= {row.condition for row in rows}
+    assert {"plain", "blind", "mirror", "light"} <= {row.condition for row in rows}
     assert all(row.values["ask.accuracy:picture"] == 1 for row in plain)
     assert found.settings["data"] == {"ask": str(questions)}
 

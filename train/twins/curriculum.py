@@ -67,6 +67,6 @@ ZOO = Curriculum(
     workers={"relation": 8, "grid": 6},
     more=("relation", "grid"),
     held_out=512,
-    begins={"mixed": Begin(0.6, "grounded")},  # from random weights it does not learn the relations of grids in time
+    begins={"mixed": Begin(0.6, "grounded")},  # from random weights it learns grids too late
 )
 """Two tasks, which a stranger learns in one leg."""

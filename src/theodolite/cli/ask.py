@@ -54,7 +54,13 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         note(f"left out: {n} × {reason}")
     edits = None if plan else folder / "edited"
     items = partial(
-        plan_questions, loaded.questions, settings=chosen, seed=seed, max_tokens=max_tokens, folder=edits
+        plan_questions,
+        loaded.questions,
+        settings=chosen,
+        seed=seed,
+        max_tokens=max_tokens,
+        folder=edits,
+        model=model,
     )
     if plan:
         show_plan(list(islice(items(), limit)), json=json)

@@ -83,7 +83,7 @@ def show(run: o.RunFolder, json: o.AsJson = False) -> None:
         counts = _counts(opened.tally())
         reasons = Counter(
             result.record.response.reason
-            for result in opened.results()
+            for result in opened.results(with_repeats=True)
             if result.record is not None and result.record.response.reason
         )
         scores = opened.scores()

@@ -408,6 +408,8 @@ class Item:
         return content_hash([self.name, self.request.digest, list(self.options)])
 
 
+REPEATS = "repeats"
+"""The key of `Item.meta` for the name of the item whose request this one makes again."""
 SENT = "sent"
 """The key of `Record.values` for the digest of the request as sent."""
 

@@ -223,7 +223,9 @@ def _counts(folders: Sequence[Path], rows: Sequence[ItemRow]) -> tuple[Counts, f
     for folder in folders:
         with Run.open(folder) as run:
             tally = run.tally()
-            seconds += sum(result.record.response.seconds for result in run.results() if result.record)
+            seconds += sum(
+                result.record.response.seconds for result in run.results(with_repeats=True) if result.record
+            )
         total.update(
             planned=tally.planned, answered=tally.answered, refused=tally.refused, failed=tally.failed
         )

@@ -21,7 +21,7 @@ from theodolite.core.splits import ALIGNED, SPLITS
 from theodolite.core.tables import Column, Table
 from theodolite.core.types import Item, Picture
 from theodolite.models import VisionLanguageModel
-from theodolite.pairs import AnsweredPair, Standing
+from theodolite.pairs import AnsweredPair, Standing, repeated_pairs
 from theodolite.runs import Measurer, MeasurerFactory, Run
 
 if TYPE_CHECKING:
@@ -168,11 +168,11 @@ class Instrument(ABC):
         return ()
 
     def pairs_all(self, folders: Sequence[Path]) -> list[AnsweredPair]:
-        """Return the pairs of several runs of one model."""
+        """Return the pairs of several runs of one model, with the requests that were made again."""
         found: list[AnsweredPair] = []
         for folder in folders:
             with Run.open(folder) as run:
-                found += self.pairs(run)
+                found += (*self.pairs(run), *repeated_pairs(run))
         return found
 
     def judge(self, run: Run) -> tuple[Standing, str] | None:

@@ -204,7 +204,7 @@ def _read_run(folder: Path) -> dict[str, list[LoggedAnswer]]:
     """Read a run's records by the content of their requests. Failures count only if there is nothing else."""
     found: defaultdict[str, list[LoggedAnswer]] = defaultdict(list)
     with Run.open(folder) as run:
-        for result in run.results():
+        for result in run.results(with_repeats=True):
             if result.record is not None:
                 request = result.item.request
                 digest = str(result.record.values.get(SENT) or request.digest)

@@ -12,6 +12,10 @@ twice, and y ≠ y′.
 The two answers before and after are independent draws from one distribution, so (y, y′) is as likely as (y′, y), and
 P(followed) ≤ d/2. A model that always repeats its answer (d = 0) follows no pair without using what was edited.
 
+**Bound of groups.** One question about k pictures with k different right answers makes k(k−1)/2 pairs. A strategy that
+does not use the picture gives these answers with probabilities p₁ … p_k, and follows Σ_{i<j} p_i p_j = ((Σp)² − Σp²)/2 ≤
+(1 − 1/k)/2 of them on average, that is a share of at most 1/k².
+
 So a share of followed pairs significantly above ¼ (above 0 for deterministic decoding) shows that the answers depend on
 what was edited. The other pairs are *moved* (the answer changed, but not from right to right), *unmoved* (the same answer
 twice) or *lost* (one of the two answers could not be read, was refused or failed). Under neutral edits an answer is *kept*
@@ -26,7 +30,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from theodolite.answers import Answer
 from theodolite.answers.items import is_right
-from theodolite.pairs.edits import Edit
+from theodolite.pairs.edits import AGAIN, Edit
 
 if TYPE_CHECKING:
     from theodolite.core.estimates import Estimate
@@ -63,6 +67,8 @@ class AnsweredPair:
     """The relation in the question, or the kind of change, for tables by relation."""
     shown: tuple[str, str] = ("", "")
     """The names of the two items in the run, for exhibits."""
+    bound: float = RANDOM_BOUND
+    """The largest probability of following it without using what was edited: ¼, or 1/k² for a pair of a group of k."""
 
     @property
     def outcome(self) -> Outcome:
@@ -94,14 +100,14 @@ class PairShares:
     lost: Estimate | None
     """`followed`, `moved`, `unmoved` and `lost` are shares of the relevant pairs, and add up to 1."""
     kept: Estimate | None
-    """Share of the neutral pairs with two readable answers."""
+    """Share of the neutral pairs with two readable answers. Requests that were made again do not count."""
 
 
 def pair_shares(pairs: Iterable[AnsweredPair], *, level: float = 0.95) -> PairShares:
     """Compute the share of each outcome, with its interval over clusters."""
     found = list(pairs)
     relevant = [pair for pair in found if pair.edit.is_relevant]
-    neutral = [pair for pair in found if not pair.edit.is_relevant]
+    neutral = [pair for pair in found if not pair.edit.is_relevant and pair.edit != AGAIN]
     read = [pair for pair in neutral if pair.outcome != "lost"]
     return PairShares(
         len(relevant),

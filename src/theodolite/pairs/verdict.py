@@ -2,9 +2,9 @@
 
 Let F, M, U and L be the shares of relevant pairs that are followed, moved, unmoved and lost, and D the *dependence*: the share
 of answers that change under relevant edits minus the share that changes under neutral edits (without those that are made to
-mislead a strategy, `Edit.misleads`), paired by item. The *bound* is
-the largest share of pairs that a strategy can follow without using what was edited: ¼, or half the share of answers that
-change when the same request is made again, if that is smaller (`theodolite.pairs.outcomes`).
+mislead a strategy, `Edit.misleads`), paired by item. The *bound* is the largest share of pairs that a strategy can follow
+without using what was edited: ¼ for pairs, 1/k² for pairs of groups of k pictures, or half the share of answers that change
+when the same request is made again, if that is smaller (`theodolite.pairs.outcomes`).
 
 The first line that applies is the verdict:
 
@@ -179,11 +179,18 @@ def judge_looking(pairs: Iterable[AnsweredPair], *, chance: float | None = None)
     if shares.lost.low > MOST_LOST or changes is None or unmoved is None:
         return Looking("cannot be read", f"{_words(shares.lost)} of the pairs are lost", shares, strict, None)
     dependence = _Claim.of(lambda level: _dependence(found, level))
+    of_repeats = _bound_of_repeats(found)
     evidence = _Evidence(
-        shares, strict, unmoved, changes, dependence, _bound(found), why_unable=_why_unable(read, chance)
+        shares,
+        strict,
+        unmoved,
+        changes,
+        dependence,
+        _bound(relevant, of_repeats),
+        why_unable=_why_unable(read, chance),
     )
     standing, because = evidence.decide()
-    excluded = _excluded(relevant, evidence.bound) if evidence.is_stable else ()
+    excluded = _excluded(relevant, of_repeats) if evidence.is_stable else ()
     known = (name for pair in relevant for name in (*pair.edit.excludes, *pair.edit.leaves))
     return Looking(
         standing,
@@ -230,22 +237,27 @@ def _why_unable(read: Sequence[AnsweredPair], chance: float | None) -> str:
     )
 
 
-def _excluded(relevant: Sequence[AnsweredPair], bound: float) -> tuple[str, ...]:
+def _excluded(relevant: Sequence[AnsweredPair], of_repeats: float) -> tuple[str, ...]:
     """The strategies whose pairs are followed more often than the bound allows."""
     found = []
     for name in dict.fromkeys(name for pair in relevant for name in pair.edit.excludes):
         own = [pair for pair in relevant if name in pair.edit.excludes]
         followed = pair_shares(own, level=PROOF_LEVEL).followed
-        if followed is not None and followed.low > bound:
+        if followed is not None and followed.low > _bound(own, of_repeats):
             found.append(name)
     return tuple(found)
 
 
-def _bound(pairs: Sequence[AnsweredPair]) -> float:
-    """¼, or half the upper end of the share of answers that change when the same request is made again."""
+def _bound(relevant: Sequence[AnsweredPair], of_repeats: float) -> float:
+    """The largest share of the pairs that a strategy can follow without using what was edited."""
+    return min(of_repeats, sum(pair.bound for pair in relevant) / len(relevant))
+
+
+def _bound_of_repeats(pairs: Sequence[AnsweredPair]) -> float:
+    """Half the upper end of the share of answers that change when the same request is made again; ½ if none was."""
     again = [pair for pair in pairs if pair.edit == AGAIN and pair.outcome != "lost"]
     changed = _share(again, lambda pair: pair.outcome != "kept")
-    return RANDOM_BOUND if changed is None else min(RANDOM_BOUND, changed.high / 2)
+    return 0.5 if changed is None else changed.high / 2
 
 
 def _dependence(pairs: Sequence[AnsweredPair], level: float) -> Estimate | None:

@@ -22,7 +22,7 @@ from pydantic import ValidationError
 
 from theodolite.core.errors import StorageError, UsageError
 from theodolite.core.tables import Table
-from theodolite.core.types import Item, Json, Picture, canonical_json
+from theodolite.core.types import REPEATS, Item, Json, Picture, canonical_json
 from theodolite.runs.lock import RunLock
 from theodolite.runs.schema import full_disk
 from theodolite.runs.serialize import SCHEMA_VERSION, RunInfo, request_to_json
@@ -121,13 +121,27 @@ class Run:
                 )
         return new
 
-    def results(self, *, arrays: bool = False) -> Iterator[Result]:
+    def results(self, *, arrays: bool = False, with_repeats: bool = False) -> Iterator[Result]:
         """Yield every item of the plan with its results, in plan order, a few at a time in memory.
 
         Args:
             arrays: If True, also read the records' arrays.
+            with_repeats: If True, also yield requests that were made again. Otherwise `repeats` has them.
         """
-        return self.store.results(arrays=arrays)
+        found = self.store.results(arrays=arrays)
+        return found if with_repeats else (result for result in found if REPEATS not in result.item.meta)
+
+    def repeats(self) -> Iterator[tuple[Result, Result]]:
+        """Yield the results of each request that was made again: the first time and the second time."""
+        again = {
+            str(result.item.meta[REPEATS]): result
+            for result in self.store.results()
+            if REPEATS in result.item.meta
+        }
+        if again:
+            for first in self.results():
+                if first.item.name in again:
+                    yield first, again[first.item.name]
 
     def tally(self) -> Tally:
         """Return the progress of the run."""

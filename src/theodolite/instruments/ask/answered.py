@@ -173,9 +173,8 @@ def answered_pairs(rows: Rows, *, split: str = "") -> Iterator[AnsweredPair]:
     for row in plain.values():
         groups[row.words, row.natural].append(row)
     for group in groups.values():
-        for first, second in combinations(sorted(group, key=_place), 2):
-            if not first.right & second.right:
-                yield _pair(first, second, NATURAL.name, split)
+        for first, second in combinations(sorted(group, key=_place), 2):  # their right answers all differ
+            yield replace(_pair(first, second, NATURAL.name, split), bound=len(group) ** -2.0)
     for setting in SETTINGS:
         for name, after in rows.get(setting, {}).items():
             before = plain.get(name)

@@ -151,8 +151,14 @@ def _items(study: Study, run: Run) -> Iterable[Item]:
     if study.data is None:
         return ()
     questions: Sequence[Question] = _load(study.data).questions
-    plan = partial(plan_questions, seed=study.seed, max_tokens=_MAX_TOKENS, folder=study.folder / "ask-edits")
     model = run.info.model
+    plan = partial(
+        plan_questions,
+        seed=study.seed,
+        max_tokens=_MAX_TOKENS,
+        folder=study.folder / "ask-edits",
+        model=model,
+    )
     if not is_log(model):
         return plan(_draw(questions, study, {}).questions)
     known = recorded_only(model, list(plan(questions, settings=("picture",))))

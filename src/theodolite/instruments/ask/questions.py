@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
@@ -15,18 +15,18 @@ from theodolite.core.errors import UsageError
 from theodolite.core.types import Item, Json, Message, Picture, ReplayMatch, Request
 from theodolite.instruments.ask.data.question import Question, natural_groups
 from theodolite.instruments.ask.mirroring import mirrored
-from theodolite.pairs.edits import AGAIN, LIGHT
+from theodolite.pairs import with_repeats
+from theodolite.pairs.edits import LIGHT
 from theodolite.pairs.pictures import light, mirror
 from theodolite.runs import write_atomically
 
 __all__ = ["SETTINGS", "Setting", "plan_questions"]
 
-Setting: TypeAlias = Literal["picture", "blind", "swapped", "mirror", "light", "again"]
+Setting: TypeAlias = Literal["picture", "blind", "swapped", "mirror", "light"]
 """``picture``: with its own picture. ``blind``: without a picture. ``swapped``: with the picture of another question.
-``mirror``: mirrored, where the effect on the answer is known. ``light``: brighter. ``again``: the same request once more."""
+``mirror``: mirrored, where the effect on the answer is known. ``light``: brighter."""
 
 SETTINGS: tuple[Setting, ...] = get_args(Setting)
-_MOST_AGAIN = 24
 
 
 def plan_questions(
@@ -36,8 +36,9 @@ def plan_questions(
     seed: int = 0,
     max_tokens: int = 512,
     folder: Path | None = None,
+    model: str = "",
 ) -> Iterator[Item]:
-    """Yield the items of a run, question by question, so that the start of a plan has all settings.
+    """Yield the items of a run, question by question, so that the start of a plan has all settings; then repeats.
 
     Questions with the same words, other pictures and another answer form groups: the answers about two of their pictures are
     a pair. There is no need to show one's picture with the other's question, since that is the other question.
@@ -48,7 +49,16 @@ def plan_questions(
         seed: Seed of the swaps.
         max_tokens: Maximum length of an answer.
         folder: Where edited pictures are kept. Default: in memory.
+        model: The name of the model. A log is asked for nothing twice.
     """
+    draft = _Draft(tuple(settings), max_tokens, folder)
+    yield from with_repeats(
+        _plan(questions, draft, seed), lambda item: item.meta["setting"] == "picture", model=model
+    )
+
+
+def _plan(questions: Sequence[Question], draft: _Draft, seed: int) -> Iterator[Item]:
+    settings = draft.settings
     others = _swaps(questions, seed) if "swapped" in settings else {}
     wordings = Counter(question.prompt for question in questions)
     clusters = {
@@ -56,8 +66,7 @@ def plan_questions(
         for group in natural_groups(questions)
         for question in group
     }
-    draft = _Draft(tuple(settings), max_tokens, folder)
-    for number, question in enumerate(questions):
+    for question in questions:
         other = others.get(question.id)
         meta: dict[str, Json] = {
             "question": question.id,
@@ -71,7 +80,7 @@ def plan_questions(
         }
         recall: ReplayMatch = "words" if wordings[question.prompt] == 1 else "id"
         for setting in settings:
-            item = draft.item(question, setting, other, meta, recall, is_early=number < _MOST_AGAIN)
+            item = draft.item(question, setting, other, meta, recall)
             if item is not None:
                 yield item
 
@@ -91,8 +100,6 @@ class _Draft:
         other: Question | None,
         meta: dict[str, Json],
         recall: ReplayMatch,
-        *,
-        is_early: bool,
     ) -> Item | None:
         """The item of a question in a setting. None if the question has none."""
         pictures = question.pictures
@@ -115,15 +122,7 @@ class _Draft:
             edit, answer = known
             changed: dict[str, Json] = {"gold": answer, "edit": edit.name}
             return self._made(question, setting, self._edited(pictures, "mirror"), {**meta, **changed})
-        if setting == "light":
-            return self._made(
-                question, setting, self._edited(pictures, "light"), {**meta, "edit": LIGHT.name}
-            )
-        if not is_early:
-            return None
-        item = self._made(question, setting, pictures, {**meta, "edit": AGAIN.name})
-        # A seed does not affect greedy decoding, but makes it another request, which no cache answers.
-        return replace(item, request=replace(item.request, seed=1))
+        return self._made(question, setting, self._edited(pictures, "light"), {**meta, "edit": LIGHT.name})
 
     def _made(
         self,

@@ -1,6 +1,6 @@
 """Score ask: accuracy in every setting, paired by question, and the verdict.
 
-Item scores, by setting (``picture``, ``blind``, ``swapped``, ``mirror``, ``light``, ``again``):
+Item scores, by setting (``picture``, ``blind``, ``swapped``, ``mirror``, ``light``):
 
 accuracy:<setting>     1 if the answer is right; refused and unreadable answers are wrong
 drop:<setting>         accuracy with the picture − accuracy in that setting; for ``blind`` and ``swapped``
@@ -32,7 +32,14 @@ from theodolite.core.scores import ItemScore, Metric
 from theodolite.core.tables import Cell, Column, Table
 from theodolite.instruments.ask.answered import AnsweredRow, Rows, answered_groups, answered_pairs, read_rows
 from theodolite.instruments.ask.questions import SETTINGS, Setting
-from theodolite.pairs import AnsweredPair, GroupShares, group_shares, judge_looking, pair_shares
+from theodolite.pairs import (
+    AnsweredPair,
+    GroupShares,
+    group_shares,
+    judge_looking,
+    pair_shares,
+    repeated_pairs,
+)
 from theodolite.pairs.verdict import FEW_CHANGES, MOST_LOST, NEAR_CHANCE, Standing
 from theodolite.runs import Run
 
@@ -178,7 +185,8 @@ def score_ask(run: Run, *, seed: int = 0) -> AskScore:
     )
     asked = next(iter(rows.values()))
     golds = Counter(row.gold for row in asked.values())
-    pairs = tuple(answered_pairs(rows, split=str(run.info.settings.get("split") or "")))
+    split = str(run.info.settings.get("split") or "")
+    pairs = (*answered_pairs(rows, split=split), *repeated_pairs(run))
     verdict, because = _verdict(settings, comparisons, pairs, chance_of(rows))
     known = run.info.settings.get("questions")
     score = AskScore(

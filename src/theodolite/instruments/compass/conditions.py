@@ -68,6 +68,8 @@ MIRRORED, BLANK = "mirrored", "blank"
 TARGET_HIDDEN, REFERENCE_HIDDEN, PART_HIDDEN = "target hidden", "reference hidden", "part hidden"
 EXCHANGED, TARGET_MOVED, REFERENCE_MOVED = "exchanged", "target moved", "reference moved"
 SIDEWAYS = "mirrored sideways"
+NO_MAPS = "no_maps"
+"""The key of an item's meta that leaves out relevance maps."""
 
 _WHOLE: Mapping[str, Callable[[Picture], Picture]] = {
     SIDEWAYS: mirror,
@@ -193,6 +195,7 @@ def plan_conditions(
     gives: Capability = "gradients",
     split: str = "",
     edits: Callable[[Pair, int], Sequence[EditedPair]] | None = None,
+    maps: int | None = None,
 ) -> Iterator[Item]:
     """Each pair plain, mirrored, blank and edited; with log-probabilities also with each object and each part hidden.
 
@@ -202,6 +205,7 @@ def plan_conditions(
         gives: The model's capability.
         split: Split of drawn data.
         edits: Function that returns further edits of a pair, given its number.
+        maps: How many pairs get relevance maps; all if not given.
     """
     for number, pair in enumerate(pairs):
         asked = [
@@ -213,7 +217,12 @@ def plan_conditions(
         if covers(gives, "choices"):
             parts = [f"{PART_HIDDEN} {part}" for part in range(PARTS**2)]
             asked += [EditedPair(name, pair) for name in (TARGET_HIDDEN, REFERENCE_HIDDEN, *parts)]
-        meta = {"split": split, "cluster": pair.picture.digest, "shortcut": pair.meta.get("shortcut", "")}
+        meta: dict[str, Json] = {
+            "split": split,
+            "cluster": pair.picture.digest,
+            "shortcut": str(pair.meta.get("shortcut", "")),
+            **({NO_MAPS: True} if maps is not None and number >= maps else {}),
+        }
         for each in asked:
             own: dict[str, Json] = {**meta, **({"edit": each.how} if each.how else {})}
             if "steps" in each.how and "outlines" in pair.meta:

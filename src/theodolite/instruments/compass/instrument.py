@@ -15,7 +15,7 @@ from theodolite.core.splits import OWN_SPLIT
 from theodolite.core.tables import Table
 from theodolite.core.types import Item
 from theodolite.instruments.instrument import Instrument, Place, Reference, RunPlan, Study, UserData
-from theodolite.pairs import AnsweredPair
+from theodolite.pairs import AnsweredPair, with_repeats
 from theodolite.runs import Run
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _PAIRS: Mapping[str, int] = {"quick": 14, "standard": 24, "large": 200}
 """Drawn pictures of each split, by size."""
+_QUICK_MAPS = 4
+"""Pairs of each split with relevance maps in a quick study: enough to show, and the slowest part."""
 _CREG_MODEL, _CREG_DATA = "Qwen2-VL-7B", "coco-pairs"
 
 
@@ -55,7 +57,15 @@ class Compass(Instrument):
             for split in study.splits
         }
         # Parts are hidden only where accuracy cannot show who looks.
-        yield _run_plan("compass", drawn, drawn_edits, gives=gives, settings={"n": n}, whole=study.splits[:1])
+        yield _run_plan(
+            "compass",
+            drawn,
+            drawn_edits,
+            gives=gives,
+            settings={"n": n},
+            whole=study.splits[:1],
+            maps=_QUICK_MAPS if study.size == "quick" else None,
+        )
         own = study.data
         if own is not None:
             settings: dict[str, Any] = {"data": str(own.path.absolute())}
@@ -164,6 +174,7 @@ def _run_plan(
     gives: Capability,
     settings: Mapping[str, Any],
     whole: Iterable[str] | None = None,
+    maps: int | None = None,
 ) -> RunPlan:
     """Pairs by split, made when the run is planned.
 
@@ -174,16 +185,21 @@ def _run_plan(
         gives: The model's capability.
         settings: Settings of the run.
         whole: The splits in which parts are hidden too, at 18 answers per pair; all if not given.
+        maps: How many pairs of each split get relevance maps; all if not given.
     """
     from theodolite.instruments.compass.conditions import plan_conditions
     from theodolite.instruments.compass.measure import ConditionsMeasurer, conditions_factory
+    from theodolite.instruments.compass.questions import PLAIN
 
     shown = set(pairs) if whole is None else set(whole)
 
-    def plan(_: Run) -> Iterator[Item]:
+    def conditions() -> Iterator[Item]:
         for split, make in pairs.items():
             some = gives if split in shown else "text"
-            yield from plan_conditions(make(), gives=some, split=split, edits=edits)
+            yield from plan_conditions(make(), gives=some, split=split, edits=edits, maps=maps)
+
+    def plan(run: Run) -> Iterator[Item]:
+        return with_repeats(conditions(), lambda item: item.meta["condition"] == PLAIN, model=run.info.model)
 
     return RunPlan(
         name,

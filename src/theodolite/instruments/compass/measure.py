@@ -24,9 +24,9 @@ from theodolite.attribution import (
 )
 from theodolite.core.errors import UsageError
 from theodolite.core.scores import Capability, covers
-from theodolite.core.types import SENT, Choice, Item, Json, Picture, Record, Response
+from theodolite.core.types import REPEATS, SENT, Choice, Item, Json, Picture, Record, Response
 from theodolite.geometry import Box, TokenGrid
-from theodolite.instruments.compass.conditions import shown_item
+from theodolite.instruments.compass.conditions import NO_MAPS, shown_item
 from theodolite.instruments.compass.data.pairs import Region
 from theodolite.instruments.compass.questions import PLAIN
 from theodolite.models import VisionLanguageModel, ask_measurer, open_model
@@ -131,19 +131,24 @@ class ConditionsMeasurer:
     def measure(self, items: Sequence[Item]) -> list[Record]:
         """One record per item, in order."""
         found: dict[str, Record] = {}
-        for measurer, is_plain in ((self._explaining, True), (self._asking, False)):
-            some = [item for item in items if (item.meta["condition"] == PLAIN) == is_plain]
+        for measurer, is_explained in ((self._explaining, True), (self._asking, False)):
+            some = [item for item in items if _is_explained(item) == is_explained]
             for start in range(0, len(some), measurer.batch_size):
                 part = some[start : start + measurer.batch_size]
                 shown = [shown_item(item) for item in part]
                 for item, sent, record in zip(part, shown, measurer.measure(shown), strict=True):
-                    values = {} if is_plain else {SENT: sent.request.digest}
+                    values = {} if sent is item else {SENT: sent.request.digest}
                     found[item.id] = replace(record, item_id=item.id, values={**record.values, **values})
         return [found[item.id] for item in items]
 
     def close(self) -> None:
         """Drops the model."""
         self.model.close()
+
+
+def _is_explained(item: Item) -> bool:
+    """True for a pair as it is, asked for the first time, unless its maps are left out."""
+    return item.meta["condition"] == PLAIN and not item.meta.keys() & {NO_MAPS, REPEATS}
 
 
 def _record(item: Item, found: Attribution) -> Record:

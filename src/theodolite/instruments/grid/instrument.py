@@ -20,7 +20,7 @@ from theodolite.core.types import Item
 from theodolite.instruments.instrument import Instrument, Place, RunPlan, Study, UserData, made
 from theodolite.instruments.user_files import has_file
 from theodolite.models import Answering, ask_factory, ask_measurer
-from theodolite.pairs import AnsweredPair
+from theodolite.pairs import AnsweredPair, with_repeats
 from theodolite.runs import Run
 
 if TYPE_CHECKING:
@@ -183,9 +183,12 @@ def _edits(name: str, folders: Mapping[str, Path], *, gives: Capability, seed: i
     """The relational scenes of data sets, as they are and edited, by split."""
     from theodolite.instruments.grid.questions import EDITS_RUN
 
-    def items(_: Run) -> Iterator[Item]:
+    def edited() -> Iterator[Item]:
         for split, folder in folders.items():
             yield from _edited_items(folder, split, seed)
+
+    def items(run: Run) -> Iterator[Item]:
+        return with_repeats(edited(), GRID.is_plain, model=run.info.model)
 
     return _asked(name, EDITS_RUN, folders, items, gives)
 

@@ -10,7 +10,7 @@ from typing import Any, cast
 from theodolite.core.types import Item
 from theodolite.instruments.instrument import RunPlan
 from theodolite.instruments.scene.data.files import SceneData, read_data
-from theodolite.instruments.scene.data.pairs import read_pairs
+from theodolite.instruments.scene.data.pairs import BEFORE, read_pairs
 from theodolite.instruments.scene.questions import (
     PAIRS,
     PICTURES,
@@ -20,6 +20,7 @@ from theodolite.instruments.scene.questions import (
     plan_run,
 )
 from theodolite.models import ask_factory, ask_measurer
+from theodolite.pairs import with_repeats
 from theodolite.runs import Run
 
 
@@ -66,7 +67,11 @@ def pairs_plan(folder: Path, *, name: str, split: str = "") -> RunPlan:
         name,
         PAIRS,
         {"data": str(folder.absolute())},
-        lambda _: plan_pairs(read_pairs(folder), split=split),
+        lambda run: with_repeats(
+            plan_pairs(read_pairs(folder), split=split),
+            lambda item: item.meta["condition"] == BEFORE,
+            model=run.info.model,
+        ),
         ask_measurer,
         ask_factory,
     )

@@ -26,7 +26,7 @@ from theodolite.instruments.instrument import (
 )
 from theodolite.instruments.user_files import first_keys, has_file
 from theodolite.models import ask_factory, ask_measurer
-from theodolite.pairs import AnsweredPair
+from theodolite.pairs import AnsweredPair, with_repeats
 from theodolite.runs import Run
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ _MORE_PAIRS = 2
 """Further episodes that are drawn for pairs, as a multiple."""
 _PAIR_SEEDS = 100_000
 """The episodes of pairs have seeds above it, the others below."""
+_REPEATS = 12
+"""Requests that are made again, of each split: traces are long."""
 _MAX_TOKENS = 320
 """The longest response: four frames in a few short sentences each."""
 
@@ -227,11 +229,21 @@ def _run_plan(name: str, folder: Path, *, split: str, are_pairs: bool = False) -
     from theodolite.instruments.trace.questions import plan_pairs, plan_study
 
     episodes = read_episodes(folder).episodes
+    unedited = {episode.id for episode in episodes if episode.edit is None}
+
+    def items(run: Run) -> Iterator[Item]:
+        if not are_pairs:
+            return plan_study(episodes, max_tokens=_MAX_TOKENS)
+        planned = plan_pairs(episodes, max_tokens=_MAX_TOKENS)
+        return with_repeats(
+            planned, lambda item: item.meta["episode"] in unedited, model=run.info.model, most=_REPEATS
+        )
+
     return RunPlan(
         name,
         "trace-pairs" if are_pairs else "trace",
         {"data": str(folder.absolute()), "split": split, "max_tokens": _MAX_TOKENS},
-        lambda _: (plan_pairs if are_pairs else plan_study)(episodes, max_tokens=_MAX_TOKENS),
+        items,
         ask_measurer,
         ask_factory,
     )

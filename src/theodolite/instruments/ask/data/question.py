@@ -85,7 +85,8 @@ def natural_groups(questions: Iterable[Question]) -> list[list[Question]]:
     for same in by_words.values():
         size = min(_LARGEST_GROUP, len({question.answer for question in same}))
         is_open: list[list[Question]] = []
-        for question in sorted(same, key=lambda each: content_hash(each.id)):
+        # In the order of pictures, so that the same pictures meet in the groups of several questions.
+        for question in sorted(same, key=lambda each: content_hash([each.pictures[0].digest, each.id])):
             group = next((group for group in is_open if _fits(question, group)), None)
             if group is None:
                 found.append(group := [])
