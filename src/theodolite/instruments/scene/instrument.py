@@ -178,6 +178,14 @@ class Scene(Instrument):
         form = "scenes" if has_file(folder, "questions.jsonl") and path.name != "scenes.jsonl" else "graphs"
         return UserData("scene", form, folder)
 
+    def unused(self, study: Study) -> Mapping[str, int]:
+        """The broken lines of a data set."""
+        from theodolite.instruments.scene.data.files import BROKEN, read_data
+
+        is_whole = study.data is not None and study.data.form == "scenes"
+        n = len(read_data(study.data.path).problems) if study.data is not None and is_whole else 0
+        return {BROKEN: n} if n else {}
+
     def export(self, source: Path, out: Path, *, to: str) -> dict[str, int]:
         """Writes a run or a data set for CRISP-Bench, lmms-eval, VLMEvalKit or inspect_ai."""
         from theodolite.instruments.scene.data.files import read_data

@@ -173,6 +173,13 @@ class Trace(Instrument):
             )
         return UserData("trace", "traces", path.parent, logs=(path,))
 
+    def unused(self, study: Study) -> Mapping[str, int]:
+        """The broken lines of a data set."""
+        from theodolite.instruments.trace.data.dataset import read_episodes
+
+        n = len(read_episodes(study.data.path).problems) if study.data is not None else 0
+        return {"broken records": n} if n else {}
+
     def scaled_size(self, size: str | int, factor: float) -> int | None:
         """The size with that many times as many episodes."""
         return math.ceil(factor * _episodes(size) / _EPISODES_OF_SIZE)
