@@ -83,23 +83,23 @@ def told_problems(problems: Sequence[Problem]) -> tuple[str, ...]:
     return (f"{n} broken {'record is' if n == 1 else 'records are'} left out: {first}",)
 
 
-def read_bytes(path: Path, what: str = "") -> bytes:
+def read_bytes(path: Path, what: str = "", *, largest: int = LARGEST_FILE) -> bytes:
     """Read a whole file.
 
     Args:
         path: The file.
         what: What it holds, for the message: ``"annotations"``.
+        largest: Maximum size in bytes.
 
     Raises:
-        UsageError: If it cannot be read, or is larger than `LARGEST_FILE`.
+        UsageError: If it cannot be read, or is larger.
     """
     try:
-        with path.open("rb") as file:
-            data = file.read(LARGEST_FILE + 1)
+        data = _read_bounded(path, largest)
     except (OSError, ValueError) as error:
         raise UsageError(_unreadable(path, what, reason_of(error))) from error
-    if len(data) > LARGEST_FILE:
-        raise UsageError(_unreadable(path, what, f"it is larger than {LARGEST_FILE >> 20} MiB"))
+    if data is None:
+        raise UsageError(_unreadable(path, what, f"it is larger than {largest >> 20} MiB"))
     return data
 
 
@@ -287,6 +287,16 @@ def inside(folder: Path, name: str, what: str = "file") -> Path:
     if "\0" in name or not Path(place).is_relative_to(home) or place == home:
         raise UsageError(f"the {what} {name!r:.200} lies outside {folder}; move it there")
     return folder / Path(place).relative_to(home)
+
+
+def _read_bounded(path: Path, largest: int) -> bytes | None:
+    """The content of a file, also of one whose size is not known before; None if it is larger."""
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        data = file.read(size + 1) if size <= largest else b""
+        while size <= largest and len(data) <= largest and (more := file.read(1 << 20)):
+            data += more
+    return None if max(size, len(data)) > largest else data
 
 
 @cache

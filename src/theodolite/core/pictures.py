@@ -18,11 +18,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.core.errors import TheodoliteError, UsageError, reason_of
+from theodolite.core.files import read_bytes
 
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-__all__ = ["LARGEST_PICTURE", "MOST_PIXELS", "decode", "open_image", "read_picture", "shown_size"]
+__all__ = [
+    "LARGEST_PICTURE",
+    "MOST_PIXELS",
+    "NotAPictureError",
+    "check_size",
+    "decode",
+    "open_image",
+    "read_picture",
+    "shown_size",
+    "stored_size",
+]
 
 MOST_PIXELS = 64_000_000
 """Maximum number of pixels of a picture."""
@@ -37,22 +48,17 @@ _ORIENTATION = 0x0112
 _BAND_PIXELS = 4_000_000
 
 
+class NotAPictureError(UsageError):
+    """A file is not a picture of a known format."""
+
+
 def read_picture(path: Path) -> bytes:
     """Read the encoded bytes of a picture file.
 
     Raises:
         UsageError: If it cannot be read, or is larger than `LARGEST_PICTURE`.
     """
-    try:
-        with path.open("rb") as file:
-            data = file.read(LARGEST_PICTURE + 1)
-    except (OSError, ValueError) as error:
-        raise UsageError(f"cannot read the picture {path}: {reason_of(error)}") from error
-    if len(data) > LARGEST_PICTURE:
-        raise UsageError(
-            f"the picture {path} has more than {LARGEST_PICTURE >> 20} MiB; make it smaller, or leave it out"
-        )
-    return data
+    return read_bytes(path, "picture", largest=LARGEST_PICTURE)
 
 
 @contextmanager
@@ -74,41 +80,55 @@ def open_image(source: Path | bytes, name: object = "") -> Iterator[Image]:
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # the limit here is lower
             image = Image.open(source if isinstance(source, Path) else io.BytesIO(source), formats=_formats())
         with image:
-            _check_size(image.size, name)
+            check_size(image.size, name)
             yield image
     except TheodoliteError:
         raise
     except Image.DecompressionBombError:
         raise UsageError(_too_large(name)) from None
     except Image.UnidentifiedImageError as error:
-        raise UsageError(f"cannot decode the picture {name}: it is not a picture") from error
+        raise NotAPictureError(f"cannot decode the picture {name}: it is not a picture") from error
     except OSError as error:
         raise UsageError(f"cannot decode the picture {name}: {reason_of(error)}") from error
     except Exception as error:  # decoders raise many kinds of errors for a damaged file
         raise UsageError(f"cannot decode the picture {name}: it is damaged ({error})") from error
 
 
-def _check_size(size_px: tuple[int, int], name: object) -> None:
+def check_size(size_px: tuple[int, int], name: object) -> None:
     """Raise a `UsageError` if a picture of this width and height has too many pixels."""
     if size_px[0] * size_px[1] > MOST_PIXELS:
         raise UsageError(_too_large(name, size_px))
 
 
+def stored_size(path: Path, name: object = "") -> tuple[int, int]:
+    """Return width and height as stored, before any EXIF rotation. Only the header is read."""
+    with open_image(path, name) as image:
+        width, height = image.size
+    return width, height
+
+
 def shown_size(source: Path | bytes, name: object = "") -> tuple[int, int]:
-    """Return width and height after the EXIF rotation. Only the header is read."""
+    """Return width and height after the EXIF rotation."""
     with open_image(source, name) as image:
         width, height = image.size
         is_turned = image.getexif().get(_ORIENTATION, 1) in {5, 6, 7, 8}
     return (height, width) if is_turned else (width, height)
 
 
-def decode(source: Path | bytes, name: object = "") -> NDArray[np.uint8]:
-    """Decode a picture to RGB, shape ``(height, width, 3)``. Transparent parts become white; the EXIF rotation is applied."""
+def decode(source: Path | bytes, name: object = "", *, is_turned: bool = True) -> NDArray[np.uint8]:
+    """Decode a picture to RGB, shape ``(height, width, 3)``. Transparent parts become white.
+
+    Args:
+        source: A file, or encoded bytes.
+        name: The name for messages. Default: the file.
+        is_turned: True to apply the EXIF rotation.
+    """
     from PIL import ImageOps
 
     with open_image(source, name) as image:
         kind = image.format
-        ImageOps.exif_transpose(image, in_place=True)
+        if is_turned:
+            ImageOps.exif_transpose(image, in_place=True)
         width, height = image.size
         rows = max(1, _BAND_PIXELS // width)
         if rows >= height:

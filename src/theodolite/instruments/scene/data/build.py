@@ -71,7 +71,9 @@ def build_data(
     if options.n_questions is not None:
         questions = thin_questions(questions, options.n_questions, seed=options.seed)
     if options.with_pictures:
-        scenes = [write_pictures(folder, scene, decode(pictures[scene.id])) for scene in scenes]
+        scenes = [
+            write_pictures(folder, scene, decode(pictures[scene.id], is_turned=False)) for scene in scenes
+        ]
     manifest = Manifest(
         made={**(made or {}), "seed": options.seed, "keep": asdict(options.keep)},
         counts=tally(scenes, questions),

@@ -15,7 +15,7 @@ import numpy as np
 
 from theodolite.core.errors import UsageError
 from theodolite.core.files import read_each
-from theodolite.core.pictures import shown_size
+from theodolite.core.pictures import stored_size
 from theodolite.geometry import SE3, Cuboid, PinholeCamera
 from theodolite.instruments.scene.data.pipeline import Candidate, View
 from theodolite.instruments.scene.data.sources.views import (
@@ -52,7 +52,7 @@ def _view(root: Path, label: Path) -> Iterator[Found]:
     ]
     if not pictures:
         raise UsageError(f"{root / 'image_2'} has no picture {label.stem}.png")
-    camera, shift = _calibration(root / "calib" / label.name, shown_size(pictures[0]))
+    camera, shift = _calibration(root / "calib" / label.name, stored_size(pictures[0]))
     skipped: Counter[str] = Counter()
     lines = [
         (where, (f"{label.stem}-{place}", line.split()))

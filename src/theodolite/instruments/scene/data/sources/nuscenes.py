@@ -18,7 +18,7 @@ import numpy as np
 from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem, check, inside, read_each, read_json, read_list
 from theodolite.core.forms import Form, Name, Whole
-from theodolite.core.pictures import shown_size
+from theodolite.core.pictures import stored_size
 from theodolite.geometry import SE3, Cuboid, PinholeCamera
 from theodolite.instruments.scene.data.pipeline import Candidate, View
 from theodolite.instruments.scene.data.sources.views import (
@@ -259,7 +259,7 @@ def camera_box_views(path: str | Path) -> Iterator[Found]:
 def _camera_view(row: Any, folder: Path, names: tuple[str, str], where: str) -> Iterator[Found]:
     camera = check(_Camera, row)
     picture = inside(folder, camera.image, "picture")
-    size = shown_size(picture)
+    size = stored_size(picture)
     ego_SE3_cam = SE3.from_matrix(np.array(camera.cam2ego))
     found, problems = read_list(camera.boxes, f"{where}.boxes", _BoxRow)
     placed, wrong = read_each(found, _boxed)

@@ -21,7 +21,7 @@ from pydantic import Field
 from theodolite.core.errors import UsageError
 from theodolite.core.files import check, inside, read_bytes, read_each, read_json, read_list
 from theodolite.core.forms import Form, Name, Whole
-from theodolite.core.pictures import shown_size
+from theodolite.core.pictures import stored_size
 from theodolite.geometry import SE3, Cuboid, PinholeCamera
 from theodolite.instruments.scene.data.pipeline import Candidate, View, thumbnail_size
 from theodolite.instruments.scene.data.sources.views import (
@@ -190,7 +190,7 @@ def _camera(frames: _Transforms, picture: Path) -> PinholeCamera:
     camera = PinholeCamera(frames.fl_x, frames.fl_y, frames.cx, frames.cy, frames.w, frames.h)
     if not picture.is_file():
         return camera
-    size = shown_size(picture)
+    size = stored_size(picture)
     return camera if size == (camera.width_px, camera.height_px) else camera.resized(size)
 
 

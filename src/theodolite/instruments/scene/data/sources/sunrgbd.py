@@ -17,7 +17,7 @@ import numpy as np
 
 from theodolite.core.errors import UsageError
 from theodolite.core.files import read_each
-from theodolite.core.pictures import shown_size
+from theodolite.core.pictures import stored_size
 from theodolite.geometry import SE3, Cuboid, PinholeCamera
 from theodolite.instruments.scene.data.pipeline import Candidate, View
 from theodolite.instruments.scene.data.sources.views import (
@@ -47,7 +47,7 @@ def sunrgbd_views(root: str | Path) -> Iterator[Found]:
 
 def _view(root: Path, label: Path) -> Iterator[Found]:
     picture = root / "image" / f"{label.stem}.jpg"
-    size = shown_size(picture)
+    size = stored_size(picture)
     tilt, intrinsic = _calibration(root / "calib" / label.name)
     cam_SE3_upright = SE3.from_matrix(np.column_stack([CAM_FROM_DEPTH @ tilt.T, np.zeros(3)]))
     camera = PinholeCamera.from_matrix(intrinsic, size)
