@@ -27,6 +27,7 @@ __all__ = [
     "LARGEST_MEMBER",
     "Problem",
     "check",
+    "counted_problems",
     "fault_of",
     "inside",
     "is_there",
@@ -81,6 +82,11 @@ def told_problems(problems: Sequence[Problem]) -> tuple[str, ...]:
     n = len(problems)
     first = "; ".join(map(str, problems[:_MOST_TOLD])) + ("; …" if n > _MOST_TOLD else "")
     return (f"{n} broken {'record is' if n == 1 else 'records are'} left out: {first}",)
+
+
+def counted_problems(problems: Sequence[Problem]) -> dict[str, int]:
+    """Count the records that were left out under a reason that names the place of the first one. Empty if none was."""
+    return {f"broken records, such as {problems[0]}": len(problems)} if problems else {}
 
 
 def read_bytes(path: Path, what: str = "", *, largest: int = LARGEST_FILE) -> bytes:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from theodolite.core.errors import UsageError
+from theodolite.core.files import counted_problems
 from theodolite.core.scores import Capability, ItemScore, Metric
 from theodolite.core.signatures import Signature
 from theodolite.core.splits import ALIGNED, OWN_SPLIT, SPLITS
@@ -180,11 +181,11 @@ class Scene(Instrument):
 
     def unused(self, study: Study) -> Mapping[str, int]:
         """The broken lines of a data set."""
-        from theodolite.instruments.scene.data.files import BROKEN, read_data
+        from theodolite.instruments.scene.data.files import read_data
 
-        is_whole = study.data is not None and study.data.form == "scenes"
-        n = len(read_data(study.data.path).problems) if study.data is not None and is_whole else 0
-        return {BROKEN: n} if n else {}
+        if study.data is None or study.data.form != "scenes":
+            return {}
+        return counted_problems(read_data(study.data.path).problems)
 
     def export(self, source: Path, out: Path, *, to: str) -> dict[str, int]:
         """Writes a run or a data set for CRISP-Bench, lmms-eval, VLMEvalKit or inspect_ai."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from theodolite.core.errors import UsageError
+from theodolite.core.files import counted_problems
 from theodolite.core.scores import Capability, ItemScore, Metric
 from theodolite.core.signatures import Signature
 from theodolite.core.splits import ALIGNED, OWN_SPLIT
@@ -177,8 +178,7 @@ class Trace(Instrument):
         """The broken lines of a data set."""
         from theodolite.instruments.trace.data.dataset import read_episodes
 
-        n = len(read_episodes(study.data.path).problems) if study.data is not None else 0
-        return {"broken records": n} if n else {}
+        return counted_problems(read_episodes(study.data.path).problems) if study.data is not None else {}
 
     def scaled_size(self, size: str | int, factor: float) -> int | None:
         """The size with that many times as many episodes."""
