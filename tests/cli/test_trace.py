@@ -330,7 +330,7 @@ def test_a_broken_picture_fails_alone(tmp_path, capsys):
     found = json.loads(capsys.readouterr().out)
     assert status == 0
     assert tables_of(found)["trace.grounding"][0]["traces"] == 2
-    broken = [problem for problem in problems_of(found) if "is broken" in problem[1]]
+    broken = [problem for problem in problems_of(found) if "it is not a picture" in problem[1]]
     assert [where for where, _ in broken] == ["episodes.jsonl, line 2"]
     assert name in broken[0][1]
 

@@ -12,10 +12,11 @@ import typer
 from theodolite.cli import compass_pictures
 from theodolite.cli import options as o
 from theodolite.cli.compass_pictures import MinPlaces
-from theodolite.cli.console import note
+from theodolite.cli.console import note, notes
 from theodolite.cli.output import show
 from theodolite.cli.running import run_and_show, show_plan
 from theodolite.core.errors import UsageError
+from theodolite.core.files import Problem, told_problems
 from theodolite.core.tables import Table
 from theodolite.instruments.compass.experiments.controls.plan import MEASURED
 from theodolite.instruments.compass.experiments.controls.score import CONTROLS
@@ -160,7 +161,9 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     chosen, explained, prompts = _words(methods), _words(targets), find_prompts(prompt)
     check_targets(explained)
     find_methods(chosen)
-    pairs = read_pairs(data, images=images)
+    problems: list[Problem] = []
+    pairs = read_pairs(data, images=images, problems=problems)
+    notes(told_problems(problems))
     note_cautions(pair_cautions(pairs))
     planned = plan_controls(
         pairs,

@@ -8,9 +8,10 @@ from typing import Annotated
 import typer
 
 from theodolite.cli import options as o
-from theodolite.cli.console import note, print_json
+from theodolite.cli.console import note, notes, print_json
 from theodolite.cli.output import show
 from theodolite.core.errors import UsageError
+from theodolite.core.files import Problem, told_problems
 from theodolite.instruments.compass.experiments.controls.edits import EDITS
 from theodolite.instruments.compass.formulas.projection_options import PROJECTIONS
 from theodolite.runs import Run
@@ -83,8 +84,11 @@ def edits(  # noqa: PLR0913, PLR0917 - one parameter per option
     from theodolite.instruments.compass.figures.edit_sheets import write_sheets
     from theodolite.pairs.pictures.placing import PlacingOptions
 
+    problems: list[Problem] = []
+    pairs = read_pairs(data, images=images, problems=problems)
+    notes(told_problems(problems))
     reports, written = write_sheets(
-        read_pairs(data, images=images),
+        pairs,
         o.some_of(controls, EDITS, "--controls", can_be_empty=False),
         folder,
         size=size,

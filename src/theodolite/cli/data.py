@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 
 from theodolite.cli import options as o
-from theodolite.cli.console import note
+from theodolite.cli.console import note, notes
 from theodolite.cli.output import show
 from theodolite.core.errors import UsageError
+from theodolite.core.files import Problem
 from theodolite.core.tables import Column, Table
 
 if TYPE_CHECKING:
@@ -221,7 +222,8 @@ def check_command(
     from theodolite.instruments.compass.data.pair_files import read_pairs
     from theodolite.instruments.compass.data.pairs import pair_cautions
 
-    found = read_pairs(pairs, images=images)
+    problems: list[Problem] = []
+    found = read_pairs(pairs, images=images, problems=problems)
     directions = Counter(sorted(pair.direction for pair in found))
     pictures = len({pair.picture.digest for pair in found})
     cautions = pair_cautions(found)
@@ -231,9 +233,13 @@ def check_command(
         [Column("direction", "direction"), Column("pairs", "pairs", "count")],
         list(directions.items()),
     )
-    show([table], json=json, pairs=len(found), pictures=pictures, cautions=cautions)
+    wrong = list(map(str, problems))
+    show([table], json=json, pairs=len(found), pictures=pictures, cautions=cautions, problems=wrong)
     if not json:
         note_cautions(cautions)
+        notes(wrong)
+    if problems:
+        raise typer.Exit(1)
 
 
 def note_cautions(cautions: Mapping[str, Sequence[str]]) -> None:

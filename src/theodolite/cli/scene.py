@@ -14,10 +14,11 @@ from rich.text import Text
 
 from theodolite import __version__
 from theodolite.cli import options as o
-from theodolite.cli.console import err, note, out, print_json
+from theodolite.cli.console import err, note, notes, out, print_json
 from theodolite.cli.output import show
 from theodolite.cli.running import run_and_show, show_plan
 from theodolite.core.errors import UsageError
+from theodolite.core.files import told_problems
 from theodolite.core.registry import registry
 from theodolite.core.tables import Column, Table
 
@@ -161,6 +162,7 @@ def _show_data(data: SceneData, figures: Path | None, *, json: bool) -> None:
             name.capitalize(),
             [Column("what", name), Column("n", "n", "count")],
             [[key, cast("int", n)] for key, n in cast("dict[str, Any]", entries).items()],
+            manifest.problems if name == "left out" else (),
         )
         for name, entries in counted.items()
     ]
@@ -212,7 +214,9 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     from theodolite.runs import EngineOptions, RunSettings
 
     chosen = Settings.parse(settings, Mode(cast("Any", mode.replace("-", " ")), budget))
-    scenes = _only(read_data(data), scene)
+    whole = read_data(data)
+    notes(told_problems(whole.problems))
+    scenes = _only(whole, scene)
     if plan:
         _draw_questions(scenes, figures)
         _show_plan(scenes, chosen, seed, limit, prompts=prompts, json=json)
@@ -360,6 +364,7 @@ def solver(
     from theodolite.instruments.scene.experiments.ceiling import ceiling_tables, solver_ceilings
 
     found = read_data(data)
+    notes(told_problems(found.problems))
     if not found.questions:
         raise UsageError(f"{data} has no questions")
     comparison = _options("geometric", mra, 0).comparison

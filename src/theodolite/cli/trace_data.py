@@ -119,8 +119,9 @@ def perturb(
 ) -> None:
     """Edit episodes. Each edit has its new ground truth, and the id of the episode that it was made from."""
     from theodolite import __version__
+    from theodolite.core.files import Problem
     from theodolite.core.tables import Cell, Column, Table
-    from theodolite.instruments.trace.data.dataset import Manifest, Problem, read_episodes, write_episodes
+    from theodolite.instruments.trace.data.dataset import Manifest, read_episodes, write_episodes
     from theodolite.instruments.trace.data.worlds.edits import perturbed
     from theodolite.instruments.trace.experiments.run_tables import problem_tables
 

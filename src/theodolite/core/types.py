@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from theodolite.core.errors import UsageError
+from theodolite.core.errors import UsageError, reason_of
+from theodolite.core.pictures import decode, read_picture, shown_size
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -96,8 +97,8 @@ class Picture:
         try:
             stat = path.stat()
             return cls(_file_digest(path.absolute(), stat.st_size, stat.st_mtime_ns), path=path)
-        except OSError as error:
-            raise UsageError(f"cannot read the picture {path}: {error.strerror}") from error
+        except (OSError, ValueError) as error:
+            raise UsageError(f"cannot read the picture {path}: {reason_of(error)}") from error
 
     @classmethod
     def from_bytes(cls, data: bytes) -> Picture:
@@ -129,15 +130,12 @@ class Picture:
         """
         if self.data is not None:
             return self.data
-        try:
-            data = self.path.read_bytes() if self.path is not None else b""
-        except OSError as error:
-            raise UsageError(f"cannot read the picture {self.path}: {error.strerror}") from error
+        data = read_picture(self.path) if self.path is not None else b""
         kind = self.digest.partition("-")[0]
         found = (
             "bytes-" + hashlib.sha256(data).hexdigest()
             if kind == "bytes"
-            else _pixel_digest(_decode(data, self))
+            else _pixel_digest(decode(data, self._name))
         )
         if found != self.digest:
             raise UsageError(f"the picture {self.path} has changed since it was planned; plan again")
@@ -147,24 +145,21 @@ class Picture:
         """Decode the picture to RGB. Transparent parts become white; the EXIF rotation is applied."""
         from PIL import Image
 
-        return Image.fromarray(_decode(self.read(), self))
+        return Image.fromarray(self.pixels())
 
     def pixels(self) -> Pixels:
         """Decode the picture to an array of shape ``(height, width, 3)``."""
-        return _decode(self.read(), self)
+        return decode(self.read(), self._name)
 
     @property
     def size(self) -> tuple[int, int]:
         """Width and height in pixels, as `load` returns them. Only the file header is read."""
-        from PIL import Image
+        return shown_size(self.read(), self._name)
 
-        try:
-            with Image.open(io.BytesIO(self.read())) as opened:
-                width, height = opened.size
-                is_turned = opened.getexif().get(_ORIENTATION, 1) in {5, 6, 7, 8}
-        except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-            raise UsageError(f"cannot decode the picture {self.path or self.digest}: {error}") from error
-        return (height, width) if is_turned else (width, height)
+    @property
+    def _name(self) -> str:
+        """The name of the picture in messages."""
+        return str(self.path or self.digest)
 
     @property
     def media_type(self) -> str:
@@ -176,50 +171,14 @@ class Picture:
         return "image/webp" if head[8:12] == b"WEBP" else "application/octet-stream"
 
 
-_ORIENTATION = 0x0112
-"""The EXIF tag for the orientation of a photo."""
-
 _MAGIC = {b"\x89PNG": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif", b"BM": "bmp"}
 
 
 def _pixel_digest(pixels: Pixels) -> str:
     shape = "x".join(map(str, pixels.shape)).encode()
-    return "pixels-" + hashlib.sha256(shape + b":" + np.ascontiguousarray(pixels).tobytes()).hexdigest()
-
-
-def _decode(data: bytes, picture: Picture) -> Pixels:
-    from PIL import Image, ImageOps
-
-    try:
-        with Image.open(io.BytesIO(data)) as opened:
-            image = ImageOps.exif_transpose(opened)
-            if image.mode[:1] in {"I", "F"}:
-                image = _eight_bits(image, opened.format)
-            if image.mode in {"RGBA", "LA", "PA"} or "transparency" in image.info:
-                layer = image.convert("RGBA")
-                image = Image.new("RGBA", layer.size, "white")
-                image.alpha_composite(layer)
-            return np.asarray(image.convert("RGB"))
-    except (OSError, SyntaxError, ValueError, Image.DecompressionBombError) as error:
-        raise UsageError(f"cannot decode the picture {picture.path or picture.digest}: {error}") from error
-
-
-def _eight_bits(image: Image, kind: str | None) -> Image:
-    """Convert 16-bit grey levels to 8 bits: ``round(v * 255 / 65535)``. Pillow would clip everything above 255.
-
-    Raises:
-        ValueError: If the levels have 32 bits. Such files do not state the range of their values.
-    """
-    from PIL import Image as Images
-
-    if not (image.mode.startswith("I;16") or (image.mode == "I" and kind == "PNG")):
-        raise ValueError(f"the range of its grey levels (mode {image.mode}) is unknown; save it with 8 bits")
-    levels = np.asarray(image).astype(np.int64)
-    grey = ((levels * 255 + 32767) // 65535).astype(np.uint8)
-    hidden = image.info.get("transparency")
-    if isinstance(hidden, int):
-        grey[levels == hidden] = 255
-    return Images.fromarray(grey)
+    digest = hashlib.sha256(shape + b":")
+    digest.update(np.ascontiguousarray(pixels))
+    return "pixels-" + digest.hexdigest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from theodolite.core.errors import UsageError
 
+_LARGEST_PX = 100_000
 NEAR_M = 0.1
 """The near plane: anything closer along the viewing axis is clipped before projection."""
 
@@ -29,8 +30,10 @@ class PinholeCamera:
         numbers = (self.fx_px, self.fy_px, self.cx_px, self.cy_px)
         if not all(map(math.isfinite, numbers)) or min(self.fx_px, self.fy_px) <= 0:
             raise UsageError(f"a camera needs finite numbers and focal lengths above zero, got {self}")
-        if min(self.width_px, self.height_px) < 1:
-            raise UsageError(f"a picture needs at least one pixel, got {self.width_px}×{self.height_px}")
+        if not 1 <= min(self.width_px, self.height_px) <= max(self.width_px, self.height_px) <= _LARGEST_PX:
+            raise UsageError(
+                f"a picture is from 1 to {_LARGEST_PX} pixels wide and high, not {self.width_px}×{self.height_px}"
+            )
 
     @classmethod
     def from_matrix(cls, intrinsic: NDArray[np.floating], size_px: tuple[int, int]) -> PinholeCamera:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from itertools import islice
 from pathlib import Path
+
+from theodolite.core.errors import UsageError
+from theodolite.core.files import lines_of, parse_json
 
 __all__ = ["first_keys", "has_file"]
 
@@ -12,10 +13,9 @@ __all__ = ["first_keys", "has_file"]
 def first_keys(path: Path) -> set[str]:
     """Return the keys of the first object in a JSONL file. Empty if there is none."""
     try:
-        with path.open(encoding="utf-8") as file:
-            line = next((line for line in islice(file, 20) if line.strip()), "")
-        value = json.loads(line)
-    except (OSError, ValueError):
+        _, line = next(lines_of(path), ("", b""))
+        value = parse_json(line)
+    except (UsageError, ValueError):
         return set()
     return set(value) if isinstance(value, dict) else set()
 

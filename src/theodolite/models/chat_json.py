@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx2
 
+from theodolite.core.pictures import open_image
 from theodolite.core.types import Picture, Response
 from theodolite.models.api_key import Secret
 
@@ -153,9 +154,7 @@ def _data_url(picture: Picture) -> str:
 
 def _is_plain(data: bytes) -> bool:
     """True if every reader sees the same picture: upright, opaque, RGB or 8-bit grey."""
-    from PIL import Image
-
     orientation = 0x0112
-    with Image.open(io.BytesIO(data)) as image:
+    with open_image(data) as image:
         is_upright = image.getexif().get(orientation, 1) == 1
         return is_upright and image.mode in {"RGB", "L"} and "transparency" not in image.info

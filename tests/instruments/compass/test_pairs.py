@@ -10,6 +10,7 @@ from theodolite.core.types import Picture
 from theodolite.geometry import Box
 from theodolite.instruments.compass.data.pair_files import read_pairs, write_pairs
 from theodolite.instruments.compass.data.pairs import Pair, Region
+from theodolite.instruments.compass.data.selection import Sieve
 from theodolite.instruments.compass.data.squares import coloured_squares
 from theodolite.instruments.compass.experiments.ablations import split_clusters
 from theodolite.instruments.compass.questions import PROMPTS, Prompt
@@ -110,7 +111,22 @@ def test_another_folder_of_pictures_must_be_named(folder, tmp_path, picture):
     assert read_pairs(path, images=tmp_path / "pictures")[0].picture.path == tmp_path / "pictures" / "b.png"
     (folder / "link.png").symlink_to(tmp_path / "pictures" / "b.png")
     with pytest.raises(UsageError, match="name its folder with --images"):
-        read_pairs(write(folder, {**ROW, "picture": "link.png"}))
+        read_pairs(write(folder, {**ROW, "picture": "../pictures/b.png"}))
+    assert read_pairs(write(folder, {**ROW, "picture": "link.png"}))[0].size_px == (60, 40), (
+        "caches consist of links"
+    )
+
+
+def test_a_broken_line_costs_itself(folder):
+    problems = []
+    path = write(folder, ROW, "{broken", {**ROW, "id": "2", "picture": "gone.png"}, {**ROW, "id": "3"}, ROW)
+    assert [pair.id for pair in read_pairs(path, problems=problems)] == ["1", "3"]
+    assert [problem.where.rpartition(" ")[2] for problem in problems] == ["2", "3", "5"]
+    assert "occurs twice" in problems[2].reason
+    sieve = Sieve("mine", {})
+    assert len(read_pairs(path, sieve=sieve)) == 2
+    assert sieve.told() == {"a broken record": 2, "picture not found": 1}
+    assert "pairs.jsonl, line 2: " in sieve.notes[0]
 
 
 def test_a_turned_photograph_has_the_size_that_it_is_shown_in(folder):

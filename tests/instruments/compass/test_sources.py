@@ -176,7 +176,7 @@ def test_pictures_that_are_not_there_or_not_the_same_are_counted(tmp_path, image
 def test_a_file_name_may_not_leave_the_folder(tmp_path, images):
     file = coco(DOG, CAT)
     file["images"][0]["file_name"] = "../file.json"
-    with pytest.raises(UsageError, match="lies outside"):
+    with pytest.raises(UsageError, match="2 × picture outside the folder of pictures"):
         coco_pairs(dump(tmp_path, file), images)
 
 
@@ -189,20 +189,55 @@ def broken(change):
 @pytest.mark.parametrize(
     ("file", "message"),
     [
-        ("{no json", "Invalid JSON"),
-        ([], "should be an object"),
+        ("{no json", "is not JSON: key must be a string at line 1 column 2"),
+        ([], "does not have COCO's instances: Input should be"),
         ({"images": []}, "annotations: Field required"),
-        (broken(lambda f: f["annotations"][1].pop("bbox")), r"annotations\[1\].bbox: Field required"),
-        (broken(lambda f: f["annotations"][1].update(bbox=[1, 2, 3])), r"annotations\[1\].bbox"),
-        (broken(lambda f: f["annotations"][0].update(image_id=9)), r"annotations\[0\] names the picture 9"),
-        (broken(lambda f: f["images"][0].update(width=0)), "size 0×100"),
-        (broken(lambda f: f["images"].append(f["images"][0])), "annotated twice"),
+        (broken(lambda f: f.update(images={})), "images: Input should be a valid list"),
     ],
 )
-def test_a_wrong_coco_file_is_told_by_record(tmp_path, images, file, message):
+def test_a_broken_coco_file_is_one_sentence(tmp_path, images, file, message):
     with pytest.raises(UsageError, match=message) as caught:
         coco_pairs(dump(tmp_path, file), images)
     assert "file.json" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("change", "place", "reason"),
+    [
+        (lambda f: f["annotations"][2].pop("bbox"), "annotations[2]", "bbox: Field required"),
+        (lambda f: f["annotations"][2].update(bbox=[1, 2, 3]), "annotations[2]", "bbox.3: Field required"),
+        (
+            lambda f: f["annotations"][2].update(bbox=[1, 2, 3, 1e300]),
+            "annotations[2]",
+            "bbox.3: Input should be less",
+        ),
+        (lambda f: f["annotations"][2].update(image_id=9), "annotations[2]", "names the picture 9"),
+        (lambda f: f["annotations"].append(5), "annotations[4]", "Input should be"),
+        (lambda f: f["images"][1].update(width=0), "images[1]", "width: Input should be greater"),
+        (lambda f: f["images"].append(f["images"][0]), "images[3]", "the id 1 occurs twice"),
+        (
+            lambda f: f["categories"].append({"id": "x"}),
+            "categories[5]",
+            "id: Input should be a valid integer",
+        ),
+    ],
+)
+def test_a_broken_coco_record_costs_itself(tmp_path, images, change, place, reason):
+    file = coco(DOG, CAT, (2, *DOG[1:]), (2, *CAT[1:]))
+    change(file)
+    pairs, report = taken(coco_pairs(dump(tmp_path, file), images))
+    assert {pair.id[:12] for pair in pairs} >= {"000000000001"}
+    assert sum(report.broken.values()) >= 1
+    (told,) = [note for note in report.notes if "broken" in note]
+    assert f"file.json: {place}: {reason}" in told
+
+
+def test_beside_a_broken_annotation_no_name_is_unique(tmp_path, images):
+    file = coco(DOG, CAT, (1, "dog", 10, 10, 20, 20), (2, *DOG[1:]), (2, *CAT[1:]))
+    del file["annotations"][2]["bbox"]
+    pairs, report = taken(coco_pairs(dump(tmp_path, file), images))
+    assert {pair.id[:12] for pair in pairs} == {"000000000002"}
+    assert report.excluded["a name that occurs twice"] > 0
 
 
 def test_no_file_and_no_stated_area_are_told(tmp_path, images):
@@ -329,13 +364,13 @@ def test_scene_graphs_give_the_relations_that_agree_with_their_boxes(tmp_path, i
 @pytest.mark.parametrize(
     ("graphs", "message"),
     [
-        ({"1": {"width": 5, "height": 5}}, r"1.objects: Field required"),
+        ({"1": {"width": 5, "height": 5}}, r"scenes\.1: objects: Field required"),
         (
             {"1": scene(a=("cup", 1, 1, 5, 5, [("above", "z")]))},
-            "1.objects.a is above 'z', which is not there",
+            r"scenes\.1\.objects\.a: is above 'z', which is not there",
         ),
-        ({"1": scene(a=("", 1, 1, 5, 5, []))}, r"1.objects.a.name"),
-        ([], "should be an object"),
+        ({"1": scene(a=("", 1, 1, 5, 5, []))}, r"scenes\.1: objects\.a\.name"),
+        ([], "must be an object"),
     ],
 )
 def test_a_wrong_scene_graph_is_told_by_record(tmp_path, images, graphs, message):
@@ -481,14 +516,24 @@ def test_empty_boxes_are_matched_but_not_valid(tmp_path):
 @pytest.mark.parametrize(
     ("rows", "message"),
     [
-        ([VSR[0], {"image": "x"}], r"test\.jsonl, line 2: caption: Field required"),
-        ([{**VSR[0], "label": 2}], "line 1: label"),
+        ([{**VSR[0], "label": 2}], r"holds no caption: test\.jsonl, line 1: label"),
         ([], "holds no caption"),
     ],
 )
-def test_a_wrong_caption_file_is_told_by_line(tmp_path, rows, message):
+def test_a_file_without_captions_is_one_sentence(tmp_path, rows, message):
     with pytest.raises(UsageError, match=message):
         vsr_audit(lines(tmp_path, rows))
+
+
+def test_a_broken_caption_costs_itself(tmp_path, images):
+    path = lines(tmp_path, [{"image": "x"}, *VSR])
+    told = "1 broken record is left out: test.jsonl, line 1: caption: Field required"
+    audit = vsr_audit(path)
+    assert audit.splits[0].captions == len(VSR)
+    assert audit.tables()[0].notes == (told,)
+    report = vsr_pairs(path, dump(tmp_path, VSR_BOXES), images).report
+    assert report.excluded["a broken record"] == 1
+    assert told in report.notes
 
 
 def test_splits_are_found_in_a_folder(tmp_path):
@@ -560,15 +605,23 @@ def test_whatsup_without_boxes_says_what_is_missing(tmp_path, images):
     ("items", "message"),
     [
         ([{"image_path": "x.jpg"}], r"\[0\]"),
-        ([WHATSUP[0], [3]], r"\[1\]"),
-        ([WHATSUP[0], 5], r"\[1\]"),
-        ({"a": 1}, "valid array"),
+        ({"a": 1}, "is not a list"),
     ],
 )
-def test_a_wrong_whatsup_file_is_told_by_record(tmp_path, images, items, message):
+def test_a_wrong_whatsup_file_is_one_sentence(tmp_path, images, items, message):
     with pytest.raises(UsageError, match=message) as caught:
         whatsup_pairs(dump(tmp_path, items), images, annotations=dump(tmp_path, VSR_BOXES, "boxes.json"))
     assert "file.json" in str(caught.value)
+
+
+@pytest.mark.parametrize("item", [[3], 5, {"image_path": 10**30, "caption_options": ["x"]}, None])
+def test_a_broken_whatsup_item_costs_itself(tmp_path, images, item):
+    boxes = dump(tmp_path, VSR_BOXES, "boxes.json")
+    plain, _ = taken(whatsup_pairs(dump(tmp_path, WHATSUP), images, annotations=boxes))
+    found, report = taken(whatsup_pairs(dump(tmp_path, [*WHATSUP, item]), images, annotations=boxes))
+    assert found == plain
+    assert report.excluded["a broken record"] == 1
+    assert any(f"file.json[{len(WHATSUP)}]: " in note for note in report.notes)
 
 
 # Coloured squares

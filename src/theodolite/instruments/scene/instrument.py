@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from theodolite.core.errors import UsageError
+from theodolite.core.files import counted_problems
 from theodolite.core.scores import Capability, ItemScore, Metric
 from theodolite.core.signatures import Signature
 from theodolite.core.splits import ALIGNED, OWN_SPLIT, SPLITS
@@ -177,6 +178,14 @@ class Scene(Instrument):
             return None
         form = "scenes" if has_file(folder, "questions.jsonl") and path.name != "scenes.jsonl" else "graphs"
         return UserData("scene", form, folder)
+
+    def unused(self, study: Study) -> Mapping[str, int]:
+        """The broken lines of a data set."""
+        from theodolite.instruments.scene.data.files import read_data
+
+        if study.data is None or study.data.form != "scenes":
+            return {}
+        return counted_problems(read_data(study.data.path).problems)
 
     def export(self, source: Path, out: Path, *, to: str) -> dict[str, int]:
         """Writes a run or a data set for CRISP-Bench, lmms-eval, VLMEvalKit or inspect_ai."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from theodolite.core.errors import UsageError
+from theodolite.core.files import counted_problems
 from theodolite.core.scores import Capability, ItemScore, Metric
 from theodolite.core.signatures import Signature
 from theodolite.core.splits import ALIGNED, OWN_SPLIT
@@ -174,6 +175,12 @@ class Trace(Instrument):
                 "(`theodolite trace import` makes it from STAR, R2R and TEACh)"
             )
         return UserData("trace", "traces", path.parent, logs=(path,))
+
+    def unused(self, study: Study) -> Mapping[str, int]:
+        """The broken lines of a data set."""
+        from theodolite.instruments.trace.data.dataset import read_episodes
+
+        return counted_problems(read_episodes(study.data.path).problems) if study.data is not None else {}
 
     def scaled_size(self, size: str | int, factor: float) -> int | None:
         """The size with that many times as many episodes."""

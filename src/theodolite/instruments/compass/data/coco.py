@@ -69,6 +69,7 @@ def coco_pairs(
                 )
             )
     sieve.notes += folder.note()
+    sieve.tell_broken(instances.problems)
     return sieve.finish(pairs, n=n, seed=seed)
 
 

@@ -1,53 +1,17 @@
-"""Reading annotation files and finding the pictures they name."""
+"""Finding the pictures that annotation files name."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TypeVar
-
-from pydantic import BaseModel, ConfigDict, ValidationError
 
 from theodolite.core.errors import UsageError
+from theodolite.core.files import inside, is_there
 from theodolite.core.types import Picture
 from theodolite.instruments.compass.data.selection import Filter
 
-Form = TypeVar("Form", bound=BaseModel)
-
-
-class Strict(BaseModel):
-    """A record of an annotation file: unknown fields are ignored, NaN is refused."""
-
-    model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
-
-
-def read_bytes(path: Path, what: str) -> bytes:
-    """The content of a file.
-
-    Raises:
-        UsageError: It cannot be read.
-    """
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise UsageError(f"cannot read the {what} {path}: {error.strerror}") from error
-
-
-def parse(form: type[Form], data: bytes, where: str) -> Form:
-    """JSON data as a record.
-
-    Raises:
-        UsageError: The data do not have that form; the message names the file and the record.
-    """
-    try:
-        return form.model_validate_json(data)
-    except ValidationError as error:
-        first = error.errors()[0]
-        record = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in first["loc"])
-        raise UsageError(f"{where}: {record.lstrip('.') or 'the file'}: {first['msg']}") from None
-
 
 class PictureFolder:
-    """A folder of pictures. Reads the size of each file once, and never leaves the folder."""
+    """A folder of pictures, which may be links. Reads the size of each file once. No name leads out of the folder."""
 
     def __init__(self, folder: Path) -> None:
         if not folder.is_dir():
@@ -60,7 +24,7 @@ class PictureFolder:
         """A picture and its width and height.
 
         Raises:
-            UsageError: The file is not there, is not a picture, or lies outside the folder once links are followed.
+            UsageError: The file is not there, is not a picture, or its name leads out of the folder.
         """
         if name not in self._found:
             picture = Picture.from_path(self._place(name))
@@ -74,7 +38,11 @@ class PictureFolder:
             name: Relative to the folder.
             size_px: Width and height as annotated; None if they are not.
         """
-        if name not in self._found and not self._place(name).is_file():
+        try:
+            place = self._place(name)
+        except UsageError:
+            return Filter.ELSEWHERE
+        if name not in self._found and not is_there(place):
             self._first_missing = self._first_missing or name
             return Filter.MISSING
         try:
@@ -90,9 +58,7 @@ class PictureFolder:
         return (f"pictures were looked for in {self.folder}; the first not found is {self._first_missing}",)
 
     def _place(self, name: str) -> Path:
-        place = self.folder / name
-        if not place.resolve().is_relative_to(self.folder.resolve()):
-            raise UsageError(
-                f"the picture {name} lies outside {self.folder}; move it there, or name its folder with --images"
-            )
-        return place
+        try:
+            return inside(self.folder, name, "picture")
+        except UsageError as error:
+            raise UsageError(f"{error}, or name its folder with --images") from None

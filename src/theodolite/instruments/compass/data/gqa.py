@@ -7,11 +7,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from pydantic import Field, RootModel
+from pydantic import Field
 
 from theodolite.core.errors import UsageError
+from theodolite.core.files import Problem, read_json, read_list
+from theodolite.core.forms import Form, Name, Number
 from theodolite.geometry import Box
-from theodolite.instruments.compass.data.files import PictureFolder, Strict, parse, read_bytes
+from theodolite.instruments.compass.data.files import PictureFolder
 from theodolite.instruments.compass.data.pairs import Pair, Region
 from theodolite.instruments.compass.data.selection import Filter, PairFilters, Selection, Sieve
 from theodolite.pairs.directions import CARDINAL
@@ -25,36 +27,32 @@ GQA_RELATIONS: Mapping[str, str] = {
 """The relations that are used, and their directions. The graph's subject is the target, its object the reference."""
 
 
-class _Relation(Strict):
+class _Relation(Form):
     name: str
     object: str
 
 
-class _Object(Strict):
-    name: str = Field(min_length=1)
-    x: float
-    y: float
-    w: float
-    h: float
-    relations: list[_Relation] = Field(default=[])
+class _Object(Form):
+    name: Name
+    x: Number
+    y: Number
+    w: Number
+    h: Number
+    relations: tuple[_Relation, ...] = ()
 
     @property
     def box(self) -> Box | None:
         return Box.from_xywh(self.x, self.y, self.w, self.h) if self.w > 0 and self.h > 0 else None
 
 
-class _Scene(Strict):
-    width: int = Field(ge=1)
-    height: int = Field(ge=1)
+class _Scene(Form):
+    width: int = Field(ge=1, le=100_000)
+    height: int = Field(ge=1, le=100_000)
     objects: dict[str, _Object]
 
     @property
     def size_px(self) -> tuple[int, int]:
         return self.width, self.height
-
-
-class _File(RootModel[dict[str, _Scene]]):
-    """A scene by the id of its picture."""
 
 
 def gqa_pairs(
@@ -86,7 +84,8 @@ def gqa_pairs(
     sieve = Sieve("gqa", {**asdict(filters), "relations": dict(relations)})
     folder = PictureFolder(Path(images))
     pairs: dict[str, Pair] = {}
-    for each in _candidates(path, relations):
+    problems: list[Problem] = []
+    for each in _candidates(path, relations, problems):
         sieve.candidates += 1
         fault = _fault(each, filters, folder)
         if fault is None and each.id in pairs:
@@ -96,6 +95,7 @@ def gqa_pairs(
             continue
         pairs[each.id] = _pair(each, folder)
     sieve.notes += folder.note()
+    sieve.tell_broken(problems)
     return sieve.finish(list(pairs.values()), n=n, seed=seed)
 
 
@@ -126,16 +126,23 @@ class _Candidate:
         return f"{self.image_id}.jpg"
 
 
-def _candidates(path: Path, relations: Mapping[str, str]) -> Iterator[_Candidate]:
-    for image_id, scene in parse(_File, read_bytes(path, "scene graphs"), str(path)).root.items():
+def _candidates(path: Path, relations: Mapping[str, str], problems: list[Problem]) -> Iterator[_Candidate]:
+    """All relations of the given kinds; the problems of broken scenes are added to `problems`."""
+    value = read_json(path, "scene graphs")
+    if not isinstance(value, dict):
+        raise UsageError(f"{path} must be an object with a scene for each picture")
+    scenes, wrong = read_list(value, f"{path.name}: scenes", _Scene)
+    problems += wrong
+    for where, scene in scenes:
+        image_id = where.removeprefix(f"{path.name}: scenes.")
         for key, subject in scene.objects.items():
             for relation in subject.relations:
                 if relation.name not in relations:
                     continue
                 if relation.object not in scene.objects:
-                    raise UsageError(
-                        f"{path}: {image_id}.objects.{key} is {relation.name} {relation.object!r}, which is not there"
-                    )
+                    why = f"is {relation.name} {relation.object!r:.80}, which is not there"
+                    problems.append(Problem(f"{where}.objects.{key}", why))
+                    continue
                 yield _Candidate(image_id, scene, relation.object, key, relations[relation.name])
 
 

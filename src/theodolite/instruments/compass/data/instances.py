@@ -6,11 +6,14 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, cast, get_args
+from typing import Annotated, Any, Literal, TypeAlias, cast, get_args
+
+from pydantic import Field
 
 from theodolite.core.errors import UsageError
+from theodolite.core.files import Problem, check, read_each, read_json, read_list
+from theodolite.core.forms import Form, Name, Number, Whole
 from theodolite.geometry import Box
-from theodolite.instruments.compass.data.files import Strict, parse, read_bytes
 from theodolite.instruments.compass.data.pairs import is_outside, polygons_of
 from theodolite.instruments.compass.data.selection import AreaOf, Filter
 from theodolite.pairs.directions import CARDINAL
@@ -25,32 +28,34 @@ DEGENERATE = (Filter.EMPTY, Filter.OUTSIDE, Filter.NEAR)
 """What can be wrong with boxes that were found."""
 
 
-class _Image(Strict):
-    id: int | str
-    file_name: str
-    width: int
-    height: int
+_Side: TypeAlias = Annotated[int, Field(ge=1, le=100_000)]
 
 
-class _Annotation(Strict):
-    id: int | str = ""
-    image_id: int | str
-    category_id: int
-    bbox: tuple[float, float, float, float]
-    area: float | None = None
-    iscrowd: int = 0
+class _Image(Form):
+    id: Whole | str
+    file_name: Name
+    width: _Side
+    height: _Side
+
+
+class _Annotation(Form):
+    image_id: Whole | str
+    category_id: Whole
+    bbox: tuple[Number, Number, Number, Number]
+    area: Number | None = None
+    iscrowd: Whole = 0
     segmentation: Any = None
 
 
-class _Category(Strict):
-    id: int
-    name: str
+class _Category(Form):
+    id: Whole
+    name: Name
 
 
-class _File(Strict):
-    images: list[_Image]
-    annotations: list[_Annotation]
-    categories: list[_Category]
+class _File(Form):
+    images: list[Any]
+    annotations: list[Any]
+    categories: list[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +112,8 @@ class Instances:
 
     pictures: tuple[AnnotatedPicture, ...]
     categories: tuple[str, ...]
+    problems: tuple[Problem, ...] = ()
+    """The broken records of the files."""
 
     def by_file_name(self) -> dict[str, AnnotatedPicture]:
         """The pictures by file name, without folders."""
@@ -114,53 +121,78 @@ class Instances:
 
 
 def read_instances(annotations: str | Path | Sequence[str | Path]) -> Instances:
-    """Reads one or more annotation files.
+    """Reads one or more annotation files. Broken records are left out.
+
+    A broken annotation still counts as an object without a box, since beside it no object of its name is unique.
 
     Raises:
-        UsageError: A file does not have that format, or names a picture that it does not hold.
+        UsageError: A file does not have that format, or two of them annotate one picture.
     """
     paths = [annotations] if isinstance(annotations, str | Path) else annotations
     pictures: list[AnnotatedPicture] = []
     categories: dict[str, None] = {}
+    problems: list[Problem] = []
     for path in map(Path, paths):
-        file = parse(_File, read_bytes(path, "annotations"), str(path))
-        categories |= dict.fromkeys(category.name for category in file.categories)
-        pictures += _pictures(file, path)
+        value = read_json(path, "annotations")
+        try:
+            file = check(_File, value)
+        except UsageError as error:
+            raise UsageError(f"{path} does not have COCO's instances: {error}") from None
+        named, wrong = read_list(file.categories, f"{path.name}: categories", _Category)
+        problems += wrong
+        categories |= dict.fromkeys(category.name for _, category in named)
+        pictures += _pictures(file, path.name, {each.id: each.name for _, each in named}, problems)
     twice = [name for name, count in Counter(p.file_name for p in pictures).items() if count > 1]
     if twice:
         raise UsageError(f"the picture {twice[0]} is annotated twice in {', '.join(map(str, paths))}")
-    return Instances(tuple(pictures), tuple(categories))
+    return Instances(tuple(pictures), tuple(categories), tuple(problems))
 
 
-def _pictures(file: _File, path: Path) -> list[AnnotatedPicture]:
-    names = {category.id: category.name for category in file.categories}
-    images = {image.id: image for image in file.images}
+def _pictures(
+    file: _File, name: str, names: Mapping[int, str], problems: list[Problem]
+) -> list[AnnotatedPicture]:
+    listed, wrong = read_list(file.images, f"{name}: images", _Image)
+    problems += wrong
+    images: dict[int | str, _Image] = {}
+    for where, image in listed:
+        if image.id in images:
+            problems.append(Problem(where, f"the id {image.id!r:.80} occurs twice; the first is kept"))
+        images.setdefault(image.id, image)
     found: defaultdict[int | str, list[Instance]] = defaultdict(list)
-    for number, each in enumerate(file.annotations):
-        where = f"{path}: annotations[{number}]"
+
+    def read(raw: Any) -> None:
+        try:
+            each = check(_Annotation, raw)
+        except UsageError:
+            legible = raw if isinstance(raw, dict) else {}
+            place, kind = (legible.get(key) for key in ("image_id", "category_id"))
+            if isinstance(place, int | str) and place in images:
+                known = names.get(kind, "") if isinstance(kind, int) else ""
+                found[place].append(Instance(known, None, is_crowd=False, box_area=0.0, mask_area=None))
+            raise
         if each.image_id not in images:
-            raise UsageError(f"{where} names the picture {each.image_id}, which is not among the images")
-        image = images[each.image_id]
-        if image.width < 1 or image.height < 1:
-            raise UsageError(
-                f"{path}: the picture {image.file_name} has the size {image.width}×{image.height}"
-            )
-        x, y, width, height = each.bbox
-        whole = image.width * image.height
-        found[each.image_id].append(
-            Instance(
-                names.get(each.category_id, ""),
-                Box.from_xywh(x, y, width, height) if width > 0 and height > 0 else None,
-                bool(each.iscrowd),
-                width * height / whole,
-                None if each.area is None else each.area / whole,
-                polygons_of(each.segmentation),
-            )
-        )
+            raise UsageError(f"names the picture {each.image_id!r:.80}, which is not among the images")
+        found[each.image_id].append(_instance(each, names, images[each.image_id]))
+
+    rows = [(f"{name}: annotations[{number}]", raw) for number, raw in enumerate(file.annotations)]
+    problems += read_each(rows, read)[1]
     return [
         AnnotatedPicture(str(image.id), image.file_name, (image.width, image.height), tuple(found[image.id]))
-        for image in file.images
+        for image in images.values()
     ]
+
+
+def _instance(each: _Annotation, names: Mapping[int, str], image: _Image) -> Instance:
+    x, y, width, height = each.bbox
+    whole = image.width * image.height
+    return Instance(
+        names.get(each.category_id, ""),
+        Box.from_xywh(x, y, width, height) if width > 0 and height > 0 else None,
+        bool(each.iscrowd),
+        width * height / whole,
+        None if each.area is None else each.area / whole,
+        polygons_of(each.segmentation),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,6 +227,7 @@ class Matcher:
     """Finds the boxes of two names in annotated pictures."""
 
     def __init__(self, instances: Instances, policy: MatchPolicy) -> None:
+        self.instances = instances
         self._pictures: Mapping[str, AnnotatedPicture] = instances.by_file_name()
         self._categories = instances.categories
         self._policy = policy

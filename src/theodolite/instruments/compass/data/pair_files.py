@@ -18,9 +18,11 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from theodolite.core.errors import UsageError, reason_of
+from theodolite.core.errors import UsageError
+from theodolite.core.files import Problem, check, lines_of, parse_json, read_each
+from theodolite.core.forms import Number
 from theodolite.core.types import Picture
 from theodolite.geometry import Box
 from theodolite.instruments.compass.data.files import PictureFolder
@@ -29,7 +31,7 @@ from theodolite.instruments.compass.data.selection import Filter, Sieve
 from theodolite.pairs.directions import CARDINAL
 
 FILE_NAME = "pairs.jsonl"
-_Four = tuple[float, float, float, float]
+_Four = tuple[Number, Number, Number, Number]
 
 
 class _Region(BaseModel):
@@ -56,8 +58,8 @@ class _Row(BaseModel):
 
     id: str = Field(min_length=1)
     picture: str = Field(min_length=1)
-    width: int | None = Field(default=None, ge=1)
-    height: int | None = Field(default=None, ge=1)
+    width: int | None = Field(default=None, ge=1, le=100_000)
+    height: int | None = Field(default=None, ge=1, le=100_000)
     reference: _Region
     target: _Region
     direction: str = ""
@@ -68,7 +70,11 @@ class _Row(BaseModel):
 
 
 def read_pairs(
-    path: str | Path, *, images: str | Path | None = None, sieve: Sieve | None = None
+    path: str | Path,
+    *,
+    images: str | Path | None = None,
+    sieve: Sieve | None = None,
+    problems: list[Problem] | None = None,
 ) -> list[Pair]:
     """Reads a pair file, or the ``pairs.jsonl`` of a folder.
 
@@ -76,36 +82,36 @@ def read_pairs(
         path: The file or its folder.
         images: The folder that the pictures' names are relative to; the file's own if not given.
         sieve: If given, pairs whose picture is missing, damaged or of another size, or whose boxes are outside of it or
-            have no direction, are left out and counted here.
+            have no direction, are left out and counted here; and so are lines that are wrong.
+        problems: If given, lines that are wrong are left out, and what is wrong with them is added here.
 
     Raises:
-        UsageError: A line is wrong, an id occurs twice, or, without a sieve, a pair cannot be used.
+        UsageError: Without a sieve or a list of problems: a line is wrong. The file cannot be read, or, without a sieve, no
+            pair is left.
     """
     path = Path(path)
     if path.is_dir():
         path /= FILE_NAME
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read the pairs {path}: {reason_of(error)}") from error
     folder = PictureFolder(path.parent if images is None else Path(images))
     pairs: dict[str, Pair] = {}
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            pair = _read_line(line, folder, sieve)
-        except UsageError as error:
-            raise UsageError(f"{path}, line {number}: {error}") from None
-        if pair is None:
-            continue
-        if pair.id in pairs:
-            raise UsageError(f"{path}, line {number}: the id {pair.id!r} occurs twice")
-        pairs[pair.id] = pair
+
+    def read(line: bytes) -> None:
+        pair = _read_row(check(_Row, parse_json(line)), folder, sieve)
+        if pair is not None and pair.id in pairs:
+            raise UsageError(f"the id {pair.id!r:.80} occurs twice")
+        if pair is not None:
+            pairs[pair.id] = pair
+
+    _, wrong = read_each(lines_of(path, "pairs"), read)
     if sieve is not None:
+        sieve.drop_broken(wrong)
         sieve.notes += folder.note()
+    elif wrong and problems is None:
+        raise UsageError(f"{path.parent / str(wrong[0])}")
     elif not pairs:
-        raise UsageError(f"{path} holds no pair")
+        raise UsageError(f"{path} holds no pair" + (f": {wrong[0]}" if wrong else ""))
+    if problems is not None:
+        problems += wrong
     return list(pairs.values())
 
 
@@ -139,29 +145,19 @@ def write_pairs(pairs: Iterable[Pair], folder: str | Path, *, images: str | Path
     return path
 
 
-def _first_fault(error: ValidationError) -> str:
-    """The first validation error, as ``place: what``."""
-    first = error.errors()[0]
-    return f"{'.'.join(map(str, first['loc'])) or 'the line'}: {first['msg']}"
-
-
-def _read_line(line: str, folder: PictureFolder, sieve: Sieve | None) -> Pair | None:
+def _read_row(row: _Row, folder: PictureFolder, sieve: Sieve | None) -> Pair | None:
     """The pair of a line; None if a sieve is given and the pair cannot be used.
 
     Raises:
         UsageError: The line is wrong.
     """
-    try:
-        row = _Row.model_validate_json(line)
-    except ValidationError as error:
-        raise UsageError(_first_fault(error)) from None
+    fault = _fault(row, folder) if sieve is not None else None
+    pair = _pair(row, folder) if fault is None else None
     if sieve is not None:
         sieve.candidates += 1
-        fault = _fault(row, folder)
         if fault is not None:
             sieve.drop(fault)
-            return None
-    return _pair(row, folder)
+    return pair
 
 
 def _fault(row: _Row, folder: PictureFolder) -> Filter | None:

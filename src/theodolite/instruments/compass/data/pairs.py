@@ -16,6 +16,10 @@ from theodolite.pairs.pictures import Cutout
 _ASTRAY_DEG = 90.0
 
 
+_FARTHEST_PX = 1e6
+"""No corner of an outline is farther away."""
+
+
 @dataclass(frozen=True, slots=True)
 class Region:
     """A named object and its box."""
@@ -104,7 +108,7 @@ def polygons_of(data: object) -> tuple[tuple[float, ...], ...]:
         if isinstance(polygon, list)
         and len(polygon) >= 6
         and len(polygon) % 2 == 0
-        and all(isinstance(value, int | float) and math.isfinite(value) for value in polygon)
+        and all(isinstance(value, int | float) and abs(value) < _FARTHEST_PX for value in polygon)
     )
 
 

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from theodolite.core.errors import UsageError
+from theodolite.core.files import Problem, counted_problems, told_problems
 from theodolite.core.tables import Column, Table
 from theodolite.core.types import Json
 from theodolite.geometry import Box
@@ -22,6 +23,7 @@ from theodolite.pairs.directions import CARDINAL, Vocabulary
 class Filter(StrEnum):
     """Why a candidate is left out, in the order of checking. The value is the reason in words."""
 
+    BROKEN = "a broken record"
     FALSE = "a caption that is false"
     NO_DIRECTION = "a relation without a direction"
     UNREADABLE = "a caption that cannot be read"
@@ -40,6 +42,7 @@ class Filter(StrEnum):
     NEAR = "too near each other"
     BORDER = "too near a border between directions"
     AGAINST = "words that do not agree with the boxes"
+    ELSEWHERE = "picture outside the folder of pictures"
     MISSING = "picture not found"
     DAMAGED = "picture that cannot be read"
     ANOTHER_SIZE = "picture of another size than annotated"
@@ -112,6 +115,8 @@ class SelectionReport:
     notes: tuple[str, ...] = ()
     audit: Mapping[str, Json] = field(default_factory=dict)
     """Further tables of the source."""
+    broken: Mapping[str, int] = field(default_factory=dict)
+    """How many records are broken and gave no candidates, with the place of the first one."""
 
     def __post_init__(self) -> None:
         lost = sum(self.excluded.values())
@@ -157,11 +162,23 @@ class Sieve:
         self.candidates = 0
         self.excluded: Counter[Filter] = Counter()
         self.notes: list[str] = []
+        self.broken: dict[str, int] = {}
 
     def drop(self, reason: Filter, count: int = 1) -> None:
         """Counts candidates that a filter rejected."""
         if count:
             self.excluded[reason] += count
+
+    def drop_broken(self, problems: Sequence[Problem]) -> None:
+        """Counts candidates whose record is broken, and notes where the first ones are."""
+        self.candidates += len(problems)
+        self.drop(Filter.BROKEN, len(problems))
+        self.tell_broken(problems)
+
+    def tell_broken(self, problems: Sequence[Problem]) -> None:
+        """Counts broken records that are not candidates themselves, and notes where the first ones are."""
+        self.broken |= counted_problems(problems)
+        self.notes += told_problems(problems)
 
     def check_any(self, pairs: Sequence[Pair]) -> None:
         """Raises a `UsageError` that says why no pair is left."""
@@ -200,6 +217,7 @@ class Sieve:
             pictures=len({pair.picture.digest for pair in chosen}),
             notes=tuple(self.notes),
             audit=audit or {},
+            broken=dict(self.broken),
         )
         return Selection(tuple(chosen), report)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import mmap
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from theodolite.core.errors import UsageError
+from theodolite.core.files import is_there
 from theodolite.core.types import Picture
 from theodolite.instruments.compass.data.coco import coco_pairs
 from theodolite.instruments.compass.data.pair_files import read_pairs
@@ -26,7 +26,15 @@ from theodolite.pairs.pictures.placing import LEAST_GAP_PX, fault_of, is_clear
 
 _MARGIN_DEG = 30.0
 """A direction must be nearer than the next one by this: at most 30° from the exact direction, as in drawn pictures."""
-_FILE_FAULTS = (Filter.MISSING, Filter.DAMAGED, Filter.ANOTHER_SIZE, Filter.OUTSIDE, Filter.EMPTY)
+_FILE_FAULTS = (
+    Filter.BROKEN,
+    Filter.ELSEWHERE,
+    Filter.MISSING,
+    Filter.DAMAGED,
+    Filter.ANOTHER_SIZE,
+    Filter.OUTSIDE,
+    Filter.EMPTY,
+)
 """Told first: the user can mend these."""
 _COCO_PARTS = (b"images", b"annotations", b"categories")
 
@@ -65,7 +73,8 @@ def load_pairs(own: UserData, n: int, seed: int) -> OwnPairs:
         sieve = Sieve(str(own.path), {})
         found = [pair for pair in read_pairs(own.path, sieve=sieve) if _is_usable(pair, sieve)]
         sieve.check_any(found)
-        return OwnPairs(tuple(found), sieve.told())
+        told = {reason: n for reason, n in sieve.told().items() if reason != Filter.BROKEN}
+        return OwnPairs(tuple(found), {**sieve.broken, **told})
     selection = coco_pairs(
         own.path, own.images or own.path.parent, filters=PairFilters(min_margin_deg=_MARGIN_DEG)
     )
@@ -73,10 +82,10 @@ def load_pairs(own: UserData, n: int, seed: int) -> OwnPairs:
     sieve.candidates = len(selection.pairs)
     drawn = _balanced(selection.pairs, n, seed, sieve)
     sieve.check_any(drawn)
-    told = {**selection.report.excluded, **sieve.told()}
+    told = {**selection.report.broken, **selection.report.excluded, **sieve.told()}
     if Filter.NOT_DRAWN.value in told:
         told["not drawn (more with --size)"] = told.pop(Filter.NOT_DRAWN.value)
-    first = [reason.value for reason in _FILE_FAULTS if reason.value in told]
+    first = [*selection.report.broken, *(each.value for each in _FILE_FAULTS if each.value in told)]
     return OwnPairs(tuple(drawn), {reason: told[reason] for reason in dict.fromkeys([*first, *told])})
 
 
@@ -158,11 +167,11 @@ def _coco(path: Path, images: Path | None) -> UserData:
         return UserData("compass", "coco", path, images)
     with _bytes_of(path) as data:
         names = [
-            str(json.loads(each[1]))
-            for each in islice(re.finditer(rb'"file_name"\s*:\s*("[^"]+")', data or b""), 200)
+            each[1].decode("utf-8", "replace")
+            for each in islice(re.finditer(rb'"file_name"\s*:\s*"([^"\\]+)"', data or b""), 200)
         ]
     for folder in _picture_folders(path):
-        if any((folder / name).is_file() for name in names):
+        if any(is_there(folder / name) for name in names):
             return UserData("compass", "coco", path, folder)
     raise UsageError(
         f"the pictures of {path} are not beside it; say where they are: --data {path}@FOLDER, with the folder that holds "

@@ -14,15 +14,17 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
 from theodolite.core.errors import UsageError
+from theodolite.core.files import Problem, check, read_lines, told_problems
+from theodolite.core.forms import Form, Name
 from theodolite.core.tables import Column, Table
-from theodolite.instruments.compass.data.files import PictureFolder, Strict, parse, read_bytes
+from theodolite.instruments.compass.data.files import PictureFolder
 from theodolite.instruments.compass.data.instances import (
     DEGENERATE,
     Instances,
@@ -52,8 +54,8 @@ VSR_RELATIONS: Mapping[str, str] = {
 _SPLITS = ("test", "dev", "train")
 
 
-class _Line(Strict):
-    image: str
+class _Line(Form):
+    image: Name
     caption: str
     relation: str
     label: Literal[0, 1]
@@ -100,9 +102,10 @@ def vsr_pairs(
     policy = policy or MatchPolicy()
     folder = PictureFolder(Path(images))
     matcher, instances = _matcher(annotations, policy)
-    outcomes = _outcomes(captions, matcher)
+    outcomes, problems = _outcomes(captions, matcher)
     sieve = Sieve("vsr", {**asdict(policy), "relations": dict(VSR_RELATIONS)})
     sieve.candidates = len(outcomes)
+    sieve.drop_broken(problems)
     pairs: list[Pair] = []
     for each in outcomes:
         fault = each.fault
@@ -113,6 +116,7 @@ def vsr_pairs(
         elif each.match is not None and each.direction is not None:
             pairs.append(_pair(each, each.match, each.direction, folder))
     sieve.notes += folder.note()
+    sieve.tell_broken(instances.problems)
     audit = _audit(outcomes, instances, {pair.id for pair in pairs})
     sieve.notes.append(audit.summary)
     return sieve.finish(pairs, n=n, seed=seed, audit=audit.as_json())
@@ -128,9 +132,9 @@ def vsr_audit(
     matcher, instances = (
         _matcher(annotations, policy or MatchPolicy()) if annotations is not None else (None, None)
     )
-    outcomes = _outcomes(captions, matcher)
+    outcomes, problems = _outcomes(captions, matcher)
     kept = {_id(each) for each in outcomes if each.fault is None}
-    return _audit(outcomes, instances, kept)
+    return replace(_audit(outcomes, instances, kept), problems=told_problems(problems))
 
 
 def _matcher(
@@ -140,16 +144,19 @@ def _matcher(
     return Matcher(instances, policy), instances
 
 
-def _outcomes(captions: str | Path | Sequence[str | Path], matcher: Matcher | None) -> list[CaptionOutcome]:
+def _outcomes(
+    captions: str | Path | Sequence[str | Path], matcher: Matcher | None
+) -> tuple[list[CaptionOutcome], list[Problem]]:
+    """What became of every caption, and the problems of those that are broken."""
     found: list[CaptionOutcome] = []
+    problems: list[Problem] = []
     for path in _files(captions):
-        for number, text in enumerate(read_bytes(path, "captions").splitlines(), 1):
-            if text.strip():
-                line = parse(_Line, text, f"{path}, line {number}")
-                found.append(_outcome(line, path.stem, number, matcher))
+        lines, wrong = read_lines(path, lambda value: check(_Line, value))
+        problems += wrong
+        found += [_outcome(line, path.stem, int(where.rpartition(" ")[2]), matcher) for where, line in lines]
     if not found:
-        raise UsageError(f"{captions} holds no caption")
-    return found
+        raise UsageError(f"{captions} holds no caption" + (f": {problems[0]}" if problems else ""))
+    return found, problems
 
 
 def _files(captions: str | Path | Sequence[str | Path]) -> list[Path]:
@@ -273,6 +280,8 @@ class VsrAudit:
     """Mean share of the picture, over all objects that a positive names in annotated pictures."""
     area_kept: float | None
     """The same of the objects of kept pairs."""
+    problems: tuple[str, ...] = ()
+    """How many captions are broken and where the first ones are."""
 
     @property
     def summary(self) -> str:
@@ -306,6 +315,7 @@ class VsrAudit:
                 [row.split, *(getattr(row, name) for name in counts), row.coverage, row.validity]
                 for row in self.splits
             ],
+            self.problems,
         )
         balance = Table.of(
             "data.vsr_balance",

@@ -13,10 +13,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from pydantic import Field, RootModel, model_validator
+from pydantic import Field, model_validator
 
 from theodolite.core.errors import UsageError
-from theodolite.instruments.compass.data.files import PictureFolder, Strict, parse, read_bytes
+from theodolite.core.files import read_json, read_list
+from theodolite.core.forms import Form, Name
+from theodolite.instruments.compass.data.files import PictureFolder
 from theodolite.instruments.compass.data.instances import Match, Matcher, MatchPolicy, read_instances
 from theodolite.instruments.compass.data.pairs import Pair, Region
 from theodolite.instruments.compass.data.selection import Filter, Selection, Sieve
@@ -39,8 +41,8 @@ _SIDES = ("left", "right", "top", "bottom")
 """Sides of the picture: "a dog on the left" has no second object."""
 
 
-class _Item(Strict):
-    image: str
+class _Item(Form):
+    image: Name
     captions: list[str] = Field(min_length=1)
 
     @model_validator(mode="before")
@@ -57,11 +59,7 @@ class _Item(Strict):
 
 def _file_name(image: Any) -> Any:
     """The file of a picture; COCO's are named by their ids in twelve digits."""
-    return f"{image:012d}.jpg" if isinstance(image, int) else image
-
-
-class _File(RootModel[list[_Item]]):
-    """All items."""
+    return f"{image:012d}.jpg" if isinstance(image, int) and 0 <= image < 10**12 else image
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +92,10 @@ def whatsup_pairs(
         UsageError: No annotations are given: a compass needs boxes, and WhatsUp has none.
     """
     path = Path(captions)
-    items = parse(_File, read_bytes(path, "captions"), str(path)).root
+    value = read_json(path, "captions")
+    if not isinstance(value, list):
+        raise UsageError(f"{path} is not a list of WhatsUp's items")
+    items, problems = read_list(value, path.name, _Item)
     if annotations is None:
         raise UsageError(
             f"the {len(items)} items of {path} have no boxes, and a compass needs the boxes of both objects: give them with "
@@ -105,15 +106,18 @@ def whatsup_pairs(
     folder = PictureFolder(Path(images))
     sieve = Sieve("whatsup", {**asdict(policy), "relations": dict(WHATSUP_RELATIONS)})
     sieve.candidates = len(items)
+    sieve.drop_broken(problems)
     pairs = list(_pairs(items, path.stem, matcher, folder, sieve))
     sieve.notes += folder.note()
+    sieve.tell_broken(matcher.instances.problems)
     return sieve.finish(pairs, n=n, seed=seed)
 
 
 def _pairs(
-    items: Sequence[_Item], name: str, matcher: Matcher, folder: PictureFolder, sieve: Sieve
+    items: Sequence[tuple[str, _Item]], name: str, matcher: Matcher, folder: PictureFolder, sieve: Sieve
 ) -> Iterator[Pair]:
-    for number, item in enumerate(items):
+    for where, item in items:
+        number = int(where.rpartition("[")[2].rstrip("]"))
         read = _read(item.captions[0])
         if isinstance(read, Filter):
             sieve.drop(read)

@@ -12,18 +12,20 @@ Lines hold the fields of the two records as JSON; paths of pictures are relative
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from theodolite.core.errors import UsageError, reason_of
-from theodolite.core.types import Picture, Pixels
+from theodolite.core.errors import UsageError
+from theodolite.core.files import Problem, check, inside, read_json, read_lines
+from theodolite.core.types import Picture, Pixels, content_hash
 from theodolite.instruments.scene.data.graph import SceneGraph
 from theodolite.instruments.scene.data.marks import draw_marks, place_marks
 from theodolite.instruments.scene.data.questions import SceneQuestion
@@ -34,7 +36,11 @@ if TYPE_CHECKING:
 MANIFEST, SCENES, QUESTIONS = "manifest.json", "scenes.jsonl", "questions.jsonl"
 PICTURES, MARKED, TRUTH = "pictures", "marked", "truth"
 
+BROKEN = "broken records"
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,150}")
+
 T = TypeVar("T")
+R = TypeVar("R", SceneGraph, SceneQuestion)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +57,8 @@ class Manifest:
     """Scenes by domain and crowding, questions by group."""
     left_out: Mapping[str, Any] = field(default_factory=dict)
     """Objects, scenes and questions that were left out, by reason."""
+    problems: tuple[str, ...] = ()
+    """The broken records of the source: how many, and where the first ones are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +70,14 @@ class SceneData:
     folder: Path | None = None
     """The folder of its pictures; None if it was never written."""
     manifest: Manifest = field(default_factory=Manifest)
+    problems: tuple[Problem, ...] = field(default=(), compare=False)
+    """Lines of the folder's files that are broken, and were left out."""
 
     def picture(self, scene: str, *, is_marked: bool = True) -> Picture | None:
         """A scene's picture with marks, as a model sees it, or plain; None if there is none."""
         graph = self.scenes[scene]
         name = graph.marked if is_marked else graph.picture
-        return Picture.from_path(self.folder / name) if name and self.folder is not None else None
+        return Picture.from_path(inside(self.folder, name, "picture")) if name and self.folder else None
 
 
 @cache
@@ -111,30 +121,26 @@ def write_data(
 
 
 def read_data(folder: str | Path) -> SceneData:
-    """Reads a data set.
+    """Reads a data set. Lines that are broken are left out, and questions about scenes and objects that are not there.
 
     Raises:
-        UsageError: It is no data set, a line is wrong, an id occurs twice, or a question names an unknown scene or object.
+        UsageError: It is no data set, a file cannot be read, or no scene or question is left of those that it holds.
     """
     folder = Path(folder)
     manifest = _read_manifest(folder)
-    scenes: dict[str, SceneGraph] = {}
-    for scene in _read_lines(folder / SCENES, _form(SceneGraph).validate_json):
-        if scene.id in scenes:
-            raise UsageError(f"{folder / SCENES} holds the scene {scene.id!r} twice")
-        scenes[scene.id] = scene
-    questions: dict[str, SceneQuestion] = {}
-    for question in _read_lines(folder / QUESTIONS, _form(SceneQuestion).validate_json):
-        if question.id in questions:
-            raise UsageError(f"{folder / QUESTIONS} holds the question {question.id!r} twice")
-        if question.scene not in scenes:
-            raise UsageError(
-                f"question {question.id!r} is about the scene {question.scene!r}, which is not in the data set"
-            )
-        for mark in question.objects:
-            scenes[question.scene][mark]
-        questions[question.id] = question
-    return SceneData(scenes, tuple(questions.values()), folder, manifest)
+    problems: list[Problem] = []
+    scenes = _read_records(folder / SCENES, SceneGraph, problems)
+    questions = _read_records(folder / QUESTIONS, SceneQuestion, problems, partial(_check_question, scenes))
+    return SceneData(scenes, tuple(questions.values()), folder, manifest, tuple(problems))
+
+
+def _check_question(scenes: Mapping[str, SceneGraph], question: SceneQuestion) -> None:
+    if question.scene not in scenes:
+        raise UsageError(
+            f"question {question.id!r} is about the scene {question.scene!r}, which is not in the data set"
+        )
+    for mark in question.objects:
+        scenes[question.scene][mark]
 
 
 def new_folder(folder: str | Path) -> Path:
@@ -162,7 +168,8 @@ def write_pictures(
         distances_m={thing.id: thing.distance_m for thing in graph.objects},
         instance=instance,
     )
-    plain, marked = f"{PICTURES}/{graph.id}.png", f"{MARKED}/{graph.id}.png"
+    name = _file_name(graph.id)
+    plain, marked = f"{PICTURES}/{name}.png", f"{MARKED}/{name}.png"
     try:
         for name, pixels in ((plain, picture), (marked, draw_marks(picture, marks))):
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -170,6 +177,13 @@ def write_pictures(
     except OSError as error:
         raise UsageError(f"cannot write the pictures into {folder}: {error.strerror}") from error
     return replace(graph, picture=plain, marked=marked)
+
+
+def _file_name(scene: str) -> str:
+    """A scene's id, if it can be the name of a file; otherwise its letters and a hash."""
+    if _PLAIN_NAME.fullmatch(scene):
+        return scene
+    return f"{re.sub(r'[^A-Za-z0-9]+', '-', scene)[:60].strip('-')}-{content_hash(scene)[:12]}"
 
 
 def tally(scenes: Iterable[SceneGraph], questions: Iterable[SceneQuestion]) -> dict[str, Any]:
@@ -190,24 +204,24 @@ def _write_lines(path: Path, records: Iterable[T], form: TypeAdapter[T]) -> int:
     return n
 
 
-def _read_lines(path: Path, parse: Callable[[str], T]) -> Iterable[T]:
-    from pydantic import ValidationError
+def _read_records(
+    path: Path, form: type[R], problems: list[Problem], accept: Callable[[R], None] = lambda _: None
+) -> dict[str, R]:
+    """The records of a JSONL file by id; the problems of the others are added to `problems`."""
+    records: dict[str, R] = {}
 
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {path}: {reason_of(error)}; make the data set again") from error
-    for number, line in enumerate(lines, 1):
-        if not line.strip():
-            continue
-        try:
-            yield parse(line)
-        except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(map(str, first["loc"])) or "the line"
-            raise UsageError(f"{path}, line {number}: {where}: {first['msg']}") from None
-        except UsageError as error:
-            raise UsageError(f"{path}, line {number}: {error}") from None
+    def read(value: Any) -> None:
+        record = check(form, value)
+        if record.id in records:
+            raise UsageError(f"the id {record.id!r:.80} occurs twice; the first is kept")
+        accept(record)
+        records[record.id] = record
+
+    _, wrong = read_lines(path, read)
+    if wrong and not records:
+        raise UsageError(f"{path} holds no usable line: {wrong[0]}")
+    problems += wrong
+    return records
 
 
 def _read_manifest(folder: Path) -> Manifest:
@@ -216,8 +230,8 @@ def _read_manifest(folder: Path) -> Manifest:
         raise UsageError(
             f"{folder} is not a data set of scenes: it has no {MANIFEST}; `theodolite scene make` makes one"
         )
+    value = read_json(path)
     try:
-        manifest: Manifest = _form(Manifest).validate_json(path.read_bytes())
-    except (ValueError, OSError) as error:
-        raise UsageError(f"cannot read {path}: {reason_of(error)}") from None
-    return manifest
+        return check(Manifest, value)
+    except UsageError as error:
+        raise UsageError(f"{path} is not the manifest of a data set of scenes: {error}") from None

@@ -30,6 +30,9 @@ DECIMALS = 2
 """Decimals of metres, in graphs and in answers."""
 
 
+_FARTHEST_M = 1e6
+
+
 @dataclass(frozen=True, slots=True)
 class SceneObject:
     """One marked object. Camera frame: x right, y down, z forward, metres."""
@@ -57,11 +60,14 @@ class SceneObject:
     def __post_init__(self) -> None:
         if self.id < 1:
             raise UsageError(f"a mark is a number from 1, not {self.id}")
-        if (
-            not all(math.isfinite(v) for v in (*self.centre_cam, *self.size_lwh_m))
-            or min(self.size_lwh_m) <= 0
+        if not all(abs(v) <= _FARTHEST_M for v in (*self.centre_cam, *self.size_lwh_m)) or (
+            min(self.size_lwh_m) <= 0
         ):
-            raise UsageError(f"object {self.id} needs a finite place and three lengths above zero")
+            raise UsageError(
+                f"object {self.id} needs a place and three lengths above zero, in metres up to {_FARTHEST_M:g}"
+            )
+        if not 0 < math.hypot(*self.rotation_cam) < math.inf:
+            raise UsageError(f"object {self.id} needs a quaternion that is finite and not zero")
 
     @property
     def size_lwh_m(self) -> Triple:

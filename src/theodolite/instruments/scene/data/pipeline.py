@@ -195,12 +195,15 @@ def _visibilities(
 
 def estimated_visibility(cuboids_cam: Sequence[Cuboid], camera: PinholeCamera) -> list[float]:
     """The share of each box's pixels that no other box hides; 0 for a box outside the picture."""
-    small = camera.resized(
-        (_ESTIMATE_WIDTH_PX, max(1, round(camera.height_px * _ESTIMATE_WIDTH_PX / camera.width_px)))
-    )
+    small = camera.resized(thumbnail_size(camera, _ESTIMATE_WIDTH_PX))
     things = [[cuboid_part(cuboid)] for cuboid in cuboids_cam]
     shares, _ = visible_shares(things, Lattice.of_camera(small))
     return [float(share) for share in shares]
+
+
+def thumbnail_size(camera: PinholeCamera, width_px: int) -> tuple[int, int]:
+    """The size of a small picture of the same view: as wide as given, and at most four times as high."""
+    return width_px, min(4 * width_px, max(1, round(camera.height_px * width_px / camera.width_px)))
 
 
 def cuboid_part(cuboid: Cuboid) -> Part:

@@ -5,26 +5,35 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from theodolite.core.errors import UsageError, reason_of
+from theodolite.core.errors import UsageError
+from theodolite.core.files import (
+    Problem,
+    check,
+    read_bytes,
+    read_each,
+    read_json,
+    read_lines,
+    told_problems,
+)
 from theodolite.instruments.scene.data.files import Manifest, SceneData
 from theodolite.instruments.scene.data.graph import SceneGraph, StarGraph
 from theodolite.instruments.scene.data.questions import SceneQuestion
 from theodolite.instruments.scene.interop.crisp_questions import (
-    NotUnderstoodError,
     NumericType,
+    QuestionForm,
     QuestionScene,
     read_question,
     write_question,
 )
 from theodolite.instruments.scene.interop.crisp_scenes import (
     DATASET_OF,
+    MarksForm,
     flags,
     read_scene,
-    scene_name,
     write_marks,
     write_scene,
 )
@@ -32,6 +41,7 @@ from theodolite.instruments.scene.questions import graph_prompt
 from theodolite.instruments.scene.reading.results import read_answer_result, read_graph_result
 from theodolite.runs import Run
 
+T = TypeVar("T")
 GRAPHS, MARKS, QA, SGC, TRUE_GRAPHS = (
     "scene_graph.jsonl",
     "marks.jsonl",
@@ -152,82 +162,64 @@ def read_crisp(
         marks: ``marks.jsonl``, for the boxes.
         pictures: The folder that the paths of pictures are relative to.
     """
-    left_out: Counter[str] = Counter()
-    boxes = {str(line.get("sample_data_token")): line for line in read_items(Path(marks))} if marks else {}
-    scenes: dict[str, SceneGraph] = {}
-    by_picture: dict[str, str] = {}
-    for item in read_items(Path(graphs)):
-        try:
-            scene = read_scene(item, boxes.get(scene_name(item)))
-        except UsageError as error:
-            left_out[f"scene: {_reason(error)}"] += 1
-            continue
-        scenes[scene.id] = scene
-        by_picture[_name(scene.marked)] = scene.id
-    found: dict[str, SceneQuestion] = {}
-    for line in read_items(Path(questions)):
-        name = _scene_of(line, scenes, by_picture)
-        if name is None:
-            left_out["question: no scene has its picture"] += 1
-            continue
-        scene = scenes[name]
-        try:
-            question = read_question(line, QuestionScene(name, scene.domain, scene.difficulty))
-            for mark in question.objects:
-                scene[mark]
-        except NotUnderstoodError as error:
-            left_out[f"question: {_reason(error)}"] += 1
-        except UsageError:
-            left_out["question: names an unknown object"] += 1
-        else:
-            found[question.id] = question
+    problems: list[Problem] = []
+    boxes = {}
+    if marks:
+        read, problems = read_items(Path(marks), lambda line: check(MarksForm, line))
+        boxes = {line.sample_data_token: line for _, line in read}
+    drawn, wrong = read_items(Path(graphs), lambda item: read_scene(item, boxes))
+    scenes = {scene.id: scene for _, scene in drawn}
+    by_picture = {_name(scene.marked): scene.id for scene in scenes.values()}
+    asked, lost = read_items(Path(questions), lambda line: _question(line, scenes, by_picture))
+    found = {question.id: question for _, question in asked}
+    left_out = Counter(f"scene: {each.reason}"[:120] for each in wrong)
+    left_out += Counter(f"question: {each.reason}"[:120] for each in lost)
     manifest = Manifest(
         made={"source": "crisp", "graphs": Path(graphs).name, "questions": Path(questions).name},
         n_scenes=len(scenes),
         n_questions=len(found),
         left_out=dict(left_out),
+        problems=told_problems([*problems, *wrong, *lost]),
     )
     return SceneData(scenes, tuple(found.values()), Path(pictures) if pictures else None, manifest)
 
 
+def _question(value: Any, scenes: Mapping[str, SceneGraph], by_picture: Mapping[str, str]) -> SceneQuestion:
+    line = check(QuestionForm, value)
+    name = _scene_of(line, scenes, by_picture)
+    if name is None:
+        raise UsageError("no scene has its picture")
+    scene = scenes[name]
+    question = read_question(line, QuestionScene(name, scene.domain, scene.difficulty))
+    try:
+        for mark in question.objects:
+            scene[mark]
+    except UsageError:
+        raise UsageError("names an unknown object") from None
+    return question
+
+
 def _scene_of(
-    line: Mapping[str, Any], scenes: Mapping[str, SceneGraph], by_picture: Mapping[str, str]
+    line: QuestionForm, scenes: Mapping[str, SceneGraph], by_picture: Mapping[str, str]
 ) -> str | None:
     """The scene of a question: as `write_crisp` wrote it, by its picture, or by the token that its id begins with."""
-    meta = line.get("meta")
-    ours = meta.get("theodolite") if isinstance(meta, Mapping) else None
-    named = str(ours.get("scene")) if isinstance(ours, Mapping) else ""
-    token = str(line.get("id", "")).rsplit("_", 1)[0]
+    named = line.meta.theodolite.scene if line.meta.theodolite is not None else ""
+    token = line.id.rsplit("_", 1)[0]
     by_name = next((name for name in (named, token) if name in scenes), None)
     if named in scenes:
         return named
-    return by_picture.get(_name(str(line.get("image", ""))), by_name)
+    return by_picture.get(_name(line.image), by_name)
 
 
 def _name(path: str) -> str:
     return path.rsplit("/", 1)[-1].rsplit(".", 1)[0]
 
 
-def _reason(error: Exception) -> str:
-    return str(error).splitlines()[0][:120]
-
-
-def read_items(path: Path) -> Iterator[dict[str, Any]]:
-    """The objects of a JSON list or of a JSONL file."""
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {path}: {reason_of(error)}") from error
-    try:
-        if text.lstrip().startswith("["):
-            rows = json.loads(text)
-        else:
-            rows = [json.loads(line) for line in text.splitlines() if line.strip()]
-    except ValueError as error:
-        raise UsageError(f"{path} is neither a JSON list nor JSONL: {error}") from None
-    if not all(isinstance(row, dict) for row in rows):
-        raise UsageError(f"{path} must hold JSON objects")
-    yield from rows
+def read_items(path: Path, read: Callable[[Any], T]) -> tuple[list[tuple[str, T]], list[Problem]]:
+    """Read each object of a JSON list or of a JSONL file; what was read, and the problems of the others."""
+    if not read_bytes(path).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"["):
+        return read_lines(path, read)
+    return read_each([(f"{path.name}[{number}]", each) for number, each in enumerate(read_json(path))], read)
 
 
 def write_lines(path: Path, rows: Iterable[Mapping[str, Any]]) -> None:

@@ -9,9 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, cast
+from typing import Annotated, Any, Literal, TypeAlias, cast
+
+from pydantic import ConfigDict, Field
 
 from theodolite.core.errors import UsageError
+from theodolite.core.forms import Form, Number, Whole
 from theodolite.instruments.scene.data.graph import Difficulty, Domain
 from theodolite.instruments.scene.data.questions import KINDS, LETTERS, SECTORS, Kind, Option, SceneQuestion
 from theodolite.instruments.scene.data.relations import PREDICATES, Predicate, in_order
@@ -79,31 +82,60 @@ def write_question(
     }
 
 
-def read_question(line: Mapping[str, Any], about: QuestionScene) -> SceneQuestion:
+class _Turn(Form):
+    model_config = ConfigDict(coerce_numbers_to_str=True)
+
+    value: str
+
+
+class _Ours(Form):
+    """What `write_question` adds."""
+
+    scene: str = ""
+    kind: str
+    objects: list[Whole]
+    keys: list[str] | None = None
+    relation: str | None = None
+    distance_m: Number | None = None
+
+
+class _Meta(Form):
+    type: str
+    category: str
+    theodolite: _Ours | None = None
+
+
+class QuestionForm(Form):
+    """One line of a QA file."""
+
+    model_config = ConfigDict(coerce_numbers_to_str=True)
+
+    id: str = ""
+    image: str = ""
+    conversations: Annotated[list[_Turn], Field(min_length=2)]
+    meta: _Meta
+
+
+def read_question(line: QuestionForm, about: QuestionScene) -> SceneQuestion:
     """A question from one line of a QA file.
 
     Raises:
         NotUnderstoodError: Its words are unknown, its letters are out of order (then the public balancing script has made
             its gold unreliable), or its gold is not a number above zero.
     """
-    try:
-        said, gold = (str(turn["value"]) for turn in line["conversations"][:2])
-        meta = line["meta"]
-        kind_of_answer = str(meta["type"]).upper()
-        competency = str(meta["category"]).lower()
-    except (KeyError, TypeError, ValueError, IndexError) as error:
-        raise NotUnderstoodError(f"the line lacks {error}") from None
+    said, gold = (turn.value for turn in line.conversations[:2])
+    kind_of_answer, competency = line.meta.type.upper(), line.meta.category.lower()
     if kind_of_answer not in {"MCQ", "NA", "NAQ"}:
-        raise NotUnderstoodError(f"type {meta['type']!r}")
+        raise NotUnderstoodError(f"type {line.meta.type!r:.80}")
     text, letters, texts = _parts(said)
     if kind_of_answer == "MCQ" and letters != LETTERS[: len(letters)]:
         raise NotUnderstoodError("letters out of order")
-    ours = meta.get("theodolite")
-    known = _ours(ours) if isinstance(ours, Mapping) else _theirs(text, competency, texts)
+    ours = line.meta.theodolite
+    known = _ours(ours) if ours is not None else _theirs(text, competency, texts)
     keys = known.keys or [_key(known.kind, option) for option in texts]
     try:
         return SceneQuestion(
-            id=str(line["id"]),
+            id=line.id,
             scene=about.scene,
             domain=about.domain,
             kind=known.kind,
@@ -135,16 +167,15 @@ def _parts(said: str) -> tuple[str, str, list[str]]:
     return text.strip(), "".join(letter for letter, _ in found), [option for _, option in found]
 
 
-def _ours(fields: Mapping[str, Any]) -> _Known:
-    kind, relation = fields.get("kind"), fields.get("relation")
-    if kind not in KINDS or relation not in {None, *PREDICATES}:
-        raise NotUnderstoodError(f"kind {kind!r}, relation {relation!r}")
+def _ours(fields: _Ours) -> _Known:
+    if fields.kind not in KINDS or fields.relation not in {None, *PREDICATES}:
+        raise NotUnderstoodError(f"kind {fields.kind!r:.80}, relation {fields.relation!r:.80}")
     return _Known(
-        cast("Kind", kind),
-        tuple(int(mark) for mark in fields["objects"]),
-        [str(key) for key in fields.get("keys") or ()],
-        cast("Predicate | None", relation),
-        fields.get("distance_m"),
+        cast("Kind", fields.kind),
+        tuple(fields.objects),
+        fields.keys or (),
+        cast("Predicate | None", fields.relation),
+        fields.distance_m,
     )
 
 

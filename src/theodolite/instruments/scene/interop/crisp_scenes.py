@@ -13,11 +13,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
+from pydantic import ConfigDict
 
-from theodolite.core.errors import UsageError
+from theodolite.core.files import check
+from theodolite.core.forms import Form, Number, Whole
 from theodolite.geometry import Box, PinholeCamera
 from theodolite.instruments.scene.data.graph import Domain, SceneGraph, SceneObject, Triple
 from theodolite.instruments.scene.data.relations import PREDICATES, RELATION_MARGIN_M, Relation
+from theodolite.instruments.scene.data.sources.views import Matrix, Metres, Place, Turn
 
 _UPRIGHT = (math.sqrt(0.5), math.sqrt(0.5), 0.0, 0.0)
 """A box with its length along the camera's x axis and its height pointing up: a quarter turn about x."""
@@ -145,99 +148,156 @@ def write_marks(scene: SceneGraph) -> dict[str, Any]:
     }
 
 
-def read_scene(item: Mapping[str, Any], marks: Mapping[str, Any] | None = None) -> SceneGraph:
-    """A scene from one item of a scene-graph file, with the boxes of its marks, if given.
+class _Translation(Form):
+    x: Metres
+    y: Metres
+    z_cam: Metres
+    z_world: Metres | None = None
+
+
+class _Size(Form):
+    w: Metres
+    l: Metres  # noqa: E741 - as the file names it
+    h: Metres
+
+
+class _Attributes(Form):
+    category_name: str | None = None
+    translation: _Translation
+    size: _Size
+    rotation_cam: Turn | None = None
+    box_px: tuple[Metres, Metres, Metres, Metres] | None = None
+    visibility: Number | None = None
+    truncation: Number | None = None
+    key: str | None = None
+
+
+class _Thing(Form):
+    local_id: Whole
+    node_id: str | int | None = None
+    attributes: _Attributes
+
+
+class _CameraForm(Form):
+    size: tuple[Whole, Whole]
+    intrinsic: Matrix
+    up: Place
+    height: Metres
+
+
+class _SceneForm(Form):
+    image: str | None = None
+    image_with_2dbox: str | None = None
+    sample_data_token: str | int | None = None
+    dataset: str | None = None
+    source: str | None = None
+    objects: list[_Thing]
+    camera: _CameraForm | None = None
+
+    @property
+    def name(self) -> str:
+        """A scene's id: their token, or the name of its picture."""
+        if self.sample_data_token:
+            return str(self.sample_data_token)
+        return (self.image_with_2dbox or self.image or "").rsplit("/", 1)[-1].rsplit(".", 1)[0]
+
+
+class _Mark(Form):
+    local_id: Whole
+    bbox_xyxy: tuple[Metres, Metres, Metres, Metres]
+
+
+class _PictureSize(Form):
+    width: Whole
+    height: Whole
+
+
+class MarksForm(Form):
+    """One line of ``marks.jsonl``."""
+
+    model_config = ConfigDict(coerce_numbers_to_str=True)
+
+    sample_data_token: str
+    dataset: str | None = None
+    image_size: _PictureSize | None = None
+    marks: tuple[_Mark, ...] = ()
+
+
+def read_scene(value: Any, marks: Mapping[str, MarksForm] | None = None) -> SceneGraph:
+    """A scene from one item of a scene-graph file, with the boxes of its marks, if given by the names of scenes.
 
     Raises:
-        UsageError: A field is missing, or the marks are not numbered 1, 2, 3 …
+        UsageError: A field is missing or wrong, or the marks are not numbered 1, 2, 3 …
     """
-    try:
-        boxes = {
-            int(m["local_id"]): [float(v) for v in m["bbox_xyxy"]] for m in (marks or {}).get("marks", ())
-        }
-        things = sorted(item["objects"], key=lambda thing: int(thing["local_id"]))
-        objects = tuple(_read_object(thing, boxes) for thing in things)
-        domain = _domain(item, marks, objects)
-        camera, up, height = _camera(item, marks, things)
-        return SceneGraph(
-            id=scene_name(item),
-            domain=domain,
-            objects=objects,
-            camera=camera,
-            up_cam=up,
-            camera_height_m=height,
-            picture=str(item.get("image") or ""),
-            marked=str(item.get("image_with_2dbox") or ""),
-            source=str(item["source"]) if "source" in item else str(item.get("dataset") or "crisp"),
-        )
-    except (KeyError, TypeError, ValueError) as error:
-        raise UsageError(f"a scene graph of CRISP-Bench has a missing or wrong field: {error}") from None
-
-
-def scene_name(item: Mapping[str, Any]) -> str:
-    """A scene's id: their token, or the name of its picture."""
-    token = item.get("sample_data_token")
-    return (
-        str(token)
-        if token
-        else str(item.get("image_with_2dbox") or item["image"]).rsplit("/", 1)[-1].rsplit(".", 1)[0]
+    item = check(_SceneForm, value)
+    own = (marks or {}).get(item.name)
+    boxes = {mark.local_id: mark.bbox_xyxy for mark in own.marks} if own is not None else {}
+    things = sorted(item.objects, key=lambda thing: thing.local_id)
+    objects = tuple(_read_object(thing, boxes) for thing in things)
+    camera, up, height = _camera(item, own, things)
+    return SceneGraph(
+        id=item.name,
+        domain=_domain(item, own, objects),
+        objects=objects,
+        camera=camera,
+        up_cam=up,
+        camera_height_m=height,
+        picture=item.image or "",
+        marked=item.image_with_2dbox or "",
+        source=item.source if item.source is not None else item.dataset or "crisp",
     )
 
 
-def _read_object(thing: Mapping[str, Any], boxes: Mapping[int, Sequence[float]]) -> SceneObject:
-    given = thing["attributes"]
-    place, size = given["translation"], given["size"]
-    mark = int(thing["local_id"])
-    rotation = tuple(float(v) for v in given.get("rotation_cam") or _UPRIGHT)
-    seen = given.get("visibility")
+def _read_object(thing: _Thing, boxes: Mapping[int, tuple[float, float, float, float]]) -> SceneObject:
+    given = thing.attributes
+    place, size = given.translation, given.size
+    key = given.key if given.key is not None else thing.node_id
     return SceneObject(
-        mark,
-        str(given.get("category_name") or ""),
-        (float(place["x"]), float(place["y"]), float(place["z_cam"])),
-        cast("tuple[float, float, float, float]", rotation),
-        length_m=float(size["l"]),
-        width_m=float(size["w"]),
-        height_m=float(size["h"]),
-        box_px=Box(*(given.get("box_px") or boxes.get(mark) or (0.0, 0.0, 1.0, 1.0))),
-        visibility=None if seen is None else float(seen),
-        truncation=float(given.get("truncation") or 0.0),
-        key=str(given["key"]) if "key" in given else str(thing.get("node_id") or ""),
+        thing.local_id,
+        given.category_name or "",
+        (place.x, place.y, place.z_cam),
+        given.rotation_cam or _UPRIGHT,
+        length_m=size.l,
+        width_m=size.w,
+        height_m=size.h,
+        box_px=Box(*(given.box_px or boxes.get(thing.local_id) or (0.0, 0.0, 1.0, 1.0))),
+        visibility=given.visibility,
+        truncation=given.truncation or 0.0,
+        key=str(key or ""),
     )
 
 
-def _domain(
-    item: Mapping[str, Any], marks: Mapping[str, Any] | None, objects: Sequence[SceneObject]
-) -> Domain:
+def _domain(item: _SceneForm, marks: MarksForm | None, objects: Sequence[SceneObject]) -> Domain:
     """By the data set's name; otherwise outdoor if an object is farther than 12 m away."""
-    name = str(item.get("dataset") or (marks or {}).get("dataset") or item.get("image") or "").lower()
+    dataset = marks.dataset if marks is not None else None
+    name = (item.dataset or dataset or item.image or "").lower()
     if "scannet" in name:
         return "indoor"
-    if "nuscenes" in name or "CAM_" in str(item.get("image")):
+    if "nuscenes" in name or "CAM_" in (item.image or ""):
         return "outdoor"
-    return "outdoor" if max(thing.distance_m for thing in objects) > 12 else "indoor"
+    return "outdoor" if max((thing.distance_m for thing in objects), default=0.0) > 12 else "indoor"
 
 
 def _camera(
-    item: Mapping[str, Any], marks: Mapping[str, Any] | None, things: Sequence[Mapping[str, Any]]
+    item: _SceneForm, marks: MarksForm | None, things: Sequence[_Thing]
 ) -> tuple[PinholeCamera, Triple, float]:
-    given = item.get("camera")
-    if given:
-        width, height = (int(v) for v in given["size"])
-        camera = PinholeCamera.from_matrix(np.array(given["intrinsic"], np.float64), (width, height))
-        return camera, cast("Triple", tuple(float(v) for v in given["up"])), float(given["height"])
-    size = (marks or {}).get("image_size") or {"width": 1600, "height": 900}
-    camera = PinholeCamera.from_field_of_view(_FIELD_OF_VIEW_DEG, (int(size["width"]), int(size["height"])))
-    return camera, _upward(things), 0.0
+    given = item.camera
+    if given is not None:
+        camera = PinholeCamera.from_matrix(np.array(given.intrinsic, np.float64), given.size)
+        return camera, given.up, given.height
+    size = marks.image_size if marks is not None else None
+    width, height = (size.width, size.height) if size is not None else (1600, 900)
+    return PinholeCamera.from_field_of_view(_FIELD_OF_VIEW_DEG, (width, height)), _upward(things), 0.0
 
 
-def _upward(things: Sequence[Mapping[str, Any]]) -> Triple:
+def _upward(things: Sequence[_Thing]) -> Triple:
     """Fitted to heights above the ground if there are enough; otherwise level."""
     level = (0.0, -1.0, 0.0)
-    places = [thing["attributes"]["translation"] for thing in things]
-    if len(places) < 4 or any(place.get("z_world") is None for place in places):
+    places = [thing.attributes.translation for thing in things]
+    if len(places) < 4 or any(place.z_world is None for place in places):
         return level
-    middles = np.array([[place["x"], place["y"], place["z_cam"]] for place in places], np.float64)
-    heights = np.array([place["z_world"] for place in places], np.float64)
+    middles = np.array([[place.x, place.y, place.z_cam] for place in places], np.float64)
+    heights = np.array([place.z_world for place in places], np.float64)
     found, _, rank, _ = np.linalg.lstsq(middles - middles.mean(axis=0), heights - heights.mean(), rcond=1e-3)
     length = float(np.linalg.norm(found))
     if rank < 3 or not 0.8 < length < 1.25 or found[1] > -0.5 * length:

@@ -12,17 +12,18 @@ A line with an error is reported with its number, and the other lines are read.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from PIL import Image
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from theodolite.core.errors import UsageError, reason_of
+from theodolite.core.errors import UsageError
+from theodolite.core.files import Problem, check, inside, read_json, read_lines
+from theodolite.core.forms import Number, Whole
+from theodolite.core.pictures import stored_size
 from theodolite.core.types import Picture
 from theodolite.geometry import Box
 from theodolite.instruments.trace.data.episode import (
@@ -41,7 +42,6 @@ from theodolite.instruments.trace.data.episode import (
 
 FORMAT_VERSION = 1
 _MANIFEST, _EPISODES, _FRAMES = "manifest.json", "episodes.jsonl", "frames"
-_T = TypeVar("_T")
 
 
 class _Form(BaseModel):
@@ -51,11 +51,11 @@ class _Form(BaseModel):
 class _ObjectForm(_Form):
     id: str = Field(min_length=1)
     category: str = Field(min_length=1)
-    box: tuple[float, float, float, float] | None = None
+    box: tuple[Number, Number, Number, Number] | None = None
     is_visible: bool = True
     attributes: dict[str, str] = {}
     states: dict[str, bool] = {}
-    position_m: tuple[float, float, float] | None = None
+    position_m: tuple[Number, Number, Number] | None = None
 
 
 class _RelationForm(_Form):
@@ -65,32 +65,32 @@ class _RelationForm(_Form):
 
 
 class _PoseForm(_Form):
-    x_m: float
-    y_m: float
-    z_m: float = 0.0
-    heading_deg: float = 0.0
-    pitch_deg: float = 0.0
+    x_m: Number
+    y_m: Number
+    z_m: Number = 0.0
+    heading_deg: Number = 0.0
+    pitch_deg: Number = 0.0
 
 
 class _ActionForm(_Form):
     verb: str
     subject: str
     objects: list[str] = []
-    start_s: float = 0.0
-    end_s: float = 0.0
+    start_s: Number = 0.0
+    end_s: Number = 0.0
     label: str = ""
 
 
 class _FrameForm(_Form):
     picture: str | None = None
-    time_s: float | None = None
+    time_s: Number | None = None
     """By default its position in the sequence, in seconds."""
-    size_px: tuple[int, int] | None = None
+    size_px: tuple[Whole, Whole] | None = None
     objects: list[_ObjectForm] = []
     relations: list[_RelationForm] = []
     pose: _PoseForm | None = None
     state: dict[str, Any] = {}
-    number: int | None = None
+    number: Whole | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -101,7 +101,7 @@ class _FrameForm(_Form):
 class _EditForm(_Form):
     base: str
     family: Family
-    magnitude: float
+    magnitude: Number
     edited: list[str] = []
     note: str = ""
 
@@ -118,7 +118,7 @@ class _EpisodeForm(_Form):
     vocabulary: dict[Aspect, list[str]] = {}
     world: str = ""
     split: Split = "in-distribution"
-    difficulty: dict[str, float] = {}
+    difficulty: dict[str, Number] = {}
     cluster: str = ""
     edit: _EditForm | None = None
     meta: dict[str, Any] = {}
@@ -127,22 +127,14 @@ class _EpisodeForm(_Form):
 class Manifest(_Form):
     """The description of a data set."""
 
-    format_version: int = FORMAT_VERSION
+    format_version: Whole = FORMAT_VERSION
     world: str = ""
-    n_episodes: int = Field(ge=0)
+    n_episodes: int = Field(ge=0, le=2**53)
     licence: str = ""
     source: str = ""
     """Its origin, or the command that made it."""
-    seed: int | None = None
+    seed: Whole | None = None
     settings: dict[str, Any] = {}
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """Something that could not be used, and why."""
-
-    where: str
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +157,7 @@ def read_episodes(path: str | Path) -> EpisodeSet:
     path = Path(path)
     manifest = _read_manifest(path / _MANIFEST) if path.is_dir() else None
     file = path / _EPISODES if path.is_dir() else path
-    found, problems = read_lines(file, lambda line: episode_from_json(line, file.parent))
+    found, problems = read_lines(file, lambda value: episode_from_json(value, file.parent))
     episodes: dict[str, Episode] = {}
     for where, episode in found:
         if episode.id in episodes:
@@ -206,69 +198,28 @@ def write_episodes(
     return folder
 
 
-def read_lines(file: Path, read: Callable[[str], _T]) -> tuple[list[tuple[str, _T]], list[Problem]]:
-    """Reads a JSONL file line by line: the values read, each with its place, and the problems."""
-    found: list[tuple[str, _T]] = []
-    problems: list[Problem] = []
-    for number, line in _lines(file):
-        where = f"{file.name}, line {number}"
-        try:
-            found.append((where, read(line)))
-        except ValidationError as error:
-            first = error.errors()[0]
-            place = _place(first["loc"])
-            problems.append(Problem(where, f"{place}: {first['msg']}" if place else first["msg"]))
-        except (UsageError, ValueError) as error:
-            problems.append(Problem(where, str(error)))
-        except RecursionError:
-            problems.append(Problem(where, "is nested too deeply"))
-    return found, problems
-
-
-def _place(parts: Sequence[str | int]) -> str:
-    """The place of an error in a line, without the names of internal classes.
-
-    >>> _place(("steps", 0, "_StepForm", "text")), _place(("steps", 1, "str"))
-    ('steps.0.text', 'steps.1')
-    """
-    return ".".join(str(part) for part in parts if part != "str" and not str(part).startswith("_"))
-
-
-def _lines(file: Path) -> Iterator[tuple[int, str]]:
-    try:
-        with file.open(encoding="utf-8-sig") as opened:  # some editors write a byte order mark
-            for number, line in enumerate(opened, 1):
-                if line.strip():
-                    yield number, line
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {file}: {reason_of(error)}") from error
-
-
 def _read_manifest(path: Path) -> Manifest | None:
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
+    if not path.exists():
         return None
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {path}: {reason_of(error)}") from error
+    value = read_json(path)
+    version = value.get("format_version", FORMAT_VERSION) if isinstance(value, dict) else None
+    if isinstance(version, int) and version > FORMAT_VERSION:
+        raise UsageError(
+            f"{path} is of format {version:.3g}, this Theodolite knows {FORMAT_VERSION}: pip install -U theodolite"
+        )
     try:
-        version = json.loads(text).get("format_version", FORMAT_VERSION)
-        if isinstance(version, int) and version > FORMAT_VERSION:
-            raise UsageError(
-                f"{path} is of format {version}, this Theodolite knows {FORMAT_VERSION}: pip install -U theodolite"
-            )
-        return Manifest.model_validate_json(text)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the file"
-        raise UsageError(f"{path} is not a manifest of episodes: {where}: {first['msg']}") from error
-    except (ValueError, AttributeError) as error:
-        raise UsageError(f"{path} is not a manifest of episodes: {str(error).splitlines()[0]}") from error
+        return check(Manifest, value)
+    except UsageError as error:
+        raise UsageError(f"{path} is not a manifest of episodes: {error}") from error
 
 
-def episode_from_json(line: str, folder: Path) -> Episode:
-    """An episode from a line of ``episodes.jsonl``. Paths of pictures are relative to `folder`."""
-    form = _EpisodeForm.model_validate_json(line)
+def episode_from_json(value: Any, folder: Path) -> Episode:
+    """An episode from the object of a line of ``episodes.jsonl``. Paths of pictures are relative to `folder`.
+
+    Raises:
+        UsageError: It is wrong.
+    """
+    form = check(_EpisodeForm, value)
     plain = {name: getattr(form, name) for name in _EpisodeForm.model_fields}
     return Episode(
         **plain
@@ -314,15 +265,10 @@ def _frame(form: _FrameForm, place: int, folder: Path) -> Frame:
 
 def _picture(folder: Path, name: str) -> Picture:
     """A picture beside the file. A path outside the folder is refused, since the picture would be sent to the model."""
-    target = (folder / name).resolve()
-    if not target.is_relative_to(folder.resolve()):
-        raise UsageError(f"the picture {name} lies outside {folder}; move it there")
+    target = inside(folder, name, "picture")
     picture = Picture.from_path(target)
-    try:
-        with Image.open(target):  # reads the header only
-            return picture
-    except (OSError, ValueError, Image.DecompressionBombError) as error:
-        raise UsageError(f"the picture {name} is broken or not a picture: {type(error).__name__}") from error
+    stored_size(target, name)  # reads the header only
+    return picture
 
 
 def _episode_form(episode: Episode, folder: Path) -> _EpisodeForm:

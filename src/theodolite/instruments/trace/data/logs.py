@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from theodolite import __version__
 from theodolite.answers.items import FORMAT, format_to_json
 from theodolite.core.errors import UsageError
+from theodolite.core.files import lines_of, parse_json
 from theodolite.core.splits import OWN_SPLIT
 from theodolite.core.types import Item, Json, Message, Record, Request, Response, content_hash
 from theodolite.instruments.instrument import UserData
@@ -70,9 +70,9 @@ def logged_models(own: UserData) -> list[LoggedModel]:
 
 def _raw(path: Path) -> Iterator[tuple[tuple[str, str], tuple[str, str]]]:
     """By model and episode: the original text and the original answer, where the log has them."""
-    for line in path.read_text(encoding="utf-8").splitlines():
+    for _, line in lines_of(path):
         try:
-            row: Any = json.loads(line)
+            row: Any = parse_json(line)
         except ValueError:
             continue  # reported by `read_traces`
         if not isinstance(row, dict):

@@ -7,7 +7,6 @@ Video-LLaVA on STAR (``question_id``, ``object_descriptions``, ``action_analysis
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,11 +15,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from theodolite.answers import read_answer
 from theodolite.core.errors import UsageError
+from theodolite.core.files import Problem, check, read_lines
+from theodolite.core.forms import Whole
 from theodolite.instruments.trace.claims.align import align_steps
 from theodolite.instruments.trace.claims.reading import read_trace
 from theodolite.instruments.trace.claims.steps import MOST_STEPS
 from theodolite.instruments.trace.claims.types import Step, Trace
-from theodolite.instruments.trace.data.dataset import Problem, read_lines
 from theodolite.instruments.trace.data.episode import Episode, Frame
 
 
@@ -28,7 +28,7 @@ class _StepForm(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     text: str = Field(min_length=1)
-    frames: list[int] = []
+    frames: list[Whole] = []
 
 
 class _TraceForm(BaseModel):
@@ -68,7 +68,7 @@ def read_traces(
         The traces, and the problems of lines that gave none. Problems of a trace itself are in `Trace.problems`.
     """
     path = Path(path)
-    found, problems = read_lines(path, lambda line: _read(line, episodes))
+    found, problems = read_lines(path, lambda value: _read(value, episodes))
     traces = []
     for where, trace in found:
         if not trace.steps:
@@ -79,15 +79,14 @@ def read_traces(
     return traces, problems
 
 
-def _read(line: str, episodes: Mapping[str, Episode] | None) -> Trace:
-    data = json.loads(line)
+def _read(data: Any, episodes: Mapping[str, Episode] | None) -> Trace:
     if not isinstance(data, dict):
         raise UsageError(
             f"a trace is an object with 'episode' and 'text' or 'steps', not {type(data).__name__}"
         )
     if "object_descriptions" in data:
         return _from_video_llava(data, episodes)
-    form = _TraceForm.model_validate(data)
+    form = check(_TraceForm, data)
     if form.steps is None and not (form.text or form.reasoning):
         if "text" in data or "reasoning" in data:
             raise UsageError(f"the text of the trace of {form.episode!r} is empty")
@@ -133,7 +132,7 @@ def _from_steps(form: _TraceForm, episode: Episode) -> Trace:
 
 
 def _from_video_llava(data: dict[str, Any], episodes: Mapping[str, Episode] | None) -> Trace:
-    form = _VideoLlavaForm.model_validate(data)
+    form = check(_VideoLlavaForm, data)
     text = "\n".join(part for part in (form.targets, form.object_descriptions, form.action_analysis) if part)
     said = form.raw_response
     response = (said[0] if said else "") if isinstance(said, list) else said or ""

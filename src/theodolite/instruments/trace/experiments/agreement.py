@@ -10,9 +10,9 @@ import numpy as np
 
 from theodolite import stats
 from theodolite.core.errors import UsageError
+from theodolite.core.files import Problem
 from theodolite.core.tables import Column, Table
 from theodolite.instruments.trace.claims.types import Trace, Verifier
-from theodolite.instruments.trace.data.dataset import Problem
 from theodolite.instruments.trace.data.episode import Episode
 from theodolite.instruments.trace.formulas.sgr import AS_PAPER, Counting, trace_hr, trace_sgr
 from theodolite.instruments.trace.score import mean_over

@@ -18,9 +18,9 @@ from pydantic import BaseModel, ConfigDict
 
 from theodolite import stats
 from theodolite.core.errors import UsageError
+from theodolite.core.files import Problem, read_lines
 from theodolite.core.tables import Column, Table
 from theodolite.instruments.trace.claims.types import LABELS, Label
-from theodolite.instruments.trace.data.dataset import Problem, read_lines
 from theodolite.instruments.trace.data.episode import Episode
 from theodolite.instruments.trace.experiments.agreement import kappa
 from theodolite.instruments.trace.score import mean_over
@@ -181,7 +181,7 @@ def score_labels(
 
 
 def _read_labels(path: Path) -> tuple[dict[str, _LabelForm], list[Problem]]:
-    found, problems = read_lines(path, _LabelForm.model_validate_json)
+    found, problems = read_lines(path, _LabelForm.model_validate)
     labels = {}
     times = Counter(row.id for _, row in found)
     for name, n in times.items():

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from theodolite.core.errors import UsageError, reason_of
+from theodolite.core.errors import UsageError
 from theodolite.core.estimates import Estimate
+from theodolite.core.files import read_text
 from theodolite.core.tables import Cell, Column, Table
 from theodolite.instruments.trace.data.dataset import read_episodes
 from theodolite.instruments.trace.experiments.predict import ModelRow
@@ -257,10 +259,9 @@ def _by_name(rows: Sequence[ModelRow]) -> dict[tuple[str, str], ModelRow]:
 
 def _table(path: Path, needed: Sequence[str]) -> list[dict[str, str | None]]:
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:  # spreadsheets write a byte order mark
-            table = list(csv.DictReader(file))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UsageError(f"cannot read {path}: {reason_of(error)}") from error
+        table = list(csv.DictReader(io.StringIO(read_text(path), newline="")))
+    except csv.Error as error:
+        raise UsageError(f"cannot read {path}: {error}") from error
     missing = [name for name in needed if not table or name not in table[0]]
     if missing:
         raise UsageError(f"{path} has no column {missing[0]!r}, or no row")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from theodolite.core.files import Problem
 from theodolite.core.tables import Column, Table
-from theodolite.instruments.trace.data.dataset import Problem
 from theodolite.instruments.trace.experiments.controls import control_scores, controls_table
 from theodolite.instruments.trace.experiments.edits import (
     Reliance,

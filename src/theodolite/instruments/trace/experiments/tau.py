@@ -11,8 +11,8 @@ from pydantic import BaseModel, ConfigDict, StrictBool
 
 from theodolite import stats
 from theodolite.core.errors import UsageError
+from theodolite.core.files import read_lines
 from theodolite.core.tables import Cell, Column, Table
-from theodolite.instruments.trace.data.dataset import read_lines
 from theodolite.instruments.trace.formulas.tcs import TAU, SentenceEmbedder, open_embedder
 
 
@@ -45,7 +45,7 @@ def read_pairs(path: Path) -> list[LabelledPair]:
     Raises:
         UsageError: A line is wrong.
     """
-    found, problems = read_lines(path, LabelledPair.model_validate_json)
+    found, problems = read_lines(path, LabelledPair.model_validate)
     if problems:
         raise UsageError(
             f'{problems[0].where}: needs "first", "second" and "same": true or false ({problems[0].reason})'

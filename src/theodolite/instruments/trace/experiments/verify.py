@@ -9,13 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from theodolite.core.errors import UsageError
+from theodolite.core.files import Problem
 from theodolite.core.scores import ItemScore
 from theodolite.core.tables import Cell, Column, Table
 from theodolite.instruments.trace.claims.extract import extract_many
 from theodolite.instruments.trace.claims.language import open_parser, sentence_spans
 from theodolite.instruments.trace.claims.reading import with_claims
 from theodolite.instruments.trace.claims.types import Trace, Verifier
-from theodolite.instruments.trace.data.dataset import Problem, read_episodes
+from theodolite.instruments.trace.data.dataset import read_episodes
 from theodolite.instruments.trace.data.episode import Episode
 from theodolite.instruments.trace.data.traces import read_traces
 from theodolite.instruments.trace.experiments.agreement import (

@@ -14,9 +14,10 @@ from pathlib import Path
 from theodolite.answers import Answer
 from theodolite.answers.items import FORMAT, format_of, read_record
 from theodolite.core.errors import UsageError
+from theodolite.core.files import Problem
 from theodolite.instruments.trace.claims.reading import final_answer, read_trace, with_claims
 from theodolite.instruments.trace.claims.types import Trace, Verifier
-from theodolite.instruments.trace.data.dataset import Problem, read_episodes
+from theodolite.instruments.trace.data.dataset import read_episodes
 from theodolite.instruments.trace.data.episode import Episode
 from theodolite.instruments.trace.formulas.tcs import Transition, transitions
 from theodolite.instruments.trace.formulas.vrs import EditedPair, edited_pair

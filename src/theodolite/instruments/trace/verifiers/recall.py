@@ -9,9 +9,10 @@ from pathlib import Path
 
 from theodolite import stats
 from theodolite.core.errors import UsageError
+from theodolite.core.files import Problem, check, read_json
+from theodolite.core.forms import Form, Number
 from theodolite.core.tables import Cell, Column, Table
 from theodolite.instruments.trace.claims import lexicon as words
-from theodolite.instruments.trace.data.dataset import Problem
 from theodolite.instruments.trace.data.episode import Episode
 from theodolite.instruments.trace.verifiers.detection import Detection, Detector
 
@@ -114,19 +115,32 @@ def write_recall(recall: Mapping[str, ClassRecall], path: Path, *, detector: str
     path.write_text(json.dumps(value, indent=2) + "\n", encoding="utf-8")
 
 
+class _LimitForm(Form):
+    low: Number
+
+
+class _ClassForm(Form):
+    recall: _LimitForm
+
+
+class _RecallForm(Form):
+    classes: dict[str, _ClassForm]
+
+
 def read_recall(path: Path) -> dict[str, float]:
     """The lower confidence limit of each class's recall.
 
     Raises:
         UsageError: It is not such a file.
     """
+    value = read_json(path, "recall of the detector in")
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-        return {name: float(told["recall"]["low"]) for name, told in value["classes"].items()}
-    except OSError as error:
-        raise UsageError(f"cannot read the recall of the detector from {path}: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise UsageError(f"{path} is not a recall file; `theodolite trace recall` writes one") from error
+        classes = check(_RecallForm, value).classes
+    except UsageError as error:
+        raise UsageError(
+            f"{path} is not a recall file; `theodolite trace recall` writes one ({error})"
+        ) from error
+    return {name: told.recall.low for name, told in classes.items()}
 
 
 def found_of(found: Iterable[Detection], head: str) -> list[Detection]:

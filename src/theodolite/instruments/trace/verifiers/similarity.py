@@ -13,15 +13,17 @@ o(p) / (o(p) + o(b)) if supported, o(b) / (o(p) + o(b)) if unsupported: ½ at th
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from theodolite.core.errors import UsageError
+from theodolite.core.files import check, read_json
+from theodolite.core.forms import Form, Number
 from theodolite.core.types import Pixels
 from theodolite.instruments.trace.claims.types import Claim, Verdict
 from theodolite.instruments.trace.data.episode import Episode
@@ -70,32 +72,42 @@ class Bounds:
         return f"the model does not know the word {odd[0]}" if odd else ""
 
 
+class _LimitsForm(Form):
+    high: Number | None
+    low: Number | None
+
+
+class _CalibrationForm(Form):
+    by_world: dict[str, dict[str, _LimitsForm]]
+    words: tuple[str, ...]
+    pooled: dict[str, _LimitsForm] = Field(default_factory=dict)
+
+
 def read_bounds(file: Path) -> Bounds:
     """Reads a calibration file.
 
     Raises:
         UsageError: It is not such a file.
     """
+    value = read_json(file, "calibration")
     try:
-        value = json.loads(file.read_text(encoding="utf-8"))
-        measured, words = dict(value["by_world"]), frozenset(map(str, value["words"]))
-        if not words or POOLED in measured:
-            measured[POOLED] = value["pooled"]
-        worlds = {
-            str(world): {
-                str(form): (float(told["high"]), float(told["low"]))
-                for form, told in forms.items()
-                if told["high"] is not None
-            }
-            for world, forms in measured.items()
-        }
-        return Bounds(worlds, words)
-    except OSError as error:
-        raise UsageError(f"cannot read the calibration {file}: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        told = check(_CalibrationForm, value)
+    except UsageError as error:
         raise UsageError(
-            f"{file} is not a calibration; `theodolite trace calibrate --data EPISODES` writes one"
+            f"{file} is not a calibration; `theodolite trace calibrate --data EPISODES` writes one ({error})"
         ) from error
+    measured = dict(told.by_world)
+    if not told.words or POOLED in measured:
+        measured[POOLED] = told.pooled
+    worlds = {
+        world: {
+            form: (limits.high, limits.low)
+            for form, limits in forms.items()
+            if limits.high is not None and limits.low is not None
+        }
+        for world, forms in measured.items()
+    }
+    return Bounds(worlds, frozenset(told.words))
 
 
 @dataclass(frozen=True, slots=True)

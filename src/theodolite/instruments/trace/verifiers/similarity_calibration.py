@@ -23,6 +23,7 @@ import numpy as np
 
 from theodolite import stats
 from theodolite.core.errors import UsageError
+from theodolite.core.files import check, read_json
 from theodolite.core.tables import Column, Table
 from theodolite.instruments.trace.claims.types import Claim, Mention
 from theodolite.instruments.trace.data.dataset import EpisodeSet
@@ -303,10 +304,8 @@ def calibrate_checkpoint(
 
 def _training_record(folder: Path) -> dict[str, Any]:
     """The record of the training, if the checkpoint was trained here."""
-    try:
-        return dict(json.loads((folder / "training.json").read_text(encoding="utf-8")))
-    except (OSError, ValueError):
-        return {}
+    path = folder / "training.json"
+    return check(dict[str, Any], read_json(path)) if path.is_file() else {}
 
 
 def claims_about(

@@ -8,18 +8,32 @@ camera's y and z. A box's height is along the axis nearest to the world's vertic
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from theodolite.core.errors import UsageError
+from theodolite.core.files import check, inside, read_bytes, read_each, read_json, read_list
+from theodolite.core.forms import Form, Name, Whole
+from theodolite.core.pictures import stored_size
 from theodolite.geometry import SE3, Cuboid, PinholeCamera
-from theodolite.instruments.scene.data.pipeline import Candidate, View
-from theodolite.instruments.scene.data.sources.views import SourceView, read_json, up_in
+from theodolite.instruments.scene.data.pipeline import Candidate, View, thumbnail_size
+from theodolite.instruments.scene.data.sources.views import (
+    FARTHEST_M,
+    Found,
+    Matrix,
+    Metres,
+    Place,
+    SourceView,
+    read_view,
+    up_in,
+)
 
 BUILDING = frozenset(
     {"wall", "floor", "ceiling", "remove", "split", "door frame", "window frame", "beam", "pillar"}
@@ -36,6 +50,7 @@ _PLY_TYPES = {
     "char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4", "float": "f4", "double": "f8",
     "int8": "i1", "uint8": "u1", "int16": "i2", "uint16": "u2", "int32": "i4", "uint32": "u4", "float32": "f4", "float64": "f8",
 }  # fmt: skip
+F = TypeVar("F", bound=Form)
 _PLY_ORDERS = {"binary_little_endian": "<", "binary_big_endian": ">"}
 
 
@@ -47,7 +62,7 @@ class Mesh:
     object_ids: NDArray[np.int64]
 
 
-def scannetpp_views(root: str | Path, *, every: int = 1) -> Iterator[SourceView]:
+def scannetpp_views(root: str | Path, *, every: int = 1) -> Iterator[Found]:
     """The pictures of one scene folder, or of all scene folders in a folder.
 
     Args:
@@ -59,86 +74,151 @@ def scannetpp_views(root: str | Path, *, every: int = 1) -> Iterator[SourceView]
     if not scenes:
         raise UsageError(f"{root} holds no ScanNet++ scene: no folder with scans/ and dslr/")
     for scene in scenes:
-        yield from _scene_views(scene, every)
+        yield from read_view(scene.name, partial(_scene_views, scene, every))
 
 
-def _scene_views(scene: Path, every: int) -> Iterator[SourceView]:
-    frames = read_json(scene / "dslr" / "nerfstudio" / "transforms_undistorted.json")
-    groups = read_json(scene / "scans" / "segments_anno.json")["segGroups"]
-    skipped: Counter[str] = Counter(
-        "part of the building" for group in groups if str(group["label"]).strip().lower() in BUILDING
+class _Frame(Form):
+    file_path: Name
+    transform_matrix: Matrix
+    is_bad: bool | None = None
+
+
+class _Transforms(Form):
+    fl_x: Metres
+    fl_y: Metres
+    cx: Metres
+    cy: Metres
+    w: Whole
+    h: Whole
+    frames: list[Any]
+
+
+class _Obb(Form):
+    centroid: Place
+    axesLengths: Place  # noqa: N815 - as the file names it
+    normalizedAxes: Annotated[list[Metres], Field(min_length=9, max_length=9)]  # noqa: N815
+
+
+class _Group(Form):
+    label: str
+    objectId: Whole  # noqa: N815
+    segments: list[Whole]
+    obb: _Obb
+
+
+class _Groups(Form):
+    segGroups: list[Any]  # noqa: N815
+
+
+class _Segments(Form):
+    segIndices: list[Whole]  # noqa: N815
+
+
+def _scene_views(scene: Path, every: int) -> Iterator[Found]:
+    frames = _checked(scene / "dslr" / "nerfstudio" / "transforms_undistorted.json", _Transforms)
+    annotated = scene / "scans" / "segments_anno.json"
+    rows, problems = read_list(_checked(annotated, _Groups).segGroups, f"{annotated.name}, segGroups", _Group)
+    yield from problems
+    groups = [(where, group, group.label.strip().lower()) for where, group in rows]
+    skipped = Counter("part of the building" for *_, label in groups if label in BUILDING)
+    placed, problems = read_each(
+        [(where, group) for where, group, label in groups if label not in BUILDING],
+        lambda group: (group, _cuboid(group)),
     )
-    things = [group for group in groups if str(group["label"]).strip().lower() not in BUILDING]
-    mesh = _mesh(scene, groups)
-    for frame in sorted(frames["frames"], key=lambda f: str(f["file_path"]))[::every]:
-        if frame.get("is_bad"):
-            continue
-        picture = scene / "dslr" / "resized_undistorted_images" / Path(frame["file_path"]).name
-        cam_SE3_world = opencv_pose(np.array(frame["transform_matrix"], np.float64)).inverse()
-        camera = _camera(frames, picture)
-        shares = _vertex_visibility(mesh, camera, cam_SE3_world) if mesh is not None else {}
-        candidates = [_candidate(group, cam_SE3_world, scene.name, shares) for group in things]
-        view = View(
-            f"scannetpp-{scene.name}-{picture.stem}",
-            "indoor",
-            camera,
-            up_in(cam_SE3_world),
-            camera_height_m=float(cam_SE3_world.inverse().translation_m[2]),
-            source="scannetpp",
+    yield from problems
+    things = [thing for _, thing in placed]
+    mesh = _mesh(scene, [group for _, group, _ in groups])
+    listed, problems = read_list(frames.frames, f"{scene.name}, frames", _Frame)
+    yield from problems
+    for where, frame in sorted(listed, key=lambda each: each[1].file_path)[::every]:
+        if not frame.is_bad:
+            yield from read_view(where, partial(_view, scene, frames, frame, things, mesh, skipped))
+
+
+def _checked(path: Path, form: type[F]) -> F:
+    """The content of a JSON file in a form."""
+    try:
+        return check(form, read_json(path))
+    except UsageError as error:
+        raise UsageError(str(error) if str(path) in str(error) else f"{path}: {error}") from None
+
+
+def _view(
+    scene: Path,
+    frames: _Transforms,
+    frame: _Frame,
+    things: Sequence[tuple[_Group, Cuboid]],
+    mesh: Mesh | None,
+    skipped: Counter[str],
+) -> Iterator[Found]:
+    picture = inside(scene / "dslr" / "resized_undistorted_images", Path(frame.file_path).name, "picture")
+    cam_SE3_world = opencv_pose(np.array(frame.transform_matrix, np.float64)).inverse()
+    camera = _camera(frames, picture)
+    shares = _vertex_visibility(mesh, camera, cam_SE3_world) if mesh is not None else {}
+    candidates = tuple(
+        Candidate(
+            group.label,
+            cuboid.seen_from(cam_SE3_world),
+            shares.get(group.objectId),
+            key=f"{scene.name}-{group.objectId}",
         )
-        yield SourceView(view, tuple(candidates), picture, skipped)
+        for group, cuboid in things
+    )
+    view = View(
+        f"scannetpp-{scene.name}-{picture.stem}",
+        "indoor",
+        camera,
+        up_in(cam_SE3_world),
+        camera_height_m=float(cam_SE3_world.inverse().translation_m[2]),
+        source="scannetpp",
+    )
+    yield SourceView(view, candidates, picture, skipped)
 
 
 def opencv_pose(stored: NDArray[np.float64]) -> SE3:
     """world_SE3_cam (x right, y down, z forward; world z up) from a stored nerfstudio matrix."""
+    if stored.shape != (4, 4):
+        raise UsageError(f"a pose must be a 4×4 matrix, got {stored.shape}")
     matrix = stored.copy()
     matrix[2, :] *= -1
     matrix = matrix[[1, 0, 2, 3], :]
     return SE3.from_matrix(matrix @ np.diag([1.0, -1.0, -1.0, 1.0]))
 
 
-def _camera(frames: Mapping[str, Any], picture: Path) -> PinholeCamera:
+def _camera(frames: _Transforms, picture: Path) -> PinholeCamera:
     """The declared camera, scaled to the actual size of the picture if it is there."""
-    fx, fy, cx, cy = (float(frames[key]) for key in ("fl_x", "fl_y", "cx", "cy"))
-    camera = PinholeCamera(fx, fy, cx, cy, int(frames["w"]), int(frames["h"]))
+    camera = PinholeCamera(frames.fl_x, frames.fl_y, frames.cx, frames.cy, frames.w, frames.h)
     if not picture.is_file():
         return camera
-    from PIL import Image
-
-    with Image.open(picture) as opened:
-        return camera if opened.size == (camera.width_px, camera.height_px) else camera.resized(opened.size)
+    size = stored_size(picture)
+    return camera if size == (camera.width_px, camera.height_px) else camera.resized(size)
 
 
-def _candidate(
-    group: Mapping[str, Any], cam_SE3_world: SE3, scene: str, shares: Mapping[int, float]
-) -> Candidate:
-    obb = group["obb"]
-    axes = np.array(obb["normalizedAxes"], np.float64).reshape(3, 3)
-    lengths = np.array(obb["axesLengths"], np.float64)
+def _cuboid(group: _Group) -> Cuboid:
+    """The box of an object in the world."""
+    axes = np.array(group.obb.normalizedAxes, np.float64).reshape(3, 3)
+    lengths = np.array(group.obb.axesLengths, np.float64)
     vertical = int(np.argmax(np.abs(axes[:, 2])))
     first, second = (k for k in range(3) if k != vertical)
     up = axes[vertical] * np.sign(axes[vertical, 2])
     forward = axes[first]
     rotation = np.column_stack([forward, np.cross(up, forward), up])
-    motion = SE3.from_matrix(np.column_stack([rotation, np.array(obb["centroid"], np.float64)]))
+    motion = SE3.from_matrix(np.column_stack([rotation, np.array(group.obb.centroid, np.float64)]))
     sides = np.maximum(lengths, 1e-3)
-    cuboid = Cuboid(motion, float(sides[first]), float(sides[second]), float(sides[vertical]))
-    number = int(group["objectId"])
-    key = f"{scene}-{number}"
-    return Candidate(str(group["label"]), cuboid.seen_from(cam_SE3_world), shares.get(number), key=key)
+    return Cuboid(motion, float(sides[first]), float(sides[second]), float(sides[vertical]))
 
 
-def _mesh(scene: Path, groups: list[dict[str, Any]]) -> Mesh | None:
+def _mesh(scene: Path, groups: Sequence[_Group]) -> Mesh | None:
     """The scan's vertices with their objects; None if the scan is not there."""
     scan, segments = scene / "scans" / "mesh_aligned_0.05.ply", scene / "scans" / "segments.json"
     if not scan.is_file() or not segments.is_file():
         return None
     points = read_ply_vertices(scan)
-    segment_of = np.array(read_json(segments)["segIndices"], np.int64)
+    segment_of = _checked(segments, _Segments).segIndices
     if len(segment_of) != len(points):
         raise UsageError(f"{segments} has {len(segment_of)} vertices, but {scan} has {len(points)}")
-    owner = {int(segment): int(group["objectId"]) for group in groups for segment in group["segments"]}
-    return Mesh(points, np.array([owner.get(int(segment), -1) for segment in segment_of], np.int64))
+    owner = {segment: group.objectId for group in groups for segment in group.segments}
+    return Mesh(points, np.array([owner.get(segment, -1) for segment in segment_of], np.int64))
 
 
 def _vertex_visibility(mesh: Mesh, camera: PinholeCamera, cam_SE3_world: SE3) -> dict[int, float]:
@@ -146,7 +226,7 @@ def _vertex_visibility(mesh: Mesh, camera: PinholeCamera, cam_SE3_world: SE3) ->
 
     The vertices are drawn into a small depth buffer, each as a square of a few centimetres, so that surfaces have no holes.
     """
-    small = camera.resized((_WIDTH_PX, max(1, round(camera.height_px * _WIDTH_PX / camera.width_px))))
+    small = camera.resized(thumbnail_size(camera, _WIDTH_PX))
     points = cam_SE3_world.apply(mesh.points_world)
     is_ahead = points[:, 2] > 0.1
     points, owners = points[is_ahead], mesh.object_ids[is_ahead]
@@ -171,18 +251,25 @@ def read_ply_vertices(path: Path) -> NDArray[np.float64]:
     Raises:
         UsageError: It is no PLY file that begins with its vertices, or it ends early.
     """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from error
+    data = read_bytes(path)
     end = data.find(b"end_header\n")
     if not data.startswith(b"ply") or end < 0:
         raise UsageError(f"{path} is not a PLY file")
     header = [line.split() for line in data[:end].decode("ascii", "replace").splitlines()]
+    try:
+        points = _vertices(header, data[end + len(b"end_header\n") :])
+    except (ValueError, IndexError) as error:
+        raise UsageError(f"{path}: cannot read its vertices: {error}") from error
+    if not (np.abs(points) <= FARTHEST_M).all():
+        raise UsageError(f"{path}: a vertex is not a number, or is farther away than {FARTHEST_M:g} m")
+    return points
+
+
+def _vertices(header: list[list[str]], body: bytes) -> NDArray[np.float64]:
     form = next((words[1] for words in header if words[:1] == ["format"]), "")
     elements = [words for words in header if words[:1] == ["element"]]
     if not elements or elements[0][1] != "vertex":
-        raise UsageError(f"{path}: expected the vertices first")
+        raise ValueError("expected the vertices first")
     n, first = int(elements[0][2]), header.index(elements[0])
     fields = []
     for words in header[first + 1 :]:
@@ -191,16 +278,15 @@ def read_ply_vertices(path: Path) -> NDArray[np.float64]:
         fields.append((words[2], _PLY_TYPES.get(words[1], "")))
     names = [name for name, _ in fields]
     if not {"x", "y", "z"} <= set(names) or any(not kind for _, kind in fields):
-        raise UsageError(f"{path}: cannot read vertices with the properties {names}")
-    body = data[end + len(b"end_header\n") :]
+        raise ValueError(f"unknown properties {names}")
     if form == "ascii":
-        rows = [line.split() for line in body.decode("ascii").splitlines()[:n]]
-        table = np.array([[float(word) for word in row] for row in rows])
+        lines = body.decode("ascii").splitlines()[: max(0, n)]
+        table = np.array([[float(word) for word in line.split()] for line in lines]).reshape(n, len(names))
         return table[:, [names.index(axis) for axis in "xyz"]]
     if form not in _PLY_ORDERS:
-        raise UsageError(f"{path}: unknown format {form!r}")
+        raise ValueError(f"unknown format {form!r}")
     kind = np.dtype([(name, _PLY_ORDERS[form] + code) for name, code in fields])
-    if len(body) < n * kind.itemsize:
-        raise UsageError(f"{path} ends before its {n} vertices")
+    if not 0 <= n * kind.itemsize <= len(body):
+        raise ValueError(f"the file ends before its {n} vertices")
     found = np.frombuffer(body, kind, count=n)
     return np.stack([found[axis].astype(np.float64) for axis in "xyz"], axis=1)

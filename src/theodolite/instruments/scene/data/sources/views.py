@@ -1,20 +1,34 @@
-"""What every reader of a source returns, and helpers that they share."""
+"""What every reader of a source yields, and helpers that they share.
+
+A reader yields a `SourceView` for each picture, and a `Problem` for each record that is broken: an object, or a picture with all
+its objects.
+"""
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
-from theodolite.core.errors import UsageError, reason_of
+from theodolite.core.errors import UsageError
+from theodolite.core.files import Problem, read_each, read_text
 from theodolite.geometry import SE3
 from theodolite.instruments.scene.data.pipeline import Candidate, View
+
+FARTHEST_M = 1e6
+"""No object of a scene is farther away, or larger."""
+
+Metres: TypeAlias = Annotated[float, Field(ge=-FARTHEST_M, le=FARTHEST_M)]
+Place: TypeAlias = tuple[Metres, Metres, Metres]
+Turn: TypeAlias = tuple[Metres, Metres, Metres, Metres]
+"""A quaternion w, x, y, z."""
+Matrix: TypeAlias = list[list[Metres]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -29,30 +43,36 @@ class SourceView:
     """Annotations that cannot be used, by reason."""
 
 
-def read_json(path: Path) -> Any:
-    """The content of a JSON file; a `UsageError` names the file if it cannot be read."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"cannot read {path}: {reason_of(error)}") from error
+Found: TypeAlias = SourceView | Problem
 
 
-def read_lines(path: Path) -> list[str]:
-    """The non-empty lines of a text file."""
-    try:
-        return [line for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {path}: {reason_of(error)}") from error
+def read_view(where: str, read: Callable[[], Iterator[Found]]) -> Iterator[Found]:
+    """Yield what a picture's files give; a `Problem` if one of them is broken."""
+    found, problems = read_each([(where, None)], lambda _: list(read()))
+    yield from problems
+    for _, all_of_it in found:
+        yield from all_of_it
 
 
-def numbers(words: Sequence[str], where: str) -> NDArray[np.float64]:
-    """Words as finite numbers."""
+def text_lines(path: Path) -> list[tuple[str, str]]:
+    """The lines of a text file that are not empty, each with its place."""
+    lines = enumerate(read_text(path).split("\n"), 1)
+    return [
+        (f"{path.parent.name}/{path.name}, line {number}", line) for number, line in lines if line.strip()
+    ]
+
+
+def numbers(words: Sequence[str], n: int) -> NDArray[np.float64]:
+    """Exactly `n` words as numbers that a scene can have."""
+    told = " ".join(words)[:80]
+    if len(words) != n:
+        raise UsageError(f"expected {n} numbers, got {len(words)}: {told!r}")
     try:
         found = np.array([float(word) for word in words])
     except ValueError:
-        raise UsageError(f"{where}: expected numbers, got {' '.join(words)!r}") from None
-    if not np.isfinite(found).all():
-        raise UsageError(f"{where}: expected finite numbers, got {' '.join(words)!r}")
+        raise UsageError(f"expected numbers, got {told!r}") from None
+    if not (np.abs(found) <= FARTHEST_M).all():
+        raise UsageError(f"expected numbers of at most {FARTHEST_M:g}, got {told!r}")
     return found
 
 

@@ -1,31 +1,14 @@
-"""Reading JSON that others wrote, with what is wrong said in one sentence."""
+"""What the readers of published data sets share."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
-
-from pydantic import ValidationError
 
 from theodolite.core.errors import UsageError
-from theodolite.instruments.trace.data.dataset import Problem
+from theodolite.core.files import Problem, inside, is_there
+from theodolite.core.types import Picture
 from theodolite.instruments.trace.data.episode import Episode
-
-
-def load_json(path: Path) -> Any:
-    """The content of a file.
-
-    Raises:
-        UsageError: it cannot be read, or is no JSON.
-    """
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"cannot read {path}: {error.strerror}") from error
-    except ValueError as error:
-        raise UsageError(f"{path} is not JSON: {error}") from error
 
 
 def picture_folder(path: str | Path | None) -> Path | None:
@@ -39,16 +22,18 @@ def picture_folder(path: str | Path | None) -> Path | None:
     return None if path is None else Path(path)
 
 
+def find_picture(folder: Path, names: Iterable[str]) -> Picture | None:
+    """The first picture of these names that is in a folder; None if there is none.
+
+    Raises:
+        UsageError: A name leads out of the folder.
+    """
+    places = (inside(folder, name, "picture") for name in names)
+    found = next((place for place in places if is_there(place)), None)
+    return None if found is None else Picture.from_path(found)
+
+
 def without_pictures(episodes: Sequence[Episode], folder: Path | None, layout: str) -> Iterator[Problem]:
     """A word if a folder of pictures was named and none of them is in it."""
     if folder is not None and not any(f.picture is not None for e in episodes for f in e.frames):
         yield Problem(str(folder), f"no frame has its picture there; they are looked for as {layout}")
-
-
-def first_fault(error: ValidationError | ValueError) -> str:
-    """Where the first thing is wrong, and what."""
-    if not isinstance(error, ValidationError):
-        return str(error)
-    first = error.errors()[0]
-    place = ".".join(map(str, first["loc"]))
-    return f"{place}: {first['msg']}" if place else str(first["msg"])

@@ -16,32 +16,30 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import ConfigDict, Field
 
 from theodolite.core.errors import UsageError
-from theodolite.instruments.trace.data.dataset import EpisodeSet, Problem
+from theodolite.core.files import check, inside, read_each, read_json
+from theodolite.core.forms import Form, Name, Number
+from theodolite.instruments.trace.data.dataset import EpisodeSet
 from theodolite.instruments.trace.data.episode import Episode, Frame, Pose
-from theodolite.instruments.trace.data.sources.files import first_fault, load_json
 
 _Place = tuple[float, float, float]
 
 
-class _Path(BaseModel):
-    model_config = ConfigDict(extra="ignore", coerce_numbers_to_str=True)
+class _Path(Form):
+    model_config = ConfigDict(coerce_numbers_to_str=True)
 
-    scan: str = Field(min_length=1)
+    scan: Name
     path_id: str
     path: list[str] = Field(min_length=1)
-    heading: float = Field(allow_inf_nan=False)
+    heading: Number
     instructions: list[str] = Field(min_length=1)
-    distance: float | None = None
 
 
-class _Viewpoint(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
+class _Viewpoint(Form):
     image_id: str
-    pose: list[float] = Field(min_length=16, max_length=16)
+    pose: list[Number] = Field(min_length=16, max_length=16)
 
 
 def read_r2r(paths: str | Path, *, connectivity: str | Path | None = None) -> EpisodeSet:
@@ -56,26 +54,22 @@ def read_r2r(paths: str | Path, *, connectivity: str | Path | None = None) -> Ep
     """
     file = _paths_file(Path(paths))
     graphs = Path(connectivity) if connectivity is not None else file.parent / "connectivity"
-    found = load_json(file)
+    found = read_json(file)
     if not isinstance(found, list):
         raise UsageError(f"{file} is not a list of R2R paths but a {type(found).__name__}")
     houses: dict[str, dict[str, _Place]] = {}
-    episodes: list[Episode] = []
-    problems: list[Problem] = []
-    for number, raw in enumerate(found):
-        where = f"{file.name}, path {number + 1}"
-        try:
-            path = _Path.model_validate(raw)
-            if path.scan not in houses:
-                houses[path.scan] = _house(graphs / f"{path.scan}_connectivity.json")
-            episodes.extend(_episodes(path, houses[path.scan]))
-        except (ValidationError, UsageError) as error:
-            problems.append(
-                Problem(where, first_fault(error) if isinstance(error, ValidationError) else str(error))
-            )
-    if not episodes:
+
+    def read(raw: Any) -> list[Episode]:
+        path = check(_Path, raw)
+        if path.scan not in houses:
+            houses[path.scan] = _house(inside(graphs, f"{path.scan}_connectivity.json"))
+        return list(_episodes(path, houses[path.scan]))
+
+    rows = [(f"{file.name}, path {number}", raw) for number, raw in enumerate(found, 1)]
+    made, problems = read_each(rows, read)
+    if not made:
         raise UsageError(f"{file} holds no usable path" + (f": {problems[0].reason}" if problems else ""))
-    return EpisodeSet(tuple(episodes), tuple(problems))
+    return EpisodeSet(tuple(episode for _, episodes in made for episode in episodes), tuple(problems))
 
 
 def _paths_file(path: Path) -> Path:
@@ -88,10 +82,11 @@ def _paths_file(path: Path) -> Path:
 
 
 def _house(path: Path) -> dict[str, _Place]:
+    value = read_json(path)
     try:
-        viewpoints = TypeAdapter(list[_Viewpoint]).validate_python(load_json(path))
-    except ValidationError as error:
-        raise UsageError(f"{path} is not a connectivity graph: {first_fault(error)}") from error
+        viewpoints = check(list[_Viewpoint], value)
+    except UsageError as error:
+        raise UsageError(f"{path} is not a connectivity graph: {error}") from error
     return {v.image_id: (v.pose[3], v.pose[7], v.pose[11]) for v in viewpoints}
 
 

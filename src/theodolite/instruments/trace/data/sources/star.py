@@ -8,53 +8,68 @@ partly: what is not listed may still be so.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, Field
 
 from theodolite.core.errors import UsageError
+from theodolite.core.files import Problem, check, read_each, read_json, read_text
+from theodolite.core.forms import Form, Name, Number, Whole
 from theodolite.core.types import Picture
 from theodolite.geometry import Box
-from theodolite.instruments.trace.data.dataset import EpisodeSet, Problem
+from theodolite.instruments.trace.data.dataset import EpisodeSet
 from theodolite.instruments.trace.data.episode import Action, Episode, Frame, Relation, SceneObject
 from theodolite.instruments.trace.data.sources.files import (
-    first_fault,
-    load_json,
+    find_picture,
     picture_folder,
     without_pictures,
 )
 
 FRAMES_PER_S = 30.0
-_Label = int | str
+_Label = Whole | str
 
 
-class _Situation(BaseModel):
-    model_config = ConfigDict(extra="ignore")
-
-    bbox: list[list[float] | None] = []
-    bbox_labels: list[_Label] = []
-    rel_pairs: list[tuple[_Label, _Label]] = []
-    rel_labels: list[_Label] = []
-    actions: list[str] = []
+class _Situation(Form):
+    bbox: tuple[list[Number] | None, ...] = ()
+    bbox_labels: tuple[_Label, ...] = ()
+    rel_pairs: tuple[tuple[_Label, _Label], ...] = ()
+    rel_labels: tuple[_Label, ...] = ()
+    actions: tuple[str, ...] = ()
 
 
-class _Question(BaseModel):
-    model_config = ConfigDict(extra="ignore")
+class _Choice(Form):
+    model_config = ConfigDict(coerce_numbers_to_str=True)
 
-    question_id: str = Field(min_length=1)
+    choice: str = ""
+
+
+class _Question(Form):
+    question_id: Name
     question: str
-    video_id: str = Field(min_length=1)
-    start: float = 0.0
-    end: float = 0.0
+    video_id: Name
+    start: Number = 0.0
+    end: Number = 0.0
     answer: str = ""
-    choices: list[dict[str, Any]] = []
-    situations: dict[str, _Situation] = Field(min_length=1)
-    anno_actions: list[tuple[str, float, float]] = []
-    answer_action: list[str] = []
-    answer_keyword: list[str] = []
+    choices: tuple[_Choice, ...] = ()
+    situations: dict[Annotated[str, Field(pattern=r"^[0-9]{1,9}$")], _Situation] = Field(min_length=1)
+    anno_actions: tuple[tuple[str, Number, Number], ...] = ()
+    answer_action: tuple[str, ...] = ()
+    answer_keyword: tuple[str, ...] = ()
+
+    @property
+    def is_old(self) -> bool:
+        """True for the older format, which numbers its labels."""
+        return any(isinstance(label, int) for s in self.situations.values() for label in s.bbox_labels)
+
+
+class _Classes(Form):
+    object: dict[str, str] = Field(default_factory=dict)
+    relationships: dict[str, str] = Field(default_factory=dict)
+    action: dict[str, str] = Field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,29 +103,33 @@ def read_star(
     """
     path = Path(path)
     file = path / "questions.json" if path.is_dir() else path
-    found = load_json(file)
-    questions = found if isinstance(found, list) else [found]
+    found = read_json(file)
+    rows = found if isinstance(found, list) else [found]
     named = picture_folder(frames)
     pictures = named or file.parent / "frames"
-    episodes: list[Episode] = []
-    problems: list[Problem] = []
-    for number, raw in enumerate(questions):
-        where = f"{file.name}, question {number + 1}"
-        try:
-            question = _Question.model_validate(raw)
-            names = _names(question, file, None if classes is None else Path(classes), questions)
-            episode = _episode(question, names, pictures, frames_per_s)
-        except (ValidationError, UsageError) as error:
-            problems.append(
-                Problem(where, first_fault(error) if isinstance(error, ValidationError) else str(error))
-            )
+    read, problems = read_each(
+        [(f"{file.name}, question {number}", raw) for number, raw in enumerate(rows, 1)],
+        lambda raw: check(_Question, raw),
+    )
+    names_of = _names([question for _, question in read], file, None if classes is None else Path(classes))
+    made, wrong = read_each(read, lambda question: _episode(question, names_of, pictures, frames_per_s))
+    problems += wrong
+    placed = {where for where, _ in made}
+    for where, question in read:
+        if where not in placed:
             continue
-        episodes.append(episode)
-        problems += [Problem(where, reason) for reason in _nameless(question, names)]
-    if not episodes:
+        problems += [Problem(where, reason) for reason in _nameless(question, names_of[question.is_old])]
+    if not made:
         raise UsageError(f"{file} holds no usable question" + (f": {problems[0].reason}" if problems else ""))
+    episodes = [episode for _, episode in made]
     problems += without_pictures(episodes, named, "<video>_<frame>.jpg or <video>/<frame>.png")
-    return EpisodeSet(tuple(episodes), tuple(problems))
+    return EpisodeSet(tuple(episodes), tuple(sorted(problems, key=lambda each: _number_in(each.where))))
+
+
+def _number_in(where: str) -> int:
+    """The number of a question, by which problems are listed; last what is not about a question."""
+    number = where.rpartition(" ")[2]
+    return int(number) if number.isascii() and number.isdecimal() else sys.maxsize
 
 
 def _nameless(question: _Question, names: _Names) -> Iterator[str]:
@@ -143,44 +162,54 @@ def _nameless(question: _Question, names: _Names) -> Iterator[str]:
             yield f"{number} no name ({some}): {why}"
 
 
-def _names(question: _Question, file: Path, classes: Path | None, all_questions: Sequence[Any]) -> _Names:
-    """The class names that fit a question's format, and what its keywords tell of action codes."""
-    labels = [label for s in question.situations.values() for label in s.bbox_labels]
-    is_old = any(isinstance(label, int) for label in labels)
-    where = classes if classes is not None else (file.parent / "classes.json" if is_old else None)
-    told = _keywords(all_questions)
+def _names(questions: Sequence[_Question], file: Path, classes: Path | None) -> dict[bool, _Names]:
+    """The class names of the released and of the older format, and what the keywords of questions tell of action codes."""
+    told = _keywords(questions)
+    beside = file.parent / "classes.json"
+    return {
+        is_old: _class_names(classes if classes is not None else (beside if is_old else None), told)
+        for is_old in {question.is_old for question in questions}
+    }
+
+
+def _class_names(where: Path | None, told: Mapping[str, str]) -> _Names:
     if where is None or not where.exists():
         return _Names(actions=told)
     if where.is_dir():
         tables = [_class_file(where / f"{kind}_classes.txt") for kind in ("object", "relationship", "action")]
-        return _Names(tables[0], tables[1], told | tables[2])
-    value = load_json(where)
-    return _Names(value.get("object", {}), value.get("relationships", {}), told | value.get("action", {}))
+        return _Names(tables[0], tables[1], {**told, **tables[2]})
+    value = read_json(where, "classes")
+    try:
+        known = check(_Classes, value)
+    except UsageError as error:
+        raise UsageError(f"{where} is not a file of STAR's classes: {error}") from None
+    return _Names(known.object, known.relationships, {**told, **known.action})
 
 
 def _class_file(path: Path) -> dict[str, str]:
     """Lines such as ``o017 book``."""
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError:
+    if not path.is_file():
         return {}
+    lines = read_text(path, "classes").split("\n")
     return {
         code: name.strip()
         for code, _, name in (line.strip().partition(" ") for line in lines if line.strip())
     }
 
 
-def _keywords(questions: Sequence[Any]) -> dict[str, str]:
+def _keywords(questions: Sequence[_Question]) -> dict[str, str]:
     """Action codes that the questions themselves name: the one action of an answer, with its verb and its object."""
-    found = {}
-    for raw in questions:
-        codes, words = raw.get("answer_action") or [], raw.get("answer_keyword") or []
-        if len(codes) == 1 and len(words) == 2 and all(isinstance(word, str) for word in words):
-            found[str(codes[0])] = " ".join(words)
-    return found
+    return {
+        question.answer_action[0]: " ".join(question.answer_keyword)
+        for question in questions
+        if len(question.answer_action) == 1 and len(question.answer_keyword) == 2
+    }
 
 
-def _episode(question: _Question, names: _Names, pictures: Path, frames_per_s: float) -> Episode:
+def _episode(
+    question: _Question, names_of: Mapping[bool, _Names], pictures: Path, frames_per_s: float
+) -> Episode:
+    names = names_of[question.is_old]
     numbers = sorted(question.situations, key=int)
     frames = []
     for number in numbers:
@@ -192,7 +221,7 @@ def _episode(question: _Question, names: _Names, pictures: Path, frames_per_s: f
         question.question,
         tuple(frames),
         answer=question.answer,
-        options=tuple(str(choice.get("choice", "")) for choice in question.choices),
+        options=tuple(choice.choice for choice in question.choices),
         actions=tuple(_actions(question, names, frames_per_s)),
         known=known,
         vocabulary={
@@ -268,13 +297,9 @@ def _actions(question: _Question, names: _Names, frames_per_s: float) -> Iterato
 
 
 def _picture(folder: Path, question: _Question, number: str) -> Picture | None:
-    for name in (
+    stems = (
         f"{question.video_id}_{number}",
         f"{question.video_id}/{number}",
         f"{question.question_id}/{number}",
-    ):
-        for ending in ("jpg", "png"):
-            path = folder / f"{name}.{ending}"
-            if path.is_file():
-                return Picture.from_path(path)
-    return None
+    )
+    return find_picture(folder, (f"{stem}.{ending}" for stem in stems for ending in ("jpg", "png")))

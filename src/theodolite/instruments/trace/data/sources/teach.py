@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field
 
 from theodolite.core.errors import UsageError
+from theodolite.core.files import check, read_each, read_json
+from theodolite.core.forms import Form, Name, Number, Whole
 from theodolite.core.types import Picture
-from theodolite.instruments.trace.data.dataset import EpisodeSet, Problem
+from theodolite.instruments.trace.data.dataset import EpisodeSet
 from theodolite.instruments.trace.data.episode import EGO, Action, Episode, Frame, Pose, Relation, SceneObject
 from theodolite.instruments.trace.data.sources.files import (
-    first_fault,
-    load_json,
+    find_picture,
     picture_folder,
     without_pictures,
 )
@@ -62,32 +63,53 @@ _STATES = {
 }
 
 
-class _Interaction(BaseModel):
-    model_config = ConfigDict(extra="ignore")
+_Six: TypeAlias = tuple[Number, Number, Number, Number, Number, Number]
 
-    agent_id: int
-    action_id: int
-    time_start: float = Field(allow_inf_nan=False)
-    success: int | None = 1
+
+class _Interaction(Form):
+    agent_id: Whole
+    action_id: Whole
+    time_start: Number
+    success: Whole | None = 1
     """None where the log does not tell: then it is taken to have happened."""
-    pose: list[float] | None = None
-    pose_delta: list[float] | None = None
+    pose: _Six | None = None
+    pose_delta: _Six | None = None
     oid: str | None = None
     utterance: str | None = None
 
 
-class _Game(BaseModel):
-    model_config = ConfigDict(extra="ignore")
+class _Position(Form):
+    x: Number
+    y: Number
+    z: Number
 
-    instance_id: str = Field(min_length=1)
-    game_id: str = Field(min_length=1)
+
+class _Thing(Form):
+    position: _Position | None = None
+    visible: bool | None = None
+    isOpen: bool | None = None  # noqa: N815 - as the file names them
+    isToggled: bool | None = None  # noqa: N815
+    isSliced: bool | None = None  # noqa: N815
+    isDirty: bool | None = None  # noqa: N815
+    isFilledWithLiquid: bool | None = None  # noqa: N815
+    isCooked: bool | None = None  # noqa: N815
+    isBroken: bool | None = None  # noqa: N815
+
+
+class _States(Form):
+    objects: dict[str, _Thing] = Field(default_factory=dict)
+
+
+class _Game(Form):
+    instance_id: Name
+    game_id: Name
     interactions: list[_Interaction]
-    dialog_history_cleaned: list[tuple[str, str]] = []
-    dialog_history: list[tuple[str, str]] = []
-    driver_image_history: list[str] = []
-    driver_images_future: list[str] = []
-    init_state_diff: dict[str, Any] = {}
-    final_state_diff: dict[str, Any] = {}
+    dialog_history_cleaned: tuple[tuple[str, str], ...] = ()
+    dialog_history: tuple[tuple[str, str], ...] = ()
+    driver_image_history: tuple[str, ...] = ()
+    driver_images_future: tuple[str, ...] = ()
+    init_state_diff: _States = _States()
+    final_state_diff: _States = _States()
 
 
 def read_teach(path: str | Path, *, images: str | Path | None = None) -> EpisodeSet:
@@ -102,16 +124,11 @@ def read_teach(path: str | Path, *, images: str | Path | None = None) -> Episode
     """
     path, pictures = Path(path), picture_folder(images)
     files = sorted(path.glob("*.json")) if path.is_dir() else [path]
-    episodes: list[Episode] = []
-    problems: list[Problem] = []
-    for file in files:
-        try:
-            game = _Game.model_validate(load_json(file))
-            episodes.append(_episode(game, pictures, file))
-        except (ValidationError, UsageError) as error:
-            problems.append(
-                Problem(file.name, first_fault(error) if isinstance(error, ValidationError) else str(error))
-            )
+    read, problems = read_each(
+        [(file.name, file) for file in files],
+        lambda file: _episode(check(_Game, read_json(file)), pictures, file),
+    )
+    episodes = [episode for _, episode in read]
     if not episodes:
         raise UsageError(
             f"{path} holds no usable EDH instance" + (f": {problems[0].reason}" if problems else "")
@@ -131,7 +148,7 @@ def _episode(game: _Game, images: Path | None, file: Path) -> Episode:
     end = done[-1].time_start + 1.0
     for i, pose in enumerate(poses):
         time_s = done[i].time_start if i < len(done) else end
-        states = game.init_state_diff if i == 0 else (game.final_state_diff if i == len(done) else {})
+        states = game.init_state_diff if i == 0 else (game.final_state_diff if i == len(done) else _States())
         things = {thing.id: thing for thing in _things(states)}
         for name in held:
             things.setdefault(name, SceneObject(name, category_of(name)))
@@ -176,16 +193,14 @@ def _poses(done: Sequence[_Interaction]) -> Iterator[Pose | None]:
     yield now
 
 
-def _pose(values: Sequence[float]) -> Pose:
-    if len(values) != 6:
-        raise UsageError(f"a pose has six numbers, got {len(values)}")
+def _pose(values: _Six) -> Pose:
     x, y, z, _, down, turn = values
     return Pose(x, y, z, heading_deg=(90.0 - turn) % 360.0, pitch_deg=-down)
 
 
 def _before(step: _Interaction) -> Pose:
     """The pose before a movement, from the pose after it and what it changed, in the driver's own directions."""
-    after = _pose(step.pose or ())
+    after = _pose(step.pose or (0, 0, 0, 0, 0, 0))
     if step.success == 0 or step.pose_delta is None:
         return after
     ahead, left, up, _, down, turn = step.pose_delta
@@ -225,16 +240,20 @@ def _held(held: list[str], step: _Interaction) -> list[str]:
     return [] if verb == "put down" else held
 
 
-def _things(states: Mapping[str, Any]) -> Iterator[SceneObject]:
+def _things(states: _States) -> Iterator[SceneObject]:
     """Things whose state the game tells, at the beginning and at the end."""
-    for name, told in states.get("objects", {}).items():
-        position = told.get("position")
+    for name, told in states.objects.items():
+        at = told.position
         yield SceneObject(
             name,
             category_of(name),
-            is_visible=bool(told.get("visible", False)),
-            states={ours: bool(told[theirs]) for theirs, ours in _STATES.items() if theirs in told},
-            position_m=(position["x"], position["z"], position["y"]) if position else None,
+            is_visible=bool(told.visible),
+            states={
+                ours: bool(getattr(told, theirs))
+                for theirs, ours in _STATES.items()
+                if theirs in told.model_fields_set
+            },
+            position_m=(at.x, at.z, at.y) if at is not None else None,
         )
 
 
@@ -250,10 +269,10 @@ def category_of(object_id: str) -> str:
 
 def _pictures(game: _Game, images: Path | None) -> dict[float, Picture]:
     """The pictures that lie there, by the time in their names."""
-    found = {}
+    found: dict[float, Picture] = {}
     for name in (*game.driver_image_history, *game.driver_images_future) if images is not None else ():
-        path = images / game.game_id / name if images is not None else Path(name)
-        time_text = name.removeprefix("driver.frame.").rpartition(".")[0]
-        if path.is_file():
-            found[float(time_text)] = Picture.from_path(path)
+        time = re.fullmatch(r"driver\.frame\.([0-9]+(?:\.[0-9]+)?)\.\w+", name)
+        picture = find_picture(images, [f"{game.game_id}/{name}"]) if images is not None and time else None
+        if time and picture is not None:
+            found[float(time[1])] = picture
     return found

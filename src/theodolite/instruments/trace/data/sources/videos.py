@@ -7,7 +7,6 @@ spread. GIF, WebP and APNG are read by Pillow, anything else by PyAV (the extra 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,11 +14,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 
 from theodolite.core.errors import MissingExtraError, UsageError
+from theodolite.core.files import inside, is_there, read_lines
+from theodolite.core.pictures import NotAPictureError, check_size, open_image
 from theodolite.core.types import Picture
-from theodolite.instruments.trace.data.dataset import EpisodeSet, episode_from_json, read_lines
+from theodolite.instruments.trace.data.dataset import EpisodeSet, episode_from_json
 from theodolite.instruments.trace.data.episode import Episode, Frame
 
 N_FRAMES = 8
@@ -42,8 +43,8 @@ def read_videos(path: str | Path, keep: str | Path, *, n_frames: int = N_FRAMES)
     keep.mkdir(parents=True, exist_ok=True)
     seen: set[str] = set()
 
-    def read(line: str) -> Episode:
-        episode, video, times = _episode(line, file.parent, n_frames)
+    def read(told: Any) -> Episode:
+        episode, video, times = _episode(told, file.parent, n_frames)
         if episode.id in seen:
             raise UsageError(f"the id {episode.id!r} occurs twice; the first is kept")
         made = replace(episode, frames=tuple(_frames(episode, video, times, keep / f"{len(seen):05d}")))
@@ -56,15 +57,14 @@ def read_videos(path: str | Path, keep: str | Path, *, n_frames: int = N_FRAMES)
     return EpisodeSet(tuple(episode for _, episode in found), tuple(problems))
 
 
-def _episode(line: str, folder: Path, n_frames: int) -> tuple[Episode, Path, list[float]]:
+def _episode(told: Any, folder: Path, n_frames: int) -> tuple[Episode, Path, list[float]]:
     """The episode without its pictures, its video, and when to look."""
-    told = json.loads(line)
     if not isinstance(told, dict) or not isinstance(told.get("video"), str):
         raise UsageError("the line names no video")
-    video = _inside(folder, told.pop("video"))
+    video = inside(folder, told.pop("video"), "video")
     times = _moments(told.get("frames") or []) or spread(length_s(video), n_frames)
     told["frames"] = told.get("frames") or [{"time_s": round(t, 3)} for t in times]
-    return episode_from_json(json.dumps(told), folder), video, times
+    return episode_from_json(told, folder), video, times
 
 
 def _moments(frames: Any) -> list[float]:
@@ -129,14 +129,14 @@ def shots(video: Path, times: Sequence[float]) -> Iterator[NDArray[np.uint8]]:
 
 def _decoded(video: Path, *, pixels: bool) -> Iterator[tuple[float, float, NDArray[np.uint8]]]:
     """Frame by frame: when it begins, when it ends, what it shows (nothing unless `pixels`)."""
-    if not video.is_file():
+    if not is_there(video):
         raise UsageError(f"there is no video {video.name} in {video.parent}")
     try:
-        with Image.open(video) as moving:
+        with open_image(video, video.name) as moving:
             yield from _by_pillow(moving, pixels=pixels)
-    except UnidentifiedImageError:
+    except NotAPictureError:
         yield from _by_pyav(video, pixels=pixels)
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as why:
+    except UsageError as why:
         raise UsageError(f"the video {video.name} is broken: {why}") from why
 
 
@@ -167,6 +167,7 @@ def _by_pyav(video: Path, *, pixels: bool) -> Iterator[tuple[float, float, NDArr
             stream = container.streams.video[0]
             rate = float(stream.average_rate or 0)
             for frame in container.decode(stream):
+                check_size((frame.width, frame.height), video.name)
                 now = float(frame.time or 0.0)
                 yield now, now + (1 / rate if rate else 0.0), _upright(frame) if pixels else _NOTHING
     except av.FFmpegError as why:
@@ -177,10 +178,3 @@ def _upright(frame: Any) -> NDArray[np.uint8]:
     """Turned as the camera was held."""
     plain = frame.to_ndarray(format="rgb24")
     return np.ascontiguousarray(np.rot90(plain, round(getattr(frame, "rotation", 0) / 90) % 4))
-
-
-def _inside(folder: Path, name: str) -> Path:
-    target = (folder / name).resolve()
-    if not target.is_relative_to(folder.resolve()):
-        raise UsageError(f"the video {name} lies outside {folder}; move it there")
-    return target

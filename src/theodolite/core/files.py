@@ -1,0 +1,351 @@
+"""Read files that others wrote: text, JSON, JSON Lines and compressed data. Everything is bounded and checked.
+
+A file that cannot be read is one `UsageError`. A record that is wrong costs only itself: `read_each` leaves it out and says
+where it is and what is wrong with it.
+
+JSON is read as the standard has it. NaN and Infinity, lone surrogates and more than 200 levels of nesting are not JSON here.
+If a key occurs twice in an object, the last one counts.
+"""
+
+from __future__ import annotations
+
+import os
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from theodolite.core.errors import UsageError, reason_of
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+__all__ = [
+    "LARGEST_FILE",
+    "LARGEST_MEMBER",
+    "Problem",
+    "check",
+    "counted_problems",
+    "fault_of",
+    "inside",
+    "is_there",
+    "lines_of",
+    "parse_json",
+    "read_bytes",
+    "read_each",
+    "read_gzip",
+    "read_json",
+    "read_lines",
+    "read_list",
+    "read_text",
+    "told_problems",
+]
+
+LARGEST_FILE = 1 << 30
+"""Maximum size of a file of text or JSON, in bytes. The largest annotation file of COCO has 0.45 GB."""
+
+LARGEST_MEMBER = 256 << 20
+"""Maximum size of compressed data after decompression, in bytes."""
+
+_MOST_TOLD = 3
+_LONGEST_REASON = 200
+_WIDE = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
+_MARK = b"\xef\xbb\xbf"
+"""The byte order mark of UTF-8, which some editors write."""
+
+S = TypeVar("S")
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something that could not be used, and why."""
+
+    where: str
+    """File and place: a line, or the path of a key."""
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.reason}"
+
+
+def told_problems(problems: Sequence[Problem]) -> tuple[str, ...]:
+    """Say in one sentence how many records were left out, with the places of the first ones. Empty if none was.
+
+    >>> told_problems([Problem("a.jsonl, line 3", "id: Field required")])
+    ('1 broken record is left out: a.jsonl, line 3: id: Field required',)
+    """
+    if not problems:
+        return ()
+    n = len(problems)
+    first = "; ".join(map(str, problems[:_MOST_TOLD])) + ("; …" if n > _MOST_TOLD else "")
+    return (f"{n} broken {'record is' if n == 1 else 'records are'} left out: {first}",)
+
+
+def counted_problems(problems: Sequence[Problem]) -> dict[str, int]:
+    """Count the records that were left out under a reason that names the place of the first one. Empty if none was."""
+    return {f"broken records, such as {problems[0]}": len(problems)} if problems else {}
+
+
+def read_bytes(path: Path, what: str = "", *, largest: int = LARGEST_FILE) -> bytes:
+    """Read a whole file.
+
+    Args:
+        path: The file.
+        what: What it holds, for the message: ``"annotations"``.
+        largest: Maximum size in bytes.
+
+    Raises:
+        UsageError: If it cannot be read, or is larger.
+    """
+    try:
+        data = _read_bounded(path, largest)
+    except (OSError, ValueError) as error:
+        raise UsageError(_unreadable(path, what, reason_of(error))) from error
+    if data is None:
+        raise UsageError(_unreadable(path, what, f"it is larger than {largest >> 20} MiB"))
+    return data
+
+
+def read_text(path: Path, what: str = "") -> str:
+    """Read a whole file of UTF-8 text, with or without a byte order mark.
+
+    Raises:
+        UsageError: If it cannot be read, or has another encoding.
+    """
+    data = read_bytes(path, what)
+    try:
+        return _decoded(data)
+    except ValueError as error:
+        raise UsageError(_unreadable(path, what, str(error))) from error
+
+
+def read_json(path: Path, what: str = "") -> Any:
+    """Read a JSON file.
+
+    Raises:
+        UsageError: If it cannot be read, or is not JSON.
+    """
+    data = read_bytes(path, what)
+    try:
+        return parse_json(data)
+    except ValueError as error:
+        raise UsageError(f"{_named(path, what)} is not JSON: {error}") from error
+
+
+def read_gzip(path: Path, what: str = "") -> bytes:
+    """Read a gzip file, up to `LARGEST_MEMBER` bytes of content.
+
+    Raises:
+        UsageError: If it cannot be read, is not gzip, is cut off, or has more content.
+    """
+    unpacker = zlib.decompressobj(wbits=31)
+    try:
+        data = unpacker.decompress(read_bytes(path, what), LARGEST_MEMBER)
+    except zlib.error as error:
+        raise UsageError(_unreadable(path, what, f"it is not gzip, or is damaged ({error})")) from error
+    if unpacker.unconsumed_tail:
+        raise UsageError(_unreadable(path, what, f"it decompresses to more than {LARGEST_MEMBER >> 20} MiB"))
+    if not unpacker.eof:
+        raise UsageError(_unreadable(path, what, "it is cut off"))
+    return data
+
+
+def parse_json(data: str | bytes) -> Any:
+    """Parse JSON.
+
+    Raises:
+        ValueError: If it is not JSON. The message says what is wrong, and where.
+    """
+    from pydantic_core import from_json
+
+    plain = data.encode("utf-8", "replace") if isinstance(data, str) else data
+    if plain[:2] in _WIDE:
+        raise ValueError(_wide(plain))
+    if not plain.strip():
+        raise ValueError("it is empty")
+    return from_json(plain.removeprefix(_MARK), allow_inf_nan=False)
+
+
+def check(form: type[T], value: Any) -> T:
+    """Return a value in a form that pydantic can check: a model, a dataclass, or a type.
+
+    Raises:
+        UsageError: If it does not have that form. The message says where in the value.
+    """
+    from pydantic import ValidationError
+
+    try:
+        return _adapter(form).validate_python(value)
+    except ValidationError as error:
+        raise UsageError(fault_of(error)) from None
+
+
+def fault_of(error: Exception) -> str:
+    """Say what is wrong, in one line: of a failed validation, the first place and what is wrong there."""
+    from pydantic import ValidationError
+
+    if isinstance(error, RecursionError):
+        return "it is nested too deeply"
+    if not isinstance(error, ValidationError):
+        return " ".join(str(error).split())[:_LONGEST_REASON] if isinstance(error, ValueError) else str(error)
+    first = error.errors(include_url=False, include_input=False)[0]
+    place = _place(first["loc"])
+    message = " ".join(str(first["msg"]).split())
+    return (f"{place}: {message}" if place else message)[:_LONGEST_REASON]
+
+
+def read_each(
+    rows: Iterable[tuple[str, S]], read: Callable[[S], T]
+) -> tuple[list[tuple[str, T]], list[Problem]]:
+    """Read records one by one.
+
+    Args:
+        rows: The records, each with its place.
+        read: Reads one. It raises a `UsageError` or a ValueError, which a failed validation is, if the record is wrong.
+
+    Returns:
+        What was read, each with its place; and the problems of the others.
+    """
+    found: list[tuple[str, T]] = []
+    problems: list[Problem] = []
+    for where, row in rows:
+        try:
+            found.append((where, read(row)))
+        except (UsageError, ValueError, RecursionError) as error:
+            problems.append(Problem(where, fault_of(error)))
+    return found, problems
+
+
+def read_lines(path: Path, read: Callable[[Any], T]) -> tuple[list[tuple[str, T]], list[Problem]]:
+    """Read a JSON Lines file. `read` is given the value of a line. Empty lines are skipped.
+
+    Raises:
+        UsageError: If the file cannot be read.
+    """
+    return read_each(lines_of(path), lambda line: read(parse_json(line)))
+
+
+def read_list(value: Any, where: str, form: type[T]) -> tuple[list[tuple[str, T]], list[Problem]]:
+    """Read the records of a list, or of an object by its keys.
+
+    Args:
+        value: A list or an object.
+        where: Its place: a file, and the path of its key if it is a part of the file.
+        form: The form of a record.
+
+    Raises:
+        UsageError: If it is neither a list nor an object.
+    """
+    if isinstance(value, Mapping):
+        rows = [(f"{where}.{key}", each) for key, each in value.items()]
+    elif isinstance(value, list):
+        rows = [(f"{where}[{number}]", each) for number, each in enumerate(value)]
+    else:
+        raise UsageError(f"{where} must be a list, not {_kind(value)}")
+    return read_each(rows, lambda each: check(form, each))
+
+
+def lines_of(path: Path, what: str = "") -> Iterator[tuple[str, bytes]]:
+    """Yield the lines of a file that are not empty, each with its place.
+
+    Raises:
+        UsageError: If the file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            if os.fstat(file.fileno()).st_size > LARGEST_FILE:
+                raise UsageError(_unreadable(path, what, f"it is larger than {LARGEST_FILE >> 20} MiB"))
+            for number, line in enumerate(file, 1):
+                if number == 1 and line[:2] in _WIDE:
+                    raise UsageError(_unreadable(path, what, _wide(line)))
+                plain = line.removeprefix(_MARK) if number == 1 else line
+                if plain.strip():
+                    yield f"{path.name}, line {number}", plain
+    except (OSError, ValueError) as error:
+        raise UsageError(_unreadable(path, what, reason_of(error))) from error
+
+
+def is_there(path: Path) -> bool:
+    """Return True if there is a file. A name that no file can have is not an error."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
+def inside(folder: Path, name: str, what: str = "file") -> Path:
+    """Return the path of a file in a folder, by a name from a data set.
+
+    The name may not lead out of the folder: what it names may be shown to a model. Links are followed, since the caches of
+    data sets consist of links.
+
+    Raises:
+        UsageError: If the name leads out of the folder, or cannot be the name of a file.
+
+    >>> inside(Path("data"), "a/../b.png").as_posix()
+    'data/b.png'
+    """
+    home = os.path.normpath(folder.absolute())
+    place = os.path.normpath(os.path.join(home, name))  # noqa: PTH118 - lexical: links are not followed here
+    if "\0" in name or not Path(place).is_relative_to(home) or place == home:
+        raise UsageError(f"the {what} {name!r:.200} lies outside {folder}; move it there")
+    return folder / Path(place).relative_to(home)
+
+
+def _read_bounded(path: Path, largest: int) -> bytes | None:
+    """The content of a file, also of one whose size is not known before; None if it is larger."""
+    with path.open("rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        data = file.read(size + 1) if size <= largest else b""
+        while size <= largest and len(data) <= largest and (more := file.read(1 << 20)):
+            data += more
+    return None if max(size, len(data)) > largest else data
+
+
+@cache
+def _adapter(form: type[T]) -> TypeAdapter[T]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(form)
+
+
+def _decoded(data: bytes) -> str:
+    if data[:2] in _WIDE:
+        raise ValueError(_wide(data))
+    try:
+        return data.removeprefix(_MARK).decode()
+    except UnicodeDecodeError as error:
+        raise ValueError(f"it is not UTF-8 text (byte {error.start})") from error
+
+
+def _wide(data: bytes) -> str:
+    return f"it is {_WIDE[data[:2]]} text; save it as UTF-8"
+
+
+def _named(path: Path, what: str) -> str:
+    return f"the {what} {path}" if what else str(path)
+
+
+def _unreadable(path: Path, what: str, reason: str) -> str:
+    return f"cannot read {_named(path, what)}: {reason}"
+
+
+def _kind(value: Any) -> str:
+    kinds: dict[type, str] = {dict: "an object", list: "a list", str: "text", bool: "true or false"}
+    if value is None:
+        return "null"
+    return next((name for kind, name in kinds.items() if isinstance(value, kind)), "a number")
+
+
+def _place(parts: Sequence[str | int]) -> str:
+    """The place of a fault, without the names of internal classes.
+
+    >>> _place(("steps", 0, "_StepForm", "text")), _place(("steps", 1, "str"))
+    ('steps.0.text', 'steps.1')
+    """
+    return ".".join(
+        str(part)[:80] for part in parts if part not in {"str", "int"} and not str(part).startswith("_")
+    )
