@@ -15,7 +15,7 @@ _LONGEST = 300
 
 
 def find_user_data(given: Iterable[str | Path], images: Path | None = None) -> tuple[UserData, ...]:
-    """Find the instrument of each data set. There can be one data set per instrument.
+    """Find the instruments of each data set. There can be one data set per instrument.
 
     Args:
         given: Files or folders. ``instrument=path`` names the instrument; ``annotations@folder`` names the folder of
@@ -29,17 +29,18 @@ def find_user_data(given: Iterable[str | Path], images: Path | None = None) -> t
     for text in given:
         name, equals, rest = str(text).partition("=")
         is_named = bool(equals) and name in {each.name for each in instruments()}
-        own = _find(rest if is_named else str(text), name if is_named else "", images)
-        if own.instrument in found:
-            raise UsageError(
-                f"--data has two data sets for {own.instrument}: {found[own.instrument].path} and {own.path}; "
-                "diagnose them one at a time"
-            )
-        found[own.instrument] = own
+        for own in _find(rest if is_named else str(text), name if is_named else "", images):
+            if own.instrument in found:
+                raise UsageError(
+                    f"--data has two data sets for {own.instrument}: {found[own.instrument].path} and {own.path}; "
+                    "diagnose them one at a time"
+                )
+            found[own.instrument] = own
     return tuple(found.values())
 
 
-def _find(text: str, named: str, images: Path | None) -> UserData:
+def _find(text: str, named: str, images: Path | None) -> list[UserData]:
+    """Return the data set for every instrument that can read it, or for the named one."""
     path = Path(text)
     if not path.exists() and "@" in text:
         first, _, second = text.rpartition("@")
@@ -62,10 +63,10 @@ def _find(text: str, named: str, images: Path | None) -> UserData:
         )
     if not known:
         raise UsageError(f"no instrument can read the data set {path}; {_takes()}")
-    own = next((each for each in known if each.instrument == named), known[0])
-    if named and own.instrument != named:
-        raise UsageError(f"{path} is for {own.instrument}, not for {named}; remove {named}=")
-    return own
+    wanted = [each for each in known if named in {"", each.instrument}]
+    if not wanted:
+        raise UsageError(f"{path} is for {known[0].instrument}, not for {named}; remove {named}=")
+    return wanted
 
 
 def _fields(path: Path) -> str:

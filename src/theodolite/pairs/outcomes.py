@@ -30,7 +30,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from theodolite.answers import Answer
 from theodolite.answers.items import is_right
-from theodolite.pairs.edits import AGAIN, Edit
+from theodolite.pairs.edits import Edit
 
 if TYPE_CHECKING:
     from theodolite.core.estimates import Estimate
@@ -100,14 +100,14 @@ class PairShares:
     lost: Estimate | None
     """`followed`, `moved`, `unmoved` and `lost` are shares of the relevant pairs, and add up to 1."""
     kept: Estimate | None
-    """Share of the neutral pairs with two readable answers. Requests that were made again do not count."""
+    """Share of the neutral pairs with two readable answers."""
 
 
 def pair_shares(pairs: Iterable[AnsweredPair], *, level: float = 0.95) -> PairShares:
     """Compute the share of each outcome, with its interval over clusters."""
     found = list(pairs)
     relevant = [pair for pair in found if pair.edit.is_relevant]
-    neutral = [pair for pair in found if not pair.edit.is_relevant and pair.edit != AGAIN]
+    neutral = [pair for pair in found if not pair.edit.is_relevant]
     read = [pair for pair in neutral if pair.outcome != "lost"]
     return PairShares(
         len(relevant),

@@ -171,7 +171,8 @@ def judge_looking(pairs: Iterable[AnsweredPair], *, chance: float | None = None)
     found = list(pairs)
     relevant = [pair for pair in found if pair.edit.is_relevant]
     read = [pair for pair in relevant if pair.outcome != "lost"]
-    shares, strict = pair_shares(found), pair_shares(relevant, level=PROOF_LEVEL).followed
+    shares = pair_shares(pair for pair in found if pair.edit != AGAIN)
+    strict = pair_shares(relevant, level=PROOF_LEVEL).followed
     changes = _Claim.of(lambda level: _share(read, _is_changed, level))
     unmoved = _Claim.of(lambda level: pair_shares(read, level=level).unmoved)
     if strict is None or shares.lost is None:

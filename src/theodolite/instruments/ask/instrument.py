@@ -32,7 +32,7 @@ class Ask(Instrument):
     name = "ask"
     question = "Do answers to your own questions depend on your pictures?"
     run_kinds = ("ask",)
-    takes = "a JSONL, JSON or CSV file of questions with pictures and right answers"
+    takes = "a JSONL, JSON or CSV file of questions with pictures and right answers, or a COCO instances file"
     needs_data = True
 
     @property
@@ -107,11 +107,15 @@ class Ask(Instrument):
         return sum(known) / len(known) if known else None
 
     def find_data(self, path: Path, images: Path | None) -> UserData | None:
-        """Find a question file, or the one in a folder."""
+        """Find a question file, or the one in a folder; or COCO instances, whose objects are asked about."""
         from theodolite.instruments.ask.data.questions import find_question_file
+        from theodolite.instruments.coco import find_coco
 
         file = find_question_file(path)
-        return None if file is None else UserData("ask", "questions", file, images)
+        if file is not None:
+            return UserData("ask", "questions", file, images)
+        coco = find_coco(path, images)
+        return None if coco is None else UserData("ask", "coco", *coco)
 
     def unused(self, study: Study) -> Mapping[str, int]:
         """Count the rows of the user's file that cannot be used, by reason."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import astuple, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
@@ -12,19 +13,20 @@ import numpy as np
 
 from theodolite.answers.items import FORMAT, format_to_json
 from theodolite.core.errors import UsageError
-from theodolite.core.types import Item, Json, Message, Picture, ReplayMatch, Request
+from theodolite.core.types import Item, Json, Message, Picture, ReplayMatch, Request, content_hash
 from theodolite.instruments.ask.data.question import Question, natural_groups
 from theodolite.instruments.ask.mirroring import mirrored
 from theodolite.pairs import with_repeats
-from theodolite.pairs.edits import LIGHT
-from theodolite.pairs.pictures import light, mirror
+from theodolite.pairs.edits import LIGHT, REMOVE
+from theodolite.pairs.pictures import light, mirror, remove
 from theodolite.runs import write_atomically
 
 __all__ = ["SETTINGS", "Setting", "plan_questions"]
 
-Setting: TypeAlias = Literal["picture", "blind", "swapped", "mirror", "light"]
+Setting: TypeAlias = Literal["picture", "blind", "swapped", "mirror", "light", "remove"]
 """``picture``: with its own picture. ``blind``: without a picture. ``swapped``: with the picture of another question.
-``mirror``: mirrored, where the effect on the answer is known. ``light``: brighter."""
+``mirror``: mirrored, where the effect on the answer is known. ``light``: brighter. ``remove``: without the object asked about,
+where its box is known."""
 
 SETTINGS: tuple[Setting, ...] = get_args(Setting)
 
@@ -122,7 +124,19 @@ class _Draft:
             edit, answer = known
             changed: dict[str, Json] = {"gold": answer, "edit": edit.name}
             return self._made(question, setting, self._edited(pictures, "mirror"), {**meta, **changed})
-        return self._made(question, setting, self._edited(pictures, "light"), {**meta, "edit": LIGHT.name})
+        if setting == "light":
+            return self._made(
+                question, setting, self._edited(pictures, "light"), {**meta, "edit": LIGHT.name}
+            )
+        removal = question.removal
+        if removal is None:
+            return None
+        removed: dict[str, Json] = {"gold": removal.answer, "others": [], "edit": REMOVE.name}
+        how = partial(remove, thing=removal.thing, others=removal.others)
+        name = f"without-{content_hash([astuple(removal.thing.box)])[:16]}"
+        return self._made(
+            question, setting, (_edit(pictures[0], name, how, self.folder),), {**meta, **removed}
+        )
 
     def _made(
         self,
@@ -143,17 +157,17 @@ class _Draft:
         return Item(name, request, options=question.options, meta={**meta, "setting": setting})
 
     def _edited(self, pictures: tuple[Picture, ...], how: Literal["mirror", "light"]) -> tuple[Picture, ...]:
-        return tuple(_edit(picture, how, self.folder) for picture in pictures)
+        return tuple(_edit(picture, how, _EDITS[how], self.folder) for picture in pictures)
 
 
-def _edit(picture: Picture, how: Literal["mirror", "light"], folder: Path | None) -> Picture:
+def _edit(picture: Picture, name: str, how: Callable[[Picture], Picture], folder: Path | None) -> Picture:
     """Edit a picture, unless the edited one is in the folder. Its digest is that of the pixels, which no encoder changes."""
     if folder is None:
-        return _EDITS[how](picture)
-    path = folder / f"{picture.digest}-{how}.png"
+        return how(picture)
+    path = folder / f"{picture.digest}-{name}.png"
     known = path.with_suffix(".digest")
     if not known.is_file():
-        edited = _EDITS[how](picture)
+        edited = how(picture)
         folder.mkdir(parents=True, exist_ok=True)
         write_atomically(path, edited.read())
         write_atomically(known, edited.digest)

@@ -9,12 +9,25 @@ from typing import Literal
 
 from theodolite.answers import AnswerFormat, normal_form
 from theodolite.core.types import Picture, content_hash
+from theodolite.geometry import Box
+from theodolite.pairs.pictures import Cutout
 
-__all__ = ["Question", "natural_groups"]
+__all__ = ["Question", "Removal", "natural_groups"]
 
 _LONG_OPTION = 24
 """Options of more characters, or with a comma, are listed with letters."""
 _LARGEST_GROUP = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """An object that can be removed from the picture."""
+
+    thing: Cutout
+    others: tuple[Box, ...]
+    """The boxes of all other objects."""
+    answer: str
+    """The right answer without it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +46,8 @@ class Question:
     """Other answers to an open question that are right, too."""
     listing: Literal["", "words", "letters"] = ""
     """How the question itself lists its options. If it does not, the prompt lists them."""
+    removal: Removal | None = None
+    """An object that can be removed, and the right answer then."""
 
     @property
     def format(self) -> AnswerFormat:

@@ -21,9 +21,12 @@ from theodolite.answers import normal_form
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Picture, content_hash
 from theodolite.instruments.ask.data.layouts import EXPECTED, looks_like_questions, read_question
+from theodolite.instruments.ask.data.objects import object_questions
 from theodolite.instruments.ask.data.pictures import PictureFinder, Unusable
-from theodolite.instruments.ask.data.question import Question, natural_groups
+from theodolite.instruments.ask.data.question import Question, Removal, natural_groups
+from theodolite.instruments.coco import Instances, find_coco, read_instances
 from theodolite.models.tables import SUFFIXES, Row, fields_of, first, read_rows
+from theodolite.pairs.pictures import UnfitError, remove
 
 __all__ = [
     "Questions",
@@ -108,6 +111,8 @@ def read_questions(path: str | Path, images: str | Path | None = None) -> list[Q
 def load_questions(path: Path, images: Path | None = None) -> Questions:
     """Read a question file, and count the rows that cannot be used. Pictures are found, but not decoded.
 
+    COCO instances give questions about their objects (`theodolite.instruments.ask.data.objects`).
+
     Args:
         path: The file, or a folder with one.
         images: The folder of the pictures. Default: that of the file.
@@ -115,6 +120,10 @@ def load_questions(path: Path, images: Path | None = None) -> Questions:
     Raises:
         UsageError: If the file cannot be read, or no row can be used.
     """
+    coco = find_coco(path, images) if find_question_file(path) is None else None
+    if coco is not None:
+        found, unused = object_questions(_instances(coco[0], coco[0].stat().st_mtime_ns), coco[1])
+        return Questions(tuple(found), dict(unused))
     if path.is_dir():
         path = find_question_file(path) or path / _FILES[0]
     try:
@@ -122,6 +131,11 @@ def load_questions(path: Path, images: Path | None = None) -> Questions:
     except OSError as error:
         raise UsageError(f"cannot read the questions {path}: {error.strerror}") from error
     return _load(path, images, stamp)
+
+
+@lru_cache(maxsize=1)
+def _instances(path: Path, _: int) -> Instances:
+    return read_instances(path)
 
 
 @lru_cache(maxsize=2)
@@ -198,7 +212,27 @@ def draw_questions(loaded: Questions, n: int, seed: int) -> Questions:
             unused["picture cannot be decoded"] += 1
     if not drawn:
         raise UsageError("none of the pictures can be decoded; save them as PNG or JPEG")
-    return Questions(tuple(each for each in loaded.questions if each.id in drawn), dict(unused))
+    kept = [_checked(each, unused) for each in loaded.questions if each.id in drawn]
+    return Questions(tuple(kept), dict(unused))
+
+
+def _checked(question: Question, unused: Counter[str]) -> Question:
+    """Leave out a removal that would not look right."""
+    reason = "" if question.removal is None else removal_fault(question.pictures[0], question.removal)
+    if not reason:
+        return question
+    unused[f"not removed: {reason}"] += 1
+    return replace(question, removal=None)
+
+
+@lru_cache(maxsize=4096)  # a draw is planned and counted, and a removal takes a tenth of a second
+def removal_fault(picture: Picture, removal: Removal) -> str:
+    """Return why an object cannot be removed so that it looks right. Empty if it can."""
+    try:
+        remove(picture, removal.thing, others=removal.others)
+    except UnfitError as error:
+        return error.reason.value
+    return ""
 
 
 def _can_decode(picture: Picture, checked: dict[Picture, bool]) -> bool:

@@ -10,8 +10,8 @@ from pathlib import Path
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Json
 from theodolite.geometry import Box
+from theodolite.instruments.coco import AnnotatedPicture, Instance, read_instances
 from theodolite.instruments.compass.data.files import PictureFolder
-from theodolite.instruments.compass.data.instances import AnnotatedPicture, Instance, read_instances
 from theodolite.instruments.compass.data.pairs import Pair, Region
 from theodolite.instruments.compass.data.selection import Filter, PairFilters, Selection, Sieve
 from theodolite.pairs.directions import CARDINAL, Vocabulary

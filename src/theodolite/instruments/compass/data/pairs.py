@@ -10,14 +10,11 @@ from theodolite import stats
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Json, Picture
 from theodolite.geometry import Box, direction_deg
+from theodolite.instruments.coco import polygons_of
 from theodolite.pairs.directions import EIGHT, Vocabulary
 from theodolite.pairs.pictures import Cutout
 
 _ASTRAY_DEG = 90.0
-
-
-_FARTHEST_PX = 1e6
-"""No corner of an outline is farther away."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,20 +93,6 @@ def cutouts(pair: Pair) -> tuple[Cutout, Cutout]:
     if not all(outlines):
         outlines = [(), ()]
     return Cutout(pair.reference.box, outlines[0]), Cutout(pair.target.box, outlines[1])
-
-
-def polygons_of(data: object) -> tuple[tuple[float, ...], ...]:
-    """The polygons x0, y0, x1, y1, … of a COCO annotation; run-length masks have none, and what is no polygon is left out."""
-    if not isinstance(data, list):
-        return ()
-    return tuple(
-        tuple(float(value) for value in polygon)
-        for polygon in data
-        if isinstance(polygon, list)
-        and len(polygon) >= 6
-        and len(polygon) % 2 == 0
-        and all(isinstance(value, int | float) and abs(value) < _FARTHEST_PX for value in polygon)
-    )
 
 
 def pair_cautions(pairs: Iterable[Pair], *, vocabulary: Vocabulary = EIGHT) -> dict[str, tuple[str, ...]]:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, get_args
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from theodolite.core.files import Problem, counted_problems, told_problems
 from theodolite.core.tables import Column, Table
 from theodolite.core.types import Json
 from theodolite.geometry import Box
+from theodolite.instruments.coco import AreaOf
 from theodolite.instruments.compass.data.pairs import Pair, is_outside
 from theodolite.pairs.directions import CARDINAL, Vocabulary
 
@@ -48,10 +49,6 @@ class Filter(StrEnum):
     ANOTHER_SIZE = "picture of another size than annotated"
     WRITTEN_TWICE = "written twice"
     NOT_DRAWN = "not drawn"
-
-
-AreaOf: TypeAlias = Literal["box", "mask"]
-"""What an object's area is: its box, or the area that the annotation states (COCO: of the mask)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import mmap
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice, zip_longest
 from pathlib import Path
@@ -13,8 +10,8 @@ from pathlib import Path
 import numpy as np
 
 from theodolite.core.errors import UsageError
-from theodolite.core.files import is_there
 from theodolite.core.types import Picture
+from theodolite.instruments.coco import find_coco
 from theodolite.instruments.compass.data.coco import coco_pairs
 from theodolite.instruments.compass.data.pair_files import read_pairs
 from theodolite.instruments.compass.data.pairs import Pair
@@ -36,20 +33,18 @@ _FILE_FAULTS = (
     Filter.EMPTY,
 )
 """Told first: the user can mend these."""
-_COCO_PARTS = (b"images", b"annotations", b"categories")
 
 
 def find_pairs(path: Path, images: Path | None) -> UserData | None:
     """A pair file or its folder, or COCO instances or their folder; None if it is neither."""
-    if path.is_dir():
-        return _in_folder(path, images)
+    if path.is_dir() and has_file(path, "pairs.jsonl"):
+        return UserData("compass", "pairs", path)
     if path.name == "pairs.jsonl" or (
         path.suffix == ".jsonl" and {"reference", "target", "picture"} <= first_keys(path)
     ):
         return UserData("compass", "pairs", path)
-    if path.suffix == ".json" and _is_coco(path):
-        return _coco(path, images)
-    return None
+    found = find_coco(path, images)
+    return None if found is None else UserData("compass", "coco", *found)
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,67 +131,3 @@ def _balanced(pairs: Sequence[Pair], n: int, seed: int, sieve: Sieve) -> list[Pa
     drawn = sorted(islice(readable, n))
     sieve.drop(Filter.NOT_DRAWN, len(pairs) - len(drawn) - sieve.excluded.total())
     return [pairs[place] for place in drawn]
-
-
-def _in_folder(path: Path, images: Path | None) -> UserData | None:
-    if has_file(path, "pairs.jsonl"):
-        return UserData("compass", "pairs", path)
-    files = [
-        file
-        for place in (path, path / "annotations")
-        if place.is_dir()
-        for file in sorted(place.glob("*.json"))
-        if _is_coco(file)
-    ]
-    files = [file for file in files if "instances" in file.name] or files
-    if len(files) > 1:
-        names = ", ".join(file.name for file in files)
-        raise UsageError(f"{path} holds several files of COCO instances ({names}); name one of them")
-    return _coco(files[0], images) if files else None
-
-
-def _is_coco(path: Path) -> bool:
-    """True if a file has the three parts of COCO instances. It may be large, and is not read into memory."""
-    with _bytes_of(path) as data:
-        return data is not None and all(data.find(b'"%b"' % part) >= 0 for part in _COCO_PARTS)
-
-
-def _coco(path: Path, images: Path | None) -> UserData:
-    """Instances with the folder of their pictures: the given one, or the one that holds the first of them."""
-    if images is not None:
-        return UserData("compass", "coco", path, images)
-    with _bytes_of(path) as data:
-        names = [
-            each[1].decode("utf-8", "replace")
-            for each in islice(re.finditer(rb'"file_name"\s*:\s*"([^"\\]+)"', data or b""), 200)
-        ]
-    for folder in _picture_folders(path):
-        if any(is_there(folder / name) for name in names):
-            return UserData("compass", "coco", path, folder)
-    raise UsageError(
-        f"the pictures of {path} are not beside it; say where they are: --data {path}@FOLDER, with the folder that holds "
-        f"{names[0] if names else 'them'}"
-    )
-
-
-@contextmanager
-def _bytes_of(path: Path) -> Iterator[mmap.mmap | None]:
-    """A file's bytes, memory-mapped; None for a file that is empty or cannot be read."""
-    with ExitStack() as stack:
-        data = None
-        try:
-            file = stack.enter_context(path.open("rb"))
-            data = stack.enter_context(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-        except (OSError, ValueError):
-            pass
-        yield data
-
-
-def _picture_folders(path: Path) -> Iterator[Path]:
-    """Where COCO's pictures usually are: beside the annotations, or beside their folder."""
-    for home in (path.parent, path.parent.parent):
-        yield home
-        try:
-            yield from sorted(each for each in home.iterdir() if each.is_dir())
-        except OSError:
-            continue

@@ -24,15 +24,9 @@ from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem, check, read_lines, told_problems
 from theodolite.core.forms import Form, Name
 from theodolite.core.tables import Column, Table
+from theodolite.instruments.coco import Instances, read_instances
 from theodolite.instruments.compass.data.files import PictureFolder
-from theodolite.instruments.compass.data.instances import (
-    DEGENERATE,
-    Instances,
-    Match,
-    Matcher,
-    MatchPolicy,
-    read_instances,
-)
+from theodolite.instruments.compass.data.instances import DEGENERATE, Match, Matcher, MatchPolicy
 from theodolite.instruments.compass.data.pairs import Pair, Region
 from theodolite.instruments.compass.data.selection import Filter, Selection, Sieve
 from theodolite.pairs.directions import CARDINAL

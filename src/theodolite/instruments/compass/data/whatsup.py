@@ -18,8 +18,9 @@ from pydantic import Field, model_validator
 from theodolite.core.errors import UsageError
 from theodolite.core.files import read_json, read_list
 from theodolite.core.forms import Form, Name
+from theodolite.instruments.coco import read_instances
 from theodolite.instruments.compass.data.files import PictureFolder
-from theodolite.instruments.compass.data.instances import Match, Matcher, MatchPolicy, read_instances
+from theodolite.instruments.compass.data.instances import Match, Matcher, MatchPolicy
 from theodolite.instruments.compass.data.pairs import Pair, Region
 from theodolite.instruments.compass.data.selection import Filter, Selection, Sieve
 

@@ -1,0 +1,289 @@
+"""COCO instance annotations: pictures with the boxes, outlines and names of their objects."""
+
+from __future__ import annotations
+
+import mmap
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import Field
+
+from theodolite.core.errors import UsageError
+from theodolite.core.files import Problem, check, is_there, read_each, read_json, read_list
+from theodolite.core.forms import Form, Name, Number, Whole
+from theodolite.geometry import Box
+
+__all__ = [
+    "AnnotatedPicture",
+    "AreaOf",
+    "Instance",
+    "Instances",
+    "find_coco",
+    "polygons_of",
+    "read_instances",
+]
+
+AreaOf: TypeAlias = Literal["box", "mask"]
+"""What an object's area is: its box, or the area that the annotation states (COCO: of the mask)."""
+_COCO_PARTS = (b"images", b"annotations", b"categories")
+_FARTHEST_PX = 1e6
+"""No corner of an outline is farther away."""
+
+
+_Side: TypeAlias = Annotated[int, Field(ge=1, le=100_000)]
+
+
+class _Image(Form):
+    id: Whole | str
+    file_name: Name
+    width: _Side
+    height: _Side
+
+
+class _Annotation(Form):
+    image_id: Whole | str
+    category_id: Whole
+    bbox: tuple[Number, Number, Number, Number]
+    area: Number | None = None
+    iscrowd: Whole = 0
+    segmentation: Any = None
+
+
+class _Category(Form):
+    id: Whole
+    name: Name
+
+
+class _File(Form):
+    images: list[Any]
+    annotations: list[Any]
+    categories: list[Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Instance:
+    """One annotated object."""
+
+    name: str
+    """Empty if the file does not have its category."""
+    box: Box | None
+    """None if it is empty."""
+    is_crowd: bool
+    box_area: float
+    """Share of the picture."""
+    mask_area: float | None
+    """Share of the picture, as the annotation states it."""
+    outline: tuple[tuple[float, ...], ...] = ()
+    """Polygons x0, y0, x1, y1, … in pixels; empty where the annotation has none, or a run-length mask."""
+
+    def area(self, of: AreaOf) -> float | None:
+        """Share of the picture; None if the annotation does not state it."""
+        return self.box_area if of == "box" else self.mask_area
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatedPicture:
+    """A picture with all of its objects."""
+
+    id: str
+    file_name: str
+    size_px: tuple[int, int]
+    instances: tuple[Instance, ...]
+
+    def named(self, name: str) -> list[Instance]:
+        """All objects of a name."""
+        return [each for each in self.instances if each.name == name]
+
+    def other_boxes(self, *taken: Instance) -> tuple[Box, ...]:
+        """The boxes of all objects but these, without empty ones."""
+        return tuple(
+            each.box
+            for each in self.instances
+            if each.box is not None and all(each is not one for one in taken)
+        )
+
+    @property
+    def counts(self) -> Counter[str]:
+        """The number of objects of each name, crowds included: beside a crowd of people no person is unique."""
+        return Counter(each.name for each in self.instances)
+
+
+@dataclass(frozen=True, slots=True)
+class Instances:
+    """The content of one or more annotation files."""
+
+    pictures: tuple[AnnotatedPicture, ...]
+    categories: tuple[str, ...]
+    problems: tuple[Problem, ...] = ()
+    """The broken records of the files."""
+
+    def by_file_name(self) -> dict[str, AnnotatedPicture]:
+        """The pictures by file name, without folders."""
+        return {Path(picture.file_name).name: picture for picture in self.pictures}
+
+
+def read_instances(annotations: str | Path | Sequence[str | Path]) -> Instances:
+    """Reads one or more annotation files. Broken records are left out.
+
+    A broken annotation still counts as an object without a box, since beside it no object of its name is unique.
+
+    Raises:
+        UsageError: A file does not have that format, or two of them annotate one picture.
+    """
+    paths = [annotations] if isinstance(annotations, str | Path) else annotations
+    pictures: list[AnnotatedPicture] = []
+    categories: dict[str, None] = {}
+    problems: list[Problem] = []
+    for path in map(Path, paths):
+        value = read_json(path, "annotations")
+        try:
+            file = check(_File, value)
+        except UsageError as error:
+            raise UsageError(f"{path} does not have COCO's instances: {error}") from None
+        named, wrong = read_list(file.categories, f"{path.name}: categories", _Category)
+        problems += wrong
+        categories |= dict.fromkeys(category.name for _, category in named)
+        pictures += _pictures(file, path.name, {each.id: each.name for _, each in named}, problems)
+    twice = [name for name, count in Counter(p.file_name for p in pictures).items() if count > 1]
+    if twice:
+        raise UsageError(f"the picture {twice[0]} is annotated twice in {', '.join(map(str, paths))}")
+    return Instances(tuple(pictures), tuple(categories), tuple(problems))
+
+
+def _pictures(
+    file: _File, name: str, names: Mapping[int, str], problems: list[Problem]
+) -> list[AnnotatedPicture]:
+    listed, wrong = read_list(file.images, f"{name}: images", _Image)
+    problems += wrong
+    images: dict[int | str, _Image] = {}
+    for where, image in listed:
+        if image.id in images:
+            problems.append(Problem(where, f"the id {image.id!r:.80} occurs twice; the first is kept"))
+        images.setdefault(image.id, image)
+    found: defaultdict[int | str, list[Instance]] = defaultdict(list)
+
+    def read(raw: Any) -> None:
+        try:
+            each = check(_Annotation, raw)
+        except UsageError:
+            legible = raw if isinstance(raw, dict) else {}
+            place, kind = (legible.get(key) for key in ("image_id", "category_id"))
+            if isinstance(place, int | str) and place in images:
+                known = names.get(kind, "") if isinstance(kind, int) else ""
+                found[place].append(Instance(known, None, is_crowd=False, box_area=0.0, mask_area=None))
+            raise
+        if each.image_id not in images:
+            raise UsageError(f"names the picture {each.image_id!r:.80}, which is not among the images")
+        found[each.image_id].append(_instance(each, names, images[each.image_id]))
+
+    rows = [(f"{name}: annotations[{number}]", raw) for number, raw in enumerate(file.annotations)]
+    problems += read_each(rows, read)[1]
+    return [
+        AnnotatedPicture(str(image.id), image.file_name, (image.width, image.height), tuple(found[image.id]))
+        for image in images.values()
+    ]
+
+
+def _instance(each: _Annotation, names: Mapping[int, str], image: _Image) -> Instance:
+    x, y, width, height = each.bbox
+    whole = image.width * image.height
+    return Instance(
+        names.get(each.category_id, ""),
+        Box.from_xywh(x, y, width, height) if width > 0 and height > 0 else None,
+        bool(each.iscrowd),
+        width * height / whole,
+        None if each.area is None else each.area / whole,
+        polygons_of(each.segmentation),
+    )
+
+
+def polygons_of(data: object) -> tuple[tuple[float, ...], ...]:
+    """The polygons x0, y0, x1, y1, … of a COCO annotation; run-length masks have none, and what is no polygon is left out."""
+    if not isinstance(data, list):
+        return ()
+    return tuple(
+        tuple(float(value) for value in polygon)
+        for polygon in data
+        if isinstance(polygon, list)
+        and len(polygon) >= 6
+        and len(polygon) % 2 == 0
+        and all(isinstance(value, int | float) and abs(value) < _FARTHEST_PX for value in polygon)
+    )
+
+
+def find_coco(path: Path, images: Path | None) -> tuple[Path, Path] | None:
+    """Return the annotation file at a path, or in a folder, and the folder of its pictures. None if there is none.
+
+    Args:
+        path: A file, or a folder that holds one.
+        images: The folder of the pictures. Default: the one that holds the first of them.
+
+    Raises:
+        UsageError: If a folder holds several such files, or the pictures are not found.
+    """
+    if not path.is_dir():
+        return _with_pictures(path, images) if path.suffix == ".json" and _is_coco(path) else None
+    files = [
+        file
+        for place in (path, path / "annotations")
+        if place.is_dir()
+        for file in sorted(place.glob("*.json"))
+        if _is_coco(file)
+    ]
+    files = [file for file in files if "instances" in file.name] or files
+    if len(files) > 1:
+        names = ", ".join(file.name for file in files)
+        raise UsageError(f"{path} holds several files of COCO instances ({names}); name one of them")
+    return _with_pictures(files[0], images) if files else None
+
+
+def _is_coco(path: Path) -> bool:
+    """True if a file has the three parts of COCO instances. It may be large, and is not read into memory."""
+    with _bytes_of(path) as data:
+        return data is not None and all(data.find(b'"%b"' % part) >= 0 for part in _COCO_PARTS)
+
+
+def _with_pictures(path: Path, images: Path | None) -> tuple[Path, Path]:
+    if images is not None:
+        return path, images
+    with _bytes_of(path) as data:
+        names = [
+            each[1].decode("utf-8", "replace")
+            for each in islice(re.finditer(rb'"file_name"\s*:\s*"([^"\\]+)"', data or b""), 200)
+        ]
+    for folder in _picture_folders(path):
+        if any(is_there(folder / name) for name in names):
+            return path, folder
+    raise UsageError(
+        f"the pictures of {path} are not beside it; say where they are: --data {path}@FOLDER, with the folder that holds "
+        f"{names[0] if names else 'them'}"
+    )
+
+
+@contextmanager
+def _bytes_of(path: Path) -> Iterator[mmap.mmap | None]:
+    """A file's bytes, memory-mapped; None for a file that is empty or cannot be read."""
+    with ExitStack() as stack:
+        data = None
+        try:
+            file = stack.enter_context(path.open("rb"))
+            data = stack.enter_context(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
+        except (OSError, ValueError):
+            pass
+        yield data
+
+
+def _picture_folders(path: Path) -> Iterator[Path]:
+    """Where COCO's pictures usually are: beside the annotations, or beside their folder."""
+    for home in (path.parent, path.parent.parent):
+        yield home
+        try:
+            yield from sorted(each for each in home.iterdir() if each.is_dir())
+        except OSError:
+            continue
