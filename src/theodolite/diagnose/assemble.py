@@ -248,7 +248,16 @@ def _model(subject: Subject, forms: Sequence[InstrumentForm], measured: Sequence
         is_recorded=subject.is_recorded,
         capabilities=list(subject.capabilities),
         left_out=list(subject.left_out),
-        verdict=model_verdict(standings, own=[label for is_own, label, _ in found if is_own]),
+        verdict=model_verdict(
+            standings,
+            own=[label for is_own, label, _ in found if is_own],
+            proven=[
+                label_of(form.name, each.source)
+                for form, view in views
+                for each in view.looking
+                if each.excluded
+            ],
+        ),
         calls=sum(
             each.counts.planned - each.counts.pending - each.counts.failed for each in own if each.counts
         ),

@@ -19,6 +19,8 @@ _WORDS: Mapping[Standing, str] = {
     "not settled": "not settled in {}",
     "not measured": "not measured in {}",
 }
+_AT_LEAST = "looks in {}, always or at times is not settled"
+"""Looking is proven, but not how often."""
 
 
 def label_of(instrument: str, source: Source) -> str:
@@ -80,7 +82,9 @@ def _by_relation(looking: LookingForm) -> str:
     return f" Most for {best} ({100 * high.value:.0f} %), least for {worst} ({100 * low.value:.0f} %)."
 
 
-def model_verdict(standings: Mapping[str, Standing], own: Collection[str] = ()) -> Verdict:
+def model_verdict(
+    standings: Mapping[str, Standing], own: Collection[str] = (), proven: Collection[str] = ()
+) -> Verdict:
     """Combine the verdicts of all instruments into one. The user's own data decide if there are any.
 
     If all instruments that settle the question agree, that is the verdict. If some look and others do not, the model looks
@@ -89,14 +93,17 @@ def model_verdict(standings: Mapping[str, Standing], own: Collection[str] = ()) 
     Args:
         standings: The verdicts, by label.
         own: The labels of the user's own data.
+        proven: The labels under which it looks at least at times, since blind answers are excluded.
 
     >>> model_verdict({"grid": "looks", "scene": "cannot do the task"}).standing
     'looks'
     >>> model_verdict({"mine": "does not look", "grid": "looks"}, own=["mine"]).standing
     'does not look'
+    >>> model_verdict({"mine": "not settled"}, own=["mine"], proven=["mine"]).sentence
+    'Looks in mine, always or at times is not settled.'
     """
     deciding = {standing for name, standing in standings.items() if not own or name in own}
-    words = _told(standings)
+    words = _told(standings, proven)
     settled = [standing for standing in _LOOKS if standing in deciding]
     overall: Standing = "not measured"
     if settled:
@@ -107,19 +114,17 @@ def model_verdict(standings: Mapping[str, Standing], own: Collection[str] = ()) 
     if own:
         first = {name: standing for name, standing in standings.items() if name in own}
         rest = {name: standing for name, standing in standings.items() if name not in own}
-        words = _told(first) + (f". On drawn pictures: {_told(rest)}" if rest else "")
+        words = _told(first, proven) + (f". On drawn pictures: {_told(rest, proven)}" if rest else "")
     return Verdict(standing=overall, sentence=(words[:1].upper() + words[1:] or "Nothing was measured") + ".")
 
 
-def _told(standings: Mapping[str, Standing]) -> str:
+def _told(standings: Mapping[str, Standing], proven: Collection[str]) -> str:
     """Name the instruments by verdict, those that settle the question first."""
-    groups: dict[Standing, list[str]] = {}
+    groups: dict[str, list[str]] = {words: [] for words in (*(_WORDS[each] for each in _LOOKS), _AT_LEAST)}
     for name, standing in standings.items():
-        groups.setdefault(standing, []).append(name)
-    order = [*_LOOKS, *(standing for standing in groups if standing not in _LOOKS)]
-    return "; ".join(
-        _WORDS[standing].format(_listed(groups[standing])) for standing in order if standing in groups
-    )
+        is_open = standing == "not settled" and name in proven
+        groups.setdefault(_AT_LEAST if is_open else _WORDS[standing], []).append(name)
+    return "; ".join(words.format(_listed(names)) for words, names in groups.items() if names)
 
 
 def _listed(names: Sequence[str]) -> str:
