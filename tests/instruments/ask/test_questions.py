@@ -123,7 +123,11 @@ def test_ids_that_several_questions_share_are_made_unique(folder):
 
 @pytest.mark.parametrize(
     ("rows", "message"),
-    [([], "has no rows"), (["{broken"], "line 1: it is not JSON"), (["[1, 2]"], "line 1: it is not an object")],
+    [
+        ([], "has no rows"),
+        (["{broken"], "line 1: it is not JSON"),
+        (["[1, 2]"], "line 1: it is not an object"),
+    ],
 )
 def test_files_that_are_no_tables_are_refused(folder, rows, message):
     with pytest.raises(UsageError, match=message):

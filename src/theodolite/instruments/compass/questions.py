@@ -109,7 +109,7 @@ PROMPTS: Mapping[str, Prompt] = {
 class _PromptLine:
     """One line of a prompt file."""
 
-    __pydantic_config__: ClassVar = {"extra": "forbid", "strict": True}
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
 
     name: str
     template: str
