@@ -44,7 +44,7 @@ def test_a_newer_an_older_and_a_foreign_document_are_refused(tmp_path):
     with pytest.raises(UsageError, match="not a diagnosis"):
         read_diagnosis(tmp_path)
     path.write_text("{")
-    with pytest.raises(UsageError, match="not a diagnosis"):
+    with pytest.raises(UsageError, match="is not JSON"):
         read_diagnosis(tmp_path)
     with pytest.raises(UsageError, match="theodolite diagnose --out"):
         read_diagnosis(tmp_path / "nowhere")

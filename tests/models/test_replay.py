@@ -278,7 +278,7 @@ def test_an_error_that_was_logged_as_plain_text_is_told(tmp_path):
 
 @pytest.mark.parametrize("compress", [True, False])
 def test_a_sample_that_unpacks_to_far_more_is_not_read(tmp_path, monkeypatch, compress):
-    monkeypatch.setattr(_logs, "_LARGEST_SAMPLE", 1 << 20)
+    monkeypatch.setattr(_logs, "LARGEST_MEMBER", 1 << 20)
     sample = inspect_sample("a", "Where?", " " * (4 << 20))
     path = write_inspect(tmp_path / "log.eval", [sample], compress=compress)
     assert path.stat().st_size < 50_000

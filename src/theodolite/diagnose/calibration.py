@@ -13,7 +13,11 @@ from importlib import resources
 from pathlib import Path
 from typing import Any
 
-from theodolite.core.errors import StorageError
+from pydantic import Field
+
+from theodolite.core.errors import StorageError, UsageError
+from theodolite.core.files import check, parse_json, read_gzip
+from theodolite.core.forms import Form, Number, Whole
 from theodolite.core.scores import ItemScore
 from theodolite.core.types import content_hash
 from theodolite.instruments.instrument import Instrument
@@ -21,6 +25,17 @@ from theodolite.runs import Run
 
 FORMAT = 2
 _FOLDER = "calibration"
+
+
+class _Stored(Form):
+    """The content of a file. Files of other formats have other fields."""
+
+    format: Whole
+    items_hash: str = ""
+    identities: dict[str, str] = Field(default_factory=dict)
+    rows: list[tuple[str, str] | tuple[str, str, str]] = Field(default_factory=list)
+    columns: list[tuple[str, str]] = Field(default_factory=list)
+    values: dict[str, list[list[Number | None]]] = Field(default_factory=dict)
 
 
 def items_hash(instrument: Instrument, folders: Sequence[Path]) -> str:
@@ -51,15 +66,13 @@ def read_calibration(
     if not path.is_file():
         return None
     try:
-        stored = json.loads(gzip.decompress(path.read_bytes()))
-        if stored["format"] != FORMAT or stored["items_hash"] != items:
-            return None
-        if stored["identities"] != dict(identities):
+        stored = check(_Stored, parse_json(read_gzip(path)))
+        if stored.format != FORMAT or stored.items_hash != items or stored.identities != dict(identities):
             return None
         return {twin: _unpacked(stored, twin) for twin in identities}
-    except (OSError, ValueError, KeyError, TypeError, EOFError) as error:
+    except (UsageError, ValueError) as error:
         raise StorageError(
-            f"{path} is damaged ({type(error).__name__}); remove it, and the twins will be measured instead"
+            f"{path} is damaged ({error}); remove it, and the twins will be measured instead"
         ) from error
 
 
@@ -96,10 +109,10 @@ def write_calibration(
     return path
 
 
-def _unpacked(stored: Mapping[str, Any], twin: str) -> list[ItemScore]:
+def _unpacked(stored: _Stored, twin: str) -> list[ItemScore]:
     return [
-        ItemScore(item, key, float(value), cluster, split, *group)
-        for (item, cluster, *group), cells in zip(stored["rows"], stored["values"][twin], strict=True)
-        for (key, split), value in zip(stored["columns"], cells, strict=True)
+        ItemScore(item, key, value, cluster, split, *group)
+        for (item, cluster, *group), cells in zip(stored.rows, stored.values.get(twin, []), strict=True)
+        for (key, split), value in zip(stored.columns, cells, strict=True)
         if value is not None
     ]

@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from pydantic import ValidationError
-
 from theodolite.core.errors import StorageError, UsageError
+from theodolite.core.files import check, lines_of, parse_json
 from theodolite.core.views import ItemRow
 
 ITEMS_FILE = "items.jsonl"
@@ -43,13 +42,8 @@ def read_items(folder: str | Path) -> Iterator[ItemRow]:
         UsageError: If there is none, or if a line is not valid.
     """
     path = Path(folder) / ITEMS_FILE
-    try:
-        with path.open(encoding="utf-8") as file:
-            for number, line in enumerate(file, 1):
-                try:
-                    yield ItemRow.model_validate_json(line)
-                except ValidationError as error:
-                    first = " ".join(str(error).split())[:200]
-                    raise UsageError(f"{path}, line {number}: {first}") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {path}: {error}") from error
+    for where, line in lines_of(path):
+        try:
+            yield check(ItemRow, parse_json(line))
+        except (UsageError, ValueError) as error:
+            raise UsageError(f"{path.parent / where}: {error}") from error

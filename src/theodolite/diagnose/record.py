@@ -6,15 +6,15 @@ with a reason next to it, never NaN.
 
 from __future__ import annotations
 
-import json
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
-from pydantic import Field, ValidationError
+from pydantic import Field
 
 from theodolite.core.errors import StorageError, UsageError
 from theodolite.core.estimates import Estimate, HypothesisTest
+from theodolite.core.files import check, read_json
 from theodolite.core.views import Form
 from theodolite.pairs import Outcome
 from theodolite.pairs import Standing as LookingStanding
@@ -438,26 +438,23 @@ def read_diagnosis(folder: str | Path) -> Diagnosis:
     """
     path = Path(folder)
     path = path / DIAGNOSIS_FILE if path.is_dir() else path
-    try:
-        text = path.read_text(encoding="utf-8")
-    except OSError as error:
+    if not path.exists():
         raise UsageError(
-            f"cannot read {path}: {error.strerror}; `theodolite diagnose --out DIR` writes it"
-        ) from error
+            f"cannot read {path}: there is no such file; `theodolite diagnose --out DIR` writes it"
+        )
+    value = read_json(path, "diagnosis")
+    version = value.get("schema_version") if isinstance(value, dict) else None
+    if isinstance(version, int) and version > SCHEMA_VERSION:
+        raise UsageError(
+            f"{path} was made by a newer Theodolite (format {version}; this one reads {SCHEMA_VERSION}); "
+            "upgrade: pip install -U theodolite"
+        )
+    if isinstance(version, int) and version < SCHEMA_VERSION:
+        raise UsageError(
+            f"{path} was made by an older Theodolite (format {version}; this one reads {SCHEMA_VERSION}); repeat its "
+            "`theodolite diagnose` with a new --out"
+        )
     try:
-        value = json.loads(text)
-        version = value.get("schema_version") if isinstance(value, dict) else None
-        if isinstance(version, int) and version > SCHEMA_VERSION:
-            raise UsageError(
-                f"{path} was made by a newer Theodolite (format {version}; this one reads {SCHEMA_VERSION}); "
-                "upgrade: pip install -U theodolite"
-            )
-        if isinstance(version, int) and version < SCHEMA_VERSION:
-            raise UsageError(
-                f"{path} was made by an older Theodolite (format {version}; this one reads {SCHEMA_VERSION}); repeat its "
-                "`theodolite diagnose` with a new --out"
-            )
-        return Diagnosis.model_validate(value)
-    except (ValidationError, ValueError) as error:
-        first = " ".join(str(error).split())[:200]
-        raise UsageError(f"{path} is not a diagnosis of Theodolite: {first}") from error
+        return check(Diagnosis, value)
+    except UsageError as error:
+        raise UsageError(f"{path} is not a diagnosis of Theodolite: {error}") from error

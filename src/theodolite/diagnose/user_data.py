@@ -74,7 +74,7 @@ def _fields(path: Path) -> str:
     if path.suffix not in SUFFIXES or not path.is_file():
         return ""
     try:
-        return f", which has the fields {', '.join(fields_of(read_rows(path)))[:_LONGEST]}"
+        return f", which has the fields {', '.join(fields_of(read_rows(path, [])))[:_LONGEST]}"
     except UsageError as error:
         return f" ({error})"
 

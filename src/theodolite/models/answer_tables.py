@@ -12,8 +12,9 @@ from pathlib import Path
 from typing import Any
 
 from theodolite.core.errors import UsageError
+from theodolite.core.files import Problem
 from theodolite.core.types import Response
-from theodolite.models.logs import LoggedAnswer
+from theodolite.models.logs import Logged, LoggedAnswer
 from theodolite.models.tables import Role, Row, fields_of, first, plain_words, read_rows, values
 
 __all__ = ["read_answer_table"]
@@ -28,7 +29,7 @@ _ROLES: Mapping[str, Role] = {
 _MOST_SHOWN = 8
 
 
-def read_answer_table(path: Path, options: Mapping[str, str]) -> list[LoggedAnswer]:
+def read_answer_table(path: Path, options: Mapping[str, str]) -> Logged:
     """Read the recorded answers of a table.
 
     Args:
@@ -38,7 +39,8 @@ def read_answer_table(path: Path, options: Mapping[str, str]) -> list[LoggedAnsw
     Raises:
         UsageError: If a field does not exist, if no row is chosen, or if there are no answers.
     """
-    rows = read_rows(path)
+    problems: list[Problem] = []
+    rows = read_rows(path, problems)
     known = fields_of(rows)
     named = {role: options[name] for name, role in _ROLES.items() if name in options}
     for field in (*named.values(), *(name for name in options if name not in _ROLES)):
@@ -58,7 +60,7 @@ def read_answer_table(path: Path, options: Mapping[str, str]) -> list[LoggedAnsw
             f"the answers in {path} cannot be found again without a picture, a question or an id; name one, as in "
             f"replay:{path}?picture=FIELD; the fields are {', '.join(known)}"
         )
-    return found
+    return found, problems
 
 
 def _chosen(rows: Sequence[Row], field: str, value: str, path: Path) -> list[Row]:

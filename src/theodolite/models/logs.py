@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import io
-import json
 import re
+import struct
 import zipfile
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
+
+from pydantic import ConfigDict
 
 from theodolite.core.errors import MissingExtraError, UsageError
+from theodolite.core.files import LARGEST_MEMBER, Problem, check, parse_json, read_each, read_json, read_lines
+from theodolite.core.forms import Form, Whole
 from theodolite.core.types import Response
 
 _ZSTANDARD = 93
@@ -22,10 +24,6 @@ _ZSTANDARD = 93
 
 PLACEHOLDER = re.compile(r"<image>|<image_?\d+>|<\|?image[^>]*\|?>")
 """Matches the placeholders of pictures in a prompt."""
-
-
-_LARGEST_SAMPLE = 256 << 20
-"""Maximum decompressed size of a sample, which includes its pictures."""
 
 
 _LARGEST_WINDOW = 128 << 20
@@ -47,87 +45,170 @@ class LoggedAnswer:
     """The name of the first picture, if the log has it."""
 
 
-def read_lmms_eval(path: Path) -> Iterator[LoggedAnswer]:
-    """Read a ``*_samples_*.jsonl`` file of lmms-eval: one object per document.
+class _LmmsSample(Form):
+    model_config = ConfigDict(coerce_numbers_to_str=True)
+
+    ref: str | None = None
+    doc_id: str | None = None
+    input: Any = ""
+    resps: Any = None
+    filtered_resps: Any = None
+    pictures: Any = None
+
+
+class _Part(Form):
+    """A part of a message: text, reasoning, a picture or a video."""
+
+    type: str = ""
+    text: str = ""
+    reasoning: str = ""
+
+
+class _Message(Form):
+    role: str = ""
+    content: str | list[_Part]
+
+    @property
+    def text(self) -> str:
+        """The text parts, joined by newlines."""
+        if isinstance(self.content, str):
+            return self.content
+        return "\n".join(part.text for part in self.content if part.type == "text")
+
+    @property
+    def reasoning(self) -> str:
+        """The reasoning parts, joined by newlines."""
+        parts = () if isinstance(self.content, str) else self.content
+        return "\n".join(part.reasoning for part in parts if part.type == "reasoning")
+
+    @property
+    def pictures(self) -> int:
+        """The number of pictures and videos."""
+        parts = () if isinstance(self.content, str) else self.content
+        return sum(part.type in {"image", "video"} for part in parts)
+
+
+class _Choice(Form):
+    stop_reason: str | None = None
+    message: _Message
+
+
+class _Usage(Form):
+    input_tokens: Whole | None = None
+    output_tokens: Whole | None = None
+
+
+class _Output(Form):
+    choices: list[_Choice] | None = None
+    error: Any = None
+    usage: _Usage | None = None
+
+
+class _InspectSample(Form):
+    model_config = ConfigDict(coerce_numbers_to_str=True)
+
+    id: str
+    epoch: Whole = 1
+    messages: list[_Message]
+    attachments: dict[str, Any] | None = None
+    error: Any = None
+    output: _Output | None = None
+
+
+Logged: TypeAlias = tuple[list[LoggedAnswer], list[Problem]]
+"""The answers of a log, and the problems of its broken samples."""
+
+
+def read_lmms_eval(path: Path) -> Logged:
+    """Read a ``*_samples_*.jsonl`` file of lmms-eval: one object per document. Broken lines are left out.
 
     The log does not contain the pictures. Each sample is assumed to have as many as there are placeholders in its text,
     and at least one. The raw answers are under ``resps``, or under ``filtered_resps`` if both are equal and the first
     was omitted. Tasks exported by Theodolite store an item's id under ``ref`` and its number of pictures under
     ``pictures``; these are used if present.
+
+    Raises:
+        UsageError: If the file cannot be read, or no line is a sample.
     """
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            if not line.strip():
-                continue
-            with _named(f"{path}, line {number}, is not a sample of lmms-eval"):
-                sample = json.loads(line)
-                answers = sample["resps"] if "resps" in sample else sample["filtered_resps"]
-                prompt, response = str(sample.get("input", "")), _answered(_first_text(answers))
-                shown = sample.get("pictures")
-                pictures = shown if isinstance(shown, int) else max(1, len(PLACEHOLDER.findall(prompt)))
-                yield LoggedAnswer(str(sample.get("ref") or sample["doc_id"]), prompt, response, pictures)
+    return _some(*read_lines(path, _lmms_sample), f"{path} is not a log of lmms-eval")
 
 
-def read_inspect(path: Path) -> Iterator[LoggedAnswer]:
-    """Read an inspect_ai log: a ``.eval`` archive or its ``.json`` form."""
-    with _named(f"{path} is not an inspect_ai log"):
-        for sample in _inspect_samples(path):
-            yield _inspect_sample(sample, path)
+def _lmms_sample(value: Any) -> LoggedAnswer:
+    sample = check(_LmmsSample, value)
+    ref = sample.ref or sample.doc_id
+    if ref is None:
+        raise UsageError("the sample has no doc_id")
+    if sample.resps is None and "filtered_resps" not in sample.model_fields_set:
+        raise UsageError("the sample has no resps")
+    answers = sample.resps if "resps" in sample.model_fields_set else sample.filtered_resps
+    prompt, shown = str(sample.input), sample.pictures
+    pictures = shown if isinstance(shown, int) else max(1, len(PLACEHOLDER.findall(prompt)))
+    return LoggedAnswer(ref, prompt, _answered(_first_text(answers)), pictures)
 
 
-def _inspect_samples(path: Path) -> Iterator[Any]:
+def read_inspect(path: Path) -> Logged:
+    """Read an inspect_ai log: a ``.eval`` archive or its ``.json`` form. Broken samples are left out.
+
+    Raises:
+        UsageError: If the file cannot be read, or holds no sample.
+    """
+    what = f"{path} is not an inspect_ai log"
     if path.suffix == ".json":
-        yield from json.loads(path.read_bytes())["samples"]
-        return
-    with zipfile.ZipFile(path) as archive:
-        for info in archive.infolist():
-            if info.filename.startswith("samples/") and info.filename.endswith(".json"):
-                yield json.loads(_read_member(archive, info))
-
-
-@contextmanager
-def _named(what: str) -> Iterator[None]:
-    """Convert any error while reading a file into a `UsageError` that names the file."""
+        value = read_json(path)
+        samples = value.get("samples") if isinstance(value, dict) else None
+        if not isinstance(samples, list):
+            raise UsageError(f"{what}: it has no list of samples")
+        rows = [(f"{path.name}, samples[{number}]", each) for number, each in enumerate(samples)]
+        return _some(*read_each(rows, _inspect_sample), what)
     try:
-        yield
-    except (
-        *(LookupError, AttributeError, TypeError, ValueError, RecursionError, EOFError, NotImplementedError),
-        *(zipfile.BadZipFile, zlib.error, RuntimeError),
-    ) as error:
+        with zipfile.ZipFile(path) as archive:
+            members = [
+                (f"{path.name}, {info.filename}", info)
+                for info in archive.infolist()
+                if info.filename.startswith("samples/") and info.filename.endswith(".json")
+            ]
+            found, problems = read_each(
+                members, lambda info: _inspect_sample(parse_json(read_member(archive, info)))
+            )
+    except (OSError, ValueError, LookupError, NotImplementedError, zipfile.BadZipFile, struct.error) as error:
         raise UsageError(f"{what}: {type(error).__name__}: {' '.join(str(error).split())[:200]}") from error
+    return _some(found, problems, what)
 
 
-def _inspect_sample(sample: Any, path: Path) -> LoggedAnswer:
-    with _named(f"a sample of {path} does not have the format of an inspect_ai log of version 2"):
-        turns = [message for message in sample["messages"] if message["role"] in {"system", "user"}]
-        texts = (_message_text(message["content"]) for message in turns)
-        attached = sample.get("attachments") or {}
-        prompt = "\n".join(attached.get(text.removeprefix("attachment://"), text) for text in texts)
-        epoch = sample.get("epoch", 1)
-        ref = str(sample["id"]) if epoch == 1 else f"{sample['id']}#{epoch}"
-        pictures = sum(_count_pictures(message["content"]) for message in turns)
-        return LoggedAnswer(ref, prompt, _inspect_response(sample), pictures)
+def _some(found: list[tuple[str, LoggedAnswer]], problems: list[Problem], what: str) -> Logged:
+    if problems and not found:
+        raise UsageError(f"{what}: {problems[0]}")
+    return [answer for _, answer in found], problems
 
 
-def _inspect_response(sample: Any) -> Response:
-    if sample.get("error"):
-        return Response.failed(f"the sample failed when it was logged: {_error_text(sample['error'])}"[:500])
-    output = sample["output"]
-    if not output.get("choices"):
-        return Response.failed(f"no answer was logged: {output.get('error') or 'no choice'}")
-    choice = output["choices"][0]
-    if choice.get("stop_reason") == "content_filter":
+def _inspect_sample(value: Any) -> LoggedAnswer:
+    sample = check(_InspectSample, value)
+    turns = [message for message in sample.messages if message.role in {"system", "user"}]
+    attached = sample.attachments or {}
+    texts = (attached.get(message.text.removeprefix("attachment://"), message.text) for message in turns)
+    ref = sample.id if sample.epoch == 1 else f"{sample.id}#{sample.epoch}"
+    pictures = sum(message.pictures for message in turns)
+    return LoggedAnswer(ref, "\n".join(map(str, texts)), _inspect_response(sample), pictures)
+
+
+def _inspect_response(sample: _InspectSample) -> Response:
+    if sample.error:
+        return Response.failed(f"the sample failed when it was logged: {_error_text(sample.error)}"[:500])
+    output = sample.output
+    if output is None:
+        raise UsageError("output: Field required")
+    if not output.choices:
+        return Response.failed(f"no answer was logged: {output.error or 'no choice'}"[:500])
+    choice = output.choices[0]
+    if choice.stop_reason == "content_filter":
         return Response("refused", reason="content filter")
-    content = choice["message"]["content"]
-    usage = output.get("usage") or {}
+    usage = output.usage or _Usage()
     return _answered(
-        _message_text(content),
-        reasoning="\n".join(part.get("reasoning", "") for part in content if part["type"] == "reasoning")
-        if isinstance(content, list)
-        else "",
-        finish=str(choice.get("stop_reason", "")),
-        prompt_tokens=int(usage.get("input_tokens", 0)),
-        completion_tokens=int(usage.get("output_tokens", 0)),
+        choice.message.text,
+        reasoning=choice.message.reasoning,
+        finish=choice.stop_reason or "",
+        prompt_tokens=usage.input_tokens or 0,
+        completion_tokens=usage.output_tokens or 0,
     )
 
 
@@ -147,25 +228,34 @@ def _first_text(answers: Any) -> str | None:
     while isinstance(answers, list):
         answers = answers[0] if answers else None
     if answers is not None and not isinstance(answers, str):
-        raise TypeError(f"an answer must be text, not {answers!r:.40}")
+        raise UsageError(f"an answer must be text, not {answers!r:.40}")
     return answers
 
 
-def _message_text(content: Any) -> str:
-    if isinstance(content, str):
-        return content
-    return "\n".join(part["text"] for part in content if part.get("type") == "text")
+def read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+    """Read one file of an archive, even if Python's zipfile does not support its compression.
 
-
-def _count_pictures(content: Any) -> int:
-    return 0 if isinstance(content, str) else sum(part.get("type") in {"image", "video"} for part in content)
-
-
-def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    """Read one file of the archive, even if Python's zipfile does not support its compression."""
-    if info.compress_type != _ZSTANDARD:
+    Raises:
+        ValueError: If it is damaged, encrypted, or larger than `LARGEST_MEMBER`.
+    """
+    if info.compress_type == _ZSTANDARD:
+        return _read_zstandard(archive, info)
+    try:
         with archive.open(info) as member:
             return _bounded(member, info)
+    except (
+        OSError,
+        EOFError,
+        LookupError,
+        RuntimeError,
+        zipfile.BadZipFile,
+        zlib.error,
+        struct.error,
+    ) as error:
+        raise ValueError(f"{type(error).__name__}: {error}") from error
+
+
+def _read_zstandard(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     try:
         import zstandard
     except ImportError:
@@ -177,17 +267,19 @@ def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     header = raw.read(30)
     skip = int.from_bytes(header[26:28], "little") + int.from_bytes(header[28:30], "little")
     raw.seek(info.header_offset + 30 + skip)
-    data = io.BytesIO(raw.read(info.compress_size))
+    data = io.BytesIO(raw.read(min(info.compress_size, LARGEST_MEMBER)))
     try:
         with zstandard.ZstdDecompressor(max_window_size=_LARGEST_WINDOW).stream_reader(data) as member:
             return _bounded(member, info)
     except zstandard.ZstdError as error:
-        raise ValueError(f"{info.filename}: {error}") from error
+        raise ValueError(str(error)) from error
 
 
 def _bounded(member: Any, info: zipfile.ZipInfo) -> bytes:
-    """Read a decompressed file up to the maximum size of a sample."""
-    data: bytes = member.read(_LARGEST_SAMPLE + 1)
-    if len(data) > _LARGEST_SAMPLE:
-        raise ValueError(f"{info.filename} decompresses to more than {_LARGEST_SAMPLE >> 20} MiB")
-    return data
+    """Read a decompressed file piece by piece, up to the maximum size."""
+    data = bytearray()
+    while piece := member.read(1 << 20):
+        data += piece
+        if len(data) > LARGEST_MEMBER:
+            raise ValueError(f"{info.filename} decompresses to more than {LARGEST_MEMBER >> 20} MiB")
+    return bytes(data)

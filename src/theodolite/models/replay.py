@@ -18,10 +18,11 @@ from pathlib import Path
 from typing import ClassVar, Literal, TypeAlias
 
 from theodolite.core.errors import UsageError
+from theodolite.core.files import Problem, told_problems
 from theodolite.core.types import SENT, Item, Request, Response, canonical_json
 from theodolite.models.answer_tables import read_answer_table
 from theodolite.models.contract import Capability
-from theodolite.models.logs import PLACEHOLDER, LoggedAnswer, read_inspect, read_lmms_eval
+from theodolite.models.logs import PLACEHOLDER, Logged, LoggedAnswer, read_inspect, read_lmms_eval
 from theodolite.models.opening import ModelName, ModelOptions, read_options
 from theodolite.models.tables import SUFFIXES, NameIndex
 from theodolite.runs import Run, find_runs, read_info
@@ -46,8 +47,13 @@ def open_model(name: ModelName) -> ReplayModel:
         infos = [folder / "run.json" for folder in runs]
         return ReplayModel(name.text, [], by_content=_read_runs(runs), identity=_identity(*infos))
     files = _log_files(path)
-    answers = [answer for file in files for answer in _read_log(file, name)]
-    return ReplayModel(name.text, answers, identity=_identity(*files, options=name.options))
+    logs = [_read_log(file, name) for file in files]
+    return ReplayModel(
+        name.text,
+        [answer for answers, _ in logs for answer in answers],
+        identity=_identity(*files, options=name.options),
+        problems=[problem for _, problems in logs for problem in problems],
+    )
 
 
 def is_log(text: str) -> bool:
@@ -81,8 +87,11 @@ class ReplayModel:
         *,
         by_content: Recording | None = None,
         identity: str = "",
+        problems: Sequence[Problem] = (),
     ) -> None:
         self.name = name
+        self.problems = tuple(problems)
+        """The broken records of a log or table. Requests that find no answer say how many there are."""
         self.identity = identity or name
         self._by_content = dict(by_content or {})
         self._by_ref: defaultdict[str, list[LoggedAnswer]] = defaultdict(list)
@@ -121,7 +130,8 @@ class ReplayModel:
             return Response.failed(
                 f"{self.name} was recorded with the original pictures; this request has others, or none"
             )
-        return Response.failed(f"{self.name} has no answer to this request")
+        broken = "".join(f"; {told}" for told in told_problems(self.problems))
+        return Response.failed(f"{self.name} has no answer to this request{broken}")
 
     def _candidates(self, request: Request) -> tuple[Sequence[LoggedAnswer], str]:
         """Return the records that fit a request best, and by what: picture and words, id, or words."""
@@ -226,7 +236,7 @@ def _log_files(path: Path) -> list[Path]:
     return files
 
 
-def _read_log(path: Path, name: ModelName) -> Iterable[LoggedAnswer]:
+def _read_log(path: Path, name: ModelName) -> Logged:
     if path.suffix not in {".eval", *SUFFIXES}:
         raise UsageError(f"{path} cannot be replayed; supported files end in .eval, {', '.join(SUFFIXES)}")
     if path.suffix == ".eval" or (path.suffix == ".json" and b'"samples"' in _head(path)):

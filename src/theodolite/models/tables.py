@@ -17,7 +17,8 @@ from itertools import pairwise
 from pathlib import Path, PurePosixPath
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
-from theodolite.core.errors import UsageError, reason_of
+from theodolite.core.errors import UsageError
+from theodolite.core.files import Problem, fault_of, lines_of, read_each, read_text
 from theodolite.models.logs import PLACEHOLDER
 
 __all__ = [
@@ -76,8 +77,12 @@ _LARGEST_CELL = 1 << 28
 """Maximum size of a cell of a CSV file, which may hold an encoded picture."""
 
 
-def read_rows(path: Path) -> list[Row]:
+def read_rows(path: Path, problems: list[Problem]) -> list[Row]:
     """Read the rows of a file. Conversations become one row for each question with its answer.
+
+    Args:
+        path: The file.
+        problems: What is wrong with broken rows is added here; they are left out.
 
     A JSON file holds a list of objects, an object by id, or an object with such a list under a name such as ``questions``,
     ``annotations`` or ``data``. Fields of an object under ``doc`` (lmms-eval) count as fields of the row.
@@ -86,53 +91,54 @@ def read_rows(path: Path) -> list[Row]:
         UsageError: If the file cannot be read, or holds no objects.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
-        found = _csv(text, path.suffix) if path.suffix in {".csv", ".tsv"} else _json(text, path.suffix)
+        found, wrong = _csv(path) if path.suffix in {".csv", ".tsv"} else _json(path)
         rows = [each for row in found for each in _turns(row)]
-    except (OSError, ValueError, RecursionError, csv.Error) as error:
-        raise UsageError(f"cannot read {path}: {reason_of(error)}") from error
+    except (ValueError, RecursionError, csv.Error) as error:
+        raise UsageError(f"cannot read {path}: {fault_of(error)}") from error
     if not rows:
-        raise UsageError(f"{path} has no rows")
+        raise UsageError(f"{path} has no rows" + (f": {wrong[0]}" if wrong else ""))
+    problems += wrong
     return rows
 
 
-def _csv(text: str, suffix: str) -> Iterator[Row]:
+def _csv(path: Path) -> tuple[list[Row], list[Problem]]:
     csv.field_size_limit(_LARGEST_CELL)
-    text = text.lstrip("\r\n")
+    text = read_text(path).lstrip("\r\n")
     head = text.partition("\n")[0]
-    delimiter = "\t" if suffix == ".tsv" else max(",;\t", key=head.count)
-    for row in csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter):
-        yield {name: cell for name, cell in row.items() if isinstance(name, str) and isinstance(cell, str)}
+    delimiter = "\t" if path.suffix == ".tsv" else max(",;\t", key=head.count)
+    rows = [
+        {name: cell for name, cell in row.items() if isinstance(name, str) and isinstance(cell, str)}
+        for row in csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
+    ]
+    return rows, []
 
 
-def _json(text: str, suffix: str) -> Iterator[Row]:
-    if suffix == ".jsonl":
-        lines = text.split("\n")  # splitlines would also split at U+2028, which JSON allows
-        for number, line in enumerate(lines, 1):
-            if line.strip():
-                yield _object(_parsed(line, f"line {number}"), f"line {number}")
-        return
-    value = _parsed(text, "the file")
-    if isinstance(value, dict):
-        value = _rows_of(value)
-    if not isinstance(value, list):
-        raise ValueError("the file is no list and no object")  # noqa: TRY004 - told as a problem of the file
-    yield from (_object(row, f"entry {number}") for number, row in enumerate(value, 1))
+def _json(path: Path) -> tuple[list[Row], list[Problem]]:
+    if path.suffix == ".jsonl":
+        found, problems = read_each(lines_of(path), lambda line: _object(_parsed(line.decode())))
+    else:
+        value = _parsed(read_text(path))
+        value = _rows_of(value) if isinstance(value, dict) else value
+        if not isinstance(value, list):
+            raise ValueError("the file is no list and no object")
+        rows = [(f"{path.name}, entry {number}", row) for number, row in enumerate(value, 1)]
+        found, problems = read_each(rows, _object)
+    return [row for _, row in found], problems
 
 
-def _parsed(text: str, where: str) -> Any:
+def _parsed(text: str) -> Any:
     try:
         value = json.loads(text)
         if "\\u" in text:  # a lone surrogate can be escaped, but not written
             value = json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
     except ValueError as error:
-        raise ValueError(f"{where} is not JSON: {error}") from error
+        raise ValueError(f"it is not JSON: {error}") from error
     return value
 
 
-def _object(value: Any, where: str) -> Row:
+def _object(value: Any) -> Row:
     if not isinstance(value, dict):
-        raise ValueError(f"{where} is not an object")  # noqa: TRY004 - told as a problem of the file
+        raise UsageError("it is not an object")
     inner = value.get("doc")
     return {**inner, **value} if isinstance(inner, dict) else value
 

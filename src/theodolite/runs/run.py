@@ -21,6 +21,7 @@ from typing import Any, Self
 from pydantic import ValidationError
 
 from theodolite.core.errors import StorageError, UsageError
+from theodolite.core.files import read_json
 from theodolite.core.tables import Table
 from theodolite.core.types import REPEATS, Item, Json, Picture, canonical_json
 from theodolite.runs.lock import RunLock
@@ -183,8 +184,8 @@ class Run:
         """Return the contents of ``scores.json``, or None."""
         path = self.folder / _SCORES
         try:
-            return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
-        except (OSError, ValueError) as error:
+            return read_json(path) if path.exists() else None
+        except UsageError as error:
             raise StorageError(f"{path} cannot be read ({error}); score the run again") from error
 
     def _plan(self, items: list[Item], planned: set[str] | None) -> int:
@@ -234,14 +235,12 @@ def slug(name: str) -> str:
 def read_info(folder: Path) -> RunInfo:
     """Read ``run.json``."""
     path = folder / _INFO
+    if not path.exists():
+        raise UsageError(f"{folder} is not a run: it has no {_INFO}")
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        raise UsageError(f"{folder} is not a run: it has no {_INFO}") from None
-    except OSError as error:
-        raise StorageError(f"cannot read {path}: {error.strerror}") from error
-    except ValueError as error:
-        raise StorageError(f"{path} is damaged: {error}") from error
+        data = read_json(path)
+    except UsageError as error:
+        raise StorageError(str(error)) from error
     version = data.get("schema_version") if isinstance(data, dict) else None
     if isinstance(version, int) and version > SCHEMA_VERSION:
         raise StorageError(

@@ -42,18 +42,6 @@ class Line:
     """Number of answers that failed, were refused or could not be read. They count as wrong."""
 
 
-def line_from_json(value: Any) -> Line:
-    """Restore a line from plain values."""
-    return Line(
-        str(value["task"]),
-        str(value["what"]),
-        str(value["split"]),
-        stats.Estimate(**value["estimate"]),
-        str(value["part"]),
-        int(value["unread"]),
-    )
-
-
 @dataclass(frozen=True, slots=True)
 class Probe:
     """A request, with what scoring needs to know about it."""

@@ -12,7 +12,6 @@ import gzip
 import itertools
 import json
 import time
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import asdict, dataclass
@@ -22,10 +21,11 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from theodolite import __version__, stats
 from theodolite.core.errors import StorageError, UsageError
+from theodolite.core.files import check, parse_json, read_gzip, read_json
 from theodolite.core.tables import Column, Table
 from theodolite.models import open_model
 from theodolite.runs import slug, write_atomically
-from theodolite.twins.certificate_stats import BOUND, Line, Probe, Row, ask, line_from_json
+from theodolite.twins.certificate_stats import BOUND, Line, Probe, Row, ask
 
 __all__ = [
     "BARS",
@@ -349,6 +349,13 @@ def _check_weights(models: Sequence[str], folder: Path, settings: CertificateSet
             raise UsageError(f"{folder} has answers of {model} with other weights; choose another --out")
 
 
+@dataclass(frozen=True, slots=True)
+class _About:
+    """The first line of a file of answers."""
+
+    identity: str
+
+
 def _read_answers(path: Path) -> tuple[str, list[Row]]:
     """Read the identity of a model and its answers.
 
@@ -356,9 +363,9 @@ def _read_answers(path: Path) -> tuple[str, list[Row]]:
         StorageError: If the file is damaged.
     """
     try:
-        about, *rows = map(json.loads, gzip.decompress(path.read_bytes()).decode().splitlines())
-        return str(about["identity"]), rows
-    except (OSError, EOFError, ValueError, KeyError, TypeError, zlib.error) as error:
+        about, *rows = map(parse_json, read_gzip(path).splitlines())
+        return check(_About, about).identity, check(list[dict[str, Any]], rows)
+    except (UsageError, ValueError) as error:
         raise StorageError(
             f"the answers in {path} cannot be read ({error}); remove the file to ask again"
         ) from error
@@ -452,16 +459,9 @@ def certificate_from_json(value: Any) -> Certificate:
         UsageError: If the value is not a certificate.
     """
     try:
-        return Certificate(
-            str(value["model"]),
-            str(value["identity"]),
-            int(value["n"]),
-            int(value["seed"]),
-            tuple(line_from_json(line) for line in value["lines"]),
-            str(value["theodolite"]),
-        )
-    except (KeyError, TypeError, ValueError, UsageError) as error:
-        raise UsageError(f"this is not a certificate of a pocket model: {error!r}") from error
+        return check(Certificate, value)
+    except UsageError as error:
+        raise UsageError(f"this is not a certificate of a pocket model: {error}") from error
 
 
 def write_certificate(certificate: Certificate, folder: str | Path) -> Path:
@@ -479,11 +479,11 @@ def read_certificate(path: str | Path) -> Certificate:
         StorageError: If the file cannot be read.
         UsageError: If it is not a certificate.
     """
-    path = Path(path)
     try:
-        return certificate_from_json(json.loads(path.read_text(encoding="utf-8")))
-    except (OSError, ValueError) as error:
-        raise StorageError(f"cannot read the certificate {path}: {error}") from error
+        value = read_json(Path(path), "certificate")
+    except UsageError as error:
+        raise StorageError(str(error)) from error
+    return certificate_from_json(value)
 
 
 def released_certificate(model: str) -> Certificate:

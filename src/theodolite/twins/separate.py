@@ -9,7 +9,6 @@ metrics that fail.
 
 from __future__ import annotations
 
-import gzip
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -22,6 +21,7 @@ from numpy.typing import NDArray
 
 from theodolite import stats
 from theodolite.core.errors import StorageError, UsageError
+from theodolite.core.files import check, parse_json, read_gzip, read_json
 from theodolite.core.scores import Capability, ItemScore, Metric, by_metric, covers
 from theodolite.core.tables import Cell, Column, Table
 from theodolite.instruments.instrument import Instrument, instruments
@@ -367,36 +367,19 @@ def read_table(path: str | Path) -> SeparationTable:
         StorageError: If the file cannot be read.
         UsageError: If it is not such a table.
     """
+    path = Path(path)
     try:
-        content = Path(path).read_bytes()
-        value = json.loads(gzip.decompress(content) if str(path).endswith(".gz") else content)
-    except (OSError, ValueError) as error:
+        value = parse_json(read_gzip(path)) if path.suffix == ".gz" else read_json(path)
+    except (UsageError, ValueError) as error:
         raise StorageError(f"cannot read the table {path}: {error}") from error
+    rows = value.get("rows") if isinstance(value, dict) else None
+    for row in rows if isinstance(rows, list) else ():
+        if isinstance(row, dict) and "readout" in row:
+            row["metric"] = row.pop("readout")  # as tables were written before
     try:
-        rows = tuple(_row_from_json(row) for row in value["rows"])
-        return SeparationTable(Sides(**value["sides"]), str(value["split"]), int(value["seed"]), rows)
-    except (KeyError, TypeError, ValueError, UsageError) as error:
-        raise UsageError(f"{path} is not a table of metrics: {error!r}") from error
-
-
-def _row_from_json(value: Mapping[str, Any]) -> Separation:
-    figures = {
-        name: None if value[name] is None else stats.Estimate(**value[name])
-        for name in ("auc", "grounded", "shortcut", "mixed", "position")
-    }
-    first, second = value["n"]
-    return Separation(
-        _metric(value.get("metric") or value["readout"]),
-        **figures,
-        n=(int(first), int(second)),
-        why=str(value["why"]),
-    )
-
-
-def _metric(value: Mapping[str, Any]) -> Metric:
-    fields = dict(value)
-    bounds = fields.get("bounds")
-    return Metric(**{**fields, "bounds": tuple(bounds)} if bounds is not None else fields)
+        return check(SeparationTable, value)
+    except UsageError as error:
+        raise UsageError(f"{path} is not a table of metrics: {error}") from error
 
 
 def released_table() -> SeparationTable:

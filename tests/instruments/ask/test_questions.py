@@ -123,11 +123,23 @@ def test_ids_that_several_questions_share_are_made_unique(folder):
 
 @pytest.mark.parametrize(
     ("rows", "message"),
-    [([], "has no rows"), (["{broken"], "line 1 is not JSON"), (["[1, 2]"], "line 1 is not an object")],
+    [
+        ([], "has no rows"),
+        (["{broken"], "line 1: it is not JSON"),
+        (["[1, 2]"], "line 1: it is not an object"),
+    ],
 )
 def test_files_that_are_no_tables_are_refused(folder, rows, message):
     with pytest.raises(UsageError, match=message):
         read_questions(write(folder, *rows))
+
+
+def test_a_broken_line_costs_itself(folder):
+    loaded = load_questions(write(folder, ROW, "{broken", {**ROW, "id": "2", "question": "Who?"}, "[" * 5000))
+    assert [question.id for question in loaded.questions] == ["q", "2"]
+    ((reason, n),) = loaded.unused.items()
+    assert n == 2
+    assert "questions.jsonl, line 2: it is not JSON" in reason
 
 
 def test_pictures_may_be_absolute_links_or_in_another_folder(folder, tmp_path):

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 from theodolite.answers import Answer, AnswerFormat, read_answer
 from theodolite.answers.formats import Style
 from theodolite.answers.items import FORMAT, format_to_json, read_record
-from theodolite.core.errors import UsageError, reason_of
+from theodolite.core.errors import UsageError
+from theodolite.core.files import check, lines_of, parse_json
 from theodolite.core.types import Item, Json, Message, Request
 from theodolite.geometry import Box
 from theodolite.instruments.compass.data.pairs import Pair
@@ -108,7 +109,7 @@ PROMPTS: Mapping[str, Prompt] = {
 class _PromptLine:
     """One line of a prompt file."""
 
-    __pydantic_config__: ClassVar = {"extra": "forbid", "strict": True}
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
 
     name: str
     template: str
@@ -151,25 +152,18 @@ def read_prompts(path: str | Path) -> tuple[Prompt, ...]:
     Raises:
         UsageError: A line is not a prompt, or there is none.
     """
-    try:
-        lines = Path(path).read_text("utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read the prompts {path}: {reason_of(error)}") from error
-    found = [_prompt(line, f"{path}, line {i}") for i, line in enumerate(lines, 1) if line.strip()]
+    lines = lines_of(Path(path), "prompts")
+    found = [_prompt(line, f"{Path(path).parent / where}") for where, line in lines]
     if not found:
         raise UsageError(f"{path} holds no prompt")
     return _unique(found, str(path))
 
 
-def _prompt(line: str, place: str) -> Prompt:
-    from pydantic import TypeAdapter, ValidationError  # twins are trained on machines without it
-
+def _prompt(line: bytes, place: str) -> Prompt:
     try:
-        read = TypeAdapter(_PromptLine).validate_json(line)
-    except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "the line"
-        raise UsageError(f"{place}: {where}: {first['msg']}") from error
+        read = check(_PromptLine, parse_json(line))
+    except (UsageError, ValueError) as error:
+        raise UsageError(f"{place}: {error}") from error
     if not read.name or "/" in read.name or "," in read.name:
         raise UsageError(f"{place}: a prompt needs a name without '/' and ',', not {read.name!r}")
     try:

@@ -19,6 +19,7 @@ import numpy as np
 
 from theodolite.answers import normal_form
 from theodolite.core.errors import UsageError
+from theodolite.core.files import Problem, counted_problems
 from theodolite.core.types import Picture, content_hash
 from theodolite.instruments.ask.data.layouts import EXPECTED, looks_like_questions, read_question
 from theodolite.instruments.ask.data.objects import object_questions
@@ -85,22 +86,23 @@ def _may_ask(path: Path) -> bool:
 
 def _joined(path: Path) -> list[Row]:
     """The rows of a file. If they lack questions or answers, those of the file beside it that has them, by id (VQAv2)."""
-    rows = _rows(path, path.stat().st_mtime_ns)
+    rows, _ = _rows(path, path.stat().st_mtime_ns)
     asks, answers = first(rows[0], "question") is not None, first(rows[0], "truth") is not None
     if asks == answers or first(rows[0], "id") is None:
         return rows
     wanted = "annotation" if asks else "question"
     for other in sorted(path.parent.glob("*.json")):
         if wanted in other.name.casefold() and other != path:
-            known = {str(first(row, "id")): row for row in _rows(other, other.stat().st_mtime_ns)}
+            known = {str(first(row, "id")): row for row in _rows(other, other.stat().st_mtime_ns)[0]}
             if str(first(rows[0], "id")) in known:
                 return [{**known.get(str(first(row, "id")), {}), **row} for row in rows]
     return rows
 
 
 @lru_cache(maxsize=4)
-def _rows(path: Path, _: int) -> list[Row]:
-    return read_rows(path)
+def _rows(path: Path, _: int) -> tuple[list[Row], tuple[Problem, ...]]:
+    problems: list[Problem] = []
+    return read_rows(path, problems), tuple(problems)
 
 
 def read_questions(path: str | Path, images: str | Path | None = None) -> list[Question]:
@@ -142,7 +144,7 @@ def _instances(path: Path, _: int) -> Instances:
 def _load(path: Path, images: Path | None, _: int) -> Questions:
     rows = _joined(path)
     finder = PictureFinder(path.parent, images)
-    unused: Counter[str] = Counter()
+    unused: Counter[str] = Counter(counted_problems(_rows(path, path.stat().st_mtime_ns)[1]))
     found: list[Question] = []
     for number, row in enumerate(rows, 1):
         try:

@@ -16,10 +16,11 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from theodolite import __version__
-from theodolite.core.errors import StorageError, UsageError, reason_of
+from theodolite.core.errors import StorageError, UsageError
+from theodolite.core.files import check, lines_of, parse_json, read_json
 from theodolite.core.splits import Split
 from theodolite.instruments.grid.data.batch import GUARANTEES, ROLES
 from theodolite.instruments.grid.data.dataset import Dataset, DatasetPlan, make_dataset
@@ -303,24 +304,24 @@ def read_dataset(folder: str | Path) -> StoredDataset:
     """
     folder = Path(folder)
     try:
-        description = Description.model_validate_json((folder / DESCRIPTION).read_text(encoding="utf-8"))
-        lines = (folder / LINES).read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
+        value, lines = read_json(folder / DESCRIPTION), list(lines_of(folder / LINES))
+    except UsageError as error:
         raise UsageError(
-            f"{folder} is not a data set of the grid (`theodolite grid make` writes one): {reason_of(error)}"
+            f"{folder} is not a data set of the grid (`theodolite grid make` writes one): {error}"
         ) from error
-    except ValidationError as error:
-        raise UsageError(f"{folder / DESCRIPTION}: {_first(error)}") from None
-    plan = description.plan()
+    try:
+        plan = check(Description, value).plan()
+    except (UsageError, ValueError) as error:
+        raise UsageError(f"{folder / DESCRIPTION}: {error}") from None
     records = []
-    for number, line in enumerate(lines, 1):
+    for where, line in lines:
         try:
-            records.append(SceneRecord.model_validate_json(line))
-        except ValidationError as error:
-            raise UsageError(f"{folder / LINES}, line {number}: {_first(error)}") from None
+            records.append(check(SceneRecord, parse_json(line)))
+        except (UsageError, ValueError) as error:
+            raise UsageError(f"{folder / where}: {error}") from None
         if len(records[-1].cells) != plan.recipe.world.n_cells:
             raise UsageError(
-                f"{folder / LINES}, line {number}: {len(records[-1].cells)} cells, not {plan.recipe.world.n_cells}"
+                f"{folder / where}: {len(records[-1].cells)} cells, not {plan.recipe.world.n_cells}"
             )
     if not records:
         raise UsageError(f"{folder / LINES} holds no scene")
@@ -328,11 +329,6 @@ def read_dataset(folder: str | Path) -> StoredDataset:
     if cells.min() < 0 or cells.max() > 16:
         raise UsageError(f"{folder / LINES}: class ids go from 0 to 16, got {cells.min()} to {cells.max()}")
     return StoredDataset(folder, plan, records, cells.astype(np.uint8))
-
-
-def _first(error: ValidationError) -> str:
-    first = error.errors()[0]
-    return f"{'.'.join(map(str, first['loc'])) or 'the line'}: {first['msg']}"
 
 
 def grid_data(folder: str | Path, n: int, *, seed: int = 0, split: Split = "crossed") -> StoredDataset:
