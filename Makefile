@@ -7,7 +7,7 @@ DEV_READY := $(VENV)/.ready-dev
 INPUTS := pyproject.toml constraints.txt
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test test-slow check bench docs clean browser train-help train-twins train-zoo train-grid train-parser train-similarity
+.PHONY: demo test test-slow check bench fuzz docs clean browser train-help train-twins train-zoo train-grid train-parser train-similarity
 
 demo: $(RUN_READY)
 	$(BIN)/theodolite diagnose --quick
@@ -33,6 +33,11 @@ check: $(DEV_READY)
 
 bench: $(DEV_READY)
 	$(BIN)/python -m bench
+
+# Readers of model text and of files, and the page, under hostile input; a short one is part of `make test`.
+# ARGS are passed on: make fuzz ARGS="parsers --seed 1 --seconds 60".
+fuzz: $(DEV_READY)
+	$(BIN)/python -m fuzz $(ARGS)
 
 # What made the shipped weights. ARGS are passed on: make train-twins ARGS="--out RUN --seconds 480".
 train-help: $(DEV_READY)
