@@ -63,7 +63,7 @@ class Tally:
         )
 
 
-class OverTime(BaseException):  # noqa: N818 - no error of the reader, so that no reader catches it
+class OverTime(BaseException):  # so that no reader catches it
     """An input takes longer than it may."""
 
 

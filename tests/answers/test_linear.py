@@ -11,7 +11,7 @@ from theodolite.answers import (
     outer_layers,
     quantities,
     read_answer,
-    reading,
+    guard,
 )
 
 FORMATS = [
@@ -129,7 +129,7 @@ def _read_all(text):
 
 @pytest.mark.parametrize("piece", PIECES)
 def test_reading_is_linear(piece, monkeypatch):
-    monkeypatch.setattr(reading, "_LONGEST", 10**9)
+    monkeypatch.setattr(guard, "LONGEST", 10**9)
     _assert_linear(_read_all, piece, 1_500)
 
 
@@ -142,7 +142,7 @@ def test_the_parts_are_linear(work):
 @pytest.mark.slow
 @pytest.mark.parametrize("piece", KILLERS)
 def test_twice_the_text_takes_twice_the_time_up_to_200_kb(piece, monkeypatch):
-    monkeypatch.setattr(reading, "_LONGEST", 10**9)
+    monkeypatch.setattr(guard, "LONGEST", 10**9)
     for work in (json_values, lambda text: read_answer(text, FORMATS[0])):
         _assert_linear(work, piece, 100_000, factor=2)
 

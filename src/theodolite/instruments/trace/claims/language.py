@@ -31,6 +31,8 @@ _ABBREVIATIONS = r"(?<!\b[A-Z])(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)(?<!\bMr
 _END = re.compile(rf"{_ABBREVIATIONS}[.!?]++[\"”’')\]]*+(?=\s+[\"“(\[]?[A-Z0-9*#-]|\s*$)|\n+|;\s")
 _ALTERNATIVES = re.compile(r"(?<![A-Za-z])[A-Za-z]++(?:/[A-Za-z]++)+")
 """The lookbehind makes the pattern try each run of letters once, not once per letter."""
+_LONGEST_SENTENCE, _LONGEST_WORD = 600, 100
+"""In characters. Tokenising is quadratic in the length of a word, and the claim rules are in that of a sentence."""
 _BULLET = re.compile(r"^\s*(?:[-*•‣·#>]+|\d{1,3}[.)](?=\s)|\(?[a-zA-Z]\)(?=\s))\s*")
 
 
@@ -77,6 +79,9 @@ class Sentence:
 def sentence_spans(text: str) -> list[tuple[int, int]]:
     """The positions of the sentences of a text, without bullets and numbering.
 
+    A sentence of more than 600 characters is divided between words. A run of more than 100 characters without a space is not a
+    word, and is left out.
+
     >>> text = "1. The cup falls. Then (e.g. at 1.5 s) it breaks!"
     >>> [text[a:b] for a, b in sentence_spans(text)]
     ['The cup falls.', 'Then (e.g. at 1.5 s) it breaks!']
@@ -90,10 +95,27 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
         inside = text[begin:end]
         begin += len(inside) - len(inside.lstrip())
         stop = begin + len(inside.strip())
-        if any(c.isalpha() for c in text[begin:stop]):
-            spans.append((begin, stop))
+        spans += [
+            (first, last)
+            for first, last in _pieces(text, begin, stop)
+            if any(c.isalpha() for c in text[first:last])
+        ]
         start = end
     return spans
+
+
+def _pieces(text: str, begin: int, stop: int) -> Iterator[tuple[int, int]]:
+    if stop - begin <= _LONGEST_WORD:
+        yield begin, stop
+        return
+    first = last = begin
+    for word in re.compile(r"\S+").finditer(text, begin, stop):
+        is_word = word.end() - word.start() <= _LONGEST_WORD
+        if not is_word or word.end() - first > _LONGEST_SENTENCE:
+            yield first, last
+            first = last = word.start() if is_word else word.end()
+        last = word.end()
+    yield first, last
 
 
 class Parser:
