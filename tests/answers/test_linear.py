@@ -6,12 +6,12 @@ import pytest
 
 from theodolite.answers import (
     AnswerFormat,
+    guard,
     json_values,
     normal_form,
     outer_layers,
     quantities,
     read_answer,
-    guard,
 )
 
 FORMATS = [
