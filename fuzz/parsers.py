@@ -147,10 +147,10 @@ def _scene() -> tuple[Any, Any]:
 
 Reader = Callable[[random.Random, str], None]
 READERS: Sequence[tuple[float, Reader]] = (
-    (70, _answer),
-    (10, _parts),
-    (8, _graph),
+    (73, _answer),
+    (12, _parts),
+    (6, _graph),
     (7, _trace),
-    (5, _claims),
+    (2, _claims),
 )
 """How often each is drawn, in per cent: the slow ones more rarely."""

@@ -31,6 +31,8 @@ _ABBREVIATIONS = r"(?<!\b[A-Z])(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)(?<!\bMr
 _END = re.compile(rf"{_ABBREVIATIONS}[.!?]++[\"”’')\]]*+(?=\s+[\"“(\[]?[A-Z0-9*#-]|\s*$)|\n+|;\s")
 _ALTERNATIVES = re.compile(r"(?<![A-Za-z])[A-Za-z]++(?:/[A-Za-z]++)+")
 """The lookbehind makes the pattern try each run of letters once, not once per letter."""
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+"""Half a character, which spaCy cannot encode."""
 _LONGEST_SENTENCE, _LONGEST_WORD = 600, 100
 """In characters. Tokenising is quadratic in the length of a word, and the claim rules are in that of a sentence."""
 _BULLET = re.compile(r"^\s*(?:[-*•‣·#>]+|\d{1,3}[.)](?=\s)|\(?[a-zA-Z]\)(?=\s))\s*")
@@ -135,7 +137,7 @@ class Parser:
 
     def _words(self, text: str) -> Doc:
         """Splits into tokens, and keeps alternatives such as ``cup/glass/bottle`` as one."""
-        doc = self._nlp.make_doc(text)
+        doc = self._nlp.make_doc(_SURROGATE.sub("\ufffd", text))
         spans = [doc.char_span(*m.span()) for m in _ALTERNATIVES.finditer(text)]
         with doc.retokenize() as retokenizer:
             for span in spans:
@@ -145,12 +147,13 @@ class Parser:
 
 
 def _token(word: Any) -> Token:
-    lemma = (word.lemma_ or word.text).casefold()
+    lemma = (word.lemma_.strip() or word.text).casefold()
     if "/" in word.text:
         lemma = word.text.casefold()
     elif word.tag_.startswith("VB"):
         lemma = _mended(lemma)
-    return Token(word.i, word.text, lemma, word.tag_, word.dep_, word.head.i, word.idx)
+    tag = "_SP" if word.is_space else word.tag_
+    return Token(word.i, word.text, lemma, tag, word.dep_, word.head.i, word.idx)
 
 
 def _mended(lemma: str) -> str:
