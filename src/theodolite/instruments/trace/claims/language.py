@@ -35,6 +35,7 @@ _SURROGATE = re.compile(r"[\ud800-\udfff]")
 """Half a character, which spaCy cannot encode."""
 _LONGEST_SENTENCE, _LONGEST_WORD = 600, 100
 """In characters. Tokenising is quadratic in the length of a word, and the claim rules are in that of a sentence."""
+_RUN = re.compile(r"\S+")
 _BULLET = re.compile(r"^\s*(?:[-*•‣·#>]+|\d{1,3}[.)](?=\s)|\(?[a-zA-Z]\)(?=\s))\s*")
 
 
@@ -110,14 +111,16 @@ def _pieces(text: str, begin: int, stop: int) -> Iterator[tuple[int, int]]:
     if stop - begin <= _LONGEST_WORD:
         yield begin, stop
         return
-    first = last = begin
-    for word in re.compile(r"\S+").finditer(text, begin, stop):
+    piece: list[int] = []
+    for word in _RUN.finditer(text, begin, stop):
         is_word = word.end() - word.start() <= _LONGEST_WORD
-        if not is_word or word.end() - first > _LONGEST_SENTENCE:
-            yield first, last
-            first = last = word.start() if is_word else word.end()
-        last = word.end()
-    yield first, last
+        if piece and (not is_word or word.end() - piece[0] > _LONGEST_SENTENCE):
+            yield piece[0], piece[1]
+            piece = []
+        if is_word:
+            piece = [piece[0] if piece else word.start(), word.end()]
+    if piece:
+        yield piece[0], piece[1]
 
 
 class Parser:
