@@ -63,7 +63,7 @@ class Tally:
         )
 
 
-class OverTime(BaseException):
+class OverTime(BaseException):  # so that no reader catches it
     """An input takes longer than it may."""
 
 

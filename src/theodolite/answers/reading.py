@@ -25,6 +25,7 @@ from dataclasses import replace
 from theodolite.answers.announcements import announced, concluded, is_lead
 from theodolite.answers.choices import denies_all
 from theodolite.answers.formats import Answer, AnswerFormat
+from theodolite.answers.guard import cut_note, guarded
 from theodolite.answers.json_text import json_values
 from theodolite.answers.layers import Layers, outer_layers
 from theodolite.answers.options import options_of
@@ -36,8 +37,6 @@ from theodolite.answers.standing import Mention, Passage, Standing
 READER = "answers/1"
 """Name and version of the reader, stored beside every answer."""
 
-_LONGEST = 100_000
-"""Of longer texts only the beginning and the end are read, half as many characters each."""
 _EMPTY = "empty"
 _ANSWER_FIELDS = ("finalanswer", "answer", "ans", "choice", "option", "prediction", "result")
 _OPENERS = word_set(
@@ -61,7 +60,7 @@ def read_answer(
         reasoning: Reasoning that was returned apart from the text. Read only for tagged answers, if the text is empty.
 
     Returns:
-        The answer, or why there is none. Never raises; the time is linear in the length of the text.
+        The answer, or why there is none. Never raises (`answers.guard`); the time is linear in the length of the text.
 
     >>> sides = AnswerFormat.choice({"A": "to the left", "B": "to the right"}, style="letter")
     >>> read_answer("It is not left but right.", sides).value
@@ -71,9 +70,24 @@ def read_answer(
     >>> read_answer("There is no picture, so I cannot answer.", AnswerFormat.yes_no()).status
     'refused'
     """
-    layers = outer_layers(_shortened(text))
+    answer = guarded(
+        lambda text, reasoning: _read(text, reasoning, expected, is_cut_off=is_cut_off),
+        text,
+        reasoning,
+        unread=lambda why: Answer("unreadable", reason=why),
+    )
+    return with_note(answer, cut_note(text))
+
+
+def with_note(answer: Answer, note: str) -> Answer:
+    """The answer with a note added to its reason."""
+    return replace(answer, reason=f"{answer.reason}; {note}") if note else answer
+
+
+def _read(text: str, reasoning: str, expected: AnswerFormat, *, is_cut_off: bool) -> Answer:
+    layers = outer_layers(text)
     if not layers.visible and layers.tagged is None and reasoning:
-        inner = outer_layers(_shortened(reasoning))
+        inner = outer_layers(reasoning)
         layers = replace(layers, tagged=inner.tagged, is_closed=inner.is_closed)
     for part in _tagged(layers):
         answer = _read_part(part, expected, is_cut_off=is_cut_off and not layers.is_closed)
@@ -82,10 +96,6 @@ def read_answer(
     if layers.is_unfinished:
         return Answer("cut off", reason="the model was still thinking")
     return _read_part(layers.visible, expected, is_cut_off=is_cut_off)
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]}\n{text[-_LONGEST // 2 :]}"
 
 
 def _tagged(layers: Layers) -> Iterator[str]:

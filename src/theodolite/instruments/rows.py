@@ -29,16 +29,14 @@ def values_by_item(scores: Sequence[ItemScore]) -> Values:
     return found
 
 
-def common(
-    result: Result, place: Place, *, answer: Answer | None = None, is_read: bool = True
-) -> dict[str, Any]:
+def common(result: Result, place: Place, *, answer: Answer | None = None, unread: str = "") -> dict[str, Any]:
     """Return the fields that all rows have: answer, status, reason and pictures.
 
     Args:
         result: An item with its record.
         place: Function that stores a picture and returns its name.
         answer: The answer, if the item asks for one.
-        is_read: False if something other than an answer, such as a graph, could not be read.
+        unread: Why something other than an answer, such as a graph, could not be read.
     """
     record = result.record
     status: RowStatus = "pending"
@@ -48,8 +46,8 @@ def common(
         status, text, reason = response.status, response.text, response.reason
         if status == "answered" and answer is not None and not answer.is_read:
             status, reason = cast("RowStatus", answer.status), answer.reason
-        elif status == "answered" and not is_read:
-            status, reason = "unreadable", "no answer could be read"
+        elif status == "answered" and unread:
+            status, reason = "unreadable", unread
     pictures = [place(picture) for picture in result.item.request.pictures]
     return {"answer": text, "status": status, "reason": reason, "pictures": pictures}
 

@@ -91,7 +91,7 @@ def _graph_fields(result: Result) -> dict[str, Any]:
         "gold": "the graph, from above",
         "read_as": "" if graph is None else f"{len(graph.nodes)} objects",
         "correct": None,
-        "read": {"is_read": graph is not None},
+        "read": {"unread": row.reading.reason if graph is None else ""},
     }
 
 

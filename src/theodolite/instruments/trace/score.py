@@ -199,11 +199,13 @@ def _of_episode(read: JudgedRun, traces: _EpisodeTraces, verifier: Verifier, how
 
 def of_trace(judged: JudgedTrace, moves: Sequence[Transition] | str, how: Counting) -> _Values:
     """The metrics of a single trace."""
-    if judged.failure:
-        yield from ((key, None, judged.failure) for key in ("right", "sgr", "hr", "tcs", "tcs_aware"))
-        return
     if judged.is_correct is not None:
         yield "right", float(judged.is_correct), judged.trace.unread
+    elif judged.failure:
+        yield "right", None, judged.failure
+    if judged.failure:
+        yield from ((key, None, judged.failure) for key in ("sgr", "hr", "tcs", "tcs_aware"))
+        return
     yield "sgr", trace_sgr(judged, how), "no claim can be judged"
     yield "hr", trace_hr(judged, how), "no claim can be judged"
     steps = [] if isinstance(moves, str) else moves

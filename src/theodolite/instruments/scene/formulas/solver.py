@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, TypeAlias
 
+from theodolite.answers import guarded
 from theodolite.instruments.scene.data.graph import DECIMALS, Edge, Node, StarGraph
 from theodolite.instruments.scene.data.questions import LETTERS, SECTORS, Kind, SceneQuestion
 from theodolite.instruments.scene.data.relations import Predicate, Relation, Stand, opposite, relation
@@ -77,6 +78,9 @@ class Solver:
         >>> Solver(graph).solve(asked).number
         2.0
         """
+        return guarded(lambda: self._solve(question), unread=lambda why: SolvedAnswer(reason=why))
+
+    def _solve(self, question: SceneQuestion) -> SolvedAnswer:
         try:
             return _RULES[question.kind](self, question)
         except CannotSolveError as error:

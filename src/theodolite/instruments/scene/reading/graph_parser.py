@@ -13,10 +13,18 @@ import math
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
-from theodolite.answers import AnswerFormat, json_values, outer_layers, quantities, read_answer
+from theodolite.answers import (
+    AnswerFormat,
+    cut_note,
+    guarded,
+    json_values,
+    outer_layers,
+    quantities,
+    read_answer,
+)
 from theodolite.instruments.scene.data.graph import Edge, Node, StarGraph
 from theodolite.instruments.scene.data.relations import PAIRS, Predicate, Relation, opposite
 
@@ -116,13 +124,22 @@ def parse_graph(text: str, centre: int, marks: Collection[int], *, is_cut_off: b
         is_cut_off: True if generation stopped at the token limit.
 
     Returns:
-        Never raises; the time is linear in the length of the text.
+        Never raises (`theodolite.answers.guard`); the time is linear in the length of the text.
 
     >>> said = '{"objects": [{"id": "1", "dist_to_cam": "3.2 m", "size": [1, 2, 1]}], "edges": []}'
     >>> reading = parse_graph(said, 1, {1, 2})
     >>> reading.graph.nodes[0].distance_m, reading.problems["missing node"]
     (3.2, 1)
     """
+    reading = guarded(
+        lambda text: _parse(text, centre, marks, is_cut_off=is_cut_off),
+        text,
+        unread=lambda why: GraphReading("unreadable", reason=why),
+    )
+    return replace(reading, reason="; ".join(filter(None, (reading.reason, cut_note(text)))))
+
+
+def _parse(text: str, centre: int, marks: Collection[int], *, is_cut_off: bool) -> GraphReading:
     values = [found for found in json_values(outer_layers(text).visible) if _table(found.value)]
     whole = [found for found in values if {"nodes", "edges"} <= _table(found.value).keys()]
     for found in (whole or values)[:1]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import chain, islice
 
 from theodolite.instruments.trace.claims import clauses as c
 from theodolite.instruments.trace.claims import lexicon as words
@@ -15,6 +16,9 @@ from theodolite.instruments.trace.claims.types import Claim, ClaimKind, Mention
 
 EXTRACTOR = "claims/1"
 """Name and version, stored beside what was extracted."""
+
+MOST_CLAIMS = 1000
+"""Further claims of a text are not extracted: subjects, verbs and objects in long lists multiply."""
 
 _NOBODY = Mention("")
 _EXISTING = words.word_set("visible present be there see exist shown")
@@ -42,22 +46,22 @@ def extract_many(texts: Sequence[str], *, parser: Parser | None = None) -> list[
     parsed = parser.parse(texts[number][a:b] for number, (a, b) in spans)
     found: list[list[Claim]] = [[] for _ in texts]
     for (number, (offset, _)), sentence in zip(spans, parsed, strict=True):
-        for claim in sentence_claims(sentence):
-            found[number].append(claim.shifted(offset))
-    return [tuple(claims) for claims in found]
+        if len(found[number]) < MOST_CLAIMS:
+            found[number] += [claim.shifted(offset) for claim in sentence_claims(sentence)]
+    return [tuple(claims[:MOST_CLAIMS]) for claims in found]
 
 
 def sentence_claims(sentence: Sentence) -> list[Claim]:
     """The claims of one parsed sentence."""
-    claims = [
-        *_entities(sentence),
-        *_qualities(sentence),
-        *_predicates(sentence),
-        *spatial_claims(sentence),
-        *action_claims(sentence),
-        *_temporal(sentence),
-    ]
-    unique = dict.fromkeys(claims)
+    claims = chain(
+        _entities(sentence),
+        _qualities(sentence),
+        _predicates(sentence),
+        spatial_claims(sentence),
+        action_claims(sentence),
+        _temporal(sentence),
+    )
+    unique = dict.fromkeys(islice(claims, MOST_CLAIMS))
     return sorted(unique, key=lambda claim: (claim.span[0], KIND_ORDER[claim.kind]))
 
 
@@ -218,7 +222,7 @@ def _is_state_particle(sentence: Sentence, word: Token) -> bool:
 
 def _number(token: Token) -> int | None:
     word = token.text.casefold()
-    if word.isdigit() and len(word) < 6:
+    if word.isdecimal() and len(word) < 6:
         return int(word)
     return words.NUMBERS.get(word)
 

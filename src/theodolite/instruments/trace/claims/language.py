@@ -31,6 +31,11 @@ _ABBREVIATIONS = r"(?<!\b[A-Z])(?<!\be\.g)(?<!\bi\.e)(?<!\betc)(?<!\bvs)(?<!\bMr
 _END = re.compile(rf"{_ABBREVIATIONS}[.!?]++[\"”’')\]]*+(?=\s+[\"“(\[]?[A-Z0-9*#-]|\s*$)|\n+|;\s")
 _ALTERNATIVES = re.compile(r"(?<![A-Za-z])[A-Za-z]++(?:/[A-Za-z]++)+")
 """The lookbehind makes the pattern try each run of letters once, not once per letter."""
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
+"""Half a character, which spaCy cannot encode."""
+_LONGEST_SENTENCE, _LONGEST_WORD = 600, 100
+"""In characters. Tokenising is quadratic in the length of a word, and the claim rules are in that of a sentence."""
+_RUN = re.compile(r"\S+")
 _BULLET = re.compile(r"^\s*(?:[-*•‣·#>]+|\d{1,3}[.)](?=\s)|\(?[a-zA-Z]\)(?=\s))\s*")
 
 
@@ -77,6 +82,9 @@ class Sentence:
 def sentence_spans(text: str) -> list[tuple[int, int]]:
     """The positions of the sentences of a text, without bullets and numbering.
 
+    A sentence of more than 600 characters is divided between words. A run of more than 100 characters without a space is not a
+    word, and is left out.
+
     >>> text = "1. The cup falls. Then (e.g. at 1.5 s) it breaks!"
     >>> [text[a:b] for a, b in sentence_spans(text)]
     ['The cup falls.', 'Then (e.g. at 1.5 s) it breaks!']
@@ -90,10 +98,29 @@ def sentence_spans(text: str) -> list[tuple[int, int]]:
         inside = text[begin:end]
         begin += len(inside) - len(inside.lstrip())
         stop = begin + len(inside.strip())
-        if any(c.isalpha() for c in text[begin:stop]):
-            spans.append((begin, stop))
+        spans += [
+            (first, last)
+            for first, last in _pieces(text, begin, stop)
+            if any(c.isalpha() for c in text[first:last])
+        ]
         start = end
     return spans
+
+
+def _pieces(text: str, begin: int, stop: int) -> Iterator[tuple[int, int]]:
+    if stop - begin <= _LONGEST_WORD:
+        yield begin, stop
+        return
+    piece: list[int] = []
+    for word in _RUN.finditer(text, begin, stop):
+        is_word = word.end() - word.start() <= _LONGEST_WORD
+        if piece and (not is_word or word.end() - piece[0] > _LONGEST_SENTENCE):
+            yield piece[0], piece[1]
+            piece = []
+        if is_word:
+            piece = [piece[0] if piece else word.start(), word.end()]
+    if piece:
+        yield piece[0], piece[1]
 
 
 class Parser:
@@ -113,7 +140,7 @@ class Parser:
 
     def _words(self, text: str) -> Doc:
         """Splits into tokens, and keeps alternatives such as ``cup/glass/bottle`` as one."""
-        doc = self._nlp.make_doc(text)
+        doc = self._nlp.make_doc(_SURROGATE.sub("\ufffd", text))
         spans = [doc.char_span(*m.span()) for m in _ALTERNATIVES.finditer(text)]
         with doc.retokenize() as retokenizer:
             for span in spans:
@@ -123,12 +150,13 @@ class Parser:
 
 
 def _token(word: Any) -> Token:
-    lemma = (word.lemma_ or word.text).casefold()
+    lemma = (word.lemma_.strip() or word.text).casefold()
     if "/" in word.text:
         lemma = word.text.casefold()
     elif word.tag_.startswith("VB"):
         lemma = _mended(lemma)
-    return Token(word.i, word.text, lemma, word.tag_, word.dep_, word.head.i, word.idx)
+    tag = "_SP" if word.is_space else word.tag_
+    return Token(word.i, word.text, lemma, tag, word.dep_, word.head.i, word.idx)
 
 
 def _mended(lemma: str) -> str:

@@ -170,6 +170,8 @@ class Trace:
     """True if no steps were written: then the bare answer stands as the only step, and scores are lower bounds."""
     problems: tuple[str, ...] = ()
     """What was wrong with it: a frame past the end, too many steps."""
+    failure: str = ""
+    """Why its text could not be read at all; then it has no steps."""
 
 
 @runtime_checkable

@@ -23,6 +23,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from theodolite.answers import guarded
 from theodolite.core.errors import UsageError
 from theodolite.instruments.trace.claims.beliefs import Slot, facts_of
 from theodolite.instruments.trace.claims.types import Claim, Trace, Verifier
@@ -126,13 +127,14 @@ def edited_pair(
     against_old = judge([after], {after.episode: old}, verifier, hedges=hedges)[0]
     against_new = judge([after], {after.episode: new}, verifier, hedges=hedges)[0]
     failure = next((t.failure for t in (judged, against_old, against_new) if t.failure), "")
-    counts = dict.fromkeys(_COUNTS, 0)
-    if not failure:
-        try:
+
+    def pair(failure: str = "") -> EditedPair:
+        counts = dict.fromkeys(_COUNTS, 0)
+        if not failure:
             counts = _fact_counts(_facts(before, hedges), _facts(after, hedges), episodes, verifier)
-        except UsageError as error:  # a broken picture that only these claims need
-            failure = str(error)
-    return EditedPair(judged, against_old, against_new, new.edit, **counts, failure=failure)
+        return EditedPair(judged, against_old, against_new, new.edit, **counts, failure=failure)
+
+    return pair(failure) if failure else guarded(pair, unread=pair)
 
 
 def _fact_counts(

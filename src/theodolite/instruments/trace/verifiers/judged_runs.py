@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from theodolite.answers import Answer
+from theodolite.answers import Answer, guarded
 from theodolite.answers.items import FORMAT, format_of, read_record
 from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem
@@ -124,11 +124,11 @@ class JudgedRun:
         key = (trace.result.item.id, verifier.name, tau)
         if trace.trace is None:
             return trace.reason
+        if trace.trace.failure:
+            return trace.trace.failure
         if key not in self._moves:
-            try:
-                self._moves[key] = transitions(trace.trace, trace.episode, verifier, tau=tau)
-            except UsageError as error:  # a broken picture, for example
-                self._moves[key] = str(error)
+            said, episode = trace.trace, trace.episode
+            self._moves[key] = guarded(lambda: transitions(said, episode, verifier, tau=tau), unread=str)
         return self._moves[key]
 
     def pair(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 from urllib.parse import parse_qsl
 
-from theodolite.answers import normal_form
+from theodolite.answers import guarded, normal_form
 from theodolite.core.errors import ContractError, UsageError
 from theodolite.core.registry import registry
 from theodolite.instruments.trace.claims.types import Claim, Reason, Step, Trace, Verdict, Verifier
@@ -120,12 +120,18 @@ def _judge(trace: Trace, episodes: Mapping[str, Episode], verifier: Verifier, he
     if episode is None:
         failure = f"there is no episode {trace.episode!r}"
         return JudgedTrace(trace, (), trace.episode, verifier.name, failure=failure)
-    try:
+    is_correct = is_right_answer(trace.answer, episode)
+    if trace.failure:
+        return JudgedTrace(trace, (), episode.unit, verifier.name, is_correct, trace.failure)
+
+    def judged() -> JudgedTrace:
         verdicts = verdicts_on([step.claims for step in trace.steps], episode, verifier, hedges=hedges)
-    except UsageError as error:  # a broken picture, for example: only this trace fails
-        return JudgedTrace(trace, (), episode.unit, verifier.name, failure=str(error))
-    steps = tuple(JudgedStep(step, said) for step, said in zip(trace.steps, verdicts, strict=True))
-    return JudgedTrace(trace, steps, episode.unit, verifier.name, is_right_answer(trace.answer, episode))
+        steps = tuple(JudgedStep(step, said) for step, said in zip(trace.steps, verdicts, strict=True))
+        return JudgedTrace(trace, steps, episode.unit, verifier.name, is_correct)
+
+    return guarded(  # a broken picture, or claims that the verifier cannot handle: only this trace fails
+        judged, unread=lambda why: JudgedTrace(trace, (), episode.unit, verifier.name, failure=why)
+    )
 
 
 def verdicts_on(
