@@ -28,7 +28,7 @@ from theodolite.models import open_model
 from theodolite.pairs import AnsweredPair, Standing
 from theodolite.runs import AsyncMeasurer, Run, RunSettings, Tally, measure_run, write_atomically
 
-__all__ = ["PictureStore", "run_diagnosis"]
+__all__ = ["PictureStore", "run_diagnosis", "unscored_columns"]
 
 _BATCHES_IN_FLIGHT = 8
 """Batches that are measured at a time, since requests of different lengths cannot share one."""
@@ -194,7 +194,7 @@ def _score(
         runs=tuple(folder.relative_to(request.folder).as_posix() for folder in folders),
         seconds=seconds,
         scores=tuple(scored),
-        unscored=_unscored(scores),
+        unscored=unscored_columns(scores),
         signatures=tuple(instrument.signatures(folders, scored, seed=request.seed) if scored else ()),
         pairs=pairs,
         chance=instrument.chance(folders),
@@ -206,7 +206,7 @@ def _score(
     return found, rows
 
 
-def _unscored(scores: Iterable[ItemScore]) -> dict[Column, str]:
+def unscored_columns(scores: Iterable[ItemScore]) -> dict[Column, str]:
     """Return the metrics on splits where no item has a value, each with its most frequent reason."""
     reasons: dict[Column, Counter[str]] = {}
     for score in scores:
