@@ -5,9 +5,11 @@ BIN := $(VENV)/bin
 RUN_READY := $(VENV)/.ready
 DEV_READY := $(VENV)/.ready-dev
 INPUTS := pyproject.toml constraints.txt
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+PIP_INSTALL := python -m pip install --quiet --disable-pip-version-check --constraint
+INSTALL := $(BIN)/$(PIP_INSTALL) constraints.txt
+ALL_EXTRAS := device-map,docs,fast,inspect,miniworld,nlp,offline,onnx,ray,video,dev
 
-.PHONY: demo test test-slow check bench fuzz docs clean browser train-help train-twins train-zoo train-grid train-parser train-similarity
+.PHONY: demo test test-slow test-lowest test-newest check bench fuzz docs clean browser train-help train-twins train-zoo train-grid train-parser train-similarity
 
 demo: $(RUN_READY)
 	$(BIN)/theodolite diagnose --quick
@@ -18,6 +20,16 @@ test: $(DEV_READY) browser
 
 test-slow: $(DEV_READY)
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m slow --durations 20
+
+# The same tests with the lowest and with the newest versions that pyproject.toml allows. Warnings of other versions do not count.
+test-lowest test-newest: test-%: build/%/.ready browser
+	build/$*/bin/python -m pytest -n 2 --dist worksteal -m "not slow" -W default
+
+build/%/.ready: $(INPUTS) .ci/versions.py $(DEV_READY)
+	test -x build/$*/bin/python || $(PYTHON) -m venv build/$*
+	$(BIN)/python .ci/versions.py $* >build/$*/constraints.txt
+	build/$*/bin/$(PIP_INSTALL) build/$*/constraints.txt --upgrade --upgrade-strategy eager --editable '.[$(ALL_EXTRAS)]'
+	touch $@
 
 # The pages are tested in a real browser; where none can be had, those tests are skipped and say so.
 browser:
@@ -60,5 +72,5 @@ $(RUN_READY): $(INPUTS)
 	touch $@
 
 $(DEV_READY): $(RUN_READY)
-	$(INSTALL) --editable '.[device-map,docs,fast,inspect,miniworld,nlp,onnx,ray,dev]'
+	$(INSTALL) --editable '.[$(ALL_EXTRAS)]'
 	touch $@

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from textwrap import indent
 
+from _licences import further_licences, licences
 from _paper_tables import (
     creg_composites,
     creg_controls,
@@ -235,4 +236,6 @@ TABLES: dict[str, Callable[[], str]] = {
     "step-retention": step_retention,
     "step-vrs": step_vrs,
     "step-pairs": step_pairs,
+    "licences": licences,
+    "further-licences": further_licences,
 }

@@ -14,6 +14,7 @@ from theodolite.core.splits import OWN_SPLIT
 from theodolite.core.views import ItemRow
 from theodolite.diagnose.assemble import Measured, Question, Subject, assemble
 from theodolite.diagnose.record import Counts, LeftOut
+from theodolite.diagnose.running import unscored_columns
 from theodolite.diagnose.sample_size import clusters_needed
 from theodolite.diagnose.separation import Twins
 from theodolite.diagnose.verdict import model_verdict
@@ -80,7 +81,8 @@ def diagnosis(strangers, *, n=60, counts=None, pairs=(), rows=()):
             "measured" if found else "left out",
             "" if found else "it gives no text",
             counts=counts or Counts(planned=len(found), answered=len(found)),
-            scores=tuple(found),
+            scores=tuple(score for score in found if score.value is not None),
+            unscored=unscored_columns(found),
             signatures=tuple(grid.signatures((), found, seed=0)) if found else (),
             pairs=pairs,
             rows=rows,
@@ -174,6 +176,25 @@ def test_a_metric_that_tells_nothing_is_shown_and_places_nobody():
     assert not dull.separates
     assert "does not separate the twins" in dull.why_not
     assert dull.models[0].figure is not None
+
+
+def test_a_metric_that_was_not_computed_is_shown_with_the_reason():
+    """Whether the twins have it or not; a metric with some values has a mean."""
+    scores = twin("g", seed=9)
+    gone = [
+        replace(score, value=None, reason="not computed: no model", split=split)
+        for score in scores
+        if score.metric == "grid.dull"
+        for split in ("crossed", "free")
+    ]
+    kept = [score for score in scores if score.metric != "grid.dull"]
+    some = [replace(kept[0], item="another", cluster="another", value=None, reason="refused")]
+    found = diagnosis({"x": [*kept, *some, *gone]}).instrument("grid").metrics
+    told = {(each.key, each.split): each.models[0] for each in found}
+    for split in ("crossed", "free"):
+        assert told["grid.dull", split].figure is None
+        assert told["grid.dull", split].why_not == "not computed: no model"
+    assert all(mean.figure is not None for (key, _), mean in told.items() if key != "grid.dull")
 
 
 def test_a_model_without_scores_says_why():

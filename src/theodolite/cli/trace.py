@@ -11,11 +11,12 @@ from theodolite.cli import options as o
 from theodolite.cli.console import note
 from theodolite.cli.output import show
 from theodolite.cli.running import run_and_show, show_plan
-from theodolite.cli.trace_checks import Episodes, Verifier, note_drawn
+from theodolite.cli.trace_checks import Episodes, SentenceModel, Verifier, note_drawn
 from theodolite.cli.trace_checks import app as checks_app
 from theodolite.cli.trace_data import app as data_app
 from theodolite.core.errors import UsageError
 from theodolite.instruments.trace.questions import STYLES
+from theodolite.instruments.trace.sentence_model import SENTENCE_MODEL
 from theodolite.runs import EngineOptions, Run, RunSettings
 
 if TYPE_CHECKING:
@@ -78,7 +79,9 @@ _Tau = Annotated[
 ]
 
 
-def _options(verifier: str, handling: str, count: str, guesses: str, tau: float, seed: int) -> ScoreOptions:
+def _options(
+    verifier: str, handling: str, count: str, guesses: str, tau: float, sentence_model: str, seed: int
+) -> ScoreOptions:
     from theodolite.instruments.trace.formulas.sgr import HANDLINGS, Counting
     from theodolite.instruments.trace.score import ScoreOptions
 
@@ -86,7 +89,7 @@ def _options(verifier: str, handling: str, count: str, guesses: str, tau: float,
     which: Any = o.one_of(count, ("whole", "every"), "--count")
     is_stated = o.one_of(guesses, ("abstract", "stated"), "--guesses") == "stated"
     hedges: Any = "as stated" if is_stated else "abstract"
-    return ScoreOptions(verifier, Counting(how, which), hedges, tau, seed=seed)
+    return ScoreOptions(verifier, Counting(how, which), hedges, tau, sentence_model, seed=seed)
 
 
 @app.command("run")
@@ -99,6 +102,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     max_frames: _MaxFrames = None,
     max_tokens: o.MaxTokens = 1024,
     verifier: Verifier = "annotation",
+    sentence_model: SentenceModel = SENTENCE_MODEL,
     seed: o.Seed = 0,
     limit: o.Limit = None,
     plan: o.PlanOnly = False,
@@ -143,7 +147,9 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         ask_factory(model),
         options=EngineOptions(engine, workers, ray_address, cache),
         limit=limit,
-        tables=lambda run: run_tables(run, options=ScoreOptions(verifier, seed=seed)),
+        tables=lambda run: run_tables(
+            run, options=ScoreOptions(verifier, sentence_model=sentence_model, seed=seed)
+        ),
         json=json,
     )
 
@@ -163,6 +169,7 @@ def score(  # noqa: PLR0913, PLR0917 - one parameter per option
     count: _Count = "whole",
     guesses: _Guesses = "abstract",
     tau: _Tau = 0.8,
+    sentence_model: SentenceModel = SENTENCE_MODEL,
     also_by: Annotated[
         str,
         typer.Option("--also-by", metavar="LIST", help="More verifiers, for the table of conditions."),
@@ -184,7 +191,8 @@ def score(  # noqa: PLR0913, PLR0917 - one parameter per option
     if beside and figures is None:
         raise UsageError("--beside adds other runs to the figures: also give a folder with --figures")
     others = tuple(o.listed(also_by))
-    options = replace(_options(verifier, handling, count, guesses, tau, seed), also_by=others)
+    chosen = _options(verifier, handling, count, guesses, tau, sentence_model, seed)
+    options = replace(chosen, also_by=others)
     extra = o.some_of(tables, _RUN_TABLES, "--tables")
     if others and "conditions" not in extra:
         extra = (*extra, "conditions")
@@ -237,6 +245,7 @@ def verify(  # noqa: PLR0913, PLR0917 - one parameter per option
     count: _Count = "whole",
     guesses: _Guesses = "abstract",
     tau: _Tau = 0.8,
+    sentence_model: SentenceModel = SENTENCE_MODEL,
     tables: Annotated[
         str,
         typer.Option("--tables", metavar="LIST", help=f"More tables: {', '.join(_VERIFY_TABLES)}, or all."),
@@ -257,7 +266,7 @@ def verify(  # noqa: PLR0913, PLR0917 - one parameter per option
         show([*found, *problem_tables(loaded.problems)], json=json, traces=str(traces))
         return
     names = verifiers or ["annotation"]
-    options = _options(names[0], handling, count, guesses, tau, seed)
+    options = _options(names[0], handling, count, guesses, tau, sentence_model, seed)
     opened = [open_verifier(name) for name in names]
     rates = _rates(flip)
     loaded = load_traces(traces, data, limit=limit)

@@ -12,6 +12,7 @@ from theodolite.cli.console import note
 from theodolite.cli.output import show
 from theodolite.cli.running import run_and_show, show_plan
 from theodolite.core.errors import UsageError
+from theodolite.instruments.trace.sentence_model import SENTENCE_MODEL
 from theodolite.runs import EngineOptions, RunSettings
 
 if TYPE_CHECKING:
@@ -30,6 +31,15 @@ Verifier = Annotated[
         "--verifier",
         metavar="NAME",
         help="The verifier that judges the claims, such as annotation; see `theodolite list verifiers`.",
+    ),
+]
+
+SentenceModel = Annotated[
+    str,
+    typer.Option(
+        "--sentence-model",
+        metavar="NAME",
+        help="The sentence model of TCS, equation 2: a folder or an OWNER/NAME on the Hugging Face hub.",
     ),
 ]
 
@@ -263,7 +273,7 @@ def recall(
 
 
 @app.command("calibrate")
-def calibrate(
+def calibrate(  # noqa: PLR0913, PLR0917 - one parameter per option
     pairs: Annotated[
         Path | None,
         typer.Argument(
@@ -291,6 +301,7 @@ def calibrate(
     error: Annotated[
         float, typer.Option("--error", min=0, max=0.5, help="Maximum error rate of a bound.")
     ] = 0.02,
+    sentence_model: SentenceModel = SENTENCE_MODEL,
     seed: o.Seed = 0,
     json: o.AsJson = False,
 ) -> None:
@@ -303,7 +314,7 @@ def calibrate(
     if pairs is not None:
         from theodolite.instruments.trace.experiments.tau import calibrate_tau, read_pairs, tau_table
 
-        show([tau_table(calibrate_tau(read_pairs(pairs)))], json=json)
+        show([tau_table(calibrate_tau(read_pairs(pairs), sentence_model=sentence_model))], json=json)
         return
     from theodolite.instruments.trace.data.dataset import read_episodes
     from theodolite.instruments.trace.experiments.run_tables import problem_tables

@@ -33,7 +33,7 @@ from theodolite.diagnose.record import (
 )
 from theodolite.diagnose.sample_size import open_comparison, open_looking
 from theodolite.diagnose.separation import Twins, metric_results
-from theodolite.diagnose.table import ScoreTable
+from theodolite.diagnose.table import Column, ScoreTable
 from theodolite.diagnose.verdict import instrument_verdict, label_of, model_verdict
 from theodolite.instruments.instrument import Instrument, Reference
 from theodolite.pairs import AnsweredPair
@@ -60,6 +60,8 @@ class Measured:
     runs: tuple[str, ...] = ()
     seconds: float = 0.0
     scores: tuple[ItemScore, ...] = ()
+    unscored: Mapping[Column, str] = field(default_factory=dict)
+    """The metrics on splits without any score, each with the reason."""
     signatures: tuple[Signature, ...] = ()
     pairs: tuple[AnsweredPair, ...] = ()
     chance: float | None = None
@@ -159,7 +161,8 @@ def _instrument(
     models = [each.model for each in measured]
     own = {each.model: each.scores for each in measured if each.scores}
     table = ScoreTable.of({**{twin: calibration.get(twin, ()) for twin in twins}, **own}, instrument.metrics)
-    results = metric_results(table, instrument.metrics, models, twins=twins, seed=seed)
+    unscored = {each.model: each.unscored for each in measured}
+    results = metric_results(table, instrument.metrics, models, unscored, twins=twins, seed=seed)
     chosen = [(each.key, each.split) for each in results if each.separates or each.key.endswith(".right")]
     comparisons = compare_all(table, list(own), columns=sorted(chosen), seed=seed)
     views, open_questions = [], []

@@ -22,12 +22,13 @@ from theodolite.diagnose.items import write_items
 from theodolite.diagnose.models import Opened, check_models, left_out, opened
 from theodolite.diagnose.record import Counts, Diagnosis, Status, write_diagnosis
 from theodolite.diagnose.request import CACHE, DiagnosisRequest
+from theodolite.diagnose.table import Column
 from theodolite.instruments.instrument import Instrument
 from theodolite.models import open_model
 from theodolite.pairs import AnsweredPair, Standing
 from theodolite.runs import AsyncMeasurer, Run, RunSettings, Tally, measure_run, write_atomically
 
-__all__ = ["PictureStore", "run_diagnosis"]
+__all__ = ["PictureStore", "run_diagnosis", "unscored_columns"]
 
 _BATCHES_IN_FLIGHT = 8
 """Batches that are measured at a time, since requests of different lengths cannot share one."""
@@ -193,6 +194,7 @@ def _score(
         runs=tuple(folder.relative_to(request.folder).as_posix() for folder in folders),
         seconds=seconds,
         scores=tuple(scored),
+        unscored=unscored_columns(scores),
         signatures=tuple(instrument.signatures(folders, scored, seed=request.seed) if scored else ()),
         pairs=pairs,
         chance=instrument.chance(folders),
@@ -202,6 +204,15 @@ def _score(
     )
     request.progress(subject.name, instrument.name, "done")
     return found, rows
+
+
+def unscored_columns(scores: Iterable[ItemScore]) -> dict[Column, str]:
+    """Return the metrics on splits where no item has a value, each with its most frequent reason."""
+    reasons: dict[Column, Counter[str]] = {}
+    for score in scores:
+        found = reasons.setdefault((score.metric, score.split), Counter())
+        found[score.reason if score.value is None else ""] += 1
+    return {column: found.most_common(1)[0][0] for column, found in reasons.items() if not found[""]}
 
 
 def _judged(

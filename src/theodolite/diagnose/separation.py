@@ -6,7 +6,7 @@ puts somewhere, for instance, depends on depth, width and the number of tokens. 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -37,15 +37,31 @@ class Twins:
 
 
 def metric_results(
-    table: ScoreTable, metrics: Sequence[Metric], models: Sequence[str], *, twins: Twins, seed: int
+    table: ScoreTable,
+    metrics: Sequence[Metric],
+    models: Sequence[str],
+    unscored: Mapping[str, Mapping[Column, str]],
+    *,
+    twins: Twins,
+    seed: int,
 ) -> list[MetricResult]:
-    """Compute the means of every metric on every split with scores, and how well it separates the twins."""
+    """Compute the means of every metric on every split, and how well it separates the twins.
+
+    Args:
+        table: The scores of the models and the twins.
+        metrics: The metrics of the instrument.
+        models: The models to show.
+        unscored: By model, the metrics on splits without any score, each with the reason.
+        twins: The names of the twins in the table.
+        seed: Seed of the bootstrap.
+    """
     by_key = {metric.key: metric for metric in metrics}
-    unknown = sorted({key for key, _ in table.columns} - set(by_key))
+    known = {*table.columns, *(column for found in unscored.values() for column in found)}
+    unknown = sorted({key for key, _ in known} - set(by_key))
     if unknown:
         raise UsageError(f"there are scores of {unknown[0]!r}, which is not a known metric")
     order = {metric.key: number for number, metric in enumerate(metrics)}
-    columns = sorted(table.columns, key=lambda column: (order[column[0]], column[1]))
+    columns = sorted(known, key=lambda column: (order[column[0]], column[1]))
     results = []
     for column in columns:
         grounded, shortcut = (table.mean(twin, column) for twin in twins)
@@ -59,7 +75,7 @@ def metric_results(
                 separation=_figure(separation),
                 separates=not why,
                 why_not=why,
-                models=[_mean(table, model, column) for model in models],
+                models=[_mean(table, model, column, unscored.get(model, {})) for model in models],
             )
         )
     return results
@@ -91,13 +107,13 @@ def twin_separation(
     return separation, f"it does not separate the twins: AUC {told}"
 
 
-def _mean(table: ScoreTable, model: str, column: Column) -> ModelMean:
+def _mean(table: ScoreTable, model: str, column: Column, unscored: Mapping[Column, str]) -> ModelMean:
     mean = table.mean(model, column)
     if mean is not None:
         return ModelMean(model=model, figure=Figure.of(mean))
     why = "its scores come from one picture, scene or episode, or do not vary, so there is no interval"
     if not table.n_clusters(model, column):
-        why = "the model has no score for it"
+        why = unscored.get(column, "the model has no score for it")
     return ModelMean(model=model, figure=None, why_not=why)
 
 

@@ -1,47 +1,28 @@
 """Beliefs over time: equation 2 as written, and what it cannot see."""
 
-import importlib.util
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from trace_world import claimed, navigation
 
 from theodolite.core.errors import UsageError
 from theodolite.instruments.trace.claims.beliefs import belief_log
-from theodolite.instruments.trace.claims.reading import read_trace, with_claims
-from theodolite.instruments.trace.data.episode import Episode, Frame, Pose, SceneObject
+from theodolite.instruments.trace.data.episode import SceneObject
 from theodolite.instruments.trace.experiments.tau import LabelledPair, calibrate_tau
 from theodolite.instruments.trace.experiments.verify import LoadedTraces, verify_tables
 from theodolite.instruments.trace.formulas.tcs import (
-    PACKAGE,
     TAU,
-    open_embedder,
     trace_contradictions,
     trace_tcs,
     trace_tcs_aware,
     transitions,
 )
 from theodolite.instruments.trace.score import ScoreOptions
+from theodolite.instruments.trace.sentence_model import open_embedder
 from theodolite.instruments.trace.verifiers.judging import open_verifier
 
-pytestmark = pytest.mark.skipif(
-    importlib.util.find_spec(PACKAGE) is None, reason="all-MiniLM-L6-v2 is not installed"
-)
 VERIFIER = open_verifier("annotation")
-
-
-def navigation():
-    """A chair behind on the left; after a turn to the left it is still on the left, ahead."""
-    chair = SceneObject("c", "chair", attributes={"colour": "red"}, position_m=(-4.0, -2.5, 0.0))
-    poses = (Pose(0, 0, heading_deg=0), Pose(0, 0, heading_deg=-90))
-    frames = tuple(Frame(float(t), objects=(chair,), pose=pose) for t, pose in enumerate(poses))
-    return Episode(
-        "nav", "?", frames, known={"objects": "complete", "attributes": "complete", "poses": "complete"}
-    )
-
-
-def claimed(text, episode):
-    return with_claims([read_trace(text, episode)])[0]
 
 
 class Fragile:

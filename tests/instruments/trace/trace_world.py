@@ -5,7 +5,8 @@ import numpy as np
 from theodolite.core.scores import ItemScore
 from theodolite.core.types import Picture
 from theodolite.geometry import Box
-from theodolite.instruments.trace.data.episode import Episode, Frame, SceneObject
+from theodolite.instruments.trace.claims.reading import read_trace, with_claims
+from theodolite.instruments.trace.data.episode import Episode, Frame, Pose, SceneObject
 from theodolite.instruments.trace.experiments.grounding import TraceGroup
 from theodolite.instruments.trace.formulas.sgr import AS_PAPER
 from theodolite.instruments.trace.score import of_trace
@@ -76,3 +77,17 @@ def group_of(judged, moves=()):
         for key, value, reason in of_trace(trace, [], AS_PAPER)
     ]
     return TraceGroup(("test",), scores, list(judged), list(moves))
+
+
+def navigation():
+    """A chair behind on the left; after a turn to the left it is still on the left, ahead."""
+    chair = SceneObject("c", "chair", attributes={"colour": "red"}, position_m=(-4.0, -2.5, 0.0))
+    poses = (Pose(0, 0, heading_deg=0), Pose(0, 0, heading_deg=-90))
+    frames = tuple(Frame(float(t), objects=(chair,), pose=pose) for t, pose in enumerate(poses))
+    return Episode(
+        "nav", "?", frames, known={"objects": "complete", "attributes": "complete", "poses": "complete"}
+    )
+
+
+def claimed(text, episode):
+    return with_claims([read_trace(text, episode)])[0]

@@ -46,9 +46,11 @@ from theodolite.instruments.trace.formulas.tcs import (
     Transition,
     trace_tcs,
     trace_tcs_aware,
+    why_not_computed,
 )
 from theodolite.instruments.trace.formulas.vrs import EditedPair, vrs_paper, vrs_sound
 from theodolite.instruments.trace.questions import BLIND
+from theodolite.instruments.trace.sentence_model import SENTENCE_MODEL
 from theodolite.instruments.trace.verifiers.judged_runs import JudgedRun, RunTrace, judged_run
 from theodolite.instruments.trace.verifiers.judging import Hedges, JudgedTrace, open_verifier
 from theodolite.pairs import AnsweredPair
@@ -114,6 +116,8 @@ class ScoreOptions:
     counting: Counting = AS_PAPER
     hedges: Hedges = "abstract"
     tau: float = TAU
+    sentence_model: str = SENTENCE_MODEL
+    """A folder or hub id, for TCS of equation 2."""
     also_by: tuple[str, ...] = ()
     """Further verifiers, for the table of other ways to measure."""
     seed: int = 0
@@ -186,7 +190,7 @@ def _of_episode(read: JudgedRun, traces: _EpisodeTraces, verifier: Verifier, how
         absent += OF_BLIND if traces.blind is not None else ()
         yield from ((key, None, own.reason) for key in absent)
         return
-    yield from of_trace(judged, read.transitions(own, verifier, how.tau), how.counting)
+    yield from of_trace(judged, read.transitions(own, verifier, how.tau, how.sentence_model), how.counting)
     if traces.edits:
         pairs = [read.pair(own, after, verifier, how.hedges) for after in traces.edits]
         known = [pair for pair in pairs if pair is not None]
@@ -210,7 +214,7 @@ def of_trace(judged: JudgedTrace, moves: Sequence[Transition] | str, how: Counti
     yield "hr", trace_hr(judged, how), "no claim can be judged"
     steps = [] if isinstance(moves, str) else moves
     why = moves if isinstance(moves, str) else "no transition between steps can be judged"
-    yield "tcs", trace_tcs(steps), why
+    yield "tcs", trace_tcs(steps), why_not_computed(steps) or why
     yield "tcs_aware", trace_tcs_aware(steps), why
 
 

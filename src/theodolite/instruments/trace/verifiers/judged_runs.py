@@ -94,7 +94,7 @@ class JudgedRun:
             ),
         )
         self._judged: dict[tuple[str, str, Hedges], JudgedTrace] = {}
-        self._moves: dict[tuple[str, str, float], list[Transition] | str] = {}
+        self._moves: dict[tuple[str, str, float, str], list[Transition] | str] = {}
         self._pairs: dict[tuple[str, str, str, Hedges], EditedPair] = {}
 
     @property
@@ -119,16 +119,20 @@ class JudgedRun:
             self._judged[key] = judge([trace.trace], self.episodes, verifier, hedges=hedges)[0]
         return self._judged[key]
 
-    def transitions(self, trace: RunTrace, verifier: Verifier, tau: float) -> list[Transition] | str:
+    def transitions(
+        self, trace: RunTrace, verifier: Verifier, tau: float, sentence_model: str
+    ) -> list[Transition] | str:
         """The transitions between the steps of an item, or why the verifier failed."""
-        key = (trace.result.item.id, verifier.name, tau)
+        key = (trace.result.item.id, verifier.name, tau, sentence_model)
         if trace.trace is None:
             return trace.reason
         if trace.trace.failure:
             return trace.trace.failure
         if key not in self._moves:
             said, episode = trace.trace, trace.episode
-            self._moves[key] = guarded(lambda: transitions(said, episode, verifier, tau=tau), unread=str)
+            self._moves[key] = guarded(
+                lambda: transitions(said, episode, verifier, tau=tau, embedder=sentence_model), unread=str
+            )
         return self._moves[key]
 
     def pair(
