@@ -13,11 +13,10 @@ import pytest
 
 from plans import Counting, items, pictured
 from theodolite.cli.main import main
-from theodolite.core.errors import StorageError, TheodoliteError
+from theodolite.core.errors import DamageWarning, StorageError, TheodoliteError
 from theodolite.core.types import Choice, Record, Response
 from theodolite.runs import (
     AnswerCache,
-    DamageWarning,
     LocalEngine,
     MeasureOptions,
     Parsed,

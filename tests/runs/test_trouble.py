@@ -11,8 +11,8 @@ import zlib
 import pytest
 
 from plans import Counting, forge, items
-from theodolite.core.errors import StorageError, UsageError
-from theodolite.runs import DamageWarning, LocalEngine, Run, describe, measure, read_info
+from theodolite.core.errors import DamageWarning, StorageError, UsageError
+from theodolite.runs import LocalEngine, Run, describe, measure, read_info
 from theodolite.runs.run import sealed
 
 

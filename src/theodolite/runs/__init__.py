@@ -19,14 +19,12 @@ from theodolite.runs.ray import RayEngine
 from theodolite.runs.results import Parsed, Result, Tally
 from theodolite.runs.run import Run, find_runs, read_info, slug, write_atomically
 from theodolite.runs.serialize import RunInfo
-from theodolite.runs.store import DamageWarning
 from theodolite.runs.verify import Damage, verify_run
 
 __all__ = [
     "AnswerCache",
     "AsyncMeasurer",
     "Damage",
-    "DamageWarning",
     "Engine",
     "EngineName",
     "EngineOptions",

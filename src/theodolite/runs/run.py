@@ -24,7 +24,7 @@ from typing import Any, Self
 
 from pydantic import ValidationError
 
-from theodolite.core.errors import StorageError, UsageError
+from theodolite.core.errors import DamageWarning, StorageError, UsageError
 from theodolite.core.tables import Table
 from theodolite.core.types import Item, Json, Picture, canonical_json, content_hash
 from theodolite.runs.lock import RunLock
@@ -32,7 +32,7 @@ from theodolite.runs.mending import DAMAGED, convert_if_older, is_older, open_ol
 from theodolite.runs.results import Parsed, Result, Tally
 from theodolite.runs.schema import full_disk
 from theodolite.runs.serialize import SCHEMA_VERSION, RunInfo, request_to_json
-from theodolite.runs.store import DamageWarning, Store, planned_in
+from theodolite.runs.store import Store, planned_in
 
 _INFO, _STORE, _PICTURES, _SCORES, _LOCK = "run.json", "measured.sqlite", "pictures", "scores.json", "lock"
 _STORE_FILES = (f"{_STORE}-journal", f"{_STORE}-wal", f"{_STORE}-shm", _STORE)

@@ -25,7 +25,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from theodolite.core.errors import StorageError
+from theodolite.core.errors import DamageWarning, StorageError
 from theodolite.core.types import Item, Record, Response, canonical_json
 from theodolite.runs.records import (
     N_RECORD_COLUMNS,
@@ -48,10 +48,6 @@ _FINISHED = frozenset({"answered", "refused"})
 _ATTEMPTS = [name.strip() for name in STORED_COLUMNS.split(",")].index("attempts")
 _PAGE = 256
 """Rows fetched at a time, so that memory use does not grow with the run."""
-
-
-class DamageWarning(UserWarning):
-    """Something stored is damaged and was left out. The message says what, and how to repair it."""
 
 
 class Store:

@@ -6,11 +6,10 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 
-from theodolite.core.errors import StorageError, UsageError
+from theodolite.core.errors import DamageWarning, StorageError, UsageError
 from theodolite.core.types import Picture
 from theodolite.runs.mending import Damage, find_damage
 from theodolite.runs.run import Run, read_info
-from theodolite.runs.store import DamageWarning
 
 __all__ = ["Damage", "verify_run"]
 
