@@ -221,7 +221,6 @@ class Store:
                     (last, _PAGE),
                 ).fetchall()
                 found = self._found(page[0][0], page[-1][0]) if page else {}
-            seen.update(table for tables in found.values() for table, rows in tables.items() for _ in rows)
             for row in page:
                 if row[0] <= last:
                     raise StorageError(
@@ -230,7 +229,10 @@ class Store:
                 last = row[0]
                 seen["items"] += 1
                 if is_whole(row):
-                    yield self._result(row, found.get(last, {}), arrays=arrays)
+                    result = self._result(row, found.get(last, {}), arrays=arrays)
+                    seen["records"] += "records" in found.get(last, {})
+                    seen["parsed"] += len({reading.parser for reading in result.parsed})
+                    yield result
                 else:
                     self._tell_damage(f"the item in row {last}")
             if not page:
