@@ -19,6 +19,7 @@ class FaultServer:
         self.most_in_flight = 0
         self.delay = 0.0
         self.url = ""
+        self.models = {"object": "list", "data": []}
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
@@ -60,7 +61,7 @@ class FaultServer:
 
     async def _answer(self, head, body, writer):
         if b"/models" in head.split(b"\r\n")[0]:
-            await send(writer, 200, {"object": "list", "data": []})
+            await send(writer, 200, self.models)
             return
         self.requests.append((head.decode(), body))
         self.in_flight += 1
@@ -158,9 +159,79 @@ async def echo_as_finish(writer, body, _):
     await send(writer, 200, answered)
 
 
+async def echo_as_400(writer, body, _):
+    await send(writer, 400, {"error": {"message": said(body)}})
+
+
 async def echo_as_error(writer, body, _):
     """So long that the echo lies across the length at which a reason is cut."""
     await send(writer, 400, {"error": {"message": "." * 440 + said(body)}})
+
+
+def odd(**changes):
+    """A completion with some fields replaced, as raw JSON."""
+
+    def put(text, name, value):
+        return text.replace(json.dumps(name), value, 1)
+
+    text = json.dumps(
+        {
+            "choices": [
+                {"finish_reason": "FINISH", "logprobs": "LOGPROBS", "message": {"content": "CONTENT"}}
+            ],
+            "usage": {"prompt_tokens": "PROMPT", "completion_tokens": "COMPLETION"},
+        }
+    )
+    defaults = {"FINISH": '"stop"', "LOGPROBS": "null", "CONTENT": '"left"', "PROMPT": "5", "COMPLETION": "2"}
+    for name, value in {**defaults, **changes}.items():
+        text = put(text, name, value)
+    return text.encode()
+
+
+COUNTS = {
+    "negative": ("-7", 0),
+    "over-64-bits": (str(1 << 70), 1 << 40),
+    "float": ("3.0", 3),
+    "half": ("3.5", 0),
+    "exponent": ("1e300", 1 << 40),
+    "nan": ("NaN", 0),
+    "infinite": ("Infinity", 0),
+    "text": ('"7"', 0),
+    "null": ("null", 0),
+    "list": ("[7]", 0),
+    "true": ("true", 0),
+}
+"""A usage count in JSON, and what is made of it."""
+
+DEEP = "[" * 900 + "]" * 900
+ODD_REPLIES = {
+    "many-digits": odd(PROMPT="9" * 5000),
+    "deep": b"[" * 100_000,
+    "deep-content": odd(CONTENT=DEEP),
+    "deep-text": odd(CONTENT='[{"text":' * 400 + '"x"' + "}]" * 400),
+    "deep-finish": odd(FINISH=DEEP),
+    "finish-object": odd(FINISH='{"a": 1}'),
+    "content-number": odd(CONTENT="5"),
+    "content-parts": odd(CONTENT='[{"type": "text", "text": "left"}, null, 5, {"text": 7}, {"text": "!"}]'),
+    "content-surrogate": odd(CONTENT='"\\ud83d"'),
+    "nan-logprobs": odd(LOGPROBS='{"content": [{"token": "x", "logprob": NaN}]}'),
+    "top-list": b"[1, 2]",
+    "top-text": b'"hello"',
+    "top-null": b"null",
+    "choices-object": b'{"choices": {"0": 1}}',
+    "choices-numbers": b'{"choices": [1]}',
+    "message-list": b'{"choices": [{"message": [1]}]}',
+    "usage-list": b'{"choices": [{"message": {"content": "left"}}], "usage": [1]}',
+    "not-utf8": b'{"choices": [{"message": {"content": "\xff"}}]}',
+    "nothing": b"",
+}
+
+
+def redirects(status):
+    async def behave(writer, body, _):
+        await send(writer, status, b"", [f"location: {said(body)}"])
+
+    return behave
 
 
 async def bomb(writer, *_):
@@ -185,6 +256,11 @@ async def ten_megabytes(writer, *_):
 
 
 FAULTS = {
+    **{
+        f"count-{name}": says(200, odd(PROMPT=value, COMPLETION=value)) for name, (value, _) in COUNTS.items()
+    },
+    **{name: says(200, reply) for name, reply in ODD_REPLIES.items()},
+    **{f"redirect-{status}": redirects(status) for status in (301, 302, 303, 307, 308)},
     "429": says(429, {"error": {"message": "slow down"}}),
     "429-twice": fails_first(429, 2, ["retry-after: 0.05"]),
     "500": says(500, {"error": {"message": "oh no"}}),
@@ -212,6 +288,7 @@ FAULTS = {
     "echo-as-no-completion": echo_as_no_completion,
     "echo-as-finish": echo_as_finish,
     "echo-as-error": echo_as_error,
+    "echo-as-400": echo_as_400,
     "surrogate": says(
         200, b'{"choices": [{"finish_reason": "stop", "message": {"content": "half \\ud83d a pair"}}]}'
     ),

@@ -130,17 +130,56 @@ def test_delays_grow_to_a_cap_and_honour_the_server(monkeypatch):
     assert policy.delay(0, 9999) < 62
 
 
+NOW = "Wed, 21 Oct 2026 07:28:00 GMT"
+
+
 @pytest.mark.parametrize(
     ("headers", "seconds"),
     [
         ({}, None),
         ({"retry-after": "3"}, 3.0),
+        ({"retry-after": " 3 "}, 3.0),
+        ({"retry-after": "0"}, 0.0),
         ({"retry-after": "0.5"}, 0.5),
+        ({"retry-after": "1e3"}, 1000.0),
         ({"retry-after-ms": "250", "retry-after": "9"}, 0.25),
         ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
+        ({"retry-after": "Wed, 21 Oct 2026 07:28:30 GMT", "date": NOW}, 30.0),  # by the server's own clock
+        ({"retry-after": "Wed, 21 Oct 2026 07:27:30 GMT", "date": NOW}, 0.0),
+        ({"retry-after": "Wednesday, 21-Oct-26 07:28:30 GMT", "date": NOW}, 30.0),
+        ({"retry-after": "Wed, 21 Oct 2026 07:28:30 GMT", "date": "lunch"}, None),
+        ({"retry-after": "9" * 400}, float("inf")),
         ({"retry-after": "when it suits"}, None),
+        ({"retry-after": ""}, None),
+        ({"retry-after": "-5"}, None),
+        ({"retry-after": "nan"}, None),
+        ({"retry-after": "5, 6"}, None),
+        ({"retry-after": "²"}, None),
+        ({"retry-after": "Mon, 01 Jan 99999 00:00:00 GMT"}, None),
         ({"retry-after-ms": "soon"}, None),
+        ({"retry-after-ms": "nan"}, None),
+        ({"retry-after-ms": "-1"}, None),
+        ({"retry-after-ms": "inf"}, float("inf")),
     ],
 )
 def test_retry_after_in_all_its_forms(headers, seconds):
     assert retry_after(headers) == seconds
+
+
+@pytest.mark.parametrize("asked", [float("inf"), 1e300, 86_400.0 * 365])
+def test_no_server_can_make_a_run_wait_for_long(clock, asked, monkeypatch):
+    policy = RetryPolicy()
+    assert policy.delay(0, asked) <= policy.patience_seconds + policy.base_seconds
+
+
+@pytest.mark.parametrize("jump", [-86_400.0 * 365, 86_400.0 * 365])
+def test_a_jump_of_the_clock_changes_no_wait(monkeypatch, jump):
+    """Only a date without the server's own is compared with this machine's clock, and the wait is bounded."""
+    import time
+
+    monkeypatch.setattr(_limiter.time, "time", lambda base=time.time: base() + jump)
+    dated = {"retry-after": "Wed, 21 Oct 2026 07:28:30 GMT", "date": NOW}
+    assert retry_after(dated) == 30.0
+    assert retry_after({"retry-after": "3"}) == 3.0
+    policy = RetryPolicy()
+    assert policy.delay(0, retry_after({"retry-after": NOW})) <= policy.patience_seconds + policy.base_seconds

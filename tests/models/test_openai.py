@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from fault_server import COUNTS, ODD_REPLIES, FaultServer
 from theodolite.core.errors import ModelError, UnsupportedError, UsageError
 from theodolite.core.types import Message, Picture, Request
 from theodolite.models import ServedModel, open_model, require
@@ -303,6 +304,83 @@ def test_another_variable_can_hold_the_key(fault_server, monkeypatch):
     monkeypatch.setenv("MY_KEY", KEY)
     opened(fault_server, "key_env=MY_KEY").generate([Request.ask("hi")])
     assert KEY in fault_server.requests[-1][0]
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_a_usage_count_is_a_number_that_can_be_stored(fault_server, name):
+    response = ask(fault_server, f"fault:count-{name} please")
+    assert (response.status, response.text) == ("answered", "left")
+    assert response.prompt_tokens == response.completion_tokens == COUNTS[name][1]
+
+
+def test_whatever_one_reply_holds_costs_only_its_own_item(fault_server, tmp_path):
+    """Every odd reply in one run, between ordinary ones: all are accounted for, and the ordinary ones are stored."""
+    from theodolite.core.types import Item
+    from theodolite.models import ask_factory
+    from theodolite.runs import Run, RunSettings, measure_run
+
+    odd = [*ODD_REPLIES, *(f"count-{name}" for name in COUNTS), "bomb", "huge", "bad-json", "400"]
+    plan = [Item(f"odd-{name}", Request.ask(f"fault:{name} x")) for name in odd]
+    plan += [Item(f"plain-{i}", Request.ask(f"hi {i}")) for i in range(20)]
+    model = f"openai:some-model@{fault_server.url}?timeout=5&retries=0"
+    tally = measure_run(tmp_path / "run", RunSettings("ask", model), lambda _: plan, ask_factory(model))
+    assert (tally.planned, tally.pending - tally.failed) == (len(plan), 0)
+    with Run.open(tmp_path / "run") as run:
+        found = {r.item.name: r.record.response for r in run.results()}
+    assert all(found[f"plain-{i}"].text == f"you said: hi {i}" for i in range(20))
+    assert found["odd-content-parts"].text == "left!"
+    assert found["odd-content-surrogate"].text == "?"
+    assert all(response.reason for response in found.values() if response.status == "failed")
+
+
+@pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
+def test_redirects_are_not_followed(fault_server, picture, status, tmp_path):
+    other = FaultServer()
+    try:
+        for target in (other.url, fault_server.url):  # nor to the same server
+            request = Request.ask(f"fault:redirect-{status} {target}/chat/completions", picture)
+            response = opened(fault_server).generate([request])[0]
+            assert response.status == "failed"
+            assert f"redirects to '{target}" in response.reason
+        assert not other.requests
+        assert len(fault_server.requests) == 2
+    finally:
+        other.stop()
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        "Incorrect API key provided: sk-theod******************6789.",
+        "key sk-th…89 is unknown",
+        "key sk-th...6789 is unknown",
+        "the key ending in 6789 has expired",
+        "the key ***6789",
+        "no such key: sk-theodolite-sec",
+        "hash of secret-012345 differs",
+        "sk-t is not a prefix",
+    ],
+)
+def test_parts_of_a_key_in_a_server_s_error_go_no_further(fault_server, monkeypatch, told):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    reason = ask(fault_server, f"fault:echo-as-400 {told}", "timeout=5&retries=0").reason
+    assert "[key]" in reason
+    for part in ("6789", "sk-t", "theod", "secret-0", "…89"):
+        assert part not in reason
+
+
+def test_ordinary_words_of_an_error_are_kept(fault_server, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    told = "the picture is 1234 x 67890 pixels, too large... ask for less"
+    assert told in ask(fault_server, f"fault:echo-as-400 {told}", "timeout=5&retries=0").reason
+
+
+@pytest.mark.parametrize(
+    "body", [b"[" * 100_000, b"[1]", b'"x"', b"null", b'{"data": 5}', b" " * (8 << 20), b"\xff"]
+)
+def test_a_strange_list_of_models_stops_nothing(fault_server, monkeypatch, body):
+    monkeypatch.setattr(fault_server, "models", body)
+    assert ask(fault_server, "hi").is_answered
 
 
 @pytest.mark.slow

@@ -7,11 +7,12 @@ from dataclasses import replace
 
 import pytest
 
-from plans import Counting, items
+from plans import Counting, forge, items
 from theodolite.cli.main import main
 from theodolite.core.errors import StorageError
 from theodolite.core.types import Choice, Record, Response
 from theodolite.runs import AnswerCache, LocalEngine, MeasureOptions, Parsed, Run, measure
+from theodolite.runs.records import checksum
 
 ENDLESS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT x FROM n"
 
@@ -37,8 +38,8 @@ def tamper(folder, *statements):
 
 
 def put(folder, table, column, value):
-    """Writes a value, as SQL writes it, into the second row."""
-    tamper(folder, f"UPDATE {table} SET {column} = {value} WHERE seq = 2")  # noqa: S608
+    """Writes a value, as SQL writes it, into the second row, with a checksum that fits."""
+    forge(folder, f"UPDATE {table} SET {column} = {value} WHERE seq = 2")  # noqa: S608
 
 
 def read_all(folder):
@@ -94,7 +95,7 @@ def test_a_damaged_record_is_named_with_its_file_and_row(folder, column, value):
     ],
 )
 def test_damaged_notes_and_readings_are_named(folder, statement, what, capsys):
-    tamper(folder, statement)
+    forge(folder, statement)
     with pytest.raises(StorageError, match=what):
         read_all(folder)
     assert main(["runs", "show", str(folder)]) == 2
@@ -149,7 +150,7 @@ def test_a_damaged_answer_of_the_cache_is_named(tmp_path, answer):
     with AnswerCache(tmp_path) as cache:
         cache.put("k", Record("", Response("answered", text="left")))
         assert cache.get("k").response.text == "left"
-        cache._db.execute("UPDATE answers SET answer = ?", (answer,))
+        cache._db.execute("UPDATE answers SET answer = ?, sum = ?", (answer, checksum(("k", answer))))
         with pytest.raises(StorageError, match=r"answers\.sqlite: the answer of the key k"):
             cache.get("k")
 

@@ -334,7 +334,7 @@ def test_a_run_describes_itself(tmp_path, info, counting):
     assert session["versions"]["numpy"]
     written = json.loads((tmp_path / "run" / "run.json").read_text())
     assert written["settings"] == {"data": "d"}
-    assert written["schema_version"] == 1
+    assert written["schema_version"] == 2
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,10 @@ import zlib
 
 import pytest
 
-from plans import Counting, items
-from theodolite.core.errors import StorageError, UsageError
-from theodolite.runs import LocalEngine, Run, describe, measure
+from plans import Counting, forge, items
+from theodolite.core.errors import DamageWarning, StorageError, UsageError
+from theodolite.runs import LocalEngine, Run, describe, measure, read_info
+from theodolite.runs.run import sealed
 
 
 def answered(folder):
@@ -160,7 +161,7 @@ def test_a_run_of_a_newer_version_is_left_alone(tmp_path, info):
         run.plan(items(3))
     path = tmp_path / "run" / "run.json"
     original = path.read_text()
-    path.write_text(json.dumps({**json.loads(original), "schema_version": 99, "strange": 1}))
+    path.write_text(sealed({**json.loads(original), "schema_version": 99, "strange": 1}))
     with pytest.raises(StorageError, match=r"run\.json was written by a newer Theodolite \(format 99"):
         Run.start(tmp_path / "run", info)
     path.write_text(original)
@@ -235,9 +236,8 @@ def test_a_foreign_array_is_refused(tmp_path, info, dtype, shape, data):
     with Run.start(tmp_path / "run", info) as run:
         run.plan(items(1))
         measure(run, LocalEngine(Counting()))
-    with sqlite3.connect(next((tmp_path / "run").glob("*.sqlite"))) as db:
-        db.execute("INSERT INTO arrays SELECT seq, 'map', ?, ?, ? FROM records", (dtype, shape, data))
-    db.close()
+    array = ("INSERT INTO arrays SELECT seq, 'map', ?, ?, ?, x'' FROM records", (dtype, shape, data))
+    forge(tmp_path / "run", array, """UPDATE records SET arrays = '["map"]'""")
     with (
         Run.open(tmp_path / "run") as run,
         pytest.raises(StorageError, match="damaged or was not written by"),
@@ -252,9 +252,18 @@ def measured(folder, info, n=6):
         return run.tally()
 
 
-def test_answers_whose_run_file_is_gone_are_kept(tmp_path, info):
+def test_a_run_file_that_is_gone_is_written_again_from_its_copy(tmp_path, info):
+    measured(tmp_path, info)
+    (tmp_path / "run.json").unlink()
+    with pytest.warns(DamageWarning, match=r"written again from its copy in measured\.sqlite"):
+        assert measured(tmp_path, info).answered == 6
+    assert read_info(tmp_path).model == info.model
+
+
+def test_answers_whose_run_file_is_gone_with_its_copy_are_kept(tmp_path, info):
     measured(tmp_path, info)
     (tmp_path / "run.json").rename(tmp_path / ".kept")
+    forge(tmp_path, "DELETE FROM info")
     before = (tmp_path / "measured.sqlite").read_bytes()
     with pytest.raises(StorageError, match=r"6 items.*run\.json is missing"):
         Run.start(tmp_path, info)
@@ -269,8 +278,8 @@ def test_answers_that_only_the_write_ahead_log_holds_are_kept_too(tmp_path, info
     killed = shutil.copytree(tmp_path / "run", tmp_path / "killed")
     run.__exit__()
     (killed / "run.json").unlink()
-    with pytest.raises(StorageError, match="6 items"):
-        Run.start(killed, info)
+    with pytest.warns(DamageWarning, match="its copy"), Run.start(killed, info) as run:
+        assert run.tally().planned == 6
 
 
 @pytest.mark.parametrize("stage", ["nothing", "an empty file", "a header", "tables"])

@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
 import traceback
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import FrameType
 from typing import Annotated
 
 import typer
@@ -11,18 +17,18 @@ from rich.text import Text
 
 from theodolite import __version__
 from theodolite.cli.completion import complete_in_bash
-from theodolite.cli.console import err, out
+from theodolite.cli.console import err, note, out
 from theodolite.cli.lazy import LazyGroup
-from theodolite.core.errors import TheodoliteError
+from theodolite.core.errors import DamageWarning, TheodoliteError
 
-DONE, WRONG, BUG, INTERRUPTED = 0, 2, 70, 130
+DONE, WRONG, BUG, INTERRUPTED, TERMINATED = 0, 2, 70, 130, 143
 
 app = typer.Typer(
     cls=LazyGroup,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Exit status: 0 done, 1 done but some items failed, 2 wrong input, 130 interrupted (the same command resumes).",
+    epilog="Exit status: 0 done, 1 done but some items failed, 2 wrong input, 130 interrupted, 143 terminated (the same command resumes).",
 )
 
 
@@ -46,15 +52,27 @@ def theodolite(
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the program and return its exit status."""
+    with termination_as_interrupt() as was_terminated, warnings.catch_warnings():
+        show = warnings.showwarning
+        warnings.showwarning = lambda message, category, *rest, **more: (
+            note(f"warning: {message}")
+            if issubclass(category, DamageWarning)
+            else show(message, category, *rest, **more)
+        )
+        status = _run(arguments)
+    if status == INTERRUPTED:
+        err.print("\nstopped; run the same command again to resume")
+        return TERMINATED if was_terminated() else INTERRUPTED
+    return status
+
+
+def _run(arguments: list[str] | None) -> int:
     try:
         complete_in_bash(lambda: app(args=arguments, prog_name="theodolite"))
     except KeyboardInterrupt:
         return INTERRUPTED
     except SystemExit as end:
-        status = end.code if isinstance(end.code, int) else DONE
-        if status == INTERRUPTED:
-            err.print("\nstopped; run the same command again to resume")
-        return status
+        return end.code if isinstance(end.code, int) else DONE
     except Exception as error:  # noqa: BLE001 - every error gets a message and a status
         words = sys.argv[1:] if arguments is None else arguments
         if "-v" in words or "--verbose" in words:
@@ -68,3 +86,27 @@ def main(arguments: list[str] | None = None) -> int:
         )
         return BUG
     return DONE
+
+
+@contextmanager
+def termination_as_interrupt() -> Iterator[Callable[[], bool]]:
+    """Context manager: SIGTERM does what Ctrl-C does. Yields a function that tells if one was received."""
+    received = False
+
+    def interrupt(_: int, frame: FrameType | None) -> None:
+        nonlocal received
+        received = True
+        handler = signal.getsignal(signal.SIGINT)  # of the event loop, while one runs
+        if callable(handler):
+            handler(signal.SIGINT, frame)
+        else:  # Ctrl-C is ignored, as in the background of a shell
+            raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield lambda: received
+        return
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield lambda: received
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,23 +1,28 @@
-"""``theodolite runs``: list and show runs."""
+"""``theodolite runs``: list, show and verify runs."""
 
 from __future__ import annotations
 
 import json as json_library
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
 from theodolite.cli import options as o
-from theodolite.cli.console import note, print_json
+from theodolite.cli.console import note, out, print_json
 from theodolite.cli.output import show as show_tables
 from theodolite.core.errors import StorageError, UsageError
 from theodolite.core.tables import Cell, Column, Table
-from theodolite.runs import Run, Tally, find_runs
+from theodolite.runs import Run, Tally, find_runs, verify_run
 
-app = typer.Typer(no_args_is_help=True, help="List and show runs.")
+SOME_DAMAGED = 1
+"""Exit status if a run is damaged."""
+
+app = typer.Typer(no_args_is_help=True, help="List, show and verify runs.")
 
 
 @app.command("list")
@@ -110,3 +115,22 @@ def show(run: o.RunFolder, json: o.AsJson = False) -> None:
     if reasons:
         tables.append(_text_table("runs.reasons", ("why no answer", "items"), reasons.most_common(10)))
     show_tables(tables, json=False)
+
+
+@app.command("verify")
+def verify(run: o.RunFolder, json: o.AsJson = False) -> None:
+    """Check a run for damage: checksums of all records, the pictures, and the files themselves.
+
+    Exits with status 1 if something is damaged. Repeating the command that made the run repairs it.
+    """
+    damage = verify_run(run)
+    if json:
+        print_json({"run": str(run), "damage": [asdict(each) for each in damage]})
+    elif damage:
+        for each in damage:
+            out.print(Text(f"{each.file}: {each.what}: {each.reason}"), soft_wrap=True)
+        note(f"{len(damage)} findings; the command that made the run repairs it and asks again what was lost")
+    else:
+        note(f"{run} is whole")
+    if damage:
+        raise typer.Exit(SOME_DAMAGED)

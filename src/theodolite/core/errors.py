@@ -7,6 +7,7 @@ from __future__ import annotations
 
 __all__ = [
     "ContractError",
+    "DamageWarning",
     "MissingExtraError",
     "ModelError",
     "StorageError",
@@ -51,6 +52,10 @@ class MissingExtraError(TheodoliteError):
     def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str, str]]:
         """Make the error picklable."""
         return MissingExtraError, self._given
+
+
+class DamageWarning(UserWarning):
+    """Something stored is damaged and was left out or repaired. The message says what, and what to do."""
 
 
 def reason_of(error: Exception) -> str:

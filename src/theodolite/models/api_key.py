@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 
 from theodolite.core.errors import ModelError
@@ -13,6 +14,13 @@ _LONG = 8
 """A shorter key is a placeholder such as ``EMPTY``. It is removed only as a whole word, and never from an answer."""
 
 _HIDDEN = "[key]"
+_PIECE = 6
+"""Any part of a key of this length is removed from an error message."""
+_END = 4
+"""The first or last characters of a key, standing alone, as in "ending in 4f2c"."""
+_MASK = "[*•·.…xX#_-]"
+_MOST_CLEANED = 1 << 14
+"""Characters of an error message that are kept at all."""
 
 
 class Secret:
@@ -22,12 +30,15 @@ class Secret:
     'got Bearer [key], sorry'
     >>> Secret("sk-0123456789")
     Secret([key])
+    >>> Secret("sk-0123456789").clean_error("wrong key sk-0****89, the one that ends in 6789")
+    'wrong key [key], the one that ends in [key]'
     """
 
-    __slots__ = ("_value",)
+    __slots__ = ("_parts", "_value")
 
     def __init__(self, value: str) -> None:
         self._value = value
+        self._parts = _parts_of(value) if len(value) >= _LONG else None
 
     @classmethod
     def from_environment(cls, variable: str) -> Secret:
@@ -61,6 +72,11 @@ class Secret:
             return text
         return re.sub(rf"(?<!\w){re.escape(self._value)}(?!\w)", _HIDDEN, text)
 
+    def clean_error(self, text: str) -> str:
+        """Remove the key and parts of it, which some servers repeat: ``sk-ab…yz``, or its last four characters."""
+        text = self.clean(text[:_MOST_CLEANED])
+        return text if self._parts is None else self._parts.sub(_HIDDEN, text)
+
     def clean_response(self, response: Response) -> Response:
         """Remove the key from all texts of a response."""
         from_answer = self.clean if len(self._value) >= _LONG else str
@@ -68,6 +84,22 @@ class Secret:
             response,
             text=from_answer(response.text),
             reasoning=from_answer(response.reasoning),
-            reason=self.clean(response.reason),
-            finish=self.clean(response.finish),
+            reason=self.clean_error(response.reason),
+            finish=self.clean_error(response.finish),
         )
+
+
+def _parts_of(key: str) -> re.Pattern[str]:
+    """Return a pattern for masked and shortened forms of a key."""
+
+    def any_of(parts: Iterable[str]) -> str:
+        return "(?:" + "|".join(map(re.escape, sorted(set(parts), key=len, reverse=True))) + ")"
+
+    starts = any_of(key[:n] for n in range(2, len(key)))
+    ends = any_of(key[-n:] for n in range(2, len(key)))
+    pieces = any_of(key[i : i + _PIECE] for i in range(len(key) - _PIECE + 1))
+    alone = any_of(part for n in range(_END, _PIECE) for part in (key[:n], key[-n:]))
+    return re.compile(
+        rf"(?<!\w){starts}{_MASK}{{2,}}{ends}?|{starts}…{ends}?|{_MASK}{{2,}}{ends}(?!\w)|…{ends}(?!\w)"
+        rf"|{pieces}+|(?<!\w){alone}(?!\w)"
+    )

@@ -17,6 +17,9 @@ from theodolite.core.types import Picture, Response
 from theodolite.models.api_key import Secret
 
 _MEBIBYTE = 1 << 20
+MOST_TOKENS = 1 << 40
+"""No answer has more tokens; a server that says so is wrong."""
+_LONGEST_FINISH = 100
 _WINDOW_BITS = {"gzip": 31, "deflate": 47}
 """For zlib; 47 detects by itself whether there is a header."""
 
@@ -100,14 +103,14 @@ def read_completion(body: bytes, secret: Secret) -> Response:
         completion = json.loads(body)
         choices = completion["choices"]
     except (ValueError, KeyError, TypeError, RecursionError):
-        head = secret.clean(body.decode(errors="replace"))[:80]
+        head = secret.clean_error(body.decode(errors="replace"))[:80]
         raise Unanswered(f"the server's answer is not a chat completion: {head!r}", again=True) from None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise Unanswered("the server's answer contains no choice", again=True)
     message = choices[0].get("message")
     if not isinstance(message, dict):
         raise Unanswered("the server's answer contains no message", again=True)
-    finish = str(choices[0].get("finish_reason") or "")
+    finish = _text(choices[0].get("finish_reason"))[:_LONGEST_FINISH]
     usage = completion.get("usage")
     usage = usage if isinstance(usage, dict) else {}
     fields: dict[str, Any] = {
@@ -125,13 +128,21 @@ def read_completion(body: bytes, secret: Secret) -> Response:
 
 def _text(value: object) -> str:
     """Return plain text, or the joined text parts of a content list."""
-    if isinstance(value, list):
-        return "".join(_text(part.get("text")) for part in value if isinstance(part, dict))
-    return value if isinstance(value, str) else ""
+    parts = (
+        [part.get("text") for part in value if isinstance(part, dict)] if isinstance(value, list) else [value]
+    )
+    return "".join(part for part in parts if isinstance(part, str))
 
 
 def _count(value: object) -> int:
-    return value if isinstance(value, int) and value >= 0 else 0
+    """Return a token count: 0 unless it is a whole number, and at most `MOST_TOKENS`.
+
+    >>> [_count(value) for value in (7, -7, 7.0, "7", None, [7], True, 1 << 70)] == [7, 0, 7, 0, 0, 0, 0, MOST_TOKENS]
+    True
+    """
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return min(max(value, 0), MOST_TOKENS) if type(value) is int else 0
 
 
 def content_part(part: str | Picture) -> dict[str, Any]:

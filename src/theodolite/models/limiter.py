@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import email.utils
+import math
 import random
 import time
 from collections import deque
@@ -151,17 +152,30 @@ class RetryPolicy:
 def retry_after(headers: Mapping[str, str]) -> float | None:
     """Return the wait in seconds that a response asks for: ``retry-after-ms`` or ``retry-after`` (seconds or date).
 
+    A date is compared with the server's own clock, if the response tells its ``date``. None if there is no such
+    header or it makes no sense. `RetryPolicy` limits how long a wait is respected.
+
     >>> retry_after({"retry-after": "2"})
     2.0
     """
     try:
         if "retry-after-ms" in headers:
-            return max(0.0, float(headers["retry-after-ms"]) / 1000)
+            return _seconds(float(headers["retry-after-ms"]) / 1000)
         value = headers.get("retry-after")
         if value is None:
             return None
-        if value.replace(".", "", 1).isdigit():
-            return float(value)
-        return max(0.0, email.utils.parsedate_to_datetime(value).timestamp() - time.time())
-    except (ValueError, TypeError):
+        if value.strip()[:1].isdecimal() and "," not in value and ":" not in value:
+            return _seconds(float(value))
+        then = email.utils.parsedate_to_datetime(value).timestamp()
+        now = (
+            email.utils.parsedate_to_datetime(headers["date"]).timestamp()
+            if "date" in headers
+            else time.time()
+        )
+        return max(0.0, then - now)
+    except (ValueError, TypeError, OverflowError):
         return None
+
+
+def _seconds(value: float) -> float | None:
+    return None if math.isnan(value) or value < 0 else value

@@ -1,7 +1,8 @@
 """Models behind an OpenAI-compatible server (vLLM, SGLang, Ollama, hosted): ``openai:<name>@<base url>``.
 
 The key comes from the environment (``OPENAI_API_KEY``, or the variable given by ``?key_env=``) and is used only in the
-request header. It is removed from every text and error message, see `Secret`.
+request header. It is removed from every text and error message, see `Secret`. Redirects are not followed: pictures and
+the key go to the named server only.
 """
 
 from __future__ import annotations
@@ -118,6 +119,8 @@ class OpenAIModel:
         try:
             await self._here().client.models.list(timeout=min(10.0, self.options.timeout))
         except openai.APIConnectionError as error:
+            if isinstance(error.__cause__, Unanswered):
+                return  # it answers, though not with a list of models
             raise ModelError(
                 f"no server answers at {self.base_url} ({self._describe(error.__cause__ or error)}); "
                 "start it, or correct the URL"
@@ -125,7 +128,15 @@ class OpenAIModel:
         except openai.APIStatusError as error:
             if error.status_code != 404:  # some servers do not list their models
                 self._raise_if_hopeless(error)
-        except openai.OpenAIError:
+        except (
+            openai.OpenAIError,
+            Unanswered,
+            AttributeError,
+            KeyError,
+            RecursionError,
+            TypeError,
+            ValueError,
+        ):
             return  # the server responds, though not as expected: the requests will show whether it works
 
     async def answer(self, request: Request) -> Response:
@@ -175,7 +186,9 @@ class OpenAIModel:
                 default_headers={"Accept-Encoding": "identity"},
                 max_retries=0,
                 timeout=self.options.timeout,
-                http_client=DefaultAsyncHttpxClient(event_hooks={"response": [self._bound_body]}),
+                http_client=DefaultAsyncHttpxClient(
+                    event_hooks={"response": [self._bound_body]}, follow_redirects=False
+                ),
             )
             self._connections[loop] = _Connection(client, AdaptiveLimiter(self.options.max_in_flight))
         return self._connections[loop]
@@ -225,6 +238,10 @@ class OpenAIModel:
         self._raise_if_hopeless(error)
         status = error.status_code
         detail = self._describe(error)
+        if 300 <= status < 400:
+            place = self._secret.clean_error(error.response.headers.get("location", "nowhere"))[:200]
+            reason = f"HTTP {status}: the server redirects to {place!r}, which is not followed; name that server instead"
+            raise Unanswered(reason, again=False, is_down=True) from None
         if status == 400 and _code(error) in {"content_filter", "content_policy_violation"}:
             return Response("refused", reason=detail)
         again = status in {408, 409, 425, 429} or status >= 500
@@ -260,7 +277,7 @@ class OpenAIModel:
         return Response.failed(str(last), seconds=seconds, attempts=attempts)
 
     def _describe(self, error: BaseException) -> str:
-        return describe(error, clean=self._secret.clean)
+        return describe(error, clean=self._secret.clean_error)
 
 
 def _code(error: Any) -> str:

@@ -16,13 +16,15 @@ from theodolite.runs.local import LocalEngine
 from theodolite.runs.measurer import AsyncMeasurer, Measurer, MeasurerFactory, Reuse
 from theodolite.runs.measuring import EngineOptions, Plan, RunSettings, measure_run
 from theodolite.runs.ray import RayEngine
+from theodolite.runs.results import Parsed, Result, Tally
 from theodolite.runs.run import Run, find_runs, read_info, slug, write_atomically
 from theodolite.runs.serialize import RunInfo
-from theodolite.runs.store import Parsed, Result, Tally
+from theodolite.runs.verify import Damage, verify_run
 
 __all__ = [
     "AnswerCache",
     "AsyncMeasurer",
+    "Damage",
     "Engine",
     "EngineName",
     "EngineOptions",
@@ -53,6 +55,7 @@ __all__ = [
     "read_info",
     "run_async",
     "slug",
+    "verify_run",
     "write_atomically",
     "write_inspect_log",
 ]

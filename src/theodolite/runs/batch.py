@@ -10,6 +10,7 @@ from theodolite.core.errors import ContractError, TheodoliteError, UsageError
 from theodolite.core.types import Choice, Item, Record, Response, canonical_json
 from theodolite.runs.event_loop import all_of, run_async
 from theodolite.runs.measurer import AsyncMeasurer, Measurer
+from theodolite.runs.records import storable
 
 ItemT = TypeVar("ItemT")
 ResultT = TypeVar("ResultT")
@@ -110,7 +111,7 @@ def describe(error: BaseException, *, clean: Callable[[str], str] = str) -> str:
     text = re.sub(
         r"\b0x[0-9a-f]{6,}\b", "0x…", " ".join(str(error).split())
     )  # so that equal errors give equal text
-    text = clean(text)[:500]
+    text = storable(clean(text)[:500])
     if isinstance(error, TheodoliteError):
         return text
     return f"{type(error).__name__}: {text}" if text else type(error).__name__

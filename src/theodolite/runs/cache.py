@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
-import sqlite3
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Self
 
-from theodolite.core.errors import StorageError
+from theodolite.core.errors import DamageWarning, StorageError
 from theodolite.core.types import Record, canonical_json
-from theodolite.runs.records import object_from_json, readable, record_from_row, storable
-from theodolite.runs.schema import connect, schema_of
+from theodolite.runs.records import checksum, is_whole, object_from_json, readable, record_from_row, storable
+from theodolite.runs.schema import FAILURES, connect, schema_of
 from theodolite.runs.serialize import choice_to_json
 
-_CREATE = "CREATE TABLE answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL) WITHOUT ROWID"
+_CREATE = "CREATE TABLE answers (key TEXT PRIMARY KEY, answer TEXT NOT NULL, sum BLOB NOT NULL) WITHOUT ROWID"
+_CREATE_1 = _CREATE.replace(", sum BLOB NOT NULL", "")
+"""The first format, without checksums."""
 
 
 class AnswerCache:
@@ -26,9 +28,11 @@ class AnswerCache:
         with self._errors():
             self.path.parent.mkdir(parents=True, exist_ok=True)
             self._db = connect(self.path, "create")
-            self._check()
+            is_older = self._check()
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=NORMAL")
+            if is_older:
+                self._convert()
             self._db.execute(_CREATE.replace("TABLE", "TABLE IF NOT EXISTS", 1))
 
     def __enter__(self) -> Self:
@@ -38,13 +42,16 @@ class AnswerCache:
         self._db.close()
 
     def get(self, key: str) -> Record | None:
-        """Return the answer stored under the key, without an item id. None if there is none."""
+        """Return the answer stored under the key, without an item id. None if there is none, or if it is damaged."""
         with self._errors():
-            row = self._db.execute("SELECT answer FROM answers WHERE key = ?", (key,)).fetchone()
+            row = self._db.execute("SELECT key, answer, sum FROM answers WHERE key = ?", (key,)).fetchone()
         if row is None:
             return None
+        if not is_whole(row):
+            warnings.warn(f"{self.path}: a damaged answer is asked again", DamageWarning, stacklevel=2)
+            return None
         with readable(self.path, f"the answer of the key {key}"):
-            data = object_from_json(row[0])
+            data = object_from_json(row[1])
             said = (data["text"], "", data["reasoning"], data["finish"], *data["tokens"], 0.0, 1)
             scores = (data["choice"], json.dumps(data["values"]), True)
             return record_from_row("", ("answered", *said, *scores))
@@ -63,18 +70,35 @@ class AnswerCache:
             "values": record.values,
         }
         with self._errors(), self._db:
-            self._db.execute("INSERT OR REPLACE INTO answers VALUES (?, ?)", (key, canonical_json(data)))
+            row = (key, storable(canonical_json(data)))
+            self._db.execute("INSERT OR REPLACE INTO answers VALUES (?, ?, ?)", (*row, checksum(row)))
 
-    def _check(self) -> None:
-        if schema_of(self._db) - {("table", "answers", _CREATE)}:
+    def _check(self) -> bool:
+        """Check that the file holds answers and nothing else. Return True if it has the first format."""
+        found = schema_of(self._db)
+        if found == {("table", "answers", _CREATE_1)}:
+            return True
+        if found - {("table", "answers", _CREATE)}:
             self._db.close()
             raise StorageError(f"{self.path} is not an answer cache of Theodolite; choose another --cache")
+        return False
+
+    def _convert(self) -> None:
+        """Add checksums to a cache of the first format."""
+        with self._db:
+            self._db.execute("BEGIN IMMEDIATE")
+            rows = self._db.execute("SELECT key, answer FROM answers").fetchall()
+            self._db.execute("DROP TABLE answers")
+            self._db.execute(_CREATE)
+            self._db.executemany(
+                "INSERT INTO answers VALUES (?, ?, ?)", ((*row, checksum(row)) for row in rows)
+            )
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
         try:
             yield
-        except (sqlite3.Error, OSError) as error:
+        except (*FAILURES, OSError) as error:
             raise StorageError(
-                f"the answer cache {self.path} cannot be used ({error}); omit --cache"
+                f"the answer cache {self.path} cannot be used ({error}); remove it or omit --cache"
             ) from error

@@ -12,9 +12,9 @@ from theodolite.core.errors import UsageError
 from theodolite.core.types import Item, Record
 from theodolite.runs.cache import AnswerCache
 from theodolite.runs.measurer import Reuse, answer_key
+from theodolite.runs.results import Tally
 from theodolite.runs.run import Run
 from theodolite.runs.serialize import Session
-from theodolite.runs.store import Tally
 
 EngineName: TypeAlias = Literal["local", "ray"]
 
@@ -104,8 +104,8 @@ def measure(run: Run, engine: Engine, options: MeasureOptions = _PLAIN) -> Tally
 
     def sink(finished: Sequence[tuple[Task, Record]]) -> None:
         nonlocal tally
-        run.store.add([(task.seq, task.key, record) for task, record in finished])
-        for task, record in finished:
+        stored = run.store.add([(task.seq, task.key, record) for task, record in finished])
+        for (task, _), record in zip(finished, stored, strict=True):
             tally = _counted(tally, task, record)
             if options.cache is not None and task.key is not None and not record.reused:
                 options.cache.put(task.key, record)

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from theodolite.core.errors import StorageError, UsageError
+from theodolite.runs.results import Result
 from theodolite.runs.run import Run
 from theodolite.runs.serialize import choice_to_json
-from theodolite.runs.store import Result
 
 ExportFormat: TypeAlias = Literal["parquet", "csv", "jsonl"]
 

@@ -16,7 +16,7 @@ from typing import Any
 
 from theodolite.core.errors import StorageError, UsageError
 from theodolite.core.types import Json, Picture, Response
-from theodolite.runs.store import Result
+from theodolite.runs.results import Result
 
 _VERSION = 2
 

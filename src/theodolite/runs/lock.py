@@ -6,6 +6,7 @@ import fcntl
 import os
 import stat
 from pathlib import Path
+from typing import Self
 
 from theodolite.core.errors import StorageError
 
@@ -16,6 +17,13 @@ class RunLock:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._file = -1
+
+    def __enter__(self) -> Self:
+        self.acquire()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.release()
 
     def acquire(self) -> None:
         """Acquire the lock, or raise an error that names the process that holds it."""

@@ -20,9 +20,9 @@ from theodolite.runs.engine import Engine, MeasureOptions, measure
 from theodolite.runs.local import LocalEngine
 from theodolite.runs.measurer import Measurer, MeasurerFactory
 from theodolite.runs.ray import RayEngine
+from theodolite.runs.results import Tally
 from theodolite.runs.run import Run
 from theodolite.runs.serialize import RunInfo
-from theodolite.runs.store import Tally
 
 Plan: TypeAlias = Callable[[Run], Iterable[Item]]
 """Returns the items of a run, given its results so far. Some plans add items once the first answers are known."""

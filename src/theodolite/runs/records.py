@@ -1,10 +1,11 @@
-"""Conversion of records and arrays to rows of the store and back.
+"""Conversion of records and arrays to rows of the store and back, and the checksum of a row.
 
 A run folder may come from an untrusted source, so everything read from it is checked.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import zlib
@@ -24,6 +25,11 @@ RECORD_COLUMNS = (
     "status, text, reason, reasoning, finish, prompt_tokens, completion_tokens, seconds, attempts, choice, "
     '"values", reused'
 )
+STORED_COLUMNS = f"{RECORD_COLUMNS}, key, at, arrays"
+"""All columns of a record but its position and checksum."""
+N_RECORD_COLUMNS = RECORD_COLUMNS.count(",") + 1
+MOST = (1 << 63) - 1
+"""The largest integer that SQLite stores."""
 _KINDS: tuple[type | tuple[type, ...], ...] = (str, str, str, str, str, int, int, (int, float), int)
 """The types of the columns that make up a response."""
 LARGEST_BYTES = 1 << 30
@@ -42,21 +48,49 @@ def readable(path: Path, what: str) -> Iterator[None]:
         ) from error
 
 
+_ROW_ENCODER = json.JSONEncoder(separators=(",", ":"), default=lambda data: {"bytes": len(data)})
+
+
+def checksum(row: Sequence[Any]) -> bytes:
+    """Return the checksum of a row: BLAKE2b with 16 bytes over the types and values of its columns.
+
+    >>> checksum((1, "left", None)) == checksum((1, "left", None)), checksum((1, "left")) == checksum((1, "lefu"))
+    (True, False)
+    """
+    digest = hashlib.blake2b(_ROW_ENCODER.encode(tuple(row)).encode(), digest_size=16)
+    for value in row:
+        if isinstance(value, bytes):
+            digest.update(value)
+    return digest.digest()
+
+
+def is_whole(row: Sequence[Any]) -> bool:
+    """True if the last value of a row is the checksum of the others."""
+    return checksum(row[:-1]) == row[-1]
+
+
 def record_row(record: Record) -> tuple[Any, ...]:
-    """Convert a record to the values of `RECORD_COLUMNS`."""
+    """Convert a record to the values of `RECORD_COLUMNS`, as SQLite returns them.
+
+    Raises:
+        TypeError, ValueError: If it holds something that cannot be stored.
+    """
     r = record.response
+    if not math.isfinite(r.seconds):
+        raise ValueError(f"{r.seconds} seconds")
+    choice = choice_to_json(record.choice)
     return (
         r.status,
         storable(r.text),
         storable(r.reason),
         storable(r.reasoning),
         storable(r.finish),
-        r.prompt_tokens,
-        r.completion_tokens,
-        r.seconds,
-        r.attempts,
-        choice_to_json(record.choice),
-        canonical_json(record.values),
+        min(int(r.prompt_tokens), MOST),
+        min(int(r.completion_tokens), MOST),
+        float(r.seconds),
+        int(r.attempts),
+        None if choice is None else storable(choice),
+        storable(canonical_json(record.values)),
         int(record.reused),
     )
 

@@ -5,6 +5,9 @@ measured.sqlite  the plan, every raw answer, and what was read in them
 pictures/        pictures made for the run; other pictures stay where they are
 scores.json      the tables of the last scoring
 lock             held while a process measures
+
+All but the pictures, whose names are hashes of their content, carry checksums. `Run.start` repairs what is damaged, and
+what was lost is asked again.
 """
 
 from __future__ import annotations
@@ -14,27 +17,37 @@ import itertools
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator
+import warnings
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Self
 
 from pydantic import ValidationError
 
-from theodolite.core.errors import StorageError, UsageError
-from theodolite.core.files import read_json
+from theodolite.core.errors import DamageWarning, StorageError, UsageError
 from theodolite.core.tables import Table
-from theodolite.core.types import REPEATS, Item, Json, Picture, canonical_json
+from theodolite.core.types import REPEATS, Item, Json, Picture, canonical_json, content_hash
 from theodolite.runs.lock import RunLock
+from theodolite.runs.mending import DAMAGED, convert_if_older, is_older, open_older, repair
+from theodolite.runs.results import Parsed, Result, Tally
 from theodolite.runs.schema import full_disk
 from theodolite.runs.serialize import SCHEMA_VERSION, RunInfo, request_to_json
-from theodolite.runs.store import Parsed, Result, Store, Tally, planned_in
+from theodolite.runs.store import Store, planned_in
 
 _INFO, _STORE, _PICTURES, _SCORES, _LOCK = "run.json", "measured.sqlite", "pictures", "scores.json", "lock"
 _STORE_FILES = (f"{_STORE}-journal", f"{_STORE}-wal", f"{_STORE}-shm", _STORE)
 """In the order of removal: a log left without its database would look like a loss of data."""
 _PLAN_CHUNK = 1000
+_CHECKSUM = "checksum"
+_LONGEST_NAME, _HASH_DIGITS = 80, 8
+_PLAIN_NAME = re.compile(r"[a-z0-9]+:[a-z0-9_]+")
+"""Model names whose folder needs no hash to be unique, also on a disk that ignores case."""
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 """Error codes for a full disk or quota."""
+
+
+class DamagedInfoError(StorageError):
+    """``run.json`` is damaged."""
 
 
 class Run:
@@ -46,6 +59,8 @@ class Run:
         self.info = info
         self.store = store
         self._lock = lock
+        self._pictures: set[str] = set()
+        """Digests of the run's own pictures that are known to be whole."""
 
     @classmethod
     def start(cls, folder: str | Path, info: RunInfo) -> Run:
@@ -60,26 +75,34 @@ class Run:
         lock = RunLock(folder / _LOCK)
         lock.acquire()
         try:
+            vacant = _mend(folder)
             if (folder / _INFO).exists():
                 run = cls.open(folder, writable=True)
                 run._lock = lock  # noqa: SLF001 - our own
+                run.store.vacant = vacant
                 return _resume(run, info)
             _remove_unfinished(folder)
-            store = Store(folder / _STORE, mode="create")
-            write_atomically(folder / _INFO, info.model_dump_json(indent=2) + "\n")
-            return cls(folder, info, store, lock)
+            run = cls(folder, info, Store(folder / _STORE, mode="create"), lock)
+            _write_info(run)
         except BaseException:
             lock.release()
             raise
+        return run
 
     @classmethod
     def open(cls, folder: str | Path, *, writable: bool = False) -> Run:
         """Open an existing run. By default read-only, which is safe while the run is being measured."""
         folder = Path(folder)
         info = read_info(folder)
-        if not (folder / _STORE).exists():
-            raise StorageError(f"{folder / _STORE} is missing, so the answers of the run are lost")
-        return cls(folder, info, Store(folder / _STORE, mode="rw" if writable else "ro"))
+        path = folder / _STORE
+        if not path.exists():
+            raise StorageError(f"{path} is missing, so the answers of the run are lost")
+        if is_older(path):
+            if not writable:
+                return cls(folder, info, open_older(path))
+            with RunLock(folder / _LOCK):
+                convert_if_older(path)
+        return cls(folder, info, Store(path, mode="rw" if writable else "ro"))
 
     def __enter__(self) -> Self:
         return self
@@ -156,9 +179,9 @@ class Run:
     def write_tables(self, tables: Iterable[Table]) -> None:
         """Replace ``scores.json`` with these tables. Does nothing if the run is open read-only."""
         if self.store.is_writable:
-            value = {"instrument": self.info.instrument, "tables": [table.as_json() for table in tables]}
-            text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
-            write_atomically(self.folder / _SCORES, text + "\n")
+            self.write_scores(
+                {"instrument": self.info.instrument, "tables": [table.as_json() for table in tables]}
+            )
 
     def tables(self) -> list[Table]:
         """Return the tables of the last scoring. Empty if the run was not scored, or by an older version."""
@@ -166,15 +189,14 @@ class Run:
         found = stored.get("tables", []) if isinstance(stored, dict) else []
         return [Table.from_json(table) for table in found]
 
-    def write_scores(self, scores: Json) -> None:
+    def write_scores(self, scores: Mapping[str, Json]) -> None:
         """Replace ``scores.json`` atomically."""
-        text = json.dumps(scores, indent=2, ensure_ascii=False, allow_nan=False)
-        write_atomically(self.folder / _SCORES, text + "\n")
+        write_atomically(self.folder / _SCORES, sealed(scores))
 
     def owns(self, path: Path) -> bool:
         """True if a path is one of the run's own files, with links resolved."""
         target = path.resolve()
-        own = [*_STORE_FILES, _INFO, _SCORES, _LOCK]
+        own = [*_STORE_FILES, f"{_STORE}{DAMAGED}", _INFO, _SCORES, _LOCK]
         return (
             any(target == (self.folder / name).resolve() for name in own)
             or (self.folder / _PICTURES).resolve() in target.parents
@@ -184,8 +206,9 @@ class Run:
         """Return the contents of ``scores.json``, or None."""
         path = self.folder / _SCORES
         try:
-            return read_json(path) if path.exists() else None
-        except UsageError as error:
+            text = path.read_text(encoding="utf-8") if path.exists() else None
+            return None if text is None else unsealed(text, is_required=True)
+        except (OSError, ValueError, RecursionError) as error:
             raise StorageError(f"{path} cannot be read ({error}); score the run again") from error
 
     def _plan(self, items: list[Item], planned: set[str] | None) -> int:
@@ -199,6 +222,8 @@ class Run:
         if planned is not None:
             planned.update(by_id)
         known = self.store.metas(list(by_id))
+        for item_id in known:
+            self._restore_pictures(by_id[item_id][0])
         new = {item_id: pair for item_id, pair in by_id.items() if item_id not in known}
         changed = [
             (meta, item_id) for item_id, (_, meta) in by_id.items() if known.get(item_id, meta) != meta
@@ -218,29 +243,48 @@ class Run:
         relative = Path(_PICTURES) / f"{picture.digest}.{picture.media_type.partition('/')[2]}"
         target = self.folder / relative
         if not target.exists():
-            target.parent.mkdir(exist_ok=True)
-            write_atomically(target, picture.read())
+            _write_picture(target, picture)
+        self._pictures.add(picture.digest)
         return str(relative)
+
+    def _restore_pictures(self, item: Item) -> None:
+        """Write the run's own pictures of a planned item again if their files are lost or damaged."""
+        for picture in item.request.pictures:
+            if picture.path is not None or picture.digest in self._pictures:
+                continue
+            target = self.folder / self._picture_path(picture)
+            try:
+                Picture(picture.digest, path=target).read()
+            except UsageError:
+                _warn(f"{target} was damaged and has been written again")
+                _write_picture(target, picture)
 
 
 def slug(name: str) -> str:
-    """Convert a model name to a folder name.
+    """Convert a model name to a folder name. Different names give different folders, however long they are.
 
+    >>> slug("pocket:grounded")
+    'pocket-grounded'
     >>> slug("hf:models/tiny?dtype=float32")
-    'hf-models-tiny-dtype-float32'
+    'hf-models-tiny-dtype-float32-ba958aeb'
     """
-    return re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-")
+    plain = re.sub(r"[^A-Za-z0-9._]+", "-", name).strip("-.")
+    if _PLAIN_NAME.fullmatch(name) and len(name) <= _LONGEST_NAME:
+        return plain
+    return f"{plain[:_LONGEST_NAME]}-{content_hash(name)[:_HASH_DIGITS]}"
 
 
 def read_info(folder: Path) -> RunInfo:
     """Read ``run.json``."""
     path = folder / _INFO
-    if not path.exists():
-        raise UsageError(f"{folder} is not a run: it has no {_INFO}")
     try:
-        data = read_json(path)
-    except UsageError as error:
-        raise StorageError(str(error)) from error
+        data = unsealed(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise UsageError(f"{folder} is not a run: it has no {_INFO}") from None
+    except OSError as error:
+        raise StorageError(f"cannot read {path}: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise DamagedInfoError(f"{path} is damaged: {error}") from error
     version = data.get("schema_version") if isinstance(data, dict) else None
     if isinstance(version, int) and version > SCHEMA_VERSION:
         raise StorageError(
@@ -251,9 +295,29 @@ def read_info(folder: Path) -> RunInfo:
         return RunInfo.model_validate(data)
     except ValidationError as error:
         first = error.errors()[0]
-        raise StorageError(
+        raise DamagedInfoError(
             f"{path} does not describe a run: {'.'.join(map(str, first['loc']))}: {first['msg']}"
         ) from None
+
+
+def sealed(value: Mapping[str, Json]) -> str:
+    """Encode an object as JSON with a checksum of its content."""
+    plain = {name: each for name, each in value.items() if name != _CHECKSUM}
+    whole = {_CHECKSUM: content_hash(plain), **plain}
+    return json.dumps(whole, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def unsealed(text: str, *, is_required: bool = False) -> Any:
+    """Parse the output of `sealed`. A file without a checksum is accepted unless one is required.
+
+    Raises:
+        ValueError: If the checksum does not fit.
+    """
+    value = json.loads(text)
+    told = value.pop(_CHECKSUM, None) if isinstance(value, dict) else None
+    if (is_required or told is not None) and told != content_hash(value):
+        raise ValueError("its checksum does not fit")
+    return value
 
 
 def find_runs(folder: str | Path) -> list[Path]:
@@ -299,7 +363,11 @@ def _make_folder(folder: Path) -> None:
     except OSError as error:
         why = f"cannot create the run folder {folder}: {error.strerror}; choose another --out"
         raise StorageError(full_disk(folder) if error.errno in _FULL else why) from error
-    others = [name for name in names if name not in {_LOCK, *_STORE_FILES} and not name.startswith(".")]
+    others = [
+        name
+        for name in names
+        if name not in {_LOCK, f"{_STORE}{DAMAGED}", *_STORE_FILES} and not name.startswith(".")
+    ]
     if others and _INFO not in names:
         raise UsageError(f"{folder} is not empty and contains no run ({others[0]} …); choose another --out")
 
@@ -316,14 +384,67 @@ def _remove_unfinished(folder: Path) -> None:
         (folder / name).unlink(missing_ok=True)
 
 
+def _mend(folder: Path) -> list[int]:
+    """Repair a run that is about to be resumed. Return the positions of lost items."""
+    path = folder / _STORE
+    if not path.exists() or not path.stat().st_size:
+        return []
+    convert_if_older(path)
+    damage, vacant = repair(path)
+    if damage:
+        _warn(
+            f"{path} was damaged ({len(damage)} findings, the first: {damage[0].what}: {damage[0].reason}); whole "
+            f"records were kept, the others are asked again, and the damaged file is now {path.name}{DAMAGED}"
+        )
+    try:
+        read_info(folder)
+    except (DamagedInfoError, UsageError) as error:
+        _restore_info(folder, str(error))
+    except StorageError:
+        return vacant  # written by a newer version: whoever opens it explains
+    return vacant
+
+
+def _restore_info(folder: Path, why: str) -> None:
+    """Write ``run.json`` again from its copy in the store, if there is one and something was planned."""
+    path = folder / _STORE
+    if not planned_in(path):
+        return
+    store = Store(path, mode="ro")
+    kept = store.info()
+    store.close()
+    if kept is not None:
+        write_atomically(folder / _INFO, kept)
+        _warn(f"{why}; it was written again from its copy in {path.name}")
+
+
+def _write_info(run: Run) -> None:
+    """Write ``run.json``, and a copy of it into the store first."""
+    text = sealed(run.info.model_dump(mode="json"))
+    run.store.write_info(text)
+    write_atomically(run.folder / _INFO, text)
+
+
+def _write_picture(target: Path, picture: Picture) -> None:
+    target.parent.mkdir(exist_ok=True)
+    write_atomically(target, picture.read())
+
+
+def _warn(text: str) -> None:
+    warnings.warn(text, DamageWarning, stacklevel=2)
+
+
 def _resume(run: Run, info: RunInfo) -> Run:
     """Return the existing run if its settings are the same. A run without answers is started over instead."""
     differences = run.info.differences(info)
     if not differences:
+        if run.store.info() is None:  # converted from an older format
+            run.info = run.info.model_copy(update={"schema_version": SCHEMA_VERSION})
+            _write_info(run)
         return run
     if run.store.forget_plan():
-        write_atomically(run.folder / _INFO, info.model_dump_json(indent=2) + "\n")
         run.info = info
+        _write_info(run)
         return run
     run.store.close()
     name, (there, here) = next(iter(differences.items()))

@@ -13,8 +13,8 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from theodolite.core.types import Choice, Item, Json, Message, Picture, ReplayMatch, Request, Role
 
-SCHEMA_VERSION = 1
-"""Version of the run folder's format. Newer versions are refused."""
+SCHEMA_VERSION = 2
+"""Version of the run folder's format. Older versions are converted, newer ones are refused."""
 
 
 class RunInfo(BaseModel):

@@ -4,6 +4,9 @@ Why SQLite: a committed row survives ``kill -9``, readers see a consistent state
 grow with the run, and many tools can open the file. Each record is committed as it arrives. With
 ``synchronous=NORMAL`` a commit does not wait for the disk: a killed process loses nothing. A power cut can lose
 the last commits, but does not damage the file.
+
+Every row has a checksum of its content. A damaged row is never read as something else: it counts as missing, and a
+`DamageWarning` says so. `theodolite.runs.mending` finds all damage and repairs the file.
 """
 
 from __future__ import annotations
@@ -11,79 +14,40 @@ from __future__ import annotations
 import json
 import sqlite3
 import time
+import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from numpy.typing import NDArray
 
-from theodolite.core.errors import StorageError
-from theodolite.core.types import Item, Json, Record, canonical_json
-from theodolite.runs.records import RECORD_COLUMNS, pack, readable, record_from_row, record_row, unpack
-from theodolite.runs.schema import connect, explain, open_store
+from theodolite.core.errors import DamageWarning, StorageError
+from theodolite.core.types import Item, Record, Response, canonical_json
+from theodolite.runs.records import (
+    N_RECORD_COLUMNS,
+    STORED_COLUMNS,
+    checksum,
+    is_whole,
+    pack,
+    readable,
+    record_from_row,
+    record_row,
+    storable,
+    unpack,
+)
+from theodolite.runs.results import Parsed, Result, Tally
+from theodolite.runs.schema import COUNTED, FAILURES, connect, explain, open_store
 from theodolite.runs.serialize import Session, item_from_row
 
 _ITEM_TABLES = ("arrays", "parsed", "records", "items")
 _FINISHED = frozenset({"answered", "refused"})
+_ATTEMPTS = [name.strip() for name in STORED_COLUMNS.split(",")].index("attempts")
 _PAGE = 256
 """Rows fetched at a time, so that memory use does not grow with the run."""
-
-
-@dataclass(frozen=True, slots=True)
-class Parsed:
-    """What a parser read in a raw answer."""
-
-    item_id: str
-    parser: str
-    """Name and version of the parser, such as ``options/1``."""
-    status: str
-    """``parsed``, or the reason why not."""
-    value: Json = None
-
-
-@dataclass(frozen=True, slots=True)
-class Result:
-    """An item with its record, if it was measured, and what parsers read in it."""
-
-    seq: int
-    """Position in the plan, from 1."""
-    item: Item
-    record: Record | None
-    parsed: tuple[Parsed, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """The progress of a run."""
-
-    planned: int = 0
-    answered: int = 0
-    refused: int = 0
-    failed: int = 0
-    reused: int = 0
-
-    @property
-    def finished(self) -> int:
-        """Number of items that will not be asked again: answered or refused."""
-        return self.answered + self.refused
-
-    @property
-    def pending(self) -> int:
-        """Number of items that resuming would ask: not yet asked, or failed."""
-        return self.planned - self.finished
-
-    def __add__(self, other: Tally) -> Tally:
-        """Add up the progress of two runs."""
-        return Tally(
-            self.planned + other.planned,
-            self.answered + other.answered,
-            self.refused + other.refused,
-            self.failed + other.failed,
-            self.reused + other.reused,
-        )
 
 
 class Store:
@@ -99,6 +63,9 @@ class Store:
         self.path = path
         self.folder = path.parent
         self.is_writable = mode != "ro"
+        self.vacant: list[int] = []
+        """Positions of damaged items that were removed, to be taken by the same items when they are planned again."""
+        self._told: set[str] = set()
         with self._errors():
             self._db = open_store(path, mode)
 
@@ -120,12 +87,22 @@ class Store:
     def plan(self, new: Iterable[tuple[str, str, str, str, str]], changed: Iterable[tuple[str, str]]) -> None:
         """Add items as (id, name, request, options, meta), and update metadata as (meta, id).
 
-        Call within a `transaction`.
+        Call within a `transaction`. New items take the places of removed damaged ones first.
         """
-        self._db.executemany(
-            "INSERT INTO items (id, name, request, options, meta) VALUES (?, ?, ?, ?, ?)", new
-        )
-        self._db.executemany("UPDATE items SET meta = ? WHERE id = ?", changed)
+        last = self._db.execute("SELECT COALESCE(MAX(seq), 0) FROM items").fetchone()[0]
+        for row in new:
+            if self.vacant:
+                seq = self.vacant.pop(0)
+            else:
+                seq = last = last + 1
+            self.put_row("items", (seq, *row, checksum((seq, *row))))
+        for meta, item_id in changed:
+            row = self._db.execute(
+                "SELECT seq, id, name, request, options FROM items WHERE id = ?", (item_id,)
+            ).fetchone()
+            self._db.execute(
+                "UPDATE items SET meta = ?, sum = ? WHERE id = ?", (meta, checksum((*row, meta)), item_id)
+            )
 
     def keep_only(self, ids: AbstractSet[str]) -> list[str]:
         """Remove all other items that have no answer, and return the names of those that have one.
@@ -161,6 +138,10 @@ class Store:
         with self._errors(), self._db:
             yield
 
+    def put_row(self, table: str, row: Sequence[Any]) -> None:
+        """Add a row with its checksum. Call within a `transaction`."""
+        self._db.execute(f"INSERT INTO {table} VALUES ({', '.join('?' * len(row))})", row)  # noqa: S608 - a constant
+
     def pending(self, *, limit: int | None = None) -> Iterator[tuple[int, Item, bool]]:
         """Yield unfinished items in plan order, each at most once.
 
@@ -185,77 +166,120 @@ class Store:
                 yield seq, self._item(seq, columns), status is not None
             last = page[-1][0]
 
-    def add(self, records: Sequence[tuple[int, str | None, Record]]) -> None:
-        """Commit records as (seq, cache key, record). Failed records are overwritten, finished ones are not."""
+    def add(self, records: Sequence[tuple[int, str | None, Record]]) -> list[Record]:
+        """Commit records as (seq, cache key, record). Failed records are overwritten, finished ones are not.
+
+        Returns:
+            The records as stored. One that holds what cannot be stored becomes a failed record.
+        """
         now = time.time()
+        stored = []
         with self._errors(), self._db:
-            self._db.executemany(
-                f"INSERT INTO records (seq, {RECORD_COLUMNS}, key, at) "  # noqa: S608 - a constant
-                "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
-                "ON CONFLICT (seq) DO UPDATE SET status = excluded.status, text = excluded.text, "
-                "reason = excluded.reason, reasoning = excluded.reasoning, finish = excluded.finish, "
-                "prompt_tokens = excluded.prompt_tokens, completion_tokens = excluded.completion_tokens, "
-                "seconds = excluded.seconds, attempts = attempts + excluded.attempts, choice = excluded.choice, "
-                '"values" = excluded."values", reused = excluded.reused, key = excluded.key, at = excluded.at '
-                "WHERE status = 'failed'",
-                [(seq, *record_row(record), key, now) for seq, key, record in records],
-            )
-            self._db.executemany(
-                "INSERT OR REPLACE INTO arrays VALUES (?, ?, ?, ?, ?)",
-                (
-                    (seq, name, *pack(array))
-                    for seq, _, record in records
-                    for name, array in record.arrays.items()
-                ),
-            )
+            for seq, key, record in records:
+                kept, row, arrays = _storable(record)
+                stored.append(kept)
+                old = self._db.execute(
+                    "SELECT id, status, attempts FROM items LEFT JOIN records USING (seq) WHERE seq = ?",
+                    (seq,),
+                ).fetchone()
+                if old is None or old[1] in _FINISHED:
+                    continue
+                if old[1] is not None:
+                    row = (*row[:_ATTEMPTS], row[_ATTEMPTS] + old[2], *row[_ATTEMPTS + 1 :])
+                    self._db.execute("DELETE FROM records WHERE seq = ?", (seq,))
+                    self._db.execute("DELETE FROM arrays WHERE seq = ?", (seq,))
+                row = (*row, key, now, canonical_json(sorted(kept.arrays)))
+                self.put_row("records", (seq, *row, checksum((old[0], *row))))
+                for array in arrays:
+                    self.put_row("arrays", (seq, *array, checksum((old[0], *array))))
+        return stored
 
     def find_answer(self, key: str) -> Record | None:
         """Return an answered record with the same key in this run, or None."""
         with self._errors():
             row = self._db.execute(
-                f"SELECT {RECORD_COLUMNS} FROM records WHERE key = ? AND status = 'answered' LIMIT 1",  # noqa: S608
+                f"SELECT id, {STORED_COLUMNS}, records.sum FROM records JOIN items USING (seq) "  # noqa: S608
+                "WHERE key = ? AND status = 'answered' LIMIT 1",
                 (key,),
             ).fetchone()
-        if row is None:
+        if row is None or not is_whole(row):
             return None
         with readable(self.path, f"the record of the key {key}"):
-            return record_from_row("", row)
+            return record_from_row("", row[1 : 1 + N_RECORD_COLUMNS])
 
     def results(self, *, arrays: bool = False) -> Iterator[Result]:
-        """Yield every item of the plan with its results, in plan order.
+        """Yield every item of the plan with its results, in plan order. What is damaged is left out, with a warning.
 
         Args:
             arrays: If True, also read the records' arrays.
         """
-        last = 0
+        last, seen, stamp = 0, Counter[str](), self._stamp()
         while True:
             with self._errors():
                 page = self._db.execute(
-                    f"SELECT items.seq, id, name, request, options, meta, {RECORD_COLUMNS} "  # noqa: S608
-                    "FROM items LEFT JOIN records USING (seq) WHERE items.seq > ? ORDER BY items.seq LIMIT ?",
+                    "SELECT seq, id, name, request, options, meta, sum FROM items WHERE seq > ? ORDER BY seq LIMIT ?",
                     (last, _PAGE),
                 ).fetchall()
-                parsed = self._parsed(page[0][0], page[-1][0]) if page else {}
+                found = self._found(page[0][0], page[-1][0]) if page else {}
+            for row in page:
+                if row[0] <= last:
+                    raise StorageError(
+                        explain(self.path, sqlite3.DatabaseError("malformed: items out of order"))
+                    )
+                last = row[0]
+                seen["items"] += 1
+                if is_whole(row):
+                    result = self._result(row, found.get(last, {}), arrays=arrays)
+                    seen["records"] += "records" in found.get(last, {})
+                    seen["parsed"] += len({reading.parser for reading in result.parsed})
+                    yield result
+                else:
+                    self._tell_damage(f"the item in row {last}")
             if not page:
+                self._tell_losses(seen, stamp)
                 return
-            for seq, *columns in page:
-                item_id, record = columns[0], columns[5:]
-                item = self._item(seq, columns[:5])
-                with readable(self.path, f"the record in row {seq}"):
-                    found = None if record[0] is None else record_from_row(item_id, record)
-                if arrays and found is not None:
-                    found = replace(found, arrays=self._arrays(seq))
-                readings = tuple(Parsed(item_id, *reading) for reading in parsed.get(seq, ()))
-                yield Result(seq, item, found, readings)
-            last = page[-1][0]
+
+    def _result(self, row: Sequence[Any], found: dict[str, list[tuple[Any, ...]]], *, arrays: bool) -> Result:
+        seq, item_id = row[:2]
+        item = self._item(seq, row[1:6])
+        record = None
+        for stored in found.get("records", ()):
+            record = self._record(seq, item_id, stored, arrays=arrays)
+        readings = []
+        for stored in found.get("parsed", ()):
+            if is_whole((item_id, *stored)):
+                with readable(self.path, f"a reading in row {seq}"):
+                    readings.append(Parsed(item_id, *stored[:2], json.loads(stored[2])))
+            else:
+                self._tell_damage(f"a reading in row {seq}")
+        return Result(seq, item, record, tuple(readings))
+
+    def _record(self, seq: int, item_id: str, row: Sequence[Any], *, arrays: bool) -> Record | None:
+        if not is_whole((item_id, *row)):
+            self._tell_damage(f"the record in row {seq}")
+            return None
+        with readable(self.path, f"the record in row {seq}"):
+            record = record_from_row(item_id, row[:N_RECORD_COLUMNS])
+            names = json.loads(row[-2])
+        if not (arrays and names):
+            return record
+        found = self._arrays(seq, item_id)
+        if sorted(found) != names:
+            self._tell_damage(f"an array of the record in row {seq}")
+            return None
+        return replace(record, arrays=found)
 
     def write_parsed(self, rows: Iterable[Parsed]) -> None:
         """Store what parsers read, replacing what the same parser read earlier."""
         with self._errors(), self._db:
             self._db.executemany(
-                "INSERT OR REPLACE INTO parsed (seq, parser, status, value) "
-                "SELECT seq, ?, ?, ? FROM items WHERE id = ?",
-                ((row.parser, row.status, canonical_json(row.value), row.item_id) for row in rows),
+                "INSERT INTO parsed SELECT seq, ?, ?, ?, ? FROM items WHERE id = ? "
+                "ON CONFLICT DO UPDATE SET status = excluded.status, value = excluded.value, sum = excluded.sum",
+                (
+                    (*values, checksum((row.item_id, *values)), row.item_id)
+                    for row in rows
+                    for values in [(row.parser, row.status, storable(canonical_json(row.value)))]
+                ),
             )
 
     def tally(self) -> Tally:
@@ -271,26 +295,70 @@ class Store:
     def add_session(self, session: str) -> None:
         """Record the start of a measuring session."""
         with self._errors(), self._db:
-            self._db.execute("INSERT INTO sessions VALUES (datetime('now'), ?)", (session,))
+            row = (time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime()), session)
+            self.put_row("sessions", (*row, checksum(row)))
 
     def sessions(self) -> list[str]:
         """Return all sessions, oldest first, each as the JSON of a `Session`."""
         with self._errors():
-            found = [row[0] for row in self._db.execute("SELECT session FROM sessions ORDER BY rowid")]
+            found = self._db.execute("SELECT started, session, sum FROM sessions ORDER BY rowid").fetchall()
+        whole = [row[1] for row in found if is_whole(row)]
+        if len(whole) < len(found):
+            self._tell_damage("a session entry")
         with readable(self.path, "a session entry"):
-            for text in found:
+            for text in whole:
                 Session.model_validate_json(text)
+        return whole
+
+    def write_info(self, info: str) -> None:
+        """Keep a copy of ``run.json``, in case the file is damaged."""
+        with self._errors(), self._db:
+            self._db.execute("DELETE FROM info")
+            self.put_row("info", (info, checksum((info,))))
+
+    def info(self) -> str | None:
+        """Return the copy of ``run.json``, if it is whole."""
+        with self._errors():
+            row = self._db.execute("SELECT info, sum FROM info").fetchone()
+        return row[0] if row is not None and is_whole(row) else None
+
+    def _found(self, first: int, last: int) -> dict[int, dict[str, list[tuple[Any, ...]]]]:
+        """Return the records and readings of some rows, by row and table."""
+        found: dict[int, dict[str, list[tuple[Any, ...]]]] = {}
+        for table, columns in (("records", STORED_COLUMNS), ("parsed", "parser, status, value")):
+            for seq, *row in self._db.execute(
+                f"SELECT seq, {columns}, sum FROM {table} WHERE seq BETWEEN ? AND ? ORDER BY seq",  # noqa: S608
+                (first, last),
+            ):
+                found.setdefault(seq, {}).setdefault(table, []).append(tuple(row))
         return found
 
-    def _parsed(self, first: int, last: int) -> dict[int, list[tuple[str, str, Any]]]:
-        found: dict[int, list[tuple[str, str, Any]]] = {}
-        for seq, parser, status, value in self._db.execute(
-            "SELECT seq, parser, status, value FROM parsed WHERE seq BETWEEN ? AND ? ORDER BY seq, parser",
-            (first, last),
-        ):
-            with readable(self.path, f"a reading in row {seq}"):
-                found.setdefault(seq, []).append((parser, status, json.loads(value)))
-        return found
+    def _stamp(self) -> tuple[int, int, dict[str, int]]:
+        """Return what changes when this or another process writes, and the number of rows there should be."""
+        with self._errors():
+            version = self._db.execute("PRAGMA data_version").fetchone()[0]
+            return version, self._db.total_changes, dict(self._db.execute("SELECT name, n FROM counts"))
+
+    def _tell_losses(self, seen: Counter[str], before: tuple[int, int, dict[str, int]]) -> None:
+        """Warn if there are fewer or more rows than were written. Not if somebody has written meanwhile."""
+        if self._stamp()[:2] == before[:2]:
+            for table in COUNTED:
+                if seen[table] != before[2].get(table, -1):
+                    self._tell_damage(
+                        f"the number of {table}, {seen[table]} of {before[2].get(table, 'unknown')},"
+                    )
+
+    def _tell_damage(self, what: str) -> None:
+        """Warn once for each kind of damage."""
+        kind = what.partition(" in row ")[0].partition(",")[0]
+        if kind not in self._told:
+            self._told.add(kind)
+            warnings.warn(
+                f"{self.path}: {what} is damaged and counts as missing; `theodolite runs verify {self.folder}` lists "
+                "all damage, and the command that made the run asks the missing items again",
+                DamageWarning,
+                stacklevel=2,
+            )
 
     def _item(self, seq: int, columns: Sequence[str]) -> Item:
         """Restore an item from its id, name, request, options and metadata."""
@@ -301,12 +369,12 @@ class Store:
                 raise ValueError(f"its id should be {item.id}, not {item_id}")
         return item
 
-    def _arrays(self, seq: int) -> dict[str, NDArray[Any]]:
+    def _arrays(self, seq: int, item_id: str) -> dict[str, NDArray[Any]]:
         with self._errors():
             rows = self._db.execute(
-                "SELECT name, dtype, shape, data FROM arrays WHERE seq = ?", (seq,)
+                "SELECT name, dtype, shape, data, sum FROM arrays WHERE seq = ?", (seq,)
             ).fetchall()
-        return {name: unpack(*columns) for name, *columns in rows}
+        return {row[0]: unpack(*row[1:4]) for row in rows if is_whole((item_id, *row))}
 
     def _last_of(self, limit: int | None) -> int:
         """Return the position of the last of the first `limit` items."""
@@ -323,8 +391,18 @@ class Store:
     def _errors(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.Error as error:
+        except FAILURES as error:
             raise StorageError(explain(self.path, error)) from error
+
+
+def _storable(record: Record) -> tuple[Record, tuple[Any, ...], list[tuple[str, str, str, bytes]]]:
+    """Return a record with its row and its packed arrays. One that cannot be stored fails, with the reason."""
+    try:
+        return record, record_row(record), [(name, *pack(array)) for name, array in record.arrays.items()]
+    except (TypeError, ValueError, OverflowError, AttributeError, StorageError) as error:
+        reason = f"the answer cannot be stored ({type(error).__name__}: {error})"[:500]
+        failed = Record(record.item_id, Response.failed(reason))
+        return failed, record_row(failed), []
 
 
 def planned_in(path: Path) -> int:
@@ -344,7 +422,7 @@ def planned_in(path: Path) -> int:
             tables = db.execute("SELECT COUNT(*) FROM sqlite_master").fetchone()[0]
         finally:
             db.close()
-    except sqlite3.Error as error:
+    except FAILURES as error:
         raise StorageError(explain(path, error)) from error
     if not tables:
         return 0

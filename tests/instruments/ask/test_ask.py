@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 
+from plans import reseal
 from theodolite.answers import READER
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Item, Request
@@ -148,6 +149,7 @@ def test_one_pair_that_differs_does_not_make_the_rest_surer(tmp_path):
     with run:
         seq = next(r.seq for r in run.results() if r.item.meta["setting"] == "swapped")
         run.store._db.execute("UPDATE records SET text = 'dunno' WHERE seq = ?", (seq,))
+        reseal(run.store._db)
         swapped = score_ask(run).comparisons[-1]
     assert swapped.drop.value == pytest.approx(1 / 60)
     assert swapped.likeness.low < -0.02
@@ -216,6 +218,7 @@ def test_a_model_that_can_no_longer_be_read_with_other_pictures_is_not_said_to_l
     with run:
         for seq in [r.seq for r in run.results() if r.item.meta["setting"] == "swapped"]:
             run.store._db.execute("UPDATE records SET text = 'well' WHERE seq = ?", (seq,))
+        reseal(run.store._db)
         score = score_ask(run)
     assert score.comparisons[-1].drop.low > 0
     assert (score.verdict, "have no answer" in score.because) == ("not settled", True)
