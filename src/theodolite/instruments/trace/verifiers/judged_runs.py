@@ -130,9 +130,10 @@ class JudgedRun:
             return trace.trace.failure
         if key not in self._moves:
             said, episode = trace.trace, trace.episode
-            self._moves[key] = guarded(
+            found: list[Transition] | str = guarded(
                 lambda: transitions(said, episode, verifier, tau=tau, embedder=sentence_model), unread=str
             )
+            self._moves[key] = found
         return self._moves[key]
 
     def pair(
