@@ -4,6 +4,7 @@ import io
 import json
 from collections import Counter
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -31,6 +32,10 @@ LAYOUTS = {
     "touching.png": {"ball": (70, 90, 26), "plate": (122, 90, 26)},
     "cut.png": {"ball": (10, 90, 14), "plate": (170, 90, 14)},
 }
+
+
+RUN = SimpleNamespace(info=SimpleNamespace(model="scripted:oracle"))
+"""All that a plan asks of its run."""
 
 
 def encoded(pixels, name):
@@ -70,7 +75,7 @@ def study_of(folder, size=20):
 
 def items_of(study, gives="text"):
     (own,) = [plan for plan in COMPASS.plan(study, gives) if plan.name == "compass-own"]
-    return list(own.items(None))
+    return list(own.items(RUN))
 
 
 def look(request):
@@ -410,7 +415,7 @@ def test_a_line_that_is_wrong_is_named(tmp_path):
 def test_drawn_pairs_have_neutral_edits_and_one_thing_that_moves_alone(tmp_path):
     (plan,) = COMPASS.plan(Study(tmp_path, size=8), "text")
     drawn = {pair.id: pair for split in ("aligned", "crossed") for pair in relation_pairs(8, split=split)}
-    items = list(plan.items(None))
+    items = list(plan.items(RUN))
     assert len(items) <= 6 * len(drawn)
     moves = Counter()
     for pair in drawn.values():
