@@ -142,6 +142,7 @@ class _Desk:
         self.work = _new(home / "watched" / "a" / "b" / "c")
         self.input, self.out = self.work / "input", self.work / "out"
         _new(self.input)
+        (self.work / "elsewhere").touch()
         self._seen = self._others()
 
     def read(self, tally: Tally, form: Format, which: str) -> None:

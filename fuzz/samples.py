@@ -763,13 +763,16 @@ def _logs() -> list[Format]:
 def _pictures() -> list[Format]:
     from theodolite.core.types import Picture
 
-    def read(folder: Path, _: Path) -> None:
-        (path,) = folder.iterdir()
-        shown = Picture.from_path(path)
-        assert shown.pixels().shape[:2] == shown.size[::-1]  # noqa: S101 - both say the same
+    def decoded(name: str) -> Callable[[Path, Path], Any]:
+        def read(folder: Path, _: Path) -> None:
+            shown = Picture.from_path(folder / name)
+            if shown.pixels().shape[:2] != shown.size[::-1]:
+                raise AssertionError(f"{shown.pixels().shape} is not {shown.size}")
+
+        return read
 
     kinds = {"PNG": "png", "JPEG": "jpg", "WEBP": "webp", "GIF": "gif", "BMP": "bmp", "TIFF": "tif"}
     return [
-        Format(f"picture {kind}", {f"a.{ending}": picture(24, 16, kind)}, read)
+        Format(f"picture {kind}", {f"a.{ending}": picture(24, 16, kind)}, decoded(f"a.{ending}"))
         for kind, ending in kinds.items()
     ]
