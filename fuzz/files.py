@@ -8,6 +8,7 @@ in little memory, and write into its output folder only.
 
 from __future__ import annotations
 
+import copy
 import gzip
 import io
 import json
@@ -25,7 +26,7 @@ from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
-from fuzz.samples import Format, formats
+from fuzz.formats import Format, formats
 from fuzz.tally import Tally, attempt
 from theodolite.core.errors import TheodoliteError
 
@@ -277,19 +278,30 @@ def _json_file(content: bytes, rng: random.Random, names: tuple[str, ...]) -> by
     return text.encode("utf-8", "surrogatepass")
 
 
-def _changed(value: Any, rng: random.Random, names: tuple[str, ...]) -> Any:  # noqa: C901 - one branch for each kind of change
+def _changed(value: Any, rng: random.Random, names: tuple[str, ...]) -> Any:
     """A JSON value with one change somewhere in it."""
     places = list(_places(value))
     holder, key = rng.choice(places) if places else (None, None)
     if holder is None or rng.random() < 0.02:
-        return rng.choice((*_OTHERS, [value], {"a": value}))
+        return copy.deepcopy(rng.choice((*_OTHERS, [value], {"a": value})))
+    _edit(holder, key, rng, names, places)
+    try:
+        return json.loads(json.dumps(value))  # without parts that it has twice
+    except ValueError:
+        return None  # it contains itself
+
+
+def _edit(  # noqa: C901 - one branch for each kind of change
+    holder: Any, key: Any, rng: random.Random, names: tuple[str, ...], places: list[tuple[Any, Any]]
+) -> None:
+    """Changes the value at one place."""
     kind = rng.randrange(9)
     if kind == 0:
         del holder[key]
     elif kind == 1:
         holder[key] = rng.choice(_NUMBERS)
     elif kind == 2:
-        holder[key] = rng.choice(_OTHERS)
+        holder[key] = copy.deepcopy(rng.choice(_OTHERS))
     elif kind == 3:
         holder[key] = rng.choice((*_ODD, *names))
     elif kind == 4:
@@ -310,7 +322,6 @@ def _changed(value: Any, rng: random.Random, names: tuple[str, ...]) -> Any:  # 
         holder[key] = rng.choice((text[: len(text) // 2], text * 3, text + rng.choice(_ODD), text[::-1]))
     else:
         holder[key] = rng.choice(_NUMBERS)
-    return value if not _is_circular(value) else None
 
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:
@@ -330,14 +341,6 @@ def _places(value: Any) -> Iterator[tuple[Any, Any]]:
             yield holder, key
             if isinstance(holder[key], dict | list):
                 waiting.append(holder[key])
-
-
-def _is_circular(value: Any) -> bool:
-    try:
-        json.dumps(value)
-    except ValueError:
-        return True
-    return False
 
 
 def _gzip_file(content: bytes, rng: random.Random, names: tuple[str, ...]) -> bytes:
