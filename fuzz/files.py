@@ -144,13 +144,12 @@ class _Desk:
         self.input, self.out = self.work / "input", self.work / "out"
         _new(self.input)
         (self.work / "elsewhere").touch()
-        self._seen = self._others()
 
     def read(self, tally: Tally, form: Format, which: str) -> None:
         """Prepares an input and reads it."""
         place = f"{form.name} {which}"
         self.prepare(form, random.Random(f"files/{which}"))
-        before = self._inputs()
+        before = self._state()
         attempt(
             tally,
             place,
@@ -158,9 +157,9 @@ class _Desk:
             promised=(TheodoliteError,),
             seconds=_SECONDS,
         )
-        if self._others() != self._seen or self._inputs() != before:
-            tally.add("stray_writes", f"{place}: {sorted(self._others() ^ self._seen)[:3]}")
-            self._seen = self._others()
+        after = self._state()
+        if after != before:
+            tally.add("stray_writes", f"{place}: {sorted(after ^ before)[:3]}")
 
     def prepare(self, form: Format, rng: random.Random) -> None:
         """Writes the files of a format, one of them damaged."""
@@ -186,22 +185,17 @@ class _Desk:
             else:
                 path.write_bytes(_damaged(name, content, rng, names))
 
-    def _others(self) -> set[str]:
-        """Everything in sight but the input and the output."""
-        return {
-            os.path.join(folder, name)  # noqa: PTH118 - many of them
-            for folder, folders, files in os.walk(self.home)
-            if not folder.startswith((str(self.input), str(self.out)))
-            for name in (*folders, *files)
-            if name != self.out.name
-        }
-
-    def _inputs(self) -> list[tuple[str, int]]:
-        return sorted(
-            (os.path.join(folder, name), os.lstat(os.path.join(folder, name)).st_mtime_ns)  # noqa: PTH118
-            for folder, _, files in os.walk(self.input)
-            for name in files
-        )
+    def _state(self) -> set[tuple[str, int]]:
+        """Everything in sight but the output, and when each file was written."""
+        found = set()
+        for folder, folders, files in os.walk(self.home):
+            if self.out.name in folders and folder == str(self.work):
+                folders.remove(self.out.name)
+            found |= {(os.path.join(folder, name), 0) for name in folders}  # noqa: PTH118 - many of them
+            found |= {
+                (path, os.lstat(path).st_mtime_ns) for path in (os.path.join(folder, name) for name in files)
+            }  # noqa: PTH118
+        return found
 
 
 def _new(folder: Path) -> Path:
