@@ -191,10 +191,8 @@ class _Desk:
         for folder, folders, files in os.walk(self.home):
             if self.out.name in folders and folder == str(self.work):
                 folders.remove(self.out.name)
-            found |= {(os.path.join(folder, name), 0) for name in folders}  # noqa: PTH118 - many of them
-            found |= {
-                (path, os.lstat(path).st_mtime_ns) for path in (os.path.join(folder, name) for name in files)
-            }  # noqa: PTH118
+            found |= {(f"{folder}/{name}", 0) for name in folders}
+            found |= {(path, os.lstat(path).st_mtime_ns) for path in (f"{folder}/{name}" for name in files)}
         return found
 
 
