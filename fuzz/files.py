@@ -8,6 +8,7 @@ in little memory, and write into its output folder only.
 
 from __future__ import annotations
 
+import copy
 import gzip
 import io
 import json
@@ -25,7 +26,7 @@ from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
-from fuzz.samples import Format, formats
+from fuzz.formats import Format, formats
 from fuzz.tally import Tally, attempt
 from theodolite.core.errors import TheodoliteError
 
@@ -142,13 +143,13 @@ class _Desk:
         self.work = _new(home / "watched" / "a" / "b" / "c")
         self.input, self.out = self.work / "input", self.work / "out"
         _new(self.input)
-        self._seen = self._others()
+        (self.work / "elsewhere").touch()
 
     def read(self, tally: Tally, form: Format, which: str) -> None:
         """Prepares an input and reads it."""
         place = f"{form.name} {which}"
         self.prepare(form, random.Random(f"files/{which}"))
-        before = self._inputs()
+        before = self._state()
         attempt(
             tally,
             place,
@@ -156,9 +157,9 @@ class _Desk:
             promised=(TheodoliteError,),
             seconds=_SECONDS,
         )
-        if self._others() != self._seen or self._inputs() != before:
-            tally.add("stray_writes", f"{place}: {sorted(self._others() ^ self._seen)[:3]}")
-            self._seen = self._others()
+        after = self._state()
+        if after != before:
+            tally.add("stray_writes", f"{place}: {sorted(after ^ before)[:3]}")
 
     def prepare(self, form: Format, rng: random.Random) -> None:
         """Writes the files of a format, one of them damaged."""
@@ -184,22 +185,15 @@ class _Desk:
             else:
                 path.write_bytes(_damaged(name, content, rng, names))
 
-    def _others(self) -> set[str]:
-        """Everything in sight but the input and the output."""
-        return {
-            os.path.join(folder, name)  # noqa: PTH118 - many of them
-            for folder, folders, files in os.walk(self.home)
-            if not folder.startswith((str(self.input), str(self.out)))
-            for name in (*folders, *files)
-            if name != self.out.name
-        }
-
-    def _inputs(self) -> list[tuple[str, int]]:
-        return sorted(
-            (os.path.join(folder, name), os.lstat(os.path.join(folder, name)).st_mtime_ns)  # noqa: PTH118
-            for folder, _, files in os.walk(self.input)
-            for name in files
-        )
+    def _state(self) -> set[tuple[str, int]]:
+        """Everything in sight but the output, and when each file was written."""
+        found = set()
+        for folder, folders, files in os.walk(self.home):
+            if self.out.name in folders and folder == str(self.work):
+                folders.remove(self.out.name)
+            found |= {(f"{folder}/{name}", 0) for name in folders}
+            found |= {(path, os.lstat(path).st_mtime_ns) for path in (f"{folder}/{name}" for name in files)}
+        return found
 
 
 def _new(folder: Path) -> Path:
@@ -276,19 +270,30 @@ def _json_file(content: bytes, rng: random.Random, names: tuple[str, ...]) -> by
     return text.encode("utf-8", "surrogatepass")
 
 
-def _changed(value: Any, rng: random.Random, names: tuple[str, ...]) -> Any:  # noqa: C901 - one branch for each kind of change
+def _changed(value: Any, rng: random.Random, names: tuple[str, ...]) -> Any:
     """A JSON value with one change somewhere in it."""
     places = list(_places(value))
     holder, key = rng.choice(places) if places else (None, None)
     if holder is None or rng.random() < 0.02:
-        return rng.choice((*_OTHERS, [value], {"a": value}))
+        return copy.deepcopy(rng.choice((*_OTHERS, [value], {"a": value})))
+    _edit(holder, key, rng, names, places)
+    try:
+        return json.loads(json.dumps(value))  # without parts that it has twice
+    except ValueError:
+        return None  # it contains itself
+
+
+def _edit(  # noqa: C901 - one branch for each kind of change
+    holder: Any, key: Any, rng: random.Random, names: tuple[str, ...], places: list[tuple[Any, Any]]
+) -> None:
+    """Changes the value at one place."""
     kind = rng.randrange(9)
     if kind == 0:
         del holder[key]
     elif kind == 1:
         holder[key] = rng.choice(_NUMBERS)
     elif kind == 2:
-        holder[key] = rng.choice(_OTHERS)
+        holder[key] = copy.deepcopy(rng.choice(_OTHERS))
     elif kind == 3:
         holder[key] = rng.choice((*_ODD, *names))
     elif kind == 4:
@@ -309,7 +314,6 @@ def _changed(value: Any, rng: random.Random, names: tuple[str, ...]) -> Any:  # 
         holder[key] = rng.choice((text[: len(text) // 2], text * 3, text + rng.choice(_ODD), text[::-1]))
     else:
         holder[key] = rng.choice(_NUMBERS)
-    return value if not _is_circular(value) else None
 
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:
@@ -329,14 +333,6 @@ def _places(value: Any) -> Iterator[tuple[Any, Any]]:
             yield holder, key
             if isinstance(holder[key], dict | list):
                 waiting.append(holder[key])
-
-
-def _is_circular(value: Any) -> bool:
-    try:
-        json.dumps(value)
-    except ValueError:
-        return True
-    return False
 
 
 def _gzip_file(content: bytes, rng: random.Random, names: tuple[str, ...]) -> bytes:

@@ -12,11 +12,10 @@ import typer
 from theodolite.cli import compass_pictures
 from theodolite.cli import options as o
 from theodolite.cli.compass_pictures import MinPlaces
-from theodolite.cli.console import note, notes
+from theodolite.cli.console import note
 from theodolite.cli.output import show
 from theodolite.cli.running import run_and_show, show_plan
 from theodolite.core.errors import UsageError
-from theodolite.core.files import Problem, told_problems
 from theodolite.core.tables import Table
 from theodolite.instruments.compass.experiments.controls.plan import MEASURED
 from theodolite.instruments.compass.experiments.controls.score import CONTROLS
@@ -150,8 +149,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 ) -> None:
     """Ask a white-box model about pairs, store every relevance map, and score. The same command resumes a run."""
     from theodolite.attribution import check_targets, find_methods
-    from theodolite.cli.data import note_cautions
-    from theodolite.instruments.compass.data.pair_files import read_pairs
+    from theodolite.cli.data import note_cautions, usable_pairs
     from theodolite.instruments.compass.data.pairs import pair_cautions
     from theodolite.instruments.compass.experiments.controls.plan import plan_controls
     from theodolite.instruments.compass.measure import attribution_factory
@@ -161,9 +159,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     chosen, explained, prompts = _words(methods), _words(targets), find_prompts(prompt)
     check_targets(explained)
     find_methods(chosen)
-    problems: list[Problem] = []
-    pairs = read_pairs(data, images=images, problems=problems)
-    notes(told_problems(problems))
+    pairs = usable_pairs(data, images)
     note_cautions(pair_cautions(pairs))
     planned = plan_controls(
         pairs,

@@ -8,10 +8,9 @@ from typing import Annotated
 import typer
 
 from theodolite.cli import options as o
-from theodolite.cli.console import note, notes, print_json
+from theodolite.cli.console import note, print_json
 from theodolite.cli.output import show
 from theodolite.core.errors import UsageError
-from theodolite.core.files import Problem, told_problems
 from theodolite.instruments.compass.experiments.controls.edits import EDITS
 from theodolite.instruments.compass.formulas.projection_options import PROJECTIONS
 from theodolite.runs import Run
@@ -79,16 +78,13 @@ def edits(  # noqa: PLR0913, PLR0917 - one parameter per option
     json: o.AsJson = False,
 ) -> None:
     """Write sheets of edited pictures, to check them by eye."""
-    from theodolite.instruments.compass.data.pair_files import read_pairs
+    from theodolite.cli.data import usable_pairs
     from theodolite.instruments.compass.experiments.controls.score import edits_table
     from theodolite.instruments.compass.figures.edit_sheets import write_sheets
     from theodolite.pairs.pictures.placing import PlacingOptions
 
-    problems: list[Problem] = []
-    pairs = read_pairs(data, images=images, problems=problems)
-    notes(told_problems(problems))
     reports, written = write_sheets(
-        pairs,
+        usable_pairs(data, images),
         o.some_of(controls, EDITS, "--controls", can_be_empty=False),
         folder,
         size=size,

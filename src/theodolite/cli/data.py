@@ -13,11 +13,12 @@ from theodolite.cli import options as o
 from theodolite.cli.console import note, notes
 from theodolite.cli.output import show
 from theodolite.core.errors import UsageError
-from theodolite.core.files import Problem
+from theodolite.core.files import Problem, told_problems
 from theodolite.core.tables import Column, Table
 
 if TYPE_CHECKING:
     from theodolite.instruments.compass.data.instances import MatchPolicy
+    from theodolite.instruments.compass.data.pairs import Pair
     from theodolite.instruments.compass.data.selection import Selection
 
 app = typer.Typer(
@@ -240,6 +241,16 @@ def check_command(
         notes(wrong)
     if problems:
         raise typer.Exit(1)
+
+
+def usable_pairs(path: Path, images: Path | None) -> list[Pair]:
+    """Read a pair file, and print a note about broken lines."""
+    from theodolite.instruments.compass.data.pair_files import read_pairs
+
+    problems: list[Problem] = []
+    pairs = read_pairs(path, images=images, problems=problems)
+    notes(told_problems(problems))
+    return pairs
 
 
 def note_cautions(cautions: Mapping[str, Sequence[str]]) -> None:

@@ -206,7 +206,6 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     json: o.AsJson = False,
 ) -> None:
     """Ask a model for graphs and answers, store them, and score. The same command resumes where it stopped."""
-    from theodolite.instruments.scene.data.files import read_data
     from theodolite.instruments.scene.instrument import SCENE
     from theodolite.instruments.scene.measure import next_items
     from theodolite.instruments.scene.questions import Mode, Settings
@@ -214,9 +213,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     from theodolite.runs import EngineOptions, RunSettings
 
     chosen = Settings.parse(settings, Mode(cast("Any", mode.replace("-", " ")), budget))
-    whole = read_data(data)
-    notes(told_problems(whole.problems))
-    scenes = _only(whole, scene)
+    scenes = _only(_read(data), scene)
     if plan:
         _draw_questions(scenes, figures)
         _show_plan(scenes, chosen, seed, limit, prompts=prompts, json=json)
@@ -243,6 +240,15 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         tables=SCENE.tables,
         json=json,
     )
+
+
+def _read(folder: Path) -> SceneData:
+    """Read a data set, and print a note about broken lines."""
+    from theodolite.instruments.scene.data.files import read_data
+
+    data = read_data(folder)
+    notes(told_problems(data.problems))
+    return data
 
 
 def _only(data: SceneData, scene: str) -> SceneData:
@@ -360,11 +366,9 @@ def solver(
     json: o.AsJson = False,
 ) -> None:
     """Answer every question from the true graph: the maximum of derived QA and self-consistency, for both solvers."""
-    from theodolite.instruments.scene.data.files import read_data
     from theodolite.instruments.scene.experiments.ceiling import ceiling_tables, solver_ceilings
 
-    found = read_data(data)
-    notes(told_problems(found.problems))
+    found = _read(data)
     if not found.questions:
         raise UsageError(f"{data} has no questions")
     comparison = _options("geometric", mra, 0).comparison

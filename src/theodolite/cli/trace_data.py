@@ -12,6 +12,7 @@ import typer
 from theodolite.cli import options as o
 from theodolite.cli.output import counter, show
 from theodolite.core.errors import UsageError
+from theodolite.core.files import Problem
 from theodolite.instruments.trace.data.episode import FAMILIES
 
 if TYPE_CHECKING:
@@ -119,7 +120,6 @@ def perturb(
 ) -> None:
     """Edit episodes. Each edit has its new ground truth, and the id of the episode that it was made from."""
     from theodolite import __version__
-    from theodolite.core.files import Problem
     from theodolite.core.tables import Cell, Column, Table
     from theodolite.instruments.trace.data.dataset import Manifest, read_episodes, write_episodes
     from theodolite.instruments.trace.data.worlds.edits import perturbed

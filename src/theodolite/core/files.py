@@ -178,9 +178,10 @@ def check(form: type[T], value: Any) -> T:
     from pydantic import ValidationError
 
     try:
-        return _adapter(form).validate_python(value)
+        found: T = _adapter(form).validate_python(value)  # type: ignore[arg-type]  # types can be hashed
     except ValidationError as error:
         raise UsageError(fault_of(error)) from None
+    return found
 
 
 def fault_of(error: Exception) -> str:
@@ -306,7 +307,7 @@ def _read_bounded(path: Path, largest: int) -> bytes | None:
 
 
 @cache
-def _adapter(form: type[T]) -> TypeAdapter[T]:
+def _adapter(form: Any) -> TypeAdapter[Any]:
     from pydantic import TypeAdapter
 
     return TypeAdapter(form)

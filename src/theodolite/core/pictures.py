@@ -72,7 +72,7 @@ def open_image(source: Path | bytes, name: object = "") -> Iterator[Image]:
     Raises:
         UsageError: If it is not a picture, is damaged, or has more than `MOST_PIXELS` pixels.
     """
-    from PIL import Image
+    from PIL import Image, UnidentifiedImageError
 
     name = name or (source if isinstance(source, Path) else "in memory")
     try:
@@ -86,7 +86,7 @@ def open_image(source: Path | bytes, name: object = "") -> Iterator[Image]:
         raise
     except Image.DecompressionBombError:
         raise UsageError(_too_large(name)) from None
-    except Image.UnidentifiedImageError as error:
+    except UnidentifiedImageError as error:
         raise NotAPictureError(f"cannot decode the picture {name}: it is not a picture") from error
     except OSError as error:
         raise UsageError(f"cannot decode the picture {name}: {reason_of(error)}") from error

@@ -177,7 +177,7 @@ _MAGIC = {b"\x89PNG": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif", b"BM": "bm
 def _pixel_digest(pixels: Pixels) -> str:
     shape = "x".join(map(str, pixels.shape)).encode()
     digest = hashlib.sha256(shape + b":")
-    digest.update(np.ascontiguousarray(pixels))
+    digest.update(np.ascontiguousarray(pixels).data)
     return "pixels-" + digest.hexdigest()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import lzma
 import re
 import struct
 import zipfile
@@ -244,13 +245,8 @@ def read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
         with archive.open(info) as member:
             return _bounded(member, info)
     except (
-        OSError,
-        EOFError,
-        LookupError,
-        RuntimeError,
-        zipfile.BadZipFile,
-        zlib.error,
-        struct.error,
+        *(OSError, EOFError, LookupError, RuntimeError, struct.error),
+        *(zipfile.BadZipFile, zlib.error, lzma.LZMAError),
     ) as error:
         raise ValueError(f"{type(error).__name__}: {error}") from error
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeAlias, cast
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import ConfigDict, Field
 
@@ -171,10 +171,10 @@ def _ours(fields: _Ours) -> _Known:
     if fields.kind not in KINDS or fields.relation not in {None, *PREDICATES}:
         raise NotUnderstoodError(f"kind {fields.kind!r:.80}, relation {fields.relation!r:.80}")
     return _Known(
-        cast("Kind", fields.kind),
+        fields.kind,
         tuple(fields.objects),
         fields.keys or (),
-        cast("Predicate | None", fields.relation),
+        fields.relation,
         fields.distance_m,
     )
 

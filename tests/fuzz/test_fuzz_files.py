@@ -1,0 +1,65 @@
+"""A short fuzz job on files; `make fuzz` runs the long one."""
+
+import json
+import random
+
+import pytest
+
+from fuzz import files
+from fuzz.formats import Format, formats
+from fuzz.tally import Tally
+
+
+@pytest.fixture(scope="module")
+def known(tmp_path_factory):
+    return formats(tmp_path_factory.mktemp("made"))
+
+
+def test_every_sample_can_be_read(known, tmp_path):
+    for number, form in enumerate(known):
+        for name, content in form.files.items():
+            path = tmp_path / f"{number}" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+        form.read(tmp_path / f"{number}", tmp_path / f"{number}-out")
+
+
+def test_no_file_breaks_a_reader(known, monkeypatch):
+    monkeypatch.setattr(files, "formats", lambda _: known)
+    count = 8 * len(known)
+    tally = files.run(seed=2, count=count)
+    assert tally.inputs == count
+    assert not tally.faults, tally.examples
+
+
+def test_what_goes_wrong_is_noticed_and_can_be_repeated(monkeypatch, tmp_path):
+    def careless(folder, out):
+        value = json.loads((folder / "a.json").read_text())
+        (out.parent / value["name"]).write_text("x")
+
+    sample = json.dumps({"name": "b", "x": [1, 2, {"y": "z"}]}).encode()
+    monkeypatch.setattr(files, "formats", lambda _: (Format("careless", {"a.json": sample}, careless),))
+    tally = files.run(seed=0, count=60)
+    assert tally.uncaught > 10
+    assert tally.stray_writes > 10
+    example = next(each for each in tally.examples if each.startswith("uncaught: ") and "Error" in each)
+    place, error = example.removeprefix("uncaught: ").split(": ")[:2]
+    with pytest.raises((ValueError, LookupError, TypeError, AttributeError, OSError)) as caught:
+        files.repeat(place, tmp_path)
+    assert type(caught.value).__name__ == error
+
+
+def test_the_same_seed_gives_the_same_files(known):
+    content = known[0].files["instances.json"]
+    first, again, other = (
+        files._damaged("instances.json", content, random.Random(f"files/0/{number}"), ("x",) * 7)
+        for number in (7, 7, 8)
+    )
+    assert first == again != other
+
+
+def test_the_job_stops_in_time(known, monkeypatch):
+    monkeypatch.setattr(files, "formats", lambda _: known)
+    found = files.run(seed=0, count=10**9, seconds=0.2)
+    assert 0 < found.inputs < 10**9
+    assert isinstance(found, Tally)
