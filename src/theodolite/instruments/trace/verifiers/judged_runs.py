@@ -127,7 +127,11 @@ class JudgedRun:
             return trace.trace.failure
         if key not in self._moves:
             said, episode = trace.trace, trace.episode
-            self._moves[key] = guarded(lambda: transitions(said, episode, verifier, tau=tau), unread=str)
+
+            def judged() -> list[Transition] | str:
+                return transitions(said, episode, verifier, tau=tau)
+
+            self._moves[key] = guarded(judged, unread=str)
         return self._moves[key]
 
     def pair(
