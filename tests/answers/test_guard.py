@@ -1,13 +1,33 @@
 """No text ends a reading: what goes wrong becomes the reason."""
 
+import ast
 import json
 import threading
+from pathlib import Path
 
 import pytest
 
 from theodolite.answers import AnswerFormat, bounded, cut_note, guard, guarded, read_answer, reading
 from theodolite.core.errors import ContractError, MissingExtraError, UsageError
 
+SOURCE = Path(guard.__file__).parents[1]
+INNER = {
+    "json_values",
+    "outer_layers",
+    "quantities",
+    "read_steps",
+    "align_steps",
+    "extract_many",
+    "sentence_claims",
+}
+"""Readers that may raise. Only the modules that guard them may use them, and two that read no model text."""
+GUARDING = {
+    "instruments/scene/reading/graph_parser.py",
+    "instruments/trace/claims/reading.py",
+    "instruments/trace/claims/steps.py",
+    "instruments/trace/data/traces.py",  # steps of a file, line by line
+    "instruments/scene/scripts.py",  # a prompt
+}
 SIDES = AnswerFormat.choice({"A": "to the left", "B": "to the right"}, style="letter")
 
 
@@ -81,3 +101,12 @@ def test_what_is_bounded_once_stays_as_it_is():
     assert bounded(bounded(text)) == bounded(text)
     assert bounded(text).startswith(text[:1000])
     assert bounded(text).endswith(text[-1000:])
+
+
+def test_readers_that_may_raise_are_used_behind_the_guard_only():
+    users = set()
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and INNER & {alias.name for alias in node.names}:
+                users.add(path.relative_to(SOURCE).as_posix())
+    assert {name for name in users if not name.startswith("answers/")} == GUARDING

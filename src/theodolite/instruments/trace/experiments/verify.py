@@ -12,7 +12,6 @@ from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem
 from theodolite.core.scores import ItemScore
 from theodolite.core.tables import Cell, Column, Table
-from theodolite.instruments.trace.claims.extract import extract_many
 from theodolite.instruments.trace.claims.language import open_parser, sentence_spans
 from theodolite.instruments.trace.claims.reading import with_claims
 from theodolite.instruments.trace.claims.types import Trace, Verifier
@@ -205,12 +204,12 @@ def step_list(judged: Sequence[JudgedTrace]) -> Table:
 
 def claim_tables(traces: Sequence[Trace], *, list_steps: bool = False) -> list[Table]:
     """Counts the claims of traces, with the speed of extraction; on request with the claims of every step."""
-    texts = [step.text for trace in traces for step in trace.steps]
     parser = open_parser()
-    extract_many(texts[:1], parser=parser)
+    with_claims(traces[:1], parser=parser)
     started = time.perf_counter()
-    found = extract_many(texts, parser=parser)
+    steps = [step for trace in with_claims(traces, parser=parser) for step in trace.steps]
     seconds = max(time.perf_counter() - started, 1e-9)
+    texts, found = [step.text for step in steps], [step.claims for step in steps]
     claims = [claim for each in found for claim in each]
     n_sentences = sum(len(sentence_spans(text)) for text in texts)
     kinds = Counter(claim.kind for claim in claims)

@@ -121,7 +121,8 @@ def edited_pair(
         A pair with a failure and without facts, if the verifier fails on one of the traces.
     """
     old, new = episodes
-    if new.edit is None:
+    edit = new.edit
+    if edit is None:
         raise UsageError(f"the episode {new.id!r} is not an edit of another")
     judged = judge([before], {before.episode: old}, verifier, hedges=hedges)[0]
     against_old = judge([after], {after.episode: old}, verifier, hedges=hedges)[0]
@@ -132,7 +133,7 @@ def edited_pair(
         counts = dict.fromkeys(_COUNTS, 0)
         if not failure:
             counts = _fact_counts(_facts(before, hedges), _facts(after, hedges), episodes, verifier)
-        return EditedPair(judged, against_old, against_new, new.edit, **counts, failure=failure)
+        return EditedPair(judged, against_old, against_new, edit, **counts, failure=failure)
 
     return pair(failure) if failure else guarded(pair, unread=pair)
 

@@ -130,10 +130,11 @@ class JudgedRun:
             return trace.trace.failure
         if key not in self._moves:
             said, episode = trace.trace, trace.episode
-            found: list[Transition] | str = guarded(
-                lambda: transitions(said, episode, verifier, tau=tau, embedder=sentence_model), unread=str
-            )
-            self._moves[key] = found
+
+            def judged() -> list[Transition] | str:
+                return transitions(said, episode, verifier, tau=tau, embedder=sentence_model)
+
+            self._moves[key] = guarded(judged, unread=str)
         return self._moves[key]
 
     def pair(
