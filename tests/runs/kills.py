@@ -143,7 +143,7 @@ def outcome(folder):
     tables = {}
     for path in find_runs(folder):
         with Run.open(path) as run:
-            tables[path.relative_to(folder)] = json.dumps(run.scores())
+            tables[path.relative_to(folder)] = _timeless(run.scores(), str(folder))
     written = folder / "diagnosis.json"
     diagnosis = _timeless(json.loads(written.read_text()), str(folder)) if written.exists() else None
     return finished_items(folder), tables, diagnosis

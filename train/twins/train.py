@@ -224,8 +224,7 @@ class Trainer:
 
     def _step(self, supply: Supply, log: Path, began: float) -> None:
         rate, results = self.rate(), {}
-        if self.step % 100 == 0:
-            supply.check()
+        supply.check()
         curriculum = self.recipe.curriculum
         for twin in self.twins:
             if self.step % curriculum.every[twin.name] == 0:
