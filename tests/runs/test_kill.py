@@ -1,6 +1,7 @@
 """``kill -9`` at any moment: no finished item lost, none doubled, and the same command goes on."""
 
 import json
+import os
 import random
 import signal
 import sqlite3
@@ -88,3 +89,22 @@ def test_killed_while_the_store_was_being_made_it_begins_anew(tmp_path, left):
     info = RunInfo(instrument="kill", model="test:x", identity="counting", theodolite="0")
     with Run.start(tmp_path, info) as run:
         assert run.tally().planned == 0
+
+
+@pytest.mark.slow
+def test_every_command_that_asks_a_model_is_killed_and_resumed(tmp_path):
+    """A short form of ``kills.py``, in a process of its own, as it forks."""
+    script = "import sys, pathlib, kills\nkills.run_kills(int(sys.argv[1]), 5, pathlib.Path(sys.argv[2]))\n"
+    (tmp_path / "short.py").write_text(
+        f"if __name__ == '__main__':\n    {script.replace(chr(10), chr(10) + '    ')}"
+    )
+    places = os.pathsep.join([str(WORKER.parent), os.environ.get("PYTHONPATH", "")])
+    (tmp_path / "place").mkdir()
+    done = subprocess.run(
+        [sys.executable, tmp_path / "short.py", "14", tmp_path / "place"],
+        env={**os.environ, "PYTHONPATH": places},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-3000:]

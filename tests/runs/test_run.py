@@ -1,5 +1,6 @@
 import json
 import math
+import re
 from dataclasses import replace
 from typing import ClassVar
 
@@ -10,7 +11,7 @@ from plans import Counting, items, pictured
 from theodolite.core.errors import ModelError, UsageError
 from theodolite.core.types import Choice, Item, Message, Record, Request, Response
 from theodolite.models import ask_measurer
-from theodolite.runs import AnswerCache, LocalEngine, MeasureOptions, Parsed, Run, find_runs, measure
+from theodolite.runs import AnswerCache, LocalEngine, MeasureOptions, Parsed, Run, find_runs, measure, slug
 
 
 def names(run):
@@ -464,3 +465,22 @@ def test_arrays_are_kept_beside_their_record(tmp_path, info):
                 found = result.record.arrays[name]
                 assert (found.dtype, found.shape) == (array.dtype, array.shape)
                 assert np.array_equal(found, array)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("scripted:constant?text=3", "scripted:constant?text=-3"),
+        ("hf:a/b", "hf:a-b"),
+        ("hf:a/b", "hf:a/B"),
+        ("hf:a", "hf:a/"),
+        ("hf:" + "x" * 500, "hf:" + "x" * 501),
+        ("openai:m@http://h:1/v1", "openai:m@http://h.1/v1"),
+        ("hf:模型", "hf:模板"),
+    ],
+)
+def test_folder_names_of_models_never_collide_and_are_short(one, other):
+    assert slug(one).lower() != slug(other).lower()
+    for name in (slug(one), slug(other)):
+        assert len(name) <= 100
+        assert re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", name)

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-import multiprocessing
 from collections import deque
 from collections.abc import Generator
-from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures import Future
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 
 from theodolite.core.errors import UsageError
+from theodolite.core.processes import worker_pool
 from theodolite.instruments.grid.data.batch import FIRST_ANCHOR, FIRST_TARGET, SceneBatch, join
 from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.data.recipe import PAPER
@@ -111,10 +111,8 @@ def sheets(supply: Supply, *, batch: int, device: str, workers: int, start: int 
     if not per_portion:
         raise UsageError(f"a batch of {batch} exceeds a portion of {supply.rows} scenes")
     number, skip = divmod(start, per_portion)
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(workers, mp_context=context)
     ahead: deque[Future[dict[str, NDArray[np.uint8]]]] = deque()
-    try:
+    with worker_pool(workers) as pool:
         while True:
             while len(ahead) < 2 * workers:
                 ahead.append(pool.submit(supply.portion, number))
@@ -123,5 +121,3 @@ def sheets(supply: Supply, *, batch: int, device: str, workers: int, start: int 
             for i in range(skip, per_portion):
                 yield whole.part(slice(i * batch, (i + 1) * batch))
             skip = 0
-    finally:
-        pool.shutdown(cancel_futures=True)

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import json
 import lzma
-import multiprocessing
 import os
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.core.errors import UsageError
+from theodolite.core.processes import worker_pool
 from theodolite.instruments.trace.data.episode import Split
 from theodolite.instruments.trace.data.worlds.make import WORLDS
 from theodolite.instruments.trace.data.worlds.palette import SPLITS
@@ -122,7 +122,7 @@ def _mapped(tasks: Sequence[tuple[Part, Path]], workers: int) -> Iterator[None]:
     if workers == 1 or len(tasks) < 2:
         yield from map(_draw, tasks)
         return
-    with ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn")) as pool:
+    with worker_pool(workers) as pool:
         yield from pool.map(_draw, tasks)
 
 

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from theodolite.core.errors import UsageError
+from theodolite.core.errors import WorkerError
+from theodolite.core.processes import describe_exit, end_with_parent
 from train.twins import lessons
 from train.twins.curriculum import N_SIDE, TWINS, Curriculum
 from train.twins.tokens import ASSISTANT, END, IMAGE, USER
@@ -186,19 +187,24 @@ def lessons_of(kind: str, seed: int, number: int, *, n_side: int = N_SIDE) -> It
 def _work(
     tokenizer_json: str, kinds: list[str], seed: int, first: int, step: int, n_side: int, out: Any
 ) -> None:
-    """Make chunks of some kinds in turn, forever."""
+    """Make chunks of some kinds in turn, forever. An error is passed on through the queue."""
     from tokenizers import Tokenizer
 
+    end_with_parent()
     os.environ["TOKENIZERS_PARALLELISM"] = "false"
     os.nice(5)  # the training process has priority
-    backend = Tokenizer.from_str(tokenizer_json)
     number = first
-    while True:
-        for kind in kinds:
-            rng = np.random.default_rng([seed, number, 10])
-            made = lessons_of(kind, seed, number, n_side=n_side)
-            out.put(stack_lessons([write(lesson, backend, rng) for lesson in made]))
-        number += step
+    try:
+        backend = Tokenizer.from_str(tokenizer_json)
+        while True:
+            for kind in kinds:
+                rng = np.random.default_rng([seed, number, 10])
+                made = lessons_of(kind, seed, number, n_side=n_side)
+                out.put(stack_lessons([write(lesson, backend, rng) for lesson in made]))
+            number += step
+    except Exception as error:
+        out.put(f"{', '.join(kinds)}: {type(error).__name__}: {error}")
+        raise
 
 
 def assign_kinds(workers: int, curriculum: Curriculum = TWINS) -> list[list[str]]:
@@ -228,6 +234,7 @@ class LessonWorkers:
     ) -> None:
         context = multiprocessing.get_context("spawn")
         self._made = context.Queue(maxsize=512)
+        self._failure = ""
         duties = assign_kinds(workers, curriculum)
         self._processes = [
             context.Process(
@@ -241,20 +248,27 @@ class LessonWorkers:
             process.start()
 
     def get(self, *, wait_s: float = 0.5) -> list[Chunk]:
-        """Return the next chunks, if a worker has some ready."""
+        """Return the next chunks, if a worker has some ready.
+
+        Raises:
+            WorkerError: If a worker failed, with its error.
+        """
         try:
-            return list(self._made.get(timeout=wait_s))
+            made = self._made.get(timeout=wait_s)
         except queue.Empty:
             return []
+        if isinstance(made, str):
+            self._failure = made
+            self.check()
+        return list(made)
 
     def check(self) -> None:
         """Raise an error if a worker has died. Its lessons would be missing without notice."""
+        if self._failure:
+            raise WorkerError(f"a lesson worker failed ({self._failure})")
         died = [process.exitcode for process in self._processes if process.exitcode is not None]
         if died:
-            raise UsageError(
-                f"{len(died)} of {len(self._processes)} lesson workers died, the first with exit status {died[0]}; "
-                "its own error is printed above, and if there is none, reduce --workers, as memory may have run out"
-            )
+            raise WorkerError(f"a lesson worker of {len(self._processes)} {describe_exit(died[0])}")
 
     def stop(self) -> None:
         """Stop the workers."""

@@ -14,7 +14,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor
 
-from theodolite.core.errors import UsageError
+from theodolite.core.errors import UsageError, WorkerError
 from train.twins import lessons
 from train.twins.curriculum import N_SIDE, TWINS, Curriculum
 from train.twins.lesson_workers import PACKED, PACKS, PICTURED, SHAPES, Chunk, LessonWorkers
@@ -155,6 +155,8 @@ class Supply:
 
     def check(self) -> None:
         """Raise an error if lessons have stopped coming in."""
+        if isinstance(self._fault, WorkerError):
+            raise self._fault
         if self._fault is not None:
             raise UsageError(f"lessons could not be taken in: {self._fault}") from self._fault
         self.workers.check()

@@ -242,8 +242,7 @@ class Trainer:
     def _step(self, supply: Supply, log: Path, began: float) -> None:
         results: dict[str, Any] = {}
         learning = self._learning()
-        if self.step % 100 == 0:
-            supply.check()
+        supply.check()
         curriculum = self.recipe.curriculum
         for twin in learning:
             if self.step % curriculum.every[twin.name] == 0:

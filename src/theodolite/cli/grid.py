@@ -10,6 +10,7 @@ import typer
 
 from theodolite.cli import options as o
 from theodolite.cli.console import note, print_json
+from theodolite.cli.making import whole_folder
 from theodolite.cli.output import show
 from theodolite.cli.running import run_and_show, show_plan
 from theodolite.core.errors import UsageError
@@ -112,11 +113,12 @@ def make_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     recipe = replace(recipe, world=replace(recipe.world, max_count=most))
     keys = tuple(o.listed(buckets)) or BUCKET_KEYS
     plan = DatasetPlan(cast("Any", mode), size, seed, recipe, wanted, keys, cast("Any", split))
-    data = make_dataset(plan)
-    path = write_dataset(data, folder, pictures=pictures)
-    show(guarantee_table(plan), json=json, folder=str(path), scenes=len(data))
+    with whole_folder(folder) as place:
+        data = make_dataset(plan)
+        write_dataset(data, place, pictures=pictures)
+    show(guarantee_table(plan), json=json, folder=str(folder), scenes=len(data))
     if not json:
-        note(f"wrote {len(data)} {mode} scenes to {path}")
+        note(f"wrote {len(data)} {mode} scenes to {folder}")
 
 
 def _density(word: str) -> Any:

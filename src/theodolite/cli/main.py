@@ -53,6 +53,7 @@ def theodolite(
 def main(arguments: list[str] | None = None) -> int:
     """Run the program and return its exit status."""
     with termination_as_interrupt() as was_terminated, warnings.catch_warnings():
+        warnings.simplefilter("always", DamageWarning)
         show = warnings.showwarning
         warnings.showwarning = lambda message, category, *rest, **more: (
             note(f"warning: {message}")

@@ -15,6 +15,7 @@ from rich.text import Text
 from theodolite import __version__
 from theodolite.cli import options as o
 from theodolite.cli.console import err, note, notes, out, print_json
+from theodolite.cli.making import whole_folder
 from theodolite.cli.output import show
 from theodolite.cli.running import run_and_show, show_plan
 from theodolite.core.errors import UsageError
@@ -78,18 +79,19 @@ def make(  # noqa: PLR0913, PLR0917 - one parameter per option
     json: o.AsJson = False,
 ) -> None:
     """Make scenes of rooms and streets, with questions and answers."""
+    from theodolite.instruments.scene.data.files import read_data
     from theodolite.instruments.scene.data.make import MakeOptions, make_data
 
     processes = workers or min(2, os.cpu_count() or 1)
     options = MakeOptions(indoor, outdoor, seed, questions, render, truth, processes)
-    with err.status("making scenes") as status:
-        data = make_data(
-            folder,
+    with err.status("making scenes") as status, whole_folder(folder) as place:
+        make_data(
+            place,
             options,
             version=__version__,
             progress=lambda stage, n: status.update(f"{stage}: {n} of {indoor + outdoor}"),
         )
-    _show_data(data, figures, json=json)
+    _show_data(read_data(folder), figures, json=json)
 
 
 @app.command("build")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from theodolite.cli import options as o
+from theodolite.cli.making import whole_folder
 from theodolite.cli.output import counter, show
 from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem
@@ -45,10 +46,9 @@ def make(
     from theodolite.instruments.trace.data.dataset import Manifest, write_episodes
     from theodolite.instruments.trace.data.worlds.make import make_world
 
-    _check_empty(folder)
-    episodes = make_world(world, size, seed=seed)
     made: list[Episode] = []
-    with counter("making episodes") as count:
+    with counter("making episodes") as count, whole_folder(folder) as place:
+        episodes = make_world(world, size, seed=seed)
 
         def each() -> Iterator[Episode]:
             for episode in episodes:
@@ -64,7 +64,7 @@ def make(
             seed=seed,
             settings={"world": world, "n": size, "seed": seed, "version": __version__},
         )
-        write_episodes(each(), folder, manifest=manifest)
+        write_episodes(each(), place, manifest=manifest)
     audit(folder, seed=seed, json=json)
 
 

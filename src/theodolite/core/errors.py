@@ -14,6 +14,7 @@ __all__ = [
     "TheodoliteError",
     "UnsupportedError",
     "UsageError",
+    "WorkerError",
     "reason_of",
 ]
 
@@ -40,6 +41,10 @@ class StorageError(TheodoliteError):
 
 class ContractError(TheodoliteError):
     """A plug-in does not fulfil its contract."""
+
+
+class WorkerError(TheodoliteError):
+    """A worker process died."""
 
 
 class MissingExtraError(TheodoliteError):

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
-from multiprocessing import get_context
 from typing import Any, TypeAlias, TypeVar
 
 from theodolite import stats
 from theodolite.core.errors import UsageError
+from theodolite.core.processes import worker_pool
 from theodolite.core.types import Choice, Request
 from theodolite.models import HintedModel, VisionLanguageModel, is_choosing
 
@@ -93,7 +92,7 @@ def make_probes(make: Callable[[T], list[Probe]], tasks: Sequence[T], workers: i
         for task in tasks:
             yield from make(task)
         return
-    with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+    with worker_pool(workers) as pool:
         waiting = [pool.submit(make, task) for task in tasks]
         try:
             for ready in waiting:

@@ -5,10 +5,8 @@ A scene is built, seen through its camera, and kept if enough objects are well v
 
 from __future__ import annotations
 
-import multiprocessing
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -18,6 +16,7 @@ from typing import Any, Protocol, TypeVar
 import numpy as np
 
 from theodolite.core.errors import UsageError
+from theodolite.core.processes import worker_pool
 from theodolite.geometry import SE3, Box, PinholeCamera
 from theodolite.instruments.scene.data.diversity import drop_alike
 from theodolite.instruments.scene.data.engine import make_questions, thin_questions
@@ -165,8 +164,7 @@ def processes(workers: int) -> Iterator[Spread]:
     if workers <= 1:
         yield map
         return
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+    with worker_pool(workers) as pool:
         yield lambda work, items: pool.map(work, items, chunksize=max(1, min(8, len(items) // (2 * workers))))
 
 
