@@ -92,7 +92,12 @@ def log_formats() -> list[Format]:
         Format("answers tsv", {"a.tsv": table.replace(b",", b"\t")}, replayed("a.tsv")),
         Format(
             "questions",
-            {"questions.jsonl": lines_of(question, {**question, "id": "r"}), "a.png": picture()},
+            {
+                "questions.jsonl": lines_of(
+                    question, {**question, "id": "r", "question": "Where is the pen?"}
+                ),
+                "a.png": picture(),
+            },
             asked("questions.jsonl"),
         ),
         Format(

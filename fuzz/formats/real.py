@@ -32,7 +32,11 @@ def real_formats() -> list[Format]:
     star, teach, r2r = DATA / "star", min((DATA / "teach_edh").glob("*.json"), key=_size), DATA / "r2r"
     questions = json.loads((star / "questions.json").read_bytes())[:2]
     paths = json.loads(next(r2r.glob("R2R*.json")).read_bytes())[:2]
-    houses = {f"connectivity/{path['scan']}_connectivity.json" for path in paths}
+    seen = {name for path in paths for name in path["path"]}
+    names = sorted({f"connectivity/{path['scan']}_connectivity.json" for path in paths})
+    houses = {
+        name: [v for v in json.loads((r2r / name).read_bytes()) if v["image_id"] in seen] for name in names
+    }
     captions = (DATA / "vsr" / "test.jsonl").read_bytes().splitlines(keepends=True)[:12]
     frame = DATA / "nuscenes_demo"
     boxes = json.loads((frame / "boxes.json").read_bytes())
@@ -69,7 +73,7 @@ def real_formats() -> list[Format]:
         Format("real teach", {teach.name: teach.read_bytes()}, lambda f, _: read_teach(f)),
         Format(
             "real r2r",
-            {"R2R.json": json_of(paths), **{name: (r2r / name).read_bytes() for name in sorted(houses)}},
+            {"R2R.json": json_of(paths), **{name: json_of(rows) for name, rows in houses.items()}},
             lambda f, _: read_r2r(f),
         ),
         Format("real vsr", {"test.jsonl": b"".join(captions)}, lambda f, _: vsr_audit(f / "test.jsonl")),

@@ -214,7 +214,7 @@ def test_a_broken_coco_file_is_one_sentence(tmp_path, images, file, message):
         (lambda f: f["annotations"][2].update(image_id=9), "annotations[2]", "names the picture 9"),
         (lambda f: f["annotations"].append(5), "annotations[4]", "Input should be"),
         (lambda f: f["images"][1].update(width=0), "images[1]", "width: Input should be greater"),
-        (lambda f: f["images"].append(f["images"][0]), "images[3]", "the id 1 occurs twice"),
+        (lambda f: f["images"].append(f["images"][0]), "images[4]", "the id 1 occurs twice"),
         (
             lambda f: f["categories"].append({"id": "x"}),
             "categories[5]",
