@@ -127,6 +127,7 @@ def test_rows_are_as_many_as_items_and_in_their_order(rows_of):
 def test_something_other_than_an_answer_may_be_unreadable(picture):
     result = Result(1, Item("a", Request.ask(picture, "?")), Record("a", answered("{}")))
     assert common(result, lambda p: p.digest)["status"] == "answered"
-    assert common(result, lambda p: p.digest, is_read=False)["status"] == "unreadable"
+    row = common(result, lambda p: p.digest, unread="no graph found")
+    assert (row["status"], row["reason"]) == ("unreadable", "no graph found")
     told = common(result, lambda p: p.digest, answer=Answer("ambiguous", reason="two answers"))
     assert (told["status"], told["reason"]) == ("ambiguous", "two answers")
