@@ -503,7 +503,9 @@ def test_with_the_settings_of_large_checkpoints(cases, monkeypatch, setting, siz
 )
 def test_gemma_pans_and_scans_if_it_is_told_to(cases, monkeypatch, size, n_crops):
     case = cases("gemma3")
-    defaults = case.checkpoint.processor.valid_processor_kwargs._defaults["images_kwargs"]
+    processor = case.checkpoint.processor
+    former = processor.valid_processor_kwargs._defaults.get("images_kwargs")  # transformers below 5.23
+    defaults = type(processor).images_kwargs if former is None else former
     monkeypatch.setitem(defaults, "do_pan_and_scan", True)
     monkeypatch.setitem(defaults, "pan_and_scan_min_crop_size", 20)
     placed = case.place([ask(ramp(size)), ask(ramp((64, 64)), ramp(size))])[1]

@@ -76,5 +76,6 @@ def setting(processor: Any, name: str) -> Any:
     The defaults of the processor's class override the checkpoint's image processor: InternVL's processor cuts tiles and
     Gemma 3's does not pan and scan, whatever preprocessor_config.json contains.
     """
-    defaults = processor.valid_processor_kwargs._defaults.get("images_kwargs", {})  # noqa: SLF001 - no public way
+    former = processor.valid_processor_kwargs._defaults.get("images_kwargs", {})  # noqa: SLF001 - transformers below 5.23
+    defaults = {**former, **getattr(type(processor), "images_kwargs", {})}
     return defaults[name] if name in defaults else getattr(processor.image_processor, name)
