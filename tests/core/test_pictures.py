@@ -4,6 +4,7 @@ import struct
 import subprocess
 import sys
 import zlib
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -72,6 +73,18 @@ def test_bands_are_the_same_as_the_whole(tmp_path, monkeypatch, mode):
     monkeypatch.setattr(pictures, "_BAND_PIXELS", 23 * 5)
     assert np.array_equal(decode(tmp_path / "a"), whole)
     assert whole.shape == (37, 23, 3)
+
+
+def test_no_other_module_opens_a_picture():
+    home = Path(pictures.__file__).parents[1]
+    opening = {
+        path.relative_to(home).as_posix() for path in home.rglob("*.py") if "Image.open(" in path.read_text()
+    }
+    exported = {
+        "instruments/scene/interop/lmms_eval.py",
+        "diagnose/export_lmms.py",
+    }  # as text for another program
+    assert opening == {"core/pictures.py", *exported}
 
 
 @pytest.mark.slow

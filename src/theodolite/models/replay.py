@@ -257,7 +257,9 @@ def _identity(*files: Path, options: Mapping[str, str] | None = None) -> str:
     """Hash the recording's content, so that another recording at the same path is another model."""
     digest = hashlib.sha256(canonical_json(dict(options)).encode() if options else b"")
     for path in files:
-        digest.update(path.read_bytes())
+        with path.open("rb") as file:
+            while piece := file.read(1 << 20):
+                digest.update(piece)
     return f"replay:{digest.hexdigest()[:16]}"
 
 

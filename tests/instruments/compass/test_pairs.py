@@ -171,6 +171,15 @@ def test_pictures_may_be_pointed_at(folder, tmp_path):
         write_pairs(coloured_squares(1).pairs, tmp_path / "out", images=folder)
 
 
+def test_links_may_be_pointed_at(folder, tmp_path):
+    (tmp_path / "cache").mkdir()
+    (folder / "a.png").rename(tmp_path / "cache" / "blob")
+    (folder / "a.png").symlink_to(tmp_path / "cache" / "blob")
+    pairs = read_pairs(write(folder, ROW))
+    path = write_pairs(pairs, tmp_path / "out", images=folder)
+    assert read_pairs(path, images=folder) == pairs
+
+
 def test_pictures_of_the_same_name_stay_apart(tmp_path):
     pairs = []
     for i in range(2):

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from theodolite.core.errors import StorageError, UsageError
+from theodolite.core.pictures import open_image, read_picture
 from theodolite.core.types import Picture
 from theodolite.runs import write_atomically
 
@@ -34,7 +35,7 @@ class Pictures:
 
     def take(self, path: Path) -> tuple[str, int, int] | None:
         """Add a picture file. Return its name in the report, and its width and height. None if it cannot be shown."""
-        return self._take(str(path), path.read_bytes, path)
+        return self._take(str(path), lambda: read_picture(path), path)
 
     def take_picture(self, picture: Picture) -> tuple[str, int, int] | None:
         """Add a picture of a run. Return as `take`."""
@@ -45,7 +46,7 @@ class Pictures:
             try:
                 original = read()
                 content, kind, size = readable_picture(original)
-            except (OSError, SyntaxError, ValueError, UsageError) as error:
+            except (OSError, UsageError) as error:
                 self.missing[key] = str(error) or type(error).__name__
                 self._names[key] = None
             else:
@@ -106,23 +107,21 @@ def readable_picture(data: bytes) -> tuple[bytes, str, tuple[int, int]]:
     Small PNG, JPEG, GIF and WebP files are not changed. Others are converted.
 
     Raises:
-        ValueError: If it is not a picture, or is too large to open safely.
+        UsageError: If it is not a picture, or is too large to open safely.
     """
-    from PIL import Image, ImageOps
+    from PIL import ImageOps
 
-    try:
-        with Image.open(io.BytesIO(data)) as opened:
-            opened.load()
-            upright = ImageOps.exif_transpose(opened)
-            size = upright.size
-            is_turned = upright.size != opened.size or opened.getexif().get(0x0112, 1) != 1
-            if opened.format in _KINDS and len(data) <= _LARGEST_BYTES and not is_turned:
-                return data, _KINDS[opened.format], size
-            has_alpha = upright.mode in {"RGBA", "LA", "PA"} or "transparency" in upright.info
-            small = upright.convert("RGBA" if has_alpha else "RGB")
-            small.thumbnail((_LONGEST_PX, _LONGEST_PX))
-            made = io.BytesIO()
-            small.save(made, "PNG" if has_alpha else "JPEG", quality=88)
-            return made.getvalue(), "png" if has_alpha else "jpg", size
-    except Image.DecompressionBombError as error:
-        raise ValueError(f"the picture is too large: {error}") from error
+    with open_image(data) as opened:
+        is_turned = opened.getexif().get(0x0112, 1) != 1
+        opened.load()
+        kind = opened.format
+        ImageOps.exif_transpose(opened, in_place=True)
+        size = opened.size
+        if kind in _KINDS and len(data) <= _LARGEST_BYTES and not is_turned:
+            return data, _KINDS[kind], size
+        has_alpha = opened.mode in {"RGBA", "LA", "PA"} or "transparency" in opened.info
+        small = opened.convert("RGBA" if has_alpha else "RGB")
+        small.thumbnail((_LONGEST_PX, _LONGEST_PX))
+        made = io.BytesIO()
+        small.save(made, "PNG" if has_alpha else "JPEG", quality=88)
+    return made.getvalue(), "png" if has_alpha else "jpg", size

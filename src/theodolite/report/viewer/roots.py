@@ -109,6 +109,6 @@ class PictureShelf:
             return None
         try:
             content, kind, _ = readable_picture(picture.read())
-        except (OSError, SyntaxError, ValueError, TheodoliteError):
+        except (OSError, TheodoliteError):
             return None
         return content, "jpeg" if kind == "jpg" else kind

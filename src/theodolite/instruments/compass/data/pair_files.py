@@ -21,7 +21,7 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from theodolite.core.errors import UsageError
-from theodolite.core.files import Problem, check, lines_of, parse_json, read_each
+from theodolite.core.files import Problem, check, inside, lines_of, parse_json, read_each
 from theodolite.core.forms import Number
 from theodolite.core.types import Picture
 from theodolite.geometry import Box
@@ -224,10 +224,7 @@ def _corners(box: Box) -> list[float]:
 def _relative(pair: Pair, images: Path) -> str:
     if pair.picture.path is None:
         raise UsageError(f"the picture of the pair {pair.id!r} is in memory only and has no path; copy it")
-    try:
-        return pair.picture.path.resolve().relative_to(images.resolve()).as_posix()
-    except ValueError:
-        raise UsageError(f"the picture {pair.picture.path} lies outside {images}") from None
+    return inside(images, str(pair.picture.path.absolute()), "picture").relative_to(images).as_posix()
 
 
 def _copy(picture: Picture, folder: Path, taken: set[str]) -> str:
