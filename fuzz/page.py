@@ -37,11 +37,11 @@ _MARKUP = (
 def run(seed: int, count: int, seconds: float | None = None) -> Tally:
     """Builds pages of `PER_PAGE` items each, until `count` strings were shown or so many seconds have passed."""
     tally = Tally()
-    begun = time.monotonic()
     per_page = PER_PAGE * len(_FIELDS)
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         harmless = _page(home / "harmless", [dict.fromkeys(_FIELDS, f"word {i}") for i in range(PER_PAGE)])
+        begun = time.monotonic()
         for number in range(max(1, count // per_page)):
             if seconds is not None and time.monotonic() - begun > seconds:
                 break
