@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
-from typing import Any
+from multiprocessing.context import BaseContext
+from typing import Any, cast
 
 from theodolite.core.errors import WorkerError
 
@@ -30,7 +31,7 @@ def worker_pool(workers: int) -> Iterator[ProcessPoolExecutor]:
         WorkerError: If a worker died. An exception raised by the work itself is passed on unchanged.
     """
     context = _Recording()
-    pool = ProcessPoolExecutor(workers, mp_context=context, initializer=end_with_parent)  # type: ignore[arg-type]
+    pool = ProcessPoolExecutor(workers, cast("BaseContext", context), end_with_parent)
     try:
         yield pool
     except BrokenProcessPool as error:

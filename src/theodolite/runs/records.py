@@ -66,7 +66,7 @@ def checksum(row: Sequence[Any]) -> bytes:
 
 def is_whole(row: Sequence[Any]) -> bool:
     """True if the last value of a row is the checksum of the others."""
-    return checksum(row[:-1]) == row[-1]
+    return bool(checksum(row[:-1]) == row[-1])
 
 
 def record_row(record: Record) -> tuple[Any, ...]:

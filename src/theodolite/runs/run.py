@@ -40,7 +40,7 @@ _STORE_FILES = (f"{_STORE}-journal", f"{_STORE}-wal", f"{_STORE}-shm", _STORE)
 _PLAN_CHUNK = 1000
 _CHECKSUM = "checksum"
 _LONGEST_NAME, _HASH_DIGITS = 80, 8
-_PLAIN_NAME = re.compile(r"[a-z0-9]+:[a-z0-9_]+")
+_PLAIN_NAME = re.compile(r"[a-z0-9]+:[a-z0-9_]+(?:-[a-z0-9_]+)*")
 """Model names whose folder needs no hash to be unique, also on a disk that ignores case."""
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 """Error codes for a full disk or quota."""

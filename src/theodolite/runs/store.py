@@ -249,7 +249,8 @@ class Store:
         for stored in found.get("parsed", ()):
             if is_whole((item_id, *stored)):
                 with readable(self.path, f"a reading in row {seq}"):
-                    readings.append(Parsed(item_id, *stored[:2], json.loads(stored[2])))
+                    parser, status, value = stored[:3]
+                    readings.append(Parsed(item_id, parser, status, json.loads(value)))
             else:
                 self._tell_damage(f"a reading in row {seq}")
         return Result(seq, item, record, tuple(readings))
