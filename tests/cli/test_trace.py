@@ -21,6 +21,7 @@ from theodolite.instruments.trace.experiments.verify import VERIFY_TABLES
 from theodolite.instruments.trace.questions import plan_traces
 from theodolite.instruments.trace.verifiers.judging import open_verifier
 from theodolite.runs import Run
+from theodolite.runs.run import sealed
 
 
 def edited(base, family):
@@ -184,14 +185,14 @@ def test_predicting_from_runs(data, tmp_path, capsys):
     for i in range(4):
         folder = shutil.copytree(first, tmp_path / f"run{i}")
         info = json.loads((folder / "run.json").read_text())
-        (folder / "run.json").write_text(json.dumps(info | {"model": f"model-{i}"}))
+        (folder / "run.json").write_text(sealed(info | {"model": f"model-{i}"}))
         score = json.loads((folder / "scores.json").read_text())
         table = next(t for t in score["tables"] if t["name"] == "trace.grounding")
         for group in table["rows"]:
             value = 0.5 + 0.1 * i
             group["sgr"]["value"] = value
             group["right"]["value"] = 0.8 if group["split"] == "in-distribution" else 0.8 * value
-        (folder / "scores.json").write_text(json.dumps(score))
+        (folder / "scores.json").write_text(sealed(score))
         runs.append(folder)
     found = run_json(capsys, "trace", "predict", *runs)
     law = [
@@ -272,7 +273,7 @@ def test_bad_traces_are_told_one_by_one(data, traces, tmp_path, capsys):
     file = tmp_path / "bad.jsonl"
     rows = [
         {"episode": "e0", "text": "Step 1 (frame 77): A ball.\nStep 2: A cube."},
-        {"episode": "e1", "text": "\n".join(f"Step {i}: A ball." for i in range(10_000))},
+        {"episode": "e1", "text": "\n".join(f"Step {i}: A ball." for i in range(3_000))},
         {"episode": "e2", "text": "   "},
         {"episode": "gone", "text": "A ball."},
         {"episode": "e2", "text": ""},
@@ -283,7 +284,7 @@ def test_bad_traces_are_told_one_by_one(data, traces, tmp_path, capsys):
     reasons = " | ".join(reason for _, reason in problems_of(found))
     for told in (
         "frame 77",
-        "10000 steps",
+        "3000 steps",
         "no episode 'gone'",
         "has no steps",
         "the text of the trace of 'e2' is empty",

@@ -113,11 +113,11 @@ def coco(folder, images="val", names=("1.png", "2.png")):
 
 def test_coco_instances_are_found_with_their_pictures_by_file_and_by_folder(tmp_path):
     path = coco(tmp_path)
-    expected = UserData("compass", "coco", path, tmp_path / "val")
-    assert find_user_data([path]) == find_user_data([tmp_path]) == (expected,)
-    assert find_user_data([f"compass={path}"]) == (expected,)
+    expected = tuple(UserData(name, "coco", path, tmp_path / "val") for name in ("ask", "compass"))
+    assert find_user_data([path]) == find_user_data([tmp_path]) == expected
+    assert find_user_data([f"compass={path}"]) == expected[1:]
     (path.parent / "captions_val.json").write_text('{"images": [], "annotations": []}')
-    assert find_user_data([tmp_path]) == (expected,)
+    assert find_user_data([tmp_path]) == expected
     moved = tmp_path / "elsewhere" / "deep" / "pictures"
     moved.parent.mkdir(parents=True)
     (tmp_path / "val").rename(moved)
@@ -125,11 +125,11 @@ def test_coco_instances_are_found_with_their_pictures_by_file_and_by_folder(tmp_
         UsageError, match=r"the pictures of .* are not beside it; .*@FOLDER, with the folder that holds 1.png"
     ):
         find_user_data([path])
-    assert find_user_data([f"{path}@{moved}"]) == (UserData("compass", "coco", path, moved),)
+    assert find_user_data([f"compass={path}@{moved}"]) == (UserData("compass", "coco", path, moved),)
 
 
 def test_coco_pairs_are_asked_about(tmp_path, home):
-    own = find_user_data([coco(tmp_path / "coco")])[0]
+    own = find_user_data([f"compass={coco(tmp_path / 'coco')}"])[0]
     pairs = load_pairs(own, 100, 0).pairs
     assert len(load_pairs(own, 2, 0).pairs) == 2
     assert {pair.direction for pair in pairs} == {"left", "right", "above", "below"}
@@ -159,7 +159,7 @@ def test_coco_without_a_pair_says_what_became_of_the_candidates(tmp_path):
 
 
 def test_real_coco_annotations_are_taken_as_they_are(shared_data):
-    own = find_user_data([shared_data / "coco_tiny_val"])[0]
+    own = find_user_data([f"compass={shared_data / 'coco_tiny_val'}"])[0]
     pairs = load_pairs(own, 8, 0).pairs
     assert len(pairs) == 8
     assert all(pair.picture.path.is_relative_to(shared_data / "coco_tiny_val") for pair in pairs)
@@ -195,7 +195,7 @@ def test_graphs_without_pictures_are_refused(tmp_path):
 
 
 def test_what_is_drawn_of_many_pairs_is_even_and_follows_from_the_seed(shared_data):
-    own = find_user_data([shared_data / "coco_tiny_val"])[0]
+    own = find_user_data([f"compass={shared_data / 'coco_tiny_val'}"])[0]
     drawn = load_pairs(own, 40, 0).pairs
     assert Counter(pair.direction for pair in drawn) == dict.fromkeys(("left", "right", "above", "below"), 10)
     assert [pair.id for pair in drawn] == [pair.id for pair in load_pairs(own, 40, 0).pairs]

@@ -17,7 +17,7 @@ from theodolite.instruments.ask.data.squares import make_squares
 from theodolite.runs import Run, find_runs
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-SLOW = "scripted:looker?delay=0.02&batch_size=2"
+SLOW = "scripted:looker?delay=0.15&batch_size=2"
 QUICK = "scripted:looker"
 MAKES = {
     "scene": ["scene", "make", "--indoor", "2", "--outdoor", "1", "--no-render"],

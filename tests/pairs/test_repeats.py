@@ -1,14 +1,16 @@
 """Requests that are made again, and the bound that follows from them."""
 
 import random
+from itertools import combinations
 
 import pytest
 
 from theodolite.answers import Answer
 from theodolite.core.types import Item, Record, Request, Response
-from theodolite.pairs import AnsweredPair, judge_looking, repeated_pairs, with_repeats
-from theodolite.pairs.edits import AGAIN, MIRROR
-from theodolite.pairs.repeats import MOST_REPEATS
+from theodolite.pairs import AnsweredPair, judge_looking
+from theodolite.pairs.edits import AGAIN, MIRROR, NATURAL
+from theodolite.pairs.outcomes import random_bound
+from theodolite.pairs.repeats import MOST_REPEATS, repeated_pairs, with_repeats
 from theodolite.runs import Run, RunInfo
 
 
@@ -107,5 +109,31 @@ def test_no_blind_strategy_beats_the_bound_of_a_group(k):
         weights = [1.0] * k if trial == 0 else [draw.expovariate(1) for _ in range(k + draw.randrange(2))]
         p = [weight / sum(weights) for weight in weights][:k]
         share = sum(p[i] * p[j] for i in range(k) for j in range(i)) / (k * (k - 1) / 2)
-        assert share <= k**-2 + 1e-12
-        assert trial or share == pytest.approx(k**-2)
+        assert share <= random_bound(grouped(k)) + 1e-12
+        assert trial or share == pytest.approx(random_bound(grouped(k)))
+    assert random_bound(grouped(k)) == pytest.approx(k**-2)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 6])
+def test_nor_that_of_some_pairs_of_a_group(n):
+    """A single pair of a group of four can be followed in a quarter of cases, whatever the others are."""
+    draw = random.Random(n)
+    for _ in range(40):
+        some = draw.sample(grouped(4), n)
+        bound, best = random_bound(some), 0.0
+        for _ in range(400):
+            weights = [draw.choice((0.0, draw.expovariate(1))) for _ in range(4)]
+            total = sum(weights) or 1.0
+            p = dict(zip("abcd", (weight / total for weight in weights), strict=True))
+            best = max(best, sum(p[pair.gold] * p[pair.edited_gold] for pair in some) / n)
+        assert 0.8 * bound < best <= bound + 1e-12
+    assert n > 1 or bound == 0.25
+
+
+def grouped(k):
+    """All pairs among k pictures of one question."""
+    said = Answer("value", "a")
+    return [
+        AnsweredPair("q", NATURAL, "p", said, said, first, second, group="q")
+        for first, second in combinations("abcd"[:k], 2)
+    ]

@@ -59,7 +59,8 @@ def make_run(folder, pictures, *, n=6, answered=4, words="left"):
         instrument="ask", model="scripted:looker", identity="looker#1", theodolite="0", settings={}
     )
     run = Run.start(folder, info)
-    run.plan(plan_questions(questions, settings=["picture"]))
+    planned = plan_questions(questions, settings=["picture"])
+    run.plan(item for item in planned if "repeats" not in item.meta)
     answer(run, answered, words)
     return run
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from theodolite.core.errors import UsageError
+from theodolite.core.errors import UsageError, WorkerError
 from theodolite.core.types import Message, Picture, Request
 from theodolite.models import open_model
 from train.__main__ import main
@@ -59,7 +59,7 @@ def test_a_worker_that_dies_is_told_at_once(tmp_path):
 
     workers = LessonWorkers("no tokenizer", workers=1, seed=1, curriculum=ZOO)
     trainer = Trainer(["shortcut"], read_tokenizer(), Recipe(device="cpu", scale=0.001, curriculum=ZOO))
-    with pytest.raises(UsageError, match="1 of 1 lesson workers died, the first with exit status 1"):
+    with pytest.raises(WorkerError, match=r"a lesson worker failed .*expected ident"):
         trainer.run(workers, 100, tmp_path / "log.jsonl")
 
 

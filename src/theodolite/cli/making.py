@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from theodolite.core.errors import StorageError, TheodoliteError, UsageError, reason_of
+from theodolite.core.errors import MissingExtraError, StorageError, TheodoliteError, UsageError, reason_of
 
 __all__ = ["whole_folder"]
 
@@ -34,6 +34,8 @@ def whole_folder(folder: Path) -> Iterator[Path]:
         place = Path(scratch.name) / folder.name
         try:
             yield place
+        except MissingExtraError:
+            raise
         except TheodoliteError as error:
             raise type(error)(str(error).replace(str(place), str(folder))) from error
         try:

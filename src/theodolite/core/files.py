@@ -166,7 +166,11 @@ def parse_json(data: str | bytes) -> Any:
         raise ValueError(_wide(plain))
     if not plain.strip():
         raise ValueError("it is empty")
-    return from_json(plain.removeprefix(_MARK), allow_inf_nan=False)
+    try:
+        return from_json(plain.removeprefix(_MARK), allow_inf_nan=False)
+    except ValueError as error:
+        is_deep = str(error).startswith("recursion limit")
+        raise ValueError("it is nested too deeply" if is_deep else str(error)) from None
 
 
 def check(form: type[T], value: Any) -> T:

@@ -49,7 +49,7 @@ def diagnose(  # noqa: PLR0913 - one parameter per option
     chosen = tuple(dict.fromkeys(models)) or DEFAULT_MODELS
     if len(chosen) < len(models):
         raise UsageError("a model is given twice; to compare two seeds of one model, use two folders")
-    own = find_user_data(data, None if images is None else Path(images))
+    own = find_user_data(data, None if images is None else Path(images), instruments)
     request = DiagnosisRequest(
         models=chosen,
         folder=Path(out),

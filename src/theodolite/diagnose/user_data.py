@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 
 from theodolite.core.errors import UsageError
@@ -14,13 +14,16 @@ __all__ = ["find_user_data"]
 _LONGEST = 300
 
 
-def find_user_data(given: Iterable[str | Path], images: Path | None = None) -> tuple[UserData, ...]:
+def find_user_data(
+    given: Iterable[str | Path], images: Path | None = None, wanted: Collection[str] = ()
+) -> tuple[UserData, ...]:
     """Find the instruments of each data set. There can be one data set per instrument.
 
     Args:
         given: Files or folders. ``instrument=path`` names the instrument; ``annotations@folder`` names the folder of
             the pictures if it is another one.
         images: The folder of the pictures, for all data sets that do not name their own.
+        wanted: The instruments that are used. Of several that can read a data set, the others are left out. Default: all.
 
     Raises:
         UsageError: If one does not exist, if no instrument can read it, or if two are for the same instrument.
@@ -29,7 +32,8 @@ def find_user_data(given: Iterable[str | Path], images: Path | None = None) -> t
     for text in given:
         name, equals, rest = str(text).partition("=")
         is_named = bool(equals) and name in {each.name for each in instruments()}
-        for own in _find(rest if is_named else str(text), name if is_named else "", images):
+        known = _find(rest if is_named else str(text), name if is_named else "", images)
+        for own in [each for each in known if not wanted or each.instrument in wanted] or known:
             if own.instrument in found:
                 raise UsageError(
                     f"--data has two data sets for {own.instrument}: {found[own.instrument].path} and {own.path}; "

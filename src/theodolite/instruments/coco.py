@@ -18,6 +18,7 @@ from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem, check, is_there, read_each, read_json, read_list
 from theodolite.core.forms import Form, Name, Number, Whole
 from theodolite.geometry import Box
+from theodolite.pairs.pictures.cutting import polygons_of
 
 __all__ = [
     "AnnotatedPicture",
@@ -25,14 +26,12 @@ __all__ = [
     "Instance",
     "Instances",
     "find_coco",
-    "polygons_of",
     "read_instances",
 ]
 
 AreaOf: TypeAlias = Literal["box", "mask"]
 """What an object's area is: its box, or the area that the annotation states (COCO: of the mask)."""
 _COCO_PARTS = (b"images", b"annotations", b"categories")
-_FARTHEST_PX = 1e6
 """No corner of an outline is farther away."""
 
 
@@ -200,20 +199,6 @@ def _instance(each: _Annotation, names: Mapping[int, str], image: _Image) -> Ins
         width * height / whole,
         None if each.area is None else each.area / whole,
         polygons_of(each.segmentation),
-    )
-
-
-def polygons_of(data: object) -> tuple[tuple[float, ...], ...]:
-    """The polygons x0, y0, x1, y1, … of a COCO annotation; run-length masks have none, and what is no polygon is left out."""
-    if not isinstance(data, list):
-        return ()
-    return tuple(
-        tuple(float(value) for value in polygon)
-        for polygon in data
-        if isinstance(polygon, list)
-        and len(polygon) >= 6
-        and len(polygon) % 2 == 0
-        and all(isinstance(value, int | float) and abs(value) < _FARTHEST_PX for value in polygon)
     )
 
 

@@ -21,7 +21,8 @@ from theodolite.core.splits import ALIGNED, SPLITS
 from theodolite.core.tables import Column, Table
 from theodolite.core.types import Item, Picture
 from theodolite.models import VisionLanguageModel
-from theodolite.pairs import AnsweredPair, Standing, repeated_pairs
+from theodolite.pairs import AnsweredPair, Standing
+from theodolite.pairs.repeats import repeated_pairs
 from theodolite.runs import Measurer, MeasurerFactory, Run
 
 if TYPE_CHECKING:

@@ -14,7 +14,8 @@ P(followed) ≤ d/2. A model that always repeats its answer (d = 0) follows no p
 
 **Bound of groups.** One question about k pictures with k different right answers makes k(k−1)/2 pairs. A strategy that
 does not use the picture gives these answers with probabilities p₁ … p_k, and follows Σ_{i<j} p_i p_j = ((Σp)² − Σp²)/2 ≤
-(1 − 1/k)/2 of them on average, that is a share of at most 1/k².
+(1 − 1/k)/2 of them on average, that is a share of at most 1/k². Of some of these pairs it follows at most (1 − 1/ω)/2, where
+ω is the largest number of answers that are all paired with each other (Motzkin and Straus 1965): ¼ of a single pair.
 
 So a share of followed pairs significantly above ¼ (above 0 for deterministic decoding) shows that the answers depend on
 what was edited. The other pairs are *moved* (the answer changed, but not from right to right), *unmoved* (the same answer
@@ -25,7 +26,9 @@ or *changed*; the share of changed answers is the baseline for *moved*.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+from itertools import combinations
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from theodolite.answers import Answer
@@ -35,7 +38,7 @@ from theodolite.pairs.edits import Edit
 if TYPE_CHECKING:
     from theodolite.core.estimates import Estimate
 
-__all__ = ["RANDOM_BOUND", "AnsweredPair", "Outcome", "PairShares", "pair_shares"]
+__all__ = ["RANDOM_BOUND", "AnsweredPair", "Outcome", "PairShares", "pair_shares", "random_bound"]
 
 Outcome: TypeAlias = Literal["followed", "moved", "unmoved", "kept", "changed", "lost"]
 
@@ -67,8 +70,8 @@ class AnsweredPair:
     """The relation in the question, or the kind of change, for tables by relation."""
     shown: tuple[str, str] = ("", "")
     """The names of the two items in the run, for exhibits."""
-    bound: float = RANDOM_BOUND
-    """The largest probability of following it without using what was edited: ¼, or 1/k² for a pair of a group of k."""
+    group: str = ""
+    """The group of pictures of one question that the pair is taken from; empty for a pair of its own."""
 
     @property
     def outcome(self) -> Outcome:
@@ -118,6 +121,34 @@ def pair_shares(pairs: Iterable[AnsweredPair], *, level: float = 0.95) -> PairSh
         _share(relevant, "lost", level),
         _share(read, "kept", level),
     )
+
+
+def random_bound(relevant: Sequence[AnsweredPair]) -> float:
+    """Return the largest expected share of relevant pairs that a strategy can follow without using what was edited.
+
+    >>> mirror, said = Edit("mirror", is_relevant=True), Answer("value", "left")
+    >>> random_bound([AnsweredPair("q", mirror, "p", said, said, "left", "right")])
+    0.25
+    """
+    groups: dict[str, set[frozenset[str]]] = {}
+    alone = 0
+    for pair in relevant:
+        if pair.group:
+            groups.setdefault(pair.group, set()).add(frozenset({str(pair.gold), str(pair.edited_gold)}))
+        else:
+            alone += 1
+    of_groups = sum((1 - 1 / _clique(edges)) / 2 for edges in groups.values())
+    return (RANDOM_BOUND * alone + of_groups) / len(relevant)
+
+
+def _clique(edges: AbstractSet[frozenset[str]]) -> int:
+    """The largest number of answers that are all paired with each other. Groups have few answers."""
+    answers = sorted(frozenset[str]().union(*edges))
+    for size in range(len(answers), 2, -1):
+        for some in combinations(answers, size):
+            if all(frozenset(each) in edges for each in combinations(some, 2)):
+                return size
+    return 2
 
 
 def _share(pairs: Sequence[AnsweredPair], outcome: Outcome, level: float) -> Estimate | None:

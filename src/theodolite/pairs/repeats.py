@@ -39,7 +39,7 @@ def with_repeats(
         if len(plain) < most and is_plain(item):
             plain.append(item)
         yield item
-    if not (model and is_log(model)):
+    if not (model.startswith("replay:") and is_log(model)):
         yield from map(_repeat, plain)
 
 

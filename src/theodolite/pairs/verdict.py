@@ -35,7 +35,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from theodolite.pairs.edits import AGAIN
-from theodolite.pairs.outcomes import RANDOM_BOUND, AnsweredPair, PairShares, pair_shares
+from theodolite.pairs.outcomes import RANDOM_BOUND, AnsweredPair, PairShares, pair_shares, random_bound
 
 if TYPE_CHECKING:
     from theodolite.core.estimates import Estimate
@@ -251,7 +251,7 @@ def _excluded(relevant: Sequence[AnsweredPair], of_repeats: float) -> tuple[str,
 
 def _bound(relevant: Sequence[AnsweredPair], of_repeats: float) -> float:
     """The largest share of the pairs that a strategy can follow without using what was edited."""
-    return min(of_repeats, sum(pair.bound for pair in relevant) / len(relevant))
+    return min(of_repeats, random_bound(relevant))
 
 
 def _bound_of_repeats(pairs: Sequence[AnsweredPair]) -> float:

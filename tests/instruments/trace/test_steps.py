@@ -268,5 +268,5 @@ def test_odd_lines_of_a_trace_file_are_told_in_plain_words(tmp_path):
     found, problems = read_traces(file, {"e": frames(3)})
     assert len(found) == 1
     reasons = {problem.where: problem.reason for problem in problems}
-    assert reasons["t.jsonl, line 2"] == "is nested too deeply"
+    assert reasons["t.jsonl, line 2"] == "it is nested too deeply"
     assert reasons["t.jsonl, line 3"].startswith("steps.0.text: ")

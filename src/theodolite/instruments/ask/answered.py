@@ -174,7 +174,7 @@ def answered_pairs(rows: Rows, *, split: str = "") -> Iterator[AnsweredPair]:
         groups[row.words, row.natural].append(row)
     for group in groups.values():
         for first, second in combinations(sorted(group, key=_place), 2):  # their right answers all differ
-            yield replace(_pair(first, second, NATURAL.name, split), bound=len(group) ** -2.0)
+            yield replace(_pair(first, second, NATURAL.name, split), group=f"{first.natural} {first.words}")
     for setting in SETTINGS:
         for name, after in rows.get(setting, {}).items():
             before = plain.get(name)

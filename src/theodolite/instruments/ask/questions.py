@@ -16,9 +16,9 @@ from theodolite.core.errors import UsageError
 from theodolite.core.types import Item, Json, Message, Picture, ReplayMatch, Request, content_hash
 from theodolite.instruments.ask.data.question import Question, natural_groups
 from theodolite.instruments.ask.mirroring import mirrored
-from theodolite.pairs import with_repeats
 from theodolite.pairs.edits import LIGHT, REMOVE
 from theodolite.pairs.pictures import light, mirror, remove
+from theodolite.pairs.repeats import with_repeats
 from theodolite.runs import write_atomically
 
 __all__ = ["SETTINGS", "Setting", "plan_questions"]

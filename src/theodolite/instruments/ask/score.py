@@ -32,14 +32,8 @@ from theodolite.core.scores import ItemScore, Metric
 from theodolite.core.tables import Cell, Column, Table
 from theodolite.instruments.ask.answered import AnsweredRow, Rows, answered_groups, answered_pairs, read_rows
 from theodolite.instruments.ask.questions import SETTINGS, Setting
-from theodolite.pairs import (
-    AnsweredPair,
-    GroupShares,
-    group_shares,
-    judge_looking,
-    pair_shares,
-    repeated_pairs,
-)
+from theodolite.pairs import AnsweredPair, GroupShares, group_shares, judge_looking, pair_shares
+from theodolite.pairs.repeats import repeated_pairs
 from theodolite.pairs.verdict import FEW_CHANGES, MOST_LOST, NEAR_CHANCE, Standing
 from theodolite.runs import Run
 

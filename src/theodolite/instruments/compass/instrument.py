@@ -15,7 +15,8 @@ from theodolite.core.splits import OWN_SPLIT
 from theodolite.core.tables import Table
 from theodolite.core.types import Item
 from theodolite.instruments.instrument import Instrument, Place, Reference, RunPlan, Study, UserData
-from theodolite.pairs import AnsweredPair, with_repeats
+from theodolite.pairs import AnsweredPair
+from theodolite.pairs.repeats import with_repeats
 from theodolite.runs import Run
 
 if TYPE_CHECKING:

@@ -20,7 +20,8 @@ from theodolite.core.types import Item
 from theodolite.instruments.instrument import Instrument, Place, RunPlan, Study, UserData, made
 from theodolite.instruments.user_files import has_file
 from theodolite.models import Answering, ask_factory, ask_measurer
-from theodolite.pairs import AnsweredPair, with_repeats
+from theodolite.pairs import AnsweredPair
+from theodolite.pairs.repeats import with_repeats
 from theodolite.runs import Run
 
 if TYPE_CHECKING:

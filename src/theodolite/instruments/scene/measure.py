@@ -20,7 +20,7 @@ from theodolite.instruments.scene.questions import (
     plan_run,
 )
 from theodolite.models import ask_factory, ask_measurer
-from theodolite.pairs import with_repeats
+from theodolite.pairs.repeats import with_repeats
 from theodolite.runs import Run
 
 

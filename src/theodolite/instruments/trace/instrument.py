@@ -27,7 +27,8 @@ from theodolite.instruments.instrument import (
 )
 from theodolite.instruments.user_files import first_keys, has_file
 from theodolite.models import ask_factory, ask_measurer
-from theodolite.pairs import AnsweredPair, with_repeats
+from theodolite.pairs import AnsweredPair
+from theodolite.pairs.repeats import with_repeats
 from theodolite.runs import Run
 
 if TYPE_CHECKING:

@@ -21,6 +21,21 @@ from theodolite.geometry import Box
 
 _FINER = 4
 """Supersampling of outlines, for a smooth rim."""
+_FARTHEST_PX = 1e6
+
+
+def polygons_of(data: object) -> tuple[tuple[float, ...], ...]:
+    """The polygons x0, y0, x1, y1, … of a COCO annotation; run-length masks have none, and what is no polygon is left out."""
+    if not isinstance(data, list):
+        return ()
+    return tuple(
+        tuple(float(value) for value in polygon)
+        for polygon in data
+        if isinstance(polygon, list)
+        and len(polygon) >= 6
+        and len(polygon) % 2 == 0
+        and all(isinstance(value, int | float) and abs(value) < _FARTHEST_PX for value in polygon)
+    )
 
 
 def outline_alpha(size_px: tuple[int, int], polygons: Sequence[Sequence[float]]) -> NDArray[np.float32]:

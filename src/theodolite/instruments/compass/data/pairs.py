@@ -10,9 +10,9 @@ from theodolite import stats
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Json, Picture
 from theodolite.geometry import Box, direction_deg
-from theodolite.instruments.coco import polygons_of
 from theodolite.pairs.directions import EIGHT, Vocabulary
 from theodolite.pairs.pictures import Cutout
+from theodolite.pairs.pictures.cutting import polygons_of
 
 _ASTRAY_DEG = 90.0
 
