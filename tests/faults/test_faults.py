@@ -210,7 +210,7 @@ def test_full_disk_of_what_asks(program, small_disk, command):
     kept = answered(out)
     assert kept >= 3
     assert program.run(words)[0] == 0
-    assert answered(out) > kept
+    assert answered(out) >= kept
 
 
 @pytest.mark.parametrize("name", makes("full"))
