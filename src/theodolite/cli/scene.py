@@ -94,12 +94,13 @@ def make(  # noqa: PLR0913, PLR0917 - one parameter per option
 
 @app.command("build")
 def build(  # noqa: PLR0913, PLR0917 - one parameter per option
+    context: typer.Context,
     source: Annotated[
         str,
         typer.Option(
             "--source",
             metavar="NAME",
-            help="nuscenes, scannetpp, kitti, sunrgbd, camera-boxes, or a plug-in.",
+            help="nuscenes, scannetpp, kitti, sunrgbd, camera-boxes, a plug-in; or crisp, with its own questions.",
         ),
     ],
     root: Annotated[Path, typer.Option("--data", metavar="PATH", help="The files of the source.")],
@@ -130,15 +131,31 @@ def build(  # noqa: PLR0913, PLR0917 - one parameter per option
     figures: o.Figures = None,
     json: o.AsJson = False,
 ) -> None:
-    """Build a data set from real scenes: filter objects, drop near-duplicates, mark the pictures, make questions."""
+    """Build a data set from real scenes: filter objects, drop near-duplicates, mark the pictures, make questions.
+
+    The source crisp is CRISP-Bench's published scenes with their own questions, as they are.
+    """
     from theodolite.instruments.scene.data.build import BuildOptions, build_data
     from theodolite.instruments.scene.data.pipeline import KeepOptions
 
+    if source == "crisp":
+        from theodolite.instruments.scene.interop.crisp_build import build_crisp
+
+        for name in ("least_visibility", "unknown_visibility", "balance"):
+            if str(context.get_parameter_source(name)).endswith("COMMANDLINE"):
+                raise UsageError(
+                    f"--{name.replace('_', '-')} does not apply to --source crisp: its scenes are taken as published"
+                )
+        published = build_crisp(
+            folder, root, most_scenes=size, n_questions=questions, seed=seed, version=__version__
+        )
+        _show_data(published, figures, json=json)
+        return
     unknown = o.one_of(unknown_visibility, ("estimate", "keep", "drop"), "--unknown-visibility")
     keep = KeepOptions(least_visibility=least_visibility, unknown_visibility=cast("Any", unknown))
     options = BuildOptions(keep, most_scenes=size, is_balanced=balance, n_questions=questions, seed=seed)
     known = [each.name for each in registry().entries("source") if each.name.startswith("scene-")]
-    o.one_of(source, tuple(name.removeprefix("scene-") for name in known), "--source")
+    o.one_of(source, (*(name.removeprefix("scene-") for name in known), "crisp"), "--source")
     reader = cast("Callable[[Path], Iterable[Any]]", registry().entry("source", f"scene-{source}").load())
     with err.status("reading scenes") as status:
         data = build_data(
