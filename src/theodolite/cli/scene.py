@@ -279,15 +279,19 @@ def _show_plan(
     """Show the plan, without questions that need graphs by the model."""
     from theodolite.instruments.scene.questions import WITHOUT_PICTURE, Settings, plan_run
 
+    wanted = chosen
     if "predicted graph" in chosen.qa:
         note("not counted: questions with the predicted graph, which the model has not given yet")
     if not all(scene.marked for scene in data.scenes.values()):
         note("this data set has no pictures: only settings without a picture are planned")
         blind = cast("Any", tuple(s for s in chosen.qa if s in WITHOUT_PICTURE))
-        chosen = Settings(qa=blind or ("blind",), graph=("blind",), mode=chosen.mode)
+        wanted = chosen = Settings(qa=blind or ("blind",), graph=("blind",), mode=chosen.mode)
     items = list(plan_run(data, chosen, seed=seed))[:limit]
     if not prompts:
-        show_plan(items, json=json)
+        from theodolite.instruments.scene.experiments.needs import needs_table
+
+        asked = {*wanted.qa, *(("graphs",) if wanted.graph else ())}
+        show_plan(items, json=json, tables=[needs_table(data.questions, asked, seed=seed)])
         return
     if json:
         print_json({"items": [_shown(item) for item in items]})
@@ -312,7 +316,7 @@ def _shown(item: Item) -> dict[str, str]:
 
 @app.command("score")
 def score(  # noqa: PLR0913, PLR0917 - one parameter per option
-    run: o.RunFolder,
+    runs: o.RunFolders,
     solver: SolverOption = "geometric",
     mra: MraOption = "<",
     mode: Annotated[
@@ -326,7 +330,11 @@ def score(  # noqa: PLR0913, PLR0917 - one parameter per option
     beside: o.Beside = None,
     json: o.AsJson = False,
 ) -> None:
-    """Score a run from its stored answers: Tables 1 and 2, confusion matrix, interventions, signatures."""
+    """Score a run from its stored answers: Tables 1 and 2, confusion matrix, interventions, signatures.
+
+    With several runs on the same questions: one table of all models, with paired differences from the first.
+    """
+    from theodolite.instruments.scene.experiments.compare import check_alike, compare_tables
     from theodolite.instruments.scene.score import EXTRA_TABLES, score_run, score_tables
     from theodolite.runs import Run
 
@@ -335,21 +343,25 @@ def score(  # noqa: PLR0913, PLR0917 - one parameter per option
     mode = mode.replace("-", " ") if mode is not None else None
     if beside and figures is None:
         raise UsageError("--beside adds other runs to the figures: also give a folder with --figures")
-    with Run.open(run, writable=True) as opened:
-        if opened.info.instrument != "scene":
-            raise UsageError(f"{run} is a run of {opened.info.instrument}, not of scene")
-        result = score_run(opened, options, mode=mode)
-        found = score_tables(result, extra)
-        opened.write_tables(found)
-        if figures is not None:
-            scores = {result.model: result}
-            for other in beside or ():
-                with Run.open(other) as there:
-                    name = there.info.model
-                    key = name if name not in scores else f"{name} ({len(scores) + 1})"
-                    scores[key] = score_run(there, options, mode=mode)
+    scores: dict[str, SceneScore] = {}
+    for folder in [*runs, *(beside or ())]:
+        with Run.open(folder, writable=folder == runs[0]) as opened:
+            if opened.info.instrument != "scene":
+                raise UsageError(f"{folder} is a run of {opened.info.instrument}, not of scene")
+            name = opened.info.model
+            key = name if name not in scores else f"{name} ({len(scores) + 1})"
+            scores[key] = score_run(opened, options, mode=mode)
+            if folder == runs[0]:
+                found = score_tables(scores[key], extra)
+                opened.write_tables(found)
+    check_alike(scores)
+    if len(runs) > 1:
+        found = compare_tables(dict(list(scores.items())[: len(runs)]))
+    if figures is not None:
+        with Run.open(runs[0]) as opened:
             _draw(opened, scores, figures)
-    show(found, json=json, run=str(run), instrument="scene", model=result.model)
+    shown = next(iter(scores))
+    show(found, json=json, run=str(runs[0]), instrument="scene", model=shown)
 
 
 def _draw(run: Run, scores: dict[str, SceneScore], figures: Path) -> None:
