@@ -69,6 +69,12 @@ def make(  # noqa: PLR0913, PLR0917 - one parameter per option
     folder: o.NewFolder,
     indoor: Annotated[int, typer.Option("--indoor", min=0, help="Number of rooms.")] = 10,
     outdoor: Annotated[int, typer.Option("--outdoor", min=0, help="Number of streets.")] = 10,
+    small: Annotated[
+        int,
+        typer.Option(
+            "--small", min=0, help="Make only N small rooms, such as the pocket: twins have learnt."
+        ),
+    ] = 0,
     seed: o.Seed = 0,
     questions: Questions = None,
     render: Annotated[bool, typer.Option("--render/--no-render", help="Draw the pictures.")] = True,
@@ -80,6 +86,13 @@ def make(  # noqa: PLR0913, PLR0917 - one parameter per option
     """Make scenes of rooms and streets, with questions and answers."""
     from theodolite.instruments.scene.data.make import MakeOptions, make_data
 
+    if small:
+        from theodolite.instruments.scene.data.small_rooms import scene_data
+
+        if truth or questions is not None or not render:
+            raise UsageError("--truth, --questions and --no-render do not apply to --small")
+        _show_data(scene_data(folder, small, seed=seed), figures, json=json)
+        return
     processes = workers or min(2, os.cpu_count() or 1)
     options = MakeOptions(indoor, outdoor, seed, questions, render, truth, processes)
     with err.status("making scenes") as status:
@@ -224,6 +237,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 ) -> None:
     """Ask a model for graphs and answers, store them, and score. The same command resumes where it stopped."""
     from theodolite.instruments.scene.data.files import read_data
+    from theodolite.instruments.scene.data.twin_rooms import unlearnt
     from theodolite.instruments.scene.instrument import SCENE
     from theodolite.instruments.scene.measure import next_items
     from theodolite.instruments.scene.questions import Mode, Settings
@@ -235,6 +249,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     notes(told_problems(whole.problems))
     scenes = _only(whole, scene)
     if plan:
+        notes(unlearnt(model, scenes.scenes))
         _draw_questions(scenes, figures)
         _show_plan(scenes, chosen, seed, limit, prompts=prompts, json=json)
         return
@@ -250,6 +265,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         "budget": chosen.mode.budget_tokens,
         **({"scene": scene} if scene else {}),
     }
+    notes(unlearnt(model, scenes.scenes))
     run_and_show(
         folder,
         RunSettings("scene", model, seed, asked),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from theodolite import stats
 from theodolite.core.errors import UsageError
 from theodolite.core.tables import Cell, Column, Table
+from theodolite.instruments.scene.data.twin_rooms import unlearnt
 
 if TYPE_CHECKING:
     from theodolite.instruments.scene.score import SceneScore
@@ -76,6 +77,7 @@ def _main_table(scores: Mapping[str, SceneScore]) -> Table:
             Column("ceiling", "solver ceiling", "share", "scene.ceiling"),
         ],
         rows,
+        [told for score in scores.values() for told in unlearnt(score.model, score.results.domains)],
     )
 
 
