@@ -38,7 +38,15 @@ from theodolite.pairs.pictures.cutting import outline_alpha
 SIZE = (320, 240)
 HUES = {"red": 0.0, "yellow": 60.0, "green": 120.0, "blue": 240.0, "pink": 300.0}
 PAIRS = 24
-ELSEWHERE = {"exchange the marks", "edit the frames", "other walls", "decoy elsewhere", "edit other frames"}
+ELSEWHERE = {
+    "exchange the marks",
+    "move an object",
+    "another camera",
+    "edit the frames",
+    "other walls",
+    "decoy elsewhere",
+    "edit other frames",
+}
 """Edits of scenes, grids and episodes, tested with their instruments."""
 
 

@@ -26,7 +26,7 @@ OPPOSITE: Mapping[str, str] = {axis: _AXES[i ^ 1] for i, axis in enumerate(_AXES
 """Each direction stands beside its opposite in the table."""
 _LOOSE = word_set("up upper over top higher down lower bottom front ahead back rear further away")
 """Words that often mean something else. As synonyms of an option they count only beside another direction."""
-_GLUE = word_set("- and to the on in at slightly also a bit side , hand it them")
+_GLUE = word_set("- and to the on in at slightly also a bit side , hand it its them me you your")
 _FILLERS = _GLUE | word_set("of an from toward towards is")
 _AFTER_ADJECTIVE = word_set("answer answers option choice question one now away next beside at there")
 """Before these, "right" is no direction: "the right answer", "right next to"."""
@@ -38,6 +38,8 @@ def directions_at(words: Words, i: int) -> tuple[frozenset[str], int]:
 
     >>> sorted(directions_at(Words("behind and to the right of it"), 0)[0])
     ['back', 'right']
+    >>> sorted(directions_at(Words("behind object 1 and to its left"), 0)[0])
+    ['back', 'left']
     """
     axis, end = axis_at(words, i)
     axes = {axis} - {""}
@@ -47,6 +49,8 @@ def directions_at(words: Words, i: int) -> tuple[frozenset[str], int]:
         if axis and axis not in axes and OPPOSITE[axis] not in axes:
             axes.add(axis)
             place = end = after
+        elif words.norm(place) == "object" and "its" in words.norms(place + 2, place + 6):
+            place += 2
         elif words.norm(place) in _GLUE or (
             words.norm(place) == "of" and words.norm(place + 1) in {"and", ",", "it", "them"}
         ):

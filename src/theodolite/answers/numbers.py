@@ -11,11 +11,14 @@ from theodolite.answers.plain import simple
 
 _FACTORS: Mapping[str, Mapping[float, str]] = {
     "length": {
-        1.0: "m meter meters metre metres mtr mtrs 米 公尺",
-        0.01: "cm cms centimeter centimeters centimetre centimetres 厘米 公分",
-        0.001: "mm millimeter millimeters millimetre millimetres 毫米",
-        0.1: "dm decimeter decimeters decimetre decimetres",
-        1000.0: "km kilometer kilometers kilometre kilometres 公里 千米",
+        1.0: "m meter meters metre metres mtr mtrs metern metro metros metri mètre mètres м метр метра метров متر 米 公尺 "
+        "メートル 미터",
+        0.01: "cm cms centimeter centimeters centimetre centimetres zentimeter centímetros centimetri centimètres "
+        "см сантиметров 厘米 公分 センチ センチメートル 센티미터",
+        0.001: "mm millimeter millimeters millimetre millimetres milímetros millimetri millimètres мм 毫米 ミリ ミリメートル "
+        "밀리미터",
+        0.1: "dm decimeter decimeters decimetre decimetres dezimeter дм",
+        1000.0: "km kilometer kilometers kilometre kilometres kilómetros chilometri kilomètres км 公里 千米 キロメートル 킬로미터",
         0.3048: "ft foot feet",
         0.0254: "in inch inches",
         0.9144: "yd yds yard yards",
@@ -39,11 +42,12 @@ _UNITS = {
 }
 _ALSO_WORDS = frozenset({"in", "s", "h"})
 """Units that are so only at the end of a clause: "3 in front" is no length."""
-_UNIT = "(?:" + "|".join(map(re.escape, sorted(_UNITS, key=len, reverse=True))) + r")(?![A-Za-z\d^])"
+_UNIT = "(?:" + "|".join(map(re.escape, sorted(_UNITS, key=len, reverse=True))) + r")(?![A-Za-zÀ-ɏЀ-ӿ\d^])"
 _DIGITS = (
     r"\d{1,9} \d{1,3} ?/ ?\d{1,3}(?![\d.,/])"  # 2 1/2
     r"|\d{1,9} ?/ ?\d{1,9}(?![\d.,]*\d|/)"  # 1/2
     r"|\d{1,3}(?:,\d{3})++(?:\.\d++)?(?![\d,])"  # 1,234.5
+    r"|\d{1,3}(?:\.\d{3})++,\d++(?![\d,])"  # 1.234,5
     rf"|\d{{1,3}}(?: \d{{3}})++(?=\s?{_UNIT})"  # 2 500 mm
     r"|\d++,\d{1,2}(?![\d,])"  # 3,2
     r"|\d*+\.\d++|\d++"
@@ -151,6 +155,8 @@ def _value(digits: str, power: str) -> float | None:
     if "/" in digits:
         *whole, above, below = map(float, re.split(r"[ /]+", digits))
         value = sum(whole) + above / below if below else math.inf
+    elif re.fullmatch(r"\d{1,3}(?:\.\d{3})+,\d+", digits):
+        value = float(digits.replace(".", "").replace(",", "."))
     elif re.fullmatch(r"\d{1,3}(?:[, ]\d{3})+(?:\.\d+)?", digits):
         value = float(digits.replace(",", "").replace(" ", ""))
     else:

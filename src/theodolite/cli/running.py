@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -71,15 +71,16 @@ def run_and_show(  # noqa: PLR0913 - all settings of a run
     exit_if_failed(tally, folder)
 
 
-def show_plan(items: Iterable[Item], *, json: bool) -> None:
-    """Print the size of a plan, for ``--plan``. Nothing is asked."""
+def show_plan(items: Iterable[Item], *, json: bool, tables: Sequence[Table] = ()) -> None:
+    """Print the size of a plan, for ``--plan``, and tables about it. Nothing is asked."""
     found = list(items)
     pictures = sum(len(item.request.pictures) for item in found)
     tokens = sum(item.request.max_tokens for item in found)
     counts = {"requests": len(found), "pictures": pictures, "longest_answers_tokens": tokens}
     if json:
-        print_json({"plan": counts})
+        print_json({"plan": counts}) if not tables else show(tables, json=True, plan=counts)
         return
+    show(tables, json=False)
     note(
         f"{len(found)} requests with {pictures} pictures, at most {tokens} tokens of answers; nothing was asked"
     )

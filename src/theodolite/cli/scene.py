@@ -70,6 +70,12 @@ def make(  # noqa: PLR0913, PLR0917 - one parameter per option
     folder: o.NewFolder,
     indoor: Annotated[int, typer.Option("--indoor", min=0, help="Number of rooms.")] = 10,
     outdoor: Annotated[int, typer.Option("--outdoor", min=0, help="Number of streets.")] = 10,
+    small: Annotated[
+        int,
+        typer.Option(
+            "--small", min=0, help="Make only N small rooms, such as the pocket: twins have learnt."
+        ),
+    ] = 0,
     seed: o.Seed = 0,
     questions: Questions = None,
     render: Annotated[bool, typer.Option("--render/--no-render", help="Draw the pictures.")] = True,
@@ -82,6 +88,13 @@ def make(  # noqa: PLR0913, PLR0917 - one parameter per option
     from theodolite.instruments.scene.data.files import read_data
     from theodolite.instruments.scene.data.make import MakeOptions, make_data
 
+    if small:
+        from theodolite.instruments.scene.data.small_rooms import scene_data
+
+        if truth or questions is not None or not render:
+            raise UsageError("--truth, --questions and --no-render do not apply to --small")
+        _show_data(scene_data(folder, small, seed=seed), figures, json=json)
+        return
     processes = workers or min(2, os.cpu_count() or 1)
     options = MakeOptions(indoor, outdoor, seed, questions, render, truth, processes)
     with err.status("making scenes") as status, whole_folder(folder) as place:
@@ -96,12 +109,13 @@ def make(  # noqa: PLR0913, PLR0917 - one parameter per option
 
 @app.command("build")
 def build(  # noqa: PLR0913, PLR0917 - one parameter per option
+    context: typer.Context,
     source: Annotated[
         str,
         typer.Option(
             "--source",
             metavar="NAME",
-            help="nuscenes, scannetpp, kitti, sunrgbd, camera-boxes, or a plug-in.",
+            help="nuscenes, scannetpp, kitti, sunrgbd, camera-boxes, a plug-in; or crisp, with its own questions.",
         ),
     ],
     root: Annotated[Path, typer.Option("--data", metavar="PATH", help="The files of the source.")],
@@ -132,15 +146,31 @@ def build(  # noqa: PLR0913, PLR0917 - one parameter per option
     figures: o.Figures = None,
     json: o.AsJson = False,
 ) -> None:
-    """Build a data set from real scenes: filter objects, drop near-duplicates, mark the pictures, make questions."""
+    """Build a data set from real scenes: filter objects, drop near-duplicates, mark the pictures, make questions.
+
+    The source crisp is CRISP-Bench's published scenes with their own questions, as they are.
+    """
     from theodolite.instruments.scene.data.build import BuildOptions, build_data
     from theodolite.instruments.scene.data.pipeline import KeepOptions
 
+    if source == "crisp":
+        from theodolite.instruments.scene.interop.crisp_build import build_crisp
+
+        for name in ("least_visibility", "unknown_visibility", "balance"):
+            if str(context.get_parameter_source(name)).endswith("COMMANDLINE"):
+                raise UsageError(
+                    f"--{name.replace('_', '-')} does not apply to --source crisp: its scenes are taken as published"
+                )
+        published = build_crisp(
+            folder, root, most_scenes=size, n_questions=questions, seed=seed, version=__version__
+        )
+        _show_data(published, figures, json=json)
+        return
     unknown = o.one_of(unknown_visibility, ("estimate", "keep", "drop"), "--unknown-visibility")
     keep = KeepOptions(least_visibility=least_visibility, unknown_visibility=cast("Any", unknown))
     options = BuildOptions(keep, most_scenes=size, is_balanced=balance, n_questions=questions, seed=seed)
     known = [each.name for each in registry().entries("source") if each.name.startswith("scene-")]
-    o.one_of(source, tuple(name.removeprefix("scene-") for name in known), "--source")
+    o.one_of(source, (*(name.removeprefix("scene-") for name in known), "crisp"), "--source")
     reader = cast("Callable[[Path], Iterable[Any]]", registry().entry("source", f"scene-{source}").load())
     with err.status("reading scenes") as status:
         data = build_data(
@@ -208,6 +238,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     json: o.AsJson = False,
 ) -> None:
     """Ask a model for graphs and answers, store them, and score. The same command resumes where it stopped."""
+    from theodolite.instruments.scene.data.twin_rooms import unlearnt
     from theodolite.instruments.scene.instrument import SCENE
     from theodolite.instruments.scene.measure import next_items
     from theodolite.instruments.scene.questions import Mode, Settings
@@ -217,6 +248,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     chosen = Settings.parse(settings, Mode(cast("Any", mode.replace("-", " ")), budget))
     scenes = _only(_read(data), scene)
     if plan:
+        notes(unlearnt(model, scenes.scenes))
         _draw_questions(scenes, figures)
         _show_plan(scenes, chosen, seed, limit, prompts=prompts, json=json)
         return
@@ -232,6 +264,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         "budget": chosen.mode.budget_tokens,
         **({"scene": scene} if scene else {}),
     }
+    notes(unlearnt(model, scenes.scenes))
     run_and_show(
         folder,
         RunSettings("scene", model, seed, asked),
@@ -270,15 +303,19 @@ def _show_plan(
     """Show the plan, without questions that need graphs by the model."""
     from theodolite.instruments.scene.questions import WITHOUT_PICTURE, Settings, plan_run
 
+    wanted = chosen
     if "predicted graph" in chosen.qa:
         note("not counted: questions with the predicted graph, which the model has not given yet")
     if not all(scene.marked for scene in data.scenes.values()):
         note("this data set has no pictures: only settings without a picture are planned")
         blind = cast("Any", tuple(s for s in chosen.qa if s in WITHOUT_PICTURE))
-        chosen = Settings(qa=blind or ("blind",), graph=("blind",), mode=chosen.mode)
+        wanted = chosen = Settings(qa=blind or ("blind",), graph=("blind",), mode=chosen.mode)
     items = list(plan_run(data, chosen, seed=seed))[:limit]
     if not prompts:
-        show_plan(items, json=json)
+        from theodolite.instruments.scene.experiments.needs import needs_table
+
+        asked = {*wanted.qa, *(("graphs",) if wanted.graph else ())}
+        show_plan(items, json=json, tables=[needs_table(data.questions, asked, seed=seed)])
         return
     if json:
         print_json({"items": [_shown(item) for item in items]})
@@ -303,7 +340,7 @@ def _shown(item: Item) -> dict[str, str]:
 
 @app.command("score")
 def score(  # noqa: PLR0913, PLR0917 - one parameter per option
-    run: o.RunFolder,
+    runs: o.RunFolders,
     solver: SolverOption = "geometric",
     mra: MraOption = "<",
     mode: Annotated[
@@ -317,7 +354,11 @@ def score(  # noqa: PLR0913, PLR0917 - one parameter per option
     beside: o.Beside = None,
     json: o.AsJson = False,
 ) -> None:
-    """Score a run from its stored answers: Tables 1 and 2, confusion matrix, interventions, signatures."""
+    """Score a run from its stored answers: Tables 1 and 2, confusion matrix, interventions, signatures.
+
+    With several runs on the same questions: one table of all models, with paired differences from the first.
+    """
+    from theodolite.instruments.scene.experiments.compare import check_alike, compare_tables
     from theodolite.instruments.scene.score import EXTRA_TABLES, score_run, score_tables
     from theodolite.runs import Run
 
@@ -326,21 +367,25 @@ def score(  # noqa: PLR0913, PLR0917 - one parameter per option
     mode = mode.replace("-", " ") if mode is not None else None
     if beside and figures is None:
         raise UsageError("--beside adds other runs to the figures: also give a folder with --figures")
-    with Run.open(run, writable=True) as opened:
-        if opened.info.instrument != "scene":
-            raise UsageError(f"{run} is a run of {opened.info.instrument}, not of scene")
-        result = score_run(opened, options, mode=mode)
-        found = score_tables(result, extra)
-        opened.write_tables(found)
-        if figures is not None:
-            scores = {result.model: result}
-            for other in beside or ():
-                with Run.open(other) as there:
-                    name = there.info.model
-                    key = name if name not in scores else f"{name} ({len(scores) + 1})"
-                    scores[key] = score_run(there, options, mode=mode)
+    scores: dict[str, SceneScore] = {}
+    for folder in [*runs, *(beside or ())]:
+        with Run.open(folder, writable=folder == runs[0]) as opened:
+            if opened.info.instrument != "scene":
+                raise UsageError(f"{folder} is a run of {opened.info.instrument}, not of scene")
+            name = opened.info.model
+            key = name if name not in scores else f"{name} ({len(scores) + 1})"
+            scores[key] = score_run(opened, options, mode=mode)
+            if folder == runs[0]:
+                found = score_tables(scores[key], extra)
+                opened.write_tables(found)
+    check_alike(scores)
+    if len(runs) > 1:
+        found = compare_tables(dict(list(scores.items())[: len(runs)]))
+    if figures is not None:
+        with Run.open(runs[0]) as opened:
             _draw(opened, scores, figures)
-    show(found, json=json, run=str(run), instrument="scene", model=result.model)
+    shown = next(iter(scores))
+    show(found, json=json, run=str(runs[0]), instrument="scene", model=shown)
 
 
 def _draw(run: Run, scores: dict[str, SceneScore], figures: Path) -> None:

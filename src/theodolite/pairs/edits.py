@@ -86,6 +86,20 @@ MOVE_REFERENCE = _relevant(
     (_OBJECTS, _TARGET),
     (_REFERENCE,),
 )
+MOVE_OBJECT = _relevant(
+    "move an object",
+    ("the objects", "everything but the place of one object"),
+    (_OBJECTS, "the places of the other objects"),
+    ("the place of that object alone",),
+)
+"""One of the objects in the question stands elsewhere."""
+OTHER_CAMERA = _relevant(
+    "another camera",
+    ("the objects", "their sizes", "their places in the room"),
+    (_OBJECTS, "their sizes", "which object stands beside which"),
+    ("the place of one object in the picture alone",),
+)
+"""The same room from another place, for questions about what is seen from the camera."""
 EXCHANGE_MARKS = _relevant(
     "exchange the marks",
     ("the picture apart from the marks",),
@@ -129,6 +143,8 @@ EDITS: dict[str, Edit] = {
         EXCHANGE,
         MOVE_TARGET,
         MOVE_REFERENCE,
+        MOVE_OBJECT,
+        OTHER_CAMERA,
         EXCHANGE_MARKS,
         REMOVE,
         EDIT_FRAMES,

@@ -239,3 +239,30 @@ def test_huge_numbers_in_decoded_json_break_nothing():
         "edges": [{"to": 3, "relation": {"left": huge}}],
     }
     assert read_graph(value, 2, {1, 2, 3}).problems["impossible number"] == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        ("in-front-of", {"in front of"}),
+        ("In_Front_Of", {"in front of"}),
+        (["to-the-left", "in-front"], {"left", "in front of"}),
+        ("front-right", {"in front of", "right"}),
+        ("behind and to the right", {"behind", "right"}),
+        (["upper-left of object 1"], {"up", "left"}),
+        ({"in-front-of": 1, "left": 0}, {"in front of"}),
+        ("closer to the camera", {"in front of"}),
+        ("n/a", set()),
+    ],
+)
+def test_relations_in_any_hyphenation(said, words):
+    graph = {"objects": [], "edges": [{"from": 1, "to": 2, "distance": 1.0, "relation": said}]}
+    found = parse_graph(json.dumps(graph), 1, {1, 2})
+    assert found.graph.edges[0].relation == words
+    assert "unknown word" not in found.problems
+
+
+def test_the_last_graph_wins():
+    graph = '{"objects": [{"id": 1, "dist_to_cam": %s, "size": [1, 1, 1]}], "edges": []}'
+    said = f"A draft: {graph % 2}\nWait. The final graph:\n```json\n{graph % 3}\n```"
+    assert parse_graph(said, 1, {1, 2}).graph.nodes[0].distance_m == 3.0

@@ -3,7 +3,9 @@
 import csv
 import importlib.util
 import json
+import re
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,10 +14,18 @@ import yaml
 from scene_worlds import answered, ask, box_world, rows_of, scored
 
 from theodolite.core.errors import UsageError
+from theodolite.core.files import check
 from theodolite.instruments.scene import scripts
 from theodolite.instruments.scene.experiments.noise import noisy_graphs
 from theodolite.instruments.scene.formulas.solver import Solver
-from theodolite.instruments.scene.interop.crisp import read_crisp, write_crisp, write_crisp_answers
+from theodolite.instruments.scene.interop.crisp import read_crisp, write_crisp
+from theodolite.instruments.scene.interop.crisp_logs import write_crisp_run
+from theodolite.instruments.scene.interop.crisp_questions import (
+    QuestionForm,
+    QuestionScene,
+    read_question,
+    write_question,
+)
 from theodolite.instruments.scene.interop.inspect_log import write_inspect
 from theodolite.instruments.scene.interop.lmms_eval import write_lmms_eval
 from theodolite.instruments.scene.interop.vlmevalkit import write_vlmevalkit
@@ -71,7 +81,7 @@ def theirs(scene):
     from theodolite.instruments.scene.interop.crisp_scenes import write_scene
 
     item = write_scene(scene)
-    for key in ("camera", "source", "dataset"):
+    for key in ("camera", "source", "dataset", "edges"):
         del item[key]
     for thing in item["objects"]:
         for key in ("rotation_cam", "visibility", "truncation", "key", "box_px"):
@@ -168,17 +178,54 @@ def test_a_tilted_camera_is_found_from_heights(world, tmp_path):
     assert back.star().edges == scene.star().edges
 
 
-def test_answers_of_a_run_for_their_consistency_stage(world, run_folder, tmp_path):
+def test_every_kind_is_understood_in_their_own_wording(world):
+    asked = {question.kind: question for question in world.questions}
+    assert len(asked) >= 25
+    for question in asked.values():
+        row = write_question(question, "x.png", dataset="nuscenes")
+        del row["meta"]["theodolite"]
+        about = QuestionScene(question.scene, question.domain, question.difficulty)
+        back = read_question(check(QuestionForm, row), about)
+        assert (back.kind, back.objects) == (question.kind, question.objects)
+        assert [option.key for option in back.options] == [option.key for option in question.options]
+        assert (back.relation, back.distance_m) == (question.relation, question.distance_m)
+
+
+def test_a_run_as_logs_that_their_scorers_read(world, run_folder, tmp_path):
     with Run.open(run_folder) as run:
-        graphs, answers = write_crisp_answers(run, tmp_path)
-    assert (graphs, answers) == (len(world.scenes), len(world.questions))
-    lines = [json.loads(text) for text in next(tmp_path.glob("*_qa.jsonl")).read_text().splitlines()]
-    assert all(
-        row["predict"] == str(row["conversations"][1]["value"])
-        or float(row["predict"]) == float(row["conversations"][1]["value"])
-        for row in lines
+        assert write_crisp_run(run, tmp_path) == (len(world.scenes), len(world.questions))
+    names = sorted(path.name for path in tmp_path.glob("logs/*/*.jsonl"))
+    assert all(re.fullmatch(r"\d{8}_\d{6}_samples_crisp_(qa|sgc)\.jsonl", name) for name in names)
+    qa, sgc = (
+        [json.loads(text) for text in next(tmp_path.glob(f"logs/*/*_{task}.jsonl")).read_text().splitlines()]
+        for task in ("qa", "sgc")
     )
-    assert len(json.loads(next(tmp_path.glob("*_sg.json")).read_text())) == len(world.scenes)
+    docs = {row["id"]: row for row in map(json.loads, (tmp_path / "qa_data.jsonl").read_text().splitlines())}
+    for row in qa:
+        gold = docs[row["vsibench_score"]["id"]]["conversations"][1]["value"]
+        assert row["target"] == gold
+        assert row["filtered_resps"] == [gold] or float(row["filtered_resps"][0]) == float(gold)
+    images = [row["sgc_score"]["image"] for row in sgc]
+    assert len({Path(image).name for image in images}) == len(world.scenes)  # they find graphs by file name
+    assert {row["image"] for row in docs.values()} <= set(images)
+    assert all("null" not in row["filtered_resps"][0] for row in sgc)
+    tasks = (tmp_path / "sgc_task.jsonl").read_text().splitlines()
+    assert [json.loads(text)["image"] for text in tasks] == images
+
+
+def test_what_cannot_be_read_is_empty_in_their_logs(world, tmp_path):
+    few = replace(world, questions=world.questions[:3], scenes=dict(list(world.scenes.items())[:2]))
+    for script in ("scene-rambler", "scene-refuser"):
+        folder = ask(few, tmp_path / script, script, settings=Settings(qa=("base",), graph=("base",)))
+        with Run.open(folder) as run:
+            write_crisp_run(run, tmp_path / f"{script}-out")
+        lines = [
+            json.loads(text)
+            for path in (tmp_path / f"{script}-out").glob("logs/*/*.jsonl")
+            for text in path.read_text().splitlines()
+        ]
+        assert lines
+        assert all(row["filtered_resps"] == [""] for row in lines)
 
 
 class Loader(yaml.SafeLoader):

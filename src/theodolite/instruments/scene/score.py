@@ -34,6 +34,7 @@ from theodolite.core.signatures import Signature
 from theodolite.core.tables import Cell, Column, Table
 from theodolite.instruments.scene.data.graph import Difficulty, Domain
 from theodolite.instruments.scene.data.questions import GROUPS, SceneQuestion, group_name
+from theodolite.instruments.scene.data.twin_rooms import unlearnt
 from theodolite.instruments.scene.experiments.baselines import graph_prior, qa_prior
 from theodolite.instruments.scene.experiments.blind import (
     BlindTest,
@@ -448,6 +449,7 @@ def qa_table(score: SceneScore) -> Table:
         f"Table 1: {score.model}, {score.results.mode}; MRA {options.comparison}, solver {options.solver}",
         [Column("scenes", "scenes"), *(_COLUMNS[name] for name in shown)],
         rows,
+        unlearnt(score.model, score.results.domains),
     )
 
 

@@ -168,7 +168,7 @@ def write_pictures(
         distances_m={thing.id: thing.distance_m for thing in graph.objects},
         instance=instance,
     )
-    name = _file_name(graph.id)
+    name = file_name(graph.id)
     plain, marked = f"{PICTURES}/{name}.png", f"{MARKED}/{name}.png"
     try:
         for name, pixels in ((plain, picture), (marked, draw_marks(picture, marks))):
@@ -179,7 +179,7 @@ def write_pictures(
     return replace(graph, picture=plain, marked=marked)
 
 
-def _file_name(scene: str) -> str:
+def file_name(scene: str) -> str:
     """A scene's id, if it can be the name of a file; otherwise its letters and a hash."""
     if _PLAIN_NAME.fullmatch(scene):
         return scene

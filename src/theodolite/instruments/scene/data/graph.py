@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from theodolite.core.errors import UsageError
 from theodolite.geometry import SE3, Box, Cuboid, PinholeCamera
-from theodolite.instruments.scene.data.relations import Relation, Stand, in_order, relation
+from theodolite.instruments.scene.data.relations import Predicate, Relation, Stand, in_order, relation
 
 Domain: TypeAlias = Literal["indoor", "outdoor"]
 Difficulty: TypeAlias = Literal["easy", "medium", "hard"]
@@ -90,6 +90,15 @@ class SceneObject:
         return Cuboid(SE3.from_quaternion(self.rotation_cam, self.centre_cam), *self.size_lwh_m)
 
 
+@dataclass(frozen=True, slots=True)
+class GivenEdge:
+    """An edge of the star as a source states it."""
+
+    to: int
+    distance_m: float
+    words: tuple[Predicate, ...]
+
+
 @dataclass(frozen=True)
 class SceneGraph:
     """Everything known about one picture."""
@@ -109,6 +118,10 @@ class SceneGraph:
     """The picture with marks, relative to the data set's folder; empty without one."""
     source: str = ""
     """Where it comes from, such as ``made`` or ``nuscenes``."""
+    given_centre: int | None = None
+    """The mark of the centre object, if the source states the star."""
+    given_edges: tuple[GivenEdge, ...] = ()
+    """The star as the source states it, by rules that may differ from ours: then questions about it follow those."""
 
     def __post_init__(self) -> None:
         if [thing.id for thing in self.objects] != list(range(1, len(self.objects) + 1)):
@@ -154,6 +167,8 @@ class SceneGraph:
     @cached_property
     def centre(self) -> int:
         """The mark of the centre object: nearest to the centroid; within half a metre of that, the largest."""
+        if self.given_centre is not None:
+            return self.given_centre
         places = np.array([thing.centre_cam for thing in self.objects])
         gaps = np.linalg.norm(places - places.mean(axis=0), axis=1)
         near = [
@@ -165,8 +180,8 @@ class SceneGraph:
 
     @property
     def n_edges(self) -> int:
-        """Of the star: all objects but the centre."""
-        return len(self.objects) - 1
+        """Of the star: all objects but the centre, unless the source states others."""
+        return len(self.given_edges) or len(self.objects) - 1
 
     @property
     def difficulty(self) -> Difficulty:
@@ -192,6 +207,9 @@ class SceneGraph:
             for thing in self.objects
         )
         edges = tuple(
+            Edge(edge.to, round(edge.distance_m, DECIMALS), frozenset(edge.words))
+            for edge in self.given_edges
+        ) or tuple(
             Edge(
                 thing.id,
                 distance_m=round(self.between_m(self.centre, thing.id), DECIMALS),

@@ -5,6 +5,8 @@ A data set of pairs is a folder with one data set of scenes for each edit, and o
 before                the scenes as they are
 exchange-the-marks    two marks are exchanged; the right answer changes
 exchange              two objects exchange their places; the right answer changes (drawn rooms)
+move-an-object        an object stands elsewhere; the right answer changes (drawn rooms)
+another-camera        the same room from another place; the right answer changes (drawn rooms)
 other-walls           other walls and another floor (drawn rooms)
 light                 a brighter picture
 
@@ -28,10 +30,20 @@ from theodolite.instruments.scene.data.files import MARKED, Manifest, SceneData,
 from theodolite.instruments.scene.data.graph import SceneGraph
 from theodolite.instruments.scene.data.marks import RADII, draw_marks, place_marks
 from theodolite.instruments.scene.data.questions import SceneQuestion
-from theodolite.pairs.edits import EXCHANGE, EXCHANGE_MARKS, LIGHT, WALLS, Edit
+from theodolite.pairs.edits import (
+    EXCHANGE,
+    EXCHANGE_MARKS,
+    LIGHT,
+    MOVE_OBJECT,
+    OTHER_CAMERA,
+    WALLS,
+    Edit,
+)
 
 BEFORE = "before"
-EDITS: Mapping[str, Edit] = {edit.name: edit for edit in (EXCHANGE_MARKS, EXCHANGE, WALLS, LIGHT)}
+EDITS: Mapping[str, Edit] = {
+    edit.name: edit for edit in (EXCHANGE_MARKS, EXCHANGE, MOVE_OBJECT, OTHER_CAMERA, WALLS, LIGHT)
+}
 """The edits of scenes, by name."""
 
 

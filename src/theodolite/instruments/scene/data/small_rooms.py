@@ -1,13 +1,14 @@
 """Small marked rooms with questions, and edits of them with their new answers. The pocket twins are trained on such rooms.
 
-Two to five objects stand on the floor, seen by one camera, with large marks. The camera never moves, objects stand apart,
-and each category has three fixed forms, so that distance follows from the place in the picture and size from the category.
+Two to five objects stand on the floor, seen by one camera, with large marks. The camera has one height and one tilt, objects
+stand apart, and each category has three fixed forms, so that distance follows from the place in the picture and size from the
+category. Only an edit moves the camera, sideways along the floor.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from itertools import combinations
@@ -18,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.core.splits import Split, check_split
-from theodolite.geometry import Box, PinholeCamera
+from theodolite.geometry import SE3, Box, PinholeCamera
 from theodolite.instruments.scene.data.engine import answer_anew, make_questions
 from theodolite.instruments.scene.data.files import (
     MARKED,
@@ -42,9 +43,10 @@ from theodolite.instruments.scene.data.pipeline import Candidate, KeepOptions, V
 from theodolite.instruments.scene.data.questions import SceneQuestion
 from theodolite.instruments.scene.data.render.shade import Light, Solid, render
 from theodolite.instruments.scene.data.shortcut_rule import is_aligned
+from theodolite.instruments.scene.data.twin_rooms import NAME
 from theodolite.instruments.scene.data.world.room_shell import Room, room_shell
 from theodolite.instruments.scene.data.world.things import Thing, World, look, thing_of
-from theodolite.pairs.edits import EXCHANGE, WALLS, Edit
+from theodolite.pairs.edits import EXCHANGE, MOVE_OBJECT, OTHER_CAMERA, WALLS, Edit
 
 SIZE_PX = (320, 240)
 CATEGORIES = (
@@ -64,6 +66,10 @@ _EYE_M, _PITCH_DEG, _VIEW_DEG = (0.0, 0.0, 1.7), -17.0, 70.0
 _DEPTH_M, _WIDTH_M = 7.6, 8.0
 _MARK_RADII = (0.042, 0.046)
 """Of a mark, as shares of the picture's width."""
+_STEPS_M = tuple(side * step for step in (3.6, 3.0, 2.4, 1.8) for side in (1, -1))
+"""How far to the left the camera may be moved."""
+_PLACES_TRIED = 6
+"""For each object that may be moved."""
 
 
 _SEED = 102
@@ -96,7 +102,7 @@ def scene_data(
     kept = _split(make_questions(graphs, seed=seed, quotas=_QUOTAS).questions, split)
     if per_group is not None:
         kept = _first_of_each_group(kept, per_group)
-    made: dict[str, Any] = {"source": "pocket", "seed": seed, "split": split, "rooms": n}
+    made: dict[str, Any] = {"source": NAME, "seed": seed, "split": split, "rooms": n}
     return read_data(write_data(folder, graphs, kept, Manifest(made=made)))
 
 
@@ -133,15 +139,16 @@ def edited_scenes(
         old = {question.id: question for question in asked}
         anew = [q for g in graphs for q in answer_anew([q for q in asked if q.scene == g.id], g)]
         asked = [question for question in anew if _is_other(question, old[question.id])]
-    made: dict[str, Any] = {"source": "pocket", "seed": seed, "split": split, "rooms": n, "edit": edit}
+    made: dict[str, Any] = {"source": NAME, "seed": seed, "split": split, "rooms": n, "edit": edit}
     return read_data(write_data(folder, graphs, asked, Manifest(made=made)))
 
 
 def room_pairs(folder: str | Path, n: int, *, seed: int = 0) -> Path:
     """Makes pairs of the rooms of `scene_data`, one relevant and one neutral pair of each.
 
-    In every second room two objects exchange their places, if they are visible there, and the walls change; in the others
-    two marks are exchanged, and the light changes.
+    In every fourth room two objects exchange their places, in every fourth one object is moved, and in the others the camera,
+    as far as all objects stay visible. Where that changes no answer clearly, two marks are exchanged: from another place most
+    answers are the same. The walls change in every second room, the light in the others.
 
     Args:
         folder: New or empty.
@@ -152,7 +159,7 @@ def room_pairs(folder: str | Path, n: int, *, seed: int = 0) -> Path:
     asked = make_questions([graph for _, graph in drawn], seed=seed, quotas=_QUOTAS).questions
     rng = np.random.default_rng([_SEED, seed, n, 1])
     scenes = (
-        _editable(room, [q for q in asked if q.scene == room[0].id], rng, are_moved=number % 2 == 0)
+        _editable(room, [q for q in asked if q.scene == room[0].id], rng, number)
         for number, room in enumerate(drawn)
     )
     return write_pairs(folder, scenes)
@@ -162,16 +169,16 @@ def _editable(
     room: tuple[RoomPlan, SceneGraph],
     questions: Sequence[SceneQuestion],
     rng: np.random.Generator,
-    *,
-    are_moved: bool,
+    number: int,
 ) -> EditableScene:
     plan, graph = room
     plain = cache(lambda: picture_of(plan, graph)[0])
     edits: dict[Edit, Sequence[SceneVersion]] = {}
-    if are_moved:
-        exchanged = [_with_places_exchanged(plan, *two) for two in combinations(range(len(plan.things)), 2)]
-        possible = [(other, seen) for other in exchanged if (seen := _visible_graph(other)) is not None]
-        edits[EXCHANGE] = [_version(*possible[i]) for i in rng.permutation(len(possible))]
+    edit = (EXCHANGE, OTHER_CAMERA, MOVE_OBJECT, OTHER_CAMERA)[number % 4]
+    others = _PLANS[edit](plan, rng)
+    possible = [(other, seen) for other in others if (seen := _visible_graph(other)) is not None]
+    edits[edit] = [_version(*possible[i]) for i in rng.permutation(len(possible))]
+    if number % 2 == 0:
         other_kind = 3 * int(rng.integers(2**29)) + (plan.shell + 1) % 3
         edits[WALLS] = [_version(replace(plan, shell=other_kind), graph)]
     edits |= picture_edits(graph, plain, rng, radii=_MARK_RADII)
@@ -180,6 +187,36 @@ def _editable(
 
 def _version(plan: RoomPlan, graph: SceneGraph) -> SceneVersion:
     return SceneVersion(graph, lambda: picture_of(plan, graph)[1])
+
+
+def _exchanged(plan: RoomPlan, _: np.random.Generator) -> list[RoomPlan]:
+    return [_with_places_exchanged(plan, *two) for two in combinations(range(len(plan.things)), 2)]
+
+
+def _moved(plan: RoomPlan, rng: np.random.Generator) -> list[RoomPlan]:
+    """Each object alone at some other places."""
+    found = []
+    for i, thing in enumerate(plan.things):
+        for _ in range(_PLACES_TRIED):
+            place = _draw_thing(rng)
+            things = list(plan.things)
+            things[i] = replace(thing, x_m=place.x_m, y_m=place.y_m)
+            found.append(replace(plan, things=tuple(things)))
+    return found
+
+
+def _seen_elsewhere(plan: RoomPlan, _: np.random.Generator) -> list[RoomPlan]:
+    """The same room from the left and from the right, with the middle of the objects in the middle of the picture."""
+    x, y = (float(np.mean([getattr(thing, axis) for thing in plan.things])) for axis in ("x_m", "y_m"))
+    return [replace(plan, camera=(left, float(np.degrees(np.arctan2(y - left, x))))) for left in _STEPS_M]
+
+
+_PLANS: Mapping[Edit, Callable[[RoomPlan, np.random.Generator], list[RoomPlan]]] = {
+    EXCHANGE: _exchanged,
+    MOVE_OBJECT: _moved,
+    OTHER_CAMERA: _seen_elsewhere,
+}
+"""The edited rooms that may be shown."""
 
 
 def _with_places_exchanged(plan: RoomPlan, i: int, j: int) -> RoomPlan:
@@ -193,7 +230,7 @@ def _with_places_exchanged(plan: RoomPlan, i: int, j: int) -> RoomPlan:
 
 def _visible_graph(plan: RoomPlan) -> SceneGraph | None:
     """The scene graph of a room whose objects are all fully visible, as in `draw_room`; None if one is not."""
-    boxes = [_box_px(placed) for placed in plan.things]
+    boxes = [_box_px(placed, plan.camera) for placed in plan.things]
     known = [box for box in boxes if box is not None]
     if len(known) < len(boxes) or not all(_apart(a, b) for a, b in combinations(known, 2)):
         return None
@@ -202,7 +239,7 @@ def _visible_graph(plan: RoomPlan) -> SceneGraph | None:
 
 def _rooms(n: int, seed: int) -> Iterator[tuple[RoomPlan, SceneGraph]]:
     for number in range(n):
-        yield draw_room(np.random.default_rng([_SEED, seed, number]), f"pocket-{seed}-{number:05d}")
+        yield draw_room(np.random.default_rng([_SEED, seed, number]), f"{NAME}-{seed}-{number:05d}")
 
 
 def _pictured(
@@ -277,6 +314,8 @@ class RoomPlan:
     """Seed of the walls and the floor."""
     marks: int
     """Seed of the numbers on the marks."""
+    camera: tuple[float, float] = (0.0, 0.0)
+    """How far to the left it stands, in metres, and how far it is turned to the left, in degrees."""
 
 
 def draw_room(rng: np.random.Generator, name: str) -> tuple[RoomPlan, SceneGraph]:
@@ -304,11 +343,11 @@ def graph_of(plan: RoomPlan) -> SceneGraph | None:
     world = world_of(plan)
     cam_SE3_world = world.world_SE3_cam.inverse()
     seen = [
-        Candidate(t.category, t.cuboid_world.seen_from(cam_SE3_world), 1.0, box_px=_box_px(s))
+        Candidate(t.category, t.cuboid_world.seen_from(cam_SE3_world), 1.0, box_px=_box_px(s, plan.camera))
         for s, t in zip(plan.things, world.things, strict=True)
     ]
     up = tuple(map(float, world.world_SE3_cam.rotation.T @ np.array([0.0, 0.0, 1.0])))
-    view = View(plan.id, "indoor", world.camera, up, camera_height_m=_EYE_M[2], source="pocket")  # type: ignore[arg-type]
+    view = View(plan.id, "indoor", world.camera, up, camera_height_m=_EYE_M[2], source=NAME)  # type: ignore[arg-type]
     n = len(plan.things)
     options = KeepOptions(fewest_objects=n, most_objects=n)
     return build_graph(view, seen, options=options, seed=plan.marks)[0]
@@ -338,9 +377,14 @@ def world_of(plan: RoomPlan) -> World:
         tuple(_thing(placed) for placed in plan.things),
         partial(room_shell, plan.shell, kind, room),
         _camera(),
-        look(_EYE_M, 0.0, _PITCH_DEG),
+        _world_SE3_cam(plan.camera),
         light,
     )
+
+
+def _world_SE3_cam(camera: tuple[float, float]) -> SE3:
+    left_m, turn_deg = camera
+    return look((_EYE_M[0], _EYE_M[1] + left_m, _EYE_M[2]), turn_deg, _PITCH_DEG)
 
 
 def _camera() -> PinholeCamera:
@@ -362,10 +406,10 @@ def _thing(placed: PlacedThing) -> Thing:
     return thing_of(placed.category, placed.form, (placed.x_m, placed.y_m, 0.0), placed.turn_deg)
 
 
-def _box_px(placed: PlacedThing) -> Box | None:
+def _box_px(placed: PlacedThing, camera: tuple[float, float] = (0.0, 0.0)) -> Box | None:
     """The box around its outline; None unless all of it is in the picture."""
     thing = _thing(placed)
-    cam_SE3_world = look(_EYE_M, 0.0, _PITCH_DEG).inverse()
+    cam_SE3_world = _world_SE3_cam(camera).inverse()
     move = cam_SE3_world @ thing.world_SE3_thing
     points = np.concatenate([part.placed(move.rotation, move.translation_m).points for part in thing.parts])
     if (points[:, 2] < 0.3).any():

@@ -1,4 +1,4 @@
-"""Figures of scene scores: the radar of nine groups, QA against SGC and consistency, interventions, thresholds."""
+"""Figures of scene scores: radar of nine groups, QA against SGC and consistency, confusion, interventions, thresholds."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import numpy as np
 from theodolite.core.drawing import FAINT, INK, LAYOUT, QUIET, SERIES, Drawing, new_figure, outline, styled
 from theodolite.core.errors import UsageError
 from theodolite.instruments.scene.data.questions import ATOMIC, GROUPS, group_name
+from theodolite.instruments.scene.experiments.confusion import Cell, ConfusionMatrix
 from theodolite.instruments.scene.experiments.interventions import Intervention
 from theodolite.instruments.scene.experiments.threshold import Threshold
 from theodolite.instruments.scene.score import SceneScore
@@ -51,6 +52,9 @@ def draw_scores(scores: Mapping[str, SceneScore], folder: Path) -> list[Path]:
     if any(each.setting != "base" for score in found for each in score.interventions):
         drawings["interventions"] = intervention_bars(scores, title="What a graph in the prompt changes")
     for i, (name, score) in enumerate(scores.items()):
+        if score.confusions:
+            title = f"Answers against what the graph implies\n{name}"
+            drawings[f"confusion_{i + 1}"] = confusion_figure(score.confusions, title=title)
         if score.threshold is not None:
             title = f"How good must a graph be to help?\n{name}"
             drawings[f"threshold_{i + 1}"] = threshold_curve(score.threshold, score.mean("qa"), title=title)
@@ -198,6 +202,56 @@ def intervention_bars(scores: Mapping[str, SceneScore], *, title: str = "") -> D
         axes.legend(loc="upper left", bbox_to_anchor=(0, 1.2), ncols=2)
         axes.set_title(title, weight="bold", pad=42)
     return Drawing(figure)
+
+
+_CELL_PLACES: Mapping[Cell, tuple[int, int]] = {
+    "grounded success": (0, 0),
+    "shortcut success": (0, 1),
+    "disconnect failure": (1, 0),
+}
+_BOTH_WRONG: tuple[Cell, ...] = ("consistent hallucination", "other failure")
+_NEITHER: tuple[Cell, ...] = ("no derived answer", "no direct answer")
+
+
+def confusion_figure(matrices: Sequence[ConfusionMatrix], *, title: str = "") -> Drawing:
+    """Base QA against derived QA: one square per form of question, shares of all its questions.
+
+    Args:
+        matrices: Choices and numbers.
+        title: Above the figure.
+    """
+    with styled():
+        figure = new_figure(0.9 + 3.5 * len(matrices), 4.4)
+        for axes, matrix in zip(figure.subplots(1, len(matrices), squeeze=False)[0], matrices, strict=True):
+            _confusion(axes, matrix)
+        figure.suptitle(title, x=0.02, ha="left", weight="bold", fontsize=10.5)
+    return Drawing(figure)
+
+
+def _confusion(axes: Axes, matrix: ConfusionMatrix) -> None:
+    from matplotlib.patches import Rectangle
+
+    values = {cell: found.value if found is not None else 0.0 for cell, found in matrix.shares.items()}
+    squares = {place: ([cell], values[cell]) for cell, place in _CELL_PLACES.items()}
+    squares[1, 1] = (list(_BOTH_WRONG), sum(values[cell] for cell in _BOTH_WRONG))
+    for (row, column), (cells, share) in squares.items():
+        colour = SERIES[1] if row == column == 0 else SERIES[4]
+        axes.add_patch(Rectangle((column, 1 - row), 1, 1, facecolor=colour, alpha=0.08 + 0.7 * share))
+        lines = [f"{cell.replace(' ', chr(10), 1)}\n{100 * values[cell]:.1f} %" for cell in cells]
+        axes.text(
+            column + 0.5, 1.5 - row, "\n".join(lines), ha="center", va="center", color=INK, fontsize=8.5
+        )
+    axes.set_xlim(0, 2)
+    axes.set_ylim(0, 2)
+    axes.set_aspect("equal")
+    axes.set_xticks([0.5, 1.5], ["graph right", "graph wrong"])
+    axes.set_yticks([0.5, 1.5], ["answer\nwrong", "answer\nright"])
+    axes.tick_params(length=0)
+    axes.grid(visible=False)
+    n = sum(matrix.counts.values())
+    rest = ", ".join(f"{cell} {100 * values[cell]:.1f} %" for cell in _NEITHER)
+    axes.set_title(f"{matrix.form}s: {n} questions", loc="left", fontsize=9.5)
+    axes.set_xlabel(rest, fontsize=8, color=QUIET)
 
 
 def threshold_curve(found: Threshold, base: Estimate | None = None, *, title: str = "") -> Drawing:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -38,8 +37,6 @@ from theodolite.instruments.scene.interop.crisp_scenes import (
     write_scene,
 )
 from theodolite.instruments.scene.questions import graph_prompt
-from theodolite.instruments.scene.reading.results import read_answer_result, read_graph_result
-from theodolite.runs import Run
 
 T = TypeVar("T")
 GRAPHS, MARKS, QA, SGC, TRUE_GRAPHS = (
@@ -66,7 +63,13 @@ def write_crisp(data: SceneData, folder: str | Path, *, numeric_type: NumericTyp
     scenes = data.scenes
     write_lines(folder / GRAPHS, map(write_scene, scenes.values()))
     write_lines(folder / MARKS, map(write_marks, scenes.values()))
-    write_lines(folder / SGC, map(_graph_task, scenes.values()))
+    write_lines(
+        folder / SGC,
+        (
+            graph_task(graph_prompt(scene), scene.star(), _shown(scene), DATASET_OF[scene.domain])
+            for scene in scenes.values()
+        ),
+    )
     write_lines(
         folder / QA,
         (
@@ -89,59 +92,22 @@ def write_graphs(path: str | Path, graphs: Iterable[tuple[str, StarGraph]]) -> N
     write_text(Path(path), json.dumps(rows, indent=1) + "\n")
 
 
-def write_crisp_answers(run: Run, folder: str | Path) -> tuple[int, int]:
-    """Writes a model's graphs and answers of the base setting, in the form that their consistency stage reads.
-
-    Args:
-        run: Measured.
-        folder: Where to write.
-
-    Returns:
-        The numbers of graphs and answers. Graphs that cannot be read are left out; for answers that cannot be read, the
-        model's raw text is written.
-    """
-    graphs: list[tuple[str, StarGraph]] = []
-    lines: list[dict[str, Any]] = []
-    for result in run.results():
-        meta, record = result.item.meta, result.record
-        if meta.get("setting") != "base" or record is None or not record.response.is_answered:
-            continue
-        image = next(
-            (str(p.path) for p in result.item.request.pictures if p.path), f"marked/{meta['scene']}.png"
-        )
-        if meta["task"] == "graph":
-            graph = read_graph_result(result).reading.graph
-            if graph is not None:
-                graphs.append((image, graph))
-        else:
-            row = read_answer_result(result)
-            said = row.answer.value
-            line = write_question(row.question, image, dataset=DATASET_OF[row.question.domain])
-            lines.append({**line, "predict": record.response.text if said is None else str(said)})
-    name = re.sub(r"[^\w.-]+", "_", run.info.model)
-    folder = Path(folder)
-    write_graphs(folder / f"{name}_sg.json", graphs)
-    write_lines(folder / f"{name}_qa.jsonl", lines)
-    return len(graphs), len(lines)
-
-
 def _shown(scene: SceneGraph) -> str:
     return scene.marked or f"marked/{scene.id}.png"
 
 
-def _graph_task(scene: SceneGraph) -> dict[str, Any]:
+def graph_task(prompt: str, true: StarGraph, image: str, dataset: str) -> dict[str, Any]:
     """One line of the graph task. Its gold has flags, where a model is asked for words."""
-    star = scene.star()
-    gold = star.as_json()
-    for row, edge in zip(gold["edges"], star.edges, strict=True):
+    gold = true.as_json()
+    for row, edge in zip(gold["edges"], true.edges, strict=True):
         row["relation"] = flags(edge.relation)
     return {
-        "image": _shown(scene),
+        "image": image,
         "conversations": [
-            {"from": "human", "value": graph_prompt(scene)},
+            {"from": "human", "value": prompt},
             {"from": "gpt", "value": json.dumps(gold, indent=2)},
         ],
-        "meta": {"dataset": DATASET_OF[scene.domain]},
+        "meta": {"dataset": dataset},
     }
 
 
@@ -149,7 +115,7 @@ def read_crisp(
     graphs: str | Path,
     questions: str | Path,
     *,
-    marks: str | Path | None = None,
+    marks: Iterable[str | Path] = (),
     pictures: str | Path | None = None,
 ) -> SceneData:
     """Reads scene graphs and questions of CRISP-Bench, written by them or by `write_crisp`.
@@ -159,14 +125,15 @@ def read_crisp(
     Args:
         graphs: A JSON list or JSONL of scene graphs.
         questions: JSONL of questions, type ``MCQ`` with ``NAQ`` or ``NA``.
-        marks: ``marks.jsonl``, for the boxes.
+        marks: Files ``marks.jsonl``, for the boxes.
         pictures: The folder that the paths of pictures are relative to.
     """
     problems: list[Problem] = []
     boxes = {}
-    if marks:
-        read, problems = read_items(Path(marks), lambda line: check(MarksForm, line))
-        boxes = {line.sample_data_token: line for _, line in read}
+    for path in marks:
+        read, wrong = read_items(Path(path), lambda line: check(MarksForm, line))
+        boxes.update({line.sample_data_token: line for _, line in read})
+        problems += wrong
     drawn, wrong = read_items(Path(graphs), lambda item: read_scene(item, boxes))
     scenes = {scene.id: scene for _, scene in drawn}
     by_picture = {_name(scene.marked): scene.id for scene in scenes.values()}

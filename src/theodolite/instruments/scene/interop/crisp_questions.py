@@ -1,7 +1,7 @@
 """Questions in CRISP-Bench's format: ShareGPT-style lines, type ``MCQ`` and ``NAQ`` (the public code also uses ``NA``).
 
 Their questions are plain text, so reading one means finding out its kind, its objects and the meaning of each option. Ours
-hold that in ``meta.theodolite`` too, which their code ignores.
+hold that, and the wording that models are shown, in ``meta.theodolite`` too, which their code ignores.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from theodolite.core.forms import Form, Number, Whole
 from theodolite.instruments.scene.data.graph import Difficulty, Domain
 from theodolite.instruments.scene.data.questions import KINDS, LETTERS, SECTORS, Kind, Option, SceneQuestion
 from theodolite.instruments.scene.data.relations import PREDICATES, Predicate, in_order
+from theodolite.instruments.scene.interop.crisp_wording import crisp_lines
 
 NumericType: TypeAlias = Literal["NAQ", "NA"]
 
@@ -29,8 +30,8 @@ _PLACES: tuple[tuple[str, Predicate], ...] = (
     (r"\bright\b", "right"),
     (r"\bfront\b", "in front of"),
     (r"\bbehind\b|\bback\b", "behind"),
-    (r"\babove\b|\bup\b", "up"),
-    (r"\bbelow\b|\bdown\b|\bunder\b", "down"),
+    (r"\babove\b|\bup(?:per)?\b", "up"),
+    (r"\bbelow\b|\bdown\b|\bunder\b|\blower\b", "down"),
 )
 
 
@@ -50,7 +51,7 @@ class QuestionScene:
 def write_question(
     question: SceneQuestion, image: str, *, dataset: str, numeric_type: NumericType = "NAQ"
 ) -> dict[str, Any]:
-    """One line of a QA file.
+    """One line of a QA file, in their wording.
 
     Args:
         question: To write.
@@ -62,7 +63,7 @@ def write_question(
         "id": question.id,
         "image": image,
         "conversations": [
-            {"from": "human", "value": question.lines},
+            {"from": "human", "value": crisp_lines(question)},
             {"from": "gpt", "value": question.gold},
         ],
         "meta": {
@@ -77,6 +78,8 @@ def write_question(
                 "keys": [option.key for option in question.options],
                 "relation": question.relation,
                 "distance_m": question.distance_m,
+                "text": question.text,
+                "options": [option.text for option in question.options],
             },
         },
     }
@@ -97,6 +100,8 @@ class _Ours(Form):
     keys: list[str] | None = None
     relation: str | None = None
     distance_m: Number | None = None
+    text: str = ""
+    options: list[str] | None = None
 
 
 class _Meta(Form):
@@ -131,6 +136,8 @@ def read_question(line: QuestionForm, about: QuestionScene) -> SceneQuestion:
     if kind_of_answer == "MCQ" and letters != LETTERS[: len(letters)]:
         raise NotUnderstoodError("letters out of order")
     ours = line.meta.theodolite
+    if ours is not None:
+        text, texts = ours.text or text, ours.options or texts
     known = _ours(ours) if ours is not None else _theirs(text, competency, texts)
     keys = known.keys or [_key(known.kind, option) for option in texts]
     try:

@@ -2,24 +2,32 @@
 
 Their files have no rotation, no camera and no upward direction. Defaults are used instead (upright boxes, a level camera of
 70° field of view), and if four or more objects have a height above the ground, the upward direction is fitted to them: the unit
-vector u for which u · c_i − z_i is most nearly equal for all middles c_i and heights z_i. Our files have everything, in fields
-that their code ignores, so that a data set can be read back unchanged.
+vector u for which u · c_i − z_i is most nearly equal for all middles c_i and heights z_i. Their star is kept as it is: it leaves
+out edges without a word, or beyond a distance, and their questions follow its words. Our files have everything, in fields that
+their code ignores, so that a data set can be read back unchanged.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, cast
+from typing import Annotated, Any, cast
 
 import numpy as np
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 
+from theodolite.core.errors import UsageError
 from theodolite.core.files import check
 from theodolite.core.forms import Form, Number, Whole
 from theodolite.geometry import Box, PinholeCamera
-from theodolite.instruments.scene.data.graph import Domain, SceneGraph, SceneObject, Triple
-from theodolite.instruments.scene.data.relations import PREDICATES, RELATION_MARGIN_M, Relation
+from theodolite.instruments.scene.data.graph import Domain, GivenEdge, SceneGraph, SceneObject, Triple
+from theodolite.instruments.scene.data.relations import (
+    PREDICATES,
+    RELATION_MARGIN_M,
+    Predicate,
+    Relation,
+    in_order,
+)
 from theodolite.instruments.scene.data.sources.views import Matrix, Metres, Place, Turn
 
 _UPRIGHT = (math.sqrt(0.5), math.sqrt(0.5), 0.0, 0.0)
@@ -185,6 +193,15 @@ class _CameraForm(Form):
     height: Metres
 
 
+class _EdgeForm(Form):
+    model_config = ConfigDict(coerce_numbers_to_str=True)
+
+    source: Annotated[str, Field(alias="from")]
+    to: str
+    distance: Metres
+    relation: dict[str, int | bool] | list[str]
+
+
 class _SceneForm(Form):
     image: str | None = None
     image_with_2dbox: str | None = None
@@ -192,6 +209,7 @@ class _SceneForm(Form):
     dataset: str | None = None
     source: str | None = None
     objects: list[_Thing]
+    edges: tuple[_EdgeForm, ...] = ()
     camera: _CameraForm | None = None
 
     @property
@@ -235,6 +253,7 @@ def read_scene(value: Any, marks: Mapping[str, MarksForm] | None = None) -> Scen
     things = sorted(item.objects, key=lambda thing: thing.local_id)
     objects = tuple(_read_object(thing, boxes) for thing in things)
     camera, up, height = _camera(item, own, things)
+    centre, edges = _star(item) if item.camera is None else (None, ())
     return SceneGraph(
         id=item.name,
         domain=_domain(item, own, objects),
@@ -245,7 +264,27 @@ def read_scene(value: Any, marks: Mapping[str, MarksForm] | None = None) -> Scen
         picture=item.image or "",
         marked=item.image_with_2dbox or "",
         source=item.source if item.source is not None else item.dataset or "crisp",
+        given_centre=centre,
+        given_edges=edges,
     )
+
+
+def _star(item: _SceneForm) -> tuple[int | None, tuple[GivenEdge, ...]]:
+    """The centre and the edges as the file states them; nothing if it states none."""
+    marks = {str(thing.node_id): thing.local_id for thing in item.objects}
+    stated = [edge for edge in item.edges if edge.source in marks]
+    if not stated:
+        return None, ()
+    if len({edge.source for edge in stated}) > 1 or any(edge.to not in marks for edge in stated):
+        raise UsageError("the edges are no star: they have several centres, or lead to an unknown object")
+    edges = tuple(GivenEdge(marks[edge.to], edge.distance, _said(edge.relation)) for edge in stated)
+    return marks[stated[0].source], edges
+
+
+def _said(relation: Mapping[str, int | bool] | Sequence[str]) -> tuple[Predicate, ...]:
+    if isinstance(relation, Mapping):
+        relation = [word for word, is_said in relation.items() if is_said]
+    return tuple(in_order(relation))
 
 
 def _read_object(thing: _Thing, boxes: Mapping[int, tuple[float, float, float, float]]) -> SceneObject:

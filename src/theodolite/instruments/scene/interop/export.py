@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Item
 from theodolite.instruments.scene.data.files import SceneData
-from theodolite.instruments.scene.interop.crisp import write_crisp, write_crisp_answers
+from theodolite.instruments.scene.interop.crisp import write_crisp
+from theodolite.instruments.scene.interop.crisp_logs import write_crisp_run
+from theodolite.instruments.scene.interop.crisp_questions import NumericType
 from theodolite.instruments.scene.interop.inspect_log import write_inspect
 from theodolite.instruments.scene.interop.lmms_eval import write_lmms_eval
 from theodolite.instruments.scene.interop.vlmevalkit import write_vlmevalkit
@@ -18,6 +20,7 @@ from theodolite.runs import Run
 
 FORMATS = ("crisp", "crisp-na", "lmms-eval", "vlmevalkit", "inspect")
 """``crisp-na`` calls questions for a number NA, as CRISP-Bench's task code does; ``crisp`` NAQ, as its generator."""
+_NUMERIC_TYPE: Mapping[str, NumericType] = {"crisp": "NAQ", "crisp-na": "NA"}
 
 
 def export_run(run: Run, folder: Path, to: str) -> dict[str, int]:
@@ -33,8 +36,8 @@ def export_run(run: Run, folder: Path, to: str) -> dict[str, int]:
     """
     if run.info.instrument not in RUN_KINDS:
         raise UsageError(f"{run.folder} is a run of {run.info.instrument}, not of scene")
-    if to in {"crisp", "crisp-na"}:
-        graphs, answers = write_crisp_answers(run, folder)
+    if to in _NUMERIC_TYPE:
+        graphs, answers = write_crisp_run(run, folder, numeric_type=_NUMERIC_TYPE[to])
         return {"graphs": graphs, "answers": answers}
     if to == "inspect":
         return {path.name: n for path, n in write_inspect(run, folder).items()}
@@ -52,8 +55,8 @@ def export_data(data: SceneData, folder: Path, to: str) -> dict[str, int]:
     Returns:
         How many entries were written, by name.
     """
-    if to in {"crisp", "crisp-na"}:
-        write_crisp(data, folder, numeric_type="NA" if to == "crisp-na" else "NAQ")
+    if to in _NUMERIC_TYPE:
+        write_crisp(data, folder, numeric_type=_NUMERIC_TYPE[to])
         return {"scenes": len(data.scenes), "questions": len(data.questions)}
     if to == "inspect":
         raise UsageError(

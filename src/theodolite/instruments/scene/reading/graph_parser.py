@@ -25,10 +25,11 @@ from theodolite.answers import (
     quantities,
     read_answer,
 )
+from theodolite.answers.directions import axes_of
 from theodolite.instruments.scene.data.graph import Edge, Node, StarGraph
 from theodolite.instruments.scene.data.relations import PAIRS, Predicate, Relation, opposite
 
-GRAPH_READER = "scene-graph/2"
+GRAPH_READER = "scene-graph/3"
 """Name and version of the reader, stored beside every graph."""
 
 GraphStatus: TypeAlias = Literal["valid", "repaired", "refused", "cut off", "unreadable"]
@@ -75,17 +76,20 @@ _RELATIONS = ("relation", "relations", "relationship", "predicate", "predicates"
 _SIZES = ("size", "dimensions", "dims", "extent")
 _SIDES = (("w", "width"), ("l", "length", "depth", "d"), ("h", "height"))
 _WORDS: Mapping[str, Predicate] = {
-    **dict.fromkeys(("left", "to the left", "on the left", "left of", "to the left of", "on the left of"), "left"),
-    **dict.fromkeys(
-        ("right", "to the right", "on the right", "right of", "to the right of", "on the right of"), "right"
-    ),
-    **dict.fromkeys(
-        ("in front of", "in front", "front", "front of", "ahead", "ahead of", "closer", "nearer", "before"), "in front of"
-    ),
-    **dict.fromkeys(("behind", "back", "at the back", "in back of", "rear", "farther", "further"), "behind"),
-    **dict.fromkeys(("up", "above", "over", "on top", "on top of", "higher", "upper"), "up"),
-    **dict.fromkeys(("down", "below", "under", "underneath", "beneath", "lower"), "down"),
-}  # fmt: skip
+    "left": "left",
+    "right": "right",
+    "front": "in front of",
+    "near": "in front of",
+    "back": "behind",
+    "far": "behind",
+    "up": "up",
+    "down": "down",
+}
+"""The words of a graph, by the directions of `theodolite.answers.directions`."""
+_BESIDE = frozenset(
+    {"center", "centre", "central", "object", "camera", "than", "with", "respect", "relative"}
+)
+"""Words beside a direction that do not change it: "to the left of the center object"."""
 _NEUTRAL = frozenset(
     {"", "none", "null", "same", "same level", "level", "aligned", "nothing", "neither", "n/a", "na"}
 )
@@ -310,13 +314,15 @@ def _relation(value: Any, problems: Counter[Problem]) -> Relation:
             said.append(str(part))
     words: set[Predicate] = set()
     for phrase in said:
-        for part in re.split(r"\s*(?:[,;/|&+]|\band\b)\s*", phrase.lower().replace("_", " ").strip(" .")):
-            word = _WORDS.get(part) or _WORDS.get(part.removeprefix("slightly ").removesuffix(" the center"))
-            if word is not None:
-                words.add(word)
-            elif (pair := part.replace("-", " ").split()) and all(each in _WORDS for each in pair):
-                words.update(_WORDS[each] for each in pair)
-            elif part not in _NEUTRAL:
+        if phrase.strip().lower() in _NEUTRAL:
+            continue
+        for part in re.split(
+            r"[,;/|&+]|\band\b", phrase.lower().replace("_", " ").replace("before", "front")
+        ):
+            tokens = re.findall(r"[^\W\d_]+", part)
+            found = {_WORDS[axis] for axis in axes_of(tokens, _BESIDE) if axis in _WORDS}
+            words |= found
+            if not found and " ".join(tokens) not in _NEUTRAL:
                 problems["unknown word"] += 1
     return frozenset(words)
 
