@@ -167,7 +167,7 @@ def perturb(
 
 
 @app.command("import")
-def import_command(
+def import_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     data: o.Data,
     folder: o.NewFolder,
     form: Annotated[
@@ -179,6 +179,14 @@ def import_command(
     ] = None,
     classes: Annotated[
         Path | None, typer.Option("--classes", metavar="PATH", help="The names of labels (STAR).")
+    ] = None,
+    video_fps: Annotated[
+        str | None,
+        typer.Option(
+            "--video-fps",
+            metavar="FILE|NUMBER",
+            help="Frames per second (STAR): its file video_fps, JSON by video, or one number. Default: video_fps in --classes.",
+        ),
     ] = None,
     n_frames: Annotated[
         int,
@@ -204,7 +212,7 @@ def import_command(
     _check_empty(folder)
     with TemporaryDirectory() as kept:
         if form == "star":
-            found: EpisodeSet = read_star(data, frames=images, classes=classes)
+            found: EpisodeSet = read_star(data, frames=images, classes=classes, video_fps=video_fps)
         elif form == "r2r":
             found = read_r2r(data)
         elif form == "teach":

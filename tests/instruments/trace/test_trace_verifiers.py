@@ -249,7 +249,7 @@ def test_fastestdet_on_real_frames(shared_data, tmp_path, capsys):
     from theodolite.instruments.trace.data.sources.star import read_star
 
     detector = shared_data / "detector" / "FastestDet.onnx"
-    write_episodes(read_star(shared_data / "star").episodes[:3], tmp_path / "star")
+    write_episodes(read_star(shared_data / "star", video_fps=30).episodes[:3], tmp_path / "star")
     out = tmp_path / "recall.json"
     command = [
         "trace",

@@ -119,7 +119,7 @@ def _other_things(trace: Trace, episode: Episode, generator: np.random.Generator
     shift = 1 + int(generator.integers(len(_HUES) - 1))
     for place, hue in enumerate(_HUES):
         table[hue] = _HUES[(place + shift) % len(_HUES)]
-    for category in sorted(shown | {w for c in shown for w in words.SYNONYMS.get(c, ())}):
+    for category in sorted(shown | {w for c in shown for w in words.KINDS.get(c, ())}):
         if spare and re.search(rf"\b{re.escape(category)}\b", said):
             table[category] = spare[int(generator.integers(len(spare)))]
     return {a: b for a, b in table.items() if re.search(rf"\b{re.escape(a)}\b", said)}

@@ -144,5 +144,5 @@ def read_recall(path: Path) -> dict[str, float]:
 
 
 def found_of(found: Iterable[Detection], head: str) -> list[Detection]:
-    """The detections that a noun may mean."""
-    return [d for d in found if words.may_mean(head, d.label)]
+    """The detections of what a noun names."""
+    return [d for d in found if words.is_a(d.label, head)]
