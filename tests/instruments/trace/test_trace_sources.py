@@ -73,6 +73,25 @@ def test_teach_poses_agree_with_the_logged_movements(shared_data):
     assert agree / total > 0.98
 
 
+@pytest.mark.parametrize("verb", ["strafe", "pan", "step"])
+def test_steps_to_the_side_are_told_as_strafing_panning_or_stepping(shared_data, verb):
+    labels = {True: [], False: []}
+    for episode in read_teach(shared_data / "teach_edh").episodes[:10]:
+        for is_true in (True, False):
+            steps = []
+            for place, frame in enumerate(episode.frames[:-1]):
+                logged = [a.verb for a in episode.actions if a.start_s == frame.time_s]
+                sides = [name.split()[1] for name in logged if name in {"move left", "move right"}]
+                for side in sides:
+                    said = side if is_true else {"left": "right", "right": "left"}[side]
+                    steps.append(Step(f"I {verb} {said}.", (place,), "index"))
+            judged = judge(with_claims([Trace(episode.id, tuple(steps))]), {episode.id: episode}, VERIFIER)
+            labels[is_true] += [v.label for t in judged for s in t.steps for _, v in s.counted()]
+    assert len(labels[True]) > 20
+    assert set(labels[True]) == {"supported"}
+    assert set(labels[False]) == {"unsupported"}
+
+
 def test_teach_tells_what_is_held(shared_data):
     episodes = read_teach(shared_data / "teach_edh").episodes
     held = [r for e in episodes for f in e.frames for r in f.relations if r.predicate == "holding"]

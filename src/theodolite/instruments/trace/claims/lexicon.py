@@ -32,6 +32,21 @@ COLOURS = word_set(
     "red orange yellow green blue purple violet pink brown black white grey gray silver gold golden beige tan navy teal"
     " turquoise cyan magenta maroon cream olive crimson scarlet indigo lavender"
 )
+HUES = ("red", "blue", "green", "yellow", "purple", "grey", "orange", "pink", "brown", "black", "white")
+"""Plain colours, by which others are exchanged to make a claim false."""
+ABSENT = (
+    "giraffe",
+    "umbrella",
+    "guitar",
+    "bicycle",
+    "toaster",
+    "suitcase",
+    "kite",
+    "vase",
+    "clock",
+    "banana",
+)
+"""Objects that hardly any episode shows, for the same purpose."""
 TONES = word_set("dark light blond blonde colorful colourful multicolored")
 SIZES = word_set(
     "large big small little tiny huge tall short long wide narrow thick thin giant massive miniature high low"
@@ -246,6 +261,11 @@ PATHS = word_set("to into onto toward towards through from off down up past out 
 OPPOSITES: dict[str, str] = {a: b for pair in _TABLE["opposites"] for a, b in (pair, pair[::-1])}
 """Relations, motions and actions -> their opposites."""
 
+MOTIONS: dict[str, frozenset[str]] = {
+    name.replace("_", " "): word_set(meant) for name, meant in _TABLE["motions"].items()
+}
+"""A movement with several meanings -> its meanings."""
+
 TEMPORAL_CUES: dict[str, str] = {
     **dict.fromkeys(("before", "prior", "until"), "before"),
     **dict.fromkeys(("after", "once", "since", "following"), "after"),
@@ -294,10 +314,14 @@ def _all_kinds() -> dict[str, frozenset[str]]:
 KINDS = _all_kinds()
 """A word -> all words for what it names and for kinds of that, including itself."""
 
-_SAME_RELATIONS, _SAME_ATTRIBUTES = (
-    {other: word.replace("_", " ") for word, others in _TABLE[name].items() for other in word_set(others)}
-    for name in ("relations", "attributes")
-)
+
+def _spellings(name: str) -> dict[str, str]:
+    return {
+        other: word.replace("_", " ") for word, others in _TABLE[name].items() for other in word_set(others)
+    }
+
+
+_SAME_RELATIONS, _SAME_ATTRIBUTES = _spellings("relations"), _spellings("attributes")
 
 
 def same_relation(relation: str) -> str:

@@ -235,7 +235,8 @@ def motion_verdict(claim: Claim, scene: Scene) -> Verdict:
     episode = scene.episode
     own = [a for a in episode.actions_at(scene.frames) if a.subject == EGO]
     said = claim.predicate
-    if any(a.verb == said for a in own):
+    meant = words.MOTIONS.get(said, frozenset({said}))
+    if any(a.verb in meant for a in own):
         return Verdict("supported", evidence="logged", truth=said)
     moves = list(_moves(scene))
     if not moves:
@@ -245,7 +246,7 @@ def motion_verdict(claim: Claim, scene: Scene) -> Verdict:
         return unverifiable("out of vocabulary", "there are no poses at these frames")
     names = [name for a, b in moves for name in motion_between(a, b)]
     total = motion_between(moves[0][0], moves[-1][1])
-    if said in names or said in total:
+    if meant & {*names, *total}:
         return Verdict("supported", evidence=f"poses: {', '.join(dict.fromkeys(names))}", truth=said)
     if said.startswith("go ") and abs(moves[0][0].z_m - moves[-1][1].z_m) < MOVE_M:
         return Verdict("unsupported", evidence="the height does not change", truth="stop")
