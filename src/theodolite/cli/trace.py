@@ -11,7 +11,7 @@ from theodolite.cli import options as o
 from theodolite.cli.console import note
 from theodolite.cli.output import show
 from theodolite.cli.running import run_and_show, show_plan
-from theodolite.cli.trace_checks import Episodes, SentenceModel, Verifier, note_drawn
+from theodolite.cli.trace_checks import Episodes, SentenceModel, Verifier, note_drawn, note_unlearnt
 from theodolite.cli.trace_checks import app as checks_app
 from theodolite.cli.trace_data import app as data_app
 from theodolite.core.errors import UsageError
@@ -22,6 +22,7 @@ from theodolite.runs import EngineOptions, Run, RunSettings
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from theodolite.core.tables import Table
     from theodolite.instruments.trace.data.episode import Episode
     from theodolite.instruments.trace.score import ScoreOptions
 
@@ -31,7 +32,7 @@ app = typer.Typer(
 )
 app.add_typer(data_app)
 
-_RUN_TABLES = ("claims", "pooled", "verbosity", "conditions", "controls")
+_RUN_TABLES = ("claims", "pooled", "verbosity", "conditions", "controls", "refutation")
 _VERIFY_TABLES = ("steps", "claims", "pooled")
 
 _Styles = Annotated[
@@ -48,7 +49,7 @@ _Unverifiable = Annotated[
     str,
     typer.Option(
         "--unverifiable",
-        metavar="exclude|penalise|neutral",
+        metavar="exclude|penalise|neutral|credit",
         help="How to count claims that cannot be judged.",
     ),
 ]
@@ -126,6 +127,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     open_verifier(verifier)  # fail before anything is asked if the name is unknown
     episodes = read_episodes(data).episodes
     _note_bare(without_pictures(episodes), len(episodes))
+    note_unlearnt(model, episodes)
     wordings: Any = ["original", "paraphrased"] if paraphrase else ["original"]
     items = list(
         plan_traces(episodes, styles=chosen, wordings=wordings, max_frames=max_frames, max_tokens=max_tokens)
@@ -162,7 +164,7 @@ def _note_bare(bare: Sequence[Episode], n: int) -> None:
 
 @app.command("score")
 def score(  # noqa: PLR0913, PLR0917 - one parameter per option
-    run: o.RunFolder,
+    runs: o.RunFolders,
     data: Episodes = None,
     verifier: Verifier = "annotation",
     handling: _Unverifiable = "exclude",
@@ -183,7 +185,7 @@ def score(  # noqa: PLR0913, PLR0917 - one parameter per option
     seed: o.Seed = 0,
     json: o.AsJson = False,
 ) -> None:
-    """Score a run from its stored answers. No model is called."""
+    """Score a run from its stored answers, or compare several models in one table (Table 1). No model is called."""
     from dataclasses import replace
 
     from theodolite.instruments.trace.experiments.run_tables import run_tables
@@ -196,6 +198,12 @@ def score(  # noqa: PLR0913, PLR0917 - one parameter per option
     extra = o.some_of(tables, _RUN_TABLES, "--tables")
     if others and "conditions" not in extra:
         extra = (*extra, "conditions")
+    if len(runs) > 1:
+        if beside or figures is not None or extra:
+            raise UsageError("figures and further tables are of one run: give a single one")
+        show(_table1(runs, options, data), json=json, runs=[str(run) for run in runs], instrument="trace")
+        return
+    run = runs[0]
     with Run.open(run, writable=True) as opened:
         found = run_tables(opened, data=data, options=options, extra=extra)
         opened.write_tables(found)
@@ -203,6 +211,24 @@ def score(  # noqa: PLR0913, PLR0917 - one parameter per option
     if figures is not None:
         _draw(run, beside or [], options, data, figures)
     show(found, json=json, run=str(run), instrument="trace", model=model)
+
+
+def _table1(runs: Sequence[Path], options: ScoreOptions, data: Path | None) -> list[Table]:
+    """Table 1 of several runs, each in its first prompt style."""
+    from theodolite.instruments.trace.experiments.run_tables import ScoredTraces
+    from theodolite.instruments.trace.experiments.table1 import ModelRun, model_tables
+
+    if len({run.resolve() for run in runs}) < len(runs):
+        raise UsageError("a run is given twice; give each one once, one per model")
+    found: dict[str, ModelRun] = {}
+    for place in runs:
+        with Run.open(place) as opened:
+            scored = ScoredTraces(opened, data=data, options=options)
+            model = opened.info.model
+        name = model if model not in found else f"{model} ({place.name})"
+        style = (scored.read.styles or [""])[0]
+        found[name] = ModelRun(name, [group for group in scored.groups if group.labels[0] == style])
+    return model_tables(list(found.values()))
 
 
 def _draw(run: Path, beside: list[Path], options: ScoreOptions, data: Path | None, folder: Path) -> None:

@@ -1,4 +1,4 @@
-"""``theodolite trace annotate | ablate | predict | relevance | recall | calibrate``: check and calibrate the numbers."""
+"""``theodolite trace export | annotate | ablate | predict | relevance | recall | calibrate``: check and calibrate the numbers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,10 @@ from theodolite.instruments.trace.sentence_model import SENTENCE_MODEL
 from theodolite.runs import EngineOptions, RunSettings
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from theodolite.core.tables import Table
+    from theodolite.instruments.trace.data.episode import Episode
     from theodolite.instruments.trace.experiments.predict import ModelRow
 
 app = typer.Typer()
@@ -44,9 +47,39 @@ SentenceModel = Annotated[
 ]
 
 
+def note_unlearnt(model: str, episodes: Sequence[Episode]) -> None:
+    """Print a note if a shipped twin is asked about episodes of a kind that it never learnt."""
+    from theodolite.instruments.trace.data.stories import is_story
+
+    unknown = sum(not is_story(episode) for episode in episodes)
+    if model.startswith("pocket:") and unknown:
+        note(
+            f"{model} never learnt {unknown} of these {len(episodes)} episodes, so its answers to them mean nothing;"
+            " `theodolite trace make --world stories` makes what it knows"
+        )
+
+
 def note_drawn(drawn: list[Path], folder: Path) -> None:
     """Print a note with the number of figures drawn."""
     note(f"drew {len(drawn)} figures into {folder}" if drawn else "there is nothing to draw")
+
+
+@app.command("export")
+def export(
+    run: o.RunFolder,
+    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="The JSONL file of traces to write.")],
+    data: Episodes = None,
+    json: o.AsJson = False,
+) -> None:
+    """Write the answers of a run as a file of traces, which `verify`, `annotate` and `ablate` take."""
+    from theodolite.instruments.trace.experiments.verify import export_traces
+    from theodolite.runs import Run
+
+    with Run.open(run) as opened:
+        n = export_traces(opened, out, data)
+        where = data or Path(str(opened.info.settings["data"]))
+    show([], json=json, traces=str(out), n=n, data=str(where))
+    note(f"wrote {n} traces to {out}; use them as --traces {out} --data {where}")
 
 
 @app.command("annotate")
@@ -220,6 +253,7 @@ def relevance(  # noqa: PLR0913, PLR0917 - one parameter per option
     from theodolite.instruments.trace.measure import relevance_factory
 
     episodes = read_episodes(data).episodes
+    note_unlearnt(model, episodes)
     items = list(plan_relevance(episodes))
     if plan:
         show_plan(items[:limit], json=json)
@@ -257,14 +291,14 @@ def recall(
     from theodolite.instruments.trace.verifiers.detection import open_detector
     from theodolite.instruments.trace.verifiers.recall import calibrate_recall, recall_table, write_recall
 
-    episodes = read_episodes(data)
-    measured = calibrate_recall(open_detector(detector), episodes.episodes, threshold=threshold)
+    episodes, opened = read_episodes(data), open_detector(detector)
+    measured = calibrate_recall(opened, episodes.episodes, threshold=threshold)
     problems = problem_tables([*episodes.problems, *measured.problems])
     if not measured.classes:
         show(problems, json=False)
         raise UsageError(f"{data} has no readable picture with a box that the detector has a label for")
     try:
-        write_recall(measured.classes, out, detector=detector, threshold=threshold)
+        write_recall(measured.classes, out, detector=detector, identity=opened.identity, threshold=threshold)
     except OSError as error:
         raise UsageError(f"cannot write {out}: {error.strerror}") from error
     shown = [recall_table(measured.classes, title=f"{detector} at {threshold:g}"), *problems]

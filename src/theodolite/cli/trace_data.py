@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from theodolite.cli import options as o
+from theodolite.cli.console import note
 from theodolite.cli.making import whole_folder
 from theodolite.cli.output import counter, show
+from theodolite.cli.trace_checks import Verifier
 from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem
 from theodolite.instruments.trace.data.episode import FAMILIES
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
 
 app = typer.Typer()
 
-_WORLDS = ("video", "navigation", "instruction", "miniworld")
+_STORIES = "stories"
+_WORLDS = ("video", "navigation", "instruction", "miniworld", _STORIES)
 _FORMATS = ("star", "r2r", "teach", "videos")
 
 
@@ -34,7 +37,7 @@ def make(
         typer.Option(
             "--world",
             metavar="|".join(_WORLDS),
-            help="Clips with events, walks, or missions; miniworld is an extra that needs OpenGL.",
+            help="Clips with events, walks, or missions; miniworld needs OpenGL; stories are short, and what pocket: twins know.",
         ),
     ] = "video",
     size: Annotated[int, typer.Option("--size", min=1, help="Number of episodes per split.")] = 20,
@@ -46,14 +49,15 @@ def make(
     from theodolite.instruments.trace.data.dataset import Manifest, write_episodes
     from theodolite.instruments.trace.data.worlds.make import make_world
 
+    world = o.one_of(world, _WORLDS, "--world")
     made: list[Episode] = []
     with counter("making episodes") as count, whole_folder(folder) as place:
-        episodes = make_world(world, size, seed=seed)
+        episodes = _stories(size, seed) if world == _STORIES else make_world(world, size, seed=seed)
 
         def each() -> Iterator[Episode]:
             for episode in episodes:
                 made.append(episode)
-                count(len(made), 2 * size)
+                count(len(made), max(len(made), 2 * size))
                 yield episode
 
         manifest = Manifest(
@@ -65,7 +69,14 @@ def make(
             settings={"world": world, "n": size, "seed": seed, "version": __version__},
         )
         write_episodes(each(), place, manifest=manifest)
-    audit(folder, seed=seed, json=json)
+    audit(folder, tables="", verifier="annotation", seed=seed, json=json)
+
+
+def _stories(size: int, seed: int) -> Iterator[Episode]:
+    """Episodes like those that the shipped twins learnt, with their edits."""
+    from theodolite.instruments.trace.data.stories import episodes, with_edits
+
+    return with_edits(episodes(size, seed=seed), seed=seed)
 
 
 @app.command("audit")
@@ -79,26 +90,35 @@ def audit(
             help="More tables: alignment (how often steps are aligned with the right frames, by cue).",
         ),
     ] = "",
+    verifier: Verifier = "annotation",
     seed: o.Seed = 0,
     json: o.AsJson = False,
 ) -> None:
-    """Check that the splits share nothing and are equally hard; exits with status 1 if not."""
+    """Check that the splits share nothing and are equally hard (status 1 if not), and which false claims can be refuted."""
     from theodolite.instruments.trace.data.audit import audit_table, audit_world
     from theodolite.instruments.trace.data.dataset import read_episodes
     from theodolite.instruments.trace.experiments.alignment import alignment_table, score_alignment
+    from theodolite.instruments.trace.experiments.refutation import refutation_table
     from theodolite.instruments.trace.experiments.run_tables import problem_tables
+    from theodolite.instruments.trace.verifiers.judging import open_verifier
 
     extra = o.some_of(tables, ("alignment",), "--tables")
     found = read_episodes(data)
-    result = audit_world(found.episodes, seed=seed)
-    title = (
-        f"{result.world}: {result.n_in_distribution} episodes in-distribution, {result.n_ood} ood, in {data}"
-    )
-    shown = [audit_table(result, title=title)]
+    shown, is_sound = [], True
+    if len({episode.split for episode in found.episodes if episode.edit is None}) > 1:
+        result = audit_world(found.episodes, seed=seed)
+        title = f"{result.world}: {result.n_in_distribution} episodes in-distribution, {result.n_ood} ood, in {data}"
+        shown.append(audit_table(result, title=title))
+        is_sound = result.is_sound
+    else:
+        note(f"{data} has one split, so there are no two to compare")
+    refutation, wrong = refutation_table(found.episodes, open_verifier(verifier))
+    shown.append(refutation)
     if extra:
         shown.append(alignment_table(score_alignment(found.episodes, seed=seed)))
-    show([*shown, *problem_tables(found.problems)], json=json, data=str(data), is_sound=result.is_sound)
-    if not result.is_sound:
+    problems = problem_tables([*found.problems, *wrong])
+    show([*shown, *problems], json=json, data=str(data), is_sound=is_sound)
+    if not is_sound:
         raise typer.Exit(1)
 
 
@@ -167,7 +187,7 @@ def perturb(
 
 
 @app.command("import")
-def import_command(
+def import_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     data: o.Data,
     folder: o.NewFolder,
     form: Annotated[
@@ -179,6 +199,14 @@ def import_command(
     ] = None,
     classes: Annotated[
         Path | None, typer.Option("--classes", metavar="PATH", help="The names of labels (STAR).")
+    ] = None,
+    video_fps: Annotated[
+        str | None,
+        typer.Option(
+            "--video-fps",
+            metavar="FILE|NUMBER",
+            help="Frames per second (STAR): its file video_fps, JSON by video, or one number. Default: video_fps in --classes.",
+        ),
     ] = None,
     n_frames: Annotated[
         int,
@@ -204,7 +232,7 @@ def import_command(
     _check_empty(folder)
     with TemporaryDirectory() as kept:
         if form == "star":
-            found: EpisodeSet = read_star(data, frames=images, classes=classes)
+            found: EpisodeSet = read_star(data, frames=images, classes=classes, video_fps=video_fps)
         elif form == "r2r":
             found = read_r2r(data)
         elif form == "teach":

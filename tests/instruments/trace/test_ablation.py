@@ -46,7 +46,7 @@ def run(text, verifier=ANNOTATION, episode=None):
         ("alignment", "Step 1 (frame 1): There is a blue cube.", 0.0, 1.0),
         ("coreference", "Step 1 (frame 1): There is a ball. It is blue.", 0.5, 1.0),
         ("negation", "Step 1 (frame 1): There is no red ball.", 0.0, 1.0),
-        ("synonyms", "Step 1 (frame 1): There is a man. There is a blue ball.", 0.5, 0.0),
+        ("synonyms", "Step 1 (frame 1): There is a red sphere. There is a blue ball.", 0.5, 0.0),
         ("guesses", "Step 1 (frame 1): There is a red ball. There might be a cube.", 1.0, 0.5),
         ("third verdict", "Step 1 (frame 1): There is a red ball. There might be a cube.", 1.0, 0.5),
         ("whole claims", "Step 1 (frame 1): The red ball is blue.", 0.0, 2 / 3),

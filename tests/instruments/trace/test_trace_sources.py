@@ -2,6 +2,8 @@
 
 import json
 import math
+import pickle
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +13,7 @@ from theodolite.instruments.trace.claims.reading import read_trace, with_claims
 from theodolite.instruments.trace.claims.types import Step, Trace
 from theodolite.instruments.trace.data.dataset import read_episodes
 from theodolite.instruments.trace.data.episode import EGO
+from theodolite.instruments.trace.data.sources.frame_rates import frame_rates
 from theodolite.instruments.trace.data.sources.r2r import read_r2r
 from theodolite.instruments.trace.data.sources.star import read_star
 from theodolite.instruments.trace.data.sources.teach import read_teach
@@ -70,6 +73,25 @@ def test_teach_poses_agree_with_the_logged_movements(shared_data):
     assert agree / total > 0.98
 
 
+@pytest.mark.parametrize("verb", ["strafe", "pan", "step"])
+def test_steps_to_the_side_are_told_as_strafing_panning_or_stepping(shared_data, verb):
+    labels = {True: [], False: []}
+    for episode in read_teach(shared_data / "teach_edh").episodes[:10]:
+        for is_true in (True, False):
+            steps = []
+            for place, frame in enumerate(episode.frames[:-1]):
+                logged = [a.verb for a in episode.actions if a.start_s == frame.time_s]
+                sides = [name.split()[1] for name in logged if name in {"move left", "move right"}]
+                for side in sides:
+                    said = side if is_true else {"left": "right", "right": "left"}[side]
+                    steps.append(Step(f"I {verb} {said}.", (place,), "index"))
+            judged = judge(with_claims([Trace(episode.id, tuple(steps))]), {episode.id: episode}, VERIFIER)
+            labels[is_true] += [v.label for t in judged for s in t.steps for _, v in s.counted()]
+    assert len(labels[True]) > 20
+    assert set(labels[True]) == {"supported"}
+    assert set(labels[False]) == {"unsupported"}
+
+
 def test_teach_tells_what_is_held(shared_data):
     episodes = read_teach(shared_data / "teach_edh").episodes
     held = [r for e in episodes for f in e.frames for r in f.relations if r.predicate == "holding"]
@@ -80,7 +102,7 @@ def test_teach_tells_what_is_held(shared_data):
 
 
 def test_star_old_format(shared_data):
-    found = read_star(shared_data / "star")
+    found = read_star(shared_data / "star", video_fps=30)
     raw = json.loads((shared_data / "star" / "questions.json").read_text())
     assert all("action label" in problem.reason for problem in found.problems)  # it has no names for them
     told = {named[0] for q in raw if len(named := q["answer_action"]) == 1 and len(q["answer_keyword"]) == 2}
@@ -121,10 +143,83 @@ def test_star_old_format(shared_data):
     assert nulls > 0
 
 
+STAR_FPS = {"0TXYV": 29.452, "EK19H": 29.97, "G2AMK": 15.025, "M6ERH": 30.0}
+"""From STAR's own file of frame rates."""
+
+
+def test_star_frames_are_timed_by_the_rate_of_each_video(shared_data, tmp_path):
+    file = tmp_path / "fps.json"
+    file.write_text(json.dumps(STAR_FPS))
+    found = {e.id: e for e in read_star(shared_data / "star", video_fps=file).episodes}
+    assert found["Interaction_T1_2132"].frames[0].time_s == pytest.approx(341 / 15.025)
+    asked = [e for e in found.values() if e.id.startswith(("Interaction", "Sequence")) and e.unit == "G2AMK"]
+    assert len(asked) == 2
+    for episode in asked:  # at 30 frames per second they would end before the clip begins
+        start, end = episode.meta["start_s"], episode.meta["end_s"]
+        assert all(start <= frame.time_s <= end for frame in episode.frames)
+    for given, message in (
+        (None, "frame rate is not known; give --video-fps"),
+        (0, "above 0"),
+        (tmp_path / "none", "cannot read"),
+    ):
+        with pytest.raises(UsageError, match=message):
+            read_star(shared_data / "star", video_fps=given)
+    file.write_text(json.dumps({"0TXYV": 29.452}))
+    some = read_star(shared_data / "star", video_fps=file)
+    assert {e.unit for e in some.episodes} == {"0TXYV"}
+    assert sum("frame rate is not known" in p.reason for p in some.problems) == len(found) - len(
+        some.episodes
+    )
+
+
+def test_frame_rates_as_published_are_read_without_unpickling(tmp_path):
+    file = tmp_path / "video_fps"
+    file.write_bytes(pickle.dumps({f"{name}.mp4": rate for name, rate in STAR_FPS.items()}, protocol=2))
+    assert frame_rates(file).by_video == STAR_FPS
+    file.write_bytes(pickle.dumps({"a.mp4": Path("b")}))
+    with pytest.raises(UsageError, match="more than names and numbers"):
+        frame_rates(file)
+    for text, message in (
+        ("[]", "was expected|were expected"),
+        ('{"a": "fast"}', "not a number"),
+        ("{", "not a file"),
+    ):
+        file.write_text(text)
+        with pytest.raises(UsageError, match=message):
+            frame_rates(file)
+
+
+def test_relations_of_star_tell_where_the_other_thing_is(shared_data):
+    episodes = read_star(shared_data / "star", video_fps=30).episodes
+    below = [
+        (frame.find(r.subject), frame.find(r.object))
+        for e in episodes
+        for frame in e.frames
+        for r in frame.relations
+        if r.predicate == "beneath" and r.subject == "floor"
+    ]
+    boxed = [(a.box, b.box) for a, b in below if a.box and b.box]
+    assert boxed
+    assert all(floor.centre_px[1] > person.centre_px[1] for floor, person in boxed)
+    places = {r.predicate: r.object for e in episodes for f in e.frames for r in f.relations}
+    assert {places[name] for name in ("in front of", "behind", "above", "beneath")} == {"person"}
+    assert {
+        r.subject for e in episodes for f in e.frames for r in f.relations if r.predicate == "holding"
+    } == {"person"}
+
+
+def test_star_questions_with_one_id_stay_apart(shared_data, tmp_path):
+    raw = json.loads((shared_data / "star" / "questions.json").read_text())
+    (tmp_path / "q.json").write_text(json.dumps([raw[0], raw[1], raw[0]]))
+    found = read_star(tmp_path / "q.json", classes=shared_data / "star" / "classes.json", video_fps=30)
+    name = raw[0]["question_id"]
+    assert [e.id for e in found.episodes] == [name, raw[1]["question_id"], f"{name}#2"]
+
+
 def test_star_claims_are_judged_by_the_annotations(shared_data):
     episode = next(
         e
-        for e in read_star(shared_data / "star").episodes
+        for e in read_star(shared_data / "star", video_fps=30).episodes
         if any(r.predicate == "holding" for f in e.frames for r in f.relations)
     )
     place, held = next(
@@ -143,7 +238,7 @@ def test_star_claims_are_judged_by_the_annotations(shared_data):
 
 def test_star_released_format(shared_data, tmp_path):
     file = shared_data / "star" / "released_format_sample.json"
-    found = read_star(file)
+    found = read_star(file, video_fps=30)
     assert len(found.episodes) == 1
     assert [problem.reason.split()[1] for problem in found.problems] == ["object", "relation", "action"]
     assert all("STAR_classes" in problem.reason for problem in found.problems)
@@ -153,7 +248,7 @@ def test_star_released_format(shared_data, tmp_path):
     (folder / "object_classes.txt").write_text(
         "".join(f"{label} thing{i}\n" for i, label in enumerate(sorted(labels)))
     )
-    named = read_star(file, classes=folder)
+    named = read_star(file, classes=folder, video_fps=30)
     assert [problem.reason.split()[1] for problem in named.problems] == ["relation", "action"]
     codes = {r.predicate for f in found.episodes[0].frames for r in f.relations}
     (folder / "relationship_classes.txt").write_text(
@@ -161,12 +256,12 @@ def test_star_released_format(shared_data, tmp_path):
     )
     codes_of_actions = {action.label for action in found.episodes[0].actions}
     (folder / "action_classes.txt").write_text("".join(f"{code} hold cup\n" for code in codes_of_actions))
-    assert [problem.reason for problem in read_star(file, classes=folder).problems] == [
+    assert [problem.reason for problem in read_star(file, classes=folder, video_fps=30).problems] == [
         f"1 relation label has no name ({min(codes)}): the classes do not name them"
     ]
     with (folder / "relationship_classes.txt").open("a") as opened:
         opened.write(f"{min(codes)} on\n")
-    named = read_star(file, classes=folder)
+    named = read_star(file, classes=folder, video_fps=30)
     assert not named.problems
     assert {t.category for f in named.episodes[0].frames for t in f.objects} == {
         f"thing{i}" for i in range(len(labels))
@@ -188,6 +283,7 @@ def test_the_command_writes_what_can_be_read_again(shared_data, tmp_path, capsys
                     "--out",
                     str(out),
                     "--json",
+                    *(["--video-fps", "30"] if form == "star" else []),
                 ]
             )
             == 0
@@ -261,7 +357,7 @@ def test_labels_of_star_that_nothing_names_are_told_by_question(tmp_path):
     ]
     file = tmp_path / "questions.json"
     file.write_text(json.dumps(asked))
-    found = read_star(file)
+    found = read_star(file, video_fps=30)
     assert len(found.episodes) == 5
     assert [
         (problem.where.rpartition(" ")[2], problem.reason.partition(":")[0]) for problem in found.problems
@@ -283,7 +379,7 @@ def test_bad_star_and_teach_files_are_told(tmp_path):
     }
     uneven = good | {"question_id": "q2", "situations": {"000030": {"bbox": [], "bbox_labels": [1]}}}
     file.write_text(json.dumps([good, uneven, {"question": "?"}]))
-    found = read_star(file)
+    found = read_star(file, video_fps=30)
     assert len(found.episodes) == 1
     assert found.episodes[0].frames[0].time_s == pytest.approx(1.0)
     assert [p.where for p in found.problems] == [
@@ -298,16 +394,16 @@ def test_bad_star_and_teach_files_are_told(tmp_path):
 
 def test_a_folder_of_pictures_that_is_not_there_or_holds_none_is_said_so(shared_data, tmp_path, capsys):
     with pytest.raises(UsageError, match="no folder of pictures"):
-        read_star(shared_data / "star", frames=tmp_path / "gone")
+        read_star(shared_data / "star", frames=tmp_path / "gone", video_fps=30)
     with pytest.raises(UsageError, match="no folder of pictures"):
         read_teach(shared_data / "teach_edh", images=tmp_path / "gone")
     assert "<game>/driver.frame" in read_teach(shared_data / "teach_edh", images=tmp_path).problems[-1].reason
-    line = ["trace", "import", "--format", "star", "--data", str(shared_data / "star")]
+    line = ["trace", "import", "--format", "star", "--data", str(shared_data / "star"), "--video-fps", "30"]
     assert main([*line, "--images", str(shared_data / "star"), "--out", str(tmp_path / "out"), "--json"]) == 0
     told = json.loads(capsys.readouterr().out)
     contents, problems = told["tables"]
     assert contents["rows"][0]["frames_with_a_picture"] == 0
     assert "no frame has its picture there" in problems["rows"][-1]["reason"]
     for named in ({}, {"frames": shared_data / "star" / "frames"}):
-        found = read_star(shared_data / "star", **named)
+        found = read_star(shared_data / "star", video_fps=30, **named)
         assert not any("picture" in problem.reason for problem in found.problems)

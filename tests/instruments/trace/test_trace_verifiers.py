@@ -146,11 +146,17 @@ def test_recall_is_counted_by_class_and_by_place(tmp_path):
         pytest.approx(3 / 6),
         6,
     )
-    write_recall(found, tmp_path / "r.json", detector="d", threshold=0.5)
-    assert read_recall(tmp_path / "r.json") == {"cup": pytest.approx(cup.recall.low)}
-    (tmp_path / "r.json").write_text("[]")
-    with pytest.raises(UsageError, match="not a recall file"):
-        read_recall(tmp_path / "r.json")
+    file = tmp_path / "r.json"
+    write_recall(found, file, detector="d", identity="1f", threshold=0.5)
+    assert read_recall(file, identity="1f", threshold=0.5) == {"cup": pytest.approx(cup.recall.low)}
+    with pytest.raises(UsageError, match=r"at the threshold 0.5, not 0.95; .*recall --threshold 0.95"):
+        read_recall(file, identity="1f", threshold=0.95)
+    with pytest.raises(UsageError, match="recall of another detector, d"):
+        read_recall(file, identity="2e", threshold=0.5)
+    for text in ("[]", '{"detector": "d", "threshold": 0.5, "classes": {}}'):
+        file.write_text(text)
+        with pytest.raises(UsageError, match="not a recall file"):
+            read_recall(file, identity="1f", threshold=0.5)
 
 
 def cut_short(file):
@@ -249,7 +255,7 @@ def test_fastestdet_on_real_frames(shared_data, tmp_path, capsys):
     from theodolite.instruments.trace.data.sources.star import read_star
 
     detector = shared_data / "detector" / "FastestDet.onnx"
-    write_episodes(read_star(shared_data / "star").episodes[:3], tmp_path / "star")
+    write_episodes(read_star(shared_data / "star", video_fps=30).episodes[:3], tmp_path / "star")
     out = tmp_path / "recall.json"
     command = [
         "trace",
@@ -265,6 +271,8 @@ def test_fastestdet_on_real_frames(shared_data, tmp_path, capsys):
     told = {row["class"]: row for row in json.loads(capsys.readouterr().out)["tables"][0]["rows"]}
     assert told["person"]["located"]["value"] > 0.9
     assert told["phone/camera"]["recall"]["value"] < 0.5
+    with pytest.raises(UsageError, match=r"threshold 0.4, not 0.95"):
+        open_verifier(f"detector:{detector}?recall={out}&threshold=0.95")
     verifier = open_verifier(f"detector:{detector}?recall={out}&trusted=0.7")
     episode = read_episodes(tmp_path / "star").episodes[0]
     claims = [Claim("entity", Mention(w), frames=(0,)) for w in ("person", "giraffe", "broom")]

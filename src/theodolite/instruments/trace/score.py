@@ -2,6 +2,8 @@
 
 right               the answer is right; answers that are refused or cannot be read are not
 sgr, hr             share of supported claims, mean over steps; share of steps with an unsupported claim
+sgr_low, sgr_high   SGR if all unverifiable claims are wrong, and if all are right
+refutable           of false claims made from the annotation, the share that the verifier refutes
 tcs, tcs_aware      temporal consistency by equation 2, and by slots
 vrs_paper           equation 4 over the episode's own edits
 vrs_sound           visual reliance by facts, over the episode's own edits
@@ -33,13 +35,15 @@ from theodolite.core.scores import ItemScore, Metric, Origin
 from theodolite.core.tables import Unit
 from theodolite.instruments.trace.claims.beliefs import facts_of
 from theodolite.instruments.trace.claims.steps import heading_end
-from theodolite.instruments.trace.claims.types import Step, Trace, Verifier
+from theodolite.instruments.trace.claims.types import Label, Step, Trace, Verifier
+from theodolite.instruments.trace.formulas.refutable import Swap, trace_refutable
 from theodolite.instruments.trace.formulas.sgr import (
     AS_PAPER,
     Counting,
     mean_of,
     trace_hr,
     trace_sgr,
+    trace_sgr_bounds,
 )
 from theodolite.instruments.trace.formulas.tcs import (
     TAU,
@@ -60,7 +64,10 @@ from theodolite.runs import Parsed, Run
 _NAMES: tuple[tuple[str, str, Origin], ...] = (
     ("right", "answer is right", "ours"),
     ("sgr", "SGR", "paper"),
+    ("sgr_low", "SGR, unverifiable claims wrong", "ours"),
+    ("sgr_high", "SGR, unverifiable claims right", "ours"),
     ("hr", "hallucinating steps (HR)", "paper"),
+    ("refutable", "false claims refuted", "ours"),
     ("tcs", "TCS, equation 2", "paper"),
     ("tcs_aware", "TCS, contradiction-aware", "sound"),
     ("vrs_paper", "VRS, equation 4", "paper"),
@@ -101,6 +108,7 @@ METRICS: tuple[Metric, ...] = tuple(
     for key, name, origin in _NAMES
 )
 BY_KEY = {metric.key: metric for metric in METRICS}
+OF_TRACE = ("sgr", "sgr_low", "sgr_high", "hr", "tcs", "tcs_aware")
 OF_EDITS = ("vrs_paper", "vrs_sound", "updated", "edited_sgr", "edited_fall")
 OF_CHANGES = ("retold", "retold_beyond", "answer_changes", "answer_follows")
 OF_BLIND = ("blind_changes", "blind_retold")
@@ -181,11 +189,12 @@ def _by_episode(read: JudgedRun, style: str) -> list[_EpisodeTraces]:
 
 def _of_episode(read: JudgedRun, traces: _EpisodeTraces, verifier: Verifier, how: ScoreOptions) -> _Values:
     own = traces.own
+    yield ("refutable", *refutable_of(read.refuted(own.episode, verifier)))
     judged = read.judged(own, verifier, how.hedges)
     if own.trace is None or judged is None:
         if own.answer.status == "refused" and own.episode.answer:
             yield "right", 0.0, own.reason
-        absent = ("right", "sgr", "hr", "tcs", "tcs_aware")[own.answer.status == "refused" :]
+        absent = ("right", *OF_TRACE)[own.answer.status == "refused" :]
         absent += OF_EDITS + OF_CHANGES if traces.edits else ()
         absent += OF_BLIND if traces.blind is not None else ()
         yield from ((key, None, own.reason) for key in absent)
@@ -208,14 +217,24 @@ def of_trace(judged: JudgedTrace, moves: Sequence[Transition] | str, how: Counti
     elif judged.failure:
         yield "right", None, judged.failure
     if judged.failure:
-        yield from ((key, None, judged.failure) for key in ("sgr", "hr", "tcs", "tcs_aware"))
+        yield from ((key, None, judged.failure) for key in OF_TRACE)
         return
     yield "sgr", trace_sgr(judged, how), "no claim can be judged"
+    low, high = trace_sgr_bounds(judged, how)
+    yield "sgr_low", low, "it makes no claim"
+    yield "sgr_high", high, "it makes no claim"
     yield "hr", trace_hr(judged, how), "no claim can be judged"
     steps = [] if isinstance(moves, str) else moves
     why = moves if isinstance(moves, str) else "no transition between steps can be judged"
     yield "tcs", trace_tcs(steps), why_not_computed(steps) or why
     yield "tcs_aware", trace_tcs_aware(steps), why
+
+
+def refutable_of(found: Sequence[tuple[Swap, Label]] | str) -> tuple[float | None, str]:
+    """The share of false claims about an episode that are refuted, or why there is none."""
+    if isinstance(found, str):
+        return None, found
+    return trace_refutable([label for _, label in found]), "nothing that is annotated can be made false"
 
 
 def reliance_metrics(judged: JudgedTrace, pairs: Sequence[EditedPair], how: Counting) -> _Values:
@@ -264,7 +283,8 @@ def edited_pairs(run: Run) -> Iterator[AnsweredPair]:
     """The answers about each episode and about its edits.
 
     An edit is relevant if it changes the right answer, and neutral if it changes nothing that the question asks for. The words
-    of the prompt, with the times of the frames, must be the same.
+    of the prompt, with the times of the frames, must be the same. Their relation is the fact that is asked for and was edited,
+    such as the side or the room; the family of the edit if the episode does not name it.
     """
     read = judged_run(run)
     for style in read.styles:
@@ -294,7 +314,7 @@ def edited_pairs(run: Run) -> Iterator[AnsweredPair]:
                 gold=golds[0],
                 edited_gold=golds[1],
                 split=read.split_of(before.episode),
-                relation=edit.family,
+                relation=str(before.episode.meta.get("kind") or edit.family),
                 shown=(items[0].name, items[1].name),
             )
 

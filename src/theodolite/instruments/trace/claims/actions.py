@@ -13,6 +13,7 @@ from theodolite.instruments.trace.claims.types import Claim, Mention
 _NOBODY = Mention("")
 _MOVING = words.word_set(
     "turn rotate pan spin move walk go step head proceed advance back look face pivot swivel run drive continue travel veer tilt stop"
+    " strafe sidestep"
 )
 _WAYS = {
     **dict.fromkeys(("left", "leftward", "leftwards", "counterclockwise", "anticlockwise"), "left"),
@@ -204,16 +205,19 @@ def motion_name(verb: str, way: str) -> str:
     if verb == "stop":
         return "stop"
     if way in {"left", "right"}:
-        return (
-            f"turn {way}"
-            if verb not in {"step", "move", "look"}
-            else f"{'look' if verb == 'look' else 'move'} {way}"
-        )
+        return f"{_SIDEWAYS.get(verb, 'turn')} {way}"
     if way == "around":
         return "turn around"
     if way in {"up", "down"}:
         return f"look {way}" if verb in {"look", "tilt", "pan"} else f"go {way}"
     return f"move {way or 'forward'}"
+
+
+_SIDEWAYS = {
+    "look": "look",
+    "pan": "pan",
+    **dict.fromkeys(("step", "move", "strafe", "sidestep"), "move"),
+}
 
 
 def span_of(*tokens: Token) -> tuple[int, int]:

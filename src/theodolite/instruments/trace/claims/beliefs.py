@@ -69,15 +69,15 @@ def beliefs_of(claim: Claim) -> list[Belief]:
     >>> beliefs_of(Claim("spatial", Mention("cup"), "left of", Mention("box")))[0].slot
     ('box', 'side', 'cup')
     """
-    who = str(Mention(claim.subject.head, claim.subject.attributes))
+    who = _name(claim.subject)
     no = "not " if claim.is_negated else ""
     if claim.kind == "entity":
         return [Belief((who, "presence", ""), "absent" if claim.is_negated else "present", claim)]
     if claim.kind == "attribute":
         return [
             Belief(
-                (claim.subject.head, words.ATTRIBUTES.get(claim.predicate, "look"), ""),
-                no + claim.predicate,
+                (words.same_noun(claim.subject.head), words.ATTRIBUTES.get(claim.predicate, "look"), ""),
+                no + words.same_attribute(claim.predicate),
                 claim,
             )
         ]
@@ -87,7 +87,7 @@ def beliefs_of(claim: Claim) -> list[Belief]:
         name, holds = words.STATES.get(claim.predicate, (claim.predicate, True))
         return [Belief((who, name, ""), str(holds != claim.is_negated), claim)]
     if claim.kind == "spatial" and claim.object is not None:
-        return [_place(claim, who, str(Mention(claim.object.head, claim.object.attributes)))]
+        return [_place(claim, who, _name(claim.object))]
     return []
 
 
@@ -100,6 +100,11 @@ def facts_of(claim: Claim) -> list[Belief]:
     who, what = str(claim.subject), str(claim.object or "")
     respect = {"action": "doing", "ego-motion": "motion", "temporal": "order"}[claim.kind]
     return [Belief((who, respect, what), no + claim.predicate, claim)]
+
+
+def _name(said: Mention) -> str:
+    """A mention in the one spelling of its words."""
+    return " ".join((*map(words.same_attribute, said.attributes), words.same_noun(said.head)))
 
 
 def _place(claim: Claim, who: str, ground: str) -> Belief:

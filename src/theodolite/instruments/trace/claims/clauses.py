@@ -126,7 +126,7 @@ def _is_aside(sentence: Sentence, verb: Token, noun: Token) -> bool:
     is_place = (
         noun.dep.startswith("obl") and not sentence.children(verb, "nsubj", "aux:pass") and verb.tag == "VBG"
     )
-    return is_place and noun.lemma not in words.SYNONYMS["person"] and bool(sentence.children(verb, "obj"))
+    return is_place and not words.is_a(noun.lemma, "person") and bool(sentence.children(verb, "obj"))
 
 
 def objects(sentence: Sentence, clause: Clause) -> list[Token]:  # noqa: C901, PLR0911 - one return per construction

@@ -41,7 +41,7 @@ _BULLET = re.compile(r"^\s*(?:[-*•‣·#>]+|\d{1,3}[.)](?=\s)|\(?[a-zA-Z]\)(?=
 
 _PLAIN_VERBS = frozenset(
     word
-    for group in (words.META_VERBS, words.HEDGE_VERBS, words.PLACING_VERBS, words.SYNONYMS)
+    for group in (words.META_VERBS, words.HEDGE_VERBS, words.PLACING_VERBS, words.KINDS)
     for word in group
 ) | {"interact", "wait", "enter", "bend", "kneel", "lean", "reach", "point", "play", "talk"}
 

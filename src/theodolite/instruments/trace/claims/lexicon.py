@@ -3,14 +3,18 @@
 All words are lemmas in lower case. A noun that is in none of the lists counts as visible unless its ending says otherwise,
 since no list of things is complete.
 
-Synonyms are decided here and nowhere else. `SYNONYMS` groups nouns, verbs and relations that may stand for each other when
-a claim is matched with a label (`may_mean`). `same_relation` and `same_attribute` give one spelling to relations and
-attributes that mean the same, before they are compared.
+Meanings are decided in ``lexicon.toml`` and nowhere else: which words mean the same (`SYNONYMS`, and one spelling of each by `same_noun`,
+`same_relation` and `same_attribute`), which name a kind of what another names (`KINDS`), and which exclude each other
+(`OPPOSITES`, `excludes`). A label supports a word if `is_a` holds: *woman* supports *person*, never the other way, and
+supports no sister such as *man*.
 """
 
 from __future__ import annotations
 
+import tomllib
 from functools import lru_cache
+from importlib import resources
+from typing import Any
 
 from theodolite.answers.numbers import NUMBER_WORDS
 
@@ -20,11 +24,30 @@ def word_set(text: str) -> frozenset[str]:
     return frozenset(word.replace("_", " ") for word in text.split())
 
 
+_TABLE: dict[str, Any] = tomllib.loads(
+    resources.files(__package__).joinpath("lexicon.toml").read_text(encoding="utf-8")
+)
+
 COLOURS = word_set(
     "red orange yellow green blue purple violet pink brown black white grey gray silver gold golden beige tan navy teal"
-    " turquoise cyan magenta maroon cream olive crimson scarlet indigo lavender dark light blond blonde colorful"
-    " colourful multicolored"
+    " turquoise cyan magenta maroon cream olive crimson scarlet indigo lavender"
 )
+HUES = ("red", "blue", "green", "yellow", "purple", "grey", "orange", "pink", "brown", "black", "white")
+"""Plain colours, by which others are exchanged to make a claim false."""
+ABSENT = (
+    "giraffe",
+    "umbrella",
+    "guitar",
+    "bicycle",
+    "toaster",
+    "suitcase",
+    "kite",
+    "vase",
+    "clock",
+    "banana",
+)
+"""Objects that hardly any episode shows, for the same purpose."""
+TONES = word_set("dark light blond blonde colorful colourful multicolored")
 SIZES = word_set(
     "large big small little tiny huge tall short long wide narrow thick thin giant massive miniature high low"
 )
@@ -47,6 +70,7 @@ ATTRIBUTES: dict[str, str] = {
     word: name
     for name, words in (
         ("colour", COLOURS),
+        ("tone", TONES),
         ("size", SIZES),
         ("material", MATERIALS),
         ("shape", SHAPES),
@@ -234,33 +258,13 @@ SIDES = {
 PATHS = word_set("to into onto toward towards through from off down up past out across away via")
 """Prepositions of motion, which belong to the verb."""
 
-OPPOSITES: dict[str, str] = {
-    a: b
-    for pair in (
-        ("left of", "right of"),
-        ("in front of", "behind"),
-        ("above", "below"),
-        ("over", "under"),
-        ("inside", "outside"),
-        ("before", "after"),
-        ("turn left", "turn right"),
-        ("move forward", "move backward"),
-        ("look up", "look down"),
-        ("north of", "south of"),
-        ("east of", "west of"),
-        ("at the top of", "at the bottom of"),
-        ("near", "far from"),
-        ("pick up", "put down"),
-        ("open", "close"),
-        ("enter", "leave"),
-        ("sit down", "stand up"),
-        ("go up", "go down"),
-        ("turn on", "turn off"),
-        ("appear", "disappear"),
-    )
-    for a, b in (pair, pair[::-1])
-}
+OPPOSITES: dict[str, str] = {a: b for pair in _TABLE["opposites"] for a, b in (pair, pair[::-1])}
 """Relations, motions and actions -> their opposites."""
+
+MOTIONS: dict[str, frozenset[str]] = {
+    name.replace("_", " "): word_set(meant) for name, meant in _TABLE["motions"].items()
+}
+"""A movement with several meanings -> its meanings."""
 
 TEMPORAL_CUES: dict[str, str] = {
     **dict.fromkeys(("before", "prior", "until"), "before"),
@@ -272,83 +276,10 @@ TEMPORAL_CUES: dict[str, str] = {
 }
 """A word that orders events -> the order."""
 
-_SYNONYMS = (
-    (
-        "person man woman boy girl human individual guy lady people someone child kid adult player gentleman pedestrian figure subject"
-        " baby toddler teenager worker"
-    ),
-    "sofa couch settee loveseat",
-    "television tv telly monitor tv_screen",
-    "phone cellphone cell_phone smartphone mobile_phone telephone mobile phone/camera camera",
-    "cup mug glass bottle cup/glass/bottle tumbler beverage drink",
-    "table desk dining_table countertop counter coffee_table",
-    "refrigerator fridge",
-    "wardrobe closet cupboard cabinet closet/cabinet pantry",
-    "laptop computer notebook",
-    "bag backpack purse handbag suitcase rucksack",
-    "box package carton container crate",
-    "towel cloth",
-    "clothes clothing garment shirt outfit laundry t-shirt",
-    "shoe boot sneaker sandal footwear",
-    "dish plate bowl saucer",
-    "picture photo photograph painting frame image poster",
-    "floor ground",
-    "door doorway entrance gate",
-    "doorknob knob door_handle",
-    "rug carpet mat",
-    "bin trash_can garbage_can wastebasket garbagecan",
-    "stove oven cooker stoveburner burner",
-    "sink basin sinkbasin",
-    "lamp light floor_lamp desk_lamp",
-    "stair stairs staircase stairway step",
-    "hallway hall corridor passage",
-    "living_room lounge",
-    "bathroom restroom toilet washroom",
-    "ball sphere",
-    "cube block",
-    "bicycle bike",
-    "car automobile vehicle",
-    "sandwich burger",
-    "blanket quilt duvet comforter",
-    "pillow cushion",
-    "broom mop",
-    "food meal snack",
-    "book magazine novel",
-    "remote remote_control controller",
-    "grey gray",
-    "hold grasp grip carry clutch",
-    "pick_up take grab lift pick collect get",
-    "put_down place put set lay drop set_down put_on",
-    "throw toss hurl",
-    "walk move go step travel stroll head proceed",
-    "turn rotate pan spin swivel",
-    "sit sit_down seat",
-    "stand stand_up rise get_up",
-    "lie lie_down lay_down recline",
-    "close shut",
-    "open unlock",
-    "look watch view look_at gaze stare observe glance",
-    "eat consume bite",
-    "drink sip drink_from",
-    "enter walk_into come_in go_into",
-    "leave exit walk_out go_out depart",
-    "collide hit bump crash strike",
-    "tidy tidy_up clean clean_up organize organise",
-    "wash rinse",
-    "toggle_on turn_on switch_on",
-    "toggle_off turn_off switch_off",
-    "slice cut chop",
-    "on upon atop",
-    "near next_to by beside close_to alongside adjacent_to",
-    "below under beneath underneath",
-    "inside in within into",
-    "in_front_of",
-)
-
 
 def _groups() -> dict[str, frozenset[str]]:
     found: dict[str, frozenset[str]] = {}
-    for line in _SYNONYMS:
+    for line in _TABLE["synonyms"]:
         group = word_set(line)
         for word in group:
             found[word] = found.get(word, frozenset()) | group
@@ -356,15 +287,41 @@ def _groups() -> dict[str, frozenset[str]]:
 
 
 SYNONYMS = _groups()
-"""A word -> all words that may stand for the same thing, including itself."""
+"""A word -> all words with the same meaning, including itself."""
 
-_SAME_RELATIONS = {
-    **dict.fromkeys(("under", "underneath", "beneath"), "below"),
-    "over": "above",
-    **dict.fromkeys(("next to", "beside", "by"), "near"),
-    **dict.fromkeys(("in", "within"), "inside"),
-}
-_SAME_ATTRIBUTES = {"gray": "grey", "golden": "gold", "wood": "wooden", "little": "small", "big": "large"}
+
+def _all_kinds() -> dict[str, frozenset[str]]:
+    direct = {
+        word.replace("_", " "): frozenset(
+            other for kind in word_set(kinds) for other in SYNONYMS.get(kind, {kind})
+        )
+        for word, kinds in _TABLE["kinds"].items()
+    }
+    found: dict[str, set[str]] = {}
+    for word in {*SYNONYMS, *direct, *(kind for kinds in direct.values() for kind in kinds)}:
+        reached: set[str] = set()
+        pending = [word]
+        while pending:
+            now = pending.pop()
+            if now not in reached:
+                reached.add(now)
+                pending += SYNONYMS.get(now, ())
+                pending += direct.get(now, ())
+        found[word] = reached
+    return {word: frozenset(kinds) for word, kinds in found.items()}
+
+
+KINDS = _all_kinds()
+"""A word -> all words for what it names and for kinds of that, including itself."""
+
+
+def _spellings(name: str) -> dict[str, str]:
+    return {
+        other: word.replace("_", " ") for word, others in _TABLE[name].items() for other in word_set(others)
+    }
+
+
+_SAME_RELATIONS, _SAME_ATTRIBUTES = _spellings("relations"), _spellings("attributes")
 
 
 def same_relation(relation: str) -> str:
@@ -385,29 +342,63 @@ def same_attribute(word: str) -> str:
     return _SAME_ATTRIBUTES.get(word, word)
 
 
-@lru_cache(maxsize=65536)
-def may_mean(said: str, label: str) -> bool:
-    """True if a word of a trace may name what carries a label.
+def same_noun(noun: str) -> str:
+    """The one spelling of nouns that mean the same.
 
-    The two are equal or synonyms, or the word is one part of a label such as ``cup/glass/bottle``, or they have the same
-    head noun: a *dining table* is a *table*. Synonyms are wide, because with a closed list of labels *mug* must find *cup*.
-
-    >>> may_mean("man", "person"), may_mean("dining table", "table"), may_mean("cup", "cup/glass/bottle")
-    (True, True, True)
-    >>> may_mean("chair", "table")
-    False
+    >>> same_noun("couch") == same_noun("sofa"), same_noun("man") == same_noun("woman")
+    (True, False)
     """
-    said, label = said.casefold().replace("_", " "), label.casefold().replace("_", " ")
-    if said == label or label in SYNONYMS.get(said, ()):
+    return min(SYNONYMS.get(noun, {noun}))
+
+
+def excludes(one: str, other: str) -> bool:
+    """True if who does one thing cannot do the other at the same time.
+
+    >>> excludes("sit", "stand up"), excludes("sit", "hold")
+    (True, False)
+    """
+    if OPPOSITES.get(one) == other:
         return True
-    saids, labels = (word.split("/") for word in (said, label))
-    if any(a == b or b in SYNONYMS.get(a, ()) for a in saids for b in labels):
+    for line in _TABLE["exclusive"]:
+        places = [next((v for v in line.split() if word in SYNONYMS[v]), None) for word in (one, other)]
+        if None not in places and places[0] != places[1]:
+            return True
+    return False
+
+
+@lru_cache(maxsize=65536)
+def is_a(label: str, said: str) -> bool:
+    """True if what carries a label is what the word says: the label means the same or is narrower.
+
+    A label that lists alternatives names each of them. A compound is a kind of its head noun: a *dining table* is a *table*.
+
+    >>> is_a("woman", "person"), is_a("person", "woman"), is_a("woman", "man"), is_a("cup", "bottle")
+    (True, False, False, False)
+    >>> is_a("sofa", "couch"), is_a("dining table", "table"), is_a("cup/glass/bottle", "cup")
+    (True, True, True)
+    """
+    label, said = label.casefold().replace("_", " "), said.casefold().replace("_", " ")
+    if label == said:
         return True
-    heads = said.rpartition(" ")[2], label.rpartition(" ")[2]
-    if heads[0] == heads[1]:
-        # "dining table" may be a "table", but a "red table" is no "coffee table" of another label's making
-        return " " not in said or " " not in label
-    return heads[1] == said or heads[0] == label
+    return any(_is_kind(one, other) for one in label.split("/") for other in said.split("/"))
+
+
+def _is_kind(narrow: str, wide: str) -> bool:
+    if narrow == wide or narrow in KINDS.get(wide, ()):
+        return True
+    head = narrow.rpartition(" ")[2]
+    return head != narrow and narrow not in SYNONYMS and (head == wide or head in KINDS.get(wide, ()))
+
+
+def may_mean(said: str, label: str) -> bool:
+    """True if a word of a trace may name what carries a label: the same, wider, or narrower, but no sister of it.
+
+    >>> may_mean("man", "person"), may_mean("person", "man"), may_mean("dining table", "table")
+    (True, True, True)
+    >>> may_mean("chair", "table"), may_mean("man", "woman")
+    (False, False)
+    """
+    return is_a(label, said) or is_a(said, label)
 
 
 @lru_cache(maxsize=65536)
@@ -418,7 +409,7 @@ def can_be_seen(noun: str) -> bool:
     [True, False, False, True, True]
     """
     head = noun.rpartition(" ")[2]
-    if noun in CONCRETE_NOUNS or noun in SYNONYMS:
+    if noun in CONCRETE_NOUNS or noun in KINDS:
         return noun not in ABSTRACT_NOUNS
     if head in ABSTRACT_NOUNS or noun in ABSTRACT_NOUNS:
         return False

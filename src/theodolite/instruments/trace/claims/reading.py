@@ -213,7 +213,7 @@ def resolve_pronouns(steps: Sequence[Sequence[Claim]]) -> list[tuple[Claim, ...]
             target = claim.object if claim.object is None else _referent(claim.object, person, thing)
             done.append(replace(claim, subject=subject, object=target))
             if claim.kind == "entity":
-                if claim.subject.head in words.SYNONYMS["person"]:
+                if words.is_a(claim.subject.head, "person"):
                     person = claim.subject
                 else:
                     thing = claim.subject

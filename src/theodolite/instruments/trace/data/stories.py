@@ -60,6 +60,11 @@ def episodes(
     return found
 
 
+def is_story(episode: Episode) -> bool:
+    """True for an episode of `episodes`, or an edit of one: what the shipped twins learnt."""
+    return episode.world in KINDS and "split" in episode.meta and "oracle" in episode.meta
+
+
 def write_stories(folder: Path, split: Split, n: int, seed: int) -> None:
     """Writes episodes of all worlds, `n` of each, with all their possible edits."""
     drawn = episodes(n, seed=seed, split=split)

@@ -49,7 +49,6 @@ _SIDES = {
     "next to": "far from",
 }
 _ORDER = {"before": "after", "after": "before"}
-_HUES = ("red", "blue", "green", "yellow", "purple", "grey", "orange", "pink", "brown", "black", "white")
 
 
 def counterfactual(trace: Trace, inversion: Inversion, *, episode: Episode, seed: int = 0) -> Trace:
@@ -112,32 +111,17 @@ def _other_things(trace: Trace, episode: Episode, generator: np.random.Generator
     shown = {t.category for frame in episode.frames for t in frame.objects}
     spare = [
         label
-        for label in (*episode.vocabulary.get("objects", ()), *_SPARE)
+        for label in (*episode.vocabulary.get("objects", ()), *words.ABSENT)
         if not any(words.may_mean(label, c) for c in shown)
     ]
     table = {}
-    shift = 1 + int(generator.integers(len(_HUES) - 1))
-    for place, hue in enumerate(_HUES):
-        table[hue] = _HUES[(place + shift) % len(_HUES)]
-    for category in sorted(shown | {w for c in shown for w in words.SYNONYMS.get(c, ())}):
+    shift = 1 + int(generator.integers(len(words.HUES) - 1))
+    for place, hue in enumerate(words.HUES):
+        table[hue] = words.HUES[(place + shift) % len(words.HUES)]
+    for category in sorted(shown | {w for c in shown for w in words.KINDS.get(c, ())}):
         if spare and re.search(rf"\b{re.escape(category)}\b", said):
             table[category] = spare[int(generator.integers(len(spare)))]
     return {a: b for a, b in table.items() if re.search(rf"\b{re.escape(a)}\b", said)}
-
-
-_SPARE = (
-    "giraffe",
-    "umbrella",
-    "guitar",
-    "bicycle",
-    "toaster",
-    "suitcase",
-    "kite",
-    "vase",
-    "clock",
-    "banana",
-)
-"""Objects for worlds that list no others."""
 
 
 def random_trace(episode: Episode, labels: RandomLabels, *, n_steps: int = 6, seed: int = 0) -> Trace:
@@ -164,10 +148,10 @@ class RandomLabels:
     def __init__(self, episodes: Sequence[Episode]) -> None:
         things = {t.category for e in episodes for f in e.frames for t in f.objects}
         listed = {label for e in episodes for label in e.vocabulary.get("objects", ())}
-        self.things = sorted(things | listed | set(_SPARE))
+        self.things = sorted(things | listed | set(words.ABSENT))
         self.hues = sorted(
             {t.attributes.get("colour", "") for e in episodes for f in e.frames for t in f.objects} - {""}
-            | set(_HUES)
+            | set(words.HUES)
         )
         verbs = {a.verb for e in episodes for a in e.actions} | {
             v for e in episodes for v in e.vocabulary.get("actions", ())

@@ -13,11 +13,12 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from theodolite import stats
-from theodolite.core.tables import Column, Table
+from theodolite.core.tables import Cell, Column, Table
+from theodolite.instruments.trace.claims.types import KINDS
 from theodolite.instruments.trace.data.episode import FAMILIES
 from theodolite.instruments.trace.formulas.sgr import AS_PAPER, Counting, trace_sgr
 from theodolite.instruments.trace.formulas.vrs import LARGEST_VRS, EditedPair, Floats, vrs_paper, vrs_sound
-from theodolite.instruments.trace.score import difference_over
+from theodolite.instruments.trace.score import difference_over, mean_over
 
 EPSILONS, CLIPS = (0.001, 0.01, 0.1), (5.0, 10.0, 20.0)
 """The paper's sweep of equation 4; its choice is ε = 0.01 and a clip at 10, with Δ as fractions."""
@@ -146,6 +147,25 @@ def reliance_table(found: Reliance) -> Table:
         told = "; ".join(f"{choice}: {value:.2f}" for choice, value in found.sweep.items())
         notes = [f"Equation 4 with other ε and clips: {told}"]
     return Table.of("trace.reliance", "Visual reliance over all edits", columns, [[*row, *counts]], notes)
+
+
+def facts_table(pairs: Sequence[EditedPair]) -> Table:
+    """One row per kind of fact that edits changed: how often the trace drops it, and how often it tells the new one."""
+    facts = [(fact, pair.before.unit) for pair in pairs if not pair.failure for fact in pair.edited_facts]
+    columns = [
+        Column("fact", "edited fact"),
+        Column("updated", "no longer stated", "share", "trace.updated_pooled"),
+        Column("followed", "followed: stated as it is now", "share", "trace.correctly_updated"),
+        Column("facts", "facts", "count"),
+    ]
+    rows: list[list[Cell]] = []
+    for kind in KINDS:
+        own = [(fact, unit) for fact, unit in facts if fact.kind == kind]
+        if own:
+            updated = mean_over([(float(fact.is_updated), unit) for fact, unit in own])
+            followed = mean_over([(float(fact.is_followed), unit) for fact, unit in own])
+            rows.append([kind, updated, followed, len(own)])
+    return Table.of("trace.edited_facts", "Edited facts, by kind", columns, rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -127,8 +127,12 @@ BY_STYLE = (Column("style", "style"), Column("split", "split"))
 def main_tables(
     groups: Sequence[TraceGroup], heads: Sequence[Column], *, title: str, tau: float
 ) -> list[Table]:
-    """Grounding, its course over a trace, consistency, and, if there are any, edits and items without frames."""
+    """Grounding, its course over a trace, consistency, and, if there are any, edits and items without frames.
+
+    Where most claims of a group cannot be judged, a table before all others says so.
+    """
     tables = [
+        _caution_table(groups, heads),
         _grounding_table(groups, heads, title),
         _progress_table(groups, heads),
         _consistency_table(groups, heads, tau),
@@ -139,12 +143,34 @@ def main_tables(
     return [table for table in tables if table.rows]
 
 
+def _caution_table(groups: Sequence[TraceGroup], heads: Sequence[Column]) -> Table:
+    """The groups most of whose claims cannot be judged."""
+    columns = [
+        *heads,
+        Column("unverifiable", "unverifiable", "share", "trace.unverifiable"),
+        Column("judged", "claims judged", "count"),
+        Column("claims", "claims", "count"),
+    ]
+    rows: list[list[Cell]] = []
+    for group in groups:
+        n, judged = len(group.verdicts), sum(v.label != "unverifiable" for _, v, _ in group.verdicts)
+        if n and 2 * judged < n:
+            rows.append([*group.labels, unverifiable_share(group), judged, n])
+    title = (
+        "Most claims cannot be judged: SGR and HR below describe only the others, so read the bounds of SGR"
+    )
+    return Table.of("trace.caution", title, columns, rows)
+
+
 def _grounding_table(groups: Sequence[TraceGroup], heads: Sequence[Column], title: str) -> Table:
     columns = [
         *heads,
-        Column("sgr", "SGR", "share", "trace.sgr"),
-        Column("hr", "HR", "share", "trace.hr"),
         Column("unverifiable", "unverifiable", "share", "trace.unverifiable"),
+        Column("refutable", "false claims refuted", "share", "trace.refutable"),
+        Column("sgr", "SGR", "share", "trace.sgr"),
+        Column("sgr_low", "all unverifiable wrong", "share", "trace.sgr_low"),
+        Column("sgr_high", "all right", "share", "trace.sgr_high"),
+        Column("hr", "HR", "share", "trace.hr"),
         Column("right", "accuracy", "share", "trace.right"),
         Column("gap", "gap", "points", "trace.gap"),
         Column("traces", "traces", "count"),
@@ -154,7 +180,10 @@ def _grounding_table(groups: Sequence[TraceGroup], heads: Sequence[Column], titl
     rows: list[list[Cell]] = []
     notes: list[str] = []
     for group in groups:
-        means = [group.mean("sgr"), group.mean("hr"), unverifiable_share(group), group.mean("right")]
+        means = [
+            unverifiable_share(group),
+            *(group.mean(key) for key in ("refutable", "sgr", "sgr_low", "sgr_high", "hr", "right")),
+        ]
         counts = [len(group.judged), len(group.verdicts), group.seconds]
         rows.append([*group.labels, *means, accuracy_gap(group), *counts])
         notes += _notes(group)

@@ -22,7 +22,7 @@ from theodolite.instruments.trace.verifiers.noise import NoisyVerifier
 
 ERROR_RATES = (0.02, 0.05, 0.08, 0.1)
 STEP_COUNTS = (2, 4, 6, 8)
-_COUNTED = {"exclude": "excluded", "penalise": "penalised", "neutral": "neutral"}
+_COUNTED = {"exclude": "excluded", "penalise": "penalised", "neutral": "neutral", "credit": "credited"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from theodolite.core.files import Problem
@@ -11,6 +12,7 @@ from theodolite.instruments.trace.experiments.controls import control_scores, co
 from theodolite.instruments.trace.experiments.edits import (
     Reliance,
     SensitivityCell,
+    facts_table,
     reliance,
     reliance_table,
     sensitivity,
@@ -24,6 +26,7 @@ from theodolite.instruments.trace.experiments.grounding import (
     pooled_table,
     run_groups,
 )
+from theodolite.instruments.trace.experiments.refutation import refutation_table
 from theodolite.instruments.trace.experiments.robustness import (
     condition_scores,
     conditions_table,
@@ -37,7 +40,7 @@ from theodolite.instruments.trace.verifiers.judged_runs import JudgedRun, judged
 from theodolite.instruments.trace.verifiers.judging import open_verifier
 from theodolite.runs import Run
 
-EXTRA_TABLES = ("claims", "pooled", "verbosity", "conditions", "controls")
+EXTRA_TABLES = ("claims", "pooled", "verbosity", "conditions", "controls", "refutation")
 """Tables of a run beyond the main ones."""
 _MOST_PROBLEMS = 20
 
@@ -111,6 +114,8 @@ class ScoredTraces:
             return claims_table(self.groups, BY_STYLE)
         if name == "pooled":
             return pooled_table(self.groups, BY_STYLE, seed=o.seed)
+        if name == "refutation":
+            return refutation_table([t.episode for t in self.own], self.verifier)[0]
         is_all = name == "verbosity"
         own = [t for t in self.own if is_all or t.episode.split == "in-distribution"]
         judged = [j for t in own if (j := read.judged(t, self.verifier, o.hedges)) is not None]
@@ -155,13 +160,23 @@ def run_tables(
     title = f"{scored.read.model}, judged by {scored.verifier.name}"
     tables = main_tables(scored.groups, BY_STYLE, title=title, tau=scored.options.tau)
     if (relied := scored.reliance) is not None:
-        tables.append(reliance_table(relied))
+        tables += [reliance_table(relied), facts_table(scored.pairs)]
     if cells := scored.sensitivity:
         tables.append(sensitivity_table(cells))
     if (two_way := scored.two_way) is not None:
         tables.append(two_way_table(two_way))
     tables += [scored.further_table(name) for name in extra]
+    tables = [_with_style(table, scored.read.styles) for table in tables if table.rows]
     return [*tables, *problem_tables(scored.problems)]
+
+
+def _with_style(table: Table, styles: Sequence[str]) -> Table:
+    """The table with the style that it is of, if there are several and its rows do not name them."""
+    if len(styles) < 2 or any(column.name == "style" for column in table.columns):
+        return table
+    return replace(
+        table, notes=(*table.notes, f"in the prompt style {styles[0]}, the first of {len(styles)}")
+    )
 
 
 def problem_tables(problems: Sequence[Problem], *, most: int = _MOST_PROBLEMS) -> list[Table]:

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from theodolite.answers import guarded
 from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem
 from theodolite.core.scores import ItemScore
 from theodolite.core.tables import Cell, Column, Table
 from theodolite.instruments.trace.claims.language import open_parser, sentence_spans
 from theodolite.instruments.trace.claims.reading import with_claims
-from theodolite.instruments.trace.claims.types import Trace, Verifier
+from theodolite.instruments.trace.claims.types import Label, Trace, Verifier
 from theodolite.instruments.trace.data.dataset import read_episodes
 from theodolite.instruments.trace.data.episode import Episode
 from theodolite.instruments.trace.data.traces import read_traces
@@ -29,9 +31,10 @@ from theodolite.instruments.trace.experiments.grounding import (
     main_tables,
     pooled_table,
 )
+from theodolite.instruments.trace.formulas.refutable import Swap, refuted
 from theodolite.instruments.trace.formulas.tcs import Transition, transitions
-from theodolite.instruments.trace.score import ScoreOptions, of_trace
-from theodolite.instruments.trace.verifiers.judged_runs import judged_run
+from theodolite.instruments.trace.score import ScoreOptions, of_trace, refutable_of
+from theodolite.instruments.trace.verifiers.judged_runs import INSTRUMENT, judged_run
 from theodolite.instruments.trace.verifiers.judging import JudgedTrace, judge
 from theodolite.runs import Run
 
@@ -81,6 +84,41 @@ def load_traces(
     claimed = with_claims(traces[:limit])
     odd = [Problem(trace.episode, problem) for trace in claimed for problem in trace.problems]
     return LoadedTraces(claimed, episodes, [*found.problems, *problems, *odd])
+
+
+def export_traces(run: Run, path: Path, data: Path | None = None) -> int:
+    """Writes the answers of a run about its unedited episodes as a file of traces: one JSON object per line, as it was written.
+
+    Returns:
+        The number of traces.
+
+    Raises:
+        UsageError: It is no run of traces, nothing was answered, or the file exists or cannot be written.
+    """
+    if run.info.instrument != INSTRUMENT:
+        raise UsageError(f"{run.folder} is a run of {run.info.instrument}, not of {INSTRUMENT}")
+    if path.exists():
+        raise UsageError(f"{path} exists already; give another file, or remove it")
+    found = read_episodes(data or Path(str(run.info.settings["data"])))
+    unedited = {episode.id for episode in found.episodes if episode.edit is None}
+    lines = []
+    for result in run.results():
+        meta, record = result.item.meta, result.record
+        is_plain = (meta.get("wording") or "original") == "original" and str(meta["episode"]) in unedited
+        if not is_plain or record is None or not record.response.is_answered:
+            continue
+        line = {"episode": meta["episode"], "style": meta["style"], "model": run.info.model}
+        line["text"] = record.response.text
+        if record.response.reasoning:
+            line["reasoning"] = record.response.reasoning
+        lines.append(json.dumps(line, ensure_ascii=False) + "\n")
+    if not lines:
+        raise UsageError(f"{run.folder} has no answer about an unedited episode")
+    try:
+        path.write_text("".join(lines), encoding="utf-8", errors="backslashreplace")
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from error
+    return len(lines)
 
 
 def joined(parts: Sequence[LoadedTraces]) -> LoadedTraces:
@@ -154,7 +192,16 @@ def _group(
     scores: list[ItemScore] = []
     moves: list[tuple[list[Transition], str]] = []
     problems = [Problem(j.trace.episode, f"{verifier.name}: {j.failure}") for j in judged if j.failure]
+    known: dict[str, list[tuple[Swap, Label]] | str] = {}
     for number, trace in enumerate(judged):
+        name, about = trace.trace.episode, loaded.episodes.get(trace.trace.episode)
+        if about is not None and name not in known:
+            found: list[tuple[Swap, Label]] | str = guarded(
+                lambda about=about: refuted(about, verifier), unread=str
+            )
+            known[name] = found
+            value, reason = refutable_of(found)
+            scores.append(ItemScore(name, "trace.refutable", value, about.unit, reason=reason))
         steps: list[Transition] | str = trace.failure
         if not trace.failure:
             try:

@@ -21,8 +21,8 @@ from typing import Literal, TypeAlias, get_args
 from theodolite.instruments.trace.claims.types import LABELS
 from theodolite.instruments.trace.verifiers.judging import Granularity, JudgedStep, JudgedTrace
 
-Handling: TypeAlias = Literal["exclude", "penalise", "neutral"]
-"""How unverifiable claims count: not at all, as unsupported, or as half supported."""
+Handling: TypeAlias = Literal["exclude", "penalise", "neutral", "credit"]
+"""How unverifiable claims count: not at all, as unsupported, as half supported, or as supported."""
 HANDLINGS: tuple[Handling, ...] = get_args(Handling)
 
 Stage: TypeAlias = Literal["early", "middle", "late"]
@@ -44,13 +44,15 @@ AS_PAPER = Counting()
 def step_grounding(step: JudgedStep, how: Counting = AS_PAPER) -> float | None:
     """g(r), the share of supported claims in a step; None if no claim counts.
 
-    It is s/(s+u) for ``exclude``, s/(s+u+x) for ``penalise`` and (s + x/2)/(s+u+x) for ``neutral``.
+    It is s/(s+u) for ``exclude``, s/(s+u+x) for ``penalise``, (s + x/2)/(s+u+x) for ``neutral`` and (s + x)/(s+u+x) for
+    ``credit``.
     """
     labels = Counter(verdict.label for _, verdict in step.counted(how.granularity))
     s, u, x = (labels[label] for label in LABELS)
     if how.handling == "exclude":
         return s / (s + u) if s + u else None
-    return (s + (x / 2 if how.handling == "neutral" else 0)) / (s + u + x) if s + u + x else None
+    credit = {"penalise": 0.0, "neutral": 0.5, "credit": 1.0}[how.handling]
+    return (s + credit * x) / (s + u + x) if s + u + x else None
 
 
 def step_hallucinates(step: JudgedStep, how: Counting = AS_PAPER) -> bool | None:
@@ -62,6 +64,18 @@ def step_hallucinates(step: JudgedStep, how: Counting = AS_PAPER) -> bool | None
 def trace_sgr(trace: JudgedTrace, how: Counting = AS_PAPER) -> float | None:
     """SGR of one trace; None if no step counts."""
     return mean_of([step_grounding(step, how) for step in trace.steps])
+
+
+def trace_sgr_bounds(trace: JudgedTrace, how: Counting = AS_PAPER) -> tuple[float | None, float | None]:
+    """SGR of one trace if all unverifiable claims are wrong, and if all are right; None without a claim.
+
+    SGR lies between them, and so would that of a verifier that could judge every claim and agrees on those judged here.
+    """
+    low, high = (trace_sgr(trace, Counting(handling, how.granularity)) for handling in _BOUNDS)
+    return low, high
+
+
+_BOUNDS: tuple[Handling, Handling] = ("penalise", "credit")
 
 
 def trace_hr(trace: JudgedTrace, how: Counting = AS_PAPER, *, of_all: bool = False) -> float | None:

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from theodolite.answers import guarded
 from theodolite.core.errors import UsageError
 from theodolite.instruments.trace.claims.beliefs import Slot, facts_of
-from theodolite.instruments.trace.claims.types import Claim, Trace, Verifier
+from theodolite.instruments.trace.claims.types import Claim, ClaimKind, Trace, Verifier
 from theodolite.instruments.trace.data.episode import Edit, Episode
 from theodolite.instruments.trace.verifiers.judging import Hedges, JudgedTrace, judge
 
@@ -76,6 +76,17 @@ def vrs_sound(updated: Floats, edited: Floats, changed: Floats, unedited: Floats
 
 
 @dataclass(frozen=True, slots=True)
+class EditedFact:
+    """A fact that the first trace states and the edit changed."""
+
+    kind: ClaimKind
+    is_updated: bool
+    """The second trace no longer states it."""
+    is_followed: bool
+    """The second trace states it as it is now."""
+
+
+@dataclass(frozen=True, slots=True)
 class EditedPair:
     """The traces of one model on an episode and on an edit of it, judged against both truths."""
 
@@ -98,6 +109,8 @@ class EditedPair:
     """Of these, how many the second trace no longer states."""
     failure: str = ""
     """Why the verifier failed on one of the traces; then the pair counts only as failed."""
+    edited_facts: tuple[EditedFact, ...] = ()
+    """The facts behind `n_edited`, one by one."""
 
 
 def edited_pair(
@@ -130,18 +143,23 @@ def edited_pair(
     failure = next((t.failure for t in (judged, against_old, against_new) if t.failure), "")
 
     def pair(failure: str = "") -> EditedPair:
+        edited: list[EditedFact] = []
         counts = dict.fromkeys(_COUNTS, 0)
         if not failure:
-            counts = _fact_counts(_facts(before, hedges), _facts(after, hedges), episodes, verifier)
-        return EditedPair(judged, against_old, against_new, edit, **counts, failure=failure)
+            said = _facts(before, hedges), _facts(after, hedges)
+            counts, edited = _fact_counts(*said, episodes, verifier)
+        return EditedPair(
+            judged, against_old, against_new, edit, **counts, failure=failure, edited_facts=tuple(edited)
+        )
 
     return pair(failure) if failure else guarded(pair, unread=pair)
 
 
 def _fact_counts(
     facts: Sequence[_Fact], later: Sequence[_Fact], episodes: tuple[Episode, Episode], verifier: Verifier
-) -> dict[str, int]:
+) -> tuple[dict[str, int], list[EditedFact]]:
     """Counts the facts of the first trace that the edit changed or not, and what the second trace states of them."""
+    edited: list[EditedFact] = []
     claims = [claim for claim, *_ in facts]
     truths = [[v.truth for v in verifier.verify(claims, episode)] for episode in episodes]
     said_now: dict[tuple[Slot, int], set[str]] = {}
@@ -163,13 +181,15 @@ def _fact_counts(
         places = [(slot, frame) for frame in claim.frames or (-1,)]
         still = any(value in said_now.get(place, ()) for place in places)
         if was != now:
+            followed = not still and any(place in supported for place in places)
+            edited.append(EditedFact(claim.kind, not still, followed))
             counts["n_edited"] += 1
             counts["n_updated"] += not still
-            counts["n_correctly_updated"] += not still and any(place in supported for place in places)
+            counts["n_correctly_updated"] += followed
         else:
             counts["n_unedited"] += 1
             counts["n_changed"] += not still
-    return counts
+    return counts, edited
 
 
 def _facts(trace: Trace, hedges: Hedges) -> list[_Fact]:

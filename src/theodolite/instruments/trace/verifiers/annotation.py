@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 
 from theodolite.core.errors import UsageError
 from theodolite.instruments.trace.claims import lexicon as words
-from theodolite.instruments.trace.claims.types import Claim, ClaimKind, Verdict
+from theodolite.instruments.trace.claims.articles import with_article
+from theodolite.instruments.trace.claims.types import Claim, ClaimKind, Mention, Verdict
 from theodolite.instruments.trace.data.episode import Aspect, Episode, SceneObject
 from theodolite.instruments.trace.verifiers.events import action_verdict, motion_verdict, temporal_verdict
 from theodolite.instruments.trace.verifiers.judging import negated, unverifiable
@@ -35,8 +36,22 @@ class AnnotationVerifier:
 
     @staticmethod
     def _judge(claim: Claim, scene: Scene) -> Verdict:
-        verdict = _JUDGES[claim.kind](replace(claim, is_negated=False), scene)
-        return negated(verdict) if claim.is_negated else verdict
+        verdict = _unless_wider(_JUDGES[claim.kind](replace(claim, is_negated=False), scene), claim, scene)
+        return _unless_wider(negated(verdict), claim, scene) if claim.is_negated else verdict
+
+
+def _unless_wider(verdict: Verdict, claim: Claim, scene: Scene) -> Verdict:
+    """The verdict, unless it supports a claim about a *woman* by what is only known to be a *person*."""
+    if verdict.label != "supported":
+        return verdict
+    said = [m for m in (claim.subject, claim.object) if m is not None]
+    said += [Mention(m.object) for m in said if m.object]
+    for mention in said:
+        label = scene.wider_label(mention)
+        if label:
+            why = f"what is annotated as {label} need not be {with_article(mention.head)}"
+            return unverifiable("out of vocabulary", why)
+    return verdict
 
 
 def open_annotation(options: str = "") -> AnnotationVerifier:
@@ -69,6 +84,8 @@ def _count(claim: Claim, scene: Scene) -> Verdict:
         return unverifiable("out of vocabulary", "objects are not annotated")
     said = int(claim.predicate)
     most = max((len(scene.visible_at(claim.subject, frame)) for frame in scene.frames), default=0)
+    if scene.wider_label(claim.subject) and most > said:
+        return unverifiable("out of vocabulary", f"{most} are in view, of a wider kind")
     if most == said:
         return Verdict("supported", evidence=f"{most} are in view", truth=str(most))
     if most > said or scene.episode.knows("objects") == "complete":
@@ -88,8 +105,10 @@ def _quality(
     values = [found for thing in things if (found := value(thing)) is not None]
     if not values:
         return unverifiable("out of vocabulary", f"its {aspect} are not annotated")
-    if said in values:
+    if said in values or (aspect == "attributes" and any(words.is_a(found, said) for found in values)):
         return Verdict("supported", evidence=_named(things), truth=said)
+    if aspect == "attributes" and any(words.is_a(said, found) for found in values):
+        return unverifiable("out of vocabulary", f"annotated as {values[0]}, which is wider")
     return Verdict("unsupported", evidence=_named(things), truth=values[0])
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -41,6 +43,11 @@ class Detector(Protocol):
     @property
     def labels(self) -> Sequence[str]:
         """All labels that it may give."""
+        ...
+
+    @property
+    def identity(self) -> str:
+        """A digest of its weights: what was measured of it holds for this detector alone."""
         ...
 
     def detect(self, pixels: Pixels, threshold: float) -> list[Detection]:
@@ -95,6 +102,7 @@ class OnnxDetector:
         except Exception as error:  # onnxruntime raises classes of its own
             raise UsageError(f"{path} is not an ONNX model: {str(error).splitlines()[0]}") from error
         self._input = self._session.get_inputs()[0]
+        self.identity = hashlib.sha256(path.read_bytes()).hexdigest()
         self.labels = tuple(labels)
 
     def detect(self, pixels: Pixels, threshold: float) -> list[Detection]:
@@ -145,6 +153,14 @@ class HuggingFaceDetector:
         names = self._model.config.id2label
         self._names = {int(i): str(name).casefold().replace("_", " ") for i, name in names.items()}
         self.labels = tuple(self._names.values())
+
+    @cached_property
+    def identity(self) -> str:
+        """A digest of its weights and labels."""
+        digest = hashlib.sha256(repr(sorted(self._names.items())).encode())
+        for name, values in sorted(self._model.state_dict().items()):
+            digest.update(name.encode() + values.detach().cpu().contiguous().float().numpy().tobytes())
+        return digest.hexdigest()
 
     def detect(self, pixels: Pixels, threshold: float) -> list[Detection]:
         """See `Detector`."""

@@ -143,10 +143,11 @@ def open_detector_verifier(text: str) -> DetectorVerifier:
     """Opens ``detector:PATH?threshold=0.4&recall=FILE&trusted=0.9``."""
     options = VerifierOptions.read(text, "detector", ("threshold", "recall", "trusted"))
     file = options.settings.get("recall")
+    detector, threshold = open_detector(options.target), options.number("threshold", 0.4)
     return DetectorVerifier(
         f"detector:{text}",
-        open_detector(options.target),
-        options.number("threshold", 0.4),
-        read_recall(Path(file)) if file else {},
+        detector,
+        threshold,
+        read_recall(Path(file), identity=detector.identity, threshold=threshold) if file else {},
         options.number("trusted", TRUSTED_RECALL),
     )

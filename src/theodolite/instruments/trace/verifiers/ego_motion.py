@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.core.types import Pixels
+from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.types import Claim, Verdict
 from theodolite.instruments.trace.data.episode import Episode
 from theodolite.instruments.trace.verifiers.annotation import AnnotationVerifier
@@ -63,7 +64,7 @@ def _by_flow(said: str, episode: Episode, frames: Sequence[int]) -> Verdict:
     if not names:
         return unverifiable("unclear", "the pictures cannot be matched")
     told = ", ".join(dict.fromkeys(names))
-    if said in names:
+    if words.MOTIONS.get(said, frozenset({said})) & set(names):
         return Verdict("supported", evidence=f"flow: {told}", truth=said, confidence=0.8)
     return Verdict("unsupported", evidence=f"flow: {told}", truth=names[0], confidence=0.8)
 

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.types import Claim, Mention, Verdict
-from theodolite.instruments.trace.data.episode import EGO, Action, Pose
+from theodolite.instruments.trace.data.episode import EGO, Action, Episode, Pose
 from theodolite.instruments.trace.verifiers.judging import unverifiable
 from theodolite.instruments.trace.verifiers.scene import Scene
 
@@ -42,15 +42,27 @@ def action_verdict(claim: Claim, scene: Scene) -> Verdict:  # noqa: PLR0911 - on
     related = _related(claim, scene)
     if related is not None:
         return related
+    wider = next(
+        (a for a in happening if _is_wider(a.verb, claim.predicate) and _fits(a, claim, scene)), None
+    )
+    if wider is not None:
+        return unverifiable("out of vocabulary", f"annotated as {wider.verb!r}, which is wider")
     if claim.predicate.split()[0] in _INNER:
         return unverifiable("abstract", f"no frame shows {claim.predicate!r}")
     truth = next((a.verb for a in happening if _fits(a, claim, scene, object_too=False)), "nothing")
     if episode.knows("actions") == "complete":
         return Verdict("unsupported", evidence=f"what happens: {truth}", truth=truth)
+    return _unlisted(claim, episode)
+
+
+def _unlisted(claim: Claim, episode: Episode) -> Verdict:
+    """The verdict on an action that is not annotated, where actions are not known completely."""
     if episode.knows("actions") == "none" and episode.knows("relations") == "none":
         return unverifiable("out of vocabulary", "actions are not annotated")
     labels = (*episode.vocabulary.get("actions", ()), *episode.vocabulary.get("relations", ()))
-    if labels and not any(_is(label, claim.predicate) for label in labels):
+    if labels and not any(
+        _is(label, claim.predicate) or _is_wider(label, claim.predicate) for label in labels
+    ):
         return unverifiable("out of vocabulary", f"no label means {claim.predicate!r}")
     return unverifiable("low recall", f"{claim.predicate!r} is not annotated, but may happen")
 
@@ -78,15 +90,22 @@ def _lost(said: Mention | None, scene: Scene) -> Verdict | None:
 
 
 def _is(label: str, said: str) -> bool:
-    """True if an annotated verb matches: *picking up* is *pick up*, *take the cup* is *take*."""
+    """True if an annotated verb matches: *picking up* is *pick up*, *take the cup* is *take*, *carrying* is *hold*."""
+    forms = _forms(label)
+    return any(words.is_a(form, said) for form in forms) and not any(
+        words.OPPOSITES.get(form) == said for form in forms
+    )
+
+
+def _is_wider(label: str, said: str) -> bool:
+    """True if the verb of a claim is narrower than an annotated one: *carry* than *holding*."""
+    return not _is(label, said) and any(words.is_a(said, form) for form in _forms(label))
+
+
+def _forms(label: str) -> set[str]:
     plain = label.replace("_", " ").casefold()
     first = plain.split()[0]
-    forms = {plain, *(stem + plain[len(first) :] for stem in stems(first)), *stems(first)}
-    return any(said == form or words.may_mean(said, form) for form in forms) and not _is_opposite(plain, said)
-
-
-def _is_opposite(label: str, said: str) -> bool:
-    return any(words.OPPOSITES.get(form) == said for form in (label, *stems(label)))
+    return {plain, *(stem + plain[len(first) :] for stem in stems(first)), *stems(first)}
 
 
 def stems(word: str) -> set[str]:
@@ -122,18 +141,28 @@ def _names(said: Mention, object_id: str, scene: Scene) -> bool:
 
 
 def _related(claim: Claim, scene: Scene) -> Verdict | None:
-    """The verdict by relations and states: *holding*, *wearing*, *moving*; None if they do not decide."""
+    """The verdict by relations and states: *holding*, *wearing*, *moving*; None if they do not decide.
+
+    A posture refutes the others: who is sitting on the bed is not standing.
+    """
+    posture = ""
     for frame in scene.frames:
         for held in scene.episode.frames[frame].relations:
             fits = _names(claim.subject, held.subject, scene) if claim.subject.head else True
             if claim.object is not None:
                 fits = fits and _names(claim.object, held.object, scene)
+            if _names(claim.subject, held.subject, scene) and any(
+                words.excludes(form, claim.predicate) for form in _forms(held.predicate)
+            ):
+                posture = f"{held.subject} {held.predicate} {held.object}"
             if fits and _is(held.predicate, claim.predicate):
                 return Verdict(
                     "supported",
                     evidence=f"{held.subject} {held.predicate} {held.object}",
                     truth=claim.predicate,
                 )
+    if posture:
+        return Verdict("unsupported", evidence=posture, truth="not " + claim.predicate)
     moves = {"move": True, "roll": True, "slide": True, "stop": False, "rest": False}.get(claim.predicate)
     known = [t.states["moving"] for t in scene.visible(claim.subject) if "moving" in t.states]
     if moves is None or not known or claim.object is not None:
@@ -206,7 +235,8 @@ def motion_verdict(claim: Claim, scene: Scene) -> Verdict:
     episode = scene.episode
     own = [a for a in episode.actions_at(scene.frames) if a.subject == EGO]
     said = claim.predicate
-    if any(a.verb == said for a in own):
+    meant = words.MOTIONS.get(said, frozenset({said}))
+    if any(a.verb in meant for a in own):
         return Verdict("supported", evidence="logged", truth=said)
     moves = list(_moves(scene))
     if not moves:
@@ -216,7 +246,7 @@ def motion_verdict(claim: Claim, scene: Scene) -> Verdict:
         return unverifiable("out of vocabulary", "there are no poses at these frames")
     names = [name for a, b in moves for name in motion_between(a, b)]
     total = motion_between(moves[0][0], moves[-1][1])
-    if said in names or said in total:
+    if meant & {*names, *total}:
         return Verdict("supported", evidence=f"poses: {', '.join(dict.fromkeys(names))}", truth=said)
     if said.startswith("go ") and abs(moves[0][0].z_m - moves[-1][1].z_m) < MOVE_M:
         return Verdict("unsupported", evidence="the height does not change", truth="stop")

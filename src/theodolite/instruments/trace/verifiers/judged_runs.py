@@ -16,9 +16,10 @@ from theodolite.answers.items import FORMAT, format_of, read_record
 from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem
 from theodolite.instruments.trace.claims.reading import final_answer, read_trace, with_claims
-from theodolite.instruments.trace.claims.types import Trace, Verifier
+from theodolite.instruments.trace.claims.types import Label, Trace, Verifier
 from theodolite.instruments.trace.data.dataset import read_episodes
 from theodolite.instruments.trace.data.episode import Episode
+from theodolite.instruments.trace.formulas.refutable import Swap, refuted
 from theodolite.instruments.trace.formulas.tcs import Transition, transitions
 from theodolite.instruments.trace.formulas.vrs import EditedPair, edited_pair
 from theodolite.instruments.trace.questions import without_pictures
@@ -94,6 +95,7 @@ class JudgedRun:
             ),
         )
         self._judged: dict[tuple[str, str, Hedges], JudgedTrace] = {}
+        self._refuted: dict[tuple[str, str], list[tuple[Swap, Label]] | str] = {}
         self._moves: dict[tuple[str, str, float, str], list[Transition] | str] = {}
         self._pairs: dict[tuple[str, str, str, Hedges], EditedPair] = {}
 
@@ -118,6 +120,14 @@ class JudgedRun:
         if key not in self._judged:
             self._judged[key] = judge([trace.trace], self.episodes, verifier, hedges=hedges)[0]
         return self._judged[key]
+
+    def refuted(self, episode: Episode, verifier: Verifier) -> list[tuple[Swap, Label]] | str:
+        """The verdicts on false claims about an episode, or why the verifier failed."""
+        key = (episode.id, verifier.name)
+        if key not in self._refuted:
+            found: list[tuple[Swap, Label]] | str = guarded(lambda: refuted(episode, verifier), unread=str)
+            self._refuted[key] = found
+        return self._refuted[key]
 
     def transitions(
         self, trace: RunTrace, verifier: Verifier, tau: float, sentence_model: str

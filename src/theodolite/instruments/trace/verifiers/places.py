@@ -10,7 +10,7 @@ import math
 
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.types import Claim, Mention, Verdict
-from theodolite.instruments.trace.data.episode import EGO, Frame, SceneObject
+from theodolite.instruments.trace.data.episode import EGO, Frame, Relation, SceneObject
 from theodolite.instruments.trace.verifiers.judging import unverifiable
 from theodolite.instruments.trace.verifiers.scene import Scene
 
@@ -62,29 +62,51 @@ def _against(relation: str, thing: SceneObject, ground: Mention, here: Scene) ->
 
 
 def _annotated(relation: str, subject: str, other: str, frame: Frame) -> Verdict | None:
-    """The verdict by the annotated relations; None if they hold neither the relation nor its opposite."""
+    """The verdict by the annotated relations; None if they hold neither the relation nor its opposite.
+
+    (a, below, b) is (b, above, a). Who is on a thing is not below it. What is in front of a person may have that person in
+    front of it, so front and back of persons are not turned round.
+    """
     opposite = words.OPPOSITES.get(relation, "")
+    refuted = None
     for held in frame.relations:
         if {held.subject, held.object} != {subject, other}:
             continue
-        is_turned = held.subject != subject
-        predicate = _plain(held.predicate)
-        if not is_turned and (words.may_mean(relation, predicate) or predicate == relation):
-            return Verdict("supported", evidence=f"{subject} {held.predicate} {other}", truth=relation)
-        if opposite and (predicate == opposite and not is_turned):
-            return Verdict("unsupported", evidence=f"{subject} {held.predicate} {other}", truth=predicate)
-        if is_turned and predicate == opposite:
-            return Verdict("supported", evidence=f"{other} {held.predicate} {subject}", truth=relation)
-        if is_turned and predicate == relation and relation in words.OPPOSITES:
-            return Verdict("unsupported", evidence=f"{other} {held.predicate} {subject}", truth=opposite)
-    return None
+        predicate = plain_relation(held.predicate)
+        if held.subject != subject:
+            predicate = "" if _is_faced(held, frame) else _TURNED.get(predicate, "")
+        evidence = f"{held.subject} {held.predicate} {held.object}"
+        if predicate == relation:
+            return Verdict("supported", evidence=evidence, truth=relation)
+        if predicate and predicate in {opposite, *_NEVER_WITH.get(relation, ())}:
+            refuted = refuted or Verdict("unsupported", evidence=evidence, truth=predicate)
+    return refuted
 
 
-def _plain(predicate: str) -> str:
+def _is_faced(held: Relation, frame: Frame) -> bool:
+    """True if a relation tells what is before or behind a person, as that person is turned."""
+    ground = frame.find(held.object)
+    is_person = held.object == EGO or (ground is not None and words.is_a(ground.category, "person"))
+    return is_person and plain_relation(held.predicate) in {"in front of", "behind"}
+
+
+_TURNED = {**words.OPPOSITES, "near": "near", "far from": "far from"}
+"""A relation of a to b -> that of b to a."""
+_NEVER_WITH = {"below": ("on",)}
+"""A relation -> others, beyond its opposite, that exclude it."""
+
+
+def plain_relation(predicate: str) -> str:
+    """An annotated relation in the words of claims, without the posture of who is related.
+
+    >>> plain_relation("sitting_on"), plain_relation("at_the_right_of"), plain_relation("beneath")
+    ('on', 'right of', 'below')
+    """
     plain = predicate.replace("_", " ").casefold()
-    for verb in ("sitting ", "standing ", "lying ", "leaning ", "to the ", "on the side ", "located "):
+    for verb in ("sitting ", "standing ", "lying ", "laying ", "leaning ", "located "):
         plain = plain.removeprefix(verb)
-    return {"beneath": "below", "of": "near", "left": "left of", "right": "right of"}.get(plain, plain)
+    plain = {"left": "left of", "right": "right of"}.get(plain.removeprefix("to the "), plain)
+    return words.same_relation(plain)
 
 
 def _from_here(relation: str, thing: SceneObject, frame: Frame) -> Verdict:

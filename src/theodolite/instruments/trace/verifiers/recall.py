@@ -102,10 +102,13 @@ def recall_table(recall: Mapping[str, ClassRecall], *, title: str) -> Table:
     return Table.of("trace.recall", title, columns, rows)
 
 
-def write_recall(recall: Mapping[str, ClassRecall], path: Path, *, detector: str, threshold: float) -> None:
-    """Writes the file that ``detector:…?recall=FILE`` reads."""
+def write_recall(
+    recall: Mapping[str, ClassRecall], path: Path, *, detector: str, identity: str, threshold: float
+) -> None:
+    """Writes the file that ``detector:…?recall=FILE`` reads. It holds for that detector at that threshold."""
     value = {
         "detector": detector,
+        "identity": identity,
         "threshold": threshold,
         "classes": {
             name: {"anywhere": asdict(r.anywhere), "recall": asdict(r.recall), "located": asdict(r.located)}
@@ -124,25 +127,40 @@ class _ClassForm(Form):
 
 
 class _RecallForm(Form):
+    detector: str
+    identity: str
+    threshold: Number
     classes: dict[str, _ClassForm]
 
 
-def read_recall(path: Path) -> dict[str, float]:
+def read_recall(path: Path, *, identity: str, threshold: float) -> dict[str, float]:
     """The lower confidence limit of each class's recall.
 
+    Args:
+        path: A file of `write_recall`.
+        identity: Of the detector that is used.
+        threshold: At which it is used.
+
     Raises:
-        UsageError: It is not such a file.
+        UsageError: It is not such a file, or was measured with another detector or at another threshold.
     """
     value = read_json(path, "recall of the detector in")
     try:
-        classes = check(_RecallForm, value).classes
+        found = check(_RecallForm, value)
     except UsageError as error:
         raise UsageError(
             f"{path} is not a recall file; `theodolite trace recall` writes one ({error})"
         ) from error
-    return {name: told.recall.low for name, told in classes.items()}
+    again = f"`theodolite trace recall --threshold {threshold:g}` measures it"
+    if found.identity != identity:
+        raise UsageError(f"{path} holds the recall of another detector, {found.detector}; {again}")
+    if found.threshold != threshold:
+        raise UsageError(
+            f"{path} holds the recall at the threshold {found.threshold:g}, not {threshold:g}; {again}"
+        )
+    return {name: told.recall.low for name, told in found.classes.items()}
 
 
 def found_of(found: Iterable[Detection], head: str) -> list[Detection]:
-    """The detections that a noun may mean."""
-    return [d for d in found if words.may_mean(head, d.label)]
+    """The detections of what a noun names."""
+    return [d for d in found if words.is_a(d.label, head)]

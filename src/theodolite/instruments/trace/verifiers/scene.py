@@ -51,14 +51,15 @@ class Scene:
     def listed_at(self, said: Mention, frame: int) -> list[SceneObject]:
         """The objects that a frame lists and a mention may refer to, visible or not.
 
-        An exact category is preferred to a synonym: if there are cups and bottles, *bottle* means the bottles. Adjectives
-        narrow it down as far as the attributes are known.
+        An exact category is preferred to one that means the same or is narrower, and that to a wider one, which the mention
+        may mean (*woman* where a person is listed; see `wider_label`). Adjectives narrow it down as far as attributes are known.
         """
         key = (said.head, said.attributes, frame)
         if key not in self.memory:
             things = [t for t in self.episode.frames[frame].objects if words.may_mean(said.head, t.category)]
             exact = [t for t in things if _is_called(t, said.head)]
-            self.memory[key] = tuple(t for t in exact or things if _fits(t, said))
+            certain = [t for t in things if words.is_a(t.category, said.head)]
+            self.memory[key] = tuple(t for t in exact or certain or things if _fits(t, said))
         return list(self.memory[key])
 
     def visible_at(self, said: Mention, frame: int) -> list[SceneObject]:
@@ -72,6 +73,19 @@ class Scene:
     def known(self, said: Mention) -> list[SceneObject]:
         """The same, visible or not."""
         return [t for frame in self.frames for t in self.listed_at(said, frame)]
+
+    def wider_label(self, said: Mention | None) -> str:
+        """The label of what a mention means, if only wider ones fit: *person* for *woman*; else empty.
+
+        What is known of such an object can refute a claim about a woman, but not support it.
+        """
+        if said is None or not said.head:
+            return ""
+        labels = {t.category for t in self.known(said)} or {
+            t.category for frame in range(len(self.episode.frames)) for t in self.listed_at(said, frame)
+        }
+        is_certain = any(words.is_a(label, said.head) for label in labels)
+        return "" if is_certain or not labels else min(labels)
 
     def _is_label(self, head: str) -> bool:
         """True if the episode itself lists objects of that name, such as rooms."""
@@ -128,6 +142,6 @@ def _fits(thing: SceneObject, said: Mention) -> bool:
             continue
         name = words.ATTRIBUTES.get(word, "")
         found = thing.attributes.get(name, thing.attributes.get("color" if name == "colour" else name))
-        if found is not None and words.same_attribute(found) != words.same_attribute(word):
+        if found is not None and not words.may_mean(words.same_attribute(word), words.same_attribute(found)):
             return False
     return True

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from theodolite.core.errors import UsageError
@@ -31,6 +33,17 @@ def find_picture(folder: Path, names: Iterable[str]) -> Picture | None:
     places = (inside(folder, name, "picture") for name in names)
     found = next((place for place in places if is_there(place)), None)
     return None if found is None else Picture.from_path(found)
+
+
+def with_own_ids(episodes: Iterable[Episode]) -> list[Episode]:
+    """The same episodes, each with an id of its own: a second ``q7`` becomes ``q7#2``."""
+    seen: Counter[str] = Counter()
+    own = []
+    for episode in episodes:
+        seen[episode.id] += 1
+        n = seen[episode.id]
+        own.append(episode if n == 1 else replace(episode, id=f"{episode.id}#{n}"))
+    return own
 
 
 def without_pictures(episodes: Sequence[Episode], folder: Path | None, layout: str) -> Iterator[Problem]:

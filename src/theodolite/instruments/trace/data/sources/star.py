@@ -1,8 +1,11 @@
 """STAR: questions about clips of everyday life, with boxes, relations and actions at key frames.
 
 Two formats are read. The released one names things by code (``o017``, ``r009``, ``a086``) with a class file for each; the older
-one of the project's page numbers them. Boxes may be null: the thing is there, its place is not known. Key frames are annotated
+one of the project's page numbers them. Boxes may be null: the annotators did not mark the thing in that frame, which may or may not show it. Key frames are annotated
 partly: what is not listed may still be so.
+
+Relations begin with the person. Contact is the person's: (person, holding, cup). Place is the *other's*: (person, beneath, bed)
+says that the bed is beneath the person. Of 33 frames with (person, sitting on, bed) all have it, with the person's box higher.
 """
 
 from __future__ import annotations
@@ -26,11 +29,15 @@ from theodolite.instruments.trace.data.episode import Action, Episode, Frame, Re
 from theodolite.instruments.trace.data.sources.files import (
     find_picture,
     picture_folder,
+    with_own_ids,
     without_pictures,
 )
+from theodolite.instruments.trace.data.sources.frame_rates import frame_rates
 
-FRAMES_PER_S = 30.0
 _Label = Whole | str
+_PERSON = "person"
+_PLACES_OF_OTHERS = frozenset({"in front of", "behind", "above", "beneath", "on the side of"})
+"""Relations after ``person`` that say where the other thing is."""
 
 
 class _Situation(Form):
@@ -86,7 +93,7 @@ def read_star(
     *,
     frames: str | Path | None = None,
     classes: str | Path | None = None,
-    frames_per_s: float = FRAMES_PER_S,
+    video_fps: str | Path | float | None = None,
 ) -> EpisodeSet:
     """One episode per question, one frame per annotated key frame; videos are the independent units.
 
@@ -96,10 +103,12 @@ def read_star(
             it is there.
         classes: the names of labels: a JSON file with ``object`` and ``relationships`` (and ``action``), or the folder
             ``STAR_classes``. For the older format ``classes.json`` beside the file, if it is there.
-        frames_per_s: how fast the videos run, since frames are numbered and actions are timed in seconds.
+        video_fps: frames per second, since frames are numbered and actions are timed in seconds: a number, or a file with
+            the rate of each video, such as STAR's ``video_fps``. By default the one in the folder `classes`, if it is there.
 
     Raises:
-        UsageError: the file cannot be read, or holds no usable question; or there is no such folder of pictures.
+        UsageError: the file cannot be read, or holds no usable question, as where no frame rate is known; or there is no such
+            folder of pictures.
     """
     path = Path(path)
     file = path / "questions.json" if path.is_dir() else path
@@ -112,7 +121,10 @@ def read_star(
         lambda raw: check(_Question, raw),
     )
     names_of = _names([question for _, question in read], file, None if classes is None else Path(classes))
-    made, wrong = read_each(read, lambda question: _episode(question, names_of, pictures, frames_per_s))
+    rates = frame_rates(video_fps if video_fps is not None else _published_rates(classes))
+    made, wrong = read_each(
+        read, lambda question: _episode(question, names_of, pictures, rates.of(question.video_id))
+    )
     problems += wrong
     placed = {where for where, _ in made}
     for where, question in read:
@@ -121,9 +133,15 @@ def read_star(
         problems += [Problem(where, reason) for reason in _nameless(question, names_of[question.is_old])]
     if not made:
         raise UsageError(f"{file} holds no usable question" + (f": {problems[0].reason}" if problems else ""))
-    episodes = [episode for _, episode in made]
+    episodes = with_own_ids([episode for _, episode in made])
     problems += without_pictures(episodes, named, "<video>_<frame>.jpg or <video>/<frame>.png")
     return EpisodeSet(tuple(episodes), tuple(sorted(problems, key=lambda each: _number_in(each.where))))
+
+
+def _published_rates(classes: str | Path | None) -> Path | None:
+    """The file of frame rates in the folder ``STAR_classes``."""
+    file = None if classes is None else Path(classes) / "video_fps"
+    return file if file is not None and file.is_file() else None
 
 
 def _number_in(where: str) -> int:
@@ -254,14 +272,17 @@ def _frame(
         raise UsageError(f"frame {number}: boxes and labels, or relations and labels, differ in number")
     objects: dict[str, SceneObject] = {}
     for box, label in zip(situation.bbox, situation.bbox_labels, strict=True):
-        category = names.objects.get(str(label), str(label))
-        objects[category] = SceneObject(category, category, _box(box))
+        category, place = names.objects.get(str(label), str(label)), _box(box)
+        objects[category] = SceneObject(category, category, place, is_visible=place is not None)
     relations = []
     for (first, second), label in zip(situation.rel_pairs, situation.rel_labels, strict=True):
         ends = [names.objects.get(str(end), str(end)) for end in (first, second)]
         for end in ends:  # related, but without a box
-            objects.setdefault(end, SceneObject(end, end))
-        relations.append(Relation(ends[0], _plain(names.relations.get(str(label), str(label))), ends[1]))
+            objects.setdefault(end, SceneObject(end, end, is_visible=False))
+        relation = _plain(names.relations.get(str(label), str(label)))
+        if ends[0] == _PERSON and relation in _PLACES_OF_OTHERS:
+            ends.reverse()
+        relations.append(Relation(ends[0], relation, ends[1]))
     size = None if picture is None else picture.size
     return Frame(
         number / frames_per_s,
@@ -293,7 +314,7 @@ def _actions(question: _Question, names: _Names, frames_per_s: float) -> Iterato
         name = names.actions.get(code, code)
         verb, _, rest = name.casefold().partition(" ")
         things = [t for t in names.objects.values() if rest and (t == rest or rest in t.split("/"))]
-        yield Action(verb, "person", tuple(things[:1]), min(start, end), max(start, end), label=name)
+        yield Action(verb, _PERSON, tuple(things[:1]), min(start, end), max(start, end), label=name)
 
 
 def _picture(folder: Path, question: _Question, number: str) -> Picture | None:

@@ -1,0 +1,249 @@
+"""The share of false claims about an episode that a verifier refutes.
+
+True claims are taken from the annotation and made false, each in one respect:
+
+    refutable = refuted / falsified
+
+A verifier that cannot refute gives a high SGR to any trace. What is not annotated at all (colours in STAR) cannot be
+falsified here, and no false claim about it can be refuted either: `swaps_of` names the respects that an episode has.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+from typing import Literal, TypeAlias, get_args
+
+from theodolite.instruments.trace.claims import lexicon as words
+from theodolite.instruments.trace.claims.types import Claim, Label, Mention, Verifier
+from theodolite.instruments.trace.data.episode import EGO, Action, Episode, Frame, SceneObject
+from theodolite.instruments.trace.verifiers.events import motion_between, stems
+from theodolite.instruments.trace.verifiers.places import plain_relation
+
+Swap: TypeAlias = Literal[
+    "object", "attribute", "state", "count", "side", "relation", "room", "action", "order", "motion"
+]
+"""What is exchanged: the object for one that is not there, a colour, open for closed, the number, left for right, a relation or
+what it relates to, the room, an action or what it is done to, before for after, a movement."""
+SWAPS: tuple[Swap, ...] = get_args(Swap)
+
+PER_SWAP = 6
+"""The most false claims of one kind about one episode."""
+_CLEAR = 0.05
+"""Two objects are left and right of each other if they are farther apart than this share of the picture."""
+_CLEAR_DEG = 20.0
+_REVERSED = {**words.OPPOSITES, "on": "below"}
+_WORDS_OF_STATES = {state: word for word, state in reversed(words.STATES.items())}
+
+
+@dataclass(frozen=True, slots=True)
+class FalseClaim:
+    """A true claim made false."""
+
+    swap: Swap
+    claim: Claim
+
+
+def trace_refutable(labels: Sequence[Label]) -> float | None:
+    """The share of false claims that are refuted; None if there are none."""
+    return sum(label == "unsupported" for label in labels) / len(labels) if labels else None
+
+
+def refuted(episode: Episode, verifier: Verifier) -> list[tuple[Swap, Label]]:
+    """The verdict on each false claim about an episode."""
+    false = false_claims(episode)
+    verdicts = verifier.verify([each.claim for each in false], episode)
+    return [(each.swap, verdict.label) for each, verdict in zip(false, verdicts, strict=True)]
+
+
+def false_claims(episode: Episode, *, most: int = PER_SWAP) -> list[FalseClaim]:
+    """False claims about an episode, at most so many of each kind, evenly spread over its frames."""
+    found: dict[Swap, list[Claim]] = {swap: [] for swap in SWAPS}
+    for place in range(len(episode.frames)):
+        for swap, claim in _about_frame(episode, place):
+            found[swap].append(claim)
+    for swap, claim in _about_actions(episode):
+        found[swap].append(claim)
+    return [
+        FalseClaim(swap, claims[int(i * len(claims) / min(most, len(claims)))])
+        for swap, claims in found.items()
+        for i in range(min(most, len(claims)))
+    ]
+
+
+def _about_frame(episode: Episode, place: int) -> Iterator[tuple[Swap, Claim]]:
+    frame = episode.frames[place]
+    shown = [t for t in frame.objects if t.is_visible]
+    often = Counter(t.category for t in frame.objects)
+    alone = [t for t in shown if often[t.category] == 1]
+    at = (place,)
+    for other in _absent(episode, shown, place):
+        yield "object", Claim("entity", Mention(other), frames=at)
+    for thing in alone:
+        yield from (("attribute", claim) for claim in _other_attributes(episode, thing, at))
+        for name, holds in thing.states.items():
+            if word := _WORDS_OF_STATES.get((name, not holds)):
+                yield "state", Claim("state", Mention(thing.category), word, frames=at)
+    for category, n in Counter(t.category for t in shown).items():
+        if often[category] == n and n > 1:
+            yield "count", Claim("count", Mention(category), str(n - 1), frames=at)
+        if often[category] == n and episode.knows("objects") == "complete":
+            yield "count", Claim("count", Mention(category), str(n + 1), frames=at)
+    yield from (("side", claim) for claim in _sides(frame, alone, at))
+    yield from _relations(frame, alone, at)
+    if place + 1 < len(episode.frames):
+        yield from (("motion", claim) for claim in _movements(frame, episode.frames[place + 1], at))
+
+
+def _absent(episode: Episode, shown: Sequence[SceneObject], place: int) -> Iterator[str]:
+    """For each object of a frame, a label of nothing that the episode lists."""
+    if episode.knows("objects") == "none":
+        return
+    listed = {t.category for frame in episode.frames for t in frame.objects}
+    labels = episode.vocabulary.get("objects", ()) or words.ABSENT
+    spare = [label for label in labels if not any(words.may_mean(label, each) for each in listed)]
+    for i, _ in enumerate(shown if spare else ()):
+        yield spare[(place + i) % len(spare)]
+
+
+def _other_attributes(episode: Episode, thing: SceneObject, at: tuple[int, ...]) -> Iterator[Claim]:
+    """The object with another value of each attribute that is a word of claims."""
+    for name, value in thing.attributes.items():
+        seen = {t.attributes[name] for f in episode.frames for t in f.objects if name in t.attributes}
+        values = sorted(seen | set(words.HUES if name in {"colour", "color"} else ()))
+        others = [v for v in values if v in words.ATTRIBUTES and not words.may_mean(v, value)]
+        if others:
+            yield Claim("attribute", Mention(thing.category), others[at[0] % len(others)], frames=at)
+
+
+def _sides(frame: Frame, alone: Sequence[SceneObject], at: tuple[int, ...]) -> Iterator[Claim]:
+    """Left for right: of two objects by their boxes, of one and the observer by its bearing."""
+    boxed = [t for t in alone if t.box is not None]
+    for one, other in combinations(boxed, 2) if frame.size_px else ():
+        if one.box is None or other.box is None or frame.size_px is None:
+            continue
+        apart = (one.box.centre_px[0] - other.box.centre_px[0]) / frame.size_px[0]
+        if abs(apart) > _CLEAR:
+            said = "left of" if apart > 0 else "right of"
+            yield Claim("spatial", Mention(one.category), said, Mention(other.category), frames=at)
+    for thing in alone if frame.pose is not None else ():
+        if frame.pose is None or thing.position_m is None:
+            continue
+        bearing = frame.pose.bearing_deg(thing.position_m)
+        if _CLEAR_DEG < abs(bearing) < 180 - _CLEAR_DEG:
+            said = "left of" if bearing > 0 else "right of"
+            yield Claim("spatial", Mention(thing.category), said, Mention("i"), frames=at)
+
+
+def _relations(
+    frame: Frame, alone: Sequence[SceneObject], at: tuple[int, ...]
+) -> Iterator[tuple[Swap, Claim]]:
+    """Each relation as its opposite, or to another object."""
+    things = {t.id: t for t in frame.objects}
+    held = {(r.subject, plain_relation(r.predicate), r.object) for r in frame.relations}
+    for subject, predicate, target in sorted(held):
+        who = Mention("i") if subject == EGO else _mention(things.get(subject))
+        what = _mention(things.get(target))
+        if who is None or what is None:
+            continue
+        reverse = _REVERSED.get(predicate)
+        if things[target].category == "room":
+            rooms = {v for t in frame.objects if t.category == "room" for v in t.attributes.values()}
+            others = [hue for hue in words.HUES if hue not in rooms]
+            yield "room", Claim("spatial", who, predicate, Mention("room", (others[0],)), frames=at)
+        elif reverse is not None and (subject, reverse, target) not in held:
+            yield "relation", Claim("spatial", who, reverse, what, frames=at)
+        elif predicate.partition(" ")[0].endswith("ing"):
+            others = [
+                t for t in alone if (subject, predicate, t.id) not in held and t.id not in {subject, target}
+            ]
+            verb = _lemma(predicate)
+            yield from (
+                ("relation", Claim("action", who, verb, Mention(t.category), frames=at)) for t in others[:2]
+            )
+
+
+def _mention(thing: SceneObject | None) -> Mention | None:
+    return None if thing is None else Mention(thing.category)
+
+
+def _lemma(verb: str) -> str:
+    """The lemma of an -ing form, with what follows it."""
+    first, _, rest = verb.partition(" ")
+    stem = min(stems(first), key=lambda form: (form not in words.KINDS, len(form)))
+    return f"{stem} {rest}".strip()
+
+
+def _movements(before: Frame, after: Frame, at: tuple[int, ...]) -> Iterator[Claim]:
+    """The opposite of each movement from a frame to the next."""
+    if before.pose is None or after.pose is None:
+        return
+    names = motion_between(before.pose, after.pose)
+    for name in names:
+        reverse = words.OPPOSITES.get(name)
+        if reverse is not None and reverse not in names:
+            yield Claim("ego-motion", Mention("i"), reverse, frames=at)
+
+
+def _about_actions(episode: Episode) -> Iterator[tuple[Swap, Claim]]:
+    things = {t.id: t for frame in episode.frames for t in frame.objects}
+    done = [a for a in episode.actions if a.subject == EGO or a.subject in things]
+    for action in done:
+        frames = _frames_of(action, episode)
+        if not frames:
+            continue
+        meanwhile = [a for a in episode.actions_at(frames) if _actor(a, things) == _actor(action, things)]
+        yield from (("action", claim) for claim in _other_actions(action, meanwhile, things, frames))
+    events = [(a, _event(a, things)) for a in done if not _own(a)]
+    once = Counter((event.verb, event.head) for _, event in events)
+    single = [(a, event) for a, event in events if once[event.verb, event.head] == 1]
+    for (first, earlier), (second, later) in pairwise(sorted(single, key=lambda each: each[0].start_s)):
+        if first.end_s < second.start_s:
+            yield "order", Claim("temporal", earlier, "after", later)
+
+
+def _actor(action: Action, things: dict[str, SceneObject]) -> str:
+    """The word for who acts."""
+    return EGO if action.subject == EGO or action.subject not in things else things[action.subject].category
+
+
+def _own(action: Action) -> str:
+    """Movements such as *turn left*, which are said of oneself and are no events of an order."""
+    return action.verb if action.subject == EGO and not action.objects else ""
+
+
+def _other_actions(
+    action: Action, meanwhile: Sequence[Action], things: dict[str, SceneObject], frames: tuple[int, ...]
+) -> Iterator[Claim]:
+    """The opposite of an action, and the action done to another object."""
+    who = Mention("i") if action.subject == EGO else Mention(things[action.subject].category)
+    what = _mention(things.get(action.objects[0])) if action.objects else None
+    verbs = {a.verb for a in meanwhile}
+    reverse = words.OPPOSITES.get(action.verb)
+    if reverse is not None and reverse not in verbs and not _own(action):
+        yield Claim("action", who, reverse, what, frames=frames)
+    handled = {name for a in meanwhile for name in a.objects} | {action.subject}
+    others = sorted(
+        {t.category for name, t in things.items() if name not in handled and t.category != "room"}
+    )
+    same = {things[name].category for name in handled if name in things}
+    others = [each for each in others if not any(words.may_mean(each, other) for other in same)]
+    if what is not None and others:
+        yield Claim("action", who, action.verb, Mention(others[frames[0] % len(others)]), frames=frames)
+
+
+def _event(action: Action, things: dict[str, SceneObject]) -> Mention:
+    head = "i" if action.subject == EGO else things[action.subject].category
+    target = things.get(action.objects[0]) if action.objects else None
+    return Mention(head, verb=action.verb, object="" if target is None else target.category)
+
+
+def _frames_of(action: Action, episode: Episode) -> tuple[int, ...]:
+    """The frames that an action overlaps."""
+    return tuple(
+        i
+        for i, frame in enumerate(episode.frames)
+        if action.start_s < episode.until_s(i) and action.end_s >= frame.time_s
+    )

@@ -1,0 +1,78 @@
+"""One table of synonyms, kinds and opposites, for extraction, verification and beliefs."""
+
+import pytest
+
+from theodolite.instruments.trace.claims import lexicon as words
+from theodolite.instruments.trace.claims.beliefs import beliefs_of
+from theodolite.instruments.trace.claims.types import Claim, Mention
+from theodolite.instruments.trace.data.episode import Episode, Frame, Relation, SceneObject
+from theodolite.instruments.trace.verifiers.judging import open_verifier
+
+
+@pytest.mark.parametrize(
+    ("label", "said", "supports", "supported_by"),
+    [
+        ("woman", "person", True, False),
+        ("man", "woman", False, False),
+        ("cup", "bottle", False, False),
+        ("mug", "cup", True, False),
+        ("sofa", "couch", True, True),
+        ("puppy", "animal", True, False),
+        ("plate", "bowl", False, False),
+        ("dining table", "table", True, False),
+        ("coffee table", "dining table", False, False),
+        ("cup/glass/bottle", "bottle", True, True),
+        ("carry", "hold", True, False),
+        ("crimson", "red", True, False),
+        ("broom", "mop", False, False),
+    ],
+)
+def test_a_kind_supports_what_it_is_a_kind_of_and_nothing_else(label, said, supports, supported_by):
+    assert words.is_a(label, said) is supports
+    assert words.is_a(said, label) is supported_by
+    assert words.may_mean(said, label) is (supports or supported_by)
+
+
+def test_the_table_has_no_circles():
+    for word, kinds in words.KINDS.items():
+        for kind in kinds - words.SYNONYMS.get(word, {word}):
+            assert word not in words.KINDS.get(kind, ()), (word, kind)
+
+
+def judged(category, said, *, known="complete", negated=False):
+    frame = Frame(
+        0.0,
+        objects=(SceneObject("a", category), SceneObject("b", "bed")),
+        relations=(Relation("a", "on", "b"),),
+    )
+    episode = Episode("e", "?", (frame,), known={"objects": known, "relations": known})
+    claims = [
+        Claim("entity", Mention(said), is_negated=negated),
+        Claim("spatial", Mention(said), "on", Mention("bed"), is_negated=negated),
+        Claim("spatial", Mention(said), "below", Mention("bed"), is_negated=negated),
+    ]
+    return [verdict.label for verdict in open_verifier("annotation").verify(claims, episode)]
+
+
+def test_verdicts_on_wider_narrower_and_sister_words():
+    assert judged("woman", "person") == ["supported", "supported", "unsupported"]
+    assert judged("person", "woman") == ["unverifiable", "unverifiable", "unsupported"]
+    assert judged("man", "woman") == ["unsupported"] * 3
+    assert judged("man", "woman", known="partial") == ["unverifiable"] * 3
+    assert judged("person", "woman", negated=True) == ["unverifiable"] * 3
+    assert judged("woman", "person", negated=True) == ["unsupported", "unsupported", "supported"]
+
+
+def test_beliefs_use_the_same_table():
+    same = [
+        beliefs_of(Claim("attribute", Mention(noun), size))[0]
+        for noun, size in (("sofa", "big"), ("couch", "large"))
+    ]
+    assert (same[0].slot, same[0].value) == (same[1].slot, same[1].value)
+    other = beliefs_of(Claim("attribute", Mention("chair"), "large"))[0]
+    assert other.slot != same[0].slot
+    one, two = (
+        beliefs_of(Claim("spatial", Mention("cup"), relation, Mention("desk")))[0]
+        for relation in ("under", "beneath")
+    )
+    assert (one.slot, one.value) == (two.slot, two.value)
