@@ -18,7 +18,7 @@ from theodolite.answers import AnswerFormat, json_values, normal_form, outer_lay
 from theodolite.instruments.scene.data.engine import make_questions
 from theodolite.instruments.scene.data.make import make_scenes
 from theodolite.instruments.scene.formulas.sgc import score_graph
-from theodolite.instruments.scene.formulas.solver import Solver
+from theodolite.instruments.scene.formulas.solver import SOLVERS, Solver
 from theodolite.instruments.scene.reading.graph_parser import parse_graph
 from theodolite.instruments.scene.rows import said_objects
 from theodolite.instruments.trace.claims.beliefs import belief_log
@@ -105,8 +105,8 @@ def _graph(rng: random.Random, said: str) -> None:
         raise ValueError(f"SGC is {score.sgc}")
     if reading.graph is not None:
         said_objects(reading.graph)
-        for name in ("geometric", "upstream"):
-            solver = Solver(reading.graph, name)  # type: ignore[arg-type]
+        for name in SOLVERS:
+            solver = Solver(reading.graph, name)
             for question in questions:
                 _check(solver.solve(question).reason)
 

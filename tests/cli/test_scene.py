@@ -13,6 +13,7 @@ import pytest
 from theodolite.cli.main import main
 from theodolite.core.errors import TheodoliteError, UsageError
 from theodolite.instruments.scene.data.files import read_data
+from theodolite.instruments.scene.formulas.solver import SOLVERS
 from theodolite.instruments.scene.questions import Settings
 from theodolite.runs import Run
 
@@ -256,12 +257,13 @@ def test_a_plan_holds_noisy_graphs_and_says_that_own_ones_come_later(data_folder
 
 
 def test_the_solvers_figures_have_intervals(data_folder, tmp_path, capsys):
-    assert main(["scene", "solver", str(data_folder)]) == 0
+    assert main(["scene", "solver", str(data_folder), "--figures", str(tmp_path)]) == 0
     shown = capsys.readouterr().out
     macros = [line for line in shown.splitlines() if line.startswith("macro")]
-    assert "geometric solver" in shown
-    assert "upstream solver" in shown
-    assert [line.count("[") for line in macros] == [3, 3]
+    assert all(f"{name} solver" in shown for name in SOLVERS)
+    assert [line.count("[") for line in macros[:3]] == [3, 3, 3]
+    assert "noise on words and lengths" in shown
+    assert (tmp_path / "solver.png").stat().st_size > 10_000
     empty = tmp_path / "empty"
     shutil.copytree(data_folder, empty)
     (empty / "questions.jsonl").write_text("")

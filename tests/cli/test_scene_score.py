@@ -9,6 +9,7 @@ from scene_worlds import ask, box_world
 from theodolite.cli.main import main
 from theodolite.core.errors import UsageError
 from theodolite.instruments.scene.data.files import Manifest, write_data
+from theodolite.instruments.scene.experiments.curves import CURVE_LEVELS
 from theodolite.instruments.scene.instrument import SCENE
 from theodolite.instruments.scene.score import EXTRA_TABLES
 from theodolite.runs import Run, RunInfo
@@ -75,7 +76,7 @@ def test_figures_are_drawn_beside_another_run(run, world, measured, tmp_path, ca
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--solver", "guess"], "--solver takes geometric or upstream"),
+        (["--solver", "guess"], "--solver takes fused, geometric or upstream"),
         (["--mra", "=="], "--mra takes"),
         (["--mode", "thinking"], "no question and no graph in the mode 'thinking'"),
         (["--tables", "everything"], "--tables takes some of groups"),
@@ -102,13 +103,21 @@ def test_a_run_of_another_instrument_is_refused(tmp_path, capsys):
 def test_solver_shows_both_ceilings(world, capsys):
     assert main(["scene", "solver", str(world.folder), "--json"]) == 0
     tables = {table["name"]: table for table in json.loads(capsys.readouterr().out)["tables"]}
-    geometric, upstream = (
+    fused, geometric, upstream = (
         {row["group"]: row for row in tables[f"scene.ceiling_{name}"]["rows"]}
-        for name in ("geometric", "upstream")
+        for name in ("fused", "geometric", "upstream")
     )
+    assert fused["macro mean"]["overall"]["value"] > upstream["macro mean"]["overall"]["value"]
     assert geometric["macro mean"]["overall"]["value"] > upstream["macro mean"]["overall"]["value"]
     assert geometric["ranking (choice)"]["indoor"]["value"] == 1
     assert all("0 of" in note for note in tables["scene.ceiling_geometric"]["notes"])
+    for noise in ("words", "lengths", "words_and_lengths"):
+        rows = [r for r in tables[f"scene.curve_{noise}"]["rows"] if r["competency"] == "macro mean"]
+        assert [row["noise"] for row in rows] == list(CURVE_LEVELS)
+        quality = [row["quality"]["value"] for row in rows]
+        assert quality[0] == 1
+        assert quality == sorted(quality, reverse=True)
+        assert {row["better"] for row in rows} <= {"geometric", "upstream"}
 
 
 @pytest.mark.parametrize("to", ["crisp", "lmms-eval", "vlmevalkit", "inspect"])

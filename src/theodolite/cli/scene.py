@@ -35,7 +35,7 @@ app = typer.Typer(
     no_args_is_help=True, help="Do answers agree with the 3D scene graph of the same model (CRISP)?"
 )
 
-_EXTRA = "groups, difficulty, readings, graph-parts, graph-problems, unsolved, cases"
+_EXTRA = "groups, difficulty, readings, graph-parts, graph-problems, unsolved, cases, solver-curve"
 
 Questions = Annotated[
     int | None,
@@ -55,7 +55,8 @@ ModeOption = Annotated[
     str, typer.Option("--mode", metavar="direct|chain-of-thought|thinking", help="How to answer.")
 ]
 SolverOption = Annotated[
-    str, typer.Option("--solver", metavar="geometric|upstream", help="How answers are derived from graphs.")
+    str,
+    typer.Option("--solver", metavar="fused|geometric|upstream", help="How answers are derived from graphs."),
 ]
 MraOption = Annotated[
     str,
@@ -341,7 +342,7 @@ def _shown(item: Item) -> dict[str, str]:
 @app.command("score")
 def score(  # noqa: PLR0913, PLR0917 - one parameter per option
     runs: o.RunFolders,
-    solver: SolverOption = "geometric",
+    solver: SolverOption = "fused",
     mra: MraOption = "<",
     mode: Annotated[
         str | None, typer.Option("--mode", help="The mode of answering, if the run has several.")
@@ -410,27 +411,35 @@ def _draw(run: Run, scores: dict[str, SceneScore], figures: Path) -> None:
 def solver(
     data: Annotated[Path, typer.Argument(metavar="DATA", help="A data set of scenes.")],
     mra: MraOption = "<",
+    seed: o.Seed = 0,
+    figures: o.Figures = None,
     json: o.AsJson = False,
 ) -> None:
-    """Answer every question from the true graph: the maximum of derived QA and self-consistency, for both solvers."""
+    """Answer every question from true graphs and from noisy ones, with each solver: the most that derived QA can reach."""
     from theodolite.instruments.scene.experiments.ceiling import ceiling_tables, solver_ceilings
+    from theodolite.instruments.scene.experiments.curves import curve_tables, solver_curves
 
     found = _read(data)
     if not found.questions:
         raise UsageError(f"{data} has no questions")
-    comparison = _options("geometric", mra, 0).comparison
-    show(
-        ceiling_tables(solver_ceilings(found.scenes, found.questions, comparison=comparison)),
-        json=json,
-        data=str(data),
-    )
+    how = _options("fused", mra, seed).comparison
+    ceilings = solver_ceilings(found.scenes, found.questions, comparison=how)
+    stars = {scene.id: scene.star() for scene in found.scenes.values()}
+    with err.status("answering from noisy graphs"):
+        curves = solver_curves(stars, found.questions, comparison=how, seed=seed)
+    if figures is not None:
+        from theodolite.instruments.scene.figures.curves import solver_figure
+
+        drawing = solver_figure(curves, title="Answers from imperfect graphs, by solver")
+        note(f"drew {drawing.save(figures / 'solver.png')}")
+    show([*ceiling_tables(ceilings), *curve_tables(curves)], json=json, data=str(data))
 
 
 def _options(solver: str, mra: str, seed: int) -> ScoreOptions:
     from theodolite.instruments.scene.formulas.derived_qa import ScoreOptions
 
     return ScoreOptions(
-        cast("Any", o.one_of(solver, ("geometric", "upstream"), "--solver")),
+        cast("Any", o.one_of(solver, ("fused", "geometric", "upstream"), "--solver")),
         cast("Any", o.one_of(mra, ("<", "<="), "--mra")),
         seed,
     )

@@ -18,9 +18,10 @@ from theodolite.instruments.scene import scripts
 from theodolite.instruments.scene.data.files import question_from_json
 from theodolite.instruments.scene.experiments.baselines import graph_prior, level, qa_prior
 from theodolite.instruments.scene.experiments.ceiling import ceiling_tables, solver_ceilings
-from theodolite.instruments.scene.experiments.confusion import cells_of, example_cases
+from theodolite.instruments.scene.experiments.confusion import cells_of, confusion_matrices, example_cases
 from theodolite.instruments.scene.experiments.noise import noisy_graph, noisy_graphs, scene_rng
 from theodolite.instruments.scene.formulas.derived_qa import derived_qa, unsolved_reasons
+from theodolite.instruments.scene.formulas.solver import SOLVERS
 from theodolite.instruments.scene.questions import Mode, Settings, plan_scenes
 from theodolite.instruments.scene.reading.results import read_results, star_from_json
 from theodolite.instruments.scene.score import EXTRA_TABLES, counts_table, qa_table, score_tables
@@ -119,6 +120,9 @@ def test_cells_by_hand(results):
             case.derived.letter == case.question.gold,
         )
         same = direct == case.derived.letter
+        if not derived_right and case.from_truth.letter != case.question.gold:
+            assert cell == "solver's own error"
+            continue
         assert (
             cell
             == {
@@ -128,6 +132,34 @@ def test_cells_by_hand(results):
                 (False, False): "consistent hallucination" if same else "other failure",
             }[right, derived_right]
         )
+
+
+@pytest.mark.parametrize("solver", SOLVERS)
+def test_the_solvers_error_is_not_the_models(world, solver):
+    # A model that is right in everything: whatever is derived wrongly, the solver derives wrongly from the true graph.
+    score = scored(
+        asked(world, scripts.oracle, settings=Settings(qa=("base",), graph=("base",))), solver=solver
+    )
+    assert score.mean("qa").value == score.mean("sgc").value == 1
+    by_kind = {
+        (case.question.kind, cell)
+        for case, cell in zip(score.cases.cases, cells_of(score.cases), strict=True)
+    }
+    assert {cell for _, cell in by_kind} <= {"grounded success", "solver's own error", "no derived answer"}
+    assert all(matrix.counts["shortcut success"] == 0 for matrix in score.confusions)
+    assert score.mean("direct_over_derived_solvable").value == 0
+    published = confusion_matrices(score.cases, "paper")
+    assert all(matrix.counts["solver's own error"] == 0 for matrix in published)
+    errors = sum(matrix.counts["solver's own error"] for matrix in score.confusions)
+    assert sum(matrix.counts["shortcut success"] for matrix in published) == errors > 0
+    assert score.mean("direct_over_derived").value > 0
+
+
+def test_a_shortcut_is_still_found_where_the_solver_is_right(world):
+    score = scored(asked(world, scripts.shortcut, settings=Settings(qa=("base",), graph=("base",))))
+    for matrix in score.confusions:
+        assert matrix.shares["shortcut success"].value > 0.4
+    assert score.mean("direct_over_derived_solvable").value > 0.3
 
 
 def test_the_clearest_cases_are_examples(results):
@@ -328,7 +360,10 @@ def test_readings_have_keys_of_their_own(world):
         strict.mean("qa").value,
         loose.mean("qa").value,
         strict.mean("qa").value,
+        strict.mean("qa").value,
     ]
+    solver = [each.name for each in table.columns].index("solver")
+    assert [row[solver] for row in table.rows] == ["fused", "fused", "geometric", "upstream"]
 
 
 def test_tables_are_json_and_scoring_twice_gives_the_same(results):

@@ -7,6 +7,7 @@ qa                    s(q), with the picture
 derived               s of the answer that the model's own graph implies
 consistency           that answer scored with the model's direct answer as gold
 direct_over_derived   qa − derived
+direct_over_derived_solvable   min(qa, ceiling) − derived, on questions that the solver gets right from the true graph
 derived_solvable, consistency_solvable   the same on questions that the solver gets right from the true graph
 qa_drop               s(q) with the picture − without
 blind_changes         1 if the answer differs, or is missing, without the picture
@@ -51,6 +52,7 @@ from theodolite.instruments.scene.experiments.confusion import (
     confusion_table,
     example_cases,
 )
+from theodolite.instruments.scene.experiments.curves import CurvePoint, curve_tables, solver_curves
 from theodolite.instruments.scene.experiments.graphs import (
     GraphOverview,
     graph_overview,
@@ -71,6 +73,7 @@ from theodolite.instruments.scene.formulas.derived_qa import (
     derived_qa,
     unsolved_reasons,
 )
+from theodolite.instruments.scene.formulas.solver import SOLVERS
 from theodolite.instruments.scene.questions import OTHER_PICTURE
 from theodolite.instruments.scene.reading.results import SceneResults, read_run
 from theodolite.instruments.scene.signatures import judge_signatures, signature_numbers, signatures_table
@@ -81,7 +84,7 @@ def _metric(key: str, name: str, origin: Origin, *, average: str = "groups", is_
     return Metric(
         f"scene.{key}",
         name,
-        higher_is_grounded=key != "direct_over_derived",
+        higher_is_grounded=not key.startswith("direct_over_derived"),
         origin=origin,
         needs="text",
         bounds=(-1.0, 1.0) if is_drop else (0.0, 1.0),
@@ -102,6 +105,7 @@ METRICS: tuple[Metric, ...] = (
     _metric("consistency", "answers agree with its own graph", "paper"),
     _metric("consistency_solvable", "the same, on solvable questions", "sound"),
     _metric("direct_over_derived", "answers beyond what its own graph implies", "ours", is_drop=True),
+    _metric("direct_over_derived_solvable", "the same, on solvable questions", "sound", is_drop=True),
     _metric("blind_changes", "answers change without the picture", "ours"),
     _metric("blind_graph_change", "graph changes without the picture", "ours", average="items"),
     _metric("other_changes", "answers change with another picture", "ours"),
@@ -159,7 +163,7 @@ def result_scores(
 def _answer_scores(results: SceneResults, cases: DerivedCases) -> Iterator[ItemScore]:
     """QA of every question, and what its scene's graphs imply if the model was asked for one."""
     graphs, places = results.graphs.get("base", {}), {c.question.id: i for i, c in enumerate(cases.cases)}
-    is_solvable = cases.is_solvable
+    is_solvable, beyond = cases.is_solvable, cases.beyond_derived
     for key, row in results.answers("base").items():
         i = places.get(key)
         if i is None:
@@ -180,9 +184,10 @@ def _answer_scores(results: SceneResults, cases: DerivedCases) -> Iterator[ItemS
         ):
             known = value if graph.is_measured else None
             yield _of_question(results, row.question, name, known, reason)
-            if name != "direct_over_derived":
-                sound = (known, reason) if is_solvable[i] else (None, "not solvable")
-                yield _of_question(results, row.question, f"{name}_solvable", *sound)
+            if name == "direct_over_derived":
+                known = float(beyond[i]) if graph.is_measured else None
+            sound = (known, reason) if is_solvable[i] else (None, "not solvable")
+            yield _of_question(results, row.question, f"{name}_solvable", *sound)
         yield _of_question(results, row.question, "ceiling", float(cases.ceiling[i]))
 
 
@@ -343,6 +348,16 @@ class SceneScore:
         return confusion_matrices(self.cases)
 
     @cached_property
+    def curves(self) -> tuple[CurvePoint, ...]:
+        """The solvers on the true graphs with noise on words and lengths."""
+        true = {scene: graph for scene in self.results.domains if (graph := self.results.true_graph(scene))}
+        questions = [q for q in self.results.questions.values() if q.scene in true]
+        how = self.options.comparison
+        return solver_curves(
+            true, questions, noisy=("words and lengths",), comparison=how, seed=self.options.seed
+        )
+
+    @cached_property
     def examples(self) -> tuple[ExampleCase, ...]:
         """Cases that illustrate the quadrants."""
         sgc = {scene: row.score.sgc for scene, row in self.results.measured_graphs("base").items()}
@@ -383,6 +398,7 @@ EXTRA_TABLES = (
     "graph-problems",
     "unsolved",
     "cases",
+    "solver-curve",
 )
 """Tables that are shown on request."""
 
@@ -398,7 +414,8 @@ def score_tables(score: SceneScore, extra: Iterable[str] = ()) -> list[Table]:
     found += [graphs_table(score.graphs)] if score.graphs else []
     if score.blind is not None:
         found += [blind_table(score.blind), changes_table(score)]
-    found += [confusion_table(score.confusions)] if score.confusions else []
+    if score.confusions:
+        found.append(confusion_table([*score.confusions, *confusion_matrices(score.cases, "paper")]))
     if len({each.setting for each in score.interventions}) > 1:
         found.append(interventions_table(score.interventions))
     found += [threshold_table(score.threshold)] if score.threshold is not None else []
@@ -411,6 +428,7 @@ def score_tables(score: SceneScore, extra: Iterable[str] = ()) -> list[Table]:
         "graph-problems": lambda: problems_table(score.graphs),
         "unsolved": lambda: unsolved_table(score.cases),
         "cases": lambda: cases_table(score.examples),
+        "solver-curve": lambda: curve_tables(score.curves)[0],
     }
     return [*found, *(table for name in extra if (table := more[name]()).rows)]
 
@@ -427,6 +445,12 @@ _COLUMNS = {
         Column("derived", "derived QA", "share", "scene.derived"),
         Column("derived_solvable", "derived QA, solvable", "share", "scene.derived_solvable"),
         Column("direct_over_derived", "base − derived", "points", "scene.base_minus_derived"),
+        Column(
+            "direct_over_derived_solvable",
+            "base − derived, solvable",
+            "points",
+            "scene.base_minus_derived_solvable",
+        ),
         Column("ceiling", "solver ceiling", "share", "scene.ceiling"),
         Column("qa_prior", "without looking", "share", "scene.qa_prior"),
     )
@@ -529,9 +553,18 @@ def difficulty_table(score: SceneScore) -> Table:
 
 
 def readings_table(score: SceneScore) -> Table:
-    """The paper's definitions beside the public code's: MRA with ``<`` and ``<=``, both solvers."""
-    readings = (ScoreOptions(), ScoreOptions(comparison="<="), ScoreOptions("upstream"))
-    shown = ("qa", "derived", "derived_solvable", "consistency", "consistency_solvable", "ceiling")
+    """The paper's definitions beside the public code's: MRA with ``<`` and ``<=``, all solvers."""
+    readings = (ScoreOptions(), ScoreOptions(comparison="<="), *(ScoreOptions(s) for s in SOLVERS[1:]))
+    shown = (
+        "qa",
+        "derived",
+        "derived_solvable",
+        "consistency",
+        "consistency_solvable",
+        "direct_over_derived",
+        "direct_over_derived_solvable",
+        "ceiling",
+    )
     others = [SceneScore(score.results, replace(each, seed=score.options.seed)) for each in readings]
     return Table.of(
         "scene.readings",

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import get_args
 
 from theodolite import stats
 from theodolite.core.tables import Column, Table
@@ -14,7 +13,7 @@ from theodolite.instruments.scene.data.questions import GROUPS, SceneQuestion, g
 from theodolite.instruments.scene.experiments.paired import FloatArray, macro_mean
 from theodolite.instruments.scene.formulas.layout import triangles
 from theodolite.instruments.scene.formulas.mra import MraComparison, score_values
-from theodolite.instruments.scene.formulas.solver import Solver, SolverName
+from theodolite.instruments.scene.formulas.solver import SOLVERS, Solver, SolverName
 
 _DOMAINS: tuple[Domain | None, ...] = (None, "indoor", "outdoor")
 
@@ -50,7 +49,7 @@ def solver_ceilings(
     """
     asked = list(questions)
     found = []
-    for name in get_args(SolverName):
+    for name in SOLVERS:
         solvers = {scene.id: Solver(scene.star(), name) for scene in scenes.values()}
         answers = [solvers[question.scene].solve(question) for question in asked]
         values = score_values(asked, [answer.value for answer in answers], comparison=comparison)

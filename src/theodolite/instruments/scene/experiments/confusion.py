@@ -8,10 +8,15 @@ consistent hallucination  both wrong, and with the *same* answer (the public cod
 other failure             both wrong, with different answers
 no derived answer         the graph implies no answer
 no direct answer          the model's answer is refused or cannot be read
+solver's own error        the derived answer is wrong, and so is the one that the solver derives from the *true* graph
 ========================  ==========================================================================================
 
 A choice is right if its letter is. A number is right if its MRA is 1, and two numbers are the same answer if the MRA of one
 with the other as gold is 1: they differ by less than 5 %.
+
+The last cell is the sound reading: a wrong derived answer counts against the model only if the solver is right with the true graph.
+So a model that is right in everything has no shortcut success, whatever the solver. In the paper's reading that cell is empty, and
+its questions count as shortcut success or as failures.
 """
 
 from __future__ import annotations
@@ -27,6 +32,7 @@ from theodolite import stats
 from theodolite.core.tables import Column, Table
 from theodolite.instruments.scene.data.questions import Form
 from theodolite.instruments.scene.formulas.derived_qa import DerivedCase, DerivedCases
+from theodolite.instruments.scene.formulas.solver import SolverName
 
 Cell: TypeAlias = Literal[
     "grounded success",
@@ -36,8 +42,10 @@ Cell: TypeAlias = Literal[
     "other failure",
     "no derived answer",
     "no direct answer",
+    "solver's own error",
 ]
 CELLS: tuple[Cell, ...] = get_args(Cell)
+ConfusionReading: TypeAlias = Literal["sound", "paper"]
 _RIGHT = 1 - 1e-9
 
 
@@ -49,6 +57,8 @@ class ConfusionMatrix:
     counts: Mapping[Cell, int]
     shares: Mapping[Cell, stats.Estimate | None]
     """Of all questions of this form."""
+    solver: SolverName
+    reading: ConfusionReading = "sound"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,17 +80,25 @@ class ExampleCase:
         )
 
 
-def cells_of(cases: DerivedCases) -> list[Cell]:
-    """The cell of each question."""
-    scores = zip(cases.cases, cases.base, cases.derived, cases.consistency, strict=True)
-    return [_cell(case, base, derived, consistency) for case, base, derived, consistency in scores]
+def cells_of(cases: DerivedCases, reading: ConfusionReading = "sound") -> list[Cell]:
+    """The cell of each question.
+
+    Args:
+        cases: The questions.
+        reading: ``paper`` also counts what the solver gets wrong with the true graph against the model.
+    """
+    is_fair = (cases.ceiling >= _RIGHT) | (reading == "paper")
+    scores = zip(cases.cases, cases.base, cases.derived, cases.consistency, is_fair, strict=True)
+    return [_cell(*each) for each in scores]
 
 
-def _cell(case: DerivedCase, base: float, derived: float, consistency: float) -> Cell:
+def _cell(case: DerivedCase, base: float, derived: float, consistency: float, is_fair: bool) -> Cell:  # noqa: FBT001
     if not case.result.answer.is_read:
         return "no direct answer"
     if not case.derived.is_solved:
         return "no derived answer"
+    if derived < _RIGHT and not is_fair:
+        return "solver's own error"
     if base >= _RIGHT:
         return "grounded success" if derived >= _RIGHT else "shortcut success"
     if derived >= _RIGHT:
@@ -88,20 +106,23 @@ def _cell(case: DerivedCase, base: float, derived: float, consistency: float) ->
     return "consistent hallucination" if consistency >= _RIGHT else "other failure"
 
 
-def confusion_matrices(cases: DerivedCases) -> tuple[ConfusionMatrix, ...]:
+def confusion_matrices(
+    cases: DerivedCases, reading: ConfusionReading = "sound"
+) -> tuple[ConfusionMatrix, ...]:
     """A matrix for choices and one for numbers, over questions about scenes whose graph was asked for."""
     found = []
     forms: tuple[Form, ...] = ("choice", "number")
     for form in forms:
         is_in = np.array([case.question.form == form for case in cases.cases], bool)
         part = cases.where(is_in & cases.has_graph)
-        cells = cells_of(part)
+        cells = cells_of(part, reading)
         if cells:
             shares = {
                 cell: stats.clustered_mean([each == cell for each in cells], part.scenes) for cell in CELLS
             }
             counts = Counter(cells)
-            found.append(ConfusionMatrix(form, {cell: counts[cell] for cell in CELLS}, shares))
+            table = {cell: counts[cell] for cell in CELLS}
+            found.append(ConfusionMatrix(form, table, shares, cases.solver, reading))
     return tuple(found)
 
 
@@ -143,13 +164,22 @@ def example_cases(cases: DerivedCases, sgc: Mapping[str, float], *, n: int = 3) 
 
 
 def confusion_table(matrices: Sequence[ConfusionMatrix]) -> Table:
-    """The shares of all cells."""
+    """The shares of all cells, of matrices by one solver."""
+    keys = {"sound": "scene.confusion", "paper": "scene.confusion_paper"}
     return Table.of(
         "scene.confusion",
-        "Base QA against derived QA",
+        f"Base QA against derived QA; solver {matrices[0].solver}",
         [
             Column("cell", "cell"),
-            *(Column(m.form, f"{m.form}s", "share", "scene.confusion") for m in matrices),
+            *(
+                Column(
+                    m.form if m.reading == "sound" else f"{m.form}_paper",
+                    f"{m.form}s" if m.reading == "sound" else f"{m.form}s, paper",
+                    "share",
+                    keys[m.reading],
+                )
+                for m in matrices
+            ),
         ],
         [[cell, *(matrix.shares[cell] for matrix in matrices)] for cell in CELLS],
     )

@@ -1,9 +1,10 @@
-"""True graphs with graded noise, for the threshold experiment."""
+"""True graphs with graded noise, for the threshold experiment and the curves of the solvers."""
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
@@ -14,8 +15,14 @@ from theodolite.instruments.scene.data.relations import PAIRS, Predicate
 NOISE_LEVELS = (0.0, 0.1, 0.2, 0.35, 0.6, 1.0)
 """From the true graph to a nearly random one."""
 
+Noisy: TypeAlias = Literal["words", "lengths", "words and lengths"]
+"""What noise is put on."""
+NOISY: tuple[Noisy, ...] = get_args(Noisy)
 
-def noisy_graph(graph: StarGraph, level: float, rng: np.random.Generator) -> StarGraph:
+
+def noisy_graph(
+    graph: StarGraph, level: float, rng: np.random.Generator, *, on: Noisy = "words and lengths"
+) -> StarGraph:
     """A graph with noise: every length is multiplied by exp(level · z) with z normal; with probability `level`, each pair of
     words is replaced by either word or neither, equally likely.
 
@@ -23,6 +30,7 @@ def noisy_graph(graph: StarGraph, level: float, rng: np.random.Generator) -> Sta
         graph: The true graph.
         level: From 0, no noise, to 1.
         rng: Rng of the draws.
+        on: Only words, only lengths, or both.
 
     >>> graph = StarGraph(1, (Node(1, 4.0, 1, 1, 1), Node(2, 5.0, 1, 2, 1)), (Edge(2, 2.0, frozenset({"left"})),))
     >>> noisy_graph(graph, 0.0, np.random.default_rng(0)) == graph
@@ -30,12 +38,13 @@ def noisy_graph(graph: StarGraph, level: float, rng: np.random.Generator) -> Sta
     """  # noqa: D205 - one sentence
     if not 0 <= level <= 1:
         raise UsageError(f"a noise level lies between 0 and 1, got {level}")
+    stretch, swap = (0.0 if on == "words" else level), (0.0 if on == "lengths" else level)
 
     def shaken(length: float | None) -> float | None:
-        factor = float(np.exp(level * rng.standard_normal()))
+        factor = float(np.exp(stretch * rng.standard_normal()))
         if length is None:
             return None
-        return max(0.01, round(length * factor, DECIMALS)) if level else length
+        return max(0.01, round(length * factor, DECIMALS)) if stretch else length
 
     nodes = tuple(
         Node(
@@ -51,16 +60,20 @@ def noisy_graph(graph: StarGraph, level: float, rng: np.random.Generator) -> Sta
     for edge in graph.edges:
         words: set[Predicate] = set(edge.relation)
         for pair in PAIRS:
-            if rng.random() < level:
+            if rng.random() < swap:
                 words -= set(pair)
                 words |= ({pair[0]}, {pair[1]}, set[Predicate]())[int(rng.integers(3))]
         edges.append(Edge(edge.to, distance_m=shaken(edge.distance_m), relation=frozenset(words)))
     return StarGraph(graph.centre, nodes, tuple(edges))
 
 
-def noisy_graphs(graphs: Mapping[str, StarGraph], level: float, *, seed: int = 0) -> dict[str, StarGraph]:
+def noisy_graphs(
+    graphs: Mapping[str, StarGraph], level: float, *, on: Noisy = "words and lengths", seed: int = 0
+) -> dict[str, StarGraph]:
     """Noisy graphs by scene. A scene's noise depends only on its name and the seed, so it grows evenly with the level."""
-    return {scene: noisy_graph(graph, level, scene_rng(scene, seed)) for scene, graph in graphs.items()}
+    return {
+        scene: noisy_graph(graph, level, scene_rng(scene, seed), on=on) for scene, graph in graphs.items()
+    }
 
 
 def scene_rng(scene: str, seed: int) -> np.random.Generator:

@@ -71,7 +71,7 @@ def draw_cases(score: SceneScore, data: SceneData, folder: Path) -> list[Path]:
 def graphs_from_above(view: GraphView, *, title: str = "") -> Drawing:
     """The picture, the true places, and the places that the model's graph describes, with the camera at the bottom.
 
-    The true map is drawn from the scene, the other is computed from the model's graph as the solver does. On it, true places
+    The true map is drawn from the scene, the other is computed from the model's graph as the geometric solver does. On it, true places
     are grey, with a line from each to where the model has it.
 
     Args:

@@ -14,6 +14,7 @@ from theodolite.instruments.scene.data.questions import ATOMIC, GROUPS, group_na
 from theodolite.instruments.scene.experiments.confusion import Cell, ConfusionMatrix
 from theodolite.instruments.scene.experiments.interventions import Intervention
 from theodolite.instruments.scene.experiments.threshold import Threshold
+from theodolite.instruments.scene.figures.curves import model_figure
 from theodolite.instruments.scene.score import SceneScore
 from theodolite.stats import Estimate
 
@@ -51,6 +52,13 @@ def draw_scores(scores: Mapping[str, SceneScore], folder: Path) -> list[Path]:
         )
     if any(each.setting != "base" for score in found for each in score.interventions):
         drawings["interventions"] = intervention_bars(scores, title="What a graph in the prompt changes")
+    if any(score.mean("sgc") is not None and score.mean("derived") is not None for score in found):
+        drawings["solver_curve"] = model_figure(
+            found[0].curves,
+            {name: (score.mean("sgc"), score.mean("derived")) for name, score in scores.items()},
+            solver=found[0].options.solver,
+            title="What graphs of graded quality imply",
+        )
     for i, (name, score) in enumerate(scores.items()):
         if score.confusions:
             title = f"Answers against what the graph implies\n{name}"
@@ -150,7 +158,7 @@ def qa_against(scores: Mapping[str, SceneScore], what: Against = "sgc", *, title
         axes.set_xlabel(
             "SGC: how well the graph fits the scene"
             if what == "sgc"
-            else "self-consistency: own graph against own answers"
+            else f"self-consistency: own graph against own answers (solver {_solver(scores)})"
         )
         axes.set_ylabel("QA")
         for axis in (axes.xaxis, axes.yaxis):
@@ -347,6 +355,11 @@ def _name_points(axes: Axes, places: Sequence[tuple[str, float, float, str]]) ->
         taken.append((left, wide, high))
         axes.text(x - 0.02 if is_right else x + 0.02, high, name, color=colour, weight="bold", fontsize=8.5,
                   ha="right" if is_right else "left", va="center", path_effects=outline(2.2), zorder=5)  # fmt: skip
+
+
+def _solver(scores: Mapping[str, SceneScore]) -> str:
+    """By which answers were derived."""
+    return next(iter(scores.values())).options.solver
 
 
 def _colours(n: int) -> Sequence[str]:

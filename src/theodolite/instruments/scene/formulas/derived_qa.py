@@ -3,13 +3,15 @@
 Three answers to each question are compared: the model's direct one, the one its own graph implies, and the one the true graph
 implies. The score of the last is the solver's ceiling: derived QA and self-consistency cannot be expected to exceed it. A
 question is *solvable* if its ceiling is at least 0.9; below, a derived answer says more about the solver than about the graph.
+The solver's own error is never the model's: where the solver is wrong even with the true graph, its wrong answer says nothing
+about the model's.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +19,8 @@ from numpy.typing import NDArray
 from theodolite.instruments.scene.data.questions import SceneQuestion
 from theodolite.instruments.scene.formulas.mra import MraComparison, score_values
 from theodolite.instruments.scene.formulas.self_consistency import chance_agreement, self_consistency
-from theodolite.instruments.scene.formulas.solver import SolvedAnswer, Solver, SolverName
+from theodolite.instruments.scene.formulas.solved import SolvedAnswer
+from theodolite.instruments.scene.formulas.solver import Solver, SolverName
 from theodolite.instruments.scene.reading.results import AnswerResult, SceneResults
 
 SOLVABLE = 0.9
@@ -30,7 +33,7 @@ FloatArray = NDArray[np.float64]
 class ScoreOptions:
     """How answers are scored and derived. The defaults define the metrics' plain keys."""
 
-    solver: SolverName = "geometric"
+    solver: SolverName = "fused"
     comparison: MraComparison = "<"
     """Of MRA: the paper's ``<``, or the public code's ``<=``."""
     seed: int = 0
@@ -40,10 +43,10 @@ class ScoreOptions:
     def suffix(self) -> str:
         """What keys of metrics end in under these options: empty for the defaults.
 
-        >>> ScoreOptions().suffix, ScoreOptions("upstream").suffix, ScoreOptions("upstream", "<=").suffix
-        ('', ':upstream', ':upstream-le')
+        >>> ScoreOptions().suffix, ScoreOptions("geometric").suffix, ScoreOptions("upstream", "<=").suffix
+        ('', ':geometric', ':upstream-le')
         """
-        words = ["upstream"] * (self.solver == "upstream") + ["le"] * (self.comparison == "<=")
+        words = [self.solver] * (self.solver != "fused") + ["le"] * (self.comparison == "<=")
         return f":{'-'.join(words)}" if words else ""
 
 
@@ -75,6 +78,8 @@ class DerivedCases:
     consistency: FloatArray
     chance: FloatArray
     """Chance agreement."""
+    solver: SolverName
+    """By which answers are derived."""
     has_graph: NDArray[np.bool_]
     """True if the model was asked for its graph of the scene, and answered or refused."""
 
@@ -93,13 +98,17 @@ class DerivedCases:
         """True where the solver is right with the true graph."""
         return self.ceiling >= SOLVABLE
 
+    @property
+    def beyond_derived(self) -> FloatArray:
+        """What direct answers score beyond derived ones, as far as the solver can follow: min(base, ceiling) − derived."""
+        return np.asarray(np.minimum(self.base, self.ceiling) - self.derived)
+
     def where(self, keep: NDArray[np.bool_]) -> DerivedCases:
         """Some of the questions."""
         places = np.flatnonzero(keep)
         names = ("base", "derived", "ceiling", "consistency", "chance", "has_graph")
-        return DerivedCases(
-            tuple(self.cases[i] for i in places), *(getattr(self, name)[places] for name in names)
-        )
+        kept = {name: getattr(self, name)[places] for name in names}
+        return replace(self, cases=tuple(self.cases[i] for i in places), **kept)
 
 
 def derived_qa(results: SceneResults, options: ScoreOptions | None = None) -> DerivedCases:
@@ -126,6 +135,7 @@ def derived_qa(results: SceneResults, options: ScoreOptions | None = None) -> De
         ceiling=score_values(questions, [case.from_truth.value for case in cases], comparison=how),
         consistency=self_consistency(questions, derived, direct, comparison=how),
         chance=chance_agreement(questions, derived, direct, comparison=how, seed=options.seed),
+        solver=options.solver,
         has_graph=np.array([question.scene in graphs for question in questions], bool),
     )
 

@@ -1,4 +1,4 @@
-"""From a star graph to places on the ground: the map that the graph describes, as far as it does.
+"""From a star graph to one map on the ground, with all lengths taken as exact: the map of the geometric solver.
 
 A star graph has no coordinates, but nearly determines them. With ρ_c, ρ_i the distances from the camera to the centre and to
 object i along the ground, and R_i the distance between the two, the law of cosines gives the angle φ_i at the centre between
@@ -29,7 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.instruments.scene.data.graph import Edge, Node, StarGraph
-from theodolite.instruments.scene.data.relations import RELATION_MARGIN_M, Relation
+from theodolite.instruments.scene.data.questions import Kind
+from theodolite.instruments.scene.data.relations import RELATION_MARGIN_M, Predicate, Relation
 
 EYE_HEIGHT_M = 1.5
 """Of a hand-held camera, or one on a car."""
@@ -52,6 +53,15 @@ FORWARD: Mapping[str, tuple[float, float]] = {
     "in front of": (0.0, -1.0),
 }
 """The four words along the ground, as (right, forward)."""
+ASKED_WORD: Mapping[Kind, Predicate] = {
+    "is in front": "in front of",
+    "is behind": "behind",
+    "is left": "left",
+    "is right": "right",
+    "is above": "up",
+    "is below": "down",
+}
+"""The word that each yes-or-no question asks about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +101,13 @@ def lay_out(graph: StarGraph) -> Layout:
         node = nodes.get(edge.to)
         if edge.distance_m is None:
             continue
-        rise = _rise(edge, node, centre)
-        apart = _leg(edge.distance_m, rise)
+        rise = rise_m(edge, node, centre)
+        apart = along_ground(edge.distance_m, rise)
         if camera is not None and node is not None and node.distance_m is not None:
-            known.append((edge.to, apart, _leg(node.distance_m, drop + rise), edge.relation))
+            known.append((edge.to, apart, along_ground(node.distance_m, drop + rise), edge.relation))
         else:
             compass.append((edge.to, apart, edge.relation))
-    ahead = _leg(camera, drop) if camera is not None else 0.0
+    ahead = along_ground(camera, drop) if camera is not None else 0.0
     bearing, offsets = _resolve(known, ahead)
     for mark, apart, words in compass:
         step = compass_step(words)
@@ -123,7 +133,7 @@ def compass_step(words: Relation) -> tuple[float, float] | None:
     return (x / length, z / length) if length else None
 
 
-def _rise(edge: Edge, node: Node | None, centre: Node | None) -> float:
+def rise_m(edge: Edge, node: Node | None, centre: Node | None) -> float:
     """How much higher the middle of an object is than that of the centre."""
     half = (node.height_m or 0.0) / 2 if node is not None else 0.0
     half_centre = (centre.height_m or 0.0) / 2 if centre is not None else 0.0
@@ -134,7 +144,7 @@ def _rise(edge: Edge, node: Node | None, centre: Node | None) -> float:
     return half - half_centre
 
 
-def _leg(slant: float, rise: float) -> float:
+def along_ground(slant: float, rise: float) -> float:
     """The distance along the ground: √(slant² − rise²), at least a tenth of the slant."""
     return math.sqrt(max(slant**2 - rise**2, (0.1 * slant) ** 2))
 
