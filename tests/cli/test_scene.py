@@ -55,7 +55,7 @@ def test_build_reads_a_source_by_name(shared_data, tmp_path, capsys):
     told = said(capsys)["manifest"]
     assert told["n_scenes"] == len(read_data(tmp_path / "a").scenes) >= 3
     assert main([*words, "--source", "camera-boxs", "--out", str(tmp_path / "b")]) == 2
-    assert "sunrgbd or camera-boxes, not 'camera-boxs'" in capsys.readouterr().err
+    assert "camera-boxes or crisp, not 'camera-boxs'" in capsys.readouterr().err
     assert main([*words, "--source", "kitti", "--out", str(tmp_path / "b")]) == 2
     assert "label_2" in capsys.readouterr().err
 

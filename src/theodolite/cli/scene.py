@@ -155,24 +155,13 @@ def build(  # noqa: PLR0913, PLR0917 - one parameter per option
     from theodolite.instruments.scene.data.pipeline import KeepOptions
 
     if source == "crisp":
-        from theodolite.instruments.scene.interop.crisp_build import build_crisp
-
-        for name in ("least_visibility", "unknown_visibility", "balance"):
-            if str(context.get_parameter_source(name)).endswith("COMMANDLINE"):
-                raise UsageError(
-                    f"--{name.replace('_', '-')} does not apply to --source crisp: its scenes are taken as published"
-                )
-        published = build_crisp(
-            folder, root, most_scenes=size, n_questions=questions, seed=seed, version=__version__
-        )
-        _show_data(published, figures, json=json)
+        _refuse_filters(context)
+        _show_data(_published(folder, root, size, questions, seed), figures, json=json)
         return
     unknown = o.one_of(unknown_visibility, ("estimate", "keep", "drop"), "--unknown-visibility")
     keep = KeepOptions(least_visibility=least_visibility, unknown_visibility=cast("Any", unknown))
     options = BuildOptions(keep, most_scenes=size, is_balanced=balance, n_questions=questions, seed=seed)
-    known = [each.name for each in registry().entries("source") if each.name.startswith("scene-")]
-    o.one_of(source, (*(name.removeprefix("scene-") for name in known), "crisp"), "--source")
-    reader = cast("Callable[[Path], Iterable[Any]]", registry().entry("source", f"scene-{source}").load())
+    reader = _reader(source)
     with err.status("reading scenes") as status:
         data = build_data(
             folder,
@@ -182,6 +171,30 @@ def build(  # noqa: PLR0913, PLR0917 - one parameter per option
             progress=lambda n: status.update(f"pictures read: {n}"),
         )
     _show_data(data, figures, json=json)
+
+
+def _reader(source: str) -> Callable[[Path], Iterable[Any]]:
+    """Find a source of scenes by its name."""
+    known = [each.name for each in registry().entries("source") if each.name.startswith("scene-")]
+    o.one_of(source, (*(name.removeprefix("scene-") for name in known), "crisp"), "--source")
+    return cast("Callable[[Path], Iterable[Any]]", registry().entry("source", f"scene-{source}").load())
+
+
+def _refuse_filters(context: typer.Context) -> None:
+    """Refuse options that filter scenes: those of CRISP-Bench are taken as published."""
+    for name in ("least_visibility", "unknown_visibility", "balance"):
+        if str(context.get_parameter_source(name)).endswith("COMMANDLINE"):
+            option = name.replace("_", "-")
+            raise UsageError(
+                f"--{option} does not apply to --source crisp: its scenes are taken as published"
+            )
+
+
+def _published(folder: Path, root: Path, size: int | None, questions: int | None, seed: int) -> SceneData:
+    """Build a data set from CRISP-Bench's published files."""
+    from theodolite.instruments.scene.interop.crisp_build import build_crisp
+
+    return build_crisp(folder, root, most_scenes=size, n_questions=questions, seed=seed, version=__version__)
 
 
 def _show_data(data: SceneData, figures: Path | None, *, json: bool) -> None:
@@ -257,14 +270,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         raise UsageError("--model and --out are needed, except with --plan")
     if prompts or figures is not None:
         raise UsageError("--prompts and --figures need --plan; `theodolite scene score` draws the scores")
-    asked = {
-        "data": str(data.absolute()),
-        "settings": list(chosen.qa),
-        "graphs": list(chosen.graph),
-        "mode": chosen.mode.name,
-        "budget": chosen.mode.budget_tokens,
-        **({"scene": scene} if scene else {}),
-    }
+    asked = _asked(data, chosen, scene)
     notes(unlearnt(model, scenes.scenes))
     run_and_show(
         folder,
@@ -285,6 +291,18 @@ def _read(folder: Path) -> SceneData:
     data = read_data(folder)
     notes(told_problems(data.problems))
     return data
+
+
+def _asked(data: Path, chosen: Settings, scene: str) -> dict[str, Any]:
+    """Collect the settings that a resumed run must share."""
+    return {
+        "data": str(data.absolute()),
+        "settings": list(chosen.qa),
+        "graphs": list(chosen.graph),
+        "mode": chosen.mode.name,
+        "budget": chosen.mode.budget_tokens,
+        **({"scene": scene} if scene else {}),
+    }
 
 
 def _only(data: SceneData, scene: str) -> SceneData:

@@ -176,7 +176,8 @@ def test_a_model_that_sees_follows_all_of_them(tmp_path, folder):
 def test_refusals_and_ramblings_are_lost(tmp_path, folder):
     for name in ("scene-refuser", "scene-rambler"):
         run = measured(tmp_path, folder, open_model(f"scripted:{name}"))
-        assert {pair.outcome for pair in SCENE.pairs_all([run]) if pair.edit != AGAIN} == {"lost"}
+        found = [pair for pair in SCENE.pairs_all([run]) if pair.edit != AGAIN]
+        assert {pair.outcome for pair in found} == {"lost"}
 
 
 def test_a_run_of_pairs_has_no_plain_item_and_no_score_but_a_row_for_each_item(tmp_path, folder):
@@ -216,7 +217,7 @@ def test_marks_are_exchanged_on_the_users_own_pictures(tmp_path, own):
     measure_run(run, RunSettings(plan.kind, model.name, 0, plan.settings), plan.items, ask_measurer(model))
     found = SCENE.pairs_all([run])
     assert {pair.split for pair in found} == {OWN_SPLIT}
-    assert {pair.edit for pair in found} == {EXCHANGE_MARKS, LIGHT, AGAIN}
+    assert {pair.edit for pair in found} - {AGAIN} == {EXCHANGE_MARKS, LIGHT}
     assert len({pair.cluster for pair in found}) == 5
     assert 5 < sum(pair.edit.is_relevant for pair in found) <= 15
     assert {pair.outcome for pair in found} == {"followed", "kept"}

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from theodolite import stats
-from theodolite.core.tables import Column, Table
+from theodolite.core.tables import Cell, Column, Table
 from theodolite.instruments.scene.data.questions import SceneQuestion
 from theodolite.instruments.scene.experiments.blind import MARGIN
 from theodolite.instruments.scene.signatures import HALF, MATTERS, SHARE
@@ -153,7 +153,7 @@ def needs_table(questions: Sequence[SceneQuestion], asked: Collection[str], *, s
         seed: Of the simulations.
     """
     n = len({question.scene for question in questions})
-    rows = []
+    rows: list[list[Cell]] = []
     for name, need in _NEEDS.items():
         missing = [setting for setting in need.settings if setting not in asked]
         needed = scenes_needed(questions, name, seed=seed) if questions else None
