@@ -133,8 +133,8 @@ def edited_pair(
     Returns:
         A pair with a failure and without facts, if the verifier fails on one of the traces.
     """
-    old, new = episodes
-    if new.edit is None:
+    (old, new), edit = episodes, episodes[1].edit
+    if edit is None:
         raise UsageError(f"the episode {new.id!r} is not an edit of another")
     judged = judge([before], {before.episode: old}, verifier, hedges=hedges)[0]
     against_old = judge([after], {after.episode: old}, verifier, hedges=hedges)[0]
@@ -148,7 +148,7 @@ def edited_pair(
             said = _facts(before, hedges), _facts(after, hedges)
             counts, edited = _fact_counts(*said, episodes, verifier)
         return EditedPair(
-            judged, against_old, against_new, new.edit, **counts, failure=failure, edited_facts=tuple(edited)
+            judged, against_old, against_new, edit, **counts, failure=failure, edited_facts=tuple(edited)
         )
 
     return pair(failure) if failure else guarded(pair, unread=pair)
