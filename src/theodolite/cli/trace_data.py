@@ -19,6 +19,9 @@ from theodolite.core.files import Problem
 from theodolite.instruments.trace.data.episode import FAMILIES
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from theodolite.core.tables import Table
     from theodolite.instruments.trace.data.dataset import EpisodeSet
     from theodolite.instruments.trace.data.episode import Episode, Family
 
@@ -140,7 +143,6 @@ def perturb(
 ) -> None:
     """Edit episodes. Each edit has its new ground truth, and the id of the episode that it was made from."""
     from theodolite import __version__
-    from theodolite.core.tables import Cell, Column, Table
     from theodolite.instruments.trace.data.dataset import Manifest, read_episodes, write_episodes
     from theodolite.instruments.trace.data.worlds.edits import perturbed
     from theodolite.instruments.trace.experiments.run_tables import problem_tables
@@ -175,15 +177,21 @@ def perturb(
         settings = {"families": chosen, "magnitudes": strengths, "of": str(data), "version": __version__}
         manifest = Manifest(world=base[0].world, n_episodes=0, source=source, seed=seed, settings=settings)
         write_episodes(each(), folder, manifest=manifest)
+    made = _edits_table(done, chosen, title=f"{len(base)} episodes and their edits in {folder}")
+    show([made, *problem_tables(problems)], json=json, folder=str(folder))
+
+
+def _edits_table(done: Counter[tuple[str, bool]], families: Sequence[str], *, title: str) -> Table:
+    """One row per family of edits."""
+    from theodolite.core.tables import Cell, Column, Table
+
     columns = [
         Column("family", "edit"),
         Column("made", "made", "count"),
         Column("impossible", "impossible", "count"),
     ]
-    rows: list[list[Cell]] = [[family, done[family, True], done[family, False]] for family in chosen]
-    title = f"{len(base)} episodes and their edits in {folder}"
-    made = Table.of("trace.made_edits", title, columns, rows)
-    show([made, *problem_tables(problems)], json=json, folder=str(folder))
+    rows: list[list[Cell]] = [[family, done[family, True], done[family, False]] for family in families]
+    return Table.of("trace.made_edits", title, columns, rows)
 
 
 @app.command("import")

@@ -32,6 +32,7 @@ class Finder:
     """A detector that finds squares of pure red (*cup*) and pure blue (*book*), but misses small ones."""
 
     labels = ("cup", "book", "dog")
+    identity = "finder"
 
     def __init__(self, least=6):
         self.least = least
@@ -146,6 +147,13 @@ def test_recall_is_counted_by_class_and_by_place(tmp_path):
         pytest.approx(3 / 6),
         6,
     )
+    one_video = [Episode(f"e{i}", "?", (f,), cluster="v") for i, f in enumerate(frames)]
+    shared = calibrate_recall(Finder(), one_video, threshold=0.5).classes["cup"].recall
+    assert (shared.value, shared.n, shared.n_items) == (cup.recall.value, 1, 6)
+    assert (shared.low, shared.high) != (
+        cup.recall.low,
+        cup.recall.high,
+    )  # frames of one video are not independent
     file = tmp_path / "r.json"
     write_recall(found, file, detector="d", identity="1f", threshold=0.5)
     assert read_recall(file, identity="1f", threshold=0.5) == {"cup": pytest.approx(cup.recall.low)}

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from theodolite.answers import guarded
 from theodolite.core.files import Problem
 from theodolite.core.tables import Cell, Column, Table
 from theodolite.instruments.trace.claims.types import Label, Verifier
 from theodolite.instruments.trace.data.episode import Episode
-from theodolite.instruments.trace.formulas.refutable import SWAPS, Swap, refuted
+from theodolite.instruments.trace.formulas.refutable import SWAPS, Swap, refuted_or_why
 from theodolite.instruments.trace.score import mean_over
 
 
@@ -19,9 +18,7 @@ def refutation_table(episodes: Sequence[Episode], verifier: Verifier) -> tuple[T
     problems = []
     base = [episode for episode in episodes if episode.edit is None]
     for episode in base:
-        found: list[tuple[Swap, Label]] | str = guarded(
-            lambda episode=episode: refuted(episode, verifier), unread=str
-        )
+        found = refuted_or_why(episode, verifier)
         if isinstance(found, str):
             problems.append(Problem(episode.id, f"{verifier.name}: {found}"))
         else:

@@ -9,14 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from theodolite.answers import guarded
 from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem
 from theodolite.core.scores import ItemScore
 from theodolite.core.tables import Cell, Column, Table
 from theodolite.instruments.trace.claims.language import open_parser, sentence_spans
 from theodolite.instruments.trace.claims.reading import with_claims
-from theodolite.instruments.trace.claims.types import Label, Trace, Verifier
+from theodolite.instruments.trace.claims.types import Trace, Verifier
 from theodolite.instruments.trace.data.dataset import read_episodes
 from theodolite.instruments.trace.data.episode import Episode
 from theodolite.instruments.trace.data.traces import read_traces
@@ -31,7 +30,7 @@ from theodolite.instruments.trace.experiments.grounding import (
     main_tables,
     pooled_table,
 )
-from theodolite.instruments.trace.formulas.refutable import Swap, refuted
+from theodolite.instruments.trace.formulas.refutable import refuted_or_why
 from theodolite.instruments.trace.formulas.tcs import Transition, transitions
 from theodolite.instruments.trace.score import ScoreOptions, of_trace, refutable_of
 from theodolite.instruments.trace.verifiers.judged_runs import INSTRUMENT, judged_run
@@ -192,15 +191,12 @@ def _group(
     scores: list[ItemScore] = []
     moves: list[tuple[list[Transition], str]] = []
     problems = [Problem(j.trace.episode, f"{verifier.name}: {j.failure}") for j in judged if j.failure]
-    known: dict[str, list[tuple[Swap, Label]] | str] = {}
+    known: set[str] = set()
     for number, trace in enumerate(judged):
         name, about = trace.trace.episode, loaded.episodes.get(trace.trace.episode)
         if about is not None and name not in known:
-            found: list[tuple[Swap, Label]] | str = guarded(
-                lambda about=about: refuted(about, verifier), unread=str
-            )
-            known[name] = found
-            value, reason = refutable_of(found)
+            known.add(name)
+            value, reason = refutable_of(refuted_or_why(about, verifier))
             scores.append(ItemScore(name, "trace.refutable", value, about.unit, reason=reason))
         steps: list[Transition] | str = trace.failure
         if not trace.failure:

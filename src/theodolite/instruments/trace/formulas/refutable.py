@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from itertools import combinations, pairwise
 from typing import Literal, TypeAlias, get_args
 
+from theodolite.answers import guarded
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.types import Claim, Label, Mention, Verifier
 from theodolite.instruments.trace.data.episode import EGO, Action, Episode, Frame, SceneObject
@@ -49,6 +50,15 @@ class FalseClaim:
 def trace_refutable(labels: Sequence[Label]) -> float | None:
     """The share of false claims that are refuted; None if there are none."""
     return sum(label == "unsupported" for label in labels) / len(labels) if labels else None
+
+
+def refuted_or_why(episode: Episode, verifier: Verifier) -> list[tuple[Swap, Label]] | str:
+    """The verdict on each false claim about an episode, or why the verifier failed."""
+
+    def judged() -> list[tuple[Swap, Label]] | str:
+        return refuted(episode, verifier)
+
+    return guarded(judged, unread=str)
 
 
 def refuted(episode: Episode, verifier: Verifier) -> list[tuple[Swap, Label]]:
@@ -156,13 +166,10 @@ def _relations(
         elif reverse is not None and (subject, reverse, target) not in held:
             yield "relation", Claim("spatial", who, reverse, what, frames=at)
         elif predicate.partition(" ")[0].endswith("ing"):
-            others = [
-                t for t in alone if (subject, predicate, t.id) not in held and t.id not in {subject, target}
-            ]
-            verb = _lemma(predicate)
-            yield from (
-                ("relation", Claim("action", who, verb, Mention(t.category), frames=at)) for t in others[:2]
-            )
+            verb, ends = _lemma(predicate), {subject, target}
+            free = [t for t in alone if (subject, predicate, t.id) not in held and t.id not in ends]
+            for thing in free[:2]:
+                yield "relation", Claim("action", who, verb, Mention(thing.category), frames=at)
 
 
 def _mention(thing: SceneObject | None) -> Mention | None:

@@ -133,8 +133,7 @@ def edited_pair(
     Returns:
         A pair with a failure and without facts, if the verifier fails on one of the traces.
     """
-    old, new = episodes
-    edit = new.edit
+    (old, new), edit = episodes, episodes[1].edit
     if edit is None:
         raise UsageError(f"the episode {new.id!r} is not an edit of another")
     judged = judge([before], {before.episode: old}, verifier, hedges=hedges)[0]

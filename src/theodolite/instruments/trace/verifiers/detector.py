@@ -89,7 +89,7 @@ class DetectorVerifier:
         return [m for m in named if not self._is_trusted(m)]  # found, but with other attributes
 
     def _is_trusted(self, said: Mention) -> bool:
-        known = [low for label, low in self.recall.items() if words.may_mean(said.head, label)]
+        known = [low for label, low in self.recall.items() if words.is_a(said.head, label)]
         return bool(known) and min(known) >= self.trusted
 
 

@@ -19,7 +19,7 @@ from theodolite.instruments.trace.claims.reading import final_answer, read_trace
 from theodolite.instruments.trace.claims.types import Label, Trace, Verifier
 from theodolite.instruments.trace.data.dataset import read_episodes
 from theodolite.instruments.trace.data.episode import Episode
-from theodolite.instruments.trace.formulas.refutable import Swap, refuted
+from theodolite.instruments.trace.formulas.refutable import Swap, refuted_or_why
 from theodolite.instruments.trace.formulas.tcs import Transition, transitions
 from theodolite.instruments.trace.formulas.vrs import EditedPair, edited_pair
 from theodolite.instruments.trace.questions import without_pictures
@@ -125,8 +125,7 @@ class JudgedRun:
         """The verdicts on false claims about an episode, or why the verifier failed."""
         key = (episode.id, verifier.name)
         if key not in self._refuted:
-            found: list[tuple[Swap, Label]] | str = guarded(lambda: refuted(episode, verifier), unread=str)
-            self._refuted[key] = found
+            self._refuted[key] = refuted_or_why(episode, verifier)
         return self._refuted[key]
 
     def transitions(

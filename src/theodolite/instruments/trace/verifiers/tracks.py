@@ -233,12 +233,12 @@ class TrackVerifier:
 
 
 def is_called(label: str, said: Mention) -> bool:
-    """True if a mention may refer to a track with this label, which may begin with a colour."""
+    """True if a mention names what has this label, which may begin with a colour."""
     colour, _, noun = label.partition(" ")
     if words.ATTRIBUTES.get(colour) != "colour":
         colour, noun = "", label
     hues = [a for a in said.attributes if words.ATTRIBUTES.get(a) == "colour"]
-    return words.may_mean(said.head, noun) and (not hues or not colour or colour in hues)
+    return words.is_a(noun, said.head) and (not hues or not colour or colour in hues)
 
 
 def _steps(track: Track, frames: Sequence[int]) -> list[float]:

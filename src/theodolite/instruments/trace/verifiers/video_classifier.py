@@ -79,7 +79,7 @@ def is_meant(claim: Claim, label: str) -> bool:
     """
     first, _, rest = label.casefold().replace("_", " ").partition(" ")
     said = claim.predicate.partition(" ")[0]
-    if not any(said == stem or words.may_mean(claim.predicate, stem) for stem in stems(first)):
+    if not any(said == stem or words.is_a(stem, claim.predicate) for stem in stems(first)):
         return False
     nouns = [
         word
@@ -89,7 +89,7 @@ def is_meant(claim: Claim, label: str) -> bool:
     if claim.object is None or not nouns:
         return True
     head = claim.object.head
-    return any(words.may_mean(head, noun) for noun in nouns)
+    return any(words.is_a(noun, head) for noun in nouns)
 
 
 class VideoClassifier:
