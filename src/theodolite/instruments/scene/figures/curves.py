@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -40,6 +41,8 @@ def solver_figure(points: Sequence[CurvePoint], *, title: str = "") -> Drawing:
     rows = [row for row in _ROWS if any(point.competency == row for point in points)]
     if not rows:
         raise UsageError("there is nothing to draw: no question needs more than the graph states")
+    from matplotlib.ticker import MultipleLocator
+
     with styled():
         figure = new_figure(3.2 * len(noisy) + 0.9, 2.25 * len(rows) + 1.0)
         grid = figure.subplots(len(rows), len(noisy), sharex=True, sharey="row", squeeze=False)
@@ -55,6 +58,8 @@ def solver_figure(points: Sequence[CurvePoint], *, title: str = "") -> Drawing:
                 if i == len(rows) - 1:
                     axes.set_xlabel(_across(part), fontsize=9)
             grid[i][0].set_ylabel(_TITLES[row], fontsize=9.5)
+            grid[i][0].set_ylim(_lowest([p for p in points if p.competency == row]), 1.03)
+            grid[i][0].yaxis.set_major_locator(MultipleLocator(0.1))
         handles, labels = grid[0][0].get_legend_handles_labels()
         figure.legend(
             handles[::-1],
@@ -88,9 +93,14 @@ def _lines(axes: Axes, points: Sequence[CurvePoint]) -> None:
     axes.set_xticks([point.level for point in points if point.level != 0.05])
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
-    axes.set_ylim(top=1.02)
     axes.grid(visible=True, alpha=0.5)
     axes.tick_params(labelsize=8.5)
+
+
+def _lowest(points: Sequence[CurvePoint]) -> float:
+    """The lower end of the vertical axis: a tenth below every interval."""
+    low = min((e.low for point in points for e in point.scores.values() if e is not None), default=0.0)
+    return max(0.0, math.floor(10 * low) / 10)
 
 
 def _across(points: Sequence[CurvePoint]) -> str:
