@@ -13,9 +13,15 @@ from theodolite.instruments.scene import scripts
 from theodolite.instruments.scene.data.graph import StarGraph
 from theodolite.instruments.scene.data.questions import GROUPS, group_name
 from theodolite.instruments.scene.experiments.noise import noisy_graph
-from theodolite.instruments.scene.figures.curves import model_figure, solver_figure
+from theodolite.instruments.scene.figures.curves import solver_figure
 from theodolite.instruments.scene.figures.maps import GraphView, graphs_from_above
-from theodolite.instruments.scene.figures.scores import intervention_bars, qa_against, radar, threshold_curve
+from theodolite.instruments.scene.figures.scores import (
+    derived_against_sgc,
+    intervention_bars,
+    qa_against,
+    radar,
+    threshold_curve,
+)
 from theodolite.instruments.scene.formulas.solver import SOLVERS
 
 
@@ -142,10 +148,9 @@ def test_no_name_stands_on_another(scores, what):
 
 
 def test_models_stand_beside_the_curves_of_the_solvers(scores):
-    sides = {name: (score.mean("sgc"), score.mean("derived")) for name, score in scores.items()}
-    (axes,) = model_figure(scores["one"].curves, sides, solver="fused").figure.axes
-    assert set(sides) <= {text.get_text() for text in axes.texts}
-    assert [text.get_text().split(":")[0] for text in axes.get_legend().get_texts()][::-1] == list(SOLVERS)
+    (axes,) = derived_against_sgc(scores).figure.axes
+    assert {text.get_text() for text in axes.texts} == set(scores)
+    assert [text.get_text().split(":")[0] for text in axes.get_legend().get_texts()] == list(SOLVERS)
     assert "fused" in axes.get_ylabel()
     with pytest.raises(UsageError, match="nothing to draw"):
         solver_figure([])
