@@ -290,7 +290,7 @@ def _maps(name: str, model: str, batches: list) -> list[tuple[float, float, str]
 
 
 def scene_ceilings(n: int = 12) -> str:
-    """Both solvers on the true graphs of made scenes."""
+    """Every solver on the true graphs of made scenes."""
     scenes = {made.graph.id: made.graph for made in make_scenes(n, n, seed=0).scenes}
     questions = make_questions(scenes.values(), seed=0).questions
     found = ceiling_tables(solver_ceilings(scenes, questions))

@@ -13,8 +13,16 @@ from theodolite.instruments.scene import scripts
 from theodolite.instruments.scene.data.graph import StarGraph
 from theodolite.instruments.scene.data.questions import GROUPS, group_name
 from theodolite.instruments.scene.experiments.noise import noisy_graph
+from theodolite.instruments.scene.figures.curves import solver_figure
 from theodolite.instruments.scene.figures.maps import GraphView, graphs_from_above
-from theodolite.instruments.scene.figures.scores import intervention_bars, qa_against, radar, threshold_curve
+from theodolite.instruments.scene.figures.scores import (
+    derived_against_sgc,
+    intervention_bars,
+    qa_against,
+    radar,
+    threshold_curve,
+)
+from theodolite.instruments.scene.formulas.solver import SOLVERS
 
 
 @pytest.fixture(scope="module")
@@ -137,6 +145,15 @@ def test_no_name_stands_on_another(scores, what):
     assert len(boxes) == 4
     assert not [(a, b) for a, b in combinations(boxes, 2) if a.overlaps(b)]
     assert all(box.y1 <= figure.axes[0].bbox.y1 for box in boxes)
+
+
+def test_models_stand_beside_the_curves_of_the_solvers(scores):
+    (axes,) = derived_against_sgc(scores).figure.axes
+    assert {text.get_text() for text in axes.texts} == set(scores)
+    assert [text.get_text().split(":")[0] for text in axes.get_legend().get_texts()] == list(SOLVERS)
+    assert "fused" in axes.get_ylabel()
+    with pytest.raises(UsageError, match="nothing to draw"):
+        solver_figure([])
 
 
 def test_nothing_to_draw_is_refused(world):

@@ -259,7 +259,7 @@ NOISES = [("words", 0.25), ("lengths", 0.4), ("words and lengths", 0.25)]
 
 
 def test_words_and_lengths_together_beat_either(world):
-    asked = [q for q in world.questions if q.competency in {"transformation", "deduction"}]
+    asked = [q for q in world.questions if q.competency in {"transformation", "deduction"}][::2]
     stars = {q.scene: world.scenes[q.scene].star() for q in asked}
     for on, level in NOISES:
         graphs = noisy_graphs(stars, level, on=on, seed=3)
@@ -276,7 +276,7 @@ def test_words_and_lengths_together_beat_either(world):
 
 
 def test_a_graph_tells_how_wrong_it_is_by_its_contradictions(world):
-    stars = {name: scene.star() for name, scene in world.scenes.items() if len(scene.objects) > 7}
+    stars = {name: scene.star() for name, scene in world.scenes.items() if len(scene.objects) > 10}
 
     def errors(on, level):
         found = [plausible_layouts(graph) for graph in noisy_graphs(stars, level, on=on).values()]

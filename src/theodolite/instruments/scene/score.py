@@ -65,6 +65,7 @@ from theodolite.instruments.scene.experiments.interventions import (
     interventions,
     interventions_table,
 )
+from theodolite.instruments.scene.experiments.noise import NOISE_LEVELS
 from theodolite.instruments.scene.experiments.paired import paired_scores
 from theodolite.instruments.scene.experiments.threshold import Threshold, threshold, threshold_table
 from theodolite.instruments.scene.formulas.derived_qa import (
@@ -352,9 +353,13 @@ class SceneScore:
         """The solvers on the true graphs with noise on words and lengths."""
         true = {scene: graph for scene in self.results.domains if (graph := self.results.true_graph(scene))}
         questions = [q for q in self.results.questions.values() if q.scene in true]
-        how = self.options.comparison
         return solver_curves(
-            true, questions, noisy=("words and lengths",), comparison=how, seed=self.options.seed
+            true,
+            questions,
+            noisy=("words and lengths",),
+            levels=NOISE_LEVELS,
+            comparison=self.options.comparison,
+            seed=self.options.seed,
         )
 
     @cached_property

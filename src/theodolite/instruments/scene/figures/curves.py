@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from theodolite.core.drawing import INK, QUIET, SERIES, Drawing, new_figure, styled
+from theodolite.core.drawing import SERIES, Drawing, new_figure, styled
 from theodolite.core.errors import UsageError
 from theodolite.instruments.scene.data.questions import Competency
 from theodolite.instruments.scene.experiments.curves import CurvePoint
 from theodolite.instruments.scene.formulas.solver import SOLVER_TITLES, SolverName
-from theodolite.stats import Estimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LOOKS: Mapping[SolverName, tuple[str, str, float]] = {
+SOLVER_LOOKS: Mapping[SolverName, tuple[str, str, float]] = {
     "upstream": (SERIES[4], "s", 1.6),
     "geometric": (SERIES[1], "^", 1.6),
     "fused": (SERIES[0], "o", 2.6),
 }
+"""Colour, marker and width of a line; the last is drawn on top."""
 _ROWS: tuple[Competency | None, ...] = ("transformation", "deduction", None)
 """The competencies that a graph does not answer by stating it, and all together."""
 _TITLES: Mapping[Competency | None, str] = {
@@ -40,6 +41,8 @@ def solver_figure(points: Sequence[CurvePoint], *, title: str = "") -> Drawing:
     rows = [row for row in _ROWS if any(point.competency == row for point in points)]
     if not rows:
         raise UsageError("there is nothing to draw: no question needs more than the graph states")
+    from matplotlib.ticker import MultipleLocator
+
     with styled():
         figure = new_figure(3.2 * len(noisy) + 0.9, 2.25 * len(rows) + 1.0)
         grid = figure.subplots(len(rows), len(noisy), sharex=True, sharey="row", squeeze=False)
@@ -55,6 +58,8 @@ def solver_figure(points: Sequence[CurvePoint], *, title: str = "") -> Drawing:
                 if i == len(rows) - 1:
                     axes.set_xlabel(_across(part), fontsize=9)
             grid[i][0].set_ylabel(_TITLES[row], fontsize=9.5)
+            grid[i][0].set_ylim(_lowest([p for p in points if p.competency == row]), 1.03)
+            grid[i][0].yaxis.set_major_locator(MultipleLocator(0.1))
         handles, labels = grid[0][0].get_legend_handles_labels()
         figure.legend(
             handles[::-1],
@@ -70,7 +75,7 @@ def solver_figure(points: Sequence[CurvePoint], *, title: str = "") -> Drawing:
 
 def _lines(axes: Axes, points: Sequence[CurvePoint]) -> None:
     """One line for each solver, with its interval."""
-    for name, (colour, marker, width) in _LOOKS.items():
+    for name, (colour, marker, width) in SOLVER_LOOKS.items():
         found = [(p.level, e) for p in points if (e := p.scores[name]) is not None]
         x = [level for level, _ in found]
         axes.fill_between(
@@ -88,9 +93,14 @@ def _lines(axes: Axes, points: Sequence[CurvePoint]) -> None:
     axes.set_xticks([point.level for point in points if point.level != 0.05])
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.yaxis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
-    axes.set_ylim(top=1.02)
     axes.grid(visible=True, alpha=0.5)
     axes.tick_params(labelsize=8.5)
+
+
+def _lowest(points: Sequence[CurvePoint]) -> float:
+    """The lower end of the vertical axis: a tenth below every interval."""
+    low = min((e.low for point in points for e in point.scores.values() if e is not None), default=0.0)
+    return max(0.0, math.floor(10 * low) / 10)
 
 
 def _across(points: Sequence[CurvePoint]) -> str:
@@ -99,50 +109,3 @@ def _across(points: Sequence[CurvePoint]) -> str:
     if first is None or last is None:
         return "noise level"
     return f"noise level (SGC {100 * first.value:.0f} % → {100 * last.value:.0f} %)"
-
-
-def model_figure(
-    points: Sequence[CurvePoint],
-    models: Mapping[str, tuple[Estimate | None, Estimate | None]],
-    *,
-    solver: SolverName,
-    title: str = "",
-) -> Drawing:
-    """Derived QA against SGC: models as points, beside each solver's curve over graphs of graded quality.
-
-    Args:
-        points: From `solver_curves`, with noise on words and lengths.
-        models: SGC and derived QA of each model, by the name to show.
-        solver: By which the models' answers were derived.
-        title: Above the figure.
-    """
-    with styled():
-        figure = new_figure(6.2, 4.4)
-        axes = figure.add_subplot()
-        for name, (colour, marker, width) in _LOOKS.items():
-            found = sorted(
-                (p.quality.value, e)
-                for p in points
-                if p.competency is None and p.quality is not None and (e := p.scores[name]) is not None
-            )
-            x, y = [sgc for sgc, _ in found], [e.value for _, e in found]
-            axes.plot(
-                x, y, color=colour, marker=marker, markersize=4, linewidth=width, label=SOLVER_TITLES[name]
-            )
-        for model, (sgc, derived) in models.items():
-            if sgc is not None and derived is not None:
-                axes.plot([sgc.value] * 2, [derived.low, derived.high], color=INK, linewidth=1.2)
-                axes.plot([sgc.low, sgc.high], [derived.value] * 2, color=INK, linewidth=1.2)
-                axes.plot([sgc.value], [derived.value], "D", color=INK, markersize=6, zorder=4)
-                left = sgc.value > 0.5
-                axes.annotate(model, (sgc.value, derived.value), (-7 if left else 7, -11), color=INK, weight="bold",
-                              fontsize=8.5, textcoords="offset points", ha="right" if left else "left")  # fmt: skip
-        axes.set_xlim(0, 1.02)
-        axes.set_ylim(0, 1.04)
-        for axis in (axes.xaxis, axes.yaxis):
-            axis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
-        axes.set_xlabel("SGC: how well the graph fits the scene")
-        axes.set_ylabel(f"derived QA (models: solver {solver})")
-        axes.legend(loc="upper left", title="true graphs with noise", title_fontsize=8.5, labelcolor=QUIET)
-        axes.set_title(title, weight="bold")
-    return Drawing(figure)

@@ -14,7 +14,8 @@ from theodolite.instruments.scene.data.questions import ATOMIC, GROUPS, group_na
 from theodolite.instruments.scene.experiments.confusion import Cell, ConfusionMatrix
 from theodolite.instruments.scene.experiments.interventions import Intervention
 from theodolite.instruments.scene.experiments.threshold import Threshold
-from theodolite.instruments.scene.figures.curves import model_figure
+from theodolite.instruments.scene.figures.curves import SOLVER_LOOKS
+from theodolite.instruments.scene.formulas.solver import SOLVER_TITLES
 from theodolite.instruments.scene.score import SceneScore
 from theodolite.stats import Estimate
 
@@ -53,12 +54,7 @@ def draw_scores(scores: Mapping[str, SceneScore], folder: Path) -> list[Path]:
     if any(each.setting != "base" for score in found for each in score.interventions):
         drawings["interventions"] = intervention_bars(scores, title="What a graph in the prompt changes")
     if any(score.mean("sgc") is not None and score.mean("derived") is not None for score in found):
-        drawings["solver_curve"] = model_figure(
-            found[0].curves,
-            {name: (score.mean("sgc"), score.mean("derived")) for name, score in scores.items()},
-            solver=found[0].options.solver,
-            title="What graphs of graded quality imply",
-        )
+        drawings["derived_sgc"] = derived_against_sgc(scores, title="What graphs imply, by their quality")
     for i, (name, score) in enumerate(scores.items()):
         if score.confusions:
             title = f"Answers against what the graph implies\n{name}"
@@ -166,6 +162,43 @@ def qa_against(scores: Mapping[str, SceneScore], what: Against = "sgc", *, title
         axes.set_title(title, weight="bold")
         if left_out:
             axes.set_title(f"not measured: {', '.join(left_out)}", loc="right", fontsize=8, color=QUIET)
+    return Drawing(figure)
+
+
+def derived_against_sgc(scores: Mapping[str, SceneScore], *, title: str = "") -> Drawing:
+    """Derived QA against SGC: models as points, beside each solver's curve over true graphs with noise.
+
+    Args:
+        scores: By the name to show; the curves are on the scenes of the first.
+        title: Above the figure.
+    """
+    _some(scores)
+    with styled():
+        figure = new_figure(6.2, 4.6)
+        axes = figure.add_subplot()
+        curves = [p for p in next(iter(scores.values())).curves if p.competency is None]
+        for solver, (colour, marker, width) in SOLVER_LOOKS.items():
+            found = [(p.quality.value, e.value) for p in curves if p.quality and (e := p.scores[solver])]
+            axes.plot(*zip(*sorted(found), strict=True), color=colour, marker=marker, markersize=4, linewidth=width,
+                      alpha=0.8, label=SOLVER_TITLES[solver])  # fmt: skip
+        places = []
+        for name, score in scores.items():
+            sgc, derived = score.mean("sgc"), score.mean("derived")
+            if sgc is not None and derived is not None:
+                _cross(axes, sgc, derived, INK)
+                places.append((name, sgc.value, derived.value, INK))
+        _name_points(axes, places)
+        axes.set_xlim(0, 1.02)
+        axes.set_ylim(0, 1.04)
+        for axis in (axes.xaxis, axes.yaxis):
+            axis.set_major_formatter(lambda value, _: f"{100 * value:.0f} %")
+        axes.set_xlabel("SGC: how well the graph fits the scene")
+        axes.set_ylabel(f"derived QA (of models: solver {_solver(scores)})")
+        handles, labels = axes.get_legend_handles_labels()
+        axes.legend(
+            handles[::-1], labels[::-1], loc="upper left", title="true graphs with noise", title_fontsize=8.5
+        )
+        axes.set_title(title, weight="bold")
     return Drawing(figure)
 
 

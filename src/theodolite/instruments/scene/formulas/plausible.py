@@ -168,7 +168,9 @@ def _stated(graph: StarGraph) -> _Stated:
 
 def _ground(slant: float | None, rise: float) -> float | None:
     """A length along the ground."""
-    return None if slant is None else min(max(along_ground(slant, rise), _SHORTEST_M), _LONGEST_M)
+    if slant is None:
+        return None
+    return max(along_ground(min(slant, _LONGEST_M), min(abs(rise), _LONGEST_M)), _SHORTEST_M)
 
 
 def _filled(lengths: list[float | None], rises: list[float], usual: float) -> tuple[FloatArray, FloatArray]:
