@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -29,7 +28,7 @@ def read_log(path: str | Path | None = None) -> list[dict[str, Any]]:
         StorageError: If it cannot be read.
         UsageError: If it is not such a log.
     """
-    path = path or str(resources.files("theodolite") / "models" / "weights" / "training.jsonl.gz")
+    path = path or Path(__file__).with_name("training.jsonl.gz")
     try:
         content = Path(path).read_bytes()
         text = (gzip.decompress(content) if str(path).endswith(".gz") else content).decode("utf-8")
