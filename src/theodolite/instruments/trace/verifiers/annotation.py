@@ -7,16 +7,23 @@ otherwise. Absence refutes only if the aspect is known completely.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import ClassVar
 
 from theodolite.core.errors import UsageError
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.types import Claim, ClaimKind, Verdict
 from theodolite.instruments.trace.data.episode import Aspect, Episode, SceneObject
 from theodolite.instruments.trace.verifiers.events import action_verdict, motion_verdict, temporal_verdict
-from theodolite.instruments.trace.verifiers.judging import negated, unverifiable
+from theodolite.instruments.trace.verifiers.judging import unverifiable
 from theodolite.instruments.trace.verifiers.places import spatial_verdict
 from theodolite.instruments.trace.verifiers.scene import Memory, Scene
+from theodolite.instruments.trace.verifiers.typed import (
+    comparison_verdict,
+    count_verdict,
+    identity_verdict,
+    judged,
+)
 
 _THE_FRAME = frozenset({"picture", "photo"})
 """Words for the frame itself (*a ball in the picture*) that may also name an object on a wall."""
@@ -27,6 +34,8 @@ class AnnotationVerifier:
     """Judges by the annotations of the episode."""
 
     name: str = "annotation"
+    judges_typed: ClassVar[bool] = True
+    """It judges quantities, *remains*, *between* and the like; see `is_typed`."""
 
     def verify(self, claims: Sequence[Claim], episode: Episode) -> list[Verdict]:
         """One verdict per claim; see `Verifier`."""
@@ -35,8 +44,7 @@ class AnnotationVerifier:
 
     @staticmethod
     def _judge(claim: Claim, scene: Scene) -> Verdict:
-        verdict = _JUDGES[claim.kind](replace(claim, is_negated=False), scene)
-        return negated(verdict) if claim.is_negated else verdict
+        return judged(claim, scene, lambda plain, where: _JUDGES[plain.kind](plain, where))
 
 
 def open_annotation(options: str = "") -> AnnotationVerifier:
@@ -61,19 +69,6 @@ def _entity(claim: Claim, scene: Scene) -> Verdict:
     if scene.episode.knows("objects") == "complete":
         return Verdict("unsupported", evidence="none is in view", truth="absent")
     return unverifiable("occluded", "it is listed, but not visible at these frames")
-
-
-def _count(claim: Claim, scene: Scene) -> Verdict:
-    """The number of objects in the frame that shows the most of them."""
-    if scene.episode.knows("objects") == "none":
-        return unverifiable("out of vocabulary", "objects are not annotated")
-    said = int(claim.predicate)
-    most = max((len(scene.visible_at(claim.subject, frame)) for frame in scene.frames), default=0)
-    if most == said:
-        return Verdict("supported", evidence=f"{most} are in view", truth=str(most))
-    if most > said or scene.episode.knows("objects") == "complete":
-        return Verdict("unsupported", evidence=f"{most} are in view", truth=str(most))
-    return unverifiable("low recall", f"{most} are annotated, there may be others")
 
 
 def _quality(
@@ -119,11 +114,13 @@ def _named(things: Sequence[SceneObject]) -> str:
 
 _JUDGES: dict[ClaimKind, Callable[[Claim, Scene], Verdict]] = {
     "entity": _entity,
-    "count": _count,
+    "count": count_verdict,
     "attribute": _attribute,
     "state": _state,
     "spatial": spatial_verdict,
     "action": action_verdict,
     "temporal": temporal_verdict,
     "ego-motion": motion_verdict,
+    "comparison": comparison_verdict,
+    "identity": identity_verdict,
 }

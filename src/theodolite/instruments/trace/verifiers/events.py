@@ -35,12 +35,18 @@ def action_verdict(claim: Claim, scene: Scene) -> Verdict:  # noqa: PLR0911 - on
         missing = _lost(said, scene)
         if missing is not None:
             return missing
+    if claim.predicate == "have":
+        return _possession(claim, scene)
     happening = episode.actions_at(scene.frames)
     for action in happening:
         if _is(action.verb, claim.predicate) and _fits(action, claim, scene):
+            if claim.other is not None and not any(_names(claim.other, o, scene) for o in action.objects):
+                return unverifiable("complex", f"{claim.other} is not annotated with {action.verb!r}")
             return Verdict("supported", evidence=action.label or _told(action), truth=claim.predicate)
     related = _related(claim, scene)
     if related is not None:
+        if related.label == "supported" and claim.other is not None:
+            return unverifiable("complex", f"{claim.other} is not annotated with {claim.predicate!r}")
         return related
     if claim.predicate.split()[0] in _INNER:
         return unverifiable("abstract", f"no frame shows {claim.predicate!r}")
@@ -53,6 +59,14 @@ def action_verdict(claim: Claim, scene: Scene) -> Verdict:  # noqa: PLR0911 - on
     if labels and not any(_is(label, claim.predicate) for label in labels):
         return unverifiable("out of vocabulary", f"no label means {claim.predicate!r}")
     return unverifiable("low recall", f"{claim.predicate!r} is not annotated, but may happen")
+
+
+def _possession(claim: Claim, scene: Scene) -> Verdict:
+    """*The man has a beard*: supported by an annotated relation; what is not listed anywhere is refuted by `_lost`."""
+    related = _related(claim, scene)
+    if related is not None:
+        return related
+    return unverifiable("complex", "what belongs to what is not annotated")
 
 
 def _of_picture(claim: Claim) -> Claim:
@@ -204,6 +218,15 @@ def motion_verdict(claim: Claim, scene: Scene) -> Verdict:
     the last frame it is the movement to that frame.
     """
     episode = scene.episode
+    if (
+        claim.object is not None
+    ):  # *I walk past the table*: refuted by the motion, but not confirmed by it alone
+        alone = motion_verdict(replace(claim, object=None, other=None), scene)
+        return (
+            alone
+            if alone.label != "supported"
+            else unverifiable("complex", f"the way past {claim.object} is not known")
+        )
     own = [a for a in episode.actions_at(scene.frames) if a.subject == EGO]
     said = claim.predicate
     if any(a.verb == said for a in own):
