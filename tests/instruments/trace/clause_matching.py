@@ -77,7 +77,7 @@ def wanted_claim(text):
 
 def found_claim(claim):
     """An extracted claim in the same form."""
-    marks = {"not"} * claim.is_negated if False else ({"not"} if claim.is_negated else set())
+    marks = {"not"} if claim.is_negated else set()
     if getattr(claim, "is_lasting", False):
         marks.add("still")
     if claim.kind == "temporal":

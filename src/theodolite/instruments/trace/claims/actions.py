@@ -53,8 +53,10 @@ def action_claims(sentence: Sentence) -> Iterator[tuple[Claim, Token | None]]:
         if _is_no_action(sentence, clause, subjects, done_to):
             continue
         other = _other(sentence, clause, done_to)
-        for who in [*subjects] or [None]:
-            for what in [*done_to] or [None]:
+        whos: list[Token | None] = [*subjects] or [None]
+        whats: list[Token | None] = [*done_to] or [None]
+        for who in whos:
+            for what in whats:
                 yield _action(sentence, clause, who, what, other), verb
     yield from _possessions(sentence)
 
@@ -136,35 +138,33 @@ def _possessions(sentence: Sentence) -> Iterator[tuple[Claim, Token | None]]:
     """*The chair has a cushion*; *a chair with a cushion*, *a man without a hat*, which assert it within a noun phrase."""
     for token in sentence.tokens:
         if token.lemma in {"have", "lack"} and c.is_verb(token):
-            clause = c.Clause(sentence, token)
-            owners = [t for t in c.subjects(sentence, token) if _is_anyone(sentence, [t], ())]
-            things = [t for t in c.objects(sentence, clause) if _is_seen(sentence, t)]
-            for owner in owners:
-                for thing in things:
-                    yield _possession(sentence, owner, token, thing), token
-                for thing in c.objects(sentence, clause):
-                    for claim in _described(sentence, owner, token, thing):
-                        yield claim, token
+            things = c.objects(sentence, c.Clause(sentence, token))
+            for owner in c.subjects(sentence, token):
+                if _is_anyone(sentence, [owner], ()):
+                    yield from ((claim, token) for t in things for claim in _had(sentence, owner, token, t))
+        elif c.preposition(sentence, token) in {"with", "without"} and c.is_noun(token):
+            yield from ((claim, None) for claim in _with(sentence, token))
+
+
+def _had(sentence: Sentence, owner: Token, word: Token, thing: Token) -> Iterator[Claim]:
+    yield from _described(sentence, owner, word, thing)
+    if _is_seen(sentence, thing):
+        yield _possession(sentence, owner, word, thing)
+
+
+def _with(sentence: Sentence, token: Token) -> Iterator[Claim]:
+    case, head = sentence.children(token, "case")[0], sentence.head(token)
+    owner = None if head is None else _owner(sentence, token, head)
+    if owner is None:
+        return
+    for thing in c.conjuncts(sentence, token):
+        if c.is_none(sentence, thing) or sentence.children(thing, "acl"):
             continue
-        head = sentence.head(token)
-        case = c.preposition(sentence, token)
-        if case not in {"with", "without"} or head is None or not c.is_noun(token):
-            continue
-        owner = _owner(sentence, token, head)
-        if owner is None:
-            continue
-        for thing in c.conjuncts(sentence, token):
-            for claim in _described(sentence, owner, token, thing):
-                yield claim, None
-            if (
-                _is_seen(sentence, thing)
-                and not c.is_none(sentence, thing)
-                and not sentence.children(thing, "acl")
-            ):
-                claim = _possession(sentence, owner, sentence.children(token, "case")[0], thing)
-                if sentence.children(owner, "cop"):
-                    claim = replace(claim, subject=replace(claim.subject, attributes=()))
-                yield replace(claim, is_negated=case == "without"), None
+        for claim in _had(sentence, owner, case, thing):
+            subject = (
+                replace(claim.subject, attributes=()) if sentence.children(owner, "cop") else claim.subject
+            )
+            yield replace(claim, subject=subject, is_negated=case.text.casefold() == "without")
 
 
 def _described(sentence: Sentence, owner: Token, word: Token, thing: Token) -> Iterator[Claim]:
@@ -348,7 +348,8 @@ def _ego_motion(sentence: Sentence, clause: c.Clause, subjects: Sequence[Token])
         "ego-motion",
         Mention("i"),
         motion,
-        *(c.mention(sentence, t) for t in passed[:2]),
+        c.mention(sentence, passed[0]) if passed else None,
+        c.mention(sentence, passed[1]) if len(passed) > 1 else None,
         span=(verb.start, sentence.tokens[end].end),
         anchor=(verb.start, verb.end),
         is_negated=c.is_negated(sentence, verb),

@@ -32,7 +32,9 @@ _ANYONE = {
     ),
     **dict.fromkeys(("nothing", "something", "anything", "everything"), "thing"),
     **dict.fromkeys(("me", "us", "my", "our"), "i"),
-    **{"him": "he", "them": "they", "people": "person"},
+    "him": "he",
+    "them": "they",
+    "people": "person",
 }
 _ADVERBS = words.word_set("up down off over around out away apart")
 """Adverbs that change what a verb means, as particles do: *sit down*, *turn around*."""
@@ -342,8 +344,6 @@ def hedge_of(sentence: Sentence, token: Token) -> str:
     clause that is merely conjoined to a hedged one is not hedged.
     """
     below: Token | None = None
-    if sentence.tokens[-1].text == "?" or any(t.text == "?" for t in sentence.tokens[-3:]):
-        return "?"
     for head in clause_of(sentence, token):
         mood = _mood(sentence, head, below)
         if mood:
@@ -366,7 +366,13 @@ def hedge_of(sentence: Sentence, token: Token) -> str:
 
 
 def _mood(sentence: Sentence, head: Token, below: Token | None) -> str:
-    """*if* in a condition and in what depends on it, and modal verbs; empty for a plain clause."""
+    """*?* in a question, *if* in a condition and in what depends on it, and modal verbs; empty for a plain clause."""
+    if any(t.text == "?" for t in sentence.tokens[-3:]):
+        return "?"
+    return _condition(sentence, head, below) or _modal(sentence, head, below)
+
+
+def _condition(sentence: Sentence, head: Token, below: Token | None) -> str:
     for child in sentence.children(head, "mark", "advmod", "case"):
         if child.text.casefold() == "like" and child.dep != "mark":
             continue
@@ -376,17 +382,21 @@ def _mood(sentence: Sentence, head: Token, below: Token | None) -> str:
         for clause in sentence.children(head, "advcl"):
             if any(t.text.casefold() in _MOODS for t in sentence.children(clause, "mark", "advmod")):
                 return "if"
+    first = sentence.children(head)[:1]
+    is_inverted = (
+        bool(first) and first[0].text in {"Had", "Were", "Should"} and first[0].dep.startswith(("aux", "cop"))
+    )
+    return "if" if is_inverted else ""
+
+
+def _modal(sentence: Sentence, head: Token, below: Token | None) -> str:
     modals = [t for t in sentence.children(head, "aux") if t.tag == "MD"]
     is_seen = head.lemma in words.SEEING_VERBS | {"count", "visible"}
     if below is None or below.dep in {"xcomp", "ccomp"}:
         for modal in modals:
             if not (modal.lemma in {"can", "ca", "could"} and is_seen):
                 return modal.lemma
-    first = sentence.children(head)[:1]
-    is_inverted = (
-        bool(first) and first[0].text in {"Had", "Were", "Should"} and first[0].dep.startswith(("aux", "cop"))
-    )
-    return "if" if is_inverted else ""
+    return ""
 
 
 def _covers(below: Token | None) -> bool:

@@ -38,7 +38,7 @@ def _comparative(sentence: Sentence, link: Token) -> Iterator[tuple[Claim, Token
     said = " ".join(t.text.casefold() for t in sentence.tokens[first.index : link.index + 1])
     head = _clause_head(sentence, first)
     if head is None or any(
-        c.is_noun(t) and not _is_far(sentence, t, link) for t in sentence.tokens[first.index : link.index]
+        c.is_noun(t) and not _is_far(sentence, t) for t in sentence.tokens[first.index : link.index]
     ):
         return
     if c.is_verb(head):
@@ -50,7 +50,7 @@ def _comparative(sentence: Sentence, link: Token) -> Iterator[tuple[Claim, Token
     yield from _each(sentence, _subjects(sentence, head), said, standard, first, head)
 
 
-def _is_far(sentence: Sentence, noun: Token, link: Token) -> bool:
+def _is_far(sentence: Sentence, noun: Token) -> bool:
     """True for the noun in *closer to the camera than*."""
     return any(
         t.text.casefold() in {"to", "from"} for t in sentence.tokens[max(0, noun.index - 2) : noun.index]
@@ -95,7 +95,7 @@ def _clause_head(sentence: Sentence, token: Token) -> Token | None:
 
 
 def _subjects(sentence: Sentence, head: Token) -> list[Token]:
-    found = []
+    found: list[Token] = []
     for own in c.subjects(sentence, head):
         owners = sentence.children(own, "nmod:poss") if own.lemma in _DIMENSIONS else ()
         found.extend(owners or (own,))

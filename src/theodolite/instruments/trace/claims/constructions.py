@@ -132,35 +132,32 @@ class _Tree:
         """*The image features a hat*: in a sentence without any verb, a plural after a noun is its verb."""
         if any(t.tag in {"VBZ", "VBP", "VBD", "MD"} for t in self.tokens):
             return
-        for verb in self.tokens[1:-1]:
-            before, after = self.tokens[verb.index - 1], self.tokens[verb.index + 1]
-            if (
-                verb.tag != "NNS"
-                or before.tag not in {"NN", "NNP"}
-                or not any(t.tag == "DT" for t in self.tokens[: before.index])
-            ):
-                continue
-            if after.tag not in {"DT", "PRP$", "IN", "CD", "VBG", "TO", "RB", "."}:
-                continue
-            root = next(t.index for t in self.tokens if t.head == t.index)
-            self._set(verb.index, tag="VBZ", dep="ROOT", head=verb.index)
-            for token in self.tokens[: before.index]:
-                if token.head == verb.index:
-                    self._set(token.index, head=before.index)
-            self._set(before.index, dep="nsubj", head=verb.index)
-            thing = self._noun_from(after.index) if after.tag in {"DT", "PRP$", "CD"} else None
-            if thing is not None:
-                self._set(thing, dep="obj", head=verb.index)
-            elif after.tag in {"VBG", "TO"}:
-                inner = next((t.index for t in self.tokens[after.index :] if t.tag.startswith("VB")), None)
-                if inner is not None:
-                    self._set(inner, dep="xcomp", head=verb.index)
-            for token in self._children(verb.index):
-                if token.dep in {"nmod", "acl"} and token.index > verb.index:
-                    self._set(token.index, dep="obl" if token.dep == "nmod" else "xcomp")
-            if root not in {verb.index, before.index, thing}:
-                self._set(root, head=verb.index, dep="obl" if self._has(root, "case") else "obj")
+        verb = next((t.index for t in self.tokens[1:-1] if self._is_misread(t)), None)
+        if verb is None:
             return
+        root = next(t.index for t in self.tokens if t.head == t.index)
+        after = self.tokens[verb + 1]
+        self._set(verb, tag="VBZ", dep="ROOT", head=verb)
+        for token in self.tokens[: verb - 1]:
+            if token.head == verb:
+                self._set(token.index, head=verb - 1)
+        self._set(verb - 1, dep="nsubj", head=verb)
+        thing = self._noun_from(after.index) if after.tag in {"DT", "PRP$", "CD"} else None
+        if thing is not None:
+            self._set(thing, dep="obj", head=verb)
+        for token in self._children(verb):
+            if token.dep in {"nmod", "acl"} and token.index > verb:
+                self._set(token.index, dep="obl" if token.dep == "nmod" else "xcomp")
+        if root not in {verb, verb - 1, thing}:
+            self._set(root, head=verb, dep="obl" if self._has(root, "case") else "obj")
+
+    def _is_misread(self, token: Token) -> bool:
+        before, after = self.tokens[token.index - 1], self.tokens[token.index + 1]
+        is_after_noun = before.tag in {"NN", "NNP"} and any(
+            t.tag == "DT" for t in self.tokens[: before.index]
+        )
+        follows = {"DT", "PRP$", "IN", "CD", "VBG", "TO", "RB", "."}
+        return token.tag == "NNS" and is_after_noun and after.tag in follows
 
     def misplaced(self) -> None:
         """Objects, outer subjects and joined verbs that a small parser often hangs elsewhere."""
@@ -341,31 +338,30 @@ class _Tree:
 
     def linking_verbs(self) -> None:
         """*Remains closed*, *stays behind the door*, *turns green*: the verb becomes the copula of what it links."""
-        for verb in list(self.tokens):
-            verb = self.tokens[verb.index]
+        for at in range(len(self.tokens)):
+            verb = self.tokens[at]
             if verb.lemma not in LINKING or not verb.tag.startswith("VB"):
                 continue
             below = [t for t in self._children(verb.index) if t.index > verb.index]
-            said = next((t for t in below if t.dep == "xcomp" and not self._has(t.index, "mark")), None)
-            if verb.lemma in _TURNING and said is None:
-                said = next(
-                    (
-                        t
-                        for t in self.tokens[verb.index + 1 : verb.index + 2]
-                        if t.text.casefold() in words.COLOURS
-                    ),
-                    None,
-                )
-            if verb.lemma in _LASTING | {"look"} and said is None:
-                said = next((t for t in below if t.tag.startswith(("JJ", "VBN")) and t.dep != "amod"), None)
-            if said is None and verb.lemma in _LASTING:
-                said = next((t for t in below if t.dep in {"obl", "obj", "advmod"}), None)
+            said = self._linked(verb, below)
             if said is None or (verb.lemma not in _LASTING and said.tag.startswith(("NN", "VBG", "VB"))):
                 continue
             if verb.lemma in {"seem", "appear"}:
                 continue
             self._take_place(said.index, verb.index)
             self._set(verb.index, dep="cop")
+
+    def _linked(self, verb: Token, below: list[Token]) -> Token | None:
+        """The quality or place that such a verb links."""
+        after = self.tokens[verb.index + 1 : verb.index + 2]
+        said = [t for t in below if t.dep == "xcomp" and not self._has(t.index, "mark")]
+        if verb.lemma in _TURNING:
+            said += [t for t in after if t.text.casefold() in words.COLOURS]
+        if verb.lemma in _LASTING | {"look"}:
+            said += [t for t in below if t.tag.startswith(("JJ", "VBN")) and t.dep != "amod"]
+        if verb.lemma in _LASTING:
+            said += [t for t in below if t.dep in {"obl", "obj", "advmod"}]
+        return said[0] if said else None
 
     def _has(self, index: int, *deps: str) -> bool:
         return any(t.dep in deps for t in self._children(index))

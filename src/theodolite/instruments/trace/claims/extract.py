@@ -260,15 +260,11 @@ def _entity(sentence: Sentence, noun: Token, governor: Token) -> Claim:
     """The claim that something is there, or how many there are."""
     said, at = c.mention(sentence, noun), (noun.start, noun.end)
     negated = c.is_negated(sentence, governor, noun) != (governor.text.casefold() in {"missing", "absent"})
-    marks = {
-        "is_negated": negated,
-        "hedge": _existence_hedge(sentence, noun) or c.hedge_of(sentence, governor),
-    }
+    hedge = _existence_hedge(sentence, noun) or c.hedge_of(sentence, governor)
     if said.quantity and said.quantity not in {"all", "most", "half"} and " of " not in said.quantity:
-        return replace(_count(sentence, noun, said), **marks)
-    return replace(
-        Claim("entity", said, span=at, anchor=at), **marks, is_lasting=c.is_lasting(sentence, governor)
-    )
+        return replace(_count(sentence, noun, said), is_negated=negated, hedge=hedge)
+    is_lasting = c.is_lasting(sentence, governor)
+    return Claim("entity", said, span=at, anchor=at, is_negated=negated, hedge=hedge, is_lasting=is_lasting)
 
 
 def _count(sentence: Sentence, noun: Token, said: Mention) -> Claim:

@@ -199,7 +199,7 @@ def _mended_noun(lemma: str, text: str) -> str:
     )
 
 
-def _mended(lemma: str, text: str) -> str:
+def _mended(lemma: str, text: str) -> str:  # noqa: PLR0911 - one return per pattern
     """Corrects stems that the trained lemmatiser gets wrong: *interacte*, *inferre*, *painte*, *chopp*, *rotat*."""
     if lemma in {"ly", "lying"}:
         return "lie"

@@ -238,16 +238,11 @@ def resolve_pronouns(steps: Sequence[Sequence[Claim]]) -> list[tuple[Claim, ...]
             c.object.span for c in claims if c.kind in {"spatial", "identity"} and c.object is not None
         }
         grounds -= {c.subject.span for c in claims if c.kind in {"action", "spatial"}}
-        done = []
-        for claim in sorted(
-            claims, key=lambda c: c.kind != "entity"
-        ):  # all that is named, before what refers to it
+        for claim in claims:  # all that is named, before what refers to it
             if claim.kind == "entity" and claim.subject.span is not None:
                 known.add(claim.subject, is_ground=claim.subject.span in grounds)
-        for claim in claims:
-            done.append(known.resolve(claim))
+        resolved.append(tuple(known.resolve(claim) for claim in claims))
         known.end_step()
-        resolved.append(tuple(done))
     return resolved
 
 

@@ -25,6 +25,7 @@ _PHRASES = (
     ("close", "to"),
     ("adjacent", "to"),
 )
+_SIDE_PHRASES = {"front": ("in",), "top": ("on",)}
 _ENDS = frozenset({"side", "corner", "edge", "part", "end", "half"})
 _GENERIC = frozenset({"item", "object", "thing", "one", "nothing", "something", "anything"})
 _MINE = {"my": "i", "our": "i", "me": "i", "us": "i"}
@@ -180,26 +181,8 @@ def _sides(sentence: Sentence) -> Iterator[_Place]:
     """*on the left side of the person*, *to the right of it*, *on my left*, *in the middle of the room*."""
     for token in sentence.tokens:
         side = words.SIDES.get(token.text.casefold())
-        if side is None or (
-            token.text.casefold() == "front" and _begins(sentence, token.index - 1, ("in", "front", "of"))
-        ):
+        if side is None or _is_no_side(sentence, token):
             continue
-        if token.text.casefold() == "top" and _begins(sentence, token.index - 1, ("on", "top", "of")):
-            continue
-        if (
-            token.text.casefold() in {"left", "right"}
-            and token.tag.startswith("VB")
-            and not _after(sentence, token, "of")
-        ):
-            continue
-        follower = _at(sentence, token.index + 1)
-        if (
-            token.dep == "amod"
-            and follower is not None
-            and c.is_noun(follower)
-            and follower.lemma not in _ENDS
-        ):
-            continue  # *the left room*
         anchor = token
         follower = _at(sentence, token.index + 1)
         noun = follower if follower is not None and follower.lemma in _ENDS else token
@@ -217,6 +200,17 @@ def _sides(sentence: Sentence) -> Iterator[_Place]:
             grounds, last = (PICTURE,), noun
         top = _top(sentence, noun, {token.index, noun.index})
         yield _Place(side, (anchor,), top, grounds, last)
+
+
+def _is_no_side(sentence: Sentence, token: Token) -> bool:
+    """True within *in front of* and *on top of*, for the verb *left*, and for an adjective: *the left room*."""
+    word, follower = token.text.casefold(), _at(sentence, token.index + 1)
+    if any(_begins(sentence, token.index - 1, (case, word, "of")) for case in _SIDE_PHRASES.get(word, ())):
+        return True
+    if word in {"left", "right"} and token.tag.startswith("VB") and not _after(sentence, token, "of"):
+        return True
+    is_noun = follower is not None and c.is_noun(follower) and follower.lemma not in _ENDS
+    return token.dep == "amod" and is_noun
 
 
 def _grounds_of(sentence: Sentence, noun: Token, side: Token) -> tuple[tuple[Mention, ...], Token]:

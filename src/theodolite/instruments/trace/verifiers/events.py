@@ -25,7 +25,28 @@ _SHOWN = words.word_set("picture scene view frame image video clip shot footage"
 """Words for the picture itself, as the place that objects enter and leave."""
 
 
-def action_verdict(claim: Claim, scene: Scene) -> Verdict:  # noqa: PLR0911 - one return per outcome
+def action_verdict(claim: Claim, scene: Scene) -> Verdict:
+    """The verdict on an action, or on possession (*the man has a beard*)."""
+    if (
+        claim.other is not None
+    ):  # *gives the cup to the boy*: refuted by less, but confirmed only with the boy
+        alone = action_verdict(replace(claim, other=None), scene)
+        if alone.label != "supported" or _is_with(claim, claim.other, scene):
+            return alone
+        return unverifiable("complex", f"{claim.other} is not annotated with {claim.predicate!r}")
+    return _possession(claim, scene) if claim.predicate == "have" else _plain_action(claim, scene)
+
+
+def _is_with(claim: Claim, other: Mention, scene: Scene) -> bool:
+    return any(
+        _is(action.verb, claim.predicate)
+        and _fits(action, claim, scene)
+        and any(_names(other, o, scene) for o in action.objects)
+        for action in scene.episode.actions_at(scene.frames)
+    )
+
+
+def _plain_action(claim: Claim, scene: Scene) -> Verdict:  # noqa: PLR0911 - one return per outcome
     """Supported if an annotated action, relation or motion at these frames matches.
 
     Otherwise it is unsupported if actions are known completely, and unverifiable if they are not.
@@ -35,18 +56,12 @@ def action_verdict(claim: Claim, scene: Scene) -> Verdict:  # noqa: PLR0911 - on
         missing = _lost(said, scene)
         if missing is not None:
             return missing
-    if claim.predicate == "have":
-        return _possession(claim, scene)
     happening = episode.actions_at(scene.frames)
     for action in happening:
         if _is(action.verb, claim.predicate) and _fits(action, claim, scene):
-            if claim.other is not None and not any(_names(claim.other, o, scene) for o in action.objects):
-                return unverifiable("complex", f"{claim.other} is not annotated with {action.verb!r}")
             return Verdict("supported", evidence=action.label or _told(action), truth=claim.predicate)
     related = _related(claim, scene)
     if related is not None:
-        if related.label == "supported" and claim.other is not None:
-            return unverifiable("complex", f"{claim.other} is not annotated with {claim.predicate!r}")
         return related
     if claim.predicate.split()[0] in _INNER:
         return unverifiable("abstract", f"no frame shows {claim.predicate!r}")
@@ -62,11 +77,12 @@ def action_verdict(claim: Claim, scene: Scene) -> Verdict:  # noqa: PLR0911 - on
 
 
 def _possession(claim: Claim, scene: Scene) -> Verdict:
-    """*The man has a beard*: supported by an annotated relation; what is not listed anywhere is refuted by `_lost`."""
-    related = _related(claim, scene)
-    if related is not None:
-        return related
-    return unverifiable("complex", "what belongs to what is not annotated")
+    """Supported by an annotated relation; not refuted, unless the object is known to be absent."""
+    for said in (claim.subject, claim.object):
+        missing = _lost(said, scene)
+        if missing is not None:
+            return missing
+    return _related(claim, scene) or unverifiable("complex", "what belongs to what is not annotated")
 
 
 def _of_picture(claim: Claim) -> Claim:
@@ -212,21 +228,20 @@ def _instances(event: Mention, scene: Scene) -> Iterator[Action]:
 
 
 def motion_verdict(claim: Claim, scene: Scene) -> Verdict:
+    """A movement of the observer. *I walk past the table* is refuted by the motion, but not confirmed by it alone."""
+    verdict = _plain_motion(claim, scene)
+    if claim.object is not None and verdict.label == "supported":
+        return unverifiable("complex", f"the way past {claim.object} is not known")
+    return verdict
+
+
+def _plain_motion(claim: Claim, scene: Scene) -> Verdict:
     """A movement of the observer, by logged actions or poses.
 
     A frame covers the time until the next one: the movement at frames a … b is that from frame a to b + 1, step by step; at
     the last frame it is the movement to that frame.
     """
     episode = scene.episode
-    if (
-        claim.object is not None
-    ):  # *I walk past the table*: refuted by the motion, but not confirmed by it alone
-        alone = motion_verdict(replace(claim, object=None, other=None), scene)
-        return (
-            alone
-            if alone.label != "supported"
-            else unverifiable("complex", f"the way past {claim.object} is not known")
-        )
     own = [a for a in episode.actions_at(scene.frames) if a.subject == EGO]
     said = claim.predicate
     if any(a.verb == said for a in own):

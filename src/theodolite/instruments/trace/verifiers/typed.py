@@ -72,10 +72,16 @@ def _quantified(claim: Claim, scene: Scene, judge: Judge) -> Verdict:
     ids = sorted({thing.id for thing in scene.visible(one)})
     if len(ids) > _MOST_SINGLE:
         return unverifiable("complex", f"{len(ids)} objects may be meant")
-    labels = [judge(replace(claim, **{counted[0]: replace(one, only=i)}), scene).label for i in ids]
+    labels = [judge(_about(claim, counted[0], replace(one, only=i)), scene).label for i in ids]
     is_complete = scene.episode.knows("objects") == "complete"
     yes, unsure = labels.count("supported"), labels.count("unverifiable")
     return _of_range(said.quantity, yes, unsure, len(ids), is_complete=is_complete)
+
+
+def _about(claim: Claim, slot: str, said: Mention) -> Claim:
+    if slot == "subject":
+        return replace(claim, subject=said)
+    return replace(claim, object=said) if slot == "object" else replace(claim, other=said)
 
 
 def _quantity(said: Mention | None) -> str:
@@ -152,9 +158,12 @@ def between_verdict(claim: Claim, scene: Scene) -> Verdict:
         pair = grounds[0] if len(grounds) == 1 else [g[0] for g in grounds if len(g) == 1]
         if len(pair) != 2:
             continue
-        for thing in scene.visible_at(claim.subject, frame):
-            if thing.id not in {p.id for p in pair}:
-                found.append(_is_between(thing, pair[0], pair[1]))
+        taken = {p.id for p in pair}
+        found += [
+            _is_between(thing, pair[0], pair[1])
+            for thing in scene.visible_at(claim.subject, frame)
+            if thing.id not in taken
+        ]
     for label in ("supported", "unsupported", "unverifiable"):
         verdict = next((v for v in found if v.label == label), None)
         if verdict is not None:
@@ -219,8 +228,8 @@ def _numbers(claim: Claim, other: Mention, scene: Scene) -> Verdict:
         return unverifiable("low recall", "not all objects are annotated")
     n, m = (len({t.id for t in scene.visible(said)}) for said in (claim.subject, other))
     truth = "as numerous as" if n == m else ("more" if n > m else "less") + " numerous than"
-    label = "supported" if truth == claim.predicate else "unsupported"
-    return Verdict(label, evidence=f"{n} against {m}", truth=truth)
+    is_so = truth == claim.predicate
+    return Verdict("supported" if is_so else "unsupported", evidence=f"{n} against {m}", truth=truth)
 
 
 def _outermost(claim: Claim, scene: Scene) -> Verdict:
