@@ -36,7 +36,7 @@ _FOREIGN = (
     )
     - _ENGLISH
 )
-_FEW_WORDS, _MANY_WORDS = 3, 12
+_FEW_WORDS, _MANY_WORDS, _GROUP = 3, 12, 6
 
 
 def no_trace(text: str) -> str:
@@ -80,15 +80,15 @@ def _is_foreign(text: str, words: list[str]) -> bool:
 
 
 def _is_repetition(text: str, words: list[str]) -> bool:
-    """True if one word, one group of three words or one sentence is written again and again."""
+    """True if one word, one group of words or one sentence is written again and again."""
     if len(words) >= _FEW_WORDS and len(set(words)) == 1:
         return True
     if len(words) < _MANY_WORDS:
         return False
     sentences = [part.strip() for part in _SENTENCE.split(text) if part.strip()]
     if len(sentences) < len(words) / _MANY_WORDS:  # hardly a stop: the words themselves repeat
-        triples = set(zip(words, words[1:], words[2:], strict=False))
-        return len(triples) < 0.25 * (len(words) - 2)
+        groups = {tuple(words[i : i + _GROUP]) for i in range(len(words) - _GROUP + 1)}
+        return len(groups) < 0.25 * (len(words) - _GROUP + 1)
     _, most = Counter(sentences).most_common(1)[0]
     return most >= 10 and most > 0.8 * len(sentences)
 

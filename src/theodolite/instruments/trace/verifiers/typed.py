@@ -92,7 +92,9 @@ def _of_range(quantity: str, yes: int, unsure: int, total: int, *, is_complete: 
     """The verdict if between `yes` and `yes + unsure` of `total` objects fit, and more if not all are annotated."""
     possible = [holds(quantity, k, total) for k in range(yes, yes + unsure + 1)]
     if not is_complete:  # further objects may fit, or not
-        possible += [holds(quantity, yes + a, total + a + b) for a in (0, 1, 100) for b in (0, 1, 100)]
+        n = max([int(word) for word in quantity.split() if word.isdigit()], default=0)
+        more = {0, 1, 1000, *(k for k in (n - yes - 1, n - yes, n - yes + 1) if k > 0)}
+        possible += [holds(quantity, yes + a, total + a + b) for a in more for b in more]
     evidence = f"{yes} of {total}" + (f", {unsure} unclear" if unsure else "")
     if all(possible):
         return Verdict("supported", evidence=evidence, truth=quantity)
