@@ -191,10 +191,16 @@ def labelled(shared_data, half):
 
 @pytest.mark.parametrize("half", ["tuning", "test"])
 def test_real_sentences_labelled_by_hand(shared_data, half):
-    """The paper's parser: 91 % precision, 84 % recall. Here the labels also say whom and what each claim is about."""
+    """The paper's parser: 91 % precision, 84 % recall. Here the labels also say whom and what each claim is about.
+
+    They are older than comparisons, identity, possession and clauses that are not understood, which are left out.
+    """
     texts, labels = labelled(shared_data, half)
     assert len(texts) == 104
-    found = extract_many(texts)
+    found = [
+        [c for c in claims if c.kind not in {"comparison", "identity", "unread"} and c.predicate != "have"]
+        for claims in extract_many(texts)
+    ]
     precision, recall, hedges = match_claims(found, labels)
     assert precision >= 0.95
     assert recall >= 0.94

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from theodolite.instruments.trace.claims import clauses as c
 from theodolite.instruments.trace.claims import lexicon as words
@@ -11,6 +12,18 @@ from theodolite.instruments.trace.claims.trees import Token
 from theodolite.instruments.trace.claims.types import Claim, Mention
 
 _NOBODY = Mention("")
+_STATIVE = words.word_set(
+    "resemble remind weigh match matter cost understand confuse fit face_up refuse pretend fail deserve own lack equal miss"
+    " symbolize symbolise complement contrast rule_out add feel sound smell"
+)
+"""Verbs for what no frame shows, beside `lexicon.META_VERBS`."""
+_ASPECTS = words.word_set(
+    "shape color colour size design height diameter width length appearance look texture material"
+)
+_PLACED = words.word_set(
+    "place put set mount store park stack pile arrange scatter spread lay locate position situate paint seat"
+)
+"""Verbs whose bare passive says where something is, or how it looks."""
 _MOVING = words.word_set(
     "turn rotate pan spin move walk go step head proceed advance back look face pivot swivel run drive continue travel veer tilt stop"
     " strafe sidestep"
@@ -26,50 +39,230 @@ _WAYS = {
 }
 
 
-def action_claims(sentence: Sentence) -> Iterator[Claim]:
-    """Asserted verbs with their subjects and objects."""
+def action_claims(sentence: Sentence) -> Iterator[tuple[Claim, Token | None]]:
+    """Asserted verbs with their subjects and objects, and possession: each claim with the head of its clause."""
     for verb in sentence.tokens:
-        if not c.is_verb(verb) or _is_way(sentence, verb) or not _is_asserted(sentence, verb):
+        if not c.is_verb(verb) or _is_way(sentence, verb) or not is_asserted(sentence, verb):
             continue
         clause = c.Clause(sentence, verb)
         subjects = c.agent(sentence, verb) if clause.is_passive else c.subjects(sentence, verb)
         motion = _ego_motion(sentence, clause, subjects)
         if motion is not None:
-            yield motion
+            yield motion, verb
             continue
         done_to = c.objects(sentence, clause)
-        if (
-            verb.lemma in words.META_VERBS
-            or c.is_the_writers_sight(sentence, verb)
-            or _is_state_of(sentence, clause)
-            or not _is_anyone(subjects, done_to)
-        ):
+        if _is_no_action(sentence, clause, subjects, done_to):
             continue
-        hedge, negated = c.hedge_of(sentence, verb), c.is_negated(sentence, verb)
+        other = _other(sentence, clause, done_to)
         whos: list[Token | None] = [*subjects] or [None]
         whats: list[Token | None] = [*done_to] or [None]
         for who in whos:
             for what in whats:
-                yield Claim(
-                    "action",
-                    _NOBODY if who is None else c.mention(sentence, who),
-                    clause.lemma,
-                    None if what is None else c.mention(sentence, what),
-                    span=span_of(*(t for t in (verb, what) if t is not None)),
-                    anchor=(verb.start, verb.end),
-                    is_negated=negated,
-                    hedge=hedge,
-                )
+                yield _action(sentence, clause, who, what, other), verb
+    yield from _possessions(sentence)
 
 
-def _is_anyone(subjects: Iterable[Token], done_to: Iterable[Token]) -> bool:
+def _is_no_action(
+    sentence: Sentence, clause: c.Clause, subjects: Sequence[Token], done_to: Sequence[Token]
+) -> bool:
+    verb = clause.verb
+    is_shown = verb.lemma == "show" and bool(sentence.children(verb, "iobj"))
+    return (
+        (verb.lemma in words.META_VERBS and not is_shown)
+        or clause.lemma in _STATIVE
+        or verb.lemma in _STATIVE
+        or c.is_the_writers_sight(sentence, verb)
+        or c.shows_picture(sentence, verb)
+        or any(t.lemma in c.PICTURES for t in (done_to if clause.is_passive else subjects))
+        or _is_like(sentence, verb)
+        or _is_figure(subjects, done_to)
+        or _is_state_of(sentence, clause)
+        or _is_only_meant(sentence, verb)
+        or not _is_anyone(sentence, subjects, done_to)
+    )
+
+
+def _action(
+    sentence: Sentence, clause: c.Clause, who: Token | None, what: Token | None, other: Token | None
+) -> Claim:
+    verb = clause.verb
+    return Claim(
+        "action",
+        _NOBODY if who is None else c.mention(sentence, who),
+        clause.lemma,
+        None if what is None else c.mention(sentence, what),
+        None if other is None else c.mention(sentence, other),
+        span=span_of(*(t for t in (verb, what, other) if t is not None)),
+        anchor=(verb.start, verb.end),
+        is_negated=c.is_negated(sentence, verb, who, what),
+        hedge=c.hedge_of(sentence, verb),
+        is_lasting=c.is_lasting(sentence, verb),
+    )
+
+
+def _other(sentence: Sentence, clause: c.Clause, done_to: Sequence[Token]) -> Token | None:
+    """Whom something is given to, and where it is moved to or from."""
+    verb = clause.verb
+    if not done_to:
+        return None
+    for child in sentence.children(verb, "iobj"):
+        return child
+    found = {
+        c.preposition(sentence, child): child
+        for child in sentence.children(verb, "obl")
+        if child not in done_to
+        and (c.is_noun(child) or child.tag == "PRP")
+        and c.is_place_like(child)
+        and child.text.casefold() not in words.SIDES
+        and not c.is_beside(sentence, child)
+    }
+    for case in (
+        "to",
+        "into",
+        "onto",
+        "towards",
+        "toward",
+        "from",
+        "out",
+        "off",
+        "over",
+        "through",
+        "across",
+        "with",
+    ):
+        if case in found and not (case == "with" and not clause.is_passive):
+            return found[case]
+    return None
+
+
+def _possessions(sentence: Sentence) -> Iterator[tuple[Claim, Token | None]]:
+    """*The chair has a cushion*; *a chair with a cushion*, *a man without a hat*, which assert it within a noun phrase."""
+    for token in sentence.tokens:
+        if token.lemma in {"have", "lack"} and c.is_verb(token):
+            things = c.objects(sentence, c.Clause(sentence, token))
+            for owner in c.subjects(sentence, token):
+                if _is_anyone(sentence, [owner], ()):
+                    yield from ((claim, token) for t in things for claim in _had(sentence, owner, token, t))
+        elif c.preposition(sentence, token) in {"with", "without"} and c.is_noun(token):
+            yield from ((claim, None) for claim in _with(sentence, token))
+
+
+def _had(sentence: Sentence, owner: Token, word: Token, thing: Token) -> Iterator[Claim]:
+    yield from _described(sentence, owner, word, thing)
+    if _is_seen(sentence, thing):
+        yield _possession(sentence, owner, word, thing)
+
+
+def _with(sentence: Sentence, token: Token) -> Iterator[Claim]:
+    case, head = sentence.children(token, "case")[0], sentence.head(token)
+    owner = None if head is None else _owner(sentence, token, head)
+    if owner is None:
+        return
+    for thing in c.conjuncts(sentence, token):
+        if c.is_none(sentence, thing) or sentence.children(thing, "acl"):
+            continue
+        for claim in _had(sentence, owner, case, thing):
+            subject = (
+                replace(claim.subject, attributes=()) if sentence.children(owner, "cop") else claim.subject
+            )
+            yield replace(claim, subject=subject, is_negated=case.text.casefold() == "without")
+
+
+def _described(sentence: Sentence, owner: Token, word: Token, thing: Token) -> Iterator[Claim]:
+    """*Has a round shape*: it is round."""
+    for said in c.mention(sentence, thing).attributes if thing.lemma in _ASPECTS else ():
+        claim = replace(_possession(sentence, owner, word, thing), predicate=said, object=None)
+        yield replace(
+            claim, kind="state" if said in words.STATES else "attribute", anchor=(thing.start, thing.end)
+        )
+
+
+def _is_seen(sentence: Sentence, thing: Token) -> bool:
+    """True for a visible noun, and for a part that is described: *a wooden frame*."""
+    return (
+        c.is_noun(thing)
+        and thing.lemma not in _ASPECTS
+        and (words.can_be_seen(thing.lemma) or bool(c.mention(sentence, thing).attributes))
+    )
+
+
+def _owner(sentence: Sentence, token: Token, head: Token) -> Token | None:
+    """What *with a cushion* describes: a noun, or the subject of *is blue with a cushion*."""
+    if token.dep == "nmod" and c.is_noun(head) and words.can_be_seen(head.lemma):
+        return head
+    before = sentence.tokens[sentence.children(token, "case")[0].index - 1]
+    is_described = before.index < head.index or (c.is_noun(before) and c.is_existence(sentence, before))
+    if (
+        token.dep == "obl"
+        and c.is_verb(head)
+        and c.is_noun(before)
+        and words.can_be_seen(before.lemma)
+        and is_described
+    ):
+        return before
+    if token.dep.startswith("obl") and head.tag.startswith("JJ"):
+        return next(iter(c.subjects(sentence, head)), None)
+    return None
+
+
+def _possession(sentence: Sentence, owner: Token, word: Token, thing: Token) -> Claim:
+    return Claim(
+        "action",
+        c.mention(sentence, owner),
+        "have",
+        c.mention(sentence, thing),
+        span=span_of(word, thing),
+        anchor=(word.start, word.end),
+        is_negated=c.is_negated(sentence, word, owner, thing) != (word.lemma == "lack"),
+        hedge=c.hedge_of(sentence, word),
+        is_lasting=c.is_lasting(sentence, word),
+    )
+
+
+def _is_figure(subjects: Sequence[Token], done_to: Sequence[Token]) -> bool:
+    """True for *the table occupies the majority*: a thing, and nothing that can be seen."""
+    are_things = bool(subjects) and all(
+        c.is_noun(t) and t.lemma not in words.SYNONYMS["person"] for t in subjects
+    )
+    return (
+        are_things
+        and bool(done_to)
+        and not any(
+            not c.is_noun(t) or words.can_be_seen(t.lemma) or t.lemma in c.PICTURES | {"object", "item"}
+            for t in done_to
+        )
+    )
+
+
+def _is_like(sentence: Sentence, verb: Token) -> bool:
+    """True for *looks like*, which compares."""
+    after = [t.text.casefold() for t in sentence.tokens[verb.index + 1 : verb.index + 3]]
+    is_role = verb.lemma in {"serve", "act"} and after[:1] == ["as"]
+    return is_role or (verb.lemma in {"look", "act"} and (after[:1] == ["like"] or after == ["as", "if"]))
+
+
+def _is_only_meant(sentence: Sentence, verb: Token) -> bool:
+    """True for *refuses to eat*: what is asserted is an attitude."""
+    aims = [
+        t
+        for t in sentence.children(verb, "xcomp")
+        if any(m.text == "to" for m in sentence.children(t, "mark"))
+    ]
+    return bool(aims) and verb.lemma not in words.CARRIER_VERBS
+
+
+def _is_anyone(sentence: Sentence, subjects: Iterable[Token], done_to: Iterable[Token]) -> bool:
     """True if the subject or, without one, the object is visible."""
     who = list(subjects)
     if any(t.lemma in {"we", "us"} for t in who):  # the writer
         return False
     if who:
         return any(
-            not c.is_noun(t) or words.can_be_seen(t.lemma) or t.lemma in {"item", "object"} for t in who
+            t.tag in {"PRP", "WP", "WDT", "CD"}
+            or words.can_be_seen(c.named(sentence, t).lemma)
+            or t.lemma in {"item", "object", "one", "nobody", "everyone", "someone"}
+            for t in who
+            if t.lemma not in {"this", "that", "which"}
         )
     return any(True for _ in done_to)
 
@@ -79,11 +272,7 @@ def _is_state_of(sentence: Sentence, clause: c.Clause) -> bool:
     verb = clause.verb
     if verb.lemma in words.CARRIER_VERBS and any(c.is_verb(t) for t in sentence.children(verb, "xcomp")):
         return True
-    if (
-        clause.is_passive
-        and verb.lemma in {"place", "put", "set", "mount", "store", "park"}
-        and not c.agent(sentence, verb)
-    ):
+    if clause.is_passive and verb.lemma in _PLACED and not c.agent(sentence, verb):
         return not any(t.text.casefold() == "being" for t in sentence.children(verb))
     being = any(t.text.casefold() == "being" for t in sentence.children(verb))
     return (
@@ -94,7 +283,7 @@ def _is_state_of(sentence: Sentence, clause: c.Clause) -> bool:
     )
 
 
-def _is_asserted(sentence: Sentence, verb: Token) -> bool:  # noqa: PLR0911 - one return per construction
+def is_asserted(sentence: Sentence, verb: Token) -> bool:  # noqa: PLR0911 - one return per construction
     """True if the action is asserted, and not merely wanted, planned or named.
 
     Infinitives are asserted after *begins to* and *appears to*, not after *prepares to* or *in order to*; a bare -ing form
@@ -104,7 +293,7 @@ def _is_asserted(sentence: Sentence, verb: Token) -> bool:  # noqa: PLR0911 - on
     marks = [t.text.casefold() for t in sentence.children(verb, "mark", "case")]
     if "to" in marks and verb.tag != "VBG":
         if verb.dep == "conj" and head is not None:
-            return c.is_verb(head) and _is_asserted(sentence, head)
+            return c.is_verb(head) and is_asserted(sentence, head)
         return (
             verb.dep == "xcomp"
             and head is not None
@@ -117,14 +306,13 @@ def _is_asserted(sentence: Sentence, verb: Token) -> bool:  # noqa: PLR0911 - on
         and verb.tag in {"VB", "VBG"}
         and not sentence.children(verb, "nsubj", "aux", "cop")
     ):
-        return not c.is_verb(head) or _is_asserted(sentence, head)
+        return not c.is_verb(head) or is_asserted(sentence, head)
+    if "without" in marks:
+        return True  # and negated
     if verb.dep.partition(":")[0] in {"csubj", "obj", "nsubj"}:
         return False
     if verb.tag == "VBG" and not sentence.children(verb, "aux", "nsubj"):
-        if any(
-            mark in {"for", "of", "without", "in", "about", "on", "from", "to", "like", "than"}
-            for mark in marks
-        ):
+        if any(mark in {"for", "of", "in", "about", "on", "from", "to", "like", "than"} for mark in marks):
             return (
                 "of" in marks
                 and head is not None
@@ -155,16 +343,36 @@ def _ego_motion(sentence: Sentence, clause: c.Clause, subjects: Sequence[Token])
             return None
         way = ""
     motion = motion_name(verb.lemma, way)
+    passed = _passed(sentence, verb) if motion.startswith(("move", "look")) else []
     end = max([verb.index, *(t.index for t in sentence.children(verb) if t.text.casefold() in _WAYS)])
     return Claim(
         "ego-motion",
         Mention("i"),
         motion,
+        c.mention(sentence, passed[0]) if passed else None,
+        c.mention(sentence, passed[1]) if len(passed) > 1 else None,
         span=(verb.start, sentence.tokens[end].end),
         anchor=(verb.start, verb.end),
         is_negated=c.is_negated(sentence, verb),
         hedge=c.hedge_of(sentence, verb),
+        is_lasting=c.is_lasting(sentence, verb),
     )
+
+
+def _passed(sentence: Sentence, verb: Token) -> list[Token]:
+    """The landmarks of a movement: *past the table*, *through the door into the kitchen*."""
+    cases = words.PATHS | {"along", "at"} if verb.lemma == "look" else words.PATHS | {"along"}
+    return [
+        t
+        for t in sentence.children(verb, "obl", "nmod", "obj")
+        if (c.is_noun(t) or t.tag == "PRP")
+        and words.can_be_seen(t.lemma)
+        and t.text.casefold() not in _WAYS
+        and any(
+            m.text.casefold() in cases
+            for m in (*sentence.children(t, "case"), *sentence.tokens[max(0, t.index - 3) : t.index])
+        )
+    ]
 
 
 def _is_way(sentence: Sentence, verb: Token) -> bool:

@@ -86,7 +86,7 @@ def beliefs_of(claim: Claim) -> list[Belief]:
     if claim.kind == "state":
         name, holds = words.STATES.get(claim.predicate, (claim.predicate, True))
         return [Belief((who, name, ""), str(holds != claim.is_negated), claim)]
-    if claim.kind == "spatial" and claim.object is not None:
+    if claim.kind == "spatial" and claim.object is not None and claim.other is None:
         return [_place(claim, who, _name(claim.object))]
     return []
 
@@ -97,8 +97,10 @@ def facts_of(claim: Claim) -> list[Belief]:
     if lasting:
         return lasting
     no = "not " if claim.is_negated else ""
-    who, what = str(claim.subject), str(claim.object or "")
-    respect = {"action": "doing", "ego-motion": "motion", "temporal": "order"}[claim.kind]
+    who, what = str(claim.subject), " ".join(str(m) for m in (claim.object, claim.other) if m is not None)
+    if claim.kind == "unread":
+        return []
+    respect = {"action": "doing", "ego-motion": "motion", "temporal": "order"}.get(claim.kind, claim.kind)
     return [Belief((who, respect, what), no + claim.predicate, claim)]
 
 

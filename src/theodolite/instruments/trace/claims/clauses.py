@@ -10,8 +10,34 @@ from theodolite.instruments.trace.claims.language import Sentence
 from theodolite.instruments.trace.claims.trees import Token
 from theodolite.instruments.trace.claims.types import Mention
 
-_NEGATIONS = frozenset({"not", "n't", "never", "no", "neither", "nor", "without", "hardly", "nobody", "none"})
+_NEGATIONS = frozenset({"not", "n't", "never", "no", "neither", "nor", "without", "hardly"})
 _NO_VERBS = words.word_set("aux cop amod compound case fixed")
+_MOODS = words.word_set("like if unless whether suppose supposing provided lest")
+_SUPERLATIVES = words.word_set(
+    "leftmost rightmost topmost bottommost uppermost lowermost innermost outermost"
+)
+_NOT_SUPERLATIVE = words.word_set(
+    "forest chest guest nest west rest test vest east harvest interest request contest honest modest pest quest crest priest"
+)
+_ORDINALS = words.word_set(
+    "first second third fourth fifth last next left right front back top bottom upper lower middle"
+)
+_COLLECTIVES = words.word_set(
+    "group pair bunch lot set variety collection row stack pile number piece kind couple crowd"
+)
+"""Nouns whose *of* names what is meant: *a group of people*."""
+_ANYONE = {
+    **dict.fromkeys(
+        ("nobody", "somebody", "anybody", "everybody", "someone", "anyone", "everyone"), "person"
+    ),
+    **dict.fromkeys(("nothing", "something", "anything", "everything"), "thing"),
+    **dict.fromkeys(("me", "us", "my", "our"), "i"),
+    "him": "he",
+    "them": "they",
+    "people": "person",
+}
+_ADVERBS = words.word_set("up down off over around out away apart")
+"""Adverbs that change what a verb means, as particles do: *sit down*, *turn around*."""
 _SHOWING = words.word_set("see show capture catch watch find observe depict feature")
 _INHERITING = words.word_set("conj xcomp advcl ccomp acl parataxis obl nmod dep")
 """Relations whose verb takes the subject of the clause above."""
@@ -34,6 +60,9 @@ class Clause:
     @property
     def is_passive(self) -> bool:
         """True if the grammatical subject undergoes the action."""
+        helpers = self.sentence.children(self.verb, "aux")
+        if any(t.lemma == "have" for t in helpers) and not any(t.lemma in {"be", "get"} for t in helpers):
+            return False
         if self.sentence.children(self.verb, "nsubj:pass", "aux:pass"):
             return True
         is_modifier = self.verb.dep in {"acl", "advcl", "xcomp"} or (
@@ -60,6 +89,9 @@ def particle_of(sentence: Sentence, verb: Token) -> Token | None:
     follower = sentence.tokens[verb.index + 1] if verb.index + 1 < len(sentence.tokens) else None
     if follower is not None and follower.tag == "RP" and follower.lemma in words.PARTICLES:
         return follower
+    for child in sentence.children(verb, "advmod"):
+        if child.tag == "RB" and child.index > verb.index and child.lemma in _ADVERBS:
+            return child
     return None
 
 
@@ -95,6 +127,9 @@ def subjects(sentence: Sentence, verb: Token, seen: frozenset[int] = frozenset()
             return subjects(sentence, governor, seen | {verb.index})
     if verb.dep.startswith("acl") and (is_noun(above) or above.tag.startswith(("PRP", "DT", "CD"))):
         owner = sentence.children(above, "nmod:poss")
+        is_said = bool(sentence.children(above, "cop")) and not sentence.children(above, "case")
+        if verb.dep == "acl" and is_said and not is_existence(sentence, above):
+            return subjects(sentence, above, seen | {verb.index})  # *is a chair, placed near …*
         is_process = above.lemma in {"process", "act", "action", "midst", "middle", "verge"}
         if not is_process:
             return [above]
@@ -146,16 +181,16 @@ def objects(sentence: Sentence, clause: Clause) -> list[Token]:  # noqa: C901, P
             return [head]
     for child in sentence.children(verb, "obl"):
         case = preposition(sentence, child)
-        if case == "to" and sentence.tokens[sentence.children(child, "case")[0].index - 1].lemma in {
-            "next",
-            "close",
-            "adjacent",
-        }:
-            continue  # "next to" is a place
-        if child.dep != "obl:agent" and (
-            case in words.PATHS
-            or case in {"with", "for"}
-            or (case in {"at", "on", "in"} and verb.lemma in ATTENDING)
+        if is_beside(sentence, child):
+            continue
+        if (
+            child.dep != "obl:agent"
+            and child.text.casefold() not in words.SIDES
+            and (
+                case in words.PATHS
+                or case in {"with", "for"}
+                or (case in {"at", "on", "in"} and verb.lemma in ATTENDING)
+            )
         ):
             return conjuncts(sentence, child)
     joined = sentence.children(verb, "conj")
@@ -164,6 +199,13 @@ def objects(sentence: Sentence, clause: Clause) -> list[Token]:  # noqa: C901, P
         if all(t.dep in {"cc", "advmod", "punct"} for t in between):
             return objects(sentence, Clause(sentence, joined[0]))
     return []
+
+
+def is_beside(sentence: Sentence, noun: Token) -> bool:
+    """True for *next to the box*, which is a place and no direction."""
+    cases = sentence.children(noun, "case")
+    before = sentence.tokens[cases[0].index - 1].lemma if cases and cases[0].index else ""
+    return bool(cases) and cases[0].text.casefold() == "to" and before in {"next", "close", "adjacent"}
 
 
 ATTENDING = words.word_set(
@@ -214,24 +256,85 @@ def clause_of(sentence: Sentence, token: Token) -> Iterator[Token]:
         here = sentence.head(here)
 
 
-def is_negated(sentence: Sentence, token: Token) -> bool:
-    """True if the clause of a token is negated."""
+def is_negated(sentence: Sentence, token: Token, *about: Token | None) -> bool:
+    """True if the clause of a token is negated, by a word of its own or by the quantity of what it is about."""
     head = next(clause_of(sentence, token), token)
     marks = (
-        *sentence.children(head, "advmod", "det", "mark", "case", "aux", "cc", "neg"),
-        *sentence.children(token, "det", "advmod"),
+        *sentence.children(head, "advmod", "mark", "case", "aux", "cc", "cc:preconj", "neg"),
+        *sentence.children(token, "advmod", "cc", "cc:preconj"),
     )
-    if any(t.text.casefold() in _NEGATIONS for t in marks):
+    if any(t.text.casefold() in _NEGATIONS or t.lemma == "not" for t in marks):
         return True
-    agents = agent(sentence, head) if is_verb(head) else []
-    return any(t.lemma in {"nobody", "none"} for t in (*sentence.children(head, "nsubj"), *agents))
+    own = sentence.children(head, "nsubj")
+    return any(is_none(sentence, t) for t in (*own, *about) if t is not None)
+
+
+def is_none(sentence: Sentence, token: Token) -> bool:
+    """True for *no cup*, *nobody*, *not all cups*, *neither a cup*."""
+    if token.quantity.startswith("no") or token.lemma in {"nobody", "nothing", "none"}:
+        return True
+    return any(
+        t.text.casefold() in {"neither", "nor"}
+        for t in sentence.children(token, "cc", "cc:preconj", "advmod", "det")
+    )
+
+
+def is_lasting(sentence: Sentence, head: Token) -> bool:
+    """True for *remains*, *is still*, *keeps …ing*."""
+    if any(t.lemma == "still" for t in sentence.children(head, "advmod")):
+        return True
+    if any(t.lemma in {"remain", "stay"} for t in sentence.children(head, "cop")):
+        return True
+    above = sentence.head(head)
+    return head.dep == "xcomp" and above is not None and above.lemma in {"keep", "continue", "remain", "stay"}
 
 
 def is_the_writers_sight(sentence: Sentence, verb: Token) -> bool:
     """True for *I see* and *we cannot find*, which say what is there and describe no action."""
-    return verb.lemma in words.SEEING_VERBS and any(
+    return verb.lemma in words.SEEING_VERBS | {"count", "get"} and any(
         t.text.casefold() in words.FIRST_PERSON for t in subjects(sentence, verb)
     )
+
+
+PICTURES = words.word_set("image picture photo photograph video scene frame clip view footage shot camera")
+_SHOWS = words.word_set("show depict feature include contain capture display present portray reveal have")
+_THERE = words.word_set("visible present there exist shown seen depicted missing absent")
+
+
+def shows_picture(sentence: Sentence, verb: Token) -> bool:
+    """True for *the image shows*, which says that something is there."""
+    return verb.lemma in _SHOWS and any(t.lemma in PICTURES for t in sentence.children(verb, "nsubj"))
+
+
+def is_existence(sentence: Sentence, noun: Token) -> bool:
+    """True if the clause says of a noun only that it is there: *there is a cup*, *I see a cup*, *the cup is visible*."""
+    first = noun
+    while first.dep == "conj" and (above := sentence.head(first)) is not None and is_noun(above):
+        first = above
+    head = sentence.head(first)
+    if head is None:
+        return not sentence.children(first, "cop", "nsubj") or _lists(sentence, first)
+    if first.dep == "obj":
+        return is_the_writers_sight(sentence, head) or shows_picture(sentence, head)
+    is_subject = first.dep.startswith("nsubj")
+    if is_subject and sentence.children(head, "expl"):
+        return True
+    return is_subject and (head.text.casefold() in _THERE or head.lemma in _THERE)
+
+
+def _lists(sentence: Sentence, noun: Token) -> bool:
+    """True for *the key targets are the man and the cup*."""
+    own = sentence.children(noun, "nsubj")
+    return (
+        bool(own)
+        and own[0].lemma in {"target", "object", "item", "thing", "element", "feature"}
+        and not sentence.children(noun, "case")
+    )
+
+
+def is_place_like(token: Token) -> bool:
+    """True for a noun that can be seen, or a pronoun."""
+    return token.tag == "PRP" or words.can_be_seen(token.lemma)
 
 
 def hedge_of(sentence: Sentence, token: Token) -> str:
@@ -242,6 +345,9 @@ def hedge_of(sentence: Sentence, token: Token) -> str:
     """
     below: Token | None = None
     for head in clause_of(sentence, token):
+        mood = _mood(sentence, head, below)
+        if mood:
+            return mood
         for child in sentence.children(head, "aux", "advmod"):
             is_near = (
                 below is None or below.dep in {"xcomp", "ccomp", "advcl", "acl"} or child.index < below.index
@@ -259,26 +365,132 @@ def hedge_of(sentence: Sentence, token: Token) -> str:
     return ""
 
 
+def _mood(sentence: Sentence, head: Token, below: Token | None) -> str:
+    """*?* in a question, *if* in a condition and in what depends on it, and modal verbs; empty for a plain clause."""
+    if any(t.text == "?" for t in sentence.tokens[-3:]):
+        return "?"
+    return _condition(sentence, head, below) or _modal(sentence, head, below)
+
+
+def _condition(sentence: Sentence, head: Token, below: Token | None) -> str:
+    for child in sentence.children(head, "mark", "advmod", "case"):
+        if child.text.casefold() == "like" and child.dep != "mark":
+            continue
+        if child.text.casefold() in _MOODS:
+            return child.text.casefold()
+    if below is None or below.dep not in {"advcl", "acl:relcl", "acl"}:
+        for clause in sentence.children(head, "advcl"):
+            if any(t.text.casefold() in _MOODS for t in sentence.children(clause, "mark", "advmod")):
+                return "if"
+    first = sentence.children(head)[:1]
+    is_inverted = (
+        bool(first) and first[0].text in {"Had", "Were", "Should"} and first[0].dep.startswith(("aux", "cop"))
+    )
+    return "if" if is_inverted else ""
+
+
+def _modal(sentence: Sentence, head: Token, below: Token | None) -> str:
+    modals = [t for t in sentence.children(head, "aux") if t.tag == "MD"]
+    is_seen = head.lemma in words.SEEING_VERBS | {"count", "visible"}
+    if below is None or below.dep in {"xcomp", "ccomp"}:
+        for modal in modals:
+            if not (modal.lemma in {"can", "ca", "could"} and is_seen):
+                return modal.lemma
+    return ""
+
+
 def _covers(below: Token | None) -> bool:
     """True if a hedge on a clause also covers the clause below it."""
     return below is None or below.dep.partition(":")[0] in {"xcomp", "ccomp", "conj", "acl", "advcl"}
 
 
+def is_superlative(sentence: Sentence, token: Token) -> bool:
+    """True for *tallest*, *leftmost*, *most colourful*."""
+    word = token.text.casefold()
+    if token.tag == "JJS" or word in _SUPERLATIVES:
+        return word not in {"most", "least"}
+    if word.endswith("est") and len(word) > 5 and word not in _NOT_SUPERLATIVE and token.lemma != word:
+        return True
+    return token.tag == "JJ" and any(
+        t.text.casefold() in {"most", "least"} for t in sentence.children(token, "advmod")
+    )
+
+
+def superlative(sentence: Sentence, token: Token) -> str:
+    """The words of a superlative: *tallest*, *most colourful*."""
+    degree = [
+        t.text.casefold()
+        for t in sentence.children(token, "advmod")
+        if t.text.casefold() in {"most", "least"}
+    ]
+    return " ".join((*degree, token.text.casefold()))
+
+
+def is_comparative(token: Token) -> bool:
+    """True for *taller* and *faster*, also where they were tagged as plain adjectives."""
+    word = token.text.casefold()
+    if token.tag in {"JJR", "RBR"}:
+        return (
+            word not in {"further", "later", "longer", "more", "less", "earlier", "lower", "upper"}
+            or token.tag == "JJR"
+        )
+    is_form = word.endswith("er") and token.tag in {"JJ", "RB"} and len(word) > 5
+    return is_form and (
+        word[:-2] in words.ATTRIBUTES or word[:-1] in words.ATTRIBUTES or word[:-3] in words.ATTRIBUTES
+    )
+
+
+def named(sentence: Sentence, token: Token) -> Token:
+    """The noun that names what is meant: *people* in *a group of people*."""
+    if token.lemma in _COLLECTIVES:
+        for child in sentence.children(token, "nmod"):
+            if preposition(sentence, child) == "of":
+                return child
+    return token
+
+
 def mention(sentence: Sentence, token: Token) -> Mention:
-    """The mention of an object: its noun with compounds, and its visible adjectives."""
+    """The mention of an object: its noun with compounds, its visible adjectives and its quantity."""
+    asked, token = token, named(sentence, token)
     parts = [
         t for t in sentence.children(token, "compound") if t.index < token.index and not t.dep.endswith("prt")
     ]
+    around = sentence.children(token, "amod", "compound")
+    if asked is not token:
+        around = (*sentence.children(asked, "amod"), *around)
+    around = tuple(
+        t
+        for first in around
+        for t in (*(x for x in sentence.children(first, "amod", "conj") if x.index < token.index), first)
+    )
     parts += [
         t
-        for t in sentence.children(token, "amod")
-        if t.lemma in {"remote", "cell", "living", "dining", "washing", "mobile"}
+        for t in around
+        if t.lemma in {"remote", "cell", "living", "dining", "washing", "mobile"} and t not in parts
     ]
     head = " ".join(t.lemma for t in (*sorted(parts, key=lambda t: t.index), token))
-    seen = tuple(
-        t.lemma
-        for t in sentence.children(token, "amod", "compound")
-        if t.lemma in words.ATTRIBUTES or t.lemma in words.STATES
+    seen = tuple(dict.fromkeys(a for t in around if (a := _adjective(sentence, t)) and t.index < token.index))
+    head = (
+        " ".join(word for word in head.split() if word not in words.MATERIALS and word not in seen)
+        or token.lemma
     )
-    head = " ".join(word for word in head.split() if word not in words.MATERIALS) or token.lemma
-    return Mention(head.casefold(), seen, span=(token.start, token.end))
+    head = head.casefold()
+    quantity = asked.quantity or token.quantity
+    if head == "one" and quantity.startswith("no"):
+        head = "person"
+    quantity = {"no": "", "not all": "all"}.get(quantity, quantity)
+    return Mention(_ANYONE.get(head, head), seen, quantity, span=(token.start, token.end))
+
+
+def _adjective(sentence: Sentence, token: Token) -> str:
+    """An adjective that picks something out, as it is stored in a mention; empty for others."""
+    word = token.text.casefold()
+    if is_superlative(sentence, token):
+        return superlative(sentence, token)
+    if token.tag in {"JJR", "RBR"}:
+        return ""
+    if word in _ORDINALS and token.tag.startswith(("JJ", "RB", "VB")):
+        return word
+    if word in words.ATTRIBUTES or word in words.STATES:
+        return word
+    return token.lemma if token.lemma in words.ATTRIBUTES or token.lemma in words.STATES else ""

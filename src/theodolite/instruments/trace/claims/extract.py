@@ -1,29 +1,41 @@
-"""Extracts typed claims from sentences, by rules on Universal Dependencies. `ClaimKind` lists the kinds."""
+"""Extracts typed claims from sentences, by rules on Universal Dependencies. `ClaimKind` lists the kinds.
+
+Constructors read clauses: each yields claims together with the head of the clause that asserts them. A clause that none of
+them reads, or that holds a word which changes its meaning and was not read (*than*, *except*), becomes one claim of the kind
+``unread``; what else is said in it is not judged.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import chain, islice
 
 from theodolite.instruments.trace.claims import clauses as c
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.actions import action_claims, span_of
+from theodolite.instruments.trace.claims.comparisons import comparison_claims
 from theodolite.instruments.trace.claims.language import Parser, Sentence, open_parser, sentence_spans
+from theodolite.instruments.trace.claims.predicates import predicate_claims, quality, quality_kind
 from theodolite.instruments.trace.claims.spatial import spatial_claims
 from theodolite.instruments.trace.claims.trees import Token
-from theodolite.instruments.trace.claims.types import Claim, ClaimKind, Mention
+from theodolite.instruments.trace.claims.types import NOT_UNDERSTOOD, Claim, ClaimKind, Mention
 
-EXTRACTOR = "claims/1"
+EXTRACTOR = "claims/2"
 """Name and version, stored beside what was extracted."""
 
 MOST_CLAIMS = 1000
 """Further claims of a text are not extracted: subjects, verbs and objects in long lists multiply."""
 
 _NOBODY = Mention("")
-_EXISTING = words.word_set("visible present be there see exist shown")
 _WEAK_CUES = words.word_set("as next first during since following later prior")
 """Words that usually do not order two events."""
+_CHANGING = words.word_set("than except instead rather unlike besides twice only excluding")
+"""Words that change the meaning of their clause."""
+_UNASSERTED = words.word_set("? if unless whether suppose supposing provided lest")
+"""Hedges of questions and conditions, in which nothing is claimed."""
+
+_Reading = tuple[Claim, Token | None]
 
 
 def extract_claims(text: str, *, parser: Parser | None = None) -> tuple[Claim, ...]:
@@ -35,6 +47,10 @@ def extract_claims(text: str, *, parser: Parser | None = None) -> tuple[Claim, .
     spatial: red ball left of blue cube
     attribute: cube blue
     entity: blue cube
+    >>> for claim in extract_claims("The ball weighs more than the cube."): print(claim.kind, claim.hedge)
+    unread not understood
+    entity not understood
+    entity not understood
     """
     return extract_many([text], parser=parser)[0]
 
@@ -53,23 +69,33 @@ def extract_many(texts: Sequence[str], *, parser: Parser | None = None) -> list[
 
 def sentence_claims(sentence: Sentence) -> list[Claim]:
     """The claims of one parsed sentence."""
-    claims = chain(
-        _entities(sentence),
-        _qualities(sentence),
-        _predicates(sentence),
-        spatial_claims(sentence),
-        action_claims(sentence),
-        _temporal(sentence),
+    readings = list(
+        islice(
+            chain(
+                _existences(sentence),
+                predicate_claims(sentence),
+                comparison_claims(sentence),
+                spatial_claims(sentence),
+                action_claims(sentence),
+                _temporal(sentence),
+            ),
+            MOST_CLAIMS,
+        )
     )
-    unique = dict.fromkeys(islice(claims, MOST_CLAIMS))
-    return sorted(unique, key=lambda claim: (claim.span[0], KIND_ORDER[claim.kind]))
+    understood, unread = _understood(sentence, readings)
+    claims = chain(understood, islice(_named(sentence, unread), MOST_CLAIMS), _unread(sentence, unread))
+    said = [claim for claim in claims if claim.hedge not in _UNASSERTED or claim.kind == "entity"]
+    return sorted(dict.fromkeys(said), key=lambda claim: (claim.span[0], KIND_ORDER[claim.kind]))
 
 
 KIND_ORDER: dict[ClaimKind, int] = {
+    "unread": 0,
     "entity": 0,
     "count": 1,
     "attribute": 2,
     "state": 3,
+    "identity": 3,
+    "comparison": 3,
     "action": 4,
     "ego-motion": 5,
     "spatial": 6,
@@ -77,50 +103,188 @@ KIND_ORDER: dict[ClaimKind, int] = {
 }
 
 
-def _entities(sentence: Sentence) -> Iterator[Claim]:
-    """Every object that is named, once each."""
+# which clauses were read
+
+
+def _understood(sentence: Sentence, readings: Sequence[_Reading]) -> tuple[list[Claim], set[int]]:
+    """The claims of the clauses that were read, and the heads of those that were not."""
+    compared = [claim.span for claim, _ in readings if claim.kind == "comparison"]
+    lost = {
+        head.index
+        for word in sentence.tokens
+        if _changes_meaning(word) and not any(a <= word.start < b for a, b in compared)
+        for head in islice(_predicates_above(sentence, word), 1)
+    }
+    read = {head.index for _, head in readings if head is not None} - lost
+    for index in list(read):  # *keeps holding*, *I see that*: the clause above is read with the one below
+        below = sentence.tokens[index]
+        while (
+            below.dep.partition(":")[0] in {"xcomp", "ccomp", "csubj", "acl", "advcl"}
+            and below.head != below.index
+        ):
+            below = sentence.tokens[below.head]
+            if below.index in read:
+                break
+            read.add(below.index)
+    ranked = {
+        head.index
+        for claim, head in readings
+        if claim.kind in {"comparison", "state", "attribute"} and head is not None
+    }
+    kept = [
+        claim
+        for claim, head in readings
+        if head is None or not (head.index in lost or (claim.kind == "action" and head.index in ranked))
+    ]
+    unread = {t.index for t in sentence.tokens if _is_statement(sentence, t) and t.index not in read - lost}
+    return kept, unread
+
+
+def _changes_meaning(word: Token) -> bool:
+    return (
+        word.tag != "DT"
+        and word.lemma != "not"
+        and (
+            word.text.casefold() in _CHANGING or (c.is_comparative(word) and word.tag in {"JJR", "JJ", "RB"})
+        )
+    )
+
+
+def _predicates_above(sentence: Sentence, word: Token) -> Iterator[Token]:
+    return (
+        t for t in c.clause_of(sentence, word) if sentence.children(t, "nsubj", "expl", "cop") or c.is_verb(t)
+    )
+
+
+def _is_statement(sentence: Sentence, token: Token) -> bool:
+    """True for the head of a clause that states something of what can be seen, and is not a guess."""
+    own = sentence.children(token, "nsubj", "expl")
+    if not own or c.hedge_of(sentence, token):
+        return False
+    if token.lemma in words.HEDGE_VERBS or c.is_the_writers_sight(sentence, token):
+        return False
+    inside = (*own, *sentence.children(token, "obj", "obl", "nmod", "iobj"))
+    return any(_is_visible(sentence, t) for t in inside)
+
+
+def _is_visible(sentence: Sentence, token: Token) -> bool:
+    if token.tag == "PRP":
+        return token.lemma in {"he", "she", "they", "it"} and not sentence.children(token, "expl")
+    return c.is_noun(token) and words.can_be_seen(c.named(sentence, token).lemma)
+
+
+def _unread(sentence: Sentence, heads: Iterable[int]) -> Iterator[Claim]:
+    """One claim for each clause that was not understood."""
+    for index in heads:
+        head = sentence.tokens[index]
+        inside = [
+            head,
+            *(
+                t
+                for t in sentence.children(head)
+                if t.dep.partition(":")[0] in {"nsubj", "obj", "obl", "cop", "aux", "advmod", "expl"}
+            ),
+        ]
+        yield Claim(
+            "unread", _NOBODY, span=span_of(*inside), anchor=(head.start, head.end), hedge=NOT_UNDERSTOOD
+        )
+
+
+# what is there
+
+
+def _existences(sentence: Sentence) -> Iterator[_Reading]:
+    """*There are three cups*, *I see a cup*, *the cup is visible*, or just *a cup*."""
+    for noun in _things(sentence):
+        if not c.is_existence(sentence, noun):
+            continue
+        head = sentence.head(noun)
+        first = noun
+        while first.dep == "conj" and head is not None and c.is_noun(head):
+            first, head = head, sentence.head(head)
+        governor = head if head is not None else first
+        yield _entity(sentence, noun, governor), governor
+
+
+def _named(sentence: Sentence, unread: set[int]) -> Iterator[Claim]:
+    """What is named, with its adjectives and its number: parts of what the clauses say, once each."""
     seen: set[str] = set()
+    for noun in _things(sentence):
+        said, is_there = c.mention(sentence, noun), c.is_existence(sentence, noun)
+        clause = next(c.clause_of(sentence, noun), noun)
+        hedge = NOT_UNDERSTOOD if clause.index in unread else ""
+        is_absent = c.is_none(sentence, noun) or (
+            is_there and c.is_negated(sentence, sentence.head(noun) or noun)
+        )
+        if str(said) not in seen and not is_there:
+            seen.add(str(said))
+            at = (noun.start, noun.end)
+            guess = hedge or _existence_hedge(sentence, noun)
+            yield Claim("entity", said, span=at, anchor=at, is_negated=is_absent, hedge=guess, is_part=True)
+        if is_absent:
+            continue  # *no red cube* does not claim that anything is red
+        thing = replace(said, attributes=(), quantity="")
+        for child in (
+            t
+            for first in sentence.children(noun, "amod", "compound")
+            for t in (first, *sentence.children(first, "conj", "compound"))
+        ):
+            kind = quality_kind(child)
+            if kind is not None and child.index < noun.index and not sentence.children(child, "cop"):
+                yield replace(quality(kind, thing, child, span_of(child, noun)), hedge=hedge)
+        if said.quantity and not is_there and said.quantity[-1].isdigit() and " of " not in said.quantity:
+            yield replace(
+                _count(sentence, noun, said), hedge=hedge or c.hedge_of(sentence, noun), is_part=True
+            )
+
+
+def _things(sentence: Sentence) -> Iterator[Token]:
     for token in sentence.tokens:
         if (
             not c.is_noun(token)
             or token.dep.partition(":")[0] in {"compound", "amod", "flat"}
-            or token.text.casefold() in {"left", "right"}
+            or token.text.casefold() in {"left", "right", "center", "centre", "middle"}
             or _is_part_of_phrase(sentence, token)
         ):
             continue
-        said = c.mention(sentence, token)
         if token.text.endswith("ing") and not words.can_be_seen(token.text.casefold()):
             continue  # *for drinking*: an activity, not an object
-        if str(said) in seen or not (words.can_be_seen(said.head) and words.can_be_seen(token.lemma)):
-            continue
-        seen.add(str(said))
-        is_absent = any(t.lemma == "no" for t in sentence.children(token, "det")) or _is_absent(
-            sentence, token
-        )
-        yield Claim(
-            "entity",
-            said,
-            span=(token.start, token.end),
-            anchor=(token.start, token.end),
-            is_negated=is_absent,
-            hedge=_existence_hedge(sentence, token),
-        )
+        head = c.mention(sentence, token).head
+        lemma = c.named(sentence, token).lemma
+        is_generic = lemma in {"object", "item"} and c.is_existence(sentence, token)
+        if is_generic or (words.can_be_seen(head) and words.can_be_seen(lemma)):
+            yield token
+
+
+def _entity(sentence: Sentence, noun: Token, governor: Token) -> Claim:
+    """The claim that something is there, or how many there are."""
+    said, at = c.mention(sentence, noun), (noun.start, noun.end)
+    negated = c.is_negated(sentence, governor, noun) != (governor.text.casefold() in {"missing", "absent"})
+    hedge = _existence_hedge(sentence, noun) or c.hedge_of(sentence, governor)
+    if said.quantity and said.quantity not in {"all", "most", "half"} and " of " not in said.quantity:
+        return replace(_count(sentence, noun, said), is_negated=negated, hedge=hedge)
+    is_lasting = c.is_lasting(sentence, governor)
+    return Claim("entity", said, span=at, anchor=at, is_negated=negated, hedge=hedge, is_lasting=is_lasting)
+
+
+def _count(sentence: Sentence, noun: Token, said: Mention) -> Claim:
+    number = next(
+        (t for t in sentence.children(noun, "det") if t.tag == "DT" and t.text.casefold() in said.quantity),
+        noun,
+    )
+    return Claim(
+        "count",
+        replace(said, quantity=""),
+        said.quantity,
+        span=span_of(number, noun),
+        anchor=(number.start, number.end),
+    )
 
 
 def _is_part_of_phrase(sentence: Sentence, token: Token) -> bool:
     """True for a noun that names no object: *in front of*, *on top of*, *kitchen-related*."""
     after = sentence.tokens[token.index + 1].text if token.index + 1 < len(sentence.tokens) else ""
     return after.startswith("-") or (token.lemma in {"front", "top", "back", "side"} and after == "of")
-
-
-def _is_absent(sentence: Sentence, token: Token) -> bool:
-    """True in *the cup is not visible*, *there is not a cup*, *I cannot see the cup*."""
-    head = sentence.head(token)
-    if head is None or not c.is_negated(sentence, head):
-        return False
-    if token.dep == "obj":
-        return c.is_the_writers_sight(sentence, head)
-    return token.dep == "nsubj" and head.lemma in _EXISTING
 
 
 def _existence_hedge(sentence: Sentence, token: Token) -> str:
@@ -131,103 +295,16 @@ def _existence_hedge(sentence: Sentence, token: Token) -> str:
         return near or c.hedge_of(sentence, token)
     head = sentence.head(token)
     is_there = token.dep.partition(":")[0] == "nsubj" and head is not None and sentence.children(head, "expl")
-    return c.hedge_of(sentence, head) if is_there and head is not None else ""
+    if is_there and head is not None:
+        return c.hedge_of(sentence, head)
+    said = c.hedge_of(sentence, token)
+    return said if said in _UNASSERTED else ""
 
 
-def _qualities(sentence: Sentence) -> Iterator[Claim]:
-    """Adjectives and numbers before a noun: *two red chairs*."""
-    for noun in sentence.tokens:
-        if not c.is_noun(noun) or not words.can_be_seen(noun.lemma):
-            continue
-        if any(t.lemma == "no" for t in sentence.children(noun, "det")) or _is_absent(sentence, noun):
-            continue  # *no red cube* does not claim that anything is red
-        thing = replace(c.mention(sentence, noun), attributes=())
-        for child in (
-            t
-            for first in sentence.children(noun, "amod", "compound")
-            for t in (first, *sentence.children(first, "conj", "compound"))
-        ):
-            kind = _quality_kind(child)
-            if kind is not None and child.index < noun.index:
-                yield _said_of(kind, thing, child, noun)
-        for child in sentence.children(noun, "nummod"):
-            number = _number(child)
-            if number is not None:
-                yield Claim(
-                    "count",
-                    c.mention(sentence, noun),
-                    str(number),
-                    span=span_of(child, noun),
-                    anchor=(child.start, child.end),
-                    is_negated=c.is_negated(sentence, noun),
-                    hedge=_existence_hedge(sentence, noun),
-                )
+# time
 
 
-def _quality_kind(token: Token) -> ClaimKind | None:
-    word = token.text.casefold()
-    if token.lemma in words.ATTRIBUTES or word in words.ATTRIBUTES:
-        return "attribute"
-    return "state" if word in words.STATES and token.tag in {"JJ", "VBN", "RB", "VBD"} else None
-
-
-def _said_of(kind: ClaimKind, thing: Mention, word: Token, noun: Token) -> Claim:
-    said = (
-        word.text.casefold() if word.text.casefold() in {**words.ATTRIBUTES, **words.STATES} else word.lemma
-    )
-    return Claim(kind, thing, said, span=span_of(word, noun), anchor=(word.start, word.end))
-
-
-def _predicates(sentence: Sentence) -> Iterator[Claim]:
-    """Predicates with *is*: *the laptop is black*, *the door is closed*, *the television is on*."""
-    for word in sentence.tokens:
-        kind = _quality_kind(word)
-        is_participle = word.tag in {"VBN", "VBD"} and sentence.children(word, "aux:pass")
-        if word.text.casefold() in {"on", "off"}:
-            kind = "state"
-        if kind is None or not (
-            sentence.children(word, "cop") or is_participle or _is_state_particle(sentence, word)
-        ):
-            continue
-        if is_participle and (
-            kind != "state"
-            or c.agent(sentence, word)
-            or any(t.lemma == "be" and t.text.casefold() == "being" for t in sentence.children(word))
-        ):
-            continue
-        if sentence.children(word, "nmod", "obl") and word.text.casefold() in {"on", "off", "left", "right"}:
-            continue
-        head = word if sentence.children(word, "nsubj") else sentence.head(word)
-        for subject in sentence.children(head, "nsubj") if head is not None else ():
-            for thing in c.conjuncts(sentence, subject):
-                if c.is_noun(thing) and not words.can_be_seen(thing.lemma):
-                    continue
-                claim = _said_of(kind, c.mention(sentence, thing), word, word)
-                yield replace(
-                    claim, is_negated=c.is_negated(sentence, word), hedge=c.hedge_of(sentence, word)
-                )
-
-
-def _is_state_particle(sentence: Sentence, word: Token) -> bool:
-    """True for a particle that names a state: *is turned on*, *is on*."""
-    if word.text.casefold() not in {"on", "off"} or word.dep == "case":
-        return False
-    head = sentence.head(word)
-    return (
-        head is not None
-        and head.lemma in {"be", "turn", "switch"}
-        and (head.lemma == "be" or bool(sentence.children(head, "aux:pass")))
-    )
-
-
-def _number(token: Token) -> int | None:
-    word = token.text.casefold()
-    if word.isdecimal() and len(word) < 6:
-        return int(word)
-    return words.NUMBERS.get(word)
-
-
-def _temporal(sentence: Sentence) -> Iterator[Claim]:
+def _temporal(sentence: Sentence) -> Iterator[_Reading]:
     """Words that order events: *before*, *after*, *while*, *then*."""
     for cue in sentence.tokens:
         order = words.TEMPORAL_CUES.get(cue.text.casefold())
@@ -240,7 +317,7 @@ def _temporal(sentence: Sentence) -> Iterator[Claim]:
         if inner is None or (cue.dep == "case" and c.is_noun(inner)):
             continue
         outer = sentence.head(inner) if order in {"before", "after", "while"} else None
-        yield Claim(
+        claim = Claim(
             "temporal",
             _event(sentence, outer if outer is not None else inner),
             order,
@@ -249,6 +326,7 @@ def _temporal(sentence: Sentence) -> Iterator[Claim]:
             anchor=(cue.start, cue.end),
             hedge=c.hedge_of(sentence, outer or inner),
         )
+        yield claim, None
 
 
 def _event(sentence: Sentence, head: Token) -> Mention:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from theodolite.core.errors import MissingExtraError, UsageError
 from theodolite.instruments.trace.claims import lexicon as words
+from theodolite.instruments.trace.claims.constructions import plain_clauses
 from theodolite.instruments.trace.claims.trees import Token, repaired, to_universal
 
 if TYPE_CHECKING:
@@ -43,7 +44,23 @@ _PLAIN_VERBS = frozenset(
     word
     for group in (words.META_VERBS, words.HEDGE_VERBS, words.PLACING_VERBS, words.KINDS)
     for word in group
-) | {"interact", "wait", "enter", "bend", "kneel", "lean", "reach", "point", "play", "talk"}
+) | {
+    "interact",
+    "wait",
+    "enter",
+    "bend",
+    "kneel",
+    "lean",
+    "reach",
+    "point",
+    "play",
+    "talk",
+    "sing",
+    "bring",
+    "swing",
+    "hang",
+    "ring",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +153,7 @@ class Parser:
         docs = (self._words(text) for text in texts)
         for doc in self._nlp.pipe(docs, batch_size=128):
             tokens = tuple(_token(word) for word in doc)
-            yield Sentence(repaired(tokens if self._is_universal else to_universal(tokens)))
+            yield Sentence(plain_clauses(repaired(tokens if self._is_universal else to_universal(tokens))))
 
     def _words(self, text: str) -> Doc:
         """Splits into tokens, and keeps alternatives such as ``cup/glass/bottle`` as one."""
@@ -154,15 +171,48 @@ def _token(word: Any) -> Token:
     if "/" in word.text:
         lemma = word.text.casefold()
     elif word.tag_.startswith("VB"):
-        lemma = _mended(lemma)
+        lemma = _mended(lemma, word.text.casefold())
+    elif word.tag_.startswith("NN"):
+        lemma = _mended_noun(lemma, word.text.casefold())
     tag = "_SP" if word.is_space else word.tag_
     return Token(word.i, word.text, lemma, tag, word.dep_, word.head.i, word.idx)
 
 
-def _mended(lemma: str) -> str:
-    """Removes an *e* that the trained lemmatiser wrongly adds: *interacte*, *inferre*."""
-    if lemma == "ly":
+_NO_E = ("nt", "ct", "lk", "ck", "sh", "ld", "nd", "mp", "ft", "pt", "wn", "ow", "ay", "oy", "ll", "ss")
+_PLURALS = words.word_set(
+    "scissors trousers glasses sunglasses pants jeans shorts goggles pliers tongs headphones stairs clothes"
+)
+_SILENT = re.compile(r"[^aeiou]*[aeiouy][bcdfgklmnpstvz]")
+"""Stems of one syllable that lost an *e* before *-ing*: *smil*; others double the consonant."""
+_EATS = ("eat", "oat", "pat", "bat", "hat", "squat", "combat", "format")
+
+
+def _mended_noun(lemma: str, text: str) -> str:
+    """Names plural objects as they are written (*scissors*), and removes a plural ending that was left."""
+    if text in _PLURALS and text not in {"headphones", "stairs"}:
+        return text
+    is_plural = lemma == text and lemma.endswith("s") and not lemma.endswith("ss")
+    return (
+        lemma[:-1]
+        if is_plural and (lemma[:-1] in words.ABSTRACT_NOUNS or lemma[:-1] in words.SYNONYMS)
+        else lemma
+    )
+
+
+def _mended(lemma: str, text: str) -> str:  # noqa: PLR0911 - one return per pattern
+    """Corrects stems that the trained lemmatiser gets wrong: *interacte*, *inferre*, *painte*, *chopp*, *rotat*."""
+    if lemma in {"ly", "lying"}:
         return "lie"
+    if _SILENT.fullmatch(lemma) and text in {f"{lemma}ing", f"{lemma}ed"}:
+        return f"{lemma}e"
+    if len(lemma) > 4 and lemma[-1] == lemma[-2] and lemma[-1] in "bdgmnprt":
+        return lemma[:-1]
+    if lemma.endswith(("lle", "tte", "ppe", "nne", "gge", "rre", "bbe", "dde", "mme")):
+        return lemma[:-2]
+    if len(lemma) > 4 and lemma.endswith("at") and not lemma.endswith(_EATS):
+        return f"{lemma}e"
+    if lemma.endswith("e") and lemma[:-1].endswith(_NO_E) and lemma not in _PLAIN_VERBS:
+        return lemma[:-1]
     for plain in (lemma[:-1], lemma[:-2]):
         if lemma.endswith("e") and plain in _PLAIN_VERBS and lemma not in _PLAIN_VERBS:
             return plain

@@ -116,7 +116,7 @@ ABSTRACT_NOUNS = word_set(
     " approach area arrangement aspect assumption atmosphere attempt attention background basis beginning behavior"
     " behaviour belief bottom break care case cause challenge chance change choice chore clue colour color combination"
     " comfort communication completion conclusion condition confidence connection consideration content contents context"
-    " conversation convenience couple cue day decision decrease degree description desire detail"
+    " conversation convenience couple cue day decision decrease degree design charge contrast height diameter width touch ambiance description desire detail"
     " development difference direction discomfort discussion distance distraction duration"
     " effect effort element emotion end engagement entertainment environment event evidence example exercise"
     " experience explanation expression extent eye_contact fact factor fashion feature feeling field_of_view focus form"
@@ -248,6 +248,7 @@ SIDES = {
     "foot": "at the foot of",
     "edge": "at the edge of",
     "corner": "in the corner of",
+    "end": "at the end of",
     "north": "north of",
     "south": "south of",
     "east": "east of",

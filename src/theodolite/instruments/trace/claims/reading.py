@@ -11,6 +11,7 @@ from theodolite.answers.reading import with_note
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.align import align_steps
 from theodolite.instruments.trace.claims.extract import MOST_CLAIMS, extract_many
+from theodolite.instruments.trace.claims.gates import NO_TRACE, no_trace
 from theodolite.instruments.trace.claims.language import Parser, open_parser
 from theodolite.instruments.trace.claims.steps import StepTexts, heading_end, read_steps
 from theodolite.instruments.trace.claims.types import Claim, Mention, Step, Trace
@@ -20,6 +21,16 @@ _QUALITIES = {"attribute", "state"}
 _TAGGED = "in an answer tag"
 _MERELY_NAMED = frozenset({"the only one named", "in the last sentence", "the whole text"})
 """Where `theodolite.answers` found an answer that is neither tagged, announced nor concluded, and does not open the text."""
+_MOST_KNOWN = 200
+"""Earlier mentions that a pronoun may refer to."""
+_REFLEXIVE = frozenset({"himself", "herself", "itself", "themselves"})
+_WOMEN = frozenset({"woman", "girl", "lady", "mother", "wife", "sister"})
+_MEN = frozenset({"man", "boy", "guy", "gentleman", "father", "husband", "brother"})
+_PEOPLE = (
+    _WOMEN
+    | _MEN
+    | words.word_set("chef waiter cyclist student teacher officer guest user rider parent player driver")
+)
 _PERSONAL = frozenset({"he", "she", "him", "her", "they", "them", "who"})
 
 
@@ -54,11 +65,18 @@ def read_trace(
         problems=tuple(filter(None, [cut_note(text, reasoning)])),
     )
     return guarded(
-        lambda text, reasoning: _with_steps(empty, read_steps(text, reasoning=reasoning), episode),
+        lambda text, reasoning: _read_trace(empty, text, reasoning, episode),
         text,
         reasoning,
         unread=lambda why: _failed(empty, why),
     )
+
+
+def _read_trace(trace: Trace, text: str, reasoning: str, episode: Episode) -> Trace:
+    why = no_trace(f"{reasoning}\n{text}" if reasoning.strip() else text)
+    if why:
+        return _failed(trace, f"{NO_TRACE}: {why}")
+    return _with_steps(trace, read_steps(text, reasoning=reasoning), episode)
 
 
 def _with_steps(trace: Trace, read: StepTexts, episode: Episode) -> Trace:
@@ -153,7 +171,9 @@ def _claimed(traces: Sequence[Trace], parser: Parser) -> list[Trace]:
 def _with_claims(step: Step, claims: Sequence[Claim]) -> Step:
     placed = [replace(claim, frames=step.frames) for claim in claims]
     parts = _Parts(placed)
-    return replace(step, claims=tuple(replace(claim, is_part=parts.has(claim)) for claim in placed))
+    return replace(
+        step, claims=tuple(replace(claim, is_part=claim.is_part or parts.has(claim)) for claim in placed)
+    )
 
 
 class _Parts:
@@ -167,14 +187,20 @@ class _Parts:
         larger = [
             c
             for c in claims
-            if c.kind not in {"entity", "temporal"} and (c.kind not in _QUALITIES or _is_predicated(c))
+            if c.kind not in {"entity", "count", "temporal"}
+            and (c.kind not in _QUALITIES or _is_predicated(c))
         ]
-        self._places = {m.span for c in larger for m in (c.subject, c.object) if m is not None}
+        self._places = {
+            m.span
+            for c in larger
+            for m in (None if c.predicate == "have" else c.subject, c.object, c.other)
+            if m is not None
+        }
         self._described = Counter(pair for c in claims for pair in _described(c))
 
     def has(self, claim: Claim) -> bool:
         """True if a larger claim contains it."""
-        if claim.kind == "entity":
+        if claim.kind in {"entity", "count"}:
             return claim.subject.span is not None and claim.subject.span in self._places
         if claim.kind in _QUALITIES and not _is_predicated(claim):
             pair = (claim.subject.head, claim.predicate)
@@ -184,7 +210,7 @@ class _Parts:
 
 def _described(claim: Claim) -> set[tuple[str, str]]:
     """The nouns of a claim with each of their adjectives."""
-    things = [m for m in (claim.subject, claim.object) if m is not None]
+    things = [m for m in (claim.subject, claim.object, claim.other) if m is not None]
     return {(m.head, attribute) for m in things for attribute in m.attributes}
 
 
@@ -200,31 +226,97 @@ def _is_predicated(claim: Claim) -> bool:
 def resolve_pronouns(steps: Sequence[Sequence[Claim]]) -> list[tuple[Claim, ...]]:
     """The claims of successive steps, with pronouns replaced by what they refer to.
 
-    *He*, *she* and *they* refer to the last person named, *they* also to the last thing if no person was named; *it* refers
-    to the last thing that is not a person. A pronoun without a referent stays, and its claims are unclear.
+    *He* and *she* refer to the last person named that fits, *they* also to the last thing if no person was named; *it* refers
+    to the last thing that is not a person, preferably not one that only tells where something is. No pronoun refers to
+    another argument of its own claim, except *himself*, *herself* and *itself*. A pronoun without a referent stays, and its
+    claims are unclear.
     """
-    person: Mention | None = None
-    thing: Mention | None = None
+    known = _Known()
     resolved: list[tuple[Claim, ...]] = []
     for claims in steps:
-        done = []
-        for claim in claims:
-            subject = _referent(claim.subject, person, thing)
-            target = claim.object if claim.object is None else _referent(claim.object, person, thing)
-            done.append(replace(claim, subject=subject, object=target))
-            if claim.kind == "entity":
-                if words.is_a(claim.subject.head, "person"):
-                    person = claim.subject
-                else:
-                    thing = claim.subject
-        resolved.append(tuple(done))
+        grounds = {
+            c.object.span for c in claims if c.kind in {"spatial", "identity"} and c.object is not None
+        }
+        grounds -= {c.subject.span for c in claims if c.kind in {"action", "spatial"}}
+        for claim in claims:  # all that is named, before what refers to it
+            if claim.kind == "entity" and claim.subject.span is not None:
+                known.add(claim.subject, is_ground=claim.subject.span in grounds)
+        resolved.append(tuple(known.resolve(claim) for claim in claims))
+        known.end_step()
     return resolved
 
 
-def _referent(said: Mention, person: Mention | None, thing: Mention | None) -> Mention:
-    meant = None
-    if said.head in _PERSONAL:
-        meant = person or (thing if said.head in {"they", "them"} else None)
-    elif said.head == "it":
-        meant = thing
-    return said if meant is None else replace(said, head=meant.head, attributes=meant.attributes)
+class _Known:
+    """The persons and things named so far, in order."""
+
+    def __init__(self) -> None:
+        self._before: list[tuple[Mention, bool]] = []
+        self._here: list[tuple[Mention, bool]] = []
+        self._actor: Mention | None = None
+        self._open = 10**9
+        """Where an *it* stands that refers to nothing in the text: later ones refer to the same."""
+
+    def add(self, said: Mention, *, is_ground: bool) -> None:
+        """Adds what a step names."""
+        self._here.append((said, is_ground))
+
+    def end_step(self) -> None:
+        """Everything of this step comes before the next one."""
+        self._before = (self._before + self._here)[-_MOST_KNOWN:]
+        self._here = []
+        self._open = 10**9
+
+    def resolve(self, claim: Claim) -> Claim:
+        """The claim with its pronouns resolved."""
+        subject, target, other = claim.subject, claim.object, claim.other
+        if subject.head == "it" and target is not None and target.head == "it" and self._actor is not None:
+            subject = _with_name(subject, self._actor)
+        else:
+            subject = self._referent(subject, [m for m in (target, other) if m is not None])
+        if target is not None:
+            target = self._referent(target, [m for m in (subject, other) if m is not None], subject)
+        if other is not None:
+            other = self._referent(other, [m for m in (subject, target) if m is not None], subject)
+        if claim.kind == "action" and subject.head not in words.PRONOUNS:
+            self._actor = subject
+        return replace(claim, subject=subject, object=target, other=other)
+
+    def _referent(self, said: Mention, beside: Sequence[Mention], actor: Mention | None = None) -> Mention:
+        if said.head in _REFLEXIVE:
+            return said if actor is None else _with_name(said, actor)
+        if said.head not in _PERSONAL | {"it"}:
+            return said
+        at = said.span[0] if said.span is not None else 10**9
+        if said.head == "it" and at > self._open:
+            return said
+        taken = {m.span for m in beside if m.span is not None} | {m.head for m in beside}
+        earlier = [(m, low) for m, low in self._here if m.span is not None and m.span[0] < at]
+        fitting = [
+            (m, low)
+            for m, low in (*self._before, *earlier)
+            if m.span not in taken and m.head not in taken and _fits(said.head, m)
+        ]
+        if said.head in {"they", "them"} and not any(_is_person(m) for m, _ in fitting):
+            fitting = [(m, low) for m, low in (*self._before, *earlier) if m.head not in taken]
+        chosen = next((m for m, low in reversed(fitting) if not low), fitting[-1][0] if fitting else None)
+        if chosen is None and said.head == "it":
+            self._open = min(self._open, at)
+        return said if chosen is None else _with_name(said, chosen)
+
+
+def _with_name(said: Mention, meant: Mention) -> Mention:
+    return replace(
+        said, head=meant.head, attributes=meant.attributes, quantity=said.quantity or meant.quantity
+    )
+
+
+def _is_person(said: Mention) -> bool:
+    return said.head.rpartition(" ")[2] in words.SYNONYMS["person"] or said.head in _PEOPLE
+
+
+def _fits(pronoun: str, meant: Mention) -> bool:
+    """True if a pronoun may refer to a mention: person or thing, and not of the other sex."""
+    if pronoun == "it":
+        return not _is_person(meant)
+    wrong = {"he": _WOMEN, "him": _WOMEN, "she": _MEN, "her": _MEN}.get(pronoun, frozenset())
+    return _is_person(meant) and meant.head not in wrong

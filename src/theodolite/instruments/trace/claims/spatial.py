@@ -7,13 +7,16 @@ from dataclasses import dataclass
 
 from theodolite.instruments.trace.claims import clauses as c
 from theodolite.instruments.trace.claims import lexicon as words
+from theodolite.instruments.trace.claims.actions import is_asserted
 from theodolite.instruments.trace.claims.language import Sentence
 from theodolite.instruments.trace.claims.trees import Token
 from theodolite.instruments.trace.claims.types import Claim, Mention
 
 PICTURE = Mention("picture")
 """The ground of *on the left*, if no other is named."""
-_WHOLES = frozenset({"scene", "video", "frame", "image", "picture", "screen", "view", "photo", "room"})
+_WHOLES = frozenset(
+    {"scene", "video", "frame", "image", "picture", "screen", "view", "photo", "photograph", "room"}
+)
 _PHRASES = (
     ("ahead", "of"),
     ("in", "front", "of"),
@@ -22,6 +25,9 @@ _PHRASES = (
     ("close", "to"),
     ("adjacent", "to"),
 )
+_SIDE_PHRASES = {"front": ("in",), "top": ("on",)}
+_ENDS = frozenset({"side", "corner", "edge", "part", "end", "half"})
+_GENERIC = frozenset({"item", "object", "thing", "one", "nothing", "something", "anything"})
 _MINE = {"my": "i", "our": "i", "me": "i", "us": "i"}
 
 
@@ -37,31 +43,103 @@ class _Place:
     last: Token
 
 
-def spatial_claims(sentence: Sentence) -> Iterator[Claim]:
-    """All spatial claims of a sentence."""
+def spatial_claims(sentence: Sentence) -> Iterator[tuple[Claim, Token | None]]:
+    """All spatial claims of a sentence, each with the head of the clause that asserts it; none within a noun phrase."""
     for place in _places(sentence):
         for located in _located(sentence, place):
+            if c.preposition(sentence, located) in {"than", "as"} or located.lemma in c.PICTURES - {"camera"}:
+                continue
+            governor = sentence.head(place.top)
+            if governor is not None and c.is_verb(governor) and not is_asserted(sentence, governor):
+                continue  # *the goal is to put the ball in the box*
             if (
                 c.is_noun(located)
-                and not words.can_be_seen(located.lemma)
-                and located.lemma not in {"item", "object"}
+                and not words.can_be_seen(c.named(sentence, located).lemma)
+                and located.lemma not in _GENERIC
             ):
                 continue
+            head = _asserting(sentence, located, place)
+            if place.relation == "between":
+                yield _claim(sentence, located, place, place.grounds[:2]), head
+                continue
             for ground in place.grounds:
-                yield _claim(sentence, located, place, ground)
+                yield _claim(sentence, located, place, (ground,)), head
+    yield from _contents(sentence)
 
 
-def _claim(sentence: Sentence, located: Token, place: _Place, ground: Mention) -> Claim:
+def _contents(sentence: Sentence) -> Iterator[tuple[Claim, Token | None]]:
+    """*The kitchen contains a stove*, *the table is surrounded by chairs*."""
+    for verb in sentence.tokens:
+        if verb.lemma not in {"contain", "surround"} or not c.is_verb(verb):
+            continue
+        clause = c.Clause(sentence, verb)
+        agents, own = c.agent(sentence, verb), c.subjects(sentence, verb)
+        things, grounds = (
+            (agents, own)
+            if verb.lemma == "surround" and clause.is_passive
+            else (c.objects(sentence, clause), own)
+        )
+        if verb.lemma == "surround" and not clause.is_passive:
+            things, grounds = own, c.objects(sentence, clause)
+        relation = "around" if verb.lemma == "surround" else "in"
+        for thing in things:
+            for ground in grounds:
+                if ground.lemma in _WHOLES - {"room"} or not (_is_ground(ground) and _is_ground(thing)):
+                    continue
+                place = _Place(relation, (verb,), verb, (c.mention(sentence, ground),), verb)
+                yield _claim(sentence, thing, place, place.grounds), verb
+
+
+def _asserting(sentence: Sentence, located: Token, place: _Place) -> Token | None:
+    """The head of the clause that asserts a place: None if it only describes a noun, unless *there is* asserts the noun."""
+    top = place.top
+    if sentence.children(top, "cop", "nsubj"):
+        return top
+    head = sentence.head(top)
+    if head is None:
+        return None
+    if c.is_verb(head) or head.lemma == "be" or head.tag.startswith(("JJ", "RB")):
+        return head
+    above = sentence.head(located)
+    is_there = (
+        above is not None and located.dep.startswith("nsubj") and bool(sentence.children(above, "expl"))
+    )
+    if is_there or (above is not None and c.is_existence(sentence, located)):
+        return above
+    return located if above is None else None
+
+
+def _claim(sentence: Sentence, located: Token, place: _Place, grounds: tuple[Mention, ...]) -> Claim:
     return Claim(
         "spatial",
         c.mention(sentence, located),
         place.relation,
-        ground,
+        grounds[0],
+        grounds[1] if len(grounds) > 1 else None,
         span=(min(t.start for t in place.words), max(place.last.end, *(t.end for t in place.words))),
         anchor=(place.words[0].start, place.words[-1].end),
-        is_negated=c.is_negated(sentence, place.top),
+        is_negated=_is_negated(sentence, located, place),
         hedge=c.hedge_of(sentence, place.top),
+        is_lasting=_is_lasting(sentence, place),
     )
+
+
+def _is_negated(sentence: Sentence, located: Token, place: _Place) -> bool:
+    if place.top.dep.startswith(("nmod", "acl")) and c.is_noun(located) and place.top.head == located.index:
+        above = sentence.head(located)
+        return c.is_none(sentence, located) or (
+            c.is_existence(sentence, located) and above is not None and c.is_negated(sentence, above)
+        )
+    by_words = any(t.text.casefold() == "not" for t in sentence.children(place.top, "advmod"))
+    is_apart = place.top.dep == "conj" and not sentence.children(place.top, "nsubj")
+    if is_apart:
+        return by_words or c.is_none(sentence, located)
+    return by_words or c.is_negated(sentence, place.top, located)
+
+
+def _is_lasting(sentence: Sentence, place: _Place) -> bool:
+    head = sentence.head(place.top)
+    return any(c.is_lasting(sentence, t) for t in (place.top, head) if t is not None)
 
 
 def _places(sentence: Sentence) -> Iterator[_Place]:
@@ -75,7 +153,7 @@ def _places(sentence: Sentence) -> Iterator[_Place]:
             simple = _simple(sentence, token, taken)
             if simple is not None:
                 yield simple
-    yield from _ahead(sentence)
+    yield from (place for place in _ahead(sentence) if place.top.index not in taken)
     for verb in sentence.tokens:
         if (
             verb.dep == "acl:relcl"
@@ -103,25 +181,11 @@ def _sides(sentence: Sentence) -> Iterator[_Place]:
     """*on the left side of the person*, *to the right of it*, *on my left*, *in the middle of the room*."""
     for token in sentence.tokens:
         side = words.SIDES.get(token.text.casefold())
-        if side is None or (
-            token.text.casefold() == "front" and _begins(sentence, token.index - 1, ("in", "front", "of"))
-        ):
-            continue
-        if token.text.casefold() == "top" and _begins(sentence, token.index - 1, ("on", "top", "of")):
-            continue
-        if (
-            token.text.casefold() in {"left", "right"}
-            and token.tag.startswith("VB")
-            and not _after(sentence, token, "of")
-        ):
+        if side is None or _is_no_side(sentence, token):
             continue
         anchor = token
         follower = _at(sentence, token.index + 1)
-        noun = (
-            follower
-            if follower is not None and follower.lemma in {"side", "corner", "edge", "hand", "part", "end"}
-            else token
-        )
+        noun = follower if follower is not None and follower.lemma in _ENDS else token
         cases = _before(sentence, token, {"on", "to", "at", "in", "from"})
         if noun is token and not cases and not _after(sentence, token, "of"):
             continue
@@ -136,6 +200,17 @@ def _sides(sentence: Sentence) -> Iterator[_Place]:
             grounds, last = (PICTURE,), noun
         top = _top(sentence, noun, {token.index, noun.index})
         yield _Place(side, (anchor,), top, grounds, last)
+
+
+def _is_no_side(sentence: Sentence, token: Token) -> bool:
+    """True within *in front of* and *on top of*, for the verb *left*, and for an adjective: *the left room*."""
+    word, follower = token.text.casefold(), _at(sentence, token.index + 1)
+    if any(_begins(sentence, token.index - 1, (case, word, "of")) for case in _SIDE_PHRASES.get(word, ())):
+        return True
+    if word in {"left", "right"} and token.tag.startswith("VB") and not _after(sentence, token, "of"):
+        return True
+    is_noun = follower is not None and c.is_noun(follower) and follower.lemma not in _ENDS
+    return token.dep == "amod" and is_noun
 
 
 def _grounds_of(sentence: Sentence, noun: Token, side: Token) -> tuple[tuple[Mention, ...], Token]:
@@ -172,12 +247,18 @@ def _ground(sentence: Sentence, token: Token) -> Mention:
     word = token.text.casefold()
     if word in _MINE:
         return Mention("i")
+    if token.lemma == "surface":
+        token = next(
+            (t for t in sentence.children(token, "nmod") if c.preposition(sentence, t) == "of"), token
+        )
     return PICTURE if token.lemma in _WHOLES - {"room", "screen"} else c.mention(sentence, token)
 
 
 def _is_ground(token: Token, *, is_side: bool = False) -> bool:
     if token.tag == "PRP":
         return True
+    if token.lemma in words.SIDES:
+        return False
     return words.can_be_seen(token.lemma) or (is_side and token.lemma in _WHOLES) or token.lemma == "surface"
 
 
@@ -219,6 +300,8 @@ def _simple(sentence: Sentence, noun: Token, taken: set[int]) -> _Place | None:
         and head.lemma in {"attention", "focus", "look", "information"}
     ):
         return None
+    if case.text.casefold() in {"in", "within"} and noun.lemma in _WHOLES - {"room", "screen"}:
+        return None  # *in the picture*: it is there
     grounds = [
         t for t in c.conjuncts(sentence, noun) if _is_ground(t) and not _has_own_case(sentence, t, noun)
     ]
@@ -245,11 +328,12 @@ def _located(sentence: Sentence, place: _Place) -> list[Token]:  # noqa: PLR0911
         return [
             t for first in sentence.children(head, "nsubj")[:1] for t in c.conjuncts(sentence, first)
         ] or c.subjects(sentence, head)
-    if c.is_noun(head) and words.can_be_seen(head.lemma):
-        return [head]
-    if top.dep == "conj":
+    if top.dep == "conj" and sentence.children(head, "case"):
         return _located(sentence, _Place(place.relation, place.words, head, place.grounds, place.last))
-    return [head] if head.tag == "PRP" or c.is_noun(head) else []
+    if c.is_noun(head) and sentence.children(head, "cop") and not sentence.children(head, "case"):
+        is_ranked = any(c.is_superlative(sentence, t) for t in sentence.children(head, "amod"))
+        return [] if is_ranked else c.subjects(sentence, head)
+    return [head] if head.tag == "PRP" or c.is_noun(head) or head.lemma == "one" else []
 
 
 def _located_by(sentence: Sentence, verb: Token, top: Token) -> list[Token]:
@@ -258,11 +342,17 @@ def _located_by(sentence: Sentence, verb: Token, top: Token) -> list[Token]:
     if clause.is_passive:
         return c.subjects(sentence, verb)
     things = [t for t in sentence.children(verb, "obj") if t.index < top.index]
-    if things and verb.lemma in words.PLACING_VERBS:
+    is_mine = any(t.tag == "PRP$" and t.text.casefold() in _MINE for t in sentence.children(top, "nmod:poss"))
+    if things and (verb.lemma in words.PLACING_VERBS or (is_mine and _is_mine(sentence, verb))):
         return c.conjuncts(sentence, things[0])
     if verb.dep == "acl:relcl" and verb.lemma in words.PLACING_VERBS and not things:
         return c.objects(sentence, clause) or c.subjects(sentence, verb)
     return c.subjects(sentence, verb)
+
+
+def _is_mine(sentence: Sentence, verb: Token) -> bool:
+    """True in *I pass a door on my right*: the door is there, not I."""
+    return any(t.lemma == "i" for t in c.subjects(sentence, verb))
 
 
 def _top(sentence: Sentence, noun: Token, inside: set[int]) -> Token:

@@ -48,6 +48,8 @@ class Token:
     """The head's index; its own for the root."""
     start: int
     """Its first character in the parsed text."""
+    quantity: str = ""
+    """Of a noun: how many of them are meant, as `Mention.quantity`."""
 
     @property
     def end(self) -> int:

@@ -14,7 +14,17 @@ from theodolite.core.errors import UsageError
 from theodolite.instruments.trace.data.episode import Episode
 
 ClaimKind: TypeAlias = Literal[
-    "entity", "attribute", "count", "spatial", "action", "temporal", "ego-motion", "state"
+    "entity",
+    "attribute",
+    "count",
+    "spatial",
+    "action",
+    "temporal",
+    "ego-motion",
+    "state",
+    "comparison",
+    "identity",
+    "unread",
 ]
 """The kind of a claim. Claims of any kind can be negated or hedged, see `Claim`.
 
@@ -22,13 +32,20 @@ ClaimKind: TypeAlias = Literal[
 | --- | --- | --- | --- | --- |
 | entity | there is a red ball | ball | | |
 | attribute | the ball is red | ball | red | |
-| count | three chairs | chair | 3 | |
+| count | there are at least three chairs | chair | at least 3 | |
 | spatial | the cup is left of the book | cup | left of | book |
 | spatial | the chair is on my left | chair | left of | I |
+| spatial | the cup is between the plate and the fork | cup | between | plate, fork |
 | action | the person picks up the cup | person | pick up | cup |
+| action | she hands the boy a cup | she | hand | cup, boy |
+| action | the chair has a cushion | chair | have | cushion |
 | temporal | he sat down before he ate | he (sit down) | before | he (eat) |
 | ego-motion | I turn left | I | turn left | |
 | state | the door is open | door | open | |
+| comparison | the ball is larger than the box | ball | larger than | box |
+| comparison | the ball is the largest object | ball | largest | object |
+| identity | the animal is a black dog | animal | is | black dog |
+| unread | a clause that was not understood | | | |
 """
 
 KINDS: tuple[ClaimKind, ...] = get_args(ClaimKind)
@@ -37,13 +54,18 @@ Label: TypeAlias = Literal["supported", "unsupported", "unverifiable"]
 
 LABELS: tuple[Label, ...] = get_args(Label)
 
-Reason: TypeAlias = Literal["abstract", "occluded", "unclear", "complex", "out of vocabulary", "low recall"]
-"""Why a claim cannot be judged. ``abstract``: nothing that a frame could show (a purpose, a mood, a guess).
+Reason: TypeAlias = Literal[
+    "abstract", "occluded", "unclear", "complex", "out of vocabulary", "low recall", "not understood"
+]
+"""Why a claim cannot be judged. ``not understood``: the clause is beyond the extractor. ``abstract``: nothing that a frame could show (a purpose, a mood, a guess).
 ``occluded``: what it is about is hidden or out of view. ``unclear``: it does not say what it is about ("it", "another
 one"), or several things fit. ``complex``: beyond what this verifier can decide. ``out of vocabulary``: a word or an aspect
 that the evidence has no labels for. ``low recall``: not found, but the detector often misses such things."""
 
 REASONS: tuple[Reason, ...] = get_args(Reason)
+
+NOT_UNDERSTOOD: Reason = "not understood"
+"""Why claims of the kind ``unread``, and what is named in such clauses, are never judged."""
 
 Alignment: TypeAlias = Literal["index", "time", "order", "position", "whole"]
 """How the frames of a step were found: by frame number, timestamp, a word such as *then* or *at the end*, the position among
@@ -57,7 +79,12 @@ class Mention:
     head: str
     """The lemma of its noun, lower case: ``dining table``, ``i``, ``it``."""
     attributes: tuple[str, ...] = ()
-    """The adjectives that pick it out: ``("red",)``."""
+    """The adjectives that pick it out: ``("red",)``, ``("tallest",)``."""
+    quantity: str = ""
+    """How many are meant: ``3``, ``at least 3``, ``at most 3``, ``more than 3``, ``fewer than 3``, ``about 3``, ``2 of 3``,
+    ``all``, ``most``, ``half``; empty for one or some. *No* is a negated claim."""
+    only: str = ""
+    """The id of the one object that is meant, while a quantity is judged object by object."""
     verb: str = ""
     """Of an event in a temporal claim: what happens, with `object`."""
     object: str = ""
@@ -66,7 +93,7 @@ class Mention:
     """The position of its noun in the text of the step, if it is there."""
 
     def __str__(self) -> str:
-        parts = (*self.attributes, self.head)
+        parts = (*filter(None, [self.quantity]), *self.attributes, self.head)
         return " ".join(parts) + (
             f" ({' '.join(filter(None, (self.verb, self.object)))})" if self.verb else ""
         )
@@ -81,12 +108,17 @@ class Claim:
     predicate: str = ""
     """A value, a relation, a verb with its particle, or a motion; see `ClaimKind`."""
     object: Mention | None = None
+    other: Mention | None = None
+    """The second side of *between*, whom something is given to, or where something is moved to or from."""
     span: tuple[int, int] = (0, 0)
     """Its position in the text of the step: first character, and one past the last."""
     is_negated: bool = False
     """"There is no cup", "he is not holding it"."""
     hedge: str = ""
-    """The word that marks it as a guess: ``might``, ``probably``, ``suggest``; empty for a plain statement."""
+    """The word that marks it as a guess: ``might``, ``probably``, ``suggest``; `NOT_UNDERSTOOD` for what is named in a clause
+    that was not understood; empty for a plain statement."""
+    is_lasting: bool = False
+    """True for *remains*, *is still*, *keeps*: it holds at all frames of the step, not at one of them."""
     frames: tuple[int, ...] = ()
     """The frames that it is about, by position in the episode; empty if it has not been aligned."""
     is_part: bool = field(default=False, compare=False)
@@ -96,8 +128,14 @@ class Claim:
     """The position of the word that makes the claim: noun, adjective, preposition, verb or temporal cue."""
 
     def __str__(self) -> str:
-        said = " ".join(filter(None, (str(self.subject), self.predicate, str(self.object or ""))))
-        marks = ("not " if self.is_negated else "") + (f"[{self.hedge}] " if self.hedge else "")
+        said = " ".join(
+            filter(None, (str(self.subject), self.predicate, str(self.object or ""), str(self.other or "")))
+        )
+        marks = (
+            ("still " if self.is_lasting else "")
+            + ("not " if self.is_negated else "")
+            + (f"[{self.hedge}] " if self.hedge else "")
+        )
         return f"{self.kind}: {marks}{said}"
 
     def shifted(self, offset: int) -> Claim:
@@ -108,6 +146,7 @@ class Claim:
             anchor=_moved(self.anchor, offset),
             subject=replace(self.subject, span=_moved(self.subject.span, offset)),
             object=self.object and replace(self.object, span=_moved(self.object.span, offset)),
+            other=self.other and replace(self.other, span=_moved(self.other.span, offset)),
         )
 
 

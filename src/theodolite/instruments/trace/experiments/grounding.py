@@ -13,7 +13,15 @@ from theodolite import stats
 from theodolite.core.errors import UsageError
 from theodolite.core.scores import ItemScore
 from theodolite.core.tables import Cell, Column, Table
-from theodolite.instruments.trace.claims.types import LABELS, REASONS, Claim, Verdict, Verifier
+from theodolite.instruments.trace.claims.gates import NO_TRACE
+from theodolite.instruments.trace.claims.types import (
+    LABELS,
+    NOT_UNDERSTOOD,
+    REASONS,
+    Claim,
+    Verdict,
+    Verifier,
+)
 from theodolite.instruments.trace.formulas.sgr import (
     AS_PAPER,
     STAGES,
@@ -76,6 +84,11 @@ class TraceGroup:
 def unverifiable_share(group: TraceGroup) -> stats.Estimate | None:
     """The share of claims that cannot be judged."""
     return mean_over([(float(v.label == "unverifiable"), unit) for _, v, unit in group.verdicts])
+
+
+def not_understood_share(group: TraceGroup) -> stats.Estimate | None:
+    """The share of claims that are clauses which were not understood."""
+    return mean_over([(float(v.reason == NOT_UNDERSTOOD), unit) for _, v, unit in group.verdicts])
 
 
 def accuracy_gap(group: TraceGroup) -> stats.Estimate | None:
@@ -166,6 +179,7 @@ def _grounding_table(groups: Sequence[TraceGroup], heads: Sequence[Column], titl
     columns = [
         *heads,
         Column("unverifiable", "unverifiable", "share", "trace.unverifiable"),
+        Column("not_understood", "not understood", "share", "trace.not_understood"),
         Column("refutable", "false claims refuted", "share", "trace.refutable"),
         Column("sgr", "SGR", "share", "trace.sgr"),
         Column("sgr_low", "all unverifiable wrong", "share", "trace.sgr_low"),
@@ -182,6 +196,7 @@ def _grounding_table(groups: Sequence[TraceGroup], heads: Sequence[Column], titl
     for group in groups:
         means = [
             unverifiable_share(group),
+            not_understood_share(group),
             *(group.mean(key) for key in ("refutable", "sgr", "sgr_low", "sgr_high", "hr", "right")),
         ]
         counts = [len(group.judged), len(group.verdicts), group.seconds]
@@ -205,7 +220,11 @@ def _notes(group: TraceGroup) -> Iterator[str]:
     if n_bare:
         bound = "SGR is a lower bound" if 2 * n_bare > n else "their SGR is a lower bound"
         yield f"{name}: {n_bare} of {n} traces have no steps; {bound}"
-    if failed := n - len(group.whole):
+    absent = Counter(t.failure.partition(": ")[2] for t in group.judged if t.failure.startswith(NO_TRACE))
+    if absent:
+        told = ", ".join(f"{count} {why}" for why, count in absent.items())
+        yield f"{name}: {absent.total()} of {n} texts are no trace ({told}); they have no SGR"
+    if failed := n - len(group.whole) - absent.total():
         yield f"{name}: the verifier failed on {failed} of {n} traces"
     absent = Counter(s.reason for s in group.scores if s.metric == "trace.sgr" and s.value is None)
     for reason, count in absent.items():

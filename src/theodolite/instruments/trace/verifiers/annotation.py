@@ -7,7 +7,8 @@ otherwise. Absence refutes only if the aspect is known completely.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from typing import ClassVar
 
 from theodolite.core.errors import UsageError
 from theodolite.instruments.trace.claims import lexicon as words
@@ -15,9 +16,15 @@ from theodolite.instruments.trace.claims.articles import with_article
 from theodolite.instruments.trace.claims.types import Claim, ClaimKind, Mention, Verdict
 from theodolite.instruments.trace.data.episode import Aspect, Episode, SceneObject
 from theodolite.instruments.trace.verifiers.events import action_verdict, motion_verdict, temporal_verdict
-from theodolite.instruments.trace.verifiers.judging import negated, unverifiable
+from theodolite.instruments.trace.verifiers.judging import unverifiable
 from theodolite.instruments.trace.verifiers.places import spatial_verdict
 from theodolite.instruments.trace.verifiers.scene import Memory, Scene
+from theodolite.instruments.trace.verifiers.typed import (
+    comparison_verdict,
+    count_verdict,
+    identity_verdict,
+    judged,
+)
 
 _THE_FRAME = frozenset({"picture", "photo"})
 """Words for the frame itself (*a ball in the picture*) that may also name an object on a wall."""
@@ -28,6 +35,8 @@ class AnnotationVerifier:
     """Judges by the annotations of the episode."""
 
     name: str = "annotation"
+    judges_typed: ClassVar[bool] = True
+    """It judges quantities, *remains*, *between* and the like; see `is_typed`."""
 
     def verify(self, claims: Sequence[Claim], episode: Episode) -> list[Verdict]:
         """One verdict per claim; see `Verifier`."""
@@ -36,8 +45,10 @@ class AnnotationVerifier:
 
     @staticmethod
     def _judge(claim: Claim, scene: Scene) -> Verdict:
-        verdict = _unless_wider(_JUDGES[claim.kind](replace(claim, is_negated=False), scene), claim, scene)
-        return _unless_wider(negated(verdict), claim, scene) if claim.is_negated else verdict
+        def plainly(plain: Claim, where: Scene) -> Verdict:
+            return _unless_wider(_JUDGES[plain.kind](plain, where), plain, where)
+
+        return _unless_wider(judged(claim, scene, plainly), claim, scene)
 
 
 def _unless_wider(verdict: Verdict, claim: Claim, scene: Scene) -> Verdict:
@@ -76,21 +87,6 @@ def _entity(claim: Claim, scene: Scene) -> Verdict:
     if scene.episode.knows("objects") == "complete":
         return Verdict("unsupported", evidence="none is in view", truth="absent")
     return unverifiable("occluded", "it is listed, but not visible at these frames")
-
-
-def _count(claim: Claim, scene: Scene) -> Verdict:
-    """The number of objects in the frame that shows the most of them."""
-    if scene.episode.knows("objects") == "none":
-        return unverifiable("out of vocabulary", "objects are not annotated")
-    said = int(claim.predicate)
-    most = max((len(scene.visible_at(claim.subject, frame)) for frame in scene.frames), default=0)
-    if scene.wider_label(claim.subject) and most > said:
-        return unverifiable("out of vocabulary", f"{most} are in view, of a wider kind")
-    if most == said:
-        return Verdict("supported", evidence=f"{most} are in view", truth=str(most))
-    if most > said or scene.episode.knows("objects") == "complete":
-        return Verdict("unsupported", evidence=f"{most} are in view", truth=str(most))
-    return unverifiable("low recall", f"{most} are annotated, there may be others")
 
 
 def _quality(
@@ -138,11 +134,13 @@ def _named(things: Sequence[SceneObject]) -> str:
 
 _JUDGES: dict[ClaimKind, Callable[[Claim, Scene], Verdict]] = {
     "entity": _entity,
-    "count": _count,
+    "count": count_verdict,
     "attribute": _attribute,
     "state": _state,
     "spatial": spatial_verdict,
     "action": action_verdict,
     "temporal": temporal_verdict,
     "ego-motion": motion_verdict,
+    "comparison": comparison_verdict,
+    "identity": identity_verdict,
 }

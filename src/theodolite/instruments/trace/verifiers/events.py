@@ -25,7 +25,28 @@ _SHOWN = words.word_set("picture scene view frame image video clip shot footage"
 """Words for the picture itself, as the place that objects enter and leave."""
 
 
-def action_verdict(claim: Claim, scene: Scene) -> Verdict:  # noqa: PLR0911 - one return per outcome
+def action_verdict(claim: Claim, scene: Scene) -> Verdict:
+    """The verdict on an action, or on possession (*the man has a beard*)."""
+    if (
+        claim.other is not None
+    ):  # *gives the cup to the boy*: refuted by less, but confirmed only with the boy
+        alone = action_verdict(replace(claim, other=None), scene)
+        if alone.label != "supported" or _is_with(claim, claim.other, scene):
+            return alone
+        return unverifiable("complex", f"{claim.other} is not annotated with {claim.predicate!r}")
+    return _possession(claim, scene) if claim.predicate == "have" else _plain_action(claim, scene)
+
+
+def _is_with(claim: Claim, other: Mention, scene: Scene) -> bool:
+    return any(
+        _is(action.verb, claim.predicate)
+        and _fits(action, claim, scene)
+        and any(_names(other, o, scene) for o in action.objects)
+        for action in scene.episode.actions_at(scene.frames)
+    )
+
+
+def _plain_action(claim: Claim, scene: Scene) -> Verdict:  # noqa: PLR0911 - one return per outcome
     """Supported if an annotated action, relation or motion at these frames matches.
 
     Otherwise it is unsupported if actions are known completely, and unverifiable if they are not.
@@ -65,6 +86,15 @@ def _unlisted(claim: Claim, episode: Episode) -> Verdict:
     ):
         return unverifiable("out of vocabulary", f"no label means {claim.predicate!r}")
     return unverifiable("low recall", f"{claim.predicate!r} is not annotated, but may happen")
+
+
+def _possession(claim: Claim, scene: Scene) -> Verdict:
+    """Supported by an annotated relation; not refuted, unless the object is known to be absent."""
+    for said in (claim.subject, claim.object):
+        missing = _lost(said, scene)
+        if missing is not None:
+            return missing
+    return _related(claim, scene) or unverifiable("complex", "what belongs to what is not annotated")
 
 
 def _of_picture(claim: Claim) -> Claim:
@@ -227,6 +257,14 @@ def _instances(event: Mention, scene: Scene) -> Iterator[Action]:
 
 
 def motion_verdict(claim: Claim, scene: Scene) -> Verdict:
+    """A movement of the observer. *I walk past the table* is refuted by the motion, but not confirmed by it alone."""
+    verdict = _plain_motion(claim, scene)
+    if claim.object is not None and verdict.label == "supported":
+        return unverifiable("complex", f"the way past {claim.object} is not known")
+    return verdict
+
+
+def _plain_motion(claim: Claim, scene: Scene) -> Verdict:
     """A movement of the observer, by logged actions or poses.
 
     A frame covers the time until the next one: the movement at frames a … b is that from frame a to b + 1, step by step; at

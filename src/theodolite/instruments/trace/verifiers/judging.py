@@ -10,7 +10,16 @@ from urllib.parse import parse_qsl
 from theodolite.answers import guarded, normal_form
 from theodolite.core.errors import ContractError, UsageError
 from theodolite.core.registry import registry
-from theodolite.instruments.trace.claims.types import Claim, Reason, Step, Trace, Verdict, Verifier
+from theodolite.instruments.trace.claims import lexicon as words
+from theodolite.instruments.trace.claims.types import (
+    NOT_UNDERSTOOD,
+    Claim,
+    Reason,
+    Step,
+    Trace,
+    Verdict,
+    Verifier,
+)
 from theodolite.instruments.trace.data.episode import Episode
 
 Hedges: TypeAlias = Literal["abstract", "as stated"]
@@ -139,19 +148,53 @@ def verdicts_on(
 ) -> list[tuple[Verdict, ...]]:
     """Verdicts on groups of claims, in one call of the verifier."""
     flat = [claim for group in groups for claim in group]
-    verdicts = list(verifier.verify(flat, episode))
-    if len(verdicts) != len(flat):
+    is_typed_verifier = bool(getattr(verifier, "judges_typed", False))
+    plain = [claim for claim in flat if _beyond(claim, is_typed_verifier=is_typed_verifier) is None]
+    given = list(verifier.verify(plain, episode))
+    if len(given) != len(plain):
         raise ContractError(
-            f"the verifier {verifier.name!r} gave {len(verdicts)} verdicts on {len(flat)} claims"
+            f"the verifier {verifier.name!r} gave {len(given)} verdicts on {len(plain)} claims"
         )
+    found = iter(given)
+    verdicts = [_beyond(claim, is_typed_verifier=is_typed_verifier) or next(found) for claim in flat]
     if hedges == "abstract":
         verdicts = [_unless_hedged(claim, verdict) for claim, verdict in zip(flat, verdicts, strict=True)]
     each = iter(verdicts)
     return [tuple(next(each) for _ in group) for group in groups]
 
 
+def _beyond(claim: Claim, *, is_typed_verifier: bool) -> Verdict | None:
+    """The verdict on a claim that a verifier is not asked about; None for others."""
+    if claim.kind == "unread" or claim.hedge == NOT_UNDERSTOOD:
+        return unverifiable(NOT_UNDERSTOOD, "the clause was not understood")
+    if is_typed(claim) and not is_typed_verifier:
+        return unverifiable("complex", "beyond one fact at one frame")
+    return None
+
+
+def is_typed(claim: Claim) -> bool:
+    """True for what goes beyond one fact at one frame: quantities, *remains*, comparisons, *between*, ranks, recipients.
+
+    A verifier whose `judges_typed` is not True is never asked about such claims, so that it cannot judge what is left of
+    them without the quantity.
+    """
+    mentions = [m for m in (claim.subject, claim.object, claim.other) if m is not None]
+    return (
+        claim.kind in {"comparison", "identity"}
+        or claim.other is not None
+        or claim.is_lasting
+        or (claim.kind == "count" and not claim.predicate.isdigit())
+        or (claim.kind == "action" and claim.predicate == "have")
+        or (claim.kind == "ego-motion" and claim.object is not None)
+        or any(
+            m.quantity or not all(a in words.ATTRIBUTES or a in words.STATES for a in m.attributes)
+            for m in mentions
+        )
+    )
+
+
 def _unless_hedged(claim: Claim, verdict: Verdict) -> Verdict:
-    if not claim.hedge:
+    if not claim.hedge or claim.hedge == NOT_UNDERSTOOD:
         return verdict
     return replace(verdict, label="unverifiable", reason="abstract", evidence=f"only guessed: {claim.hedge}")
 

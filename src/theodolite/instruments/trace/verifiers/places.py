@@ -13,6 +13,7 @@ from theodolite.instruments.trace.claims.types import Claim, Mention, Verdict
 from theodolite.instruments.trace.data.episode import EGO, Frame, Relation, SceneObject
 from theodolite.instruments.trace.verifiers.judging import unverifiable
 from theodolite.instruments.trace.verifiers.scene import Scene
+from theodolite.instruments.trace.verifiers.typed import between_verdict
 
 BAND = 0.02
 """Within this share of the picture's width or height, neither side is claimed."""
@@ -25,6 +26,8 @@ _LEVEL = {"left of": (0, -1), "right of": (0, 1), "above": (1, -1), "below": (1,
 
 def spatial_verdict(claim: Claim, scene: Scene) -> Verdict:
     """Supported if it holds at any of the frames; unverifiable, with the first reason, if it can be judged at none."""
+    if claim.predicate == "between":
+        return between_verdict(claim, scene)
     ground = claim.object if claim.object is not None else Mention("picture")
     for said in (claim.subject, ground):
         missing = scene.missing(said)

@@ -11,7 +11,7 @@ from theodolite.instruments.trace.claims.types import Claim, Mention, Verdict
 from theodolite.instruments.trace.data.episode import Episode, SceneObject
 from theodolite.instruments.trace.verifiers.judging import unverifiable
 
-Memory: TypeAlias = dict[tuple[str, tuple[str, ...], int], tuple[SceneObject, ...]]
+Memory: TypeAlias = dict[tuple[str, tuple[str, ...], str, int], tuple[SceneObject, ...]]
 
 UNLISTED = words.word_set(
     "floor wall ground room ceiling sky background scene world grid area space air surface corner side house building street road"
@@ -42,7 +42,7 @@ class Scene:
 
     def ids(self, said: Mention) -> frozenset[str]:
         """All objects of the episode that a mention may refer to."""
-        key = (said.head, said.attributes, -1)
+        key = (said.head, said.attributes, said.only, -1)
         if key not in self.memory:
             frames = range(len(self.episode.frames))
             self.memory[key] = tuple(t for frame in frames for t in self.listed_at(said, frame))
@@ -54,12 +54,13 @@ class Scene:
         An exact category is preferred to one that means the same or is narrower, and that to a wider one, which the mention
         may mean (*woman* where a person is listed; see `wider_label`). Adjectives narrow it down as far as attributes are known.
         """
-        key = (said.head, said.attributes, frame)
+        key = (said.head, said.attributes, said.only, frame)
         if key not in self.memory:
             things = [t for t in self.episode.frames[frame].objects if words.may_mean(said.head, t.category)]
             exact = [t for t in things if _is_called(t, said.head)]
             certain = [t for t in things if words.is_a(t.category, said.head)]
-            self.memory[key] = tuple(t for t in exact or certain or things if _fits(t, said))
+            likely = exact or certain or things
+            self.memory[key] = tuple(t for t in likely if _fits(t, said) and said.only in {"", t.id})
         return list(self.memory[key])
 
     def visible_at(self, said: Mention, frame: int) -> list[SceneObject]:

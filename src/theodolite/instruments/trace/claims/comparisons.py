@@ -1,0 +1,156 @@
+"""Comparisons: *larger than the box*, *as tall as*, *the leftmost object*, *more cups than plates*."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from theodolite.instruments.trace.claims import clauses as c
+from theodolite.instruments.trace.claims.language import Sentence
+from theodolite.instruments.trace.claims.trees import Token
+from theodolite.instruments.trace.claims.types import Claim, Mention
+
+_DIMENSIONS = frozenset({"size", "height", "width", "length", "colour", "color"})
+
+
+def comparison_claims(sentence: Sentence) -> Iterator[tuple[Claim, Token | None]]:
+    """All comparisons of a sentence, each with the head of its clause."""
+    for link in sentence.tokens:
+        if link.text.casefold() in {"than", "as", "to"} and link.tag != "DT":
+            yield from _comparative(sentence, link)
+    yield from _superlatives(sentence)
+
+
+def _comparative(sentence: Sentence, link: Token) -> Iterator[tuple[Claim, Token | None]]:
+    first = _degree_word(sentence, link)
+    standard = _standard(sentence, link.index + 1)
+    if first is None or standard is None:
+        return
+    numerous = sentence.tokens[first.index]
+    if first.text.casefold() in {"more", "fewer", "less"} and first.index + 1 < link.index:
+        noun = sentence.tokens[first.index + 1]
+        if c.is_noun(noun):
+            degree = "more" if numerous.text.casefold() == "more" else "less"
+            head = sentence.head(noun)
+            if head is not None and sentence.children(head, "expl"):
+                yield from _each(sentence, [noun], f"{degree} numerous than", standard, first, head)
+            return
+    said = " ".join(t.text.casefold() for t in sentence.tokens[first.index : link.index + 1])
+    head = _clause_head(sentence, first)
+    if head is None or any(
+        c.is_noun(t) and not _is_far(sentence, t) for t in sentence.tokens[first.index : link.index]
+    ):
+        return
+    if c.is_verb(head):
+        said = f"{head.lemma} {said}"
+        if not first.tag.startswith("RB") and not any(
+            t.tag.startswith("RB") for t in sentence.tokens[first.index : link.index]
+        ):
+            return
+    yield from _each(sentence, _subjects(sentence, head), said, standard, first, head)
+
+
+def _is_far(sentence: Sentence, noun: Token) -> bool:
+    """True for the noun in *closer to the camera than*."""
+    return any(
+        t.text.casefold() in {"to", "from"} for t in sentence.tokens[max(0, noun.index - 2) : noun.index]
+    )
+
+
+def _degree_word(sentence: Sentence, link: Token) -> Token | None:
+    """The first word of a comparison that ends in *than*, *as* or *compared to*."""
+    before = list(reversed(sentence.tokens[max(0, link.index - 6) : link.index]))
+    if link.text.casefold() == "to":
+        if not before or before[0].text.casefold() != "compared":
+            return None
+        return next((t for t in before[1:2] if t.tag == "JJ"), None)
+    if link.text.casefold() == "as":
+        return next((t for t in before[1:3] if t.text.casefold() == "as"), None)
+    found = next(
+        (t for t in before if c.is_comparative(t) or t.text.casefold() in {"more", "less", "fewer"}), None
+    )
+    return None if found is None or found.tag == "DT" else found
+
+
+def _standard(sentence: Sentence, start: int) -> Token | None:
+    """What it is compared with: the noun, *one* or ordinal that follows."""
+    last: Token | None = None
+    for token in sentence.tokens[start : start + 6]:
+        if token.tag.startswith(("NN", "PRP")) and token.tag != "PRP$":
+            last = token
+            follower = sentence.tokens[token.index + 1] if token.index + 1 < len(sentence.tokens) else None
+            if follower is None or not follower.tag.startswith("NN"):
+                return token
+        elif token.tag not in {"DT", "JJ", "PRP$", "CD", "JJR", "JJS"}:
+            break
+        elif token.tag in {"JJ", "CD"}:
+            last = token
+    return last
+
+
+def _clause_head(sentence: Sentence, token: Token) -> Token | None:
+    return next(
+        (t for t in c.clause_of(sentence, token) if sentence.children(t, "nsubj") or c.is_verb(t)), None
+    )
+
+
+def _subjects(sentence: Sentence, head: Token) -> list[Token]:
+    found: list[Token] = []
+    for own in c.subjects(sentence, head):
+        owners = sentence.children(own, "nmod:poss") if own.lemma in _DIMENSIONS else ()
+        found.extend(owners or (own,))
+    return found
+
+
+def _each(
+    sentence: Sentence, things: list[Token], said: str, standard: Token | None, word: Token, head: Token
+) -> Iterator[tuple[Claim, Token | None]]:
+    standards: list[Token | None] = [None] if standard is None else [*c.conjuncts(sentence, standard)]
+    for thing in things:
+        for other in standards:
+            last = other if other is not None else word
+            yield (
+                Claim(
+                    "comparison",
+                    _mention(sentence, thing),
+                    said,
+                    None if other is None else c.mention(sentence, other),
+                    span=(word.start, max(last.end, word.end)),
+                    anchor=(word.start, word.end),
+                    is_negated=c.is_negated(sentence, head, thing),
+                    hedge=c.hedge_of(sentence, head),
+                    is_lasting=c.is_lasting(sentence, head),
+                ),
+                head,
+            )
+
+
+def _mention(sentence: Sentence, token: Token) -> Mention:
+    owners = {"its": "it", "his": "he", "her": "she", "their": "they"}
+    word = owners.get(token.text.casefold()) if token.tag == "PRP$" else None
+    return Mention(word, span=(token.start, token.end)) if word else c.mention(sentence, token)
+
+
+def _superlatives(sentence: Sentence) -> Iterator[tuple[Claim, Token | None]]:
+    """*Is the tallest*, *is the leftmost object*."""
+    for word in sentence.tokens:
+        if not c.is_superlative(sentence, word):
+            continue
+        noun = sentence.head(word)
+        while noun is not None and noun.dep in {"amod", "conj"} and not c.is_noun(noun):
+            noun = sentence.head(noun)
+        is_predicate = bool(sentence.children(word, "cop", "nsubj"))
+        said = c.superlative(sentence, word)
+        if is_predicate:
+            yield from _each(sentence, c.subjects(sentence, word), said, None, word, word)
+        elif noun is not None and sentence.children(noun, "cop") and word.index < noun.index:
+            for claim, head in _each(sentence, c.subjects(sentence, noun), said, None, word, noun):
+                kind = c.mention(sentence, noun)
+                bare = Mention(
+                    kind.head, tuple(a for a in kind.attributes if not _is_most(a)), span=kind.span
+                )
+                yield replace(claim, object=bare), head
+
+
+def _is_most(attribute: str) -> bool:
+    return attribute.startswith(("most ", "least ")) or attribute.endswith(("est", "most"))

@@ -1,0 +1,519 @@
+"""Constructions that hide a plain clause, rewritten as one, so that the claim rules need to know plain clauses only.
+
+| written | read as |
+| --- | --- |
+| at least three of the men stand | men stand, with the quantity *at least 3* |
+| none of the men stands | men stand, with the quantity *no* |
+| on the table sits a cup | a cup sits on the table |
+| hanging on the wall is a mirror | a mirror is hanging on the wall |
+| she hands the boy a cup | *boy* is the indirect object |
+| the door remains closed | the door is closed, with *remains* as copula |
+| it is no longer on | it is not on |
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from theodolite.instruments.trace.claims import lexicon as words
+from theodolite.instruments.trace.claims.trees import Token
+
+_BOUNDS = {
+    ("at", "least"): "at least",
+    ("no", "fewer", "than"): "at least",
+    ("no", "less", "than"): "at least",
+    ("at", "most"): "at most",
+    ("no", "more", "than"): "at most",
+    ("not", "more", "than"): "at most",
+    ("up", "to"): "at most",
+    ("more", "than"): "more than",
+    ("over",): "more than",
+    ("fewer", "than"): "fewer than",
+    ("less", "than"): "fewer than",
+    ("exactly",): "",
+    ("precisely",): "",
+    ("only",): "",
+    ("just",): "",
+    ("about",): "about",
+    ("around",): "about",
+    ("roughly",): "about",
+    ("approximately",): "about",
+    ("nearly",): "about",
+    ("almost",): "about",
+}
+"""Words before a number or *all* -> how it bounds."""
+_SHARES = {
+    ("not", "a", "single"): "no",
+    ("not", "one"): "no",
+    ("a", "couple", "of"): "at least 2",
+    ("a", "few"): "at least 2",
+    ("a", "number", "of"): "at least 2",
+    ("a", "dozen"): "12",
+    ("a", "single"): "1",
+    ("half",): "half",
+    ("all",): "all",
+    ("every",): "all",
+    ("each",): "all",
+    ("both",): "all",
+    ("most",): "most",
+    ("several",): "at least 2",
+    ("many",): "at least 2",
+    ("multiple",): "at least 2",
+    ("none",): "no",
+    ("neither",): "no",
+    ("no",): "no",
+}
+_LONGEST_FIRST = sorted(_SHARES, key=len, reverse=True)
+_BOUNDS_FIRST = sorted(_BOUNDS, key=len, reverse=True)
+_INSIDE = {"DT", "PDT", "JJ", "JJS", "PRP$", "VBN", "VBG", "RB", "HYPH", "CD", "POS"}
+_LASTING = words.word_set("remain stay")
+_TURNING = words.word_set("become turn get grow")
+LINKING = _LASTING | _TURNING | {"look", "seem", "appear"}
+"""Verbs that link a subject with a quality or a place, as *is* does."""
+_PARTICLE_VERBS = {
+    (verb, particle)
+    for line in (
+        "put on down away up",
+        "take off out down",
+        "turn on off",
+        "switch on off",
+        "pick up",
+        "pull on off",
+    )
+    for verb, *particles in [line.split()]
+    for particle in particles
+}
+_GIVING = words.word_set("give hand pass throw offer show bring feed pour lend send serve toss sell buy")
+_COMING = words.word_set(
+    "sit stand lie hang lean rest walk come run go appear emerge hide sleep kneel roll fly"
+)
+
+
+def plain_clauses(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
+    """The same words, with these constructions rewritten."""
+    tree = _Tree(tokens)
+    tree.misread_verb()
+    tree.misplaced()
+    tree.quantities()
+    tree.no_longer()
+    tree.particles()
+    tree.linking_verbs()
+    tree.two_objects()
+    tree.inversion()
+    return tuple(tree.tokens)
+
+
+class _Tree:
+    """Tokens that are being changed."""
+
+    def __init__(self, tokens: tuple[Token, ...]) -> None:
+        self.tokens = list(tokens)
+        self._texts = [t.text.casefold() for t in tokens]
+
+    def _set(self, index: int, **changes: object) -> None:
+        self.tokens[index] = replace(self.tokens[index], **changes)  # type: ignore[arg-type]
+
+    def _children(self, index: int) -> list[Token]:
+        return [t for t in self.tokens if t.head == index and t.index != index]
+
+    def _take_place(self, new: int, old: int) -> None:
+        """Puts one token at the place of another in the tree; the other and its dependents hang below it."""
+        if new == old:
+            return
+        above = self.tokens[old]
+        is_root = above.head == old
+        self._set(new, head=new if is_root else above.head, dep=above.dep)
+        for child in self._children(old):
+            if child.index != new:
+                self._set(child.index, head=new)
+        self._set(old, head=new)
+
+    def misread_verb(self) -> None:
+        """*The image features a hat*: in a sentence without any verb, a plural after a noun is its verb."""
+        if any(t.tag in {"VBZ", "VBP", "VBD", "MD"} for t in self.tokens):
+            return
+        verb = next((t.index for t in self.tokens[1:-1] if self._is_misread(t)), None)
+        if verb is None:
+            return
+        root = next(t.index for t in self.tokens if t.head == t.index)
+        after = self.tokens[verb + 1]
+        self._set(verb, tag="VBZ", dep="ROOT", head=verb)
+        for token in self.tokens[: verb - 1]:
+            if token.head == verb:
+                self._set(token.index, head=verb - 1)
+        self._set(verb - 1, dep="nsubj", head=verb)
+        thing = self._noun_from(after.index) if after.tag in {"DT", "PRP$", "CD"} else None
+        if thing is not None:
+            self._set(thing, dep="obj", head=verb)
+        for token in self._children(verb):
+            if token.dep in {"nmod", "acl"} and token.index > verb:
+                self._set(token.index, dep="obl" if token.dep == "nmod" else "xcomp")
+        if root not in {verb, verb - 1, thing}:
+            self._set(root, head=verb, dep="obl" if self._has(root, "case") else "obj")
+
+    def _is_misread(self, token: Token) -> bool:
+        before, after = self.tokens[token.index - 1], self.tokens[token.index + 1]
+        is_after_noun = before.tag in {"NN", "NNP"} and any(
+            t.tag == "DT" for t in self.tokens[: before.index]
+        )
+        follows = {"DT", "PRP$", "IN", "CD", "VBG", "TO", "RB", "."}
+        return token.tag == "NNS" and is_after_noun and after.tag in follows
+
+    def misplaced(self) -> None:
+        """Objects, outer subjects and joined verbs that a small parser often hangs elsewhere."""
+        for token in list(self.tokens):
+            head = self.tokens[token.head]
+            if token.dep == "nsubj:outer":  # *the point is that he sits*
+                self._set(token.index, dep="dep")
+                for copula in self._children(head.index):
+                    if copula.dep == "cop":
+                        self._set(copula.index, dep="aux")
+            elif token.dep in {"appos", "nmod:unmarked", "obl:unmarked"} and head.tag.startswith("VB"):
+                if not self._has(token.index, "case") and self._noun_from(head.index + 1) == token.index:
+                    self._set(token.index, dep="obj")
+            elif token.dep == "compound" and head.tag == "VBG" and token.index == head.index - 1:
+                self._absolute(token.index, head.index)
+            elif (
+                token.dep == "conj"
+                and token.tag == "VBG"
+                and head.dep == "obj"
+                and not self._has(token.index, "det", "amod")
+            ):
+                verb = self.tokens[head.head]
+                if verb.tag == "VBG":  # *is playing the guitar and singing*
+                    self._set(token.index, head=verb.index)
+
+    def _absolute(self, noun: int, verb: int) -> None:
+        """*With the cup standing on it*: the cup is what stands."""
+        cases = [
+            t.index for t in self._children(verb) if t.dep in {"case", "mark"} and t.text.casefold() == "with"
+        ]
+        if not cases:
+            return
+        for child in self._children(verb):
+            if child.index < noun and child.dep in {"det", "amod", "compound", "nummod", "nmod:poss"}:
+                self._set(child.index, head=noun)
+        self._set(noun, dep="nsubj")
+        self._set(cases[0], dep="mark")
+        for child in self._children(verb):
+            if child.dep == "nmod":
+                self._set(child.index, dep="obl")
+
+    # quantities
+
+    def quantities(self) -> None:
+        """*At least three of the four men*: the quantity goes to the noun, which takes the phrase's place."""
+        at = 0
+        while at < len(self.tokens):
+            end, quantity = self._quantity(at)
+            noun = self._noun_from(end) if quantity else None
+            if noun is None:
+                at += 1
+                continue
+            self._quantify(at, end, noun, quantity)
+            at = end
+
+    def _begins(self, at: int, phrases: list[tuple[str, ...]]) -> tuple[str, ...]:
+        return next((p for p in phrases if tuple(self._texts[at : at + len(p)]) == p), ())
+
+    def _number(self, at: int) -> str:
+        if at >= len(self.tokens):
+            return ""
+        word = self._texts[at]
+        if word.isdecimal() and len(word) < 6:
+            return str(int(word))
+        return str(words.NUMBERS[word]) if word in words.NUMBERS else ""
+
+    def _quantity(self, at: int) -> tuple[int, str]:
+        """Where a quantity that begins here ends, and what it says; empty if none begins."""
+        before = self.tokens[at - 1] if at else None
+        if before is not None and (
+            (before.tag in {"NN", "NNP"} and self._texts[at].isdigit())
+            or (before.tag in {"DT", "PRP$"} and self._texts[at] == "most")
+        ):
+            return at, ""  # *frame 3*, *the most colourful*
+        is_negated = self._texts[at] == "not" and self._texts[at + 1 : at + 2] in (
+            ["all"],
+            ["every"],
+            ["both"],
+        )
+        start = at + is_negated
+        bound = self._begins(start, _BOUNDS_FIRST)
+        begin = start + len(bound)
+        number = self._number(begin)
+        if number:
+            return self._of(begin + 1, f"{_BOUNDS.get(bound, '')} {number}".strip(), at)
+        share = self._begins(begin, _LONGEST_FIRST)
+        if not share or (bound and _SHARES[share] not in {"all", "half", "12", "1", "no"}):
+            return at, ""
+        said = _SHARES[share]
+        if bound:
+            said = {"about": "most"}.get(_BOUNDS[bound], said) if said == "all" else said
+        end, said = self._of(begin + len(share), "not all" if is_negated else said, at)
+        if said == "all" and self._number(end) and self._texts[end - 1] != "the":
+            end += 1  # *all three*
+        return end, said
+
+    def _of(self, end: int, said: str, at: int) -> tuple[int, str]:
+        """*… of the five*, *… out of five*."""
+        if self._texts[end : end + 2] == ["out", "of"]:
+            end += 1
+        elif self._texts[end : end + 1] != ["of"]:
+            return end, said
+        end += 1
+        if end < len(self.tokens) and self.tokens[end].tag in {"DT", "PRP$"}:
+            end += 1
+        total = self._number(end)
+        if total and said.isdigit():
+            return end + 1, f"{said} of {total}"
+        if said == "1" and at == end - 3:
+            said = "at least 1"  # *one of the men*
+        return end + bool(total), said
+
+    def _noun_from(self, start: int) -> int | None:
+        """The head of the noun phrase that goes on at an index."""
+        for token in self.tokens[start : start + 5]:
+            if token.tag.startswith("NN") or token.tag == "PRP":
+                last = token.index
+                while last + 1 < len(self.tokens) and self.tokens[last + 1].tag.startswith("NN"):
+                    if token.tag == "PRP":
+                        break
+                    last += 1
+                return last
+            is_comma = token.text == "," and token.index > start
+            if token.tag not in _INSIDE and not is_comma:
+                return None
+        return None
+
+    def _quantify(self, at: int, end: int, noun: int, quantity: str) -> None:
+        phrase = range(at, end)
+        above = self.tokens[noun].head
+        while above in phrase:  # the quantity stands where the noun belongs
+            top = self.tokens[above]
+            is_root = top.head == above
+            self._set(noun, dep=top.dep, head=noun if is_root else top.head)
+            above = noun if is_root else top.head
+        for index in phrase:
+            for child in self._children(index):
+                if child.index not in phrase and child.index != noun:
+                    self._set(child.index, head=noun)
+            self._set(index, head=noun, dep="det", tag="DT")
+        self._set(noun, quantity=quantity)
+
+    # verbs
+
+    def particles(self) -> None:
+        """*Puts on his jacket*: what follows such a verb directly is its particle, and the noun its object."""
+        for at in range(len(self.tokens) - 1):
+            verb, word = self.tokens[at], self.tokens[at + 1]
+            if (verb.lemma, word.text.casefold()) not in _PARTICLE_VERBS or verb.tag not in {
+                "VBZ",
+                "VBP",
+                "VBD",
+                "VB",
+                "VBG",
+            }:
+                continue
+            noun = self._noun_from(at + 2)
+            if noun is None or not self._is_fresh(at + 2):
+                continue
+            self._set(at + 1, head=at, dep="compound:prt", tag="RP")
+            self._set(noun, head=at, dep="obj")
+
+    def no_longer(self) -> None:
+        """*Is no longer on*: *longer* is never the predicate, and the two words are *not*."""
+        for at in range(len(self.tokens) - 1):
+            if (self._texts[at], self._texts[at + 1]) != ("no", "longer"):
+                continue
+            longer = at + 1
+            below = [t for t in self._children(longer) if t.index > longer and t.tag not in {".", ","}]
+            verb = next((t.index for t in self.tokens[longer + 1 :] if t.tag.startswith("VB")), None)
+            heir = below[0].index if below else verb
+            if heir is None:
+                continue
+            if self.tokens[longer].head in {longer, self.tokens[heir].head} or below:
+                self._take_place(heir, longer)
+            self._set(longer, head=heir, dep="advmod", tag="RB", lemma="not")
+            self._set(at, head=heir, dep="advmod", tag="RB", lemma="not")
+
+    def linking_verbs(self) -> None:
+        """*Remains closed*, *stays behind the door*, *turns green*: the verb becomes the copula of what it links."""
+        for at in range(len(self.tokens)):
+            verb = self.tokens[at]
+            if verb.lemma not in LINKING or not verb.tag.startswith("VB"):
+                continue
+            below = [t for t in self._children(verb.index) if t.index > verb.index]
+            said = self._linked(verb, below)
+            if said is None or (verb.lemma not in _LASTING and said.tag.startswith(("NN", "VBG", "VB"))):
+                continue
+            if verb.lemma in {"seem", "appear"}:
+                continue
+            self._take_place(said.index, verb.index)
+            self._set(verb.index, dep="cop")
+
+    def _linked(self, verb: Token, below: list[Token]) -> Token | None:
+        """The quality or place that such a verb links."""
+        after = self.tokens[verb.index + 1 : verb.index + 2]
+        said = [t for t in below if t.dep == "xcomp" and not self._has(t.index, "mark")]
+        if verb.lemma in _TURNING:
+            said += [t for t in after if t.text.casefold() in words.COLOURS]
+        if verb.lemma in _LASTING | {"look"}:
+            said += [t for t in below if t.tag.startswith(("JJ", "VBN")) and t.dep != "amod"]
+        if verb.lemma in _LASTING:
+            said += [t for t in below if t.dep in {"obl", "obj", "advmod"}]
+        return said[0] if said else None
+
+    def _has(self, index: int, *deps: str) -> bool:
+        return any(t.dep in deps for t in self._children(index))
+
+    def two_objects(self) -> None:
+        """*Hands the boy a cup*: the first of two noun phrases after such a verb is the indirect object."""
+        for verb in list(self.tokens):
+            if verb.lemma not in _GIVING or verb.dep in {"amod", "compound", "aux"}:
+                continue
+            first = self._noun_from(verb.index + 1)
+            second = None if first is None else self._noun_from(first + 1)
+            if first is None or second is None or not self._is_fresh(first + 1):
+                continue
+            if not verb.tag.startswith("VB") and not self._is_fresh(verb.index + 1):
+                continue
+            if not verb.tag.startswith("VB"):
+                if verb.head != verb.index:
+                    continue
+                self._set(verb.index, tag="VBZ")
+                before = self._noun_before(verb.index)
+                if before is not None:
+                    self._set(before, dep="nsubj", head=verb.index)
+            self._set(first, dep="iobj", head=verb.index)
+            self._set(second, dep="obj", head=verb.index)
+            for index in (*range(verb.index + 1, first), *range(first + 1, second)):
+                if self.tokens[index].tag in _INSIDE:
+                    self._set(index, head=first if index < first else second)
+
+    def _is_fresh(self, index: int) -> bool:
+        """True if a noun phrase begins here."""
+        return index < len(self.tokens) and self.tokens[index].tag in {"DT", "PRP$", "CD"}
+
+    def _noun_before(self, index: int) -> int | None:
+        return next((t.index for t in reversed(self.tokens[:index]) if t.tag.startswith(("NN", "PRP"))), None)
+
+    # word order
+
+    def inversion(self) -> None:
+        """A place before the verb and its subject after it."""
+        start = next(
+            (t.index for t in self.tokens if t.tag not in {"RB", ",", "CC"} or self._opens(t.index)), None
+        )
+        if start is None:
+            return
+        verb = next(
+            (
+                t
+                for t in self.tokens[start:]
+                if t.tag in {"VBZ", "VBP", "VBD", "VB", "NNS"} and self._inverts(t)
+            ),
+            None,
+        )
+        if verb is None or verb.index == start or not self._opens_with_place(start, verb.index):
+            return
+        noun = self._noun_from(verb.index + 1)
+        before = [t for t in self.tokens[start : verb.index] if t.tag != "EX"]
+        if noun is None or len(before) != verb.index - start:
+            if noun is not None:
+                self._existential(start, verb.index, noun)
+            return
+        if self.tokens[start].tag == "VBG":
+            self._participle_first(start, verb.index, noun)
+            return
+        place = self._place_head(start, verb.index)
+        if verb.lemma == "be":
+            root = self.tokens[noun] if self.tokens[noun].head != verb.index else verb
+            is_root = root.head == root.index
+            self._set(place, head=place if is_root else root.head, dep="ROOT" if is_root else root.dep)
+            self._set(verb.index, head=place, dep="cop")
+            self._set(noun, head=place, dep="nsubj")
+            return
+        if self.tokens[verb.index].tag == "NNS":
+            self._set(verb.index, tag="VBZ")
+        top = self.tokens[noun]
+        if top.head == noun:
+            self._set(verb.index, head=verb.index, dep="ROOT")
+        self._set(noun, head=verb.index, dep="nsubj")
+        self._set(place, head=verb.index, dep="obl")
+
+    def _inverts(self, token: Token) -> bool:
+        is_tense = token.tag != "NNS" or token.lemma in _COMING
+        return is_tense and (token.lemma == "be" or token.lemma in _COMING)
+
+    def _opens_with_place(self, start: int, verb: int) -> bool:
+        """True if everything between is one phrase of place: no subject, no comma."""
+        opens = self._opens(start)
+        opens = opens or (self.tokens[start].tag == "VBG" and not self._has(start, "nsubj", "obj"))
+        between = self.tokens[start + 1 : verb]
+        return (
+            opens
+            and all(
+                t.tag
+                in {"IN", "TO", "DT", "JJ", "NN", "NNS", "PRP$", "PRP", "CD", "RB", "EX", "NNP", "VBN", "JJS"}
+                for t in between
+            )
+            and not any(t.tag in {"NN", "NNS"} and not self._is_governed(t.index, start) for t in between)
+        )
+
+    def _opens(self, start: int) -> bool:
+        first = self._texts[start]
+        return (
+            first in words.PLACES
+            or first in words.PATHS
+            or first in {"next", "close", "left", "right", "straight", "here"}
+        )
+
+    def _is_governed(self, noun: int, start: int) -> bool:
+        """True if a preposition comes before the noun phrase."""
+        for index in range(noun - 1, start - 1, -1):
+            token = self.tokens[index]
+            if token.tag in {"IN", "TO"} or token.text.casefold() in {"next", "straight"}:
+                return True
+            if token.tag not in _INSIDE and not token.tag.startswith("NN"):
+                return False
+        return False
+
+    def _place_head(self, start: int, verb: int) -> int:
+        """The word of a place phrase that links it: *left* in *to the left of the door*, else its first noun."""
+        inside = self.tokens[start:verb]
+        side = next((t for t in inside if t.text.casefold() in {*words.SIDES, "ahead", "end"}), None)
+        begin = next((t.index for t in inside[1:] if t.tag not in {"IN", "TO"}), start)
+        noun = self._noun_from(begin)
+        found = side.index if side is not None and self._texts[start] not in {"in", "ahead"} else noun
+        found = start if found is None else found
+        for token in inside:
+            if token.index != found and not start <= token.head < verb:
+                self._set(token.index, head=found, dep="case" if token.tag in {"IN", "TO"} else token.dep)
+        if noun is not None and noun != found and self.tokens[noun].head in {noun, verb}:
+            self._set(noun, head=found, dep="nmod")
+        if self.tokens[start].tag in {"IN", "TO"}:
+            self._set(start, head=found, dep="case")
+        return found
+
+    def _existential(self, start: int, verb: int, noun: int) -> None:
+        """*To my left there is a window*: the place belongs to *is*, and the window is its subject."""
+        there = next(t.index for t in self.tokens if t.tag == "EX")
+        if start >= there:
+            return
+        place = self._place_head(start, there)
+        self._set(place, head=verb, dep="obl")
+        self._set(there, head=verb, dep="expl")
+        if self.tokens[noun].head == noun:
+            self._set(verb, head=verb, dep="ROOT")
+        self._set(noun, head=verb, dep="nsubj")
+
+    def _participle_first(self, start: int, verb: int, noun: int) -> None:
+        self._set(start, head=start, dep="ROOT")
+        for token in self.tokens[start + 1 : verb]:
+            if not start <= token.head < verb:
+                self._set(token.index, head=start)
+        self._set(verb, head=start, dep="aux")
+        self._set(noun, head=start, dep="nsubj")
+        for token in self.tokens[verb + 1 :]:
+            if token.index != noun and token.head in {verb, token.index}:
+                self._set(token.index, head=start)
