@@ -52,7 +52,7 @@ from theodolite.instruments.scene.experiments.confusion import (
     confusion_table,
     example_cases,
 )
-from theodolite.instruments.scene.experiments.curves import CurvePoint, curve_tables, solver_curves
+from theodolite.instruments.scene.experiments.curves import CurvePoint, curve_table, solver_curves
 from theodolite.instruments.scene.experiments.graphs import (
     GraphOverview,
     graph_overview,
@@ -433,7 +433,7 @@ def score_tables(score: SceneScore, extra: Iterable[str] = ()) -> list[Table]:
         "graph-problems": lambda: problems_table(score.graphs),
         "unsolved": lambda: unsolved_table(score.cases),
         "cases": lambda: cases_table(score.examples),
-        "solver-curve": lambda: curve_tables(score.curves)[0],
+        "solver-curve": lambda: curve_table("words and lengths", score.curves),
     }
     return [*found, *(table for name in extra if (table := more[name]()).rows)]
 

@@ -115,12 +115,13 @@ def _value(estimate: stats.Estimate | None) -> float:
 def curve_tables(points: Sequence[CurvePoint]) -> list[Table]:
     """For each kind of noise a table of competencies and levels."""
     return [
-        _curve_table(on, [point for point in points if point.noisy == on])
+        curve_table(on, [point for point in points if point.noisy == on])
         for on in dict.fromkeys(point.noisy for point in points)
     ]
 
 
-def _curve_table(on: Noisy, points: Sequence[CurvePoint]) -> Table:
+def curve_table(on: Noisy, points: Sequence[CurvePoint]) -> Table:
+    """The competencies and levels of one kind of noise."""
     by_competency: dict[Competency | None, list[CurvePoint]] = {}
     for point in points:
         by_competency.setdefault(point.competency, []).append(point)

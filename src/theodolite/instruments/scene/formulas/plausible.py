@@ -105,8 +105,8 @@ def plausible_layouts(graph: StarGraph) -> Layouts:
     >>> from theodolite.instruments.scene.data.graph import Edge, Node
     >>> nodes = (Node(1, 8.0, 1, 1, 3), Node(2, 10.0, 1, 1, 3))
     >>> found = plausible_layouts(StarGraph(1, nodes, (Edge(2, 6.0, frozenset({"right"})),)))
-    >>> [round(float(value)) for value in found.weights @ found.offsets_m(2, 1)]
-    [6, 0]
+    >>> bool(found.weights @ (found.offsets_m(2, 1)[:, 0] > 0) > 0.5)
+    True
     """
     said = _stated(graph)
     if len(said.marks) == 1:
