@@ -41,7 +41,7 @@ LINES = {
     "vsr": ("test.jsonl", ["data", "vsr", "--data", "{data}/test.jsonl"]),
     "whatsup": ("captions.json", ["data", "whatsup", "--data", "{data}/captions.json", "--images", "{data}", "--annotations", "{data}/boxes.json", "--out", "{out}"]),
     "pairs": ("pairs.jsonl", ["data", "check", "{data}/pairs.jsonl"]),
-    "star": ("questions.json", [*IMPORT, "star", "--data", "{data}", "--out", "{out}"]),
+    "star": ("questions.json", [*IMPORT, "star", "--data", "{data}", "--out", "{out}", "--video-fps", "30"]),
     "teach": ("valid_seen__g.edh0.json", [*IMPORT, "teach", "--data", "{data}", "--out", "{out}"]),
     "r2r": ("R2R_x.json", [*IMPORT, "r2r", "--data", "{data}", "--out", "{out}"]),
     "videos": ("list.jsonl", [*IMPORT, "videos", "--data", "{data}/list.jsonl", "--out", "{out}"]),

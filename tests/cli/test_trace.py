@@ -641,7 +641,7 @@ def test_a_plan_asks_nothing(data, tmp_path, capsys):
 def test_help_lists_the_tables_that_there_are():
     assert trace._RUN_TABLES == EXTRA_TABLES
     assert trace._VERIFY_TABLES == VERIFY_TABLES
-    assert (*WORLDS, EXTRA_WORLD) == trace_data._WORLDS
+    assert (*WORLDS, EXTRA_WORLD, trace_data._STORIES) == trace_data._WORLDS
 
 
 def test_tau_can_be_given(data, traces, tmp_path, capsys):

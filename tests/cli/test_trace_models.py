@@ -41,8 +41,12 @@ def found_by(capsys, *words):
     return {table["name"]: table["rows"] for table in json.loads(capsys.readouterr().out)["tables"]}
 
 
+def _own(found):
+    return found["trace.grounding"][0] | found["trace.bounds"][0]
+
+
 def test_several_runs_are_one_table_with_paired_differences(runs, capsys):
-    alone = [found_by(capsys, "trace", "score", run)["trace.grounding"][0] for run in runs]
+    alone = [_own(found_by(capsys, "trace", "score", run)) for run in runs]
     found = found_by(capsys, "trace", "score", *runs)
     for row, own in zip(found["trace.models"], alone, strict=True):
         assert {key: row[key] for key in ("sgr", "sgr_low", "sgr_high", "hr", "right", "refutable")} == {

@@ -415,7 +415,7 @@ def score_tables(score: SceneScore, extra: Iterable[str] = ()) -> list[Table]:
         score: What to show.
         extra: Some of `EXTRA_TABLES`; those without rows are left out.
     """
-    found = [qa_table(score), counts_table(score)]
+    found = [qa_table(score), solvable_table(score), counts_table(score)]
     found += [graphs_table(score.graphs)] if score.graphs else []
     if score.blind is not None:
         found += [blind_table(score.blind), changes_table(score)]
@@ -480,6 +480,18 @@ def qa_table(score: SceneScore) -> Table:
         rows,
         unlearnt(score.model, score.results.domains),
     )
+
+
+def solvable_table(score: SceneScore) -> Table:
+    """What Table 1 says of answers and graphs, without the solver's own errors."""
+    shown = ("consistency_solvable", "derived_solvable", "direct_over_derived_solvable")
+    rows: list[list[Cell]] = [
+        [domain or "overall", *(score.mean(name, domain=domain) for name in shown)]
+        for domain in score.domains
+    ]
+    columns = [Column("scenes", "scenes"), *(_COLUMNS[name] for name in shown)]
+    title = "On questions that the solver answers correctly from the true graph"
+    return Table.of("scene.solvable", title, columns, rows)
 
 
 def changes_table(score: SceneScore) -> Table:

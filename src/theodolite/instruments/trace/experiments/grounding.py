@@ -147,6 +147,7 @@ def main_tables(
     tables = [
         _caution_table(groups, heads),
         _grounding_table(groups, heads, title),
+        _bounds_table(groups, heads),
         _progress_table(groups, heads),
         _consistency_table(groups, heads, tau),
         _metric_table("trace.edits", "By episode: edited frames", groups, heads, OF_EDITS),
@@ -178,13 +179,9 @@ def _caution_table(groups: Sequence[TraceGroup], heads: Sequence[Column]) -> Tab
 def _grounding_table(groups: Sequence[TraceGroup], heads: Sequence[Column], title: str) -> Table:
     columns = [
         *heads,
-        Column("unverifiable", "unverifiable", "share", "trace.unverifiable"),
-        Column("not_understood", "not understood", "share", "trace.not_understood"),
-        Column("refutable", "false claims refuted", "share", "trace.refutable"),
         Column("sgr", "SGR", "share", "trace.sgr"),
-        Column("sgr_low", "all unverifiable wrong", "share", "trace.sgr_low"),
-        Column("sgr_high", "all right", "share", "trace.sgr_high"),
         Column("hr", "HR", "share", "trace.hr"),
+        Column("unverifiable", "unverifiable", "share", "trace.unverifiable"),
         Column("right", "accuracy", "share", "trace.right"),
         Column("gap", "gap", "points", "trace.gap"),
         Column("traces", "traces", "count"),
@@ -194,15 +191,31 @@ def _grounding_table(groups: Sequence[TraceGroup], heads: Sequence[Column], titl
     rows: list[list[Cell]] = []
     notes: list[str] = []
     for group in groups:
-        means = [
-            unverifiable_share(group),
-            not_understood_share(group),
-            *(group.mean(key) for key in ("refutable", "sgr", "sgr_low", "sgr_high", "hr", "right")),
-        ]
+        means = [group.mean("sgr"), group.mean("hr"), unverifiable_share(group), group.mean("right")]
         counts = [len(group.judged), len(group.verdicts), group.seconds]
         rows.append([*group.labels, *means, accuracy_gap(group), *counts])
         notes += _notes(group)
     return Table.of("trace.grounding", title, columns, rows, notes)
+
+
+def _bounds_table(groups: Sequence[TraceGroup], heads: Sequence[Column]) -> Table:
+    """Between what SGR lies if the claims that are not judged are wrong or right, and what could be refuted at all."""
+    columns = [
+        *heads,
+        Column("sgr_low", "SGR, all unverifiable wrong", "share", "trace.sgr_low"),
+        Column("sgr_high", "all right", "share", "trace.sgr_high"),
+        Column("refutable", "false claims refuted", "share", "trace.refutable"),
+        Column("not_understood", "clauses not understood", "share", "trace.not_understood"),
+    ]
+    rows: list[list[Cell]] = [
+        [
+            *group.labels,
+            *(group.mean(key) for key in ("sgr_low", "sgr_high", "refutable")),
+            not_understood_share(group),
+        ]
+        for group in groups
+    ]
+    return Table.of("trace.bounds", "How sure the SGR is", columns, rows)
 
 
 def _notes(group: TraceGroup) -> Iterator[str]:
