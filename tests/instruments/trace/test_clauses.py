@@ -29,7 +29,7 @@ def measured(half, llava=None):
 
 @pytest.mark.parametrize(("half", "precision", "recall"), [("tuning", 0.93, 0.90), ("unseen", 0.83, 0.82)])
 def test_whole_claims_of_labelled_sentences(half, precision, recall):
-    """The labels are older than the extractor. It was written on one half; the other was read once, at the end."""
+    """The labels were written before the rules. Those were tuned on one half; the other was measured once, at the end."""
     found = measured(half)
     assert found["all"][0] >= precision
     assert found["all"][1] >= recall

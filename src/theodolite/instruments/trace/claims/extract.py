@@ -89,7 +89,7 @@ def sentence_claims(sentence: Sentence) -> list[Claim]:
 
 
 KIND_ORDER: dict[ClaimKind, int] = {
-    "unread": 0,
+    "unread": -1,
     "entity": 0,
     "count": 1,
     "attribute": 2,
