@@ -221,9 +221,7 @@ def _possession(sentence: Sentence, owner: Token, word: Token, thing: Token) -> 
 
 def _is_figure(subjects: Sequence[Token], done_to: Sequence[Token]) -> bool:
     """True for *the table occupies the majority*: a thing, and nothing that can be seen."""
-    are_things = bool(subjects) and all(
-        c.is_noun(t) and t.lemma not in words.SYNONYMS["person"] for t in subjects
-    )
+    are_things = bool(subjects) and all(c.is_noun(t) and not words.is_a(t.lemma, "person") for t in subjects)
     return (
         are_things
         and bool(done_to)

@@ -311,7 +311,7 @@ def _with_name(said: Mention, meant: Mention) -> Mention:
 
 
 def _is_person(said: Mention) -> bool:
-    return said.head.rpartition(" ")[2] in words.SYNONYMS["person"] or said.head in _PEOPLE
+    return words.is_a(said.head, "person") or said.head in _PEOPLE
 
 
 def _fits(pronoun: str, meant: Mention) -> bool:
