@@ -31,7 +31,9 @@ class ClipLikeness:
 
         try:
             with quiet_transformers():
-                self._model: Any = AutoModel.from_pretrained(source, dtype=torch.float32).eval()
+                self._model: Any = AutoModel.from_pretrained(
+                    source, dtype=torch.float32, use_safetensors=True
+                ).eval()
                 self._processor: Any = AutoImageProcessor.from_pretrained(source, backend="pil")
                 self._words: Any = AutoTokenizer.from_pretrained(source)
         except (OSError, ValueError, ImportError) as error:

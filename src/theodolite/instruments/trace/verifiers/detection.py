@@ -147,7 +147,7 @@ class HuggingFaceDetector:
 
         try:
             self._processor = AutoImageProcessor.from_pretrained(source, backend="pil")
-            self._model = AutoModelForObjectDetection.from_pretrained(source).eval()
+            self._model = AutoModelForObjectDetection.from_pretrained(source, use_safetensors=True).eval()
         except (OSError, ValueError, ImportError) as error:
             raise UsageError(f"cannot load the detector {source}: {str(error).splitlines()[0]}") from error
         names = self._model.config.id2label

@@ -99,7 +99,9 @@ class VideoClassifier:
         from transformers import AutoImageProcessor, AutoModelForVideoClassification
 
         try:
-            self._model: Any = AutoModelForVideoClassification.from_pretrained(source).eval()
+            self._model: Any = AutoModelForVideoClassification.from_pretrained(
+                source, use_safetensors=True
+            ).eval()
             self._processor: Any = AutoImageProcessor.from_pretrained(source, backend="pil")
         except (OSError, ValueError, ImportError) as error:
             raise UsageError(
