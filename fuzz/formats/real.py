@@ -63,12 +63,12 @@ def real_formats() -> list[Format]:
         Format(
             "real star",
             {"questions.json": json_of(questions), "classes.json": (star / "classes.json").read_bytes()},
-            lambda f, _: read_star(f),
+            lambda f, _: read_star(f, video_fps=30),
         ),
         Format(
             "real released star",
             {"q.json": (star / "released_format_sample.json").read_bytes()},
-            lambda f, _: read_star(f / "q.json"),
+            lambda f, _: read_star(f / "q.json", video_fps=30),
         ),
         Format("real teach", {teach.name: teach.read_bytes()}, lambda f, _: read_teach(f)),
         Format(

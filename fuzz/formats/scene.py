@@ -166,7 +166,7 @@ def scene_formats(made: Path) -> list[Format]:
             "crisp",
             crisp,
             lambda f, out: write_crisp(
-                read_crisp(f / "scene_graph.jsonl", f / "qa_data.jsonl", marks=f / "marks.jsonl"), out
+                read_crisp(f / "scene_graph.jsonl", f / "qa_data.jsonl", marks=[f / "marks.jsonl"]), out
             ),
         ),
         Format("scene data", own, lambda f, _: [read_data(f).picture(name) for name in read_data(f).scenes]),

@@ -6,6 +6,7 @@ import io
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -154,6 +155,7 @@ def trace_formats(made: Path) -> list[Format]:
     limit = {"value": 0.8, "low": 0.7, "high": 0.9, "n": 10, "level": 0.95, "method": "Wilson"}
     recall = {
         "detector": "d",
+        "identity": "d",
         "threshold": 0.4,
         "classes": {"cup": {"anywhere": limit, "recall": limit, "located": limit}},
     }
@@ -168,8 +170,12 @@ def trace_formats(made: Path) -> list[Format]:
         {"first": "a cup", "second": "a dog", "same": False},
     ]
     return [
-        Format("star", _star(), written(read_star)),
-        Format("star classes", _star(), lambda f, _: read_star(f, classes=f / "names", frames=f / "frames")),
+        Format("star", _star(), written(partial(read_star, video_fps=30))),
+        Format(
+            "star classes",
+            _star(),
+            lambda f, _: read_star(f, classes=f / "names", frames=f / "frames", video_fps=30),
+        ),
         Format(
             "teach",
             {"valid_seen__g.edh0.json": _teach(), "g/driver.frame.1.0.jpeg": picture(kind="JPEG")},
@@ -196,7 +202,11 @@ def trace_formats(made: Path) -> list[Format]:
             lambda f, _: score_labels([f / "labels.jsonl"]),
         ),
         Format("tau", {"pairs.jsonl": lines_of(*pairs)}, lambda f, _: read_pairs(f / "pairs.jsonl")),
-        Format("recall", {"recall.json": json_of(recall)}, lambda f, _: read_recall(f / "recall.json")),
+        Format(
+            "recall",
+            {"recall.json": json_of(recall)},
+            lambda f, _: read_recall(f / "recall.json", identity="d", threshold=0.4),
+        ),
         Format(
             "similarity",
             {"similarity.json": json_of(bounds)},

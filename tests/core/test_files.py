@@ -38,7 +38,7 @@ class Row(Form):
         (b'{"a": NaN}', "expected value at line 1 column 7"),
         (b"[Infinity]", "expected value"),
         (b'["\\ud800"]', "unexpected end of hex escape"),
-        (b"[" * 20_000, "recursion limit"),
+        (b"[" * 20_000, "nested too deeply"),
         (b"[" + b"9" * 5000 + b"]", "number out of range"),
         (b'["\xff"]', "invalid unicode"),
         ('{"a": 1}'.encode("utf-16"), "it is UTF-16 text; save it as UTF-8"),

@@ -25,7 +25,7 @@ picture can be read.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -466,10 +466,7 @@ _COLUMNS = {
 def qa_table(score: SceneScore) -> Table:
     """Table 1."""
     shown = ("qa", "sgc", "s_est", "s_rel", "consistency", "derived", "direct_over_derived", "ceiling")
-    rows: list[list[Cell]] = [
-        [domain or "overall", *(score.mean(name, domain=domain) for name in shown)]
-        for domain in score.domains
-    ]
+    rows = _by_domain(score, shown)
     prior = {"qa": score.mean("qa_prior"), "sgc": score.mean("sgc_prior")}
     rows.append(["without looking", *(prior.get(name) for name in shown)])
     options = score.options
@@ -485,13 +482,12 @@ def qa_table(score: SceneScore) -> Table:
 def solvable_table(score: SceneScore) -> Table:
     """What Table 1 says of answers and graphs, without the solver's own errors."""
     shown = ("consistency_solvable", "derived_solvable", "direct_over_derived_solvable")
-    rows: list[list[Cell]] = [
-        [domain or "overall", *(score.mean(name, domain=domain) for name in shown)]
-        for domain in score.domains
-    ]
-    columns = [Column("scenes", "scenes"), *(_COLUMNS[name] for name in shown)]
-    title = "On questions that the solver answers correctly from the true graph"
-    return Table.of("scene.solvable", title, columns, rows)
+    columns, rows = [Column("scenes", "scenes"), *map(_COLUMNS.__getitem__, shown)], _by_domain(score, shown)
+    return Table.of("scene.solvable", "Questions that the solver can answer", columns, rows)
+
+
+def _by_domain(score: SceneScore, shown: Sequence[str]) -> list[list[Cell]]:
+    return [[domain or "overall", *(score.mean(n, domain=domain) for n in shown)] for domain in score.domains]
 
 
 def changes_table(score: SceneScore) -> Table:
