@@ -11,6 +11,8 @@ NASTY = (
 )  # fmt: skip
 _SHORTEST_S = 5e-3
 """Shorter times are mostly noise."""
+NOTICED_S = 0.5
+"""Of long texts: shorter times bother nobody, and depend on what was read and kept before."""
 _TRIES = 5
 """A busy machine may disturb some measurements, never make a slow reader fast."""
 
@@ -22,14 +24,14 @@ def seconds(work, text):
     return time.process_time() - begun
 
 
-def assert_linear(work, piece, size, factor=2, most=1.5):
+def assert_linear(work, piece, size, factor=2, most=1.5, shortest=_SHORTEST_S):
     """A text that is `factor` times as long takes at most `most` times as much time for each part of it."""
     short, long = (piece * (n // len(piece)) for n in (size, factor * size))
     times = [(seconds(work, short), seconds(work, long))]
     while (
-        min(b for _, b in times) > most * factor * max(min(a for a, _ in times), _SHORTEST_S)
+        min(b for _, b in times) > most * factor * max(min(a for a, _ in times), shortest)
         and len(times) < _TRIES
     ):
         times.append((seconds(work, short), seconds(work, long)))
-    ratio = min(b for _, b in times) / max(min(a for a, _ in times), _SHORTEST_S)
+    ratio = min(b for _, b in times) / max(min(a for a, _ in times), shortest)
     assert ratio <= most * factor, (piece, size, times)
