@@ -20,6 +20,7 @@ from train.twins.tokens import WORDS
 TASKS = ("compass", "grid", "scene", "trace")
 SIZES = {"grid": "quick", "scene": "quick"}
 """Sizes at which every kind of prompt is asked; few items hold all of them elsewhere."""
+INFO = SimpleNamespace(model="pocket:grounded")
 MOST = 60
 """Portions of lessons after which a form counts as never taught."""
 _VARYING = re.compile(rf"\b(?:{'|'.join(map(re.escape, WORDS))})\b|\d+(?:\.\d+)?")
@@ -88,14 +89,14 @@ def taught():
 
 def sent(plan):
     """All items of a run, also those that are planned when the model has given its graphs."""
-    run = SimpleNamespace(results=list)
+    run = SimpleNamespace(results=list, info=INFO)
     first = list(plan.items(run))
     graphs = [item for item in first if item.request.hint.get("task") == "graph"]
     told = [
         Result(place, item, Record(item.id, Response("answered", text=str(item.request.hint["gold"]))))
         for place, item in enumerate(graphs, 1)
     ]
-    return first + list(plan.items(SimpleNamespace(results=lambda: told)))
+    return first + list(plan.items(SimpleNamespace(results=lambda: told, info=INFO)))
 
 
 @pytest.mark.slow
