@@ -25,6 +25,9 @@ from theodolite.runs import (
     verify_run,
 )
 
+MOST_FLIPS = 20_000
+"""Of all bits of a small store, drawn by a seed; all of them take many minutes."""
+
 
 class Varied(Counting):
     """Answers, refuses and fails, with choices and arrays."""
@@ -116,8 +119,9 @@ def test_a_flipped_bit_is_noticed_or_harmless(small, name):
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1200)
 def test_every_byte_of_a_store_and_every_bit_of_its_content(small):
-    """One bit of every byte; all bits of every byte in use."""
+    """A large part of: one bit of every byte; all bits of every byte in use."""
     truth, path, rng = read(small), small / "measured.sqlite", random.Random(1)
     used = set(used_bytes(path))
     places = [
@@ -125,6 +129,7 @@ def test_every_byte_of_a_store_and_every_bit_of_its_content(small):
         for i in range(path.stat().st_size)
         for bit in (range(8) if i in used else [rng.randrange(8)])
     ]
+    places = rng.sample(places, min(len(places), MOST_FLIPS))
     for _ in flips(path, places):
         noticed(small, truth)
 
@@ -194,7 +199,8 @@ def _said(row):
     return record.response.status, record.response.text, record.choice, record.values, arrays
 
 
-@pytest.mark.parametrize("n", [10, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("n", [10, pytest.param(200, marks=pytest.mark.slow)])
 def test_after_any_flipped_bit_the_same_command_ends_with_the_same_answers(small, info, tmp_path, n):
     truth, rng = read(small), random.Random(3)
     whole = (small / "measured.sqlite").read_bytes()
