@@ -266,7 +266,7 @@ def test_a_diagnosis_is_served_with_its_pictures(tmp_path, visit):
     with serving(tmp_path) as viewer:
         page = visit(viewer.url, home=viewer.url)
         page.click("text=/diagnosis")
-        assert page.locator(".look").count() == 4
+        until(page, "document.querySelectorAll('.look').length === 4")
         page.select_option("[name=instrument]", "trace")
         page.click("#row-0")
         page.wait_for_selector("#item .frame img")
