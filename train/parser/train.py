@@ -8,6 +8,7 @@ give the same weights.
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import shutil
 import sys
@@ -193,7 +194,27 @@ def _write_pipeline(trained: Path, out: Path, accuracy: ParserAccuracy) -> None:
     bare = re.sub(r'(?m)^(train|dev) = ".*"$', r"\1 = null", config)  # remove local paths
     (out / "config.cfg").write_text(bare, encoding="utf-8")
     srsly.write_json(out / "meta.json", meta)
+    _write_strings(out)
     (out / "LICENCE.md").write_text(_TERMS, encoding="utf-8")
+
+
+def _write_strings(pipeline: Path) -> None:
+    """Keep the strings that the pipeline needs: spaCy's own, labels and the parts of lemmas, not every word seen."""
+    import spacy
+    import srsly
+
+    nlp = spacy.load(pipeline)
+    parts = srsly.msgpack_loads((pipeline / "trainable_lemmatizer" / "trees").read_bytes())["trees"]
+    needed = {
+        *spacy.blank("en").vocab.strings,
+        *(label for pipe in nlp.pipe_labels.values() for label in pipe),
+    }
+    for part in parts:
+        needed |= {nlp.vocab.strings[part[name]] for name in ("orig", "subst") if part.get(name)}
+    kept = [text for text in srsly.read_json(pipeline / "vocab" / "strings.json") if text in needed]
+    (pipeline / "vocab" / "strings.json").write_text(
+        json.dumps(kept, ensure_ascii=False, separators=(",", ":")), encoding="utf-8"
+    )
 
 
 def _need_spacy() -> None:
