@@ -19,7 +19,7 @@ test: $(DEV_READY) browser
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow"
 
 test-slow: $(DEV_READY)
-	$(BIN)/python -m pytest -n 2 --dist worksteal -m slow --durations 20
+	$(BIN)/python -m pytest -n 2 --dist worksteal -m slow --timeout 1800 --durations 20
 
 # The same tests with the lowest and with the newest versions that pyproject.toml allows. Warnings of other versions do not count.
 test-lowest test-newest: test-%: build/%/.ready browser

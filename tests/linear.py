@@ -11,8 +11,6 @@ NASTY = (
 )  # fmt: skip
 _SHORTEST_S = 5e-3
 """Shorter times are mostly noise."""
-NOTICED_S = 0.5
-"""Of long texts: shorter times bother nobody, and depend on what was read and kept before."""
 _TRIES = 5
 """A busy machine may disturb some measurements, never make a slow reader fast."""
 
@@ -22,6 +20,11 @@ def seconds(work, text):
     begun = time.process_time()
     work(text)
     return time.process_time() - begun
+
+
+def assert_linear_up_to_200_kb(work, piece):
+    """Eight times the text takes eight times the time, or three times that on a busy machine; a square would be 64."""
+    assert_linear(work, piece, 25_000, factor=8, most=3, shortest=0.1)
 
 
 def assert_linear(work, piece, size, factor=2, most=1.5, shortest=_SHORTEST_S):
