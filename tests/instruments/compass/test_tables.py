@@ -21,7 +21,7 @@ from theodolite.instruments.compass.experiments.ablations import (
     split_samples,
 )
 from theodolite.instruments.compass.formulas.baselines import BASELINES
-from theodolite.instruments.compass.formulas.projected import project_samples
+from theodolite.instruments.compass.formulas.projecting import project_samples
 from theodolite.instruments.compass.published import published_directions
 from theodolite.instruments.compass.tables import TABLES, ScoreSettings, score_samples
 
@@ -355,13 +355,13 @@ def test_noise_that_beats_the_uniform_map_is_pointed_out():
         samples.append(make_sample(i, maps=[planted(b, grid=coarse)], reference=a, target=b))
     table = score_samples(samples, ScoreSettings(projections=("paper",))).table("framework_paper")
     assert of_map(table, "random-map").excess_dae.high < 0
-    assert len([note for note in table.notes if "a random map beats" in note]) == 1
+    assert len([note for note in table.notes if "random maps beat" in note]) == 1
     fine = [
         replace(s, maps={"planted@pred": planted(s.target.box, grid=TokenGrid.regular(SIZE, (60, 80)))})
         for s in samples
     ]
     finer = score_samples(fine, ScoreSettings(projections=("paper",))).table("framework_paper")
-    assert not [note for note in finer.notes if "a random map beats" in note]
+    assert not [note for note in finer.notes if "random maps beat" in note]
 
 
 def test_published_directions_stand_beside_the_same_model_and_data_only(samples):

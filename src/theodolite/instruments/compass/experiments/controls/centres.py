@@ -29,7 +29,6 @@ from theodolite.instruments.compass.experiments.controls.batch import (
     Batch,
     errors_of,
     hits,
-    seed_for,
     shared_keys,
 )
 from theodolite.instruments.compass.experiments.controls.results import (
@@ -38,11 +37,13 @@ from theodolite.instruments.compass.experiments.controls.results import (
     RowBuilder,
     Values,
 )
-from theodolite.instruments.compass.formulas.baselines import UNIFORM_MAP
+from theodolite.instruments.compass.formulas.baselines import sample_seed
 from theodolite.instruments.compass.formulas.compass import Compass
 from theodolite.instruments.compass.measure import Sample
 
 TRUE, RANDOM_CENTRES, BACKGROUND, TARGET, OTHER = "true", "random", "background", "target", "other object"
+MAPS_PER_CENTRE = 10
+"""Random maps per sample: with those of all samples, and seen from many centres, far more than enough."""
 NO_BACKGROUND = "the boxes cover the whole picture: there is no background"
 NO_OTHER = "no object is annotated besides reference and target"
 
@@ -72,15 +73,19 @@ def centre_control(
     """
     if n_centres < 1:
         raise UsageError(f"--centres must be at least 1, not {n_centres}")
-    batch = Batch(samples, shared_keys(samples, methods), seed=seed)
+    batch = Batch(samples, shared_keys(samples, methods), seed=seed, draws=MAPS_PER_CENTRE)
     centres = draw_centres(samples, n_centres=n_centres, seed=seed)
     rows: list[ControlRow] = []
     for projection in PROJECTIONS:
         compass = batch.compass(projection, centres_px=centres.places_px)
-        errors = errors_of(compass, projection)
-        drawn = _Drawn(centres, batch.clusters, errors[:, :, batch.keys.index(UNIFORM_MAP)], seed)
+        by_column = errors_of(compass, projection)
+        errors, found = batch.over_draws(by_column), batch.over_draws(hits(by_column))
         for k, key in enumerate(batch.keys):
-            rows += _rows((key, projection.name), compass[:, :, k], errors[:, :, k], drawn)
+            at = batch.uniform_of(key)
+            uniform = None if k == at else errors[:, :, at]
+            drawn = _Drawn(centres, batch.clusters, uniform, seed)
+            values = errors[:, :, k], found[:, :, k]
+            rows += _rows((key, projection.name), compass[:, :, batch.column(key)], values, drawn)
     return ControlScore(
         "centres",
         "Is the true reference a better centre than another?",
@@ -104,7 +109,7 @@ def draw_centres(samples: Sequence[Sample], *, n_centres: int, seed: int) -> Cen
     places = np.empty((len(samples), 2 * n + 3, 2))
     missing = {name: np.zeros(len(samples), np.bool_) for name in spans}
     for i, sample in enumerate(samples):
-        rng = np.random.default_rng(seed_for(seed, sample))
+        rng = np.random.default_rng(sample_seed(seed, sample.item_id))
         origin = np.array([sample.reference.box.centre_px])
         free = background_px(sample)
         missing[BACKGROUND][i], missing[OTHER][i] = not len(free), not sample.others
@@ -134,8 +139,8 @@ class _Drawn:
 
     centres: Centres
     clusters: list[str]
-    uniform: NDArray[np.float64]
-    """The uniform map's errors, shape (samples, centres)."""
+    uniform: NDArray[np.float64] | None
+    """The errors of the uniform map of the same grid, shape (samples, centres); None for that map itself."""
     seed: int
 
     def means(self, values: NDArray[np.float64], name: str) -> Values:
@@ -145,23 +150,28 @@ class _Drawn:
 
 
 def _rows(
-    labels: tuple[str, str], compass: Compass, errors: NDArray[np.float64], drawn: _Drawn
+    labels: tuple[str, str],
+    compass: Compass,
+    values: tuple[NDArray[np.float64], NDArray[np.float64]],
+    drawn: _Drawn,
 ) -> list[ControlRow]:
-    """One method's rows; compass and errors have shape (samples, centres)."""
+    """One method's rows; compass, errors and hits have shape (samples, centres)."""
     method, projection = labels
-    true, uniform_true = drawn.means(errors, TRUE), drawn.means(drawn.uniform, TRUE)
+    errors, found = values
+    true = drawn.means(errors, TRUE)
     rows = []
     for name, span in drawn.centres.spans.items():
         build = RowBuilder(drawn.seed)
-        own, uniform = drawn.means(errors, name), drawn.means(drawn.uniform, name)
+        own = drawn.means(errors, name)
         build.mean("dae", own)
-        build.mean("edge_accuracy", drawn.means(hits(errors), name))
-        if method != UNIFORM_MAP:
-            build.mean("excess_dae", own - uniform)
+        build.mean("edge_accuracy", drawn.means(found, name))
+        if drawn.uniform is not None:
+            build.mean("excess_dae", own - drawn.means(drawn.uniform, name))
         if name != TRUE:
             build.difference("centre_delta", own, true)
-            if method != UNIFORM_MAP:
-                build.difference("centre_delta_excess", own - true, uniform - uniform_true)
+            if drawn.uniform is not None:
+                turn = drawn.means(drawn.uniform, name) - drawn.means(drawn.uniform, TRUE)
+                build.difference("centre_delta_excess", own - true, turn)
             build.flip_test("true_is_better", own, true, "greater")
             build.flip_test("two_sided", own, true, "two-sided")
         missing = drawn.centres.missing[name]
