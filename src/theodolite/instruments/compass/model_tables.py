@@ -113,7 +113,14 @@ class _Scored:
     def of(cls, run: ModelRun, projected: ProjectedRun, projection: str) -> _Scored:
         wanted = {f"{kind}_{projection}" for kind, *_ in _KINDS}
         found = (score for key in projected.keys for score in map_scores(projected, key))
-        return cls(run, projected, by_metric(s for s in found if _kind(s.metric) in wanted))
+        # Drawn pairs of other pictures may have the same id.
+        named = (replace(s, item=f"{s.cluster}/{s.item}") for s in found if _kind(s.metric) in wanted)
+        return cls(run, projected, by_metric(named))
+
+    @property
+    def pairs(self) -> set[tuple[str, str]]:
+        """Every pair, by its picture and id."""
+        return {(sample.cluster, sample.id) for sample in self.projected.samples}
 
     def mean(self, kind: str, key: str) -> stats.Estimate | None:
         metric = map_metric(kind, key)
@@ -171,13 +178,12 @@ def _differences_table(
         own = [each for each in runs if each.run.data == name]
         for place, first in enumerate(own):
             for second in own[place + 1 :]:
-                ids = [{sample.id for sample in each.projected.samples} for each in (first, second)]
-                if not ids[0] & ids[1]:
+                if first.pairs & second.pairs:
+                    rows += _compared(name, first, second, projection, seed)
+                else:
                     notes.append(
                         f"{first.run.model} and {second.run.model} share no pair of {name}, so they are not compared."
                     )
-                    continue
-                rows += _compared(name, first, second, projection, seed)
     apart = sorted({each.run.data for each in runs})
     alone = [name for name in apart if sum(each.run.data == name for each in runs) == 1]
     if alone and len(runs) > 1:
