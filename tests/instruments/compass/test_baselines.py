@@ -123,6 +123,19 @@ def test_by_area_the_grid_does_not_matter_to_the_uniform_map(real):
     assert np.abs(other).max() > 0.05
 
 
+def test_by_centre_what_knows_nothing_depends_on_the_grid(real):
+    """So a method is compared with the uniform map of its own."""
+    found = {}
+    for cell in (14, 28, 56, 112):
+        grids = [
+            TokenGrid.regular(pair.size_px, tuple(round(side / cell) for side in reversed(pair.size_px)))
+            for pair in real.pairs
+        ]
+        found[cell] = real.uniform(PAPER, grids).error_deg().mean()
+        assert real.uniform(SOUND, grids).error_deg().mean() == pytest.approx(42.1, abs=0.1)
+    assert found == pytest.approx({14: 43.3, 28: 40.9, 56: 48.3, 112: 50.8}, abs=0.1)
+
+
 def test_labels_tell_box_only_from_uniform(real):
     box = real.project([box_only_map(g, b) for g, b in zip(real.grids, real.targets, strict=True)])
     uniform = real.uniform()

@@ -1,6 +1,8 @@
 """Random weights know no direction: no table may say that they do, more often than its level allows.
 
-Every seed has weights and pictures of its own, and the families take turns. All tables are made from one pass of a model.
+Every seed has weights and pictures of its own, and the families take turns. All tables are made from one pass of a model. The
+pictures are noise: where two squares are all that there is to see, even random features lie on them, and their maps point at
+the target.
 """
 
 from collections import Counter
@@ -14,6 +16,7 @@ from table_rows import rows_of
 from theodolite.attribution.methods import integrated_gradients
 from theodolite.core.estimates import Estimate
 from theodolite.core.registry import registry
+from theodolite.core.types import Picture
 from theodolite.instruments.compass.data.squares import SquaresPlan, coloured_squares
 from theodolite.instruments.compass.experiments import utility
 from theodolite.instruments.compass.experiments.confidence import HONEST
@@ -45,14 +48,19 @@ N_PAIRS = 12
 
 
 def random_samples(model, seed):
-    """Pairs of drawn squares, each on a picture of its own, with every map of a model whose weights are shuffled."""
+    """Pairs of boxes, each in a picture of noise of its own, with every map of a model whose weights are shuffled."""
     import torch
 
     generator = torch.Generator().manual_seed(seed)
     for weights in model.checkpoint.model.parameters():
         flat = weights.data.flatten()
         weights.data = flat[torch.randperm(len(flat), generator=generator)].reshape(weights.shape)
-    pairs = coloured_squares(N_PAIRS, seed=seed, plan=PLAN).pairs
+    rng = np.random.default_rng(seed)
+    width, height = PLAN.size_px
+    pairs = [
+        replace(pair, picture=Picture.from_array(rng.integers(0, 256, (height, width, 3), dtype=np.uint8)))
+        for pair in coloured_squares(N_PAIRS, seed=seed, plan=PLAN).pairs
+    ]
     items = list(plan_pairs(pairs, [PROMPTS["A"]]))
     records = AttributionMeasurer(model, ["all"], ("gt", "pred")).measure(items)
     return [_sample(Result(1, item, record)) for item, record in zip(items, records, strict=True)]

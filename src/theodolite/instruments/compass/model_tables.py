@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from theodolite import stats
 from theodolite.core.scores import ItemScore, by_metric
-from theodolite.core.tables import Cell, Column, Table
+from theodolite.core.tables import Cell, Column, Table, Unit
 from theodolite.instruments.compass.experiments.ablations import default_key
 from theodolite.instruments.compass.experiments.controls.edits import RELOCATION
 from theodolite.instruments.compass.experiments.controls.families import (
@@ -30,7 +30,7 @@ from theodolite.instruments.compass.tables import ScoreSettings, plain_pairs, wi
 from theodolite.runs import Run
 
 _MODEL = Column("model", "model")
-_KINDS = (
+_KINDS: tuple[tuple[str, str, Unit, str], ...] = (
     ("dae", "DAE", "degrees", "compass.dae"),
     ("excess", "− uniform", "degrees", "compass.excess_dae"),
     ("ea", "EA", "share", "compass.ea"),
