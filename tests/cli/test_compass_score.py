@@ -1,6 +1,7 @@
 """From pairs through a tiny checkpoint to the printed tables."""
 
 import json
+import re
 
 import pytest
 
@@ -42,7 +43,7 @@ def test_the_main_tables_name_both_projections_and_every_baseline(run, capsys):
     assert "Direction of relevance, sound projection" in table
     assert "Where relevance lies" in table
     assert all(baseline in table for baseline in BASELINES)
-    assert "contrastive-grad-act  gt    †" in table
+    assert re.search(r"contrastive-grad-act +gt +\d+(–\d+)? +†", table)
     assert "point better than the uniform map" in table
 
 
@@ -50,16 +51,23 @@ def test_json_holds_what_is_shown_and_is_kept_in_the_run(run, capsys):
     score = tables_of(capsys, "compass", "score", run, "--tables", "all")
     assert score["answers"]["rows"][0]["items"] == 12
     assert "Left out: 24 × another prompt." in score["answers"]["notes"]
-    rows = {(row["method"], row["target"]): row for row in score["framework_paper"]["rows"]}
+    shown = score["framework_paper"]["rows"]
+    grids = {row["grid"] for row in shown if row["method"] in BASELINES}
+    assert len(grids) == 2, "GradCAM's features have a grid of their own"
+    assert [row["grid"] for row in shown if row["method"] == "uniform-map"] == [
+        next(row["grid"] for row in shown if row["method"] == name) for name in ("chefer", "gradcam")
+    ]
+    rows = {(row["method"], row["target"]): row for row in shown}
     assert rows.keys() == {
         *((baseline, "") for baseline in BASELINES),
         *(
             (name, target)
-            for name in ("chefer", "gradcam", "contrastive-grad-act")
+            for name in ("chefer", "gradcam", "gradcam-tokens", "contrastive-grad-act")
             for target in ("gt", "pred")
         ),
         ("attention-rollout", ""),
     }
+    assert rows["gradcam-tokens", "gt"]["grid"] == rows["chefer", "gt"]["grid"]
     assert rows["geometry-oracle", ""]["dae"]["value"] == 0
     assert all(row["excess_dae"] or row["method"] == "uniform-map" for row in rows.values())
     evidence = {(row["method"], row["target"]): row for row in score["evidence"]["rows"]}

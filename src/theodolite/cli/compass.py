@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -14,7 +15,7 @@ from theodolite.cli import options as o
 from theodolite.cli.compass_pictures import MinPlaces
 from theodolite.cli.console import note
 from theodolite.cli.output import show
-from theodolite.cli.running import run_and_show, show_plan
+from theodolite.cli.running import named_runs, run_and_show, show_plan
 from theodolite.core.errors import UsageError
 from theodolite.core.tables import Table
 from theodolite.instruments.compass.experiments.controls.plan import MEASURED
@@ -191,7 +192,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 
 @app.command("score")
 def score(  # noqa: PLR0913, PLR0917 - one parameter per option
-    run: o.RunFolder,
+    runs: o.RunFolders,
     tables: Tables = "",
     projection: Projection = "both",
     methods: Methods = "all",
@@ -208,7 +209,7 @@ def score(  # noqa: PLR0913, PLR0917 - one parameter per option
     seed: o.Seed = 0,
     json: o.AsJson = False,
 ) -> None:
-    """Score a run from its stored answers and maps. No model is called."""
+    """Score a run from its stored answers and maps, or compare several in one table (Tables 2 and 15). No model is called."""
     wanted = o.some_of(tables, TABLES, "--tables")
     projections = o.one_of(projection, (*PROJECTIONS, "both"), "--projection")
     settings = ScoreSettings(
@@ -228,11 +229,29 @@ def score(  # noqa: PLR0913, PLR0917 - one parameter per option
         n_centres=n_centres,
         seed=seed,
     )
-    with Run.open(run, writable=True) as opened:
+    if len(runs) > 1:
+        if figures is not None or wanted or development:
+            raise UsageError("figures, further tables and --development are of one run: give a single one")
+        show(_several(runs, settings), json=json, runs=[str(run) for run in runs], instrument="compass")
+        return
+    with Run.open(runs[0], writable=True) as opened:
         found = score_run(opened, settings)
     if figures is not None:
         _save(_score_figures(found, settings), figures)
-    show(found.tables, json=json, run=str(run), instrument="compass", model=found.model)
+    show(found.tables, json=json, run=str(runs[0]), instrument="compass", model=found.model)
+
+
+def _several(runs: Sequence[Path], settings: ScoreSettings) -> list[Table]:
+    """Compare runs of several models, or on several data sets."""
+    from theodolite.instruments.compass.model_tables import ModelRun, model_tables, read_model_run
+
+    found: list[ModelRun] = []
+    for name, place in named_runs(runs):
+        with Run.open(place) as opened:
+            each = read_model_run(opened, opened.info.model, settings)
+        taken = {(known.model, known.data) for known in found}
+        found.append(each if (each.model, each.data) not in taken else replace(each, model=name))
+    return model_tables(found, settings.projections, seed=settings.seed)
 
 
 @app.command("faithfulness")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -10,6 +10,7 @@ import typer
 
 from theodolite.cli.console import note, print_json
 from theodolite.cli.output import progress_bar, show
+from theodolite.core.errors import UsageError
 from theodolite.core.tables import Table
 from theodolite.core.types import Item
 from theodolite.runs import (
@@ -23,7 +24,7 @@ from theodolite.runs import (
     measure_run,
 )
 
-__all__ = ["SOME_FAILED", "exit_if_failed", "run_and_show", "show_plan"]
+__all__ = ["SOME_FAILED", "exit_if_failed", "named_runs", "run_and_show", "show_plan"]
 
 SOME_FAILED = 1
 """Exit status if items failed."""
@@ -69,6 +70,23 @@ def run_and_show(  # noqa: PLR0913 - all settings of a run
     if not json:
         note(f"measured {tally.finished} of {tally.planned} items into {folder}")
     exit_if_failed(tally, folder)
+
+
+def named_runs(folders: Sequence[Path]) -> Iterator[tuple[str, Path]]:
+    """Name each run by its model, and by its folder as well if another run before it has the same model.
+
+    Raises:
+        UsageError: If a run is given twice.
+    """
+    if len({folder.resolve() for folder in folders}) < len(folders):
+        raise UsageError("a run is given twice; give each one once")
+    taken: set[str] = set()
+    for folder in folders:
+        with Run.open(folder) as opened:
+            model = opened.info.model
+        name = model if model not in taken else f"{model} ({folder.name})"
+        taken.add(name)
+        yield name, folder
 
 
 def show_plan(items: Iterable[Item], *, json: bool, tables: Sequence[Table] = ()) -> None:

@@ -17,7 +17,7 @@ from theodolite.cli import options as o
 from theodolite.cli.console import err, note, notes, out, print_json
 from theodolite.cli.making import whole_folder
 from theodolite.cli.output import show
-from theodolite.cli.running import run_and_show, show_plan
+from theodolite.cli.running import named_runs, run_and_show, show_plan
 from theodolite.core.errors import UsageError
 from theodolite.core.files import told_problems
 from theodolite.core.registry import registry
@@ -387,12 +387,10 @@ def score(  # noqa: PLR0913, PLR0917 - one parameter per option
     if beside and figures is None:
         raise UsageError("--beside adds other runs to the figures: also give a folder with --figures")
     scores: dict[str, SceneScore] = {}
-    for folder in [*runs, *(beside or ())]:
+    for key, folder in named_runs([*runs, *(beside or ())]):
         with Run.open(folder, writable=folder == runs[0]) as opened:
             if opened.info.instrument != "scene":
                 raise UsageError(f"{folder} is a run of {opened.info.instrument}, not of scene")
-            name = opened.info.model
-            key = name if name not in scores else f"{name} ({len(scores) + 1})"
             scores[key] = score_run(opened, options, mode=mode)
             if folder == runs[0]:
                 found = score_tables(scores[key], extra)

@@ -10,7 +10,7 @@ import typer
 from theodolite.cli import options as o
 from theodolite.cli.console import note
 from theodolite.cli.output import show
-from theodolite.cli.running import run_and_show, show_plan
+from theodolite.cli.running import named_runs, run_and_show, show_plan
 from theodolite.cli.trace_checks import Episodes, SentenceModel, Verifier, note_drawn, note_unlearnt
 from theodolite.cli.trace_checks import app as checks_app
 from theodolite.cli.trace_data import app as data_app
@@ -218,14 +218,10 @@ def _table1(runs: Sequence[Path], options: ScoreOptions, data: Path | None) -> l
     from theodolite.instruments.trace.experiments.run_tables import ScoredTraces
     from theodolite.instruments.trace.experiments.table1 import ModelRun, model_tables
 
-    if len({run.resolve() for run in runs}) < len(runs):
-        raise UsageError("a run is given twice; give each one once, one per model")
     found: dict[str, ModelRun] = {}
-    for place in runs:
+    for name, place in named_runs(runs):
         with Run.open(place) as opened:
             scored = ScoredTraces(opened, data=data, options=options)
-            model = opened.info.model
-        name = model if model not in found else f"{model} ({place.name})"
         style = (scored.read.styles or [""])[0]
         found[name] = ModelRun(name, [group for group in scored.groups if group.labels[0] == style])
     return model_tables(list(found.values()))
@@ -236,11 +232,9 @@ def _draw(run: Path, beside: list[Path], options: ScoreOptions, data: Path | Non
     from theodolite.instruments.trace.figures import draw_runs
 
     scored: dict[str, ScoredTraces] = {}
-    for place in (run, *beside):
+    for name, place in named_runs([run, *beside]):
         with Run.open(place) as opened:
-            name = opened.info.model
-            traces = ScoredTraces(opened, data=data if place == run else None, options=options)
-        scored[name if name not in scored else f"{name} ({place.name})"] = traces
+            scored[name] = ScoredTraces(opened, data=data if place == run else None, options=options)
     note_drawn(draw_runs(scored, folder), folder)
 
 

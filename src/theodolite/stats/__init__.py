@@ -7,7 +7,7 @@ function returns NaN.
 
 - means, shares and paired differences: `clustered_mean`, `clustered_difference`, `equivalent`; of two
   independent samples: `independent_difference`, `estimate_difference`; the same for item scores:
-  `score_mean`, `score_difference`
+  `score_mean`, `score_difference`, `score_difference_test`
 - any other statistic: `bootstrap`, `bootstrap_distribution`
 - tests of differences: `permutation_test`, `sign_flip_test`, `mcnemar`, `binomial_test`
 - ranking and selective prediction: `roc_auc`, `risk_coverage`, `aurc`, `excess_aurc`, `accuracy_at_coverage`
@@ -52,7 +52,7 @@ from theodolite.stats.risk_coverage import (
     risk_coverage,
 )
 from theodolite.stats.samples import SHARE, Bounds
-from theodolite.stats.summaries import score_difference, score_mean
+from theodolite.stats.summaries import score_difference, score_difference_test, score_mean
 from theodolite.stats.trend import jonckheere_terpstra
 
 __all__ = [
@@ -92,6 +92,7 @@ __all__ = [
     "risk_coverage",
     "roc_auc",
     "score_difference",
+    "score_difference_test",
     "score_mean",
     "sign_flip_test",
     "spearman",

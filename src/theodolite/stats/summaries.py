@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from theodolite.core.scores import ItemScore, Metric
 from theodolite.stats.clustered import clustered_difference, clustered_mean
+from theodolite.stats.permutation import sign_flip_test
 
 if TYPE_CHECKING:
-    from theodolite.core.estimates import Estimate
+    from theodolite.core.estimates import Estimate, HypothesisTest
 
 
 def score_mean(metric: Metric, scores: Iterable[ItemScore], *, level: float = 0.95) -> Estimate | None:
@@ -57,14 +58,7 @@ def score_difference(
     >>> print(score_difference(right, first, second))
     0.500 [0.068, 0.785] (n=8)
     """
-    theirs = {(row.item, row.split): row.value for row in second if row.metric == metric.key}
-    kept = [
-        (row, row.value, other)
-        for row in first
-        if row.metric == metric.key and row.value is not None
-        for other in [theirs.get((row.item, row.split))]
-        if other is not None
-    ]
+    kept = _paired(metric, first, second)
     return clustered_difference(
         [mine for _, mine, _ in kept],
         [other for _, _, other in kept],
@@ -73,3 +67,40 @@ def score_difference(
         groups=[row.group for row, _, _ in kept] if metric.average == "groups" and kept else None,
         level=level,
     )
+
+
+def score_difference_test(
+    metric: Metric, first: Iterable[ItemScore], second: Iterable[ItemScore], *, seed: int
+) -> HypothesisTest | None:
+    """The two-sided test of the same difference, by flipping signs of whole clusters.
+
+    Args:
+        metric: As for `score_difference`.
+        first: As for `score_difference`.
+        second: As for `score_difference`.
+        seed: Seed of the sign patterns.
+
+    Returns:
+        None if they share fewer than two clusters.
+    """
+    kept = _paired(metric, first, second)
+    clusters = [row.cluster for row, _, _ in kept]
+    if len(set(clusters)) < 2:
+        return None
+    return sign_flip_test(
+        [mine for _, mine, _ in kept], [other for _, _, other in kept], clusters=clusters, seed=seed
+    )
+
+
+def _paired(
+    metric: Metric, first: Iterable[ItemScore], second: Iterable[ItemScore]
+) -> list[tuple[ItemScore, float, float]]:
+    """The items with a value in both, with the two values."""
+    theirs = {(row.item, row.split): row.value for row in second if row.metric == metric.key}
+    return [
+        (row, row.value, other)
+        for row in first
+        if row.metric == metric.key and row.value is not None
+        for other in [theirs.get((row.item, row.split))]
+        if other is not None
+    ]

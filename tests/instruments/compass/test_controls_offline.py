@@ -110,7 +110,7 @@ def test_even_a_blind_map_prefers_the_true_centre_but_not_beyond_the_layout():
     same = found.row("chefer@gt", "random")
     assert same.estimates["centre_delta"].low > 10
     assert same.tests["true_is_better"].p_value < 0.001
-    uniform = found.row("uniform-map", "random")
+    uniform = found.row("uniform-map@192", "random")
     assert uniform.estimates["centre_delta"].low > 10
     assert same.estimates["centre_delta_excess"].high < 10
     assert same.estimates["centre_delta_excess"].value == pytest.approx(
@@ -224,10 +224,10 @@ def test_reference_swap_agrees_with_plain_loops():
 
 def test_reference_swap_knows_what_changed():
     found = reference_swap(swapped_groups(1))
-    for method in ("uniform-map", "box-only"):  # their maps do not depend on the question
+    for method in ("uniform-map@192", "box-only@192"):  # their maps do not depend on the question
         assert found.row(method, "question").estimates["divergence"].value == pytest.approx(0, abs=1e-12)
         assert found.row(method, "question").estimates["peak_shift"].value == 0
-    assert found.row("box-only", "both").estimates["tracking"].value < 30
+    assert found.row("box-only@192", "both").estimates["tracking"].value < 30
     assert found.row("geometry-oracle", "both").estimates["tracking"].value < 23
     assert found.row("random-sector", "both").estimates["tracking"].value > 60
     assert found.row("random-sector", "both").estimates["divergence"].value == pytest.approx(
@@ -318,14 +318,21 @@ def test_methods_on_grids_of_their_own_keep_their_names(noisy):
         samples.append(sample(each.id, each.reference.box, each.target.box, maps))
     batch = Batch(samples, shared_keys(samples), seed=0)
     for projection in PROJECTIONS:
-        together = errors_of(batch.compass(projection), projection)
+        together = batch.over_draws(errors_of(batch.compass(projection), projection))
         for key in batch.method_keys:
             alone = Batch(samples, [key], seed=0)
-            np.testing.assert_allclose(
-                together[:, batch.keys.index(key)], errors_of(alone.compass(projection), projection)[:, 0]
-            )
+            assert set(alone.keys) < set(batch.keys)
+            apart = alone.over_draws(errors_of(alone.compass(projection), projection))
+            for each in alone.keys:
+                np.testing.assert_allclose(
+                    together[:, batch.keys.index(each)], apart[:, alone.keys.index(each)]
+                )
         assert together[:, batch.keys.index("gradcam@gt")].max() < 30
-        assert together[:, batch.keys.index("box-only")].max() < 30
+        assert together[:, batch.keys.index("box-only@768")].max() < 30
+    assert [batch.keys[batch.uniform_of(key)] for key in ("gradcam@gt", "chefer@gt")] == [
+        "uniform-map@768",
+        "uniform-map@192",
+    ]
 
 
 def test_unknown_methods_and_missing_maps_are_refused(noisy):

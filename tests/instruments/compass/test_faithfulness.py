@@ -170,7 +170,7 @@ def test_a_model_that_only_minds_how_much_is_hidden_has_a_paper_cos_but_no_sound
     assert note_of(found, "Orders come from maps of red-seer, answers from shy") is not None
 
 
-@pytest.mark.parametrize("key", ["seer@gt", "blind@gt", "box-only", "uniform-map"])
+@pytest.mark.parametrize("key", ["seer@gt", "blind@gt", "box-only@256", "uniform-map@256"])
 def test_the_areas_are_those_of_the_curves(score, runs, pairs, key):
     method = by_key(score, key)
     trials = plan_faithfulness(runs[0], OPTIONS).trials.trials
@@ -204,14 +204,14 @@ def test_the_areas_are_those_of_the_curves(score, runs, pairs, key):
 
 
 def test_orders_that_know_and_orders_that_do_not(score):
-    seer, blind, box = (by_key(score, key) for key in ("seer@gt", "blind@gt", "box-only"))
+    seer, blind, box = (by_key(score, key) for key in ("seer@gt", "blind@gt", "box-only@256"))
     assert seer.gain.low > 0
     assert blind.gain.high < 0
     assert seer.mdf.low > 1 > blind.mdf.high
     assert seer.gain_over_uniform.low > 0
     assert box.gain.value == pytest.approx(seer.gain.value, rel=0.05)
-    assert by_key(score, "uniform-map").gain_over_uniform is None, "it is compared with itself"
-    assert list(score.curves) == ["blind@gt", "seer@gt", "uniform-map", "box-only"]
+    assert by_key(score, "uniform-map@256").gain_over_uniform is None, "it is compared with itself"
+    assert list(score.curves) == ["blind@gt", "seer@gt", "uniform-map@256", "box-only@256"]
     assert seer.masked.value < -0.5
     assert value_of(blind.masked) == pytest.approx(0, abs=1e-9)
     assert seer.masked_size.value == pytest.approx(-seer.masked.value)

@@ -85,8 +85,9 @@ def test_each_direction_shows_what_its_layout_alone_gives():
 
 def test_methods_are_sorted_and_stand_against_the_uniform_map():
     methods = {"far": estimate(80.0, 5), "near": estimate(40.0, 5), "middle": estimate(60.0, 5)}
+    one = dict.fromkeys(methods, estimate(42.0, 3))
     figure = method_comparison(
-        methods, layout=estimate(42.0, 3), published={"near": 47.9}, source="their Table 1", title="t"
+        methods, layout=one, published={"near": 47.9}, source="their Table 1", title="t"
     ).figure
     axes = figure.axes[0]
     assert [tick.get_text() for tick in axes.get_yticklabels()] == ["near", "middle", "far"]
@@ -99,6 +100,14 @@ def test_methods_are_sorted_and_stand_against_the_uniform_map():
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["their Table 1"]
     hollow = lines(axes)["their Table 1"]
     assert (list(hollow.get_xdata()), list(hollow.get_ydata())) == ([47.9], [2])
+
+
+def test_methods_of_several_grids_stand_each_beside_the_uniform_map_of_its_own():
+    methods = {"far": estimate(80.0, 5), "near": estimate(40.0, 5)}
+    figure = method_comparison(methods, layout={"far": estimate(50.0, 3), "near": estimate(42.0, 3)}).figure
+    marks = lines(figure.axes[0])["uniform map"]
+    assert (list(marks.get_xdata()), list(marks.get_ydata())) == ([42.0, 50.0], [1, 0])
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["uniform map"]
 
 
 def test_empty_and_unfit_input_is_refused():

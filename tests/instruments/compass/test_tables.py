@@ -1,6 +1,7 @@
 """The tables of a score, against plain sums over hand-made samples."""
 
 import json
+import zlib
 from dataclasses import replace
 
 import numpy as np
@@ -21,7 +22,7 @@ from theodolite.instruments.compass.experiments.ablations import (
     split_samples,
 )
 from theodolite.instruments.compass.formulas.baselines import BASELINES
-from theodolite.instruments.compass.formulas.projected import project_samples
+from theodolite.instruments.compass.formulas.projecting import project_samples
 from theodolite.instruments.compass.published import published_directions
 from theodolite.instruments.compass.tables import TABLES, ScoreSettings, score_samples
 
@@ -355,13 +356,13 @@ def test_noise_that_beats_the_uniform_map_is_pointed_out():
         samples.append(make_sample(i, maps=[planted(b, grid=coarse)], reference=a, target=b))
     table = score_samples(samples, ScoreSettings(projections=("paper",))).table("framework_paper")
     assert of_map(table, "random-map").excess_dae.high < 0
-    assert len([note for note in table.notes if "a random map beats" in note]) == 1
+    assert len([note for note in table.notes if "random maps beat" in note]) == 1
     fine = [
         replace(s, maps={"planted@pred": planted(s.target.box, grid=TokenGrid.regular(SIZE, (60, 80)))})
         for s in samples
     ]
     finer = score_samples(fine, ScoreSettings(projections=("paper",))).table("framework_paper")
-    assert not [note for note in finer.notes if "a random map beats" in note]
+    assert not [note for note in finer.notes if "random maps beat" in note]
 
 
 def test_published_directions_stand_beside_the_same_model_and_data_only(samples):
@@ -475,3 +476,49 @@ def test_right_and_wrong_answers_stand_beside_the_uniform_map(samples):
             assert whole == pytest.approx(main.excess_dae.value)
             checked += 1
     assert checked
+
+
+def test_rows_do_not_depend_on_the_methods_beside_them():
+    """GradCAM is compared with the uniform map of its own grid, whatever else is asked for."""
+    coarse, fine = TokenGrid.regular(SIZE, (3, 4)), TokenGrid.regular(SIZE, (12, 16))
+    samples = []
+    for i, (reference, target) in enumerate(around(16)):
+        rng = np.random.default_rng(i)
+        maps = [
+            replace(planted(target, grid=grid, method=method), values=rng.random(grid.n_tokens).astype("f4"))
+            for method, grid in (("chefer", coarse), ("gradient-norm", coarse), ("gradcam", fine))
+        ]
+        samples.append(make_sample(i, maps=maps, reference=reference, target=target, logits=i % 4))
+    wanted = ("labels", "exclusions", "classes", "answers", "utility")
+    everything = score_samples(samples, ScoreSettings(tables=wanted))
+    for method, grid in (("gradcam", "192"), ("chefer", "12")):
+        alone = score_samples(samples, ScoreSettings(tables=wanted, methods=(method,)))
+        for table in alone.tables:
+            together = rows_of(everything.table(table.name.removeprefix("compass.")))
+            for row in rows_of(table):
+                without_family = {name: cell for name, cell in row.items() if name != "p_holm"}
+                assert any(without_family.items() <= other.items() for other in together), table.name
+        framework = alone.table("framework_paper")
+        assert {row.grid for row in rows_of(framework)} == {grid}
+        uniform = of_map(alone.table("rerank"), "uniform-map").accuracy.value
+        row = of_map(alone.table("rerank"), f"{method}@pred")
+        assert row.excess.value == pytest.approx(row.accuracy.value - uniform)
+
+
+def test_random_maps_are_many_draws_and_their_spread_is_in_the_interval(samples):
+    projected = project_samples(samples, {"paper": ABLATIONS["default"]}, seed=0)
+    (key,) = projected.on_grids("random-map")
+    angles = projected.angles["paper"][key]
+    assert angles.peak_deg.shape == (12, 100)
+    grid = samples[0].maps["blind@"].grid
+    errors = []
+    for number in (0, 7):
+        rng = np.random.default_rng([0, zlib.crc32(samples[number].item_id.encode())])
+        drawn = rng.random((100, grid.n_tokens))
+        peaks = [plain_peak(samples[number], values)[1] for values in drawn]
+        errors.append(np.mean([error(peak, true_deg(samples[number])) for peak in peaks]))
+    np.testing.assert_allclose(angles.error_deg[[0, 7]], errors)
+    wanted = stats.clustered_mean(angles.error_deg, angles.clusters, bounds=(0, 180))
+    row = of_map(score_samples(samples).table("framework_paper"), "random-map")
+    assert row.dae == wanted
+    assert row.n == 12

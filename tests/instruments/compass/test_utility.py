@@ -22,7 +22,7 @@ from theodolite.instruments.compass.experiments.confidence import (
 )
 from theodolite.instruments.compass.experiments.utility import diagnosis_table, rerank_table, risk_curves
 from theodolite.instruments.compass.formulas.edge_accuracy import edge_hit
-from theodolite.instruments.compass.formulas.projected import project_samples
+from theodolite.instruments.compass.formulas.projecting import project_samples
 from theodolite.instruments.compass.formulas.projection_options import PAPER, SOUND
 from theodolite.instruments.compass.tables import ScoreSettings, score_samples
 from theodolite.pairs.directions import Vocabulary
@@ -64,7 +64,7 @@ def test_the_auc_is_the_share_of_pairs_in_order(projected):
         pairs = list(product(errors[right], errors[~right]))
         return sum((a < b) + (a == b) / 2 for a, b in pairs) / len(pairs)
 
-    layout = plain(angles["uniform-map"].error_deg)
+    layout = plain(angles["uniform-map@192"].error_deg)
     assert of_map(table, "uniform-map").auc.value == pytest.approx(layout)
     assert of_map(table, "uniform-map").excess_auc is None
     for key in ("noisy@pred", "noisy@gt", "plain@"):
@@ -145,7 +145,7 @@ def test_honest_confidence_knows_neither_answer_nor_target_box(samples, options,
         for every in (samples, other)
     )
     honest = [name for name, each in found.items() if each.source == "honest"]
-    assert honest == ["uniform-map agreement", "noisy@pred agreement", "plain agreement"]
+    assert honest == ["uniform-map@192 agreement", "noisy@pred agreement", "plain agreement"]
     for name in honest:
         assert found[name].values == pytest.approx(again[name].values)
     for name in ("noisy@pred DAE", "plain DAE"):
@@ -182,7 +182,7 @@ def test_the_compass_as_the_answer(samples, projected):
             [names[round(p / 90) % 4] == s.direction for p, s in zip(peaks, samples, strict=True)], float
         )
 
-    layout = answers("uniform-map")
+    layout = answers("uniform-map@192")
     for key in ("noisy@gt", "noisy@pred", "plain@"):
         row, own = rows[tuple(key.split("@"))], answers(key)
         assert row.accuracy.value == pytest.approx(own.mean())

@@ -28,6 +28,7 @@ from theodolite.core.types import REPEATS, SENT, Choice, Item, Json, Picture, Re
 from theodolite.geometry import Box, TokenGrid
 from theodolite.instruments.compass.conditions import NO_MAPS, shown_item
 from theodolite.instruments.compass.data.pairs import Region
+from theodolite.instruments.compass.formulas.resampling import with_resampled
 from theodolite.instruments.compass.questions import PLAIN
 from theodolite.models import VisionLanguageModel, ask_measurer, open_model
 from theodolite.runs import Measurer, MeasurerFactory, Result, Reuse, Run
@@ -309,7 +310,7 @@ def _region(data: Mapping[str, Any]) -> Region:
 
 
 def _maps(record: Record, size_px: tuple[int, int]) -> dict[str, RelevanceMap]:
-    """The maps of a record, by `map_key`."""
+    """The maps of a record, by `map_key`; maps on vision features also on the tokens' grid."""
     text = cast("dict[str, float | None]", record.values["text_mass"])
     grids = cast("dict[str, str]", record.values["grids"])
     placed = {name: _grid(record, name, size_px) for name in set(grids.values())}
@@ -317,7 +318,7 @@ def _maps(record: Record, size_px: tuple[int, int]) -> dict[str, RelevanceMap]:
     for key, name in grids.items():
         values = np.asarray(record.arrays[key], np.float32)
         found[key] = RelevanceMap(*split_key(key), placed[name], values, text[key])
-    return found
+    return with_resampled(found)
 
 
 def _grid(record: Record, name: str, size_px: tuple[int, int]) -> TokenGrid:

@@ -43,14 +43,8 @@ from theodolite.instruments.compass.conditions import (
 )
 from theodolite.instruments.compass.data.edited import PARTS
 from theodolite.instruments.compass.formulas.answer_effects import answer_shift, hiding_effect, occlusion
-from theodolite.instruments.compass.formulas.edge_accuracy import edge_hit
-from theodolite.instruments.compass.formulas.projected import (
-    DEGREES,
-    EXCESS,
-    ProjectedRun,
-    project_samples,
-    reason_of,
-)
+from theodolite.instruments.compass.formulas.projected import DEGREES, EXCESS, ProjectedRun, reason_of
+from theodolite.instruments.compass.formulas.projecting import project_samples
 from theodolite.instruments.compass.formulas.projection_options import PROJECTIONS
 from theodolite.instruments.compass.measure import METHODS, check_kind, map_key, read_samples, split_key
 from theodolite.instruments.compass.questions import PLAIN, read_result
@@ -298,7 +292,7 @@ def map_scores(projected: ProjectedRun, key: str) -> Iterator[ItemScore]:
             each = projected.angles[name][key]
             kept, reasons = each.is_kept, each.reasons
             columns[f"dae_{name}"] = each.error_deg, kept, reasons
-            columns[f"ea_{name}"] = edge_hit(each.error_deg), kept, reasons
+            columns[f"ea_{name}"] = each.edge_hits, kept, reasons
             columns[f"excess_{name}"] = -each.excess_deg, kept, reasons
     if key in projected.shares:
         shares = projected.shares[key]

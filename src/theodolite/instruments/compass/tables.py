@@ -16,9 +16,9 @@ from theodolite.instruments.compass.experiments import ablations, comparisons, c
 from theodolite.instruments.compass.experiments.ablations import ABLATIONS, Criterion, DevelopmentSplit
 from theodolite.instruments.compass.experiments.controls.score import CONTROLS, controls_tables
 from theodolite.instruments.compass.experiments.prompts import best_prompt, prompts_of, prompts_table
-from theodolite.instruments.compass.formulas.baselines import BASELINES
 from theodolite.instruments.compass.formulas.compass import Readout
-from theodolite.instruments.compass.formulas.projected import NO_PAIR, ProjectedRun, project_samples
+from theodolite.instruments.compass.formulas.projected import NO_PAIR, ProjectedRun
+from theodolite.instruments.compass.formulas.projecting import project_samples
 from theodolite.instruments.compass.formulas.projection_options import (
     PROJECTIONS,
     Negative,
@@ -309,8 +309,20 @@ def _plain(samples: Iterable[Sample], methods: Sequence[str], left_out: Counter[
             raise UsageError(
                 f"the run holds no maps of {', '.join(unknown)}; it holds {', '.join(sorted(known))}"
             )
-        chosen = {key: each for key, each in sample.maps.items() if not methods or each.method in methods}
-        yield replace(sample, maps=chosen)
+        yield with_methods(sample, methods)
+
+
+def with_methods(sample: Sample, methods: Sequence[str]) -> Sample:
+    """The sample with the maps of some methods; all if none is named."""
+    if not methods:
+        return sample
+    return replace(sample, maps={key: each for key, each in sample.maps.items() if each.method in methods})
+
+
+def plain_pairs(samples: Iterable[Sample], settings: ScoreSettings) -> ProjectedRun:
+    """The plain samples of one prompt, the first if the settings name none."""
+    found, _ = _project(_plain(samples, settings.methods, Counter()), settings)
+    return found.select(lambda sample: sample.prompt == (settings.prompt or found.samples[0].prompt))
 
 
 def _project(samples: Iterator[Sample], settings: ScoreSettings) -> tuple[ProjectedRun, str]:
@@ -334,7 +346,8 @@ def _project(samples: Iterator[Sample], settings: ScoreSettings) -> tuple[Projec
 
 
 def _means(reported: ProjectedRun) -> framework.Means:
-    scores = by_metric(score for key in (*BASELINES, *reported.keys) for score in map_scores(reported, key))
+    keys = (*reported.baselines, *reported.keys)
+    scores = by_metric(score for key in keys for score in map_scores(reported, key))
 
     def mean(kind: str, key: str) -> Estimate | None:
         metric = map_metric(kind, key)

@@ -293,13 +293,20 @@ class SceneScore:
             domain: Only of these scenes.
             group: Only of these questions.
         """
-        metric = replace(_BY_NAME[name], key=f"scene.{name}{self.options.suffix}")
+        metric = self._metric(name)
         found = [
             score
             for score in self._by_metric.get(metric.key, ())
             if (domain is None or self._domains[score.cluster] == domain) and group in {"", score.group}
         ]
         return stats.score_mean(metric, found)
+
+    def difference(self, reference: SceneScore, name: str) -> stats.Estimate | None:
+        """The mean difference of a metric from another score by the same solver, over what has a value in both."""
+        return stats.score_difference(self._metric(name), self.scores, reference.scores)
+
+    def _metric(self, name: str) -> Metric:
+        return replace(_BY_NAME[name], key=f"scene.{name}{self.options.suffix}")
 
     @cached_property
     def _by_metric(self) -> Mapping[str, list[ItemScore]]:

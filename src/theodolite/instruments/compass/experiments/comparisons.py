@@ -9,7 +9,6 @@ from theodolite import stats
 from theodolite.core.estimates import Estimate
 from theodolite.core.tables import Cell, Column, Table
 from theodolite.instruments.compass.experiments.framework import DAE, EA, EXCESS, METHOD, TARGET, N
-from theodolite.instruments.compass.formulas.baselines import UNIFORM_MAP
 from theodolite.instruments.compass.formulas.edge_accuracy import edge_hit
 from theodolite.instruments.compass.formulas.projected import DEGREES, ProjectedRun
 from theodolite.instruments.compass.measure import map_key, split_key
@@ -59,15 +58,7 @@ def directions_tables(projected: ProjectedRun, projection: str) -> list[Table]:
     for direction in (name for name in offered if (directions == name).any()):
         own = directions == direction
         right = projected.is_correct[own].astype(float)
-        uniform = projected.angles[projection][UNIFORM_MAP][own].kept
-        answers.append(
-            [
-                direction,
-                int(own.sum()),
-                stats.clustered_mean(right, projected.clusters[own]),
-                uniform.mean_error(),
-            ]
-        )
+        answers.append([direction, int(own.sum()), stats.clustered_mean(right, projected.clusters[own])])
         for key in projected.keys:
             kept = projected.angles[projection][key][own].kept
             maps.append(
@@ -76,6 +67,7 @@ def directions_tables(projected: ProjectedRun, projection: str) -> list[Table]:
                     *split_key(key),
                     kept.mean_error(),
                     kept.excess(),
+                    stats.clustered_mean(kept.uniform_error_deg, kept.clusters, bounds=DEGREES),
                     kept.edge_accuracy(),
                     len(kept),
                 ]
@@ -89,14 +81,22 @@ def directions_tables(projected: ProjectedRun, projection: str) -> list[Table]:
                 direction_column,
                 N,
                 Column("accuracy", "answers right", "share", "compass.accuracy"),
-                Column("uniform_dae", "uniform map: DAE", "degrees", "compass.dae"),
             ],
             answers,
         ),
         Table.of(
             f"compass.direction_maps_{projection}",
             f"Maps by true direction, {projection} projection",
-            [direction_column, METHOD, TARGET, DAE, EXCESS, EA, N],
+            [
+                direction_column,
+                METHOD,
+                TARGET,
+                DAE,
+                EXCESS,
+                Column("uniform_dae", "uniform map: DAE", "degrees", "compass.dae"),
+                EA,
+                N,
+            ],
             maps,
         ),
     ]

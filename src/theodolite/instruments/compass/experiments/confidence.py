@@ -101,15 +101,16 @@ def logit_confidences(samples: Sequence[Sample]) -> tuple[Confidence, ...]:
 def compass_confidences(
     projected: ProjectedRun, projection: str, *, readout: Readout = "peak", vocabulary: Vocabulary = EIGHT
 ) -> tuple[Confidence, ...]:
-    """DAE of every map and of the uniform map, and the honest agreement of maps not made for the true answer."""
+    """DAE of every map and of the uniform map of each grid, and the honest agreement of maps not made for the true answer."""
     found = []
+    keys = (*projected.on_grids(UNIFORM_MAP), *projected.keys)
     answers = np.array([angle_of(s.directions[s.predicted], vocabulary) for s in projected.samples])
-    for key in (UNIFORM_MAP, *projected.keys):
+    for key in keys:
         angles = projected.angles[projection][key]
         angle, where = readout_angles(angles, readout)
         errors = dae(angle, angles.true_deg)
         found.append(Confidence(f"{shown_key(key)} DAE", "knows the truth", where, -errors[where]))
-    for key in (UNIFORM_MAP, *projected.keys):
+    for key in keys:
         if key.endswith("@gt"):
             continue  # made for the true answer's logit
         angle, where = readout_angles(projected.angles[HONEST][key], readout)

@@ -18,11 +18,12 @@ from theodolite.attribution import find_methods
 from theodolite.core.estimates import Estimate
 from theodolite.core.registry import registry
 from theodolite.core.tables import Cell, Column, Table
-from theodolite.instruments.compass.formulas.baselines import BASELINES, RANDOM_MAP, UNIFORM_MAP
+from theodolite.instruments.compass.formulas.baselines import RANDOM_MAP, UNIFORM_MAP, is_baseline
 from theodolite.instruments.compass.formulas.concentration import THRESHOLDS, Label
-from theodolite.instruments.compass.formulas.edge_accuracy import edge_hit, octant_hit
+from theodolite.instruments.compass.formulas.edge_accuracy import edge_hit
 from theodolite.instruments.compass.formulas.projected import MapShares, ProjectedRun
-from theodolite.instruments.compass.measure import map_key, shown_key, split_key
+from theodolite.instruments.compass.formulas.resampling import paper_key
+from theodolite.instruments.compass.measure import shown_key, split_key
 from theodolite.instruments.compass.published import published_directions
 from theodolite.stats import clustered_difference, clustered_mean
 
@@ -31,6 +32,7 @@ Means: TypeAlias = Callable[[str, str], Estimate | None]
 
 METHOD = Column("method", "method")
 TARGET = Column("target", "for")
+GRID = Column("grid", "cells")
 DAE = Column("dae", "DAE", "degrees", "compass.dae")
 EXCESS = Column("excess_dae", "− uniform", "degrees", "compass.excess_dae", signed=True)
 EA = Column("edge_accuracy", "EA", "share", "compass.ea")
@@ -47,31 +49,34 @@ def framework_table(projected: ProjectedRun, projection: str, means: Means, *, m
         model: Its name, to find what the paper reports.
     """
     rows = []
-    for key in (*BASELINES, *projected.keys):
+    keys = (*projected.baselines, *projected.keys)
+    for key in keys:
         kept = projected.angles[projection][key].kept
-        excess = means(f"excess_{projection}", key) if key != UNIFORM_MAP else None
+        is_uniform = split_key(key)[0] == UNIFORM_MAP
+        excess = None if is_uniform else means(f"excess_{projection}", key)
         rows.append(
             [
-                *_names(key),
-                "†" if key not in BASELINES and caveat_of(split_key(key)[0])[0] else "",
+                *map_names(projected, key),
+                "†" if caveat_of(split_key(key)[0])[0] else "",
                 means(f"dae_{projection}", key),
                 None if excess is None else negated(excess),
                 means(f"ea_{projection}", key),
                 None
-                if key == UNIFORM_MAP
+                if is_uniform
                 else clustered_difference(
-                    edge_hit(kept.error_deg).astype(float),
+                    kept.edge_hits,
                     edge_hit(kept.uniform_error_deg).astype(float),
                     kept.clusters,
                 ),
-                clustered_mean(octant_hit(kept.error_deg).astype(float), kept.clusters),
+                clustered_mean(kept.octant_hits, kept.clusters),
                 len(kept),
-                _reported(projected, key, model),
+                reported(projected, key, model),
             ]
         )
     columns = [
         METHOD,
         TARGET,
+        GRID,
         Column("caveat", "†"),
         DAE,
         EXCESS,
@@ -88,7 +93,7 @@ def framework_table(projected: ProjectedRun, projection: str, means: Means, *, m
         f"Direction of relevance, {projection} projection",
         columns,
         rows,
-        _notes(projected, projection, {map_key(str(row[0]), str(row[1])): row[4] for row in rows}),
+        _notes(projected, projection, dict(zip(keys, [row[5] for row in rows], strict=True))),
     )
 
 
@@ -99,19 +104,21 @@ def _notes(projected: ProjectedRun, projection: str, excess: Mapping[str, Cell])
         if isinstance(found := excess[key], Estimate) and found.high < 0
     ]
     notes = [
-        "− uniform: minus the uniform map on the same pairs; below 0° the map knows more than the layout.",
+        "− uniform: minus the uniform map of the same grid on the same pairs; below 0° the map knows more than the layout.",
         f"{len(better)} of {len(projected.keys)} maps point better than the uniform map: {', '.join(better) or 'none'}.",
     ]
     if any(caveat_of(split_key(key)[0])[0] for key in projected.keys):
         notes.append("†: computed as published, but degenerate; `theodolite list methods` explains why.")
     if any(angles.exclusions() for angles in projected.angles[projection].values()):
         notes.append("Rows leave out pairs without a direction: `--tables exclusions` counts them.")
-    noise = excess[map_key(RANDOM_MAP, "")]
-    if isinstance(noise, Estimate) and noise.high < 0:
-        notes.append(
-            f"Caution: a random map beats the uniform one by {-noise.value:.1f}° [{-noise.high:.1f}, {-noise.low:.1f}]; "
-            "compare methods with the random map's row, since that much of their excess may be noise of a coarse grid."
-        )
+    for key in projected.baselines:
+        noise = excess[key]
+        if split_key(key)[0] == RANDOM_MAP and isinstance(noise, Estimate) and noise.high < 0:
+            notes.append(
+                f"Caution: on {projected.grid_of(key)} cells random maps beat the uniform one by {-noise.value:.1f}° "
+                f"[{-noise.high:.1f}, {-noise.low:.1f}]; compare methods with the random map's row, since that much of "
+                "their excess may be noise of a coarse grid."
+            )
     return notes
 
 
@@ -119,16 +126,16 @@ def evidence_table(projected: ProjectedRun, means: Means) -> Table:
     """Where relevance lies, before anything is normalised."""
     rows: list[list[Cell]] = []
     silent = []
-    for key in (*BASELINES, *projected.keys):
+    for key in (*projected.baselines, *projected.keys):
         if key not in projected.shares:
             continue
         shares = projected.shares[key]
         has_text = bool(shares.has_text[shares.is_kept].all()) and bool(shares.is_kept.any())
-        if not has_text and key not in BASELINES:
+        if not has_text and not is_baseline(key):
             silent.append(split_key(key)[0])
         rows.append(
             [
-                *_names(key),
+                *map_names(projected, key),
                 means("image_share", key) if has_text else None,
                 *_object_shares(shares),
                 "image and text" if has_text else "image alone",
@@ -141,6 +148,7 @@ def evidence_table(projected: ProjectedRun, means: Means) -> Table:
         [
             METHOD,
             TARGET,
+            GRID,
             Column("image", "image", "share", "compass.evidence_share"),
             Column("reference", "A", "share", "compass.evidence_reference"),
             Column("target_object", "B", "share", "compass.evidence_target"),
@@ -165,17 +173,18 @@ def _object_shares(shares: MapShares) -> list[Estimate | None]:
 def labels_table(projected: ProjectedRun, projection: str) -> Table:
     """How the pairs fall into the paper's three labels, with the concentration behind them."""
     rows = []
-    for key in (*BASELINES, *projected.keys):
+    for key in (*projected.baselines, *projected.keys):
         kept = projected.angles[projection][key].kept
-        labels = kept.labels
-        shares = [clustered_mean((labels == label).astype(float), kept.clusters) for label in get_args(Label)]
-        rows.append([*_names(key), *shares, clustered_mean(kept.concentration, kept.clusters)])
+        numbers = [*(kept.labels == label for label in get_args(Label)), kept.concentration]
+        means = [clustered_mean(kept.over_draws(each), kept.clusters) for each in numbers]
+        rows.append([*map_names(projected, key), *means])
     return Table.of(
         f"compass.labels_{projection}",
         f"Labels of the pairs, {projection} projection",
         [
             METHOD,
             TARGET,
+            GRID,
             *(Column(label, label, "share", "compass.labels") for label in get_args(Label)),
             Column("concentration", "concentration", "number", "compass.concentration"),
         ],
@@ -187,12 +196,18 @@ def labels_table(projected: ProjectedRun, projection: str) -> Table:
 def exclusions_table(projected: ProjectedRun, projection: str) -> Table:
     """What every row leaves out, and why; and caveats of the methods."""
     rows: list[list[Cell]] = []
-    for key in (*BASELINES, *projected.keys):
+    for key in (*projected.baselines, *projected.keys):
         angles = projected.angles[projection][key]
         lost = "; ".join(f"{count} × {reason}" for reason, count in angles.exclusions().items())
         kept = angles.kept
         rows.append(
-            [*_names(key), len(kept), int(kept.is_tied.sum()), int((~kept.has_mean).sum()), lost or "none"]
+            [
+                *map_names(projected, key),
+                len(kept),
+                int(kept.is_tied.sum()),
+                int((~kept.has_mean).sum()),
+                lost or "none",
+            ]
         )
     methods = dict.fromkeys(split_key(key)[0] for key in projected.keys)
     caveats = {method: caveat_of(method) for method in methods}
@@ -202,6 +217,7 @@ def exclusions_table(projected: ProjectedRun, projection: str) -> Table:
         [
             METHOD,
             TARGET,
+            GRID,
             N,
             Column("tied", "tied peaks", "count"),
             Column("without_mean", "no mean", "count"),
@@ -230,16 +246,15 @@ def negated(estimate: Estimate) -> Estimate:
     return replace(estimate, value=-estimate.value, low=-estimate.high, high=-estimate.low)
 
 
-def _names(key: str) -> tuple[str, str]:
-    """Method and target of a map; a baseline has no target."""
-    return (key, "") if key in BASELINES else split_key(key)
-
-
-def _reported(projected: ProjectedRun, key: str, model: str) -> str:
-    """What the paper reports of the same model, data, method and target."""
-    if key in BASELINES:
-        return ""
+def map_names(projected: ProjectedRun, key: str) -> tuple[str, str, str]:
+    """Method, target and grid of a map; a baseline has no target."""
     method, target = split_key(key)
+    return method, "" if is_baseline(key) else target, projected.grid_of(key)
+
+
+def reported(projected: ProjectedRun, key: str, model: str) -> str:
+    """What the paper reports of the same model, data, method and target."""
+    method, target = split_key(paper_key(key, projected.keys))
     found = [
         each
         for source in projected.sources

@@ -20,27 +20,33 @@ from theodolite.instruments.compass.experiments.confidence import (
     angle_of,
     readout_angles,
 )
-from theodolite.instruments.compass.experiments.framework import EA, METHOD, TARGET, N
-from theodolite.instruments.compass.formulas.baselines import BASELINES, BOX_ONLY, UNIFORM_MAP
+from theodolite.instruments.compass.experiments.framework import EA, GRID, METHOD, TARGET, N, map_names
+from theodolite.instruments.compass.formulas.baselines import (
+    BOX_ONLY,
+    UNIFORM_MAP,
+    baseline_key,
+    is_baseline,
+)
 from theodolite.instruments.compass.formulas.compass import Readout
 from theodolite.instruments.compass.formulas.projected import ProjectedRun
-from theodolite.instruments.compass.measure import shown_key, split_key
+from theodolite.instruments.compass.formulas.resampling import paper_key
+from theodolite.instruments.compass.measure import shown_key
 from theodolite.instruments.compass.published import published_notes
 from theodolite.pairs.directions import EIGHT, Vocabulary
 
 
 def diagnosis_table(projected: ProjectedRun, projection: str, *, model: str, seed: int) -> Table:
-    """Whether a small error goes with a right answer: one row per map, and one for the uniform map."""
+    """Whether a small error goes with a right answer: one row per map, and one for the uniform map of each grid."""
     rows = []
-    for key in (UNIFORM_MAP, *projected.keys):
+    for key in (*projected.on_grids(UNIFORM_MAP), *projected.keys):
         angles = projected.angles[projection][key]
         kept, right = angles.kept, projected.is_correct[angles.is_kept]
         excess = None
-        if key != UNIFORM_MAP:
+        if not is_baseline(key):
             excess = excess_auc_of(-kept.error_deg, -kept.uniform_error_deg, right, kept.clusters, seed)
         rows.append(
             [
-                *split_key(key),
+                *map_names(projected, key),
                 auc_of(-kept.error_deg, right, kept.clusters, seed=seed),
                 excess,
                 kept[right].mean_error(),
@@ -56,6 +62,7 @@ def diagnosis_table(projected: ProjectedRun, projection: str, *, model: str, see
         [
             METHOD,
             TARGET,
+            GRID,
             Column("auc", "AUC", "number", "compass.auc"),
             Column("excess_auc", "− uniform map's", "number", "compass.excess_auc", signed=True),
             Column("correct_dae", "right: DAE", "degrees", "compass.dae"),
@@ -65,8 +72,13 @@ def diagnosis_table(projected: ProjectedRun, projection: str, *, model: str, see
             Column("n_incorrect", "n wrong", "count"),
         ],
         rows,
-        published_notes(model, projected.sources, "diagnosis", tuple(map(shown_key, projected.keys))),
+        published_notes(model, projected.sources, "diagnosis", _papers(projected)),
     )
+
+
+def _papers(projected: ProjectedRun) -> tuple[str, ...]:
+    """The paper's names of the maps."""
+    return tuple(shown_key(paper_key(key, projected.keys)) for key in projected.keys)
 
 
 def selective_table(
@@ -150,13 +162,16 @@ def rerank_table(
         model: Its name, to find what the paper reports.
         seed: Seed of the sign-flip test.
     """
-    keys = (BOX_ONLY, UNIFORM_MAP, *projected.keys)
+    keys = (*projected.on_grids(BOX_ONLY), *projected.on_grids(UNIFORM_MAP), *projected.keys)
     answers = {key: _answers(projected, key, projection, readout, vocabulary) for key in keys}
-    rows = [_rerank_row(projected, key, projection, answers[key], answers[UNIFORM_MAP], seed) for key in keys]
-    tested = [(row, row[6]) for row in rows if row[2] == "answer" and isinstance(row[6], float)]
+    rows = []
+    for key in keys:
+        layout = answers[baseline_key(UNIFORM_MAP, projected.grid_of(key))]
+        rows.append(_rerank_row(projected, key, projection, answers[key], layout, seed))
+    tested = [(row, row[7]) for row in rows if row[3] == "answer" and isinstance(row[7], float)]
     if tested:
         for (row, _), p in zip(tested, stats.holm([p for _, p in tested]), strict=True):
-            row[7] = float(p)
+            row[8] = float(p)
     is_honest = projection == HONEST
     return Table.of(
         "compass.rerank" if is_honest else f"compass.rerank_{projection}",
@@ -169,6 +184,7 @@ def rerank_table(
         [
             METHOD,
             TARGET,
+            GRID,
             Column("role", "role"),
             Column("accuracy", "right", "share", "compass.rerank_accuracy"),
             Column("model_accuracy", "model", "share", "compass.accuracy"),
@@ -181,7 +197,7 @@ def rerank_table(
         ],
         rows,
         [
-            *published_notes(model, projected.sources, "rerank", tuple(map(shown_key, projected.keys))),
+            *published_notes(model, projected.sources, "rerank", _papers(projected)),
             "upper bound: maps made for the true answer. EA: what CREG reports as re-ranking accuracy.",
             "p: signs flipped by picture; Holm over the rows that answer.",
         ],
@@ -215,12 +231,13 @@ def _rerank_row(
     p = None
     if len(np.unique(names)) > 1:
         p = stats.sign_flip_test(right, model, clusters=names, seed=seed).p_value
-    method, target = split_key(key)
-    is_uniform = key == UNIFORM_MAP
+    method, target, grid = map_names(projected, key)
+    is_uniform = method == UNIFORM_MAP
     return [
         method,
         target,
-        "baseline" if key in BASELINES else "upper bound" if target == "gt" else "answer",
+        grid,
+        "baseline" if is_baseline(key) else "upper bound" if target == "gt" else "answer",
         stats.clustered_mean(right, names),
         stats.clustered_mean(model, names),
         stats.clustered_difference(right, model, names),

@@ -15,9 +15,9 @@ from theodolite.core.estimates import Estimate
 from theodolite.core.tables import Table
 from theodolite.instruments.compass.experiments.ablations import default_key
 from theodolite.instruments.compass.experiments.faithfulness.deletion import CurvePoint
-from theodolite.instruments.compass.experiments.faithfulness.trials import ORDER_BASELINES
-from theodolite.instruments.compass.formulas.baselines import BASELINES, UNIFORM_MAP
-from theodolite.instruments.compass.measure import map_key, shown_key
+from theodolite.instruments.compass.formulas.baselines import UNIFORM_MAP, baseline_key, is_baseline
+from theodolite.instruments.compass.formulas.resampling import paper_key
+from theodolite.instruments.compass.measure import map_key, shown_key, split_key
 from theodolite.instruments.compass.published import published_directions
 from theodolite.stats import RiskCoverage
 
@@ -161,7 +161,8 @@ def class_accuracy_and_error(
         left, right = figure.subplots(1, 2, sharey=True)
         _dots(left, places, [classes[name].accuracy for name in names], SERIES[1])
         _dots(right, places, [classes[name].dae for name in names], SERIES[0])
-        _ticks(right, places, [classes[name].uniform_dae for name in names])
+        if _ticks(right, places, [classes[name].uniform_dae for name in names]):
+            figure.legend(loc="outside lower right")
         _mark(left, guess, "guessing")
         _mark(right, 90.0, "random sector")
         left.set_yticks(places, names)
@@ -180,17 +181,17 @@ def class_accuracy_and_error(
 def method_comparison(
     methods: Mapping[str, Estimate],
     *,
-    layout: Estimate | None = None,
+    layout: Mapping[str, Estimate] | None = None,
     published: Mapping[str, float] | None = None,
     source: str = "",
     quantity: str = "direction alignment error, degrees (lower is better)",
     title: str = "",
 ) -> Drawing:
-    """Methods as dots with their intervals, best first, beside the uniform map.
+    """Methods as dots with their intervals, best first, beside the uniform map of their own grid.
 
     Args:
         methods: By name.
-        layout: The uniform map's estimate, drawn as a line with its interval.
+        layout: The uniform map's estimate by method: a line with its interval if it is one for all, or a mark in each row.
         published: Values reported elsewhere, by the same names, drawn as hollow marks.
         source: Source of the published values; required with them.
         quantity: What is shown.
@@ -201,12 +202,15 @@ def method_comparison(
         raise UsageError("published values are shown with their source: give source=…")
     names = sorted(methods, key=lambda name: methods[name].value)
     places = np.arange(len(names))[::-1]
+    uniform = [(layout or {}).get(name) for name in names]
+    is_one = uniform[0] is not None and len(set(uniform)) == 1
     with styled():
         figure = new_figure(7.6, 1.5 + 0.34 * len(names))
         axes = figure.add_subplot()
-        if layout is not None:
-            axes.axvspan(layout.low, layout.high, color=FAINT, alpha=0.6, linewidth=0, zorder=0)
-            _mark(axes, layout.value, "uniform map")
+        if is_one and uniform[0] is not None:
+            axes.axvspan(uniform[0].low, uniform[0].high, color=FAINT, alpha=0.6, linewidth=0, zorder=0)
+            _mark(axes, uniform[0].value, "uniform map")
+        has_legend = not is_one and _ticks(axes, places, uniform)
         _dots(axes, places, [methods[name] for name in names], SERIES[0])
         shown = (
             [(published[name], place) for name, place in zip(names, places, strict=True) if name in published]
@@ -225,13 +229,14 @@ def method_comparison(
                 linestyle="none",
                 label=source,
             )
+        if shown or has_legend:
             figure.legend(loc="outside lower right")
         axes.set_yticks(places, names)
         axes.set_ylim(-0.7, len(names) - 0.3)
         axes.set_xlabel(quantity)
         axes.grid(visible=True, axis="x")
         axes.tick_params(axis="y", length=0)
-        axes.set_title(title, weight="bold", pad=20 if layout is not None else 8)
+        axes.set_title(title, weight="bold", pad=20 if is_one else 8)
     return Drawing(figure)
 
 
@@ -250,11 +255,11 @@ def _dots(axes: Axes, places: Sequence[int] | np.ndarray, estimates: Sequence[Es
     axes.tick_params(axis="y", length=0)
 
 
-def _ticks(axes: Axes, places: Sequence[int] | np.ndarray, estimates: Sequence[Estimate | None]) -> None:
-    """A short vertical line for each row's uniform map."""
+def _ticks(axes: Axes, places: Sequence[int] | np.ndarray, estimates: Sequence[Estimate | None]) -> bool:
+    """A short vertical line for each row's uniform map; True if there is one."""
     shown = [(each.value, place) for each, place in zip(estimates, places, strict=True) if each is not None]
     if not shown:
-        return
+        return False
     x, y = zip(*shown, strict=True)
     axes.plot(
         x,
@@ -267,7 +272,7 @@ def _ticks(axes: Axes, places: Sequence[int] | np.ndarray, estimates: Sequence[E
         label="uniform map",
         zorder=1.5,
     )
-    axes.figure.legend(loc="outside lower right")
+    return True
 
 
 def _ends(value: Estimate | float) -> tuple[float, float, float]:
@@ -328,18 +333,21 @@ def score_figures(
     """
     rows = {table.name: [_named(table, row) for row in table.rows] for table in tables}
     found: dict[str, Drawing] = {}
+    grids: dict[str, str] = {}
     for name in ("paper", "sound"):
         framework = rows.get(f"compass.framework_{name}", [])
         maps = {
             shown_key(map_key(row["method"], row["target"])): row["dae"]
             for row in framework
-            if row["method"] not in BASELINES and row["dae"] is not None
+            if not is_baseline(row["method"]) and row["dae"] is not None
         }
+        grids |= {shown_key(map_key(row["method"], row["target"])): row["grid"] for row in framework}
         if maps:
+            uniform = {row["grid"]: row["dae"] for row in framework if row["method"] == UNIFORM_MAP}
             published = _published(framework, model, sources)
             found[f"methods-{name}.png"] = method_comparison(
                 maps,
-                layout=next(row["dae"] for row in framework if row["method"] == UNIFORM_MAP),
+                layout={key: uniform[grids[key]] for key in maps},
                 published={key: value for key, (value, _) in published.items()},
                 source="; ".join(dict.fromkeys(source for _, source in published.values())),
                 title=f"{Path(model.partition('?')[0]).name}, {name} projection",
@@ -353,7 +361,7 @@ def score_figures(
                     shown, chance=chance, title=f"{shown_key(key)}, {name} projection"
                 )
     if curves:
-        found["risk-coverage.png"] = _risk_coverage(curves, coverage)
+        found["risk-coverage.png"] = _risk_coverage(curves, coverage, grids)
     return found
 
 
@@ -362,7 +370,7 @@ def faithfulness_figures(curves: Mapping[str, Mapping[str, Sequence[CurvePoint]]
     return {
         f"deletion-{shown_key(key).replace('@', '-')}.png": deletion_curves(orders, title=shown_key(key))
         for key, orders in curves.items()
-        if key not in ORDER_BASELINES and any(isinstance(p.effect, Estimate) for p in orders["own"])
+        if not is_baseline(key) and any(isinstance(p.effect, Estimate) for p in orders["own"])
     }
 
 
@@ -375,36 +383,38 @@ def _published(
 ) -> dict[str, tuple[float, str]]:
     """By map: the paper's DAE and its source."""
     found: dict[str, tuple[float, str]] = {}
-    for row in framework:
+    held = [map_key(row["method"], row["target"]) for row in framework]
+    for key in held:
+        method, target = split_key(paper_key(key, held))
         for source in sources:
-            for each in published_directions(model, source, method=row["method"], target=row["target"])[:1]:
-                key = shown_key(map_key(row["method"], row["target"]))
-                found.setdefault(key, (each.dae, f"{each.source}, {each.data}"))
+            for each in published_directions(model, source, method=method, target=target)[:1]:
+                found.setdefault(shown_key(key), (each.dae, f"{each.source}, {each.data}"))
     return found
 
 
 def _directions(
     answers: Sequence[Mapping[str, Any]], maps: Sequence[Mapping[str, Any]], key: str
 ) -> dict[str, DirectionScore]:
-    errors = {row["direction"]: row["dae"] for row in maps if map_key(row["method"], row["target"]) == key}
+    own = {row["direction"]: row for row in maps if map_key(row["method"], row["target"]) == key}
     return {
-        row["direction"]: DirectionScore(row["accuracy"], errors[row["direction"]], row["uniform_dae"])
+        row["direction"]: DirectionScore(row["accuracy"], found["dae"], found["uniform_dae"])
         for row in answers
-        if row["accuracy"] is not None and errors.get(row["direction"]) is not None
+        if (found := own.get(row["direction"])) and row["accuracy"] is not None and found["dae"] is not None
     }
 
 
-def _risk_coverage(curves: Mapping[str, RiskCoverage], coverage: float) -> Drawing:
-    """Ranking by logits, by the paper's own map and by the uniform map, with and without the truth."""
+def _risk_coverage(curves: Mapping[str, RiskCoverage], coverage: float, grids: Mapping[str, str]) -> Drawing:
+    """Ranking by logits, by the paper's own map and by the uniform map of its grid, with and without the truth."""
     keys = [name.removesuffix(" agreement") for name in curves if name.endswith(" agreement")]
-    own = default_key([key for key in keys if key != UNIFORM_MAP]) if len(keys) > 1 else keys[0]
+    own = default_key([key for key in keys if not is_baseline(key)] or keys)
+    uniform = own if is_baseline(own) else baseline_key(UNIFORM_MAP, grids[own])
     named = {
         "max probability": "max probability",
         "random": "random",
         "map, with the truth": f"{own} DAE",
-        "uniform map, with the truth": f"{UNIFORM_MAP} DAE",
+        "uniform map, with the truth": f"{uniform} DAE",
         "map, honest": f"{own} agreement",
-        "uniform map, honest": f"{UNIFORM_MAP} agreement",
+        "uniform map, honest": f"{uniform} agreement",
     }
     shown = {words: curves[name] for words, name in named.items() if name in curves}
     return risk_coverage_curves(shown, at=coverage, title=f"answering only where confidence is high: {own}")

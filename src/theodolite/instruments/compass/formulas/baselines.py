@@ -5,16 +5,21 @@ reference near an edge most of the picture lies where the target lies. So every 
 uniform map.
 
 uniform-map       relevance spread evenly over the picture
-random-map        relevance drawn for each token independently
+random-map        relevance drawn for each token independently; every number is the mean over `DRAWS` such maps
 box-only          relevance on the target's box alone
-random-sector     all mass in one sector, drawn at random
+random-sector     all mass in one sector, drawn at random `DRAWS` times
 geometry-oracle   the true direction itself
+
+What such a map scores depends on the grid, so a method is compared with those of its own grid, which this module alone
+makes. A draw depends on the seed and on the sample, and on nothing else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import zlib
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,14 +42,96 @@ ORACLE, BOX_ONLY, RANDOM_SECTOR, RANDOM_MAP, UNIFORM_MAP = (
 )
 BASELINES = (ORACLE, BOX_ONLY, RANDOM_SECTOR, RANDOM_MAP, UNIFORM_MAP)
 """From the one that knows the answer to the one that knows nothing."""
+BASELINE_MAPS = (BOX_ONLY, UNIFORM_MAP, RANDOM_MAP)
+"""Those that are maps."""
+DRAWS = 100
+"""Random maps and sectors per sample."""
 
 
-def baseline_maps(grid: TokenGrid, target: Box, rng: np.random.Generator) -> dict[str, TokenMap]:
-    """The baselines that are maps, on one grid."""
+def baseline_key(name: str, grid: str) -> str:
+    """The name of a baseline on one of a run's grids.
+
+    >>> baseline_key(UNIFORM_MAP, "576")
+    'uniform-map@576'
+    """
+    return f"{name}@{grid}"
+
+
+def is_baseline(key: str) -> bool:
+    """True for the name of a baseline, with its grid or without.
+
+    >>> is_baseline("uniform-map@576"), is_baseline("chefer@gt")
+    (True, False)
+    """
+    return key.partition("@")[0] in BASELINES
+
+
+class GridMark(NamedTuple):
+    """Identifies a grid: equal grids have equal marks."""
+
+    number: int
+    cells: int
+    """Tokens with a place."""
+
+    @classmethod
+    def of(cls, grid: TokenGrid) -> GridMark:
+        """The mark of a grid."""
+        number = zlib.crc32(grid.rects_px.tobytes(), zlib.crc32(grid.part.tobytes()))
+        return cls(number, int(has_area(grid).sum()))
+
+
+def name_grids(
+    marks: Sequence[Mapping[str, GridMark]],
+) -> tuple[dict[str, str], dict[str, list[GridMark | None]]]:
+    """Names the grids of a run by their number of cells.
+
+    Maps share a grid if they do in every sample that has both.
+
+    Args:
+        marks: For each sample, map to the mark of its grid.
+
+    Returns:
+        Map to the name of its grid; and name to the grid of each sample, None where it has none.
+
+    >>> name_grids([{"chefer@": GridMark(7, 12), "gradcam@": GridMark(8, 48)}, {"chefer@": GridMark(9, 20)}])[0]
+    {'chefer@': '12–20', 'gradcam@': '48'}
+    """
+    found: list[tuple[list[str], list[GridMark | None]]] = []
+    for key in dict.fromkeys(key for row in marks for key in row):
+        own = [row.get(key) for row in marks]
+        for keys, known in found:
+            if all(a == b or a is None or b is None for a, b in zip(own, known, strict=True)):
+                keys.append(key)
+                known[:] = [a or b for a, b in zip(known, own, strict=True)]
+                break
+        else:
+            found.append(([key], own))
+    of_key: dict[str, str] = {}
+    of_name: dict[str, list[GridMark | None]] = {}
+    for keys, known in found:
+        counts = sorted({mark.cells for mark in known if mark is not None})
+        name = "–".join(map(str, counts[:1] + counts[1:][-1:]))
+        while name in of_name:  # as many cells, elsewhere in the picture
+            name += "′"
+        of_name[name] = known
+        of_key |= dict.fromkeys(keys, name)
+    return of_key, of_name
+
+
+def sample_seed(seed: int, item_id: str) -> list[int]:
+    """The seed of one sample's draws, whatever other samples there are."""
+    return [seed, zlib.crc32(item_id.encode())]
+
+
+def baseline_maps(
+    grid: TokenGrid, target: Box, *, seed: Sequence[int], draws: int = DRAWS
+) -> dict[str, TokenMap]:
+    """`BASELINE_MAPS` on one grid; their values have shape (1, tokens), those of the random map (draws, tokens)."""
+    rng = np.random.default_rng(list(seed))
     return {
-        BOX_ONLY: box_only_map(grid, target),
-        UNIFORM_MAP: uniform_map(grid),
-        RANDOM_MAP: random_map(grid, rng),
+        BOX_ONLY: TokenMap(box_only_map(grid, target).values[None], grid),
+        UNIFORM_MAP: TokenMap(uniform_map(grid).values[None], grid),
+        RANDOM_MAP: TokenMap(rng.random((draws, grid.n_tokens)), grid),
     }
 
 
@@ -91,30 +178,27 @@ def box_only_map(grid: TokenGrid, target: Box) -> TokenMap:
     return TokenMap(values, grid)
 
 
-def random_map(grid: TokenGrid, rng: np.random.Generator) -> TokenMap:
-    """Relevance drawn for each token, uniformly from 0 to 1."""
-    return TokenMap(rng.random(grid.n_tokens), grid)
-
-
 def random_sector(
     references: Sequence[Box],
     targets: Sequence[Box],
     *,
-    seed: int,
+    seeds: Sequence[Sequence[int]],
     options: ProjectionOptions = PAPER,
 ) -> Compass:
-    """All mass in one sector drawn at random: an error near 90° and an edge accuracy near .25.
+    """All mass in one sector drawn at random, shape (samples, `DRAWS`): an error near 90° and an edge accuracy near .25.
 
     With bins centred on 0° and cardinal truths, three of eight sectors lie within 45°, and the accuracy is .375.
     """
     true = geometry_oracle(references, targets)
-    drawn = np.random.default_rng(seed).integers(options.sectors, size=len(true))
+    drawn = np.stack(
+        [np.random.default_rng(list(each)).integers(options.sectors, size=DRAWS) for each in seeds]
+    )
     return Compass(
         np.eye(options.sectors)[drawn],
         sector_centres_deg(options),
-        true,
-        np.ones(len(true)),
-        np.full(len(true), KEPT, np.uint8),
+        np.broadcast_to(true[:, None], drawn.shape),
+        np.ones(drawn.shape),
+        np.full(drawn.shape, KEPT, np.uint8),
     )
 
 

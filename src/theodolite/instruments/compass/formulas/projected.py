@@ -1,42 +1,30 @@
-"""Every map of a run projected: per sample the peak, its error and the uniform map's, and where relevance lies.
-
-Samples are read one at a time, and only angles and shares are kept.
-"""
+"""Every map of a run projected: per sample the peak, its error and the uniform map's, and where relevance lies."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from theodolite.core.errors import UsageError
 from theodolite.core.estimates import Estimate
 from theodolite.core.registry import registry
-from theodolite.geometry import TokenGrid
 from theodolite.instruments.compass.formulas.baselines import (
     BASELINES,
-    ORACLE,
-    RANDOM_SECTOR,
-    UNIFORM_MAP,
-    baseline_maps,
+    baseline_key,
     excess_over_uniform,
-    geometry_oracle,
-    random_sector,
-    uniform_compass,
+    is_baseline,
 )
-from theodolite.instruments.compass.formulas.compass import KEPT, Compass, code_of
+from theodolite.instruments.compass.formulas.compass import KEPT
 from theodolite.instruments.compass.formulas.concentration import NO_MEAN, label_of
 from theodolite.instruments.compass.formulas.dae import dae
-from theodolite.instruments.compass.formulas.edge_accuracy import edge_hit
-from theodolite.instruments.compass.formulas.evidence_share import evidence
-from theodolite.instruments.compass.formulas.exclusions import DegenerateError, Exclusion
-from theodolite.instruments.compass.formulas.projection import project_batch
-from theodolite.instruments.compass.formulas.projection_options import Negative, ProjectionOptions
-from theodolite.instruments.compass.formulas.token_map import OnGrid, TokenMap
+from theodolite.instruments.compass.formulas.edge_accuracy import edge_hit, octant_hit
+from theodolite.instruments.compass.formulas.exclusions import Exclusion
+from theodolite.instruments.compass.formulas.resampling import base_of
 from theodolite.instruments.compass.measure import Sample, split_key
 from theodolite.stats import Bounds, clustered_difference, clustered_mean
 
@@ -52,7 +40,11 @@ _Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MapAngles:
-    """The directions of one map under one projection; every array is (samples,), zero where left out."""
+    """The directions of one map under one projection; every array is (samples,), zero where left out.
+
+    Of a baseline that is drawn at random, peak, mean and concentration are (samples, draws); its errors and hits are means
+    over the draws.
+    """
 
     codes: NDArray[np.uint8]
     """0, the code of an `Exclusion`, or `NOT_MEASURED`."""
@@ -62,7 +54,7 @@ class MapAngles:
     """0 where there is none, see `has_mean`."""
     concentration: _Floats
     uniform_deg: _Floats
-    """The peak of the uniform map on the same grid, under the same projection."""
+    """The peak of the uniform map on the map's own grid, under the same projection."""
     is_tied: NDArray[np.bool_]
     clusters: NDArray[np.str_]
     """The picture of each sample."""
@@ -87,17 +79,36 @@ class MapAngles:
     @property
     def has_mean(self) -> NDArray[np.bool_]:
         """True for samples with a circular mean: those whose sectors do not cancel."""
-        return np.asarray(self.is_kept & (self.concentration >= NO_MEAN))
+        return np.asarray(self.is_kept & (self.over_draws(self.concentration >= NO_MEAN) == 1.0))
 
     @property
     def error_deg(self) -> _Floats:
         """DAE of the peak."""
-        return dae(self.peak_deg, self.true_deg)
+        return self.over_draws(self._errors(self.peak_deg))
+
+    @property
+    def edge_hits(self) -> _Floats:
+        """1 where the DAE is at most 45°."""
+        return self.over_draws(edge_hit(self._errors(self.peak_deg)))
+
+    @property
+    def octant_hits(self) -> _Floats:
+        """1 where the DAE is at most 22.5°."""
+        return self.over_draws(octant_hit(self._errors(self.peak_deg)))
 
     @property
     def mean_error_deg(self) -> _Floats:
         """DAE of the circular mean; meaningful where `has_mean`."""
-        return dae(self.mean_deg, self.true_deg)
+        return self.over_draws(self._errors(self.mean_deg))
+
+    def _errors(self, angle_deg: _Floats) -> _Floats:
+        return dae(angle_deg, self.true_deg.reshape(-1, *[1] * (angle_deg.ndim - 1)))
+
+    @staticmethod
+    def over_draws(values: ArrayLike) -> _Floats:
+        """The mean over the draws, shape (samples,); numbers of what is not drawn stay."""
+        array = np.asarray(values, np.float64)
+        return array.mean(axis=1) if array.ndim > 1 else array
 
     @property
     def uniform_error_deg(self) -> _Floats:
@@ -111,8 +122,8 @@ class MapAngles:
 
     @property
     def labels(self) -> NDArray[np.str_]:
-        """``aligned``, ``diffuse but usable`` or ``layout-dominated``."""
-        return label_of(self.error_deg, self.concentration)
+        """``aligned``, ``diffuse but usable`` or ``layout-dominated``, shape (samples,) or (samples, draws)."""
+        return label_of(self._errors(self.peak_deg), self.concentration)
 
     @property
     def reasons(self) -> list[str]:
@@ -131,7 +142,7 @@ class MapAngles:
 
     def edge_accuracy(self) -> Estimate | None:
         """EA."""
-        return clustered_mean(edge_hit(self.error_deg).astype(float), self.clusters)
+        return clustered_mean(self.edge_hits, self.clusters)
 
     def excess(self) -> Estimate | None:
         """Mean of DAE − DAE of the uniform map."""
@@ -177,9 +188,11 @@ class ProjectedRun:
 
     samples: tuple[Sample, ...]
     angles: Mapping[str, Mapping[str, MapAngles]]
-    """Projection to ``method@target`` or baseline to angles."""
+    """Projection to ``method@target``, or to a baseline and its grid, to angles."""
     shares: Mapping[str, MapShares]
-    """``method@target`` or baseline to evidence shares."""
+    """``method@target``, or a baseline and its grid, to evidence shares."""
+    grids: Mapping[str, str]
+    """``method@target`` to the name of its grid."""
 
     def __post_init__(self) -> None:
         if not self.samples:
@@ -192,6 +205,7 @@ class ProjectedRun:
             tuple(sample for sample, keep in zip(self.samples, chosen, strict=True) if keep),
             {name: {key: each[chosen] for key, each in rows.items()} for name, rows in self.angles.items()},
             {key: each[chosen] for key, each in self.shares.items()},
+            self.grids,
         )
 
     @property
@@ -199,11 +213,30 @@ class ProjectedRun:
         """Every ``method@target``, in the order of the registry; methods that are not in it come last."""
         known = [entry.name for entry in registry().entries("method")]
 
-        def place(key: str) -> tuple[int, str]:
-            method = split_key(key)[0]
-            return known.index(method) if method in known else len(known), key
+        def place(key: str) -> tuple[int, str, str]:
+            method, target = split_key(key)
+            base = base_of(method)
+            return known.index(base) if base in known else len(known), method, target
 
-        return tuple(sorted((key for key in self.shares if key not in BASELINES), key=place))
+        return tuple(sorted((key for key in self.shares if not is_baseline(key)), key=place))
+
+    @property
+    def baselines(self) -> tuple[str, ...]:
+        """Every baseline on every grid, in the order of `BASELINES`."""
+        names = dict.fromkeys(self.grids[key] for key in self.keys)
+        return tuple(baseline_key(name, grid) for grid in names for name in BASELINES)
+
+    def on_grids(self, baseline: str) -> tuple[str, ...]:
+        """One baseline on every grid."""
+        return tuple(key for key in self.baselines if split_key(key)[0] == baseline)
+
+    def of_grid(self, baseline: str, key: str) -> str:
+        """The name of a baseline on a map's own grid."""
+        return baseline_key(baseline, self.grids[key])
+
+    def grid_of(self, key: str) -> str:
+        """The name of the grid of a map or baseline."""
+        return split_key(key)[1] if is_baseline(key) else self.grids[key]
 
     @property
     def clusters(self) -> NDArray[np.str_]:
@@ -223,155 +256,3 @@ class ProjectedRun:
     def accuracy(self) -> Estimate | None:
         """Share of right answers."""
         return clustered_mean(self.is_correct.astype(float), self.clusters)
-
-
-def project_samples(
-    samples: Iterable[Sample],
-    projections: Mapping[str, ProjectionOptions],
-    *,
-    seed: int,
-    only: Mapping[str, Sequence[str]] | None = None,
-    negative: Negative = "error",
-) -> ProjectedRun:
-    """Projects every map of every sample in one pass.
-
-    Args:
-        samples: As `read_samples` gives them.
-        projections: Name to options.
-        seed: Seed of the random baselines.
-        only: Projection to the maps that are wanted; all maps and baselines for projections that are not named.
-        negative: What to do with relevance below zero, in every projection and share.
-    """
-    rng = np.random.default_rng(seed)
-    kept: list[Sample] = []
-    rows: dict[str, list[dict[str, tuple[Any, ...]]]] = {name: [] for name in projections}
-    shares: list[dict[str, tuple[Any, ...]]] = []
-    options = {name: replace(each, negative=negative) for name, each in projections.items()}
-    for sample in samples:
-        kept.append(replace(sample, maps={}))
-        maps: dict[str, OnGrid] = {
-            **sample.maps,
-            **baseline_maps(_common_grid(sample), sample.target.box, rng),
-        }
-        shares.append({key: _share(sample, each, negative) for key, each in maps.items()})
-        for name, each in options.items():
-            wanted = (only or {}).get(name)
-            chosen = maps if wanted is None else {key: maps[key] for key in wanted if key in maps}
-            rows[name].append(_sample_angles(sample, chosen, each))
-    clusters = np.array([sample.cluster for sample in kept])
-    angles = {}
-    for name in projections:
-        angles[name] = {key: _stack(MapAngles, rows[name], key, clusters) for key in _keys(rows[name])}
-        if (only or {}).get(name) is None and kept:
-            angles[name] |= _drawn_baselines(kept, angles[name][UNIFORM_MAP], options[name], seed)
-    return ProjectedRun(
-        tuple(kept), angles, {key: _stack(MapShares, shares, key, clusters) for key in _keys(shares)}
-    )
-
-
-def _common_grid(sample: Sample) -> TokenGrid:
-    """The grid that most maps of a sample have."""
-    if not sample.maps:
-        raise UsageError(f"the pair {sample.id} holds no relevance map")
-    grids = {id(each.grid): each.grid for each in sample.maps.values()}
-    return grids[Counter(id(each.grid) for each in sample.maps.values()).most_common(1)[0][0]]
-
-
-def _sample_angles(
-    sample: Sample, maps: Mapping[str, OnGrid], options: ProjectionOptions
-) -> dict[str, tuple[Any, ...]]:
-    """The fields of `MapAngles` for every map of one sample; maps on one grid are projected together."""
-    by_grid: dict[int, list[str]] = {}
-    for key, each in maps.items():
-        by_grid.setdefault(id(each.grid), []).append(key)
-    boxes: dict[str, Any] = {"references": [sample.reference.box], "targets": [sample.target.box]}
-    found: dict[str, tuple[Any, ...]] = {}
-    for keys in by_grid.values():
-        grid = maps[keys[0]].grid
-        stacked = TokenMap(np.stack([np.asarray(maps[key].values, np.float64) for key in keys]), grid)
-        compass = project_batch([stacked], **boxes, options=options)[0]
-        uniform = uniform_compass([grid], **boxes, options=options)[0]
-        found |= dict(zip(keys, _angles(compass, uniform), strict=True))
-        if UNIFORM_MAP in keys:  # not weighted by area again
-            (found[UNIFORM_MAP],) = _angles(uniform[None], uniform)
-    return found
-
-
-def _angles(compass: Compass, uniform: Compass) -> list[tuple[Any, ...]]:
-    """The fields of `MapAngles` for compasses on one grid; all are left out if the uniform map has no direction."""
-    codes = np.where(compass.codes == KEPT, uniform.codes, compass.codes)
-    kept = codes == KEPT
-    peak, mean, length = np.zeros((3, len(codes)))
-    is_tied = np.zeros(len(codes), bool)
-    if kept.any():
-        own = compass[kept]
-        length[kept] = own.concentration()
-        peak[kept], is_tied[kept] = own.peak_deg(), own.is_tied()
-        has_mean = length >= NO_MEAN
-        if has_mean.any():
-            mean[has_mean] = compass[has_mean].mean_deg()
-    true = np.zeros(len(codes)) if compass.true_deg is None else compass.true_deg
-    layout = np.where(kept, float(uniform.peak_deg()) if kept.any() else 0.0, 0.0)
-    columns = (codes, true, peak, mean, length, layout, is_tied)
-    return list(zip(*(column.tolist() for column in columns), strict=True))
-
-
-def _share(sample: Sample, relevance: OnGrid, negative: Negative) -> tuple[Any, ...]:
-    """The fields of `MapShares` for one map."""
-    try:
-        found = evidence(
-            relevance, reference=sample.reference.box, target=sample.target.box, negative=negative
-        )
-    except DegenerateError as error:
-        return code_of(error.reason), 0.0, 0.0, 0.0, 0.0, False
-    has_text = found.text is not None
-    return (
-        KEPT,
-        float(found.image_share) if has_text else 0.0,
-        float(found.reference_share),
-        float(found.target_share),
-        float(found.rest_share),
-        has_text,
-    )
-
-
-def _drawn_baselines(
-    samples: Sequence[Sample], uniform: MapAngles, options: ProjectionOptions, seed: int
-) -> dict[str, MapAngles]:
-    """The baselines that are not maps: the oracle, which is not binned, and random sectors."""
-    where = uniform.is_kept
-    if not where.any():
-        return {ORACLE: uniform, RANDOM_SECTOR: uniform}
-    references = [s.reference.box for s, keep in zip(samples, where, strict=True) if keep]
-    targets = [s.target.box for s, keep in zip(samples, where, strict=True) if keep]
-    drawn = random_sector(references, targets, seed=seed, options=options).peak_deg()
-    found = {}
-    for name, angles in ((ORACLE, geometry_oracle(references, targets)), (RANDOM_SECTOR, drawn)):
-        full = np.zeros(len(samples))
-        full[where] = angles
-        found[name] = replace(
-            uniform,
-            peak_deg=full,
-            mean_deg=full,
-            concentration=where.astype(np.float64),
-            is_tied=np.zeros(len(samples), bool),
-        )
-    return found
-
-
-def _keys(rows: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(key for row in rows for key in row))
-
-
-def _stack(
-    kind: Callable[..., Any],
-    rows: Sequence[Mapping[str, tuple[Any, ...]]],
-    key: str,
-    clusters: NDArray[np.str_],
-) -> Any:
-    """The rows of one map as arrays; a sample without it is `NOT_MEASURED`."""
-    example = next(row[key] for row in rows if key in row)
-    missing = (NOT_MEASURED, *(type(value)() for value in example[1:]))
-    columns = zip(*(row.get(key, missing) for row in rows), strict=True)
-    codes = np.array(next(columns), np.uint8)
-    return kind(codes, *(np.array(column) for column in columns), clusters)

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from theodolite import stats
 from theodolite.core.errors import UsageError
 from theodolite.core.tables import Cell, Column, Table
 from theodolite.instruments.scene.data.twin_rooms import unlearnt
@@ -84,7 +83,7 @@ def _main_table(scores: Mapping[str, SceneScore]) -> Table:
 def _differences_table(scores: Mapping[str, SceneScore]) -> Table:
     (first, reference), *others = scores.items()
     rows: list[list[Cell]] = [
-        [name, *(_difference(score, reference, key) for key in _COMPARED)] for name, score in others
+        [name, *(score.difference(reference, key) for key in _COMPARED)] for name, score in others
     ]
     return Table.of(
         "scene.differences",
@@ -94,26 +93,6 @@ def _differences_table(scores: Mapping[str, SceneScore]) -> Table:
             *(Column(key, label, "points", definition) for key, (label, definition) in _COMPARED.items()),
         ],
         rows,
-    )
-
-
-def _difference(score: SceneScore, reference: SceneScore, key: str) -> stats.Estimate | None:
-    """The mean difference of a metric, over the questions or scenes that have a value in both runs."""
-    mine, theirs = (
-        {
-            each.item: each
-            for each in found.scores
-            if each.metric == f"scene.{key}{found.options.suffix}" and each.value is not None
-        }
-        for found in (score, reference)
-    )
-    shared = [item for item in mine if item in theirs]
-    groups = [mine[item].group for item in shared]
-    return stats.clustered_difference(
-        [mine[item].value or 0.0 for item in shared],
-        [theirs[item].value or 0.0 for item in shared],
-        [mine[item].cluster for item in shared],
-        groups=groups if any(groups) else None,
     )
 
 

@@ -5,14 +5,14 @@ Runs are compared on the episodes that they share, with the interval over cluste
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from theodolite import stats
 from theodolite.core.scores import ItemScore
 from theodolite.core.tables import Cell, Column, Table
 from theodolite.instruments.trace.experiments.grounding import TraceGroup, unverifiable_share
-from theodolite.instruments.trace.score import BY_KEY, difference_over
+from theodolite.instruments.trace.score import BY_KEY
 
 _SHOWN = ("sgr", "sgr_low", "sgr_high", "hr", "tcs", "tcs_aware", "right")
 _COMPARED = ("sgr", "hr", "right")
@@ -70,17 +70,6 @@ def _difference(
     first: Sequence[ItemScore], second: Sequence[ItemScore]
 ) -> tuple[list[stats.Estimate | None], int]:
     """The paired difference of each compared metric, and the number of shared episodes."""
-    found = []
-    for key in _COMPARED:
-        one, other = (_values(scores, key) for scores in (first, second))
-        found.append(
-            difference_over([(v, other[item][0], unit) for item, (v, unit) in one.items() if item in other])
-        )
+    found = [stats.score_difference(BY_KEY[f"trace.{key}"], first, second) for key in _COMPARED]
     items = [{score.item for score in scores} for scores in (first, second)]
     return found, len(items[0] & items[1])
-
-
-def _values(scores: Sequence[ItemScore], key: str) -> Mapping[str, tuple[float, str]]:
-    return {
-        s.item: (s.value, s.cluster) for s in scores if s.metric == f"trace.{key}" and s.value is not None
-    }

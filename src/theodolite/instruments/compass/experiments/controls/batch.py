@@ -1,8 +1,7 @@
-"""Samples projected together: the maps of several methods, and the baselines beside them."""
+"""Samples projected together: the maps of several methods, and beside them the baselines of each method's own grid."""
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -13,10 +12,14 @@ from theodolite.attribution import RelevanceMap
 from theodolite.core.errors import UsageError
 from theodolite.geometry import Box
 from theodolite.instruments.compass.formulas.baselines import (
-    BOX_ONLY,
-    RANDOM_MAP,
+    BASELINE_MAPS,
+    DRAWS,
     UNIFORM_MAP,
+    GridMark,
+    baseline_key,
     baseline_maps,
+    name_grids,
+    sample_seed,
 )
 from theodolite.instruments.compass.formulas.compass import Compass
 from theodolite.instruments.compass.formulas.dae import Ties
@@ -25,9 +28,6 @@ from theodolite.instruments.compass.formulas.projection import project_batch
 from theodolite.instruments.compass.formulas.projection_options import PAPER, SOUND, ProjectionOptions
 from theodolite.instruments.compass.formulas.token_map import TokenMap
 from theodolite.instruments.compass.measure import Sample, map_key, split_key
-
-BASELINES = (BOX_ONLY, UNIFORM_MAP, RANDOM_MAP)
-"""The baselines of the controls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,28 +66,66 @@ def shared_keys(samples: Sequence[Sample], methods: Sequence[str] = ()) -> tuple
 
 
 class Batch:
-    """Samples with some of their maps and the baselines, grouped by grid."""
+    """Samples with some of their maps and the baselines of every grid.
 
-    def __init__(self, samples: Sequence[Sample], keys: Sequence[str], *, seed: int) -> None:
+    Compasses have one column per map, and `DRAWS` columns for the random map of each grid: `over_draws` turns numbers by
+    column into numbers by key.
+    """
+
+    def __init__(
+        self, samples: Sequence[Sample], keys: Sequence[str], *, seed: int, draws: int = DRAWS
+    ) -> None:
         self.samples = tuple(samples)
         self.method_keys = tuple(keys)
-        self.keys = (*keys, *BASELINES)
         self.clusters = [sample.cluster for sample in samples]
-        self._groups: list[tuple[list[int], list[TokenMap]]] = []
+        self._stacks: list[list[TokenMap]] = []
+        self._spans: dict[str, slice] = {}
         found = {key: [_need(sample, key) for sample in samples] for key in keys}
-        by_grid: dict[tuple[int, ...], list[str]] = {}
-        for key, maps in found.items():
-            by_grid.setdefault(tuple(id(each.grid) for each in maps), []).append(key)
-        for number, members in enumerate(by_grid.values()):
-            extra = BASELINES if number == 0 else ()
-            stacked = []
+        self._grids, names = name_grids(
+            [{key: GridMark.of(found[key][i].grid) for key in keys} for i in range(len(samples))]
+        )
+        for name in names:
+            members = [key for key in keys if self._grids[key] == name]
+            stack = []
             for i, sample in enumerate(samples):
                 grid = found[members[0]][i].grid
-                drawn = baseline_maps(grid, sample.target.box, np.random.default_rng(seed_for(seed, sample)))
-                rows = [found[key][i].values for key in members] + [drawn[name].values for name in extra]
-                stacked.append(TokenMap(np.stack(rows).astype(np.float64), grid))
-            places = [self.keys.index(key) for key in (*members, *extra)]
-            self._groups.append((places, stacked))
+                seeds = sample_seed(seed, sample.item_id)
+                drawn = baseline_maps(grid, sample.target.box, seed=seeds, draws=draws)
+                rows = {key: found[key][i].values[None] for key in members}
+                rows |= {baseline_key(each, name): drawn[each].values for each in BASELINE_MAPS}
+                stack.append(TokenMap(np.concatenate(list(rows.values())).astype(np.float64), grid))
+            self._stacks.append(stack)
+            start = sum(span.stop - span.start for span in self._spans.values())
+            for key, values in rows.items():
+                self._spans[key] = slice(start, start + len(values))
+                self._grids[key] = name
+                start += len(values)
+        self.keys = (*keys, *(key for key in self._spans if key not in found))
+
+    def columns(self, key: str) -> slice:
+        """The columns of a key."""
+        return self._spans[key]
+
+    def column(self, key: str) -> int:
+        """The first column of a key."""
+        return int(self._spans[key].start)
+
+    def is_drawn(self, key: str) -> bool:
+        """True for a random map, which has several columns."""
+        return bool(self._spans[key].stop - self._spans[key].start > 1)
+
+    def uniform_of(self, key: str) -> int:
+        """The place among the keys of the uniform map of a map's own grid."""
+        return self.keys.index(baseline_key(UNIFORM_MAP, self._grids[key]))
+
+    def over_draws(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Numbers by column as numbers by key, shape (..., keys): means over the draws that have a value."""
+        out = np.empty((*values.shape[:-1], len(self.keys)))
+        for k, key in enumerate(self.keys):
+            own = values[..., self._spans[key]]
+            there = (~np.isnan(own)).sum(axis=-1)
+            out[..., k] = np.where(there > 0, np.nansum(own, axis=-1) / np.maximum(there, 1), np.nan)
+        return out
 
     def __len__(self) -> int:
         return len(self.samples)
@@ -100,7 +138,7 @@ class Batch:
         targets: Sequence[Box] | None = None,
         centres_px: ArrayLike | None = None,
     ) -> Compass:
-        """The compasses, shape (samples, [centres,] keys).
+        """The compasses, shape (samples, [centres,] columns).
 
         Args:
             projection: How maps are projected.
@@ -116,10 +154,9 @@ class Batch:
                 centres_px=centres_px,
                 options=projection.options,
             )
-            for _, maps in self._groups
+            for maps in self._stacks
         ]
-        order = np.argsort([place for places, _ in self._groups for place in places])
-        return _joined(parts, order)
+        return _joined(parts)
 
 
 def errors_of(compass: Compass, projection: ControlProjection) -> NDArray[np.float64]:
@@ -146,11 +183,6 @@ def divergences(first: Compass, second: Compass) -> NDArray[np.float64]:
     return out
 
 
-def seed_for(seed: int, sample: Sample) -> list[int]:
-    """A seed for each sample that does not depend on the other samples."""
-    return [seed, zlib.crc32(sample.item_id.encode())]
-
-
 def _where_kept(compass: Compass, readout: Callable[[Compass], NDArray[np.float64]]) -> NDArray[np.float64]:
     out = np.full(compass.shape, np.nan)
     kept = compass.is_kept
@@ -165,13 +197,13 @@ def _need(sample: Sample, key: str) -> RelevanceMap:
     return sample.maps[key]
 
 
-def _joined(parts: Sequence[Compass], order: NDArray[np.int64]) -> Compass:
-    """Compasses of the same samples, joined on the last leading axis and put in an order."""
+def _joined(parts: Sequence[Compass]) -> Compass:
+    """Compasses of the same samples, joined on the last leading axis."""
     truths = [part.true_deg for part in parts if part.true_deg is not None]
     return Compass(
-        np.concatenate([part.distribution for part in parts], axis=-2)[..., order, :],
+        np.concatenate([part.distribution for part in parts], axis=-2),
         parts[0].centres_deg,
-        np.concatenate(truths, axis=-1)[..., order] if truths else None,
-        np.concatenate([part.used_share for part in parts], axis=-1)[..., order],
-        np.concatenate([part.codes for part in parts], axis=-1)[..., order],
+        np.concatenate(truths, axis=-1) if truths else None,
+        np.concatenate([part.used_share for part in parts], axis=-1),
+        np.concatenate([part.codes for part in parts], axis=-1),
     )

@@ -6,7 +6,8 @@ Every map is projected again from other centres; σ, θ_true and the excluded bo
     one-sided p: the true centre is better (Δ > 0); two-sided p: they differ. Signs flip by whole pictures.
 
 A map that knows nothing has a large Δ too, because most of the picture lies where the target lies seen from A, but not seen
-from elsewhere. So Δ is also shown minus the uniform map's.
+from elsewhere. So Δ is also shown minus the uniform map's, on the same grid. From many centres a sample's random maps are fewer
+(`_FEW_MAPS`), each seen from all of them, so that there are far more than `DRAWS` pairs of a map and a centre.
 
 random       anywhere in the picture, uniformly
 background   any pixel outside all boxes
@@ -17,7 +18,8 @@ other        the centre of an annotated object that is neither A nor B
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -29,7 +31,6 @@ from theodolite.instruments.compass.experiments.controls.batch import (
     Batch,
     errors_of,
     hits,
-    seed_for,
     shared_keys,
 )
 from theodolite.instruments.compass.experiments.controls.results import (
@@ -38,11 +39,12 @@ from theodolite.instruments.compass.experiments.controls.results import (
     RowBuilder,
     Values,
 )
-from theodolite.instruments.compass.formulas.baselines import UNIFORM_MAP
+from theodolite.instruments.compass.formulas.baselines import DRAWS, sample_seed
 from theodolite.instruments.compass.formulas.compass import Compass
 from theodolite.instruments.compass.measure import Sample
 
 TRUE, RANDOM_CENTRES, BACKGROUND, TARGET, OTHER = "true", "random", "background", "target", "other object"
+_FEW_MAPS = 10
 NO_BACKGROUND = "the boxes cover the whole picture: there is no background"
 NO_OTHER = "no object is annotated besides reference and target"
 
@@ -72,15 +74,19 @@ def centre_control(
     """
     if n_centres < 1:
         raise UsageError(f"--centres must be at least 1, not {n_centres}")
-    batch = Batch(samples, shared_keys(samples, methods), seed=seed)
+    keys = shared_keys(samples, methods)
+    batch = Batch(samples, keys, seed=seed)
+    fewer = Batch(samples, keys, seed=seed, draws=max(_FEW_MAPS, math.ceil(DRAWS / n_centres)))
     centres = draw_centres(samples, n_centres=n_centres, seed=seed)
     rows: list[ControlRow] = []
     for projection in PROJECTIONS:
-        compass = batch.compass(projection, centres_px=centres.places_px)
-        errors = errors_of(compass, projection)
-        drawn = _Drawn(centres, batch.clusters, errors[:, :, batch.keys.index(UNIFORM_MAP)], seed)
-        for k, key in enumerate(batch.keys):
-            rows += _rows((key, projection.name), compass[:, :, k], errors[:, :, k], drawn)
+        seen = {}
+        for name, span in centres.spans.items():
+            own = fewer if name in {RANDOM_CENTRES, BACKGROUND} else batch
+            compass = own.compass(projection, centres_px=centres.places_px[:, span])
+            seen[name] = _Seen.of(own, compass, errors_of(compass, projection), centres.missing[name])
+        for key in batch.keys:
+            rows += _rows(key, projection.name, seen, batch, seed)
     return ControlScore(
         "centres",
         "Is the true reference a better centre than another?",
@@ -104,7 +110,7 @@ def draw_centres(samples: Sequence[Sample], *, n_centres: int, seed: int) -> Cen
     places = np.empty((len(samples), 2 * n + 3, 2))
     missing = {name: np.zeros(len(samples), np.bool_) for name in spans}
     for i, sample in enumerate(samples):
-        rng = np.random.default_rng(seed_for(seed, sample))
+        rng = np.random.default_rng(sample_seed(seed, sample.item_id))
         origin = np.array([sample.reference.box.centre_px])
         free = background_px(sample)
         missing[BACKGROUND][i], missing[OTHER][i] = not len(free), not sample.others
@@ -129,50 +135,56 @@ def background_px(sample: Sample) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Drawn:
-    """What the rows of all methods share."""
+class _Seen:
+    """What all maps are from the centres of one condition."""
 
-    centres: Centres
-    clusters: list[str]
-    uniform: NDArray[np.float64]
-    """The uniform map's errors, shape (samples, centres)."""
-    seed: int
+    errors: NDArray[np.float64]
+    """Each sample's mean over centres and draws, shape (samples, keys)."""
+    hits: NDArray[np.float64]
+    compass: Compass
+    """Shape (samples that have such a centre, centres, columns)."""
+    batch: Batch
+    missing: int
+    """Samples that have no such centre."""
 
-    def means(self, values: NDArray[np.float64], name: str) -> Values:
-        """Each sample's mean over the centres of a condition."""
-        own = _sample_means(values[:, self.centres.spans[name]], self.centres.missing[name])
-        return Values.of(own, self.clusters)
+    @classmethod
+    def of(
+        cls, batch: Batch, compass: Compass, errors: NDArray[np.float64], missing: NDArray[np.bool_]
+    ) -> _Seen:
+        means = [_sample_means(batch.over_draws(each), missing) for each in (errors, hits(errors))]
+        return cls(means[0], means[1], compass[~missing], batch, int(missing.sum()))
+
+    def error(self, k: int) -> Values:
+        """The errors of the map with this number."""
+        return Values.of(self.errors[:, k], self.batch.clusters)
 
 
-def _rows(
-    labels: tuple[str, str], compass: Compass, errors: NDArray[np.float64], drawn: _Drawn
-) -> list[ControlRow]:
-    """One method's rows; compass and errors have shape (samples, centres)."""
-    method, projection = labels
-    true, uniform_true = drawn.means(errors, TRUE), drawn.means(drawn.uniform, TRUE)
+def _rows(key: str, projection: str, seen: Mapping[str, _Seen], batch: Batch, seed: int) -> list[ControlRow]:
+    """One map's rows."""
+    k, at = batch.keys.index(key), batch.uniform_of(key)
+    true, uniform_true = seen[TRUE].error(k), seen[TRUE].error(at)
     rows = []
-    for name, span in drawn.centres.spans.items():
-        build = RowBuilder(drawn.seed)
-        own, uniform = drawn.means(errors, name), drawn.means(drawn.uniform, name)
+    for name, each in seen.items():
+        build = RowBuilder(seed)
+        own, uniform = each.error(k), each.error(at)
         build.mean("dae", own)
-        build.mean("edge_accuracy", drawn.means(hits(errors), name))
-        if method != UNIFORM_MAP:
+        build.mean("edge_accuracy", Values.of(each.hits[:, k], batch.clusters))
+        if k != at:
             build.mean("excess_dae", own - uniform)
         if name != TRUE:
             build.difference("centre_delta", own, true)
-            if method != UNIFORM_MAP:
+            if k != at:
                 build.difference("centre_delta_excess", own - true, uniform - uniform_true)
             build.flip_test("true_is_better", own, true, "greater")
             build.flip_test("two_sided", own, true, "two-sided")
-        missing = drawn.centres.missing[name]
         reason = NO_BACKGROUND if name == BACKGROUND else NO_OTHER
-        build.leave_out(compass[~missing][:, span], {reason: int(missing.sum())})
-        rows.append(build.row(method, projection, name))
+        build.leave_out(each.compass[:, :, each.batch.column(key)], {reason: each.missing})
+        rows.append(build.row(key, projection, name))
     return rows
 
 
 def _sample_means(values: NDArray[np.float64], missing: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """The mean over each sample's centres that have a value, shape (samples,); NaN if there are none."""
+    """The mean over each sample's centres that have a value, shape (samples, keys); NaN if there are none."""
     counts = (~np.isnan(values)).sum(axis=1)
     means = np.nansum(values, axis=1) / np.maximum(counts, 1)
-    return np.where((counts == 0) | missing, np.nan, means)
+    return np.where((counts == 0) | missing[:, None], np.nan, means)

@@ -35,7 +35,6 @@ from theodolite.instruments.compass.experiments.controls.results import (
     RowBuilder,
     Values,
 )
-from theodolite.instruments.compass.formulas.baselines import UNIFORM_MAP
 from theodolite.instruments.compass.formulas.compass import Compass
 from theodolite.instruments.compass.measure import Sample
 
@@ -55,7 +54,8 @@ QUESTIONS = {
 class _Probes:
     """How the probes of one control are grouped; all lists are one per probe."""
 
-    keys: tuple[str, ...]
+    batch: Batch
+    """Which maps there are, and in which columns."""
     clusters: list[str]
     bases: list[tuple[str, str]]
     """The pair and prompt of each."""
@@ -64,7 +64,7 @@ class _Probes:
     @classmethod
     def of(cls, batch: Batch) -> _Probes:
         return cls(
-            batch.keys,
+            batch,
             batch.clusters,
             [base_of(sample) for sample in batch.samples],
             np.array([sample.is_correct for sample in batch.samples]),
@@ -73,7 +73,7 @@ class _Probes:
     def where(self, mask: NDArray[np.bool_]) -> _Probes:
         chosen = np.flatnonzero(mask).tolist()
         return _Probes(
-            self.keys,
+            self.batch,
             [self.clusters[i] for i in chosen],
             [self.bases[i] for i in chosen],
             self.is_correct[mask],
@@ -139,29 +139,31 @@ def base_of(sample: Sample) -> tuple[str, str]:
 def _rows(
     condition: str, compass: Compass, probes: _Probes, projection: ControlProjection, seed: int
 ) -> list[ControlRow]:
-    """One row per map; the compass has shape (probes, keys)."""
-    errors = errors_of(compass, projection)
-    found = hits(errors)
-    clusters = probes.clusters
-    at = probes.keys.index(UNIFORM_MAP)
+    """One row per map; the compass has shape (probes, columns)."""
+    batch, clusters = probes.batch, probes.clusters
+    by_column = errors_of(compass, projection)
+    errors, found = batch.over_draws(by_column), batch.over_draws(hits(by_column))
+    divergence = batch.over_draws(_within_pairs(compass, probes.bases))
+    pictures = list(dict(zip(probes.bases, clusters, strict=True)).values())
     rows = []
-    for k, key in enumerate(probes.keys):
+    for k, key in enumerate(batch.keys):
+        at = batch.uniform_of(key)
         build = RowBuilder(seed)
         hit = Values.of(found[:, k], clusters)
         build.mean("dae", Values.of(errors[:, k], clusters))
-        if key != UNIFORM_MAP:
+        if k != at:
             build.mean("excess_dae", Values.of(errors[:, k] - errors[:, at], clusters))
             build.flip_test("over_uniform", hit, Values.of(found[:, at], clusters), "greater")
         build.mean("peak_accuracy", hit)
         if condition == PROBES:
             build.mean("peak_accuracy_correct", hit.where(probes.is_correct))
-        build.mean("divergence", _within_pairs(compass[:, k], probes.bases, clusters))
+        build.mean("divergence", Values.of(divergence[:, k], pictures))
         there = hit.is_there
-        if there.any():
+        if there.any() and not batch.is_drawn(key):
             build.tests["binomial"] = stats.binomial_test(
                 int(hit.numbers[there].sum()), int(there.sum()), probability=CHANCE, alternative="greater"
             )
-        build.leave_out(compass[:, k])
+        build.leave_out(compass[:, batch.column(key)])
         rows.append(build.row(key, projection.name, condition))
     return rows
 
@@ -175,15 +177,15 @@ def answer_row(
     return build.row(ANSWERS, projection.name, condition)
 
 
-def _within_pairs(compass: Compass, bases: Sequence[tuple[str, str]], clusters: Sequence[str]) -> Values:
-    """The mean divergence between every two probes of each pair; NaN for a pair with a single probe."""
+def _within_pairs(compass: Compass, bases: Sequence[tuple[str, str]]) -> NDArray[np.float64]:
+    """The mean divergence between every two probes of each pair, shape (pairs, columns); NaN for a single probe."""
     members: dict[tuple[str, str], list[int]] = {}
     for i, base in enumerate(bases):
         members.setdefault(base, []).append(i)
-    found = []
-    for own in members.values():
+    found = np.full((len(members), compass.shape[1]), np.nan)
+    for place, own in enumerate(members.values()):
         twos = np.array(list(combinations(own, 2)), np.int64).reshape(-1, 2)
         values = divergences(compass[twos[:, 0]], compass[twos[:, 1]])
-        values = values[~np.isnan(values)]
-        found.append(float(values.mean()) if values.size else np.nan)
-    return Values.of(found, [clusters[own[0]] for own in members.values()])
+        there = (~np.isnan(values)).sum(axis=0)
+        found[place] = np.where(there > 0, np.nansum(values, axis=0) / np.maximum(there, 1), np.nan)
+    return found

@@ -30,7 +30,6 @@ from theodolite.instruments.compass.experiments.controls.results import (
     RowBuilder,
     Values,
 )
-from theodolite.instruments.compass.formulas.baselines import UNIFORM_MAP
 from theodolite.instruments.compass.formulas.compass import Compass
 from theodolite.instruments.compass.measure import Sample
 
@@ -54,21 +53,24 @@ def score_squares(samples: Sequence[Sample], *, methods: Sequence[str] = (), see
     for projection in PROJECTIONS:
         compass = batch.compass(projection)
         false = batch.compass(projection, centres_px=centres)[:, 0]
-        uniform = errors_of(compass[:, batch.keys.index(UNIFORM_MAP)], projection)
+        by_column = errors_of(compass, projection)
+        errors, found = batch.over_draws(by_column), batch.over_draws(hits(by_column))
+        from_target = batch.over_draws(errors_of(false, projection))
         rows.append(answer_row(CONDITION, right, batch.clusters, projection))
         for k, key in enumerate(batch.keys):
             build = RowBuilder(seed)
-            errors = errors_of(compass[:, k], projection)
-            build.mean("dae", Values.of(errors, batch.clusters))
-            if key != UNIFORM_MAP:
-                build.mean("excess_dae", Values.of(errors - uniform, batch.clusters))
-            build.mean("edge_accuracy", Values.of(hits(errors), batch.clusters))
-            _add_likeness(build, compass[:, k], batch, projection)
-            build.leave_out(compass[:, k])
+            column, at = batch.column(key), batch.uniform_of(key)
+            build.mean("dae", Values.of(errors[:, k], batch.clusters))
+            if k != at:
+                build.mean("excess_dae", Values.of(errors[:, k] - errors[:, at], batch.clusters))
+            build.mean("edge_accuracy", Values.of(found[:, k], batch.clusters))
+            if not batch.is_drawn(key):
+                _add_likeness(build, compass[:, column], batch, projection)
+            build.leave_out(compass[:, column])
             rows.append(build.row(key, projection.name, CONDITION))
             wrong = RowBuilder(seed)
-            wrong.mean("dae", Values.of(errors_of(false[:, k], projection), batch.clusters))
-            wrong.leave_out(false[:, k])
+            wrong.mean("dae", Values.of(from_target[:, k], batch.clusters))
+            wrong.leave_out(false[:, column])
             rows.append(wrong.row(key, projection.name, FALSE_REFERENCE))
     return ControlScore(
         "squares",

@@ -49,8 +49,8 @@ from theodolite.instruments.compass.experiments.controls.results import (
 from theodolite.instruments.compass.formulas.baselines import (
     ORACLE,
     RANDOM_SECTOR,
-    UNIFORM_MAP,
     random_sector,
+    sample_seed,
 )
 from theodolite.instruments.compass.formulas.compass import KEPT, Compass
 from theodolite.instruments.compass.measure import Sample
@@ -75,7 +75,10 @@ class _SharedTargets:
     """The picture of each group."""
 
     def per_group(self, values: NDArray[np.float64]) -> Values:
-        """The mean over each group's pairs that have a value; NaN for a group with none."""
+        """The mean over each group's pairs (and over draws, if there are any) that have a value; NaN for a group with none."""
+        if values.ndim > 1:
+            counts = (~np.isnan(values)).sum(axis=1)
+            values = np.where(counts > 0, np.nansum(values, axis=1) / np.maximum(counts, 1), np.nan)
         there = ~np.isnan(values)
         n = len(self.clusters)
         counts = np.bincount(self.group[there], minlength=n)
@@ -143,9 +146,10 @@ def _method_rows(
     moved = crossed.compass(projection, references=boxes)
     against = {BOTH: (from_first, from_second), QUESTION: (from_second, moved), CENTRE: (from_first, moved)}
     rows = []
-    for k, key in enumerate(batch.keys):
+    for key in batch.keys:
+        own_columns = batch.columns(key)
         for name, (one, other) in against.items():
-            rows.append(_swap_row((key, name), one[:, k], other[:, k], pairs, projection))
+            rows.append(_swap_row((key, name), one[:, own_columns], other[:, own_columns], pairs, projection))
     return rows
 
 
@@ -154,12 +158,13 @@ def _baseline_rows(
 ) -> list[ControlRow]:
     """The sector of the truth, and a random sector."""
     references, targets = [s.reference.box for s in samples], [s.target.box for s in samples]
-    drawn = random_sector(references, targets, seed=seed, options=projection.options)
-    true = np.asarray(drawn.true_deg)
-    nearest = stats.circular_distance(true[:, None], drawn.centres_deg).argmin(axis=1)
-    kept = np.full(len(true), KEPT, np.uint8)
+    seeds = [sample_seed(seed, sample.item_id) for sample in samples]
+    drawn = random_sector(references, targets, seeds=seeds, options=projection.options)
+    true = np.asarray(drawn.true_deg)[:, :1]
+    nearest = stats.circular_distance(true, drawn.centres_deg).argmin(axis=1)[:, None]
+    kept = np.full(true.shape, KEPT, np.uint8)
     oracle = Compass(
-        np.eye(projection.options.sectors)[nearest], drawn.centres_deg, true, np.ones(len(true)), kept
+        np.eye(projection.options.sectors)[nearest], drawn.centres_deg, true, np.ones(true.shape), kept
     )
     return [
         _swap_row((name, BOTH), compass[pairs.first], compass[pairs.second], pairs, projection)
@@ -174,20 +179,21 @@ def _swap_row(
     pairs: _SharedTargets,
     projection: ControlProjection,
 ) -> ControlRow:
+    """One row; the compasses have shape (pairs, draws)."""
     key, condition = labels
     build = RowBuilder(seed=0)
     peaks = peaks_of(one, projection), peaks_of(other, projection)
     there = ~np.isnan(peaks[0]) & ~np.isnan(peaks[1])
-    shift = np.full(len(there), np.nan)
+    shift = np.full(there.shape, np.nan)
     shift[there] = stats.circular_distance(peaks[0][there], peaks[1][there]) > 1e-6
     build.mean("peak_shift", pairs.per_group(shift))
     build.mean("divergence", pairs.per_group(divergences(one, other)))
     if condition == BOTH and one.true_deg is not None and other.true_deg is not None:
-        turn = np.full(len(there), np.nan)
+        turn = np.full(there.shape, np.nan)
         truth = other.true_deg - one.true_deg
         turn[there] = stats.circular_distance((peaks[1] - peaks[0])[there], truth[there])
         build.mean("tracking", pairs.per_group(turn))
-    build.leave_out(one, other)
+    build.leave_out(one[:, 0], other[:, 0])
     return build.row(key, projection.name, condition)
 
 
@@ -246,22 +252,22 @@ def _reversal_rows(
     there = ~np.isnan(peaks[0]) & ~np.isnan(peaks[1])
     distance = np.full(there.shape, np.nan)
     distance[there] = stats.circular_distance(peaks[0][there] + 180.0, peaks[1][there])
-    reversed_ = hits(distance)
-    divergence = divergences(before, after)
-    errors = errors_of(after, projection)
+    reversed_ = batch.over_draws(hits(distance))
+    divergence = batch.over_draws(divergences(before, after))
+    errors = batch.over_draws(errors_of(after, projection))
     clusters = batch.clusters
-    at = batch.keys.index(UNIFORM_MAP)
     rows = []
     for k, key in enumerate(batch.keys):
         build = RowBuilder(seed)
+        at, column = batch.uniform_of(key), batch.column(key)
         own = Values.of(reversed_[:, k], clusters)
         build.mean("reversal", own)
         build.mean("divergence", Values.of(divergence[:, k], clusters))
         if condition == RECENTRED:
             build.mean("dae", Values.of(errors[:, k], clusters))
-            if key != UNIFORM_MAP:  # from a fixed centre the uniform map cannot turn at all
+            if k != at:  # from a fixed centre the uniform map cannot turn at all
                 build.mean("excess_dae", Values.of(errors[:, k] - errors[:, at], clusters))
                 build.flip_test("over_uniform", own, Values.of(reversed_[:, at], clusters), "greater")
-        build.leave_out(before[:, k], after[:, k])
+        build.leave_out(before[:, column], after[:, column])
         rows.append(build.row(key, projection.name, condition))
     return rows

@@ -244,8 +244,10 @@ def variance_control(
     rows: list[ControlRow] = []
     for projection in PROJECTIONS:
         compass = batch.compass(projection)
-        for k, key in enumerate(batch.keys):
-            own = compass[:, k]
+        for key in batch.keys:
+            if batch.is_drawn(key):
+                continue  # what noise gives is known: half of the shares, none of it consistent
+            own = compass[:, batch.column(key)]
             responses = FamilyResponses.of(own.distribution, levels, bases, batch.clusters)
             found = partition(
                 responses.where(is_direction & own.is_kept),

@@ -27,7 +27,7 @@ from theodolite.instruments.compass.experiments.utility import auc_of
 from theodolite.instruments.compass.formulas.baselines import UNIFORM_MAP
 from theodolite.instruments.compass.formulas.edge_accuracy import edge_hit
 from theodolite.instruments.compass.formulas.projected import DEGREES
-from theodolite.instruments.compass.measure import shown_key
+from theodolite.instruments.compass.measure import shown_key, split_key
 
 ORDERS = ("own", "random", "opposite")
 DOUBTFUL = Column("doubtful", "?")
@@ -193,7 +193,7 @@ def sound_table(scored: Sequence[MapScore]) -> Table:
                 nats(each.gain, each.clusters),
                 p_of(each.gain, each.clusters, each.seed),
                 over["opposite"],
-                None if each.key == UNIFORM_MAP else over["uniform"],
+                None if split_key(each.key)[0] == UNIFORM_MAP else over["uniform"],
                 nats(each.gain * each.hits, each.clusters),
                 len(each.rows),
                 "; ".join(f"{count} × {reason}" for reason, count in each.lost.items()),

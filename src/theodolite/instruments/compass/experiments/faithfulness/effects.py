@@ -22,7 +22,6 @@ from numpy.typing import NDArray
 
 from theodolite.instruments.compass.experiments.faithfulness.measure import mask_key
 from theodolite.instruments.compass.experiments.faithfulness.trials import SectorOrder, Trial
-from theodolite.instruments.compass.formulas.baselines import UNIFORM_MAP
 from theodolite.runs import Result
 
 Variant: TypeAlias = Literal["paper", "sound"]
@@ -187,9 +186,7 @@ def map_on_pairs(
         if key not in trial.orders:
             lost["the pair has no such map"] += 1
             continue
-        each = _map_on_pair(
-            trial, trial.orders[key], {name: effects[name][i] for name in VARIANTS}, answers, fill
-        )
+        each = _map_on_pair(trial, key, {name: effects[name][i] for name in VARIANTS}, answers, fill)
         if each is None:
             lost["not everything of it was measured"] += 1
         else:
@@ -199,15 +196,16 @@ def map_on_pairs(
 
 def _map_on_pair(
     trial: Trial,
-    order: SectorOrder,
+    key: str,
     effects: Mapping[Variant, PairEffects],
     answers: HiddenAnswers,
     fill: str,
 ) -> MapOnPair | None:
+    order = trial.orders[key]
     orders = {
         "own": order.order,
         "opposite": order.order[::-1],
-        "uniform": trial.orders[UNIFORM_MAP].order,
+        "uniform": trial.orders[trial.uniform[key]].order,
     }
     curves: dict[str, dict[Variant, DeletionCurve]] = {name: {} for name in orders}
     random: dict[Variant, list[DeletionCurve]] = {}

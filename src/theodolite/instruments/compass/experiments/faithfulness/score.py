@@ -52,12 +52,13 @@ from theodolite.instruments.compass.experiments.faithfulness.measure import (
 )
 from theodolite.instruments.compass.experiments.faithfulness.ratios import bounded_leak_of, leak_of
 from theodolite.instruments.compass.experiments.faithfulness.trials import (
-    ORDER_BASELINES,
     FaithfulnessOptions,
     Trial,
     Trials,
     make_trials,
 )
+from theodolite.instruments.compass.formulas.baselines import is_baseline
+from theodolite.instruments.compass.formulas.resampling import paper_key
 from theodolite.instruments.compass.measure import read_samples
 from theodolite.runs import Run
 
@@ -72,7 +73,8 @@ def paper_maps(run: Run) -> tuple[str, ...]:
         UsageError: It holds none of them.
     """
     held = {key for sample in read_samples(run) for key in sample.maps}
-    found = tuple(key for key in PAPER_MAPS if key in held)
+    named = {paper_key(key, held): key for key in sorted(held)}
+    found = tuple(named[key] for key in PAPER_MAPS if key in named)
     if not found:
         raise UsageError(
             f"{run.folder} holds none of the paper's maps ({', '.join(PAPER_MAPS)}); it holds: "
@@ -254,7 +256,7 @@ def _sectors_row(found: Sequence[tuple[Trial, Floats]], labels: tuple[str, Varia
 
 def _composites(scored: Sequence[MapScore], model: str, seed: int) -> Table:
     """The paper's composites and the sound summaries against the AUC for correctness, without baselines."""
-    real = {each.name: each for each in scored if each.key not in ORDER_BASELINES and each.rows}
+    real = {each.name: each for each in scored if not is_baseline(each.key) and each.rows}
     ratios = {name: each.mdf() for name, each in real.items()}
     areas = {name: each.auc() for name, each in real.items()}
     return composites_table(

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.core.errors import UsageError
+from theodolite.geometry import TokenGrid
 from theodolite.instruments.compass.experiments.faithfulness.hiding import (
     FILLS,
     Fill,
@@ -22,19 +23,22 @@ from theodolite.instruments.compass.experiments.faithfulness.hiding import (
 from theodolite.instruments.compass.formulas.baselines import (
     BOX_ONLY,
     UNIFORM_MAP,
+    GridMark,
+    baseline_key,
     box_only_map,
+    name_grids,
     uniform_compass,
 )
 from theodolite.instruments.compass.formulas.compass import Compass
 from theodolite.instruments.compass.formulas.exclusions import DegenerateError, Exclusion
 from theodolite.instruments.compass.formulas.projection import project
-from theodolite.instruments.compass.formulas.projection_options import PROJECTIONS
+from theodolite.instruments.compass.formulas.projection_options import PROJECTIONS, ProjectionOptions
 from theodolite.instruments.compass.formulas.token_map import OnGrid
 from theodolite.instruments.compass.measure import Sample, shown_key
 from theodolite.instruments.compass.questions import PLAIN
 
 ORDER_BASELINES = (UNIFORM_MAP, BOX_ONLY)
-"""Orders that need no model: by the layout alone, and by the target's box."""
+"""Orders that need no model, on every grid that a compared map has: by the layout alone, and by the target's box."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +118,9 @@ class Trial:
     opposite: int
     """The sector of θ_true + 180°."""
     orders: Mapping[str, SectorOrder]
-    """By map and baseline."""
+    """By map, and by baseline and grid."""
+    uniform: Mapping[str, str]
+    """Of each of these, the uniform map of its own grid."""
     lost: Mapping[str, Exclusion]
     """Maps without a direction, and why."""
     random_orders: tuple[tuple[int, ...], ...] = field(default=())
@@ -179,35 +185,41 @@ def make_trials(samples: Iterable[Sample], options: FaithfulnessOptions) -> Tria
         held = ", ".join(map(shown_key, known))
         raise UsageError(f"the run holds no map {unknown[0]!r}; it holds: {held}")
     keys = tuple(dict.fromkeys(by_name[name] for name in options.maps)) or tuple(known)
+    grids, named = name_grids(
+        [{key: GridMark.of(each.maps[key].grid) for key in keys if key in each.maps} for each in plain]
+    )
     trials: list[Trial] = []
     excluded: dict[str, int] = {"another prompt": n_others} if n_others else {}
     for sample in plain:
         try:
-            trials.append(_trial(sample, keys, options))
+            trials.append(_trial(sample, {key: grids[key] for key in keys if key in sample.maps}, options))
         except DegenerateError as error:
             excluded[error.reason.value] = excluded.get(error.reason.value, 0) + 1
-    return Trials(tuple(trials), (*keys, *ORDER_BASELINES), excluded)
+    baselines = [baseline_key(name, grid) for name in ORDER_BASELINES for grid in named]
+    return Trials(tuple(trials), (*keys, *baselines), excluded)
 
 
-def _trial(sample: Sample, keys: Sequence[str], options: FaithfulnessOptions) -> Trial:
+def _trial(sample: Sample, grids: Mapping[str, str], options: FaithfulnessOptions) -> Trial:
+    """One pair, with the orders of the maps that `grids` names, and of the baselines on the same grids."""
     projection = PROJECTIONS[options.projection]
     grid = next(iter(sample.maps.values())).grid
     boxes: dict[str, Any] = {"reference": sample.reference.box, "target": sample.target.box}
-    layout = uniform_compass(
-        [grid], references=[boxes["reference"]], targets=[boxes["target"]], options=projection
-    )
-    for reason in layout.exclusions():
-        raise DegenerateError(reason)
-    layout = layout[0]
-    maps: dict[str, OnGrid] = {key: sample.maps[key] for key in keys if key in sample.maps}
+    layout = _uniform(sample, grid, projection)
+    maps: dict[str, OnGrid] = {key: sample.maps[key] for key in grids}
+    uniform = {key: baseline_key(UNIFORM_MAP, name) for key, name in grids.items()}
     orders: dict[str, SectorOrder] = {}
+    for key, name in grids.items():
+        own, box_only = sample.maps[key].grid, baseline_key(BOX_ONLY, name)
+        if uniform[key] not in orders:
+            orders[uniform[key]] = _order(_uniform(sample, own, projection))
+            maps[box_only] = box_only_map(own, sample.target.box)
+            uniform |= {uniform[key]: uniform[key], box_only: uniform[key]}
     lost: dict[str, Exclusion] = {}
-    for key, relevance in {**maps, BOX_ONLY: box_only_map(grid, sample.target.box)}.items():
+    for key, relevance in maps.items():
         try:
             orders[key] = _order(project(relevance, **boxes, options=projection))
         except DegenerateError as error:
             lost[key] = error.reason
-    orders[UNIFORM_MAP] = _order(layout)
     box, k = sample.reference.box, projection.sectors
     spared = (box.x0, box.y0, box.x1, box.y1) if options.spare_reference else None
     labels = sector_labels(
@@ -226,11 +238,21 @@ def _trial(sample: Sample, keys: Sequence[str], options: FaithfulnessOptions) ->
         true=sector_of(true_deg, projection),
         opposite=sector_of(true_deg + 180.0, projection),
         orders=orders,
+        uniform=uniform,
         lost=lost,
         random_orders=tuple(
             tuple(int(sector) for sector in rng.permutation(k)) for _ in range(options.n_random)
         ),
     )
+
+
+def _uniform(sample: Sample, grid: TokenGrid, options: ProjectionOptions) -> Compass:
+    found = uniform_compass(
+        [grid], references=[sample.reference.box], targets=[sample.target.box], options=options
+    )
+    for reason in found.exclusions():
+        raise DegenerateError(reason)
+    return found[0]
 
 
 def _order(compass: Compass) -> SectorOrder:

@@ -1,0 +1,181 @@
+"""Random weights know no direction: no table may say that they do, more often than its level allows.
+
+Every seed has weights and pictures of its own, and the families take turns. All tables are made from one pass of a model. The
+pictures are noise: where two squares are all that there is to see, even random features lie on them, and their maps point at
+the target.
+"""
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+from table_rows import rows_of
+
+from theodolite.attribution.methods import integrated_gradients
+from theodolite.core.estimates import Estimate
+from theodolite.core.registry import registry
+from theodolite.core.types import Picture
+from theodolite.instruments.compass.data.squares import SquaresPlan, coloured_squares
+from theodolite.instruments.compass.experiments import utility
+from theodolite.instruments.compass.experiments.confidence import HONEST
+from theodolite.instruments.compass.experiments.controls.centres import centre_control
+from theodolite.instruments.compass.experiments.controls.families import score_family
+from theodolite.instruments.compass.experiments.controls.squares import score_squares
+from theodolite.instruments.compass.experiments.controls.swaps import score_swap
+from theodolite.instruments.compass.experiments.faithfulness.deletion import MapScore, sound_table
+from theodolite.instruments.compass.experiments.faithfulness.effects import (
+    VARIANTS,
+    HiddenAnswers,
+    map_on_pairs,
+    pair_effects,
+)
+from theodolite.instruments.compass.experiments.faithfulness.measure import mask_key
+from theodolite.instruments.compass.experiments.faithfulness.trials import FaithfulnessOptions, make_trials
+from theodolite.instruments.compass.formulas.baselines import is_baseline
+from theodolite.instruments.compass.measure import AttributionMeasurer, _sample
+from theodolite.instruments.compass.questions import PROMPTS, plan_pairs
+from theodolite.instruments.compass.tables import ScoreSettings, plain_pairs, score_samples
+from theodolite.models import open_model
+from theodolite.runs import Result
+
+FAMILIES = [entry.name for entry in registry().entries("family")]
+LEVEL = 0.05
+"""Of every interval and test; an interval that lies wholly on one side has half of it."""
+PLAN = SquaresPlan(size_px=(112, 84), side_px=16, n_angles=16, min_distance_px=30, max_distance_px=64)
+N_PAIRS = 12
+
+
+def random_samples(model, seed):
+    """Pairs of boxes, each in a picture of noise of its own, with every map of a model whose weights are shuffled."""
+    import torch
+
+    generator = torch.Generator().manual_seed(seed)
+    for weights in model.checkpoint.model.parameters():
+        flat = weights.data.flatten()
+        weights.data = flat[torch.randperm(len(flat), generator=generator)].reshape(weights.shape)
+    rng = np.random.default_rng(seed)
+    width, height = PLAN.size_px
+    pairs = [
+        replace(pair, picture=Picture.from_array(rng.integers(0, 256, (height, width, 3), dtype=np.uint8)))
+        for pair in coloured_squares(N_PAIRS, seed=seed, plan=PLAN).pairs
+    ]
+    items = list(plan_pairs(pairs, [PROMPTS["A"]]))
+    records = AttributionMeasurer(model, ["all"], ("gt", "pred")).measure(items)
+    return [_sample(Result(1, item, record)) for item, record in zip(items, records, strict=True)]
+
+
+def claims(samples, seed):
+    """What every table says in favour of every map: (table, column, map) for each excess that is significant."""
+    tables = list(score_samples(samples, ScoreSettings(seed=seed)).tables)
+    projected = plain_pairs(samples, ScoreSettings(tables=("utility",), seed=seed))
+    tables += [
+        utility.diagnosis_table(projected, "paper", model="", seed=seed),
+        utility.rerank_table(projected, HONEST, seed=seed),
+        faithfulness_table(samples, seed),
+    ]
+    return {*_of_tables(tables), *_of_controls(controls(samples, seed))}
+
+
+def _of_tables(tables):
+    for table in tables:
+        for row in rows_of(table):
+            key = row["map"] if "map" in row else f"{row.get('method')}@{row.get('target', '')}"
+            for name, cell in row.items():
+                if isinstance(cell, Estimate) and is_claim(name, cell) and not is_baseline(key):
+                    yield table.name, name, key
+
+
+def _of_controls(scores):
+    for score in scores:
+        for row in score.rows:
+            if is_baseline(row.method):
+                continue
+            label = f"{score.control} {row.condition} {row.projection}"
+            for name, cell in row.estimates.items():
+                if is_claim(name, cell):
+                    yield label, name, row.method
+            if "over_uniform" in row.tests and row.tests["over_uniform"].p_value <= LEVEL:
+                yield label, "over_uniform", row.method
+
+
+def is_claim(column, cell):
+    """True if an excess says that a map knows more than the baseline of its grid."""
+    if "excess_dae" in column:
+        return cell.high < 0
+    return column in {"excess_edge_accuracy", "excess_auc", "excess", "gain_over_uniform"} and cell.low > 0
+
+
+def controls(samples, seed):
+    """The controls, on pictures as they are: to random weights one pair of squares is like another, moved or not."""
+    half = len(samples) // 2
+    before = samples[:half]
+    after = [
+        replace(late, id=early.id, meta={**late.meta, "control": "relocation", "probe": "1"})
+        for early, late in zip(before, samples[half:], strict=True)
+    ]
+    return [
+        centre_control(samples, methods=("chefer", "attention-rollout", "gradcam"), n_centres=4, seed=seed),
+        score_squares(samples, seed=seed),
+        score_family("relocation", after, before, seed=seed),
+        score_swap("swap-places", after, before, seed=seed),
+    ]
+
+
+def faithfulness_table(samples, seed):
+    """Deletion in the order of every map; what a sector does to the answer has nothing to do with it."""
+    options = FaithfulnessOptions(n_random=2, seed=seed)
+    found = make_trials(samples, options)
+    rng = np.random.default_rng(seed)
+    answers = {}
+    for trial in found.trials:
+        weights = rng.normal(size=len(trial.shares)) * trial.shares
+        subsets = [*trial.subsets(found.keys), *([k] for k in range(len(trial.shares)))]
+        for hidden in subsets:
+            key = (trial.item_id, *mask_key(trial, options.fills[0], frozenset(hidden)))
+            answers[key] = np.full(4, -2.0)
+            answers[key][trial.gold] += weights[list(hidden)].sum()
+    among = {key: values - np.logaddexp.reduce(values) for key, values in answers.items()}
+    hidden = HiddenAnswers(answers, among)
+    fill = options.fills[:1]
+    effects = {v: [pair_effects(hidden, trial, fill, v) for trial in found.trials] for v in VARIANTS}
+    return sound_table(
+        [
+            MapScore(key, *map_on_pairs(key, found.trials, effects, hidden, fill[0]), seed)
+            for key in found.keys
+        ]
+    )
+
+
+def most(n, n_cells):
+    """As many of n tests at the level as can be significant by chance, in the worst of some cells."""
+    return int(binom.isf(0.01 / n_cells, n, LEVEL))
+
+
+def check(tiny, monkeypatch, seeds):
+    monkeypatch.setattr(integrated_gradients, "STEPS", 3)
+    models = {}
+    counts = Counter()
+    methods = set()
+    for seed in seeds:
+        family = FAMILIES[seed % len(FAMILIES)]
+        if family not in models:
+            models[family] = open_model(f"hf:{tiny(family)}?dtype=float32&batch_size={N_PAIRS}")
+        samples = random_samples(models[family], seed)
+        methods |= {each.method for each in samples[0].maps.values()}
+        counts.update(claims(samples, seed))
+    assert {entry.name for entry in registry().entries("method")} <= methods
+    limit = most(len(seeds), 1000)
+    too_often = {cell: n for cell, n in counts.items() if n > limit}
+    assert not too_often, f"of {len(seeds)} seeds, at most {limit}"
+    return counts
+
+
+def test_random_weights_of_every_family_claim_nothing(tiny, monkeypatch):
+    check(tiny, monkeypatch, range(len(FAMILIES)))
+
+
+@pytest.mark.slow
+def test_random_weights_claim_no_more_than_their_share_over_fifty_seeds(tiny, monkeypatch):
+    check(tiny, monkeypatch, range(100, 150))
