@@ -121,6 +121,48 @@ def make_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         note(f"wrote {len(data)} {mode} scenes to {folder}")
 
 
+@app.command("import")
+def import_command(
+    source: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The published data: qa_*.jsonl, grounding_*.jsonl, images.")
+    ],
+    folder: o.NewFolder,
+    mode: Annotated[
+        str | None,
+        typer.Option(
+            "--mode",
+            metavar="pure|spur",
+            help="Which of the two data sets. Default: spur if a bag of words is always right.",
+        ),
+    ] = None,
+    redraw: Annotated[
+        bool,
+        typer.Option(
+            "--redraw", help="Draw the scenes as `grid make` does, which the grid: models were trained on."
+        ),
+    ] = False,
+    json: o.AsJson = False,
+) -> None:
+    """Import GridVQA-X as published: wording, pictures and answers stay, all else is computed from the pictures."""
+    from theodolite.core.files import told_problems
+    from theodolite.instruments.grid.data.files import write_dataset
+    from theodolite.instruments.grid.data.imported import import_published
+
+    wanted = o.one_of(mode, ("pure", "spur"), "--mode") if mode is not None else None
+    found = import_published(source, mode=cast("Any", wanted))
+    with whole_folder(folder) as place:
+        write_dataset(
+            found.data, place, drawn=None if redraw else (picture.read() for picture in found.pictures)
+        )
+    told = told_problems(found.problems)
+    if json:
+        print_json({"folder": str(folder), "scenes": len(found.data), "problems": list(told)})
+        return
+    for line in told:
+        note(line)
+    note(f"wrote {len(found.data)} {found.data.plan.mode} scenes to {folder}")
+
+
 def _density(word: str) -> Any:
     if word in {"sparse", "dense"}:
         return word

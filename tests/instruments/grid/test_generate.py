@@ -206,7 +206,7 @@ def test_words_read_back_and_spans_name_their_phrases(key, seed):
         assert (getattr(read, name) == getattr(batch.questions, name)).all()
     for row in range(len(batch)):
         text = batch.text(row)
-        spans = character_spans(batch.words[row], batch.spans[row])
+        spans = character_spans(batch.text(row), batch.spans[row])
         groups = grid_plain.groups_of(text)
         assert [text[slice(*spans[f"target_{i + 1}"])] for i in range(len(groups))] == [g[0] for g in groups]
         relations = [relation for group in groups for relation in group[1]]

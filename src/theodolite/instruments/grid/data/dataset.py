@@ -49,6 +49,15 @@ class DatasetPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class PublishedText:
+    """What an imported data set says, in the order of its scenes."""
+
+    names: tuple[str, ...]
+    questions: tuple[str, ...]
+    answers: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Dataset:
     """Scenes with their plan."""
 
@@ -56,6 +65,8 @@ class Dataset:
     scenes: SceneBatch
     density: NDArray[np.str_]
     """The density of each scene, as in the plan, (n,)."""
+    published: PublishedText | None = None
+    """Questions and answers of imported scenes; made ones have their own."""
 
     def __len__(self) -> int:
         return len(self.scenes)
@@ -72,7 +83,17 @@ class Dataset:
 
     def name(self, row: int) -> str:
         """The name of a scene, such as ``M-F0-D2-dense-00017``."""
+        if self.published is not None:
+            return self.published.names[row]
         return f"{self.scenes.bucket_key(row)}-{self.density[row]}-{row % self.plan.n:05d}"
+
+    def text(self, row: int) -> str:
+        """The question of a scene, as it is asked."""
+        return self.published.questions[row] if self.published is not None else self.scenes.text(row)
+
+    def answer_text(self, row: int) -> str:
+        """The answer of a scene; of an imported one, the published answer."""
+        return self.published.answers[row] if self.published is not None else self.scenes.answer_text(row)
 
 
 def make_dataset(plan: DatasetPlan) -> Dataset:
