@@ -33,8 +33,8 @@ Preset = Annotated[
     str,
     typer.Option(
         "--preset",
-        metavar="paper|sound",
-        help="Number of objects: as in the paper, or enough for all guarantees.",
+        metavar="paper|sound|released",
+        help="As the paper says, without learnable shortcuts, or as the public generator does.",
     ),
 ]
 Mode = Annotated[
@@ -98,8 +98,9 @@ def make_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     """Make a data set: pictures, JSONL, Parquet and phrase grounding."""
     from dataclasses import replace
 
-    from theodolite.instruments.grid.data.dataset import DatasetPlan, guarantee_table, make_dataset
+    from theodolite.instruments.grid.data.dataset import DatasetPlan, make_dataset
     from theodolite.instruments.grid.data.files import write_dataset
+    from theodolite.instruments.grid.data.promise import promise_table
     from theodolite.instruments.grid.data.recipe import find_recipe
     from theodolite.instruments.grid.data.world import BUCKET_KEYS, World
 
@@ -116,7 +117,7 @@ def make_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     with whole_folder(folder) as place:
         data = make_dataset(plan)
         write_dataset(data, place, pictures=pictures)
-    show(guarantee_table(plan), json=json, folder=str(folder), scenes=len(data))
+    show([promise_table(plan)], json=json, folder=str(folder), scenes=len(data))
     if not json:
         note(f"wrote {len(data)} {mode} scenes to {folder}")
 
@@ -190,10 +191,13 @@ def audit_command(
     pictures: Annotated[
         int, typer.Option("--pictures", min=0, help="Number of pictures to compare with their scenes.")
     ] = 200,
+    tables: Annotated[
+        str, typer.Option("--tables", metavar="LIST", help="More tables: clues (every learned shortcut).")
+    ] = "",
     seed: o.Seed = 0,
     json: o.AsJson = False,
 ) -> None:
-    """Recompute every label and test every shortcut. Exits with status 1 if a check fails."""
+    """Recompute every label, test every shortcut and learn new ones. Exits with status 1 if a check or a promise fails."""
     from theodolite.instruments.grid.data.audit import (
         audit,
         audit_tables,
@@ -205,9 +209,10 @@ def audit_command(
     stored = [read_dataset(each) for each in (folder, other) if each is not None]
     found = [audit(each, n_permutations=permutations, most_pictures=pictures, seed=seed) for each in stored]
     compared = compare_datasets(*stored, seed=seed) if other is not None else None
-    tables = audit_tables(found) + ([comparison_table(compared)] if compared else [])
+    made = audit_tables(found, clues=bool(o.some_of(tables, ("clues",), "--tables")))
+    made += [comparison_table(compared)] if compared else []
     is_kept = all(each.is_kept for each in found) and (compared is None or compared.is_kept)
-    show(tables, json=json, is_kept=is_kept)
+    show(made, json=json, is_kept=is_kept)
     if not is_kept:
         raise typer.Exit(BROKEN)
 

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.core.errors import UsageError
-from theodolite.core.tables import Cell, Column, Table
 from theodolite.instruments.grid.data.batch import DataSplit, SceneBatch, hash_scenes, join, split_of
 from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.data.recipe import PAPER, Density, Guarantee, Recipe, guarantee_of
@@ -39,7 +38,9 @@ class DatasetPlan:
             )
 
     def guarantees(self) -> dict[tuple[str, int], Guarantee]:
-        """The guarantee of each bucket at each number of objects."""
+        """What Theorem 1 guarantees for each bucket at each number of objects; nothing if scenes follow another law."""
+        if self.recipe.law == "balanced":
+            return {}
         return {
             (bucket.key, objects): guarantee_of(bucket, objects)
             for objects in map(self.recipe.objects, self.densities)
@@ -117,26 +118,3 @@ def make_dataset(plan: DatasetPlan) -> Dataset:
         parts.append(part)
         densities += [str(density)] * len(part)
     return Dataset(plan, join(parts), np.array(densities))
-
-
-def guarantee_table(plan: DatasetPlan) -> list[Table]:
-    """The buckets of a plan whose guarantee is not full; none for spurious data, which claim nothing."""
-    limited: list[list[Cell]] = [
-        [
-            bucket,
-            objects,
-            ", ".join(f"{level} if {answer}" for answer, level in found.by_answer.items()) or found.level,
-            found.reason,
-        ]
-        for (bucket, objects), found in plan.guarantees().items()
-        if found.level not in {"full", "none"}
-    ]
-    if plan.mode != "pure" or not limited:
-        return []
-    columns = [
-        Column("bucket", "bucket"),
-        Column("objects", "objects", "count"),
-        Column("guarantee", "guarantee"),
-        Column("reason", "why not full"),
-    ]
-    return [Table.of("grid.guarantees", "Guarantees with limits", columns, limited)]
