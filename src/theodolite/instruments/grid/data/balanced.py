@@ -12,8 +12,7 @@ outside          y (c, other), y (other, s) and m − y (other, other), so that 
 So counts of look-alikes, without an anchor, by half a description, and of objects are the same for every y, and so is where anchors
 lie. Every anchor's colour and shape are also those of another object. What logic forbids is rare, and the share of it is chosen so
 that it pays less than the promise allows: a direction used twice (one of the two relations is then redundant), and two anchors with
-opposite directions (no cell fails both, so counts must move with y; they are spread instead). Where the valid region has no cell, y is 0; as 0 is then
-the best constant answer too, nothing is gained by seeing it.
+opposite directions (no cell fails both, so counts must move with y; they are spread instead). Where the valid region has no cell, y is 0, which is rare too.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ from theodolite.instruments.grid.data.world import (
     offsets,
 )
 
-VOID = 0.05
+VOID = 0.02
 """Share of scenes, except comparisons, whose valid region has no cell."""
 REPEATED, OPPOSED = 0.03, 0.06
 """Shares of questions in which a direction is used twice, and of two-anchor questions with opposite directions."""
@@ -302,7 +301,6 @@ def attempt(
     room = room_of(bucket, objects, recipe)
     kinds, classes, decoys, palette = kinds_with_decoys(rng, bucket, n)
     is_ok = np.ones(n, bool)
-    inside = room.inside
     cells = np.zeros((n, world.n_cells), np.uint8)
     free = np.ones((n, world.n_cells), bool)
     directions = np.zeros((n, MOST_ANCHORS), np.uint8)
@@ -312,7 +310,7 @@ def attempt(
         if not per_side:
             sides.append(None)
             continue
-        drawn = _draw_side(rng, bucket, side, plan, most=room.most, inside=inside, world=world)
+        drawn = _draw_side(rng, bucket, side, plan, most=room.most, inside=room.inside, world=world)
         sides.append(drawn)
         for k in range(per_side):
             directions[:, side * per_side + k] = drawn.directions[:, k]
@@ -329,28 +327,21 @@ def attempt(
         return np.where(chosen, ranks, world.n_cells)
 
     painted: list[tuple[Flags, Flags]] = []
-    wanted = np.full(n, objects)
     every = np.ones_like(free)
     for side, region in enumerate(sides):
-        y, m = plan.targets[:, side], room.most
-        size = np.where(plan.is_void, 0, inside)
+        y, size = plan.targets[:, side], np.where(plan.is_void, 0, room.inside)
         ranks = reserve(region.valid if region else every, size)
-        painted += _in_region(ranks, y, m, size, palette, side, has_halves=room.has_halves)
-        if region is None:
-            continue
-        outside = _outside(reserve, region, y, m)
-        painted.append((outside.alike, palette.alike[side] if mode == "pure" else palette.neither))
-        spare = reserve(~region.valid, np.full(n, m if room.has_halves else 0))
-        chosen = _ranks(rng, outside.freed) < y[:, None]
-        ranks = _ranks(rng, (spare < world.n_cells) | chosen)
-        painted += _outside_others(ranks, y, m, palette, side, has_halves=room.has_halves)
+        painted += _in_region(ranks, y, room.most, size, palette, side, has_halves=room.has_halves)
+        if region is not None:
+            others = palette.alike[side] if mode == "pure" else palette.neither
+            painted += _around(rng, reserve, region, y, room, (palette, side, others))
     for number in range(decoys.shape[1]):
         ranks = reserve(every, np.ones(n, np.int64))
         row, cell = np.nonzero(ranks < world.n_cells)
         cells[row, cell] = decoys[row, number]
     for where, allowed in painted:
         paint(rng, cells, where, allowed)
-    left = wanted - (cells > 0).sum(axis=1)
+    left = objects - (cells > 0).sum(axis=1)
     is_ok &= left >= 0
     ranks = reserve(every, np.maximum(left, 0))
     paint(rng, cells, ranks < world.n_cells, palette.other)
@@ -358,6 +349,26 @@ def attempt(
         np.full(n, BUCKETS.index(bucket), np.uint8), kinds[:, :MOST_SIDES], kinds[:, MOST_SIDES:], directions
     )
     return questions, cells, is_ok
+
+
+def _around(
+    rng: np.random.Generator,
+    reserve: Callable[[Flags, Integers], Integers],
+    region: _Side,
+    y: Integers,
+    room: Room,
+    paints: tuple[Palette, int, Flags],
+) -> list[tuple[Flags, Flags]]:
+    """What lies outside the valid region of a group; `paints` are the palette, the group, and what look-alikes are painted as."""
+    palette, side, alike = paints
+    outside = _outside(reserve, region, y, room.most)
+    spare = reserve(~region.valid, np.full(len(y), room.most if room.has_halves else 0))
+    chosen = _ranks(rng, outside.freed) < y[:, None]
+    ranks = _ranks(rng, (spare < spare.shape[1]) | chosen)
+    return [
+        (outside.alike, alike),
+        *_outside_others(ranks, y, room.most, palette, side, has_halves=room.has_halves),
+    ]
 
 
 def _in_region(
