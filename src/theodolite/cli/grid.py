@@ -12,7 +12,7 @@ from theodolite.cli import options as o
 from theodolite.cli.console import note, print_json
 from theodolite.cli.making import whole_folder
 from theodolite.cli.output import show
-from theodolite.cli.running import run_and_show, show_plan
+from theodolite.cli.running import exit_if_failed, measure_with_bar, run_and_show, run_folders, show_plan
 from theodolite.core.errors import UsageError
 from theodolite.instruments.grid.instrument import GRID
 from theodolite.runs import EngineOptions, Run, RunSettings
@@ -240,7 +240,14 @@ def figures_command(
 
 @app.command("accuracy")
 def accuracy_command(  # noqa: PLR0913, PLR0917 - one parameter per option
-    model: o.ModelName,
+    models: Annotated[
+        list[str],
+        typer.Option(
+            "--model",
+            metavar="MODEL",
+            help="The model. Give it several times to compare models on the same scenes.",
+        ),
+    ],
     data: o.Data,
     folder: o.Out,
     answer: o.Answer = "write",
@@ -254,8 +261,12 @@ def accuracy_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     cache: o.Cache = None,
     json: o.AsJson = False,
 ) -> None:
-    """Ask a model about every scene: accuracy by bucket, and agreement with a bag of words (Tables 3 and 4)."""
+    """Ask models about every scene: accuracy by bucket, and agreement with a bag of words (Tables 3 and 4).
+
+    With several models, each has a run of its own in --out, and paired tests compare them.
+    """
     from theodolite.instruments.grid.data.files import read_dataset
+    from theodolite.instruments.grid.experiments.model_tables import model_tables
     from theodolite.instruments.grid.questions import PLAIN_RUN, plan_accuracy
     from theodolite.models import Answering, ask_factory
 
@@ -265,16 +276,28 @@ def accuracy_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         show_plan(items[:limit], json=json)
         return
     settings = {"data": str(data.absolute()), "answer": answering, "max_tokens": max_tokens}
-    run_and_show(
-        folder,
-        RunSettings(PLAIN_RUN, model, seed, settings),
-        items,
-        ask_factory(model, answering),
-        options=EngineOptions(engine, workers, ray_address, cache),
-        limit=limit,
-        tables=GRID.tables,
-        json=json,
-    )
+    folders = run_folders(folder, models)
+    options = EngineOptions(engine, workers, ray_address, cache)
+    runs = [
+        (place, RunSettings(PLAIN_RUN, model, seed, settings), ask_factory(model, answering))
+        for model, place in folders.items()
+    ]
+    if len(runs) == 1:
+        place, chosen, source = runs[0]
+        run_and_show(
+            place, chosen, items, source, options=options, limit=limit, tables=GRID.tables, json=json
+        )
+        return
+    tallies = {
+        place: measure_with_bar(place, chosen, items, source, options=options, limit=limit)
+        for place, chosen, source in runs
+    }
+    with ExitStack() as stack:
+        opened = [stack.enter_context(Run.open(place, writable=True)) for place in tallies]
+        found = [table for run in opened for table in GRID.tables(run)] + model_tables(opened)
+    show(found, json=json, runs=[str(place) for place in tallies], instrument=PLAIN_RUN)
+    for place, tally in tallies.items():
+        exit_if_failed(tally, place)
 
 
 Explainers = Annotated[
@@ -389,7 +412,8 @@ def score_command(
 ) -> None:
     """Score stored runs. No model is called. Explained runs are scored together: pure, spurious, cross."""
     from theodolite.instruments.grid.experiments.explained import read_explained
-    from theodolite.instruments.grid.questions import EXPLAIN_RUN
+    from theodolite.instruments.grid.experiments.model_tables import model_tables
+    from theodolite.instruments.grid.questions import EXPLAIN_RUN, PLAIN_RUN
     from theodolite.instruments.grid.score import TABLE_NAMES, explain_tables, score_explanations
 
     if len({path.resolve() for path in runs}) < len(runs):
@@ -399,12 +423,14 @@ def score_command(
     with ExitStack() as stack:
         opened = [stack.enter_context(Run.open(path, writable=True)) for path in runs]
         explained = [run for run in opened if run.info.instrument == EXPLAIN_RUN]
+        plain = [run for run in opened if run.info.instrument == PLAIN_RUN]
         found = []
         for run in opened:
             if run not in explained:
                 made = GRID.tables(run)
                 run.write_tables(made)
                 found += made
+        found += model_tables(plain)
         if explained:
             read = [read_explained(run) for run in explained]
             score = score_explanations(read, pid=estimators, seed=seed)
