@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import time
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -160,28 +161,37 @@ def _ship_calibration(given: argparse.Namespace) -> None:
 
 
 def _add_grid(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("kind", choices=("pure", "spur"))
+    parser.add_argument(
+        "kind", choices=("pure", "spur", "both"), help="both: first pure, then spur, in folders of --out"
+    )
     parser.add_argument("--out", type=Path, required=True, help="folder for state, log and weights")
     parser.add_argument("--seconds", type=float, default=500.0, help="duration of this leg")
     parser.add_argument("--device", default="cuda")
     parser.add_argument("--workers", type=int, default=12, help="processes that generate scenes")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--rehearse", type=int, metavar="STEPS", help="a short schedule with small batches")
     parser.set_defaults(run=_train_grid)
 
 
 def _train_grid(given: argparse.Namespace) -> None:
-    from train.grid.leg import SCHEDULES, train_leg
+    from train.grid.leg import SCHEDULES, rehearsal, train_leg
 
-    is_done = train_leg(
-        given.kind,
-        given.out,
-        seconds=given.seconds,
-        device=given.device,
-        workers=given.workers,
-        schedule=replace(SCHEDULES[given.kind], seed=given.seed),
-    )
-    done = f"finished: {given.out / given.kind}.safetensors"
-    print(done if is_done else "time is up; the same command resumes it")
+    started = time.monotonic()
+    for kind in ("pure", "spur") if given.kind == "both" else (given.kind,):
+        out = given.out / kind if given.kind == "both" else given.out
+        schedule = rehearsal(kind, steps=given.rehearse, batch=256) if given.rehearse else SCHEDULES[kind]
+        is_done = train_leg(
+            kind,
+            out,
+            seconds=max(1.0, given.seconds - (time.monotonic() - started)),
+            device=given.device,
+            workers=given.workers,
+            schedule=replace(schedule, seed=given.seed),
+        )
+        if not is_done:
+            print("time is up; the same command resumes it")
+            return
+        print(f"finished: {out / kind}.safetensors")
 
 
 def _add_parser(parser: argparse.ArgumentParser) -> None:

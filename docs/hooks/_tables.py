@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from textwrap import indent
 
+from _grid_presets import grid_audit, grid_models, grid_promises
 from _licences import further_licences, licences
 from _paper_tables import (
     creg_composites,
@@ -230,6 +231,9 @@ TABLES: dict[str, Callable[[], str]] = {
     "grid-certificate": grid_certificate,
     "grid-explanations": grid_explanations,
     "grid-buckets": grid_buckets,
+    "grid-promises": grid_promises,
+    "grid-audit": grid_audit,
+    "grid-models": grid_models,
     "grid-area": grid_area,
     "grid-separation": grid_separation,
     "scene-ceilings": scene_ceilings,

@@ -19,7 +19,7 @@ def test_make_and_audit(tmp_path, capsys):
     pure, spur = str(tmp_path / "pure"), str(tmp_path / "spur")
     assert main(["grid", "make", *SMALL, "--out", pure]) == 0
     out, err = words(capsys)
-    assert "CMP-F0-D3 7 impossible" in out
+    assert "CMP-F0-D3 with 7 objects" in out
     assert "wrote 16 pure scenes" in err
     assert len(list((tmp_path / "pure" / "pictures").iterdir())) == 16
     assert main(["grid", "make", *SMALL, "--mode", "spur", "--no-pictures", "--json", "--out", spur]) == 0
@@ -68,6 +68,19 @@ def test_a_failed_check_fails_the_command(tmp_path, capsys):
     assert json.loads(capsys.readouterr().out)["is_kept"] is False
 
 
+@pytest.mark.parametrize("preset", ["sound", "released"])
+def test_other_presets_are_made_and_audited(preset, tmp_path, capsys):
+    folder = str(tmp_path / preset)
+    given = ["--preset", preset, "--buckets", "M-F0-D2", "--size", "8", "--no-pictures"]
+    assert main(["grid", "make", *given, "--out", folder]) == 0
+    out, _ = words(capsys)
+    assert f"What the preset {preset} promises" in out
+    told = main(["grid", "audit", folder, "--permutations", "9", "--tables", "clues"])
+    out, _ = words(capsys)
+    assert "Every learned shortcut" in out
+    assert told == (preset == "released")  # which breaks Theorem 1
+
+
 def test_every_parameter_reaches_the_recipe(tmp_path, capsys):
     more = [
         "--rows",
@@ -89,7 +102,7 @@ def test_every_parameter_reaches_the_recipe(tmp_path, capsys):
         "--density",
         "0.5,20",
         "--preset",
-        "sound",
+        "paper",
         "--seed",
         "9",
         "--split",
@@ -107,7 +120,7 @@ def test_every_parameter_reaches_the_recipe(tmp_path, capsys):
         2,
         4,
     )
-    assert (plan.recipe.name, plan.seed, plan.split, plan.densities) == ("sound", 9, "test", (0.5, 20))
+    assert (plan.recipe.name, plan.seed, plan.split, plan.densities) == ("paper", 9, "test", (0.5, 20))
     assert (
         main(
             [

@@ -6,7 +6,7 @@ import math
 from collections import deque
 from collections.abc import Generator
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -14,11 +14,27 @@ from numpy.typing import NDArray
 
 from theodolite.core.errors import UsageError
 from theodolite.core.processes import worker_pool
-from theodolite.instruments.grid.data.batch import FIRST_ANCHOR, FIRST_TARGET, SceneBatch, join
+from theodolite.instruments.grid.data.batch import (
+    FIRST_ANCHOR,
+    FIRST_TARGET,
+    SceneBatch,
+    complete,
+    hash_scenes,
+    join,
+    split_of,
+)
 from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.data.recipe import PAPER
-from theodolite.instruments.grid.data.words import ANCHOR_PHRASE, MAX_WORDS, TARGET_PHRASE
-from theodolite.instruments.grid.data.world import BUCKET_KEYS, BUCKETS, MOST_ANCHORS, MOST_SIDES, Mode
+from theodolite.instruments.grid.data.words import ANCHOR_PHRASE, MAX_WORDS, TARGET_PHRASE, write_questions
+from theodolite.instruments.grid.data.world import (
+    ANCHOR_SIDE,
+    BUCKET_KEYS,
+    BUCKETS,
+    MOST_ANCHORS,
+    MOST_SIDES,
+    OPPOSITE,
+    Mode,
+)
 from train.grid.sheets import Sheet
 
 COUNT, EXISTENCE, COMPARISON = range(3)
@@ -63,15 +79,30 @@ HARD = {"CMP-F0-D3": 0.30, "CMP-F0-D2": 0.10, "M-F0-D3": 0.08, "M-F1-D3": 0.08}
 """Shares of the hardest buckets in the late portions. The others share the rest evenly."""
 
 
+SOURCES = (
+    ("paper", 7),
+    ("sound", 17),
+    ("released", 17),
+    ("paper", 17),
+    ("sound", 14),
+    ("released", 7),
+    ("paper", 12),
+    ("sound", 15),
+    ("released", 12),
+)
+"""Presets and numbers of objects of successive portions, repeated cyclically: an odd number, so that every one meets every other."""
+TURNED = 0.2
+"""Share of pure scenes whose directions are drawn again: regions without a cell, zero counts, and one or all directions reversed."""
+
+
 @dataclass(frozen=True, slots=True)
 class Supply:
-    """The training data: both densities of the paper's preset, those of the sound preset, and values in between."""
+    """The training data: the union of all presets at their own densities and in between."""
 
     mode: Mode
     seed: int
     per_bucket: int = 384
-    objects: tuple[int, ...] = (7, 17, 12, 7, 17, 9, 14)
-    """Numbers of objects of successive portions, repeated cyclically."""
+    sources: tuple[tuple[str, int], ...] = SOURCES
     late: int = 1_040
     """The first portion in which hard buckets are more frequent."""
 
@@ -81,18 +112,19 @@ class Supply:
         return 2 * self.per_bucket * len(BUCKETS)
 
     def portion(self, number: int) -> dict[str, NDArray[np.uint8]]:
-        """Generate the scenes of one portion, with two densities, shuffled by the seed. Excludes test scenes."""
+        """Generate the scenes of one portion, from two sources, shuffled by the seed. Excludes test scenes."""
         seeds = np.random.SeedSequence([self.seed, number]).generate_state(2)
-        counts = [self.objects[(2 * number + i) % len(self.objects)] for i in range(2)]
+        chosen = [self.sources[(2 * number + i) % len(self.sources)] for i in range(2)]
         scenes = join(
             [
-                generate(keys, n, mode=self.mode, density=count, seed=int(seed), split="train")
-                for count, seed in zip(counts, seeds, strict=True)
+                generate(keys, n, mode=self.mode, density=count, preset=preset, seed=int(seed), split="train")
+                for (preset, count), seed in zip(chosen, seeds, strict=True)
                 for keys, n in self._amounts(is_late=number >= self.late)
             ]
         )
-        order = np.random.default_rng([self.seed, number, 1]).permutation(len(scenes))
-        return arrays_of(scenes.take(order[: self.rows]))
+        rng = np.random.default_rng([self.seed, number, 1])
+        scenes = scenes.take(rng.permutation(len(scenes))[: self.rows])
+        return arrays_of(turn(scenes, rng) if self.mode == "pure" else scenes)
 
     def _amounts(self, *, is_late: bool) -> list[tuple[list[str], int]]:
         """Return buckets and their numbers of scenes for one density; at least half a portion in total."""
@@ -102,6 +134,24 @@ class Supply:
         amounts = [([key], math.ceil(share * total)) for key, share in HARD.items()]
         others = [key for key in BUCKET_KEYS if key not in HARD]
         return [*amounts, (others, math.ceil((1 - sum(HARD.values())) * total / len(others)))]
+
+
+def turn(scenes: SceneBatch, rng: np.random.Generator) -> SceneBatch:
+    """Draw the directions of a share of the scenes again, each reversed or not, and answer anew.
+
+    A scene that would leave the training split keeps its directions.
+    """
+    rows = np.flatnonzero((rng.random(len(scenes)) < TURNED) & (ANCHOR_SIDE[scenes.bucket][:, 0] > 0))
+    some = scenes.take(rows)
+    ways = some.questions.directions
+    ways = np.where(rng.random(ways.shape) < 0.5, OPPOSITE[ways], ways).astype(np.uint8)
+    questions = replace(some.questions, directions=ways)
+    written = write_questions(questions)
+    turned = complete(some.world, some.mode, cells=some.cells, questions=questions, written=written)
+    is_kept = split_of(hash_scenes(turned.cells, turned.words)) == "train"
+    others = np.setdiff1d(np.arange(len(scenes)), rows[is_kept])
+    whole = join([scenes.take(others), turned.take(is_kept)])
+    return whole.take(np.concatenate([others, rows[is_kept]]).argsort())
 
 
 def sheets(supply: Supply, *, batch: int, device: str, workers: int, start: int = 0) -> Generator[Sheet]:

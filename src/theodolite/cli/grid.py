@@ -12,7 +12,7 @@ from theodolite.cli import options as o
 from theodolite.cli.console import note, print_json
 from theodolite.cli.making import whole_folder
 from theodolite.cli.output import show
-from theodolite.cli.running import run_and_show, show_plan
+from theodolite.cli.running import exit_if_failed, measure_with_bar, run_and_show, run_folders, show_plan
 from theodolite.core.errors import UsageError
 from theodolite.instruments.grid.instrument import GRID
 from theodolite.runs import EngineOptions, Run, RunSettings
@@ -33,8 +33,8 @@ Preset = Annotated[
     str,
     typer.Option(
         "--preset",
-        metavar="paper|sound",
-        help="Number of objects: as in the paper, or enough for all guarantees.",
+        metavar="paper|sound|released",
+        help="As the paper says, without learnable shortcuts, or as the public generator does.",
     ),
 ]
 Mode = Annotated[
@@ -98,8 +98,9 @@ def make_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     """Make a data set: pictures, JSONL, Parquet and phrase grounding."""
     from dataclasses import replace
 
-    from theodolite.instruments.grid.data.dataset import DatasetPlan, guarantee_table, make_dataset
+    from theodolite.instruments.grid.data.dataset import DatasetPlan, make_dataset
     from theodolite.instruments.grid.data.files import write_dataset
+    from theodolite.instruments.grid.data.promise import promise_table
     from theodolite.instruments.grid.data.recipe import find_recipe
     from theodolite.instruments.grid.data.world import BUCKET_KEYS, World
 
@@ -116,9 +117,51 @@ def make_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     with whole_folder(folder) as place:
         data = make_dataset(plan)
         write_dataset(data, place, pictures=pictures)
-    show(guarantee_table(plan), json=json, folder=str(folder), scenes=len(data))
+    show([promise_table(plan)], json=json, folder=str(folder), scenes=len(data))
     if not json:
         note(f"wrote {len(data)} {mode} scenes to {folder}")
+
+
+@app.command("import")
+def import_command(
+    source: Annotated[
+        Path, typer.Argument(metavar="DIR", help="The published data: qa_*.jsonl, grounding_*.jsonl, images.")
+    ],
+    folder: o.NewFolder,
+    mode: Annotated[
+        str | None,
+        typer.Option(
+            "--mode",
+            metavar="pure|spur",
+            help="Which of the two data sets. Default: spur if a bag of words is always right.",
+        ),
+    ] = None,
+    redraw: Annotated[
+        bool,
+        typer.Option(
+            "--redraw", help="Draw the scenes as `grid make` does, which the grid: models were trained on."
+        ),
+    ] = False,
+    json: o.AsJson = False,
+) -> None:
+    """Import GridVQA-X as published: wording, pictures and answers stay, all else is computed from the pictures."""
+    from theodolite.core.files import told_problems
+    from theodolite.instruments.grid.data.files import write_dataset
+    from theodolite.instruments.grid.data.imported import import_published
+
+    wanted = o.one_of(mode, ("pure", "spur"), "--mode") if mode is not None else None
+    found = import_published(source, mode=cast("Any", wanted))
+    with whole_folder(folder) as place:
+        write_dataset(
+            found.data, place, drawn=None if redraw else (picture.read() for picture in found.pictures)
+        )
+    told = told_problems(found.problems)
+    if json:
+        print_json({"folder": str(folder), "scenes": len(found.data), "problems": list(told)})
+        return
+    for line in told:
+        note(line)
+    note(f"wrote {len(found.data)} {found.data.plan.mode} scenes to {folder}")
 
 
 def _density(word: str) -> Any:
@@ -148,10 +191,13 @@ def audit_command(
     pictures: Annotated[
         int, typer.Option("--pictures", min=0, help="Number of pictures to compare with their scenes.")
     ] = 200,
+    tables: Annotated[
+        str, typer.Option("--tables", metavar="LIST", help="More tables: clues (every learned shortcut).")
+    ] = "",
     seed: o.Seed = 0,
     json: o.AsJson = False,
 ) -> None:
-    """Recompute every label and test every shortcut. Exits with status 1 if a check fails."""
+    """Recompute every label, test every shortcut and learn new ones. Exits with status 1 if a check or a promise fails."""
     from theodolite.instruments.grid.data.audit import (
         audit,
         audit_tables,
@@ -163,9 +209,10 @@ def audit_command(
     stored = [read_dataset(each) for each in (folder, other) if each is not None]
     found = [audit(each, n_permutations=permutations, most_pictures=pictures, seed=seed) for each in stored]
     compared = compare_datasets(*stored, seed=seed) if other is not None else None
-    tables = audit_tables(found) + ([comparison_table(compared)] if compared else [])
+    made = audit_tables(found, clues=bool(o.some_of(tables, ("clues",), "--tables")))
+    made += [comparison_table(compared)] if compared else []
     is_kept = all(each.is_kept for each in found) and (compared is None or compared.is_kept)
-    show(tables, json=json, is_kept=is_kept)
+    show(made, json=json, is_kept=is_kept)
     if not is_kept:
         raise typer.Exit(BROKEN)
 
@@ -193,7 +240,14 @@ def figures_command(
 
 @app.command("accuracy")
 def accuracy_command(  # noqa: PLR0913, PLR0917 - one parameter per option
-    model: o.ModelName,
+    models: Annotated[
+        list[str],
+        typer.Option(
+            "--model",
+            metavar="MODEL",
+            help="The model. Give it several times to compare models on the same scenes.",
+        ),
+    ],
     data: o.Data,
     folder: o.Out,
     answer: o.Answer = "write",
@@ -207,8 +261,12 @@ def accuracy_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     cache: o.Cache = None,
     json: o.AsJson = False,
 ) -> None:
-    """Ask a model about every scene: accuracy by bucket, and agreement with a bag of words (Tables 3 and 4)."""
+    """Ask models about every scene: accuracy by bucket, and agreement with a bag of words (Tables 3 and 4).
+
+    With several models, each has a run of its own in --out, and paired tests compare them.
+    """
     from theodolite.instruments.grid.data.files import read_dataset
+    from theodolite.instruments.grid.experiments.model_tables import model_tables
     from theodolite.instruments.grid.questions import PLAIN_RUN, plan_accuracy
     from theodolite.models import Answering, ask_factory
 
@@ -218,16 +276,28 @@ def accuracy_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         show_plan(items[:limit], json=json)
         return
     settings = {"data": str(data.absolute()), "answer": answering, "max_tokens": max_tokens}
-    run_and_show(
-        folder,
-        RunSettings(PLAIN_RUN, model, seed, settings),
-        items,
-        ask_factory(model, answering),
-        options=EngineOptions(engine, workers, ray_address, cache),
-        limit=limit,
-        tables=GRID.tables,
-        json=json,
-    )
+    folders = run_folders(folder, models)
+    options = EngineOptions(engine, workers, ray_address, cache)
+    runs = [
+        (place, RunSettings(PLAIN_RUN, model, seed, settings), ask_factory(model, answering))
+        for model, place in folders.items()
+    ]
+    if len(runs) == 1:
+        place, chosen, source = runs[0]
+        run_and_show(
+            place, chosen, items, source, options=options, limit=limit, tables=GRID.tables, json=json
+        )
+        return
+    tallies = {
+        place: measure_with_bar(place, chosen, items, source, options=options, limit=limit)
+        for place, chosen, source in runs
+    }
+    with ExitStack() as stack:
+        opened = [stack.enter_context(Run.open(place, writable=True)) for place in tallies]
+        found = [table for run in opened for table in GRID.tables(run)] + model_tables(opened)
+    show(found, json=json, runs=[str(place) for place in tallies], instrument=PLAIN_RUN)
+    for place, tally in tallies.items():
+        exit_if_failed(tally, place)
 
 
 Explainers = Annotated[
@@ -342,7 +412,8 @@ def score_command(
 ) -> None:
     """Score stored runs. No model is called. Explained runs are scored together: pure, spurious, cross."""
     from theodolite.instruments.grid.experiments.explained import read_explained
-    from theodolite.instruments.grid.questions import EXPLAIN_RUN
+    from theodolite.instruments.grid.experiments.model_tables import model_tables
+    from theodolite.instruments.grid.questions import EXPLAIN_RUN, PLAIN_RUN
     from theodolite.instruments.grid.score import TABLE_NAMES, explain_tables, score_explanations
 
     if len({path.resolve() for path in runs}) < len(runs):
@@ -352,12 +423,14 @@ def score_command(
     with ExitStack() as stack:
         opened = [stack.enter_context(Run.open(path, writable=True)) for path in runs]
         explained = [run for run in opened if run.info.instrument == EXPLAIN_RUN]
+        plain = [run for run in opened if run.info.instrument == PLAIN_RUN]
         found = []
         for run in opened:
             if run not in explained:
                 made = GRID.tables(run)
                 run.write_tables(made)
                 found += made
+        found += model_tables(plain)
         if explained:
             read = [read_explained(run) for run in explained]
             score = score_explanations(read, pid=estimators, seed=seed)

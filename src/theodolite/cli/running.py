@@ -22,9 +22,13 @@ from theodolite.runs import (
     RunSettings,
     Tally,
     measure_run,
+    slug,
 )
 
-__all__ = ["SOME_FAILED", "exit_if_failed", "named_runs", "run_and_show", "show_plan"]
+__all__ = [
+    *("SOME_FAILED", "exit_if_failed", "measure_with_bar", "named_runs", "run_and_show", "run_folders"),
+    "show_plan",
+]
 
 SOME_FAILED = 1
 """Exit status if items failed."""
@@ -45,17 +49,7 @@ def run_and_show(  # noqa: PLR0913 - all settings of a run
 
     The JSON is ``{"run", "instrument", "model", "tally", "tables"}`` for every instrument.
     """
-    items = plan if callable(plan) else list(plan)
-    with progress_bar(f"{settings.kind} {settings.model}", limit) as bar:
-        tally = measure_run(
-            folder,
-            settings,
-            items if callable(items) else (lambda _: items),
-            source,
-            options=options,
-            limit=limit,
-            progress=bar,
-        )
+    tally = measure_with_bar(folder, settings, plan, source, options=options, limit=limit)
     with Run.open(folder, writable=True) as run:
         found = list(tables(run)) if tally.finished else []
         run.write_tables(found)
@@ -87,6 +81,43 @@ def named_runs(folders: Sequence[Path]) -> Iterator[tuple[str, Path]]:
         name = model if model not in taken else f"{model} ({folder.name})"
         taken.add(name)
         yield name, folder
+
+
+def measure_with_bar(
+    folder: Path,
+    settings: RunSettings,
+    plan: Plan | Iterable[Item],
+    source: Measurer | MeasurerFactory,
+    *,
+    options: EngineOptions,
+    limit: int | None = None,
+) -> Tally:
+    """Measure a run, and show how far it is."""
+    items = plan if callable(plan) else list(plan)
+    with progress_bar(f"{settings.kind} {settings.model}", limit) as bar:
+        return measure_run(
+            folder,
+            settings,
+            items if callable(items) else (lambda _: items),
+            source,
+            options=options,
+            limit=limit,
+            progress=bar,
+        )
+
+
+def run_folders(folder: Path, models: Sequence[str]) -> dict[str, Path]:
+    """The folder of each model's run: `folder` itself for one model, folders in it for several.
+
+    Raises:
+        UsageError: If a model is named twice.
+    """
+    if len(models) == 1:
+        return {models[0]: folder}
+    found = {model: folder / slug(model) for model in models}
+    if len(set(found.values())) < len(models):
+        raise UsageError("a model is named twice; give each once")
+    return found
 
 
 def show_plan(items: Iterable[Item], *, json: bool, tables: Sequence[Table] = ()) -> None:

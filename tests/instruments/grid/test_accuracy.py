@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -159,3 +160,33 @@ def test_a_data_set_without_pictures_cannot_be_shown(tmp_path):
 def test_what_is_not_a_data_set_is_refused(tmp_path):
     asked = ["--model", "grid:pure", "--data", tmp_path, "--out", tmp_path / "run"]
     assert command("grid", "accuracy", *asked).exit_code != 0
+
+
+def test_several_models_are_compared_on_the_same_scenes(folder, tmp_path):
+    models = ("grid:symbolic-pure", "grid:symbolic-bow", "scripted:oracle")
+    asked = [word for model in models for word in ("--model", model)]
+    result = command("grid", "accuracy", *asked, "--data", folder, "--out", tmp_path / "runs")
+    told = json.loads(result.stdout)
+    assert len(told["runs"]) == 3
+    tables = {table["name"]: table["rows"] for table in told["tables"]}
+    *rows, mean = tables["grid.accuracy_models"]
+    assert mean["model_1"]["value"] == mean["model_3"]["value"] == 1
+    assert mean["model_2"]["value"] < 1
+    by_bucket = {row["bucket"]: row for row in rows}
+    assert by_bucket["M-F0-D1 dense"]["paper_spur"] == 0.06
+    assert mean["paper_pure"] == pytest.approx(np.mean([row["paper_pure"] for row in rows]))
+    pairs = {(row["first"], row["second"]): row for row in tables["grid.accuracy_differences"]}
+    assert len(pairs) == 3
+    assert pairs[models[0], models[2]]["difference"]["value"] == 0
+    assert pairs[models[0], models[2]]["p"] == 1
+    worse = pairs[models[0], models[1]]
+    assert worse["difference"]["value"] == pytest.approx(1 - mean["model_2"]["value"])
+    again = command("grid", "score", *told["runs"])
+    stored = {table["name"]: table["rows"] for table in json.loads(again.stdout)["tables"]}
+    assert stored["grid.accuracy_differences"] == tables["grid.accuracy_differences"]
+
+
+def test_a_model_named_twice_is_refused(folder, tmp_path):
+    asked = ["--model", "grid:symbolic-pure"] * 2
+    result = command("grid", "accuracy", *asked, "--data", folder, "--out", tmp_path / "runs")
+    assert result.exit_code != 0

@@ -16,9 +16,16 @@ from theodolite.core.tables import Table
 from theodolite.instruments.grid.data.dataset import DatasetPlan, make_dataset
 from theodolite.instruments.grid.data.files import write_dataset
 from theodolite.instruments.grid.data.recipe import Recipe
+from theodolite.instruments.grid.data.world import BUCKETS as ALL_BUCKETS
 from theodolite.instruments.grid.data.world import World
-from theodolite.instruments.grid.experiments.depth import SynergyValue, equal_answers
-from theodolite.instruments.grid.experiments.explained import read_explained
+from theodolite.instruments.grid.experiments.depth import (
+    LEAST_POOL,
+    SynergyValue,
+    equal_answers,
+    matrix_blocks,
+    synergy_values,
+)
+from theodolite.instruments.grid.experiments.explained import CrossMatrix, read_explained
 from theodolite.instruments.grid.experiments.interaction import interactions
 from theodolite.instruments.grid.experiments.map_quality import MEASURES, map_metric, map_scores
 from theodolite.instruments.grid.instrument import GRID
@@ -154,6 +161,28 @@ def test_each_check_of_depth_is_adjusted_three_ways_and_counts_what_it_leaves_ou
     assert list(found) == ["plain", "by entropy", "equal answers"]
     assert 0 < found["equal answers"]["n"] < found["plain"]["n"]
     assert all(each["n"] + each["left_out"] == 12 for each in found.values())
+
+
+def test_a_cross_matrix_is_one_unit_and_a_small_one_is_not_used(tables, explained):
+    """Six scenes a bucket: no scalar of a matrix has a value, however many scenes there are."""
+    assert not [
+        each for each in tables["grid.depth"] if each["scalar"] in {"emap, intershap", "intershap, once"}
+    ]
+    values, missing = synergy_values(explained["p"])
+    assert {each.scalar for each in values} == {"interacting words", "dime share"}
+    assert missing["emap, intershap", "M-F0", "sparse"] == 2
+
+
+def test_matrices_are_cut_along_the_diagonal_and_share_no_scene():
+    n = 2 * LEAST_POOL + 3
+    logits = np.arange(n * n * 2.0).reshape(n, n, 2)
+    cross = CrossMatrix(ALL_BUCKETS[0], "sparse", 10 + np.arange(n), logits)
+    blocks = matrix_blocks(cross)
+    assert [len(block.rows) for block in blocks] == [LEAST_POOL + 2, LEAST_POOL + 1]
+    assert np.concatenate([block.rows for block in blocks]).tolist() == cross.rows.tolist()
+    second = len(blocks[0].rows)
+    assert (blocks[1].logits == logits[second:, second:]).all()
+    assert len(matrix_blocks(replace(cross, rows=cross.rows[:3], logits=logits[:3, :3]))) == 1
 
 
 def test_with_equal_answers_a_scalar_that_follows_the_answer_alone_does_not_move():

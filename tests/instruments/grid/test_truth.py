@@ -147,9 +147,7 @@ def plain_answer(batch, row):
 
 def test_equation_1_holds_exactly_under_its_side_condition():
     """Every distractor of every scene, repainted to every class and removed: safe changes never touch the answer."""
-    batch = generate(
-        ["M-F0-D2", "SO-F1-D1", "CO-F0-D2", "CMP-F0-D2", "A-F0-D1"], 2, density=9, preset="sound", seed=3
-    )
+    batch = generate(["M-F0-D2", "SO-F1-D1", "CO-F0-D2", "CMP-F0-D2", "A-F0-D1"], 2, density=9, seed=3)
     safe = safe_changes(batch)
     touched = 0
     for row in range(len(batch)):
@@ -232,7 +230,7 @@ def test_swapping_directions_answers_the_swapped_sentence():
 
 def comparison(wanted):
     """The first comparison answered yes with at least `wanted` targets more in the first group."""
-    scenes = generate("CMP-F0-D2", 300, preset="sound", seed=5)
+    scenes = generate("CMP-F0-D2", 300, seed=5)
     first, second = ((scenes.roles == role).sum(axis=1) for role in (5, 6))
     row = int(np.flatnonzero(first - second >= wanted)[0])
     return scenes.take(slice(row, row + 1))

@@ -109,3 +109,21 @@ def paper_tables() -> tuple[PaperCell, ...]:
             )
             for row in csv.DictReader(file)
         )
+
+
+@lru_cache(maxsize=1)
+def paper_accuracies() -> dict[str, dict[str, float]]:
+    """Accuracy on pure scenes by model, and by bucket and density: Tables 3 and 4, 50 questions each.
+
+    >>> found = paper_accuracies()
+    >>> len(found), found["spur"]["M-F0-D2 sparse"], found["qwen3-vl-30b"]["M-F0-D3 dense"]
+    (6, 0.08, 0.1)
+    """
+    path = Path(__file__).with_name("paper_accuracy.csv")
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    models = [name for name in rows[0] if name not in {"table", "bucket", "density"}]
+    return {
+        model: {f"{row['bucket']} {row['density']}": float(row[model]) / 100 for row in rows}
+        for model in models
+    }

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from theodolite.core.errors import UsageError
 from theodolite.core.tables import Cell, Column, Table
 from theodolite.instruments.grid.data.batch import GUARANTEES, SceneBatch, complete, hash_scenes
+from theodolite.instruments.grid.data.dataset import DatasetPlan
 from theodolite.instruments.grid.data.evaluate import find_anchors
 from theodolite.instruments.grid.data.faults import (
     Fault,
@@ -25,7 +26,15 @@ from theodolite.instruments.grid.data.faults import (
     compare_pictures,
 )
 from theodolite.instruments.grid.data.files import StoredDataset
-from theodolite.instruments.grid.data.recipe import Guarantee, guarantee_of
+from theodolite.instruments.grid.data.learned import (
+    ALLOWED,
+    LearnedShortcut,
+    broken_promises,
+    every_clue_table,
+    learned_shortcuts,
+    learned_tables,
+)
+from theodolite.instruments.grid.data.promise import Promise, promise_of
 from theodolite.instruments.grid.data.shortcuts import Shortcut, try_shortcuts
 from theodolite.instruments.grid.data.words import Questions, read_questions, words_of, write_questions
 from theodolite.instruments.grid.data.world import ANCHOR_SIDE, BUCKETS, MOST_ANCHORS, Mode
@@ -41,11 +50,16 @@ class BucketAudit:
     density: str
     objects: int
     n: int
-    guarantee: Guarantee | None
-    """What Theorem 1 guarantees; None for spurious data."""
+    promise: Promise
     levels: dict[str, int]
     """The number of scenes at each level of guarantee."""
     shortcuts: list[Shortcut]
+    learned: list[LearnedShortcut]
+
+    @property
+    def covered(self) -> list[LearnedShortcut]:
+        """The learned shortcuts that the promise is about."""
+        return [each for each in self.learned if each.family in self.promise.covers]
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +124,11 @@ def audit(
         mine = np.array([data.records[i].bucket == key and data.records[i].density == density for i in rows])
         if mine.any():
             parts.append(
-                _audit_bucket(scenes.take(mine), (key, density), n_permutations=n_permutations, seed=seed)
+                _audit_bucket(
+                    scenes.take(mine), (key, density), data.plan, n_permutations=n_permutations, seed=seed
+                )
             )
+    faults.append(_broken_promises(parts))
     hashes = hash_scenes(data.cells, words)
     return Audit(
         data.folder.name,
@@ -133,14 +150,29 @@ def _questions(data: StoredDataset) -> tuple[Questions, NDArray[np.uint8], NDArr
 
 
 def _audit_bucket(
-    scenes: SceneBatch, name: tuple[str, str], *, n_permutations: int, seed: int
+    scenes: SceneBatch, name: tuple[str, str], plan: DatasetPlan, *, n_permutations: int, seed: int
 ) -> BucketAudit:
-    objects = int((scenes.cells[0] > 0).sum())
-    guarantee = guarantee_of(BUCKETS[int(scenes.bucket[0])], objects) if scenes.mode == "pure" else None
+    planned = {str(density): plan.recipe.objects(density) for density in plan.densities}
+    objects = planned.get(name[1], int(scenes.objects.max()))
+    promise = promise_of(BUCKETS[int(scenes.bucket[0])], objects, plan.recipe, scenes.mode)
     counts = np.bincount(scenes.guarantee, minlength=len(GUARANTEES))
     levels = {level: int(count) for level, count in zip(GUARANTEES, counts, strict=True) if count}
     found = try_shortcuts(scenes, n_permutations=n_permutations, seed=seed)
-    return BucketAudit(name[0], name[1], objects, len(scenes), guarantee, levels, found)
+    learned = learned_shortcuts(scenes)
+    return BucketAudit(name[0], name[1], objects, len(scenes), promise, levels, found, learned)
+
+
+def _broken_promises(parts: Sequence[BucketAudit]) -> Fault:
+    """Learned shortcuts that pay although the promise says they do not; tested together, over all buckets."""
+    covered = [(part, each) for part in parts for each in part.covered]
+    broken = broken_promises([each for _, each in covered])
+    where = [(part, each) for part, each in covered if each in broken]
+    example = ""
+    if where:
+        part, each = max(where, key=lambda pair: pair[1].gain.value)
+        example = f"{part.bucket} {part.density}: {each.name}, {each.accuracy.value:.0%} right, the best constant answer {each.constant.value:.0%}"
+    n = sum(part.n for part in parts if any(part is other for other, _ in where))
+    return Fault("no learned shortcut pays, as promised", n, example)
 
 
 def _overall(parts: list[BucketAudit]) -> dict[str, Estimate]:
@@ -259,8 +291,16 @@ _DROPPED = tuple(f"without anchor {k + 1}" for k in range(MOST_ANCHORS))
 _SIGNIFICANT = 0.01
 
 
-def audit_tables(audits: Sequence[Audit]) -> list[Table]:
-    """Success and information of every shortcut by bucket, success over all buckets, and failed checks."""
+def audit_tables(audits: Sequence[Audit], *, clues: bool = False) -> list[Table]:
+    """Success and information of every shortcut by bucket, success over all buckets, and failed checks.
+
+    Args:
+        audits: The audits.
+        clues: Add a table with every learned shortcut.
+    """
+    learned = [
+        (each.name, part.bucket, part.objects, part.learned) for each in audits for part in each.buckets
+    ]
     columns = [
         Column("data", "data"),
         Column("check", "failed check"),
@@ -274,6 +314,8 @@ def audit_tables(audits: Sequence[Audit]) -> list[Table]:
         _success_table("grid.shortcuts", "Share of right answers by shortcut", audits, _SHORTCUTS),
         _success_table("grid.dropped_anchors", "Share of right answers without an anchor", audits, _DROPPED),
         _information_table(audits),
+        *learned_tables(learned),
+        *([every_clue_table(learned)] if clues else []),
         _overall_table(audits),
         Table.of("grid.faults", "Failed checks", columns, faults),
     ]
@@ -360,7 +402,19 @@ def _audit_notes(audits: Sequence[Audit]) -> list[str]:
         words.append(f"{each.pictures_checked} pictures compared with their scenes")
         words.append("every check passed" if each.is_kept else "some checks failed")
         notes.append("; ".join(words) + ".")
+        if each.mode == "pure":
+            notes.append(_learnable(each))
     return notes
+
+
+def _learnable(found: Audit) -> str:
+    """In how many buckets something pays, whether or not it is promised that nothing does."""
+    broken = broken_promises([each for part in found.buckets for each in part.learned])
+    n = sum(any(each in broken for each in part.learned) for part in found.buckets)
+    return (
+        f"{found.name}: in {n} of {len(found.buckets)} buckets a learned shortcut is surely more than {ALLOWED:.0%} above the best "
+        "constant answer."
+    )
 
 
 def comparison_table(found: DatasetComparison) -> Table:

@@ -8,7 +8,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.core.errors import UsageError
-from theodolite.core.tables import Cell, Column, Table
 from theodolite.instruments.grid.data.batch import DataSplit, SceneBatch, hash_scenes, join, split_of
 from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.data.recipe import PAPER, Density, Guarantee, Recipe, guarantee_of
@@ -39,13 +38,24 @@ class DatasetPlan:
             )
 
     def guarantees(self) -> dict[tuple[str, int], Guarantee]:
-        """The guarantee of each bucket at each number of objects."""
+        """What Theorem 1 guarantees for each bucket at each number of objects; nothing if scenes follow another law."""
+        if self.recipe.law == "balanced":
+            return {}
         return {
             (bucket.key, objects): guarantee_of(bucket, objects)
             for objects in map(self.recipe.objects, self.densities)
             for bucket in BUCKETS
             if bucket.key in self.buckets
         }
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedText:
+    """What an imported data set says, in the order of its scenes."""
+
+    names: tuple[str, ...]
+    questions: tuple[str, ...]
+    answers: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +66,8 @@ class Dataset:
     scenes: SceneBatch
     density: NDArray[np.str_]
     """The density of each scene, as in the plan, (n,)."""
+    published: PublishedText | None = None
+    """Questions and answers of imported scenes; made ones have their own."""
 
     def __len__(self) -> int:
         return len(self.scenes)
@@ -72,7 +84,17 @@ class Dataset:
 
     def name(self, row: int) -> str:
         """The name of a scene, such as ``M-F0-D2-dense-00017``."""
+        if self.published is not None:
+            return self.published.names[row]
         return f"{self.scenes.bucket_key(row)}-{self.density[row]}-{row % self.plan.n:05d}"
+
+    def text(self, row: int) -> str:
+        """The question of a scene, as it is asked."""
+        return self.published.questions[row] if self.published is not None else self.scenes.text(row)
+
+    def answer_text(self, row: int) -> str:
+        """The answer of a scene; of an imported one, the published answer."""
+        return self.published.answers[row] if self.published is not None else self.scenes.answer_text(row)
 
 
 def make_dataset(plan: DatasetPlan) -> Dataset:
@@ -96,26 +118,3 @@ def make_dataset(plan: DatasetPlan) -> Dataset:
         parts.append(part)
         densities += [str(density)] * len(part)
     return Dataset(plan, join(parts), np.array(densities))
-
-
-def guarantee_table(plan: DatasetPlan) -> list[Table]:
-    """The buckets of a plan whose guarantee is not full; none for spurious data, which claim nothing."""
-    limited: list[list[Cell]] = [
-        [
-            bucket,
-            objects,
-            ", ".join(f"{level} if {answer}" for answer, level in found.by_answer.items()) or found.level,
-            found.reason,
-        ]
-        for (bucket, objects), found in plan.guarantees().items()
-        if found.level not in {"full", "none"}
-    ]
-    if plan.mode != "pure" or not limited:
-        return []
-    columns = [
-        Column("bucket", "bucket"),
-        Column("objects", "objects", "count"),
-        Column("guarantee", "guarantee"),
-        Column("reason", "why not full"),
-    ]
-    return [Table.of("grid.guarantees", "Guarantees with limits", columns, limited)]

@@ -103,7 +103,7 @@ def broken_labels(data: StoredDataset, scenes: SceneBatch, rows: NDArray[np.int6
         marked(np.array([mine != r.guarantee for mine, r in zip(levels, kept, strict=True)])),
         lambda i: f"{data.records[i].guarantee}, not {levels[place[i]]}",
     )
-    if data.plan.mode == "pure":
+    if data.plan.mode == "pure" and data.plan.recipe.law != "balanced":
         guaranteed = [_guaranteed(scenes, i) for i in range(len(scenes))]
         is_less = np.array(
             [GUARANTEES.index(a) < GUARANTEES.index(b) for a, b in zip(levels, guaranteed, strict=True)]

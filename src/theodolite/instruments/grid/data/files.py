@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Literal
@@ -24,10 +24,10 @@ from theodolite.core.files import check, lines_of, parse_json, read_json
 from theodolite.core.splits import Split
 from theodolite.instruments.grid.data.batch import GUARANTEES, ROLES
 from theodolite.instruments.grid.data.dataset import Dataset, DatasetPlan, make_dataset
-from theodolite.instruments.grid.data.masks import phrase_spans, scene_objects
+from theodolite.instruments.grid.data.masks import scene_objects
 from theodolite.instruments.grid.data.recipe import Recipe
 from theodolite.instruments.grid.data.render import render
-from theodolite.instruments.grid.data.words import VOCABULARY
+from theodolite.instruments.grid.data.words import VOCABULARY, character_spans
 from theodolite.instruments.grid.data.world import BUCKETS, Mode, class_name
 
 DESCRIPTION, LINES, TABLE, GROUNDING, PICTURES = (
@@ -75,7 +75,7 @@ def records_of(data: Dataset, *, has_pictures: bool) -> Iterator[SceneRecord]:
     """The records of all scenes."""
     scenes, splits, hashes = data.scenes, data.splits, data.hashes
     for row in range(len(data)):
-        name, text = data.name(row), scenes.text(row)
+        name, text = data.name(row), data.text(row)
         yield SceneRecord(
             id=name,
             file_name=f"pictures/{name}.png" if has_pictures else None,
@@ -85,14 +85,14 @@ def records_of(data: Dataset, *, has_pictures: bool) -> Iterator[SceneRecord]:
             split=str(splits[row]),
             hash=f"{int(hashes[row]):016x}",
             question=text,
-            answer=scenes.answer_text(row),
+            answer=data.answer_text(row),
             guarantee=GUARANTEES[int(scenes.guarantee[row])],
             cells=scenes.cells[row].tolist(),
             roles=[ROLES[int(role)] for role in scenes.roles[row]],
             words=[VOCABULARY[int(word)] for word in scenes.words[row] if word],
             phrases=[
                 {"name": phrase, "text": text[first:last], "characters": [first, last]}
-                for phrase, (first, last) in phrase_spans(scenes, row).items()
+                for phrase, (first, last) in character_spans(text, scenes.spans[row]).items()
             ],
             objects=[
                 {"cell": o.cell, "name": o.name, "role": o.role, "phrase": o.phrase, "box_px": list(o.box_px)}
@@ -123,7 +123,9 @@ class Description(BaseModel):
     @field_validator("recipe", mode="before")
     @classmethod
     def _is_complete(cls, value: Any) -> Any:
-        """Refuses a recipe with a missing or unknown parameter: a default could be wrong."""
+        """Refuses a recipe with a missing or unknown parameter: a default could be wrong. Older data had one law."""
+        if isinstance(value, dict) and value.get("name") != "sound":
+            value = {"law": "theorem", **value}
         wrong = {each.name for each in fields(Recipe)} ^ set(value) if isinstance(value, dict) else set()
         if wrong:
             raise ValueError(f"missing or unknown: {', '.join(sorted(wrong))}")
@@ -169,6 +171,7 @@ def write_dataset(
     *,
     pictures: bool = True,
     table: bool = True,
+    drawn: Iterable[bytes] | None = None,
 ) -> Path:
     """Writes a data set into a folder that is empty or new.
 
@@ -176,6 +179,7 @@ def write_dataset(
         data: The scenes.
         folder: Where to write.
         pictures: Draw the scenes.
+        drawn: Their pictures as PNG, if they are drawn already.
         table: Also write the Parquet table.
 
     Returns:
@@ -192,7 +196,7 @@ def write_dataset(
     encoded: list[bytes] = []
     try:
         (folder / PICTURES if pictures else folder).mkdir(parents=True, exist_ok=True)
-        for png in _drawn(data) if pictures else ():
+        for png in (drawn or _drawn(data)) if pictures else ():
             (folder / str(records[len(encoded)].file_name)).write_bytes(png)
             encoded.append(png)
         with (folder / LINES).open("w", encoding="utf-8") as file:

@@ -1,6 +1,6 @@
-r"""Generates scenes in batches.
+r"""Generates scenes in batches, by the law of their recipe.
 
-Phase 1 (`lay_out`) is shared by both modes, phase 2 (`fill`) is not. *Pure* scenes have look-alikes of the target in every
+*Theorem* (preset ``paper``): phase 1 (`lay_out`) is shared by both modes, phase 2 (`fill`) is not. *Pure* scenes have look-alikes of the target in every
 confuser region C_k = (⋂_{i≠k} V_i) \ V_k, so that a shortcut that drops a relation counts too many (Theorem 1).
 *Spurious* scenes have none anywhere, so a bag of words is always right. Without a split, the scenes of both modes made from
 one seed have the same questions, anchors, targets and answers, row by row.
@@ -8,13 +8,15 @@ one seed have the same questions, anchors, targets and answers, row by row.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.core.errors import UsageError
+from theodolite.instruments.grid.data import balanced, released
 from theodolite.instruments.grid.data.batch import (
     DATA_SPLITS,
     DataSplit,
@@ -25,8 +27,8 @@ from theodolite.instruments.grid.data.batch import (
     split_of,
 )
 from theodolite.instruments.grid.data.layout import Counts, Layout, draw_counts, lay_out, pick, redraw_counts
-from theodolite.instruments.grid.data.recipe import Density, Recipe, find_recipe
-from theodolite.instruments.grid.data.words import write_questions
+from theodolite.instruments.grid.data.recipe import Density, Law, Recipe, find_recipe
+from theodolite.instruments.grid.data.words import Questions, write_questions
 from theodolite.instruments.grid.data.world import (
     BUCKET_KEYS,
     BUCKETS,
@@ -67,7 +69,7 @@ def generate(
         n: Scenes per bucket.
         mode: ``pure`` or ``spur``.
         density: ``sparse``, ``dense``, a number of objects, or a share of the cells.
-        preset: ``paper``, ``sound``, or a `Recipe`.
+        preset: ``paper``, ``sound``, ``released``, or a `Recipe`.
         seed: The seed.
         split: Keep only scenes whose hash belongs to this split; see `split_of`.
 
@@ -112,25 +114,17 @@ class _Draw:
 
 
 def _generate_bucket(bucket: Bucket, n: int, draw: _Draw) -> SceneBatch:
-    """Lays out and fills scenes until every planned one fits and is of the wanted split."""
+    """Makes scenes until every planned one fits and is of the wanted split."""
     stream = [draw.seed, BUCKETS.index(bucket), draw.objects]
-    plan = draw_counts(
-        np.random.default_rng([*stream, 0]), bucket, n=n, objects=draw.objects, recipe=draw.recipe
-    )
+    make = _LAWS[draw.recipe.law](bucket, n, draw, stream)
     found: list[SceneBatch] = []
     rows: list[Integers] = []
     pending = np.arange(n)
     for turn in range(1, _MOST_ROUNDS + 1):
         attempts = min(_MOST_ATTEMPTS, max(1, n // (2 * len(pending))))
         tried = np.repeat(pending, attempts) if turn > 1 else pending
-        if bucket.is_comparison and turn % _PATIENCE == 0:
-            rng = np.random.default_rng([*stream, turn, 0])
-            plan = redraw_counts(rng, bucket, plan, rows=pending, objects=draw.objects, recipe=draw.recipe)
-        layout = lay_out(np.random.default_rng([*stream, turn, 1]), bucket, plan.take(tried), draw.recipe)
-        tried, layout = tried[layout.is_ok], layout.take(layout.is_ok)
-        rng = np.random.default_rng([*stream, turn, 2])
-        cells = fill(rng, layout, plan.take(tried), mode=draw.mode, objects=draw.objects, recipe=draw.recipe)
-        words, spans = write_questions(layout.questions)
+        tried, made, cells = make(turn, pending, tried)
+        words, spans = write_questions(made)
         is_kept = np.ones(len(tried), bool)
         if draw.split is not None:
             is_kept = split_of(hash_scenes(cells, words)) == draw.split
@@ -138,7 +132,7 @@ def _generate_bucket(bucket: Bucket, n: int, draw: _Draw) -> SceneBatch:
         kept = np.flatnonzero(is_kept)[first]
         if len(kept):
             written = words[kept], spans[kept]
-            questions = layout.questions.take(kept)
+            questions = made.take(kept)
             found.append(
                 complete(
                     draw.recipe.world, draw.mode, cells=cells[kept], questions=questions, written=written
@@ -153,6 +147,59 @@ def _generate_bucket(bucket: Bucket, n: int, draw: _Draw) -> SceneBatch:
         f"{len(pending)} of {n} scenes of {bucket.key} with {draw.objects} objects did not fit on a grid of {size} in "
         f"{_MOST_ROUNDS} rounds; use fewer objects, a larger grid or a smaller margin"
     )
+
+
+_Round: TypeAlias = Callable[[int, Integers, Integers], tuple[Integers, Questions, Cells]]
+"""One round: its number, the rows still wanted and the rows to try; the rows that fit, with their questions and cells."""
+
+
+def _by_theorem(bucket: Bucket, n: int, draw: _Draw, stream: list[int]) -> _Round:
+    plan = draw_counts(
+        np.random.default_rng([*stream, 0]), bucket, n=n, objects=draw.objects, recipe=draw.recipe
+    )
+
+    def make(turn: int, pending: Integers, tried: Integers) -> tuple[Integers, Questions, Cells]:
+        nonlocal plan
+        if bucket.is_comparison and turn % _PATIENCE == 0:
+            rng = np.random.default_rng([*stream, turn, 0])
+            plan = redraw_counts(rng, bucket, plan, rows=pending, objects=draw.objects, recipe=draw.recipe)
+        layout = lay_out(np.random.default_rng([*stream, turn, 1]), bucket, plan.take(tried), draw.recipe)
+        tried, layout = tried[layout.is_ok], layout.take(layout.is_ok)
+        rng = np.random.default_rng([*stream, turn, 2])
+        cells = fill(rng, layout, plan.take(tried), mode=draw.mode, objects=draw.objects, recipe=draw.recipe)
+        return tried, layout.questions, cells
+
+    return make
+
+
+def _balanced(bucket: Bucket, n: int, draw: _Draw, stream: list[int]) -> _Round:
+    how: Any = {"objects": draw.objects, "recipe": draw.recipe}
+    plan = balanced.draw_plan(np.random.default_rng([*stream, 0]), bucket, n, **how)
+
+    def make(turn: int, _: Integers, tried: Integers) -> tuple[Integers, Questions, Cells]:
+        rng = np.random.default_rng([*stream, turn, 1])
+        made, cells, is_ok = balanced.attempt(rng, bucket, plan.take(tried), mode=draw.mode, **how)
+        return tried[is_ok], made.take(is_ok), cells[is_ok]
+
+    return make
+
+
+def _released(bucket: Bucket, _n: int, draw: _Draw, stream: list[int]) -> _Round:
+    def make(turn: int, _: Integers, tried: Integers) -> tuple[Integers, Questions, Cells]:
+        rng = np.random.default_rng([*stream, turn, 1])
+        made, cells, is_ok = released.attempt(
+            rng, bucket, len(tried), objects=draw.objects, mode=draw.mode, recipe=draw.recipe
+        )
+        return tried[is_ok], made.take(is_ok), cells[is_ok]
+
+    return make
+
+
+_LAWS: dict[Law, Callable[[Bucket, int, _Draw, list[int]], _Round]] = {
+    "theorem": _by_theorem,
+    "balanced": _balanced,
+    "released": _released,
+}
 
 
 def fill(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from theodolite.instruments.grid.data.kinds import describe
 from theodolite.instruments.grid.data.placement import draw_anchors, group_regions
 from theodolite.instruments.grid.data.recipe import Recipe, comparison_table, most_targets
 from theodolite.instruments.grid.data.words import Questions
@@ -21,7 +22,6 @@ from theodolite.instruments.grid.data.world import (
     Flags,
     Integers,
     RowTable,
-    kind_code,
 )
 
 
@@ -132,15 +132,7 @@ def draw_kinds(
             colour = rng.integers(0, len(COLOURS), (n, things))
         if bucket.qtype == "CO":
             shape = rng.integers(0, len(SHAPES), (n, things))
-    said_colour = np.zeros_like(colour) if bucket.qtype == "SO" else colour + 1
-    said_shape = np.zeros_like(shape) if bucket.qtype == "CO" else shape + 1
-    said = kind_code(said_colour, said_shape)
-    kinds = np.zeros((n, MOST_SIDES + MOST_ANCHORS), np.uint8)
-    kinds[:, : bucket.sides] = said[:, : bucket.sides]
-    kinds[:, MOST_SIDES : MOST_SIDES + bucket.n_anchors] = said[:, bucket.sides :]
-    classes = np.zeros((n, MOST_ANCHORS), np.uint8)
-    classes[:, : bucket.n_anchors] = (1 + len(SHAPES) * colour + shape)[:, bucket.sides :]
-    return kinds, classes
+    return describe(bucket, colour, shape)
 
 
 @dataclass(frozen=True, slots=True)

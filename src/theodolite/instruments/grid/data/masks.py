@@ -117,7 +117,7 @@ def phrase_spans(batch: SceneBatch, row: int) -> dict[str, tuple[int, int]]:
     >>> batch.text(0)[first:last] in {"left of", "right of", "above", "below"}
     True
     """
-    return character_spans(batch.words[row], batch.spans[row])
+    return character_spans(batch.text(row), batch.spans[row])
 
 
 def word_roles(batch: SceneBatch) -> NDArray[np.str_]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from theodolite.core.errors import UsageError
-from theodolite.instruments.grid.data.world import COLOUR_OF, N_CLASSES, SHAPE_OF, Cells, World
+from theodolite.instruments.grid.data.world import COLOUR_OF, N_CLASSES, SHAPE_OF, SHAPES, Cells, World
 
 PAINTS = np.array([[255, 255, 255], [226, 52, 44], [46, 158, 76], [42, 96, 214], [250, 204, 36]], np.float64)
 """RGB of the background and of the four colours."""
@@ -21,6 +21,12 @@ PADDING = 0.1
 """White margin on each side, as a share of the cell's side."""
 OUTLINE_PX = 2.0
 """Width of the outline in a cell of 64 pixels; it scales with the cell."""
+
+_NEAR = 8
+"""Mean difference of a cell from its tile, at most, in levels of 255."""
+_COLOURED, _DARK, _LEAST_AREA = 60, 80, 0.05
+_BOX_SHARES = {"triangle": 0.5, "pentagon": 0.691, "circle": 0.785, "square": 1.0}
+"""The share of its bounding box that each shape fills: ½, 2.378 / (1.902 · 1.809), π/4 and 1."""
 
 
 @lru_cache(maxsize=8)
@@ -93,8 +99,10 @@ def render(world: World, cells: Cells, *, out: NDArray[np.uint8] | None = None) 
 def read_cells(world: World, pixels: NDArray[np.uint8]) -> Cells:
     """Class ids from one picture, (cells,): the tile nearest to each cell in mean absolute difference.
 
+    A cell that looks like no tile was drawn by another program; it is read by its colour and form.
+
     Raises:
-        UsageError: The picture has another size, or a cell looks like no tile.
+        UsageError: The picture has another size, or a cell shows none of the objects.
     """
     width, height = world.size_px
     if pixels.shape != (height, width, 3):
@@ -103,11 +111,36 @@ def read_cells(world: World, pixels: NDArray[np.uint8]) -> Cells:
         )
     px = world.cell_px
     tiles = pixels.reshape(world.rows, px, world.columns, px, 3).swapaxes(1, 2).reshape(world.n_cells, -1)
-    known = atlas(px).reshape(N_CLASSES + 1, -1).astype(np.int16)
-    apart = np.stack([abs(tiles.astype(np.int16) - each).mean(axis=1) for each in known], axis=1)
-    if apart.min(axis=1).max() > 8:
-        cell = int(apart.min(axis=1).argmax())
+    found = np.array([_class_of(tile.tobytes(), px) for tile in tiles])
+    if found.min() < 0:
+        cell = int(found.argmin())
         raise UsageError(
             f"cell {cell} (row {cell // world.columns + 1}) of the picture shows none of the sixteen objects"
         )
-    return np.asarray(apart.argmin(axis=1), np.uint8)
+    return found.astype(np.uint8)
+
+
+@lru_cache(maxsize=256)
+def _class_of(tile: bytes, px: int) -> int:
+    """The class of the object in a cell; 0 if it is empty, −1 if it shows no object. Most cells of a data set are alike."""
+    pixels = np.frombuffer(tile, np.uint8).reshape(px, px, 3).astype(np.int16)
+    apart = abs(atlas(px).astype(np.int16) - pixels).mean(axis=(1, 2, 3))
+    return int(apart.argmin()) if apart.min() <= _NEAR else _class_by_form(pixels)
+
+
+def _class_by_form(pixels: NDArray[np.int16]) -> int:
+    """The class of an object of any size and paint; grey lines and a light background do not matter."""
+    spread = pixels.max(axis=2) - pixels.min(axis=2)
+    is_painted = spread > _COLOURED
+    is_object = is_painted | (pixels.max(axis=2) < _DARK)
+    if is_painted.sum() < max(0.5 * is_object.sum(), _LEAST_AREA * is_object.size):
+        return -1
+    red, green, blue = np.median(pixels[is_painted], axis=0)
+    if blue >= max(red, green):
+        colour = 2
+    else:
+        colour = 3 if min(red, green) > max(red, green) / 2 else int(green > red)
+    rows, columns = np.flatnonzero(is_object.any(axis=1)), np.flatnonzero(is_object.any(axis=0))
+    share = is_object.sum() / ((rows[-1] - rows[0] + 1) * (columns[-1] - columns[0] + 1))
+    shape = min(_BOX_SHARES, key=lambda name: abs(_BOX_SHARES[name] - share))
+    return 1 + len(SHAPES) * colour + SHAPES.index(shape)

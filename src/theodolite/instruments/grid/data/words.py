@@ -159,13 +159,32 @@ def text_of(words: NDArray[np.uint8]) -> str:
     return text[:1].upper() + text[1:]
 
 
+_TOKEN = re.compile(r"[?,]|[^\s?,]+")
+
+
+def _tokens(text: str) -> list[tuple[str, tuple[int, int]]]:
+    """The words of a sentence in the grid's own wording, each with its characters: first, and one after the last.
+
+    Published questions say "the", and "that are" where ours say "are" or, in comparisons, nothing; these are left out.
+    """
+    found = [(match.group().lower(), match.span()) for match in _TOKEN.finditer(text)]
+    said = [word for word, _ in found]
+    is_that = [said[i : i + 2] == ["that", "are"] for i in range(len(said))]
+    is_left_out = [word == "the" or is_that[i] for i, word in enumerate(said)]
+    if said[:1] == ["are"]:
+        is_left_out = [each or (i > 0 and is_that[i - 1]) for i, each in enumerate(is_left_out)]
+    return [each for each, left_out in zip(found, is_left_out, strict=True) if not left_out]
+
+
 def words_of(text: str) -> NDArray[np.uint8]:
-    """The word ids of a sentence, padded.
+    """The word ids of a sentence, padded; of a published one, those of the same question in the grid's own words.
 
     >>> text_of(words_of("How many red circles are left of blue square?"))
     'How many red circles are left of blue square?'
+    >>> text_of(words_of("How many red circles that are left of the blue square?"))
+    'How many red circles are left of blue square?'
     """
-    said = text.lower().replace("?", " ?").replace(",", " ,").split()
+    said = [word for word, _ in _tokens(text)]
     unknown = [word for word in said if word not in WORD]
     if unknown:
         raise UsageError(f"the grid's vocabulary has no word {unknown[0]!r} (in {text!r})")
@@ -189,23 +208,18 @@ def question_words(text: str) -> NDArray[np.uint8]:
     return words_of(asked.group())
 
 
-def word_spans(words: NDArray[np.uint8]) -> list[tuple[int, int]]:
-    """The characters of each word of a question: first, and one after the last.
+def word_spans(text: str) -> list[tuple[int, int]]:
+    """The characters of each word of a question: first, and one after the last. They are as many as `words_of` gives.
 
-    >>> word_spans(words_of("Is there any red circle?"))
+    >>> word_spans("Is there any red circle?")
     [(0, 2), (3, 8), (9, 12), (13, 16), (17, 23), (23, 24)]
     """
-    found: list[tuple[int, int]] = []
-    for word in (VOCABULARY[w] for w in words if w != PAD):
-        end = found[-1][1] if found else 0
-        start = end + (bool(found) and word not in {"?", ","})
-        found.append((start, start + len(word)))
-    return found
+    return [place for _, place in _tokens(text)]
 
 
-def character_spans(words: NDArray[np.uint8], spans: NDArray[np.uint8]) -> dict[str, tuple[int, int]]:
+def character_spans(text: str, spans: NDArray[np.uint8]) -> dict[str, tuple[int, int]]:
     """The characters of each phrase of a question: first, and one after the last."""
-    places = word_spans(words)
+    places = word_spans(text)
     return {
         phrase: (places[int(first)][0], places[int(last) - 1][1])
         for phrase, (first, last) in zip(PHRASES, spans, strict=True)

@@ -124,7 +124,7 @@ def checkpoint_slope(model: VisionLanguageModel, request: SlopeRequest) -> Slope
         logits = found.new_full((len(batch.world.answers),), -math.inf)
         return _output(request, logits.index_put((found.new_tensor(places).long(),), found))
 
-    spans = word_spans(batch.words[row])
+    spans = word_spans(batch.text(row))
     told = second_order(model, asked, options, spans, output, one_by_one=request.form == "mixed")
     relevance = np.zeros(batch.words.shape[1])
     relevance[: len(spans)] = told.words

@@ -1,0 +1,85 @@
+"""The presets of the grid: promises, learned shortcuts, and the paired models on them."""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from _rows import KEEP, table
+
+from theodolite.instruments.grid.data.dataset import DatasetPlan
+from theodolite.instruments.grid.data.learned import FAMILIES
+from theodolite.instruments.grid.data.promise import promise_table
+from theodolite.instruments.grid.data.recipe import SOUND
+
+_MADE = Path(__file__).parents[1] / "assets" / "grid_presets.json"
+_EDITS = ("exchanged", "target moved", "anchor moved")
+_FOOT = "*Italic*: not promised. Both densities, sparse / dense."
+
+
+@lru_cache(maxsize=1)
+def _made() -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(_MADE.read_text(encoding="utf-8"))
+    return found
+
+
+def grid_promises() -> str:
+    """Every promise of the preset sound."""
+    rows = promise_table(DatasetPlan("pure", 1, 0, SOUND)).rows
+    return table(["promise", "buckets"], [[str(cell) for cell in row] for row in rows])
+
+
+def grid_audit() -> str:
+    """What learned shortcuts pay, by preset and bucket."""
+    made = _made()
+    told = (
+        f"Points above the best constant answer, the strongest clue of each family; {made['scenes']:,} scenes of each bucket, half of "
+        f"them held out. Made by `{made['command']}`."
+    )
+    parts = [told]
+    for preset in dict.fromkeys(row["preset"] for row in made["learned"]):
+        mine = [row for row in made["learned"] if row["preset"] == preset]
+        rows = []
+        for bucket in dict.fromkeys(row["bucket"] for row in mine):
+            both = [row for row in mine if row["bucket"] == bucket]
+            constant = f" /{KEEP}".join(f"{100 * row['constant']:.0f}" for row in both)
+            rows.append([f"`{bucket}`", f"{constant}{KEEP}%", *(_gains(both, family) for family in FAMILIES)])
+        parts += [f"#### {preset}", table(["bucket", "constant", *FAMILIES], rows)]
+    return "\n\n".join([*parts, _FOOT])
+
+
+def _gains(rows: list[dict[str, Any]], family: str) -> str:
+    found = [row["families"].get(family) for row in rows]
+    if not all(found):
+        return "–"
+    text = f" /{KEEP}".join(f"{100 * each['gain'][0]:+.0f}" for each in found)
+    is_promised = all(each["is_promised"] for each in found) or rows[0]["preset"] != "sound"
+    return text if is_promised else f"*{text}*"
+
+
+def grid_models() -> str:
+    """Accuracy and followed pairs of the released models, pooled over buckets with a relation."""
+    made = _made()
+    rows = []
+    for preset in dict.fromkeys(row["preset"] for row in made["models"]):
+        mine = [row for row in made["models"] if row["preset"] == preset]
+        for kind in ("pure", "spur"):
+            known = [row for row in mine if row.get(f"{kind}, {_EDITS[0]}")]
+            worst = min(known, key=lambda row: row[kind][0])
+            cells = [
+                _pooled([row[name] for row in known])
+                for name in (kind, *(f"{kind}, {edit}" for edit in _EDITS))
+            ]
+            rows.append(
+                [f"`grid:{kind}`", preset, *cells, f"{100 * worst[kind][0]:.0f}{KEEP}% ({worst['bucket']})"]
+            )
+    heads = ["model", "scenes", "right", *(f"followed: {edit}" for edit in _EDITS), "worst bucket"]
+    return table(heads, rows)
+
+
+def _pooled(shares: list[list[float]]) -> str:
+    known = [share for share in shares if share]
+    n = sum(share[3] for share in known)
+    return f"{100 * sum(share[0] * share[3] for share in known) / n:.1f}{KEEP}% (n{KEEP}={KEEP}{n:.0f})"

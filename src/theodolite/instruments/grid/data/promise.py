@@ -1,0 +1,102 @@
+"""What the scenes of a bucket promise, in one sentence; `audit` holds data to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from theodolite.core.tables import Cell, Column, Table
+from theodolite.instruments.grid.data.balanced import room_of
+from theodolite.instruments.grid.data.dataset import DatasetPlan
+from theodolite.instruments.grid.data.learned import ALLOWED, FAMILIES
+from theodolite.instruments.grid.data.recipe import Recipe, guarantee_of
+from theodolite.instruments.grid.data.world import BUCKETS, Bucket, Mode
+
+_WORDS = {
+    "look-alikes": "the number of look-alikes",
+    "dropped anchor": "counts without an anchor",
+    "half target": "half a description of the target",
+    "half anchor": "half a description of an anchor",
+    "objects": "numbers of objects",
+    "positions": "places",
+    "joint": "several of these",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Promise:
+    """What holds for the scenes of a bucket."""
+
+    sentence: str
+    covers: tuple[str, ...] = ()
+    """Families of learned shortcuts that do not pay."""
+
+
+def promise_of(bucket: Bucket, objects: int, recipe: Recipe, mode: Mode) -> Promise:
+    """The promise of a bucket with a number of objects.
+
+    >>> from theodolite.instruments.grid.data.recipe import PAPER, SOUND
+    >>> from theodolite.instruments.grid.data.world import bucket_index
+    >>> promise_of(BUCKETS[bucket_index("M-F0-D2")], 17, PAPER, "pure").sentence
+    'Without any one of its anchors, a question gets a wrong answer (Theorem 1).'
+    >>> "half target" in promise_of(BUCKETS[bucket_index("CMP-F0-D3")], 17, SOUND, "pure").covers
+    False
+    """
+    if mode == "spur":
+        return Promise("A bag of words is right.")
+    if recipe.law == "balanced":
+        return _balanced(bucket, objects, recipe)
+    guarantee = guarantee_of(bucket, objects)
+    if guarantee.level == "none":
+        return Promise("Nothing: the question has no relation.")
+    theorem = "Without any one of its anchors, a question gets a wrong answer (Theorem 1)"
+    if bucket.is_comparison:
+        theorem = "Without any anchor whose absence can mislead, a question gets a wrong answer (Theorem 1)"
+    if guarantee.level == "full":
+        return Promise(f"{theorem}.")
+    if guarantee.by_answer:
+        kept = " or ".join(answer for answer, level in guarantee.by_answer.items() if level == "full")
+        return Promise(f"{theorem}, if the answer is {kept}: {guarantee.reason}.")
+    return Promise(f"As far as objects suffice: {theorem[0].lower()}{theorem[1:]}; {guarantee.reason}.")
+
+
+def _balanced(bucket: Bucket, objects: int, recipe: Recipe) -> Promise:
+    left_out = (
+        set()
+        if bucket.is_relational
+        else {"look-alikes", "dropped anchor", "half anchor", "positions", "joint"}
+    )
+    if bucket.qtype in {"SO", "CO"}:
+        left_out |= {"half target", "half anchor"}
+    elif not room_of(bucket, objects, recipe).has_halves:
+        left_out |= {"half target"}
+    covers = tuple(family for family in FAMILIES if family not in left_out)
+    parts = [_WORDS[family] for family in covers]
+    listed = f"{', '.join(parts[:-1])} or {parts[-1]}"
+    than = "the best constant answer"
+    if bucket.is_comparison and bucket.is_relational:
+        than += ", or than the right count of one group alone"
+    points = round(100 * ALLOWED)
+    return Promise(f"No map from {listed} is right {points} points more often than {than}.", covers)
+
+
+def promise_table(plan: DatasetPlan) -> Table:
+    """Every promise of a plan, with its buckets."""
+    found: dict[str, dict[str, list[int]]] = {}
+    for objects in map(plan.recipe.objects, plan.densities):
+        for bucket in BUCKETS:
+            if bucket.key in plan.buckets:
+                sentence = promise_of(bucket, objects, plan.recipe, plan.mode).sentence
+                found.setdefault(sentence, {}).setdefault(bucket.key, []).append(objects)
+    everything = sorted({plan.recipe.objects(density) for density in plan.densities})
+    rows: list[list[Cell]] = []
+    for sentence, buckets in found.items():
+        named = [
+            key if sorted(counts) == everything else f"{key} with {', '.join(map(str, counts))} objects"
+            for key, counts in buckets.items()
+        ]
+        rows.append([sentence, ", ".join(named)])
+    notes = []
+    if plan.mode == "pure" and plan.recipe.law != "balanced":
+        notes = ["Nothing is promised of what can be learned from counts; `grid audit` measures it."]
+    columns = [Column("promise", "promise"), Column("buckets", "buckets")]
+    return Table.of("grid.promises", f"What the preset {plan.recipe.name} promises", columns, rows, notes)

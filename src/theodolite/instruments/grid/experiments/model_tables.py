@@ -1,0 +1,78 @@
+"""Several models on the same scenes: accuracies beside the paper's Tables 3 and 4, and paired tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations
+
+import numpy as np
+
+from theodolite.core.scores import ItemScore
+from theodolite.core.tables import Cell, Column, Table
+from theodolite.instruments.grid.experiments.accuracy import ACCURACY, accuracy_scores
+from theodolite.instruments.grid.published import paper_accuracies
+from theodolite.runs import Run
+from theodolite.stats import holm, mcnemar, score_difference, score_mean
+
+
+def model_tables(runs: Sequence[Run]) -> list[Table]:
+    """The accuracy of every model by bucket and density, and the difference of every two; none for fewer than two runs."""
+    if len(runs) < 2:
+        return []
+    scores = [
+        [score for score in accuracy_scores(run) if score.metric == ACCURACY.key and score.value is not None]
+        for run in runs
+    ]
+    names = [run.info.model for run in runs]
+    if len(set(names)) < len(names):  # one model on several data sets, or twice
+        names = [run.folder.name for run in runs]
+    return [_accuracies(names, scores), _differences(names, scores)]
+
+
+def _accuracies(names: Sequence[str], scores: Sequence[Sequence[ItemScore]]) -> Table:
+    groups = list(dict.fromkeys(score.group for some in scores for score in some))
+    paper = paper_accuracies()
+    rows: list[list[Cell]] = []
+    for group in groups:
+        ours: list[Cell] = [score_mean(ACCURACY, [s for s in some if s.group == group]) for some in scores]
+        rows.append([group, *ours, *(known.get(group) for known in paper.values())])
+    last: list[Cell] = ["mean over these"]
+    last += [score_mean(ACCURACY, some) for some in scores]
+    for known in paper.values():
+        shared = [known[group] for group in groups if group in known]
+        last.append(float(np.mean(shared)) if shared else None)
+    columns = [
+        Column("bucket", "bucket"),
+        *(Column(f"model_{i + 1}", name, "share", ACCURACY.key) for i, name in enumerate(names)),
+        *(Column(f"paper_{name}", f"{name} (paper)", "share", ACCURACY.key) for name in paper),
+    ]
+    notes = [
+        "Paper: Tables 3 and 4, pure scenes of its own generator, 50 questions each; 2 points are one question."
+    ]
+    return Table.of("grid.accuracy_models", "Accuracy of several models", columns, [*rows, last], notes)
+
+
+def _differences(names: Sequence[str], scores: Sequence[Sequence[ItemScore]]) -> Table:
+    rows: list[list[Cell]] = []
+    p_values: list[float] = []
+    for i, j in combinations(range(len(names)), 2):
+        first = {score.item: score for score in scores[i]}
+        shared = [(first[score.item].value, score.value) for score in scores[j] if score.item in first]
+        if not shared:
+            rows.append([names[i], names[j], 0, None, None])
+            p_values.append(1.0)
+            continue
+        difference = score_difference(ACCURACY, scores[i], scores[j])
+        p_values.append(mcnemar([a for a, _ in shared], [b for _, b in shared]).p_value)
+        rows.append([names[i], names[j], len(shared), difference, None])
+    for row, p in zip(rows, holm(p_values), strict=True):
+        row[-1] = float(p) if row[2] else None
+    columns = [
+        Column("first", "model"),
+        Column("second", "other model"),
+        Column("n", "scenes of both", "count"),
+        Column("difference", "difference", "points", ACCURACY.key),
+        Column("p", "p", "p"),
+    ]
+    notes = ["Paired by scene; p by McNemar's test (mid-p), Holm-adjusted over all pairs of models."]
+    return Table.of("grid.accuracy_differences", "Differences of accuracy", columns, rows, notes)
