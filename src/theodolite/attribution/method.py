@@ -38,6 +38,8 @@ class Need(Flag):
     """Gradients through all language layers and the projector, to the vision features."""
     TAIL = auto()
     """Running the last layers again on other hidden states."""
+    RULES = auto()
+    """A second pass through all language layers, in which relevance is propagated by rules."""
 
     @property
     def is_deep(self) -> bool:
@@ -83,6 +85,7 @@ _REQUIREMENTS = {
     Need.ATTENTION_GRADIENT: "gradients through all language layers",
     Need.FEATURE_GRADIENT: "gradients to the vision features",
     Need.TAIL: "repeated runs of the last layers",
+    Need.RULES: "a second pass through all language layers",
 }
 
 

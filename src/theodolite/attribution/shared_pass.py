@@ -16,6 +16,7 @@ from theodolite.attribution.evidence import LAYERS, Evidence, count_features
 from theodolite.attribution.flow import GradientFlow, upcast
 from theodolite.attribution.method import Need
 from theodolite.attribution.recorder import Recorder, check_seen, frozen, is_recording, pre_hook, recording
+from theodolite.attribution.rules import propagate, rules
 from theodolite.attribution.targets import Targets
 from theodolite.core.errors import ContractError, UnsupportedError, UsageError
 from theodolite.core.types import Request
@@ -131,7 +132,28 @@ class SharedPass:
         )
         self._keep_features(evidence, batch)
         self._backwards(evidence, logits, wanted)
+        if self.needs & Need.RULES:
+            self._propagate(evidence, batch, wanted)
         return evidence
+
+    def _propagate(self, evidence: Evidence, batch: Batch, wanted: tuple[str, ...]) -> None:
+        """Run the second pass, in which relevance is propagated by rules."""
+        import torch
+
+        with rules(self.checkpoint.model, self.decoder) as (recorder, entries):
+            with torch.no_grad():  # enabled from the first layer on
+                last = self.checkpoint.logits(batch.inputs, 1)[:, -1]
+            check_seen(recorder, len(self.decoder.layers))
+            with torch.enable_grad():
+                logits = upcast(last).gather(1, evidence.option_ids.to(last.device))
+            gap = evidence.gap(logits, last.dtype)
+            if gap:
+                raise ContractError(f"with the rules of AttnLRP the model gives other logits (by {gap:.3g})")
+            same = evidence.targets.repeated(wanted)
+            roles = {role: evidence.targets.roles[role] for role in wanted if role not in same}
+            evidence.propagated = propagate(logits, entries, roles)
+        for role, other in same.items():
+            evidence.share(role, other)
 
     def _place_hooks(self) -> None:
         """Install hooks that keep hidden states and layer arguments, and one that starts the graph."""
@@ -158,6 +180,8 @@ class SharedPass:
         """Make a module's first input a leaf of the graph, and enable gradients."""
         import torch
 
+        if not is_recording():
+            return positional, named
         self._leaf = positional[0].detach().requires_grad_()
         torch.set_grad_enabled(True)
         return (self._leaf, *positional[1:]), named
@@ -195,12 +219,7 @@ class SharedPass:
         if not self._needs_graph:
             return
         roles = list(dict.fromkeys((*wanted, "pred", "second"))) if self.contrastive else list(wanted)
-        same = {
-            role: other
-            for i, role in enumerate(roles)
-            for other in roles[:i]
-            if bool((evidence.targets.roles[role] == evidence.targets.roles[other]).all())
-        }
+        same = evidence.targets.repeated(roles)
         pending = [role for role in roles if role not in same]
         for i, role in enumerate(pending):
             deep = self.needs.is_deep and (role in wanted or any(same.get(name) == role for name in wanted))

@@ -242,6 +242,7 @@ METHODS = (
     ("contrastive-grad-act-sound", "grad_act:CONTRASTIVE_SOUND"),
     ("contrastive-grad-act-single", "grad_act:CONTRASTIVE_SINGLE"),
     ("grad-act-layers", "grad_act:LAYERED"),
+    ("attnlrp", "attnlrp:ATTNLRP"),
     ("attention-rollout", "rollout:ROLLOUT"),
     ("grad-act", "grad_act:SINGLE"),
     ("grad-act-absolute", "grad_act:ABSOLUTE"),
