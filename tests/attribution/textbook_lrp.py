@@ -39,12 +39,13 @@ class Messages:
             for module in part.modules()
         ]
         config = self.model.config.get_text_config()
-        before, config._attn_implementation = config._attn_implementation, _NAME
+        before = config._attn_implementation
+        config._attn_implementation = {"": _NAME}  # of the language model alone
         try:
             with torch.no_grad():
                 self.model(**self.inputs, use_cache=False)
         finally:
-            config._attn_implementation = before
+            config._attn_implementation = {"": before}
             for handle in handles:
                 handle.remove()
 

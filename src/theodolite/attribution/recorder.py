@@ -126,13 +126,13 @@ def check_seen(recorder: Recorder, n_layers: int) -> None:
 
 @contextmanager
 def attention_of(config: Any, name: str) -> Iterator[None]:
-    """Use another attention function of transformers within the context."""
+    """Use another attention function of transformers within the context; not in parts with a config of their own."""
     before = config._attn_implementation  # noqa: SLF001 - there is no public attribute
-    config._attn_implementation = name  # noqa: SLF001
+    config._attn_implementation = {"": name}  # noqa: SLF001
     try:
         yield
     finally:
-        config._attn_implementation = before  # noqa: SLF001
+        config._attn_implementation = {"": before}  # noqa: SLF001
 
 
 def scale_gradient(tensor: torch.Tensor, factor: float) -> torch.Tensor:

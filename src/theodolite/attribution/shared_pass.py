@@ -76,7 +76,7 @@ class SharedPass:
         self.family: Family = find_family(checkpoint.model)
         self.decoder = self.family.decoder(checkpoint.model)
         self._stack = ExitStack()
-        self._leaf: torch.Tensor | None = None
+        self._leaves: list[torch.Tensor] = []
         self._hidden: dict[int, torch.Tensor] = {}
         self._layer_calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
         self._recorder = Recorder()
@@ -94,7 +94,7 @@ class SharedPass:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
-        self._leaf = None
+        self._leaves.clear()
         self._hidden.clear()
         self._layer_calls.clear()
 
@@ -108,6 +108,7 @@ class SharedPass:
         """
         import torch
 
+        self._leaves.clear()
         self._hidden.clear()
         self._layer_calls.clear()
         self._recorder.close()
@@ -177,14 +178,15 @@ class SharedPass:
     def _begin(
         self, _: Any, positional: tuple[Any, ...], named: dict[str, Any]
     ) -> tuple[Any, dict[str, Any]]:
-        """Make a module's first input a leaf of the graph, and enable gradients."""
+        """Make a module's first input a leaf of the graph, and enable gradients. A projector may be called repeatedly."""
         import torch
 
         if not is_recording():
             return positional, named
-        self._leaf = positional[0].detach().requires_grad_()
+        leaf = positional[0].detach().requires_grad_()
+        self._leaves.append(leaf)
         torch.set_grad_enabled(True)
-        return (self._leaf, *positional[1:]), named
+        return (leaf, *positional[1:]), named
 
     def _keeper(self, layer: int, *, begins: bool) -> Any:
         def keep(
@@ -204,10 +206,10 @@ class SharedPass:
     def _keep_features(self, evidence: Evidence, batch: Batch) -> None:
         if not self.needs & Need.FEATURE_GRADIENT:
             return
-        if self._leaf is None:
+        if not self._leaves:
             raise UnsupportedError("a method that reads vision features needs a picture in every request")
         evidence.feature_grids = batch.feature_grids
-        evidence.features = self._leaf.detach().reshape(-1, self._leaf.shape[-1])
+        evidence.features = _joined([leaf.detach() for leaf in self._leaves])
         if len(evidence.features) != count_features(evidence.feature_grids):
             raise ContractError(
                 f"the projector received {len(evidence.features)} vision features, but the family places "
@@ -234,7 +236,7 @@ class SharedPass:
         import torch
 
         hidden = list(evidence.hidden.values()) if self.needs & Need.HIDDEN_GRADIENT or not deep else []
-        sources = [*hidden, self._leaf] if deep and self._leaf is not None else hidden
+        sources = [*hidden, *self._leaves] if deep else hidden
         if deep and self.needs & Need.ATTENTION_GRADIENT:
             rolls = bool(self.needs & Need.ATTENTION) and evidence.rolled is None
             self._recorder.flow = GradientFlow.at_last_token(self._recorder.calls[-1], rollout=rolls)
@@ -252,7 +254,14 @@ class SharedPass:
             evidence.flows[role], evidence.normalised_flows[role] = flow.reference, flow.normalised
             evidence.rolled = flow.rollout if flow.rollout is not None else evidence.rolled
         if deep and evidence.features is not None:
-            evidence.feature_gradients[role] = gradients[-1].reshape(evidence.features.shape)
+            evidence.feature_gradients[role] = _joined(gradients[len(hidden) :])
+
+
+def _joined(features: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Concatenate the features of several calls, (features, width)."""
+    import torch
+
+    return torch.cat([each.reshape(-1, each.shape[-1]) for each in features])
 
 
 def option_tokens(checkpoint: Checkpoint, request: Request, options: Sequence[str]) -> list[int]:

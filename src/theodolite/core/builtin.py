@@ -227,6 +227,11 @@ FAMILIES = (
         "llava_onevision:LlavaOnevision",
         "LLaVA-OneVision: the whole picture and tiles, line breaks",
     ),
+    (
+        "phi4_multimodal",
+        "phi4_multimodal:Phi4Multimodal",
+        "Phi-4-multimodal: crops and the whole picture, line breaks",
+    ),
     ("qwen2_vl", "qwen2_vl:Qwen2VL", "Qwen2-VL: any size, merged patches"),
     ("qwen2_5_vl", "qwen2_5_vl:Qwen25VL", "Qwen2.5-VL: any size, merged patches, windows"),
     ("qwen3_vl", "qwen2_vl:Qwen2VL", "Qwen3-VL: any size, merged patches, deepstack"),
