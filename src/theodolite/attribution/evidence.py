@@ -38,6 +38,8 @@ class Evidence:
     decoder: Decoder
     option_ids: torch.Tensor
     """The first token of each option, (batch, options)."""
+    sinks: torch.Tensor | None = None
+    """True for attention sinks, (batch, tokens), if they are to be masked."""
     calls: list[AttentionCall] = field(default_factory=list)
     hidden: dict[int, torch.Tensor] = field(default_factory=dict)
     """Hidden states by layer (see `LAYERS`), (batch, tokens, width)."""
@@ -130,6 +132,13 @@ class Evidence:
         scale = float(self.logits.abs().max().clamp(min=1.0))
         loose = 1e-3 if dtype in {torch.float32, torch.float64} else 0.05
         return gap if gap > loose * scale else 0.0
+
+    def sinks_on_pictures(self) -> list[list[np.ndarray]]:
+        """Mark the attention sinks among the tokens of each picture, per request; none if they are not masked."""
+        found = np.zeros(self.is_token.shape, bool) if self.sinks is None else self.sinks.cpu().numpy()
+        return [
+            [row[each.positions] for each in placed] for row, placed in zip(found, self.placed, strict=True)
+        ]
 
     def on_pictures(self, relevance: torch.Tensor) -> tuple[list[list[np.ndarray]], list[float]]:
         """Split token relevance (batch, tokens) into the values of each picture and the sum over the text."""

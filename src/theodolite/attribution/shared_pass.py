@@ -17,6 +17,7 @@ from theodolite.attribution.flow import GradientFlow, upcast
 from theodolite.attribution.method import Need
 from theodolite.attribution.recorder import Recorder, check_seen, frozen, is_recording, pre_hook, recording
 from theodolite.attribution.rules import propagate, rules
+from theodolite.attribution.sinks import FIRST_LAYER, SinkCount
 from theodolite.attribution.targets import Targets
 from theodolite.core.errors import ContractError, UnsupportedError, UsageError
 from theodolite.core.types import Request
@@ -62,17 +63,22 @@ def prepare(checkpoint: Checkpoint, requests: Sequence[Request], options: Sequen
 class SharedPass:
     """Runs batches through the model. Use as a context manager, so that all hooks are removed."""
 
-    def __init__(self, checkpoint: Checkpoint, needs: Need, *, contrastive: bool) -> None:
+    def __init__(
+        self, checkpoint: Checkpoint, needs: Need, *, contrastive: bool, mask_sinks: float | None = None
+    ) -> None:
         """Create the pass.
 
         Args:
             checkpoint: The model and its processor.
             needs: The combined needs of the methods.
             contrastive: True if any method needs the rival's gradient.
+            mask_sinks: The threshold of attention sinks, if they are to be found.
         """
         self.checkpoint = checkpoint
         self.needs = needs
         self.contrastive = contrastive
+        self.mask_sinks = mask_sinks
+        self._sinks: SinkCount | None = None
         self.family: Family = find_family(checkpoint.model)
         self.decoder = self.family.decoder(checkpoint.model)
         self._stack = ExitStack()
@@ -112,6 +118,8 @@ class SharedPass:
         self._hidden.clear()
         self._layer_calls.clear()
         self._recorder.close()
+        is_token = batch.inputs["attention_mask"].bool()
+        self._sinks = SinkCount(self.mask_sinks, is_token) if self.mask_sinks is not None else None
         ids = torch.tensor(batch.option_ids, device=batch.inputs["input_ids"].device)
         with torch.no_grad():  # hooks enable gradients where they are needed
             last = self.checkpoint.logits(batch.inputs, 1)[:, -1]
@@ -123,7 +131,8 @@ class SharedPass:
             logits=logits.detach(),
             log_normaliser=torch.logsumexp(upcast(last.detach()), dim=-1),
             targets=Targets.choose(logits.detach(), wanted, gold),
-            is_token=batch.inputs["attention_mask"].bool(),
+            is_token=is_token,
+            sinks=None if self._sinks is None else self._sinks.sinks(),
             placed=batch.placed,
             decoder=self.decoder,
             option_ids=ids,
@@ -169,7 +178,8 @@ class SharedPass:
             self._stack.enter_context(pre_hook(self.family.projector(self.checkpoint.model), self._begin))
         for i, layer in enumerate(layers):
             begins = i == first and not begins_at_features and self._needs_graph
-            self._stack.enter_context(pre_hook(layer, self._keeper(i - len(layers) - 1, begins=begins)))
+            keeper = self._keeper(i - len(layers) - 1, begins=begins, counts=i >= FIRST_LAYER)
+            self._stack.enter_context(pre_hook(layer, keeper))
 
     @property
     def _needs_graph(self) -> bool:
@@ -188,7 +198,7 @@ class SharedPass:
         torch.set_grad_enabled(True)
         return (leaf, *positional[1:]), named
 
-    def _keeper(self, layer: int, *, begins: bool) -> Any:
+    def _keeper(self, layer: int, *, begins: bool, counts: bool) -> Any:
         def keep(
             module: Any, positional: tuple[Any, ...], named: dict[str, Any]
         ) -> tuple[Any, dict[str, Any]]:
@@ -198,6 +208,8 @@ class SharedPass:
                 positional, named = self._begin(module, positional, named)
             if layer in LAYERS:
                 self._hidden[layer] = positional[0]
+            if counts and self._sinks is not None:
+                self._sinks.see(positional[0])
             self._layer_calls.append((positional[1:], named))
             return positional, named
 

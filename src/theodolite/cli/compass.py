@@ -61,6 +61,15 @@ RunControls = Annotated[
     str,
     typer.Option("--controls", metavar="LIST", help=f"Also measure controls: {', '.join(MEASURED)}, or all."),
 ]
+MaskSinks = Annotated[
+    float | None,
+    typer.Option(
+        "--mask-sinks",
+        metavar="TAU",
+        help="Set the relevance of attention sinks to 0 in every map: of tokens with massive activations, TAU times "
+        "their root mean square (20 in Kang et al. 2025).",
+    ),
+]
 Squares = Annotated[
     int, typer.Option("--squares", min=2, help="Number of pictures of coloured squares, for that control.")
 ]
@@ -135,6 +144,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     methods: Methods = "all",
     targets: Targets = ALL_TARGETS,
     prompt: PromptNames = "A",
+    mask_sinks: MaskSinks = None,
     controls: RunControls = "",
     n_squares: Squares = 160,
     min_places: MinPlaces = 2,
@@ -174,6 +184,8 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         return
     settings: dict[str, Any] = {"data": str(data.absolute()), "methods": chosen, "targets": explained}
     settings |= prompt_settings(prompt, prompts)
+    if mask_sinks is not None:
+        settings["mask_sinks"] = mask_sinks
     if controls:
         settings |= {"min_places": min_places, **planned.as_settings()}
     scoring = ScoreSettings(tables=("controls",) if controls else (), seed=seed)
@@ -181,7 +193,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         folder,
         RunSettings("compass", model, seed if controls else 0, settings),
         lambda _: planned.items(),
-        attribution_factory(model, methods=chosen, targets=explained),
+        attribution_factory(model, methods=chosen, targets=explained, mask_sinks=mask_sinks),
         options=EngineOptions(engine, workers, ray_address),
         limit=limit,
         tables=lambda run: score_run(run, scoring).tables,
