@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from theodolite.cli import compass_pictures
+from theodolite.cli import compass_pictures, compass_stability
 from theodolite.cli import options as o
 from theodolite.cli.compass_pictures import MinPlaces
 from theodolite.cli.console import note
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help=COMPASS.question)
 app.command("overlay")(compass_pictures.overlay)
 app.command("edits")(compass_pictures.edits)
+app.command("stability")(compass_stability.stability)
 
 Methods = Annotated[
     str,
