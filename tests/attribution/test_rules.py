@@ -101,6 +101,14 @@ def test_a_module_without_a_rule_is_refused(tiny, requests):
         attribute(model, requests, [OPTIONS] * 3, methods=["attnlrp"])
 
 
+def test_a_choice_of_experts_is_refused(tiny, requests):
+    model = opened(tiny("llava"))
+    decoder = find_family(model.checkpoint.model).decoder(model.checkpoint.model)
+    decoder.layers[1].mlp.experts = torch.nn.ModuleList()
+    with pytest.raises(UnsupportedError, match="no rule for the choice of experts in Qwen2MLP"):
+        attribute(model, requests, [OPTIONS] * 3, methods=["attnlrp"])
+
+
 def test_it_has_no_caveat():
     (method,) = find_methods(["attnlrp"])
     assert method.requirements == "a second pass through all language layers"

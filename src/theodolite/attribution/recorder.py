@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from theodolite.attribution.flow import AttentionCall, GradientFlow, upcast
-from theodolite.core.errors import ContractError
+from theodolite.core.errors import ContractError, UnsupportedError
 
 if TYPE_CHECKING:
     import torch
@@ -192,11 +192,13 @@ def _recorded(forward: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _eager(
-    _: Any, query: Any, key: Any, value: Any, mask: Any, *, scaling: float, **__: Any
+    _: Any, query: Any, key: Any, value: Any, mask: Any, *, scaling: float, **more: Any
 ) -> tuple[Any, None]:
     """Attention written out: whole matrices, the softmax in float32 or wider."""
     import torch
 
+    if more.get("softcap") is not None:
+        raise UnsupportedError("attention with a soft cap on its scores is not supported")
     groups = query.shape[1] // key.shape[1]
     key, value = (each.repeat_interleave(groups, dim=1) for each in (key, value))
     scores = query @ key.transpose(2, 3) * scaling + mask[..., : key.shape[2]]

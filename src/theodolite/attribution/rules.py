@@ -129,10 +129,13 @@ def _place(stack: ExitStack, module: Any) -> None:
     """Install the rule of one module, if it needs one."""
     from torch import nn
 
+    if hasattr(module, "experts"):
+        raise UnsupportedError(f"AttnLRP has no rule for the choice of experts in {type(module).__name__}")
     if any(hasattr(module, name) for name in _GATES):
-        if not hasattr(module, "down_proj"):
+        after = getattr(module, "down_proj", None)
+        if not isinstance(after, nn.Module):
             raise UnsupportedError(f"AttnLRP does not know how {type(module).__name__} applies its gate")
-        stack.enter_context(pre_hook(module.down_proj, _half))
+        stack.enter_context(pre_hook(after, _half))
     if next(module.children(), None) is not None:
         return
     name = type(module).__name__

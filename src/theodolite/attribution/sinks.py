@@ -44,7 +44,7 @@ class SinkCount:
         self._threshold = threshold
         self._first = is_token.int().argmax(dim=1)
         self._is_token = is_token
-        self._count = is_token.new_zeros(is_token.shape, dtype=int)
+        self._count = is_token.int() * 0
         self._layers = 0
 
     def see(self, hidden: torch.Tensor) -> None:
@@ -59,7 +59,8 @@ class SinkCount:
 
     def sinks(self) -> torch.Tensor:
         """True for sinks, (batch, tokens)."""
-        return self._is_token & (2 * self._count >= max(1, self._layers))
+        found: torch.Tensor = self._is_token & (2 * self._count >= max(1, self._layers))
+        return found
 
 
 def features_of(tokens: TokenGrid, is_sink: NDArray[np.bool_], features: TokenGrid) -> NDArray[np.bool_]:

@@ -185,8 +185,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         return
     settings: dict[str, Any] = {"data": str(data.absolute()), "methods": chosen, "targets": explained}
     settings |= prompt_settings(prompt, prompts)
-    if mask_sinks is not None:
-        settings["mask_sinks"] = mask_sinks
+    settings |= {} if mask_sinks is None else {"mask_sinks": mask_sinks}
     if controls:
         settings |= {"min_places": min_places, **planned.as_settings()}
     scoring = ScoreSettings(tables=("controls",) if controls else (), seed=seed)

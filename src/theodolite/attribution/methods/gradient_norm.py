@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 
 
 def _norm(evidence: Evidence, target: str, layer: int = LAYERS[0]) -> torch.Tensor:
-    return evidence.gradient(target, layer, contrastive=False).norm(dim=-1)
+    found: torch.Tensor = evidence.gradient(target, layer, contrastive=False).norm(dim=-1)
+    return found
 
 
 GRADIENT_NORM = Method(

@@ -29,7 +29,7 @@ import numpy as np
 
 from theodolite.attribution import LAYERS, Method, RelevanceMap, attribute, checkpoint_of, find_methods
 from theodolite.core.errors import UsageError
-from theodolite.core.tables import Column, Table
+from theodolite.core.tables import Cell, Column, Table
 from theodolite.core.types import Item
 from theodolite.instruments.compass.formulas.projection import project_batch
 from theodolite.models import ModelName, open_model
@@ -138,7 +138,7 @@ def stability_table(
         methods: The methods, one for each layer.
         maps: From `measure_stability`.
     """
-    rows = []
+    rows: list[list[Cell]] = []
     for method in methods:
         own = {condition: [each[method.name] for each in per_item] for condition, per_item in maps.items()}
         errors = {condition: _errors(items, some) for condition, some in own.items()}
