@@ -1,7 +1,7 @@
-"""A plug-in for an architecture with its own code, similar to Phi-3.5-Vision, for attribution.
+"""A plug-in for Phi-3.5-Vision, an architecture with its own code, for attribution.
 
 Register `register` as an entry point of the group ``theodolite.plugins``. All commands then accept
-``--model "hf:PATH?trust_remote_code=true&attention=eager"``.
+``--model "hf:microsoft/Phi-3.5-vision-instruct?trust_remote_code=true&attention=eager"``. That code needs torchvision.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from theodolite.models import Decoder, Family
 
 def register(add: Any) -> None:
     """Register the family under the ``model_type`` of its ``config.json``."""
-    add("family", "phi_like_v", f"{__name__}:PhiLike", summary="crops with row separators, then the whole")
+    add("family", "phi3_v", f"{__name__}:Phi3Vision", summary="crops with row separators, then the whole")
 
 
 class BatchedProcessor:
@@ -49,15 +49,15 @@ class BatchedProcessor:
         return BatchFeature(found)
 
 
-class PhiLike(Family):
+class Phi3Vision(Family):
     """Crops of the padded picture, row by row with a separator after each; a separator; then the whole in one crop."""
 
     adapt_processor = BatchedProcessor  # gives it the interface of transformers' own processors
 
     def token_grids(self, _: Any, sizes_px: Any, inputs: Any) -> list[TokenGrid]:
         """Return the position of every token in the original picture. Separators have none."""
-        settings = self.config.img_processor
-        side, cells = settings["side"], math.isqrt(settings["num_img_tokens"])
+        cells = math.isqrt(self.config.img_processor["num_img_tokens"])
+        side = 28 * cells  # each token merges 2 × 2 patches of 14 pixels
         found = []
         for size, (high, wide) in zip(sizes_px, inputs["image_sizes"].tolist(), strict=True):
             region = _shown(size, (wide, high))

@@ -102,10 +102,11 @@ def test_as_few_backwards_as_the_targets_need(model, requests, monkeypatch):
         targets=["pred", "gt"],
         gold=[int(np.argmin(found.logits))],
     )
-    assert len(calls) == 3  # the answer, the truth, and the runner-up through the last layers
+    # the answer, the truth, and the runner-up through the last layers; the answer and the truth again by rules
+    assert len(calls) == 3 + 2
     calls.clear()
     attribute(model, requests[:1], [OPTIONS], methods=cheap, targets=["pred", "gt"], gold=[found.predicted])
-    assert len(calls) == 2  # answer and truth are the same
+    assert len(calls) == 2 + 1  # answer and truth are the same
 
 
 def test_several_pictures_get_a_map_each(model, requests):
@@ -177,7 +178,7 @@ def test_the_mask_of_our_attention_is_registered(model, requests):
     from transformers import AttentionMaskInterface
 
     attribute(model, requests[:1], [OPTIONS], methods=["attention-rollout"])
-    assert "theodolite_recording" in AttentionMaskInterface()
+    assert {"theodolite_sdpa", "theodolite_eager"} <= set(AttentionMaskInterface())
 
 
 def test_option_tokens_are_those_that_follow_the_prompt(model, requests):

@@ -23,14 +23,14 @@ class Textbook:
 
         handle = self.projector().register_forward_pre_hook(keep_features, with_kwargs=True)
         before = self.model.config.get_text_config()._attn_implementation
-        self.model.config.get_text_config()._attn_implementation = attention
+        self.model.config.get_text_config()._attn_implementation = {"": attention}
         try:
             output = self.model(
                 **self.inputs, use_cache=False, output_attentions=True, output_hidden_states=True
             )
         finally:
             handle.remove()
-            self.model.config.get_text_config()._attn_implementation = before
+            self.model.config.get_text_config()._attn_implementation = {"": before}
         logits = output.logits[0, -1][self.option_ids]
         return logits, output.attentions, output.hidden_states, kept["features"]
 

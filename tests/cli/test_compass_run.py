@@ -55,6 +55,18 @@ def test_a_sweep_over_ones_own_prompts_runs_and_says_so_in_json(swept, capsys):
     assert {row["prompt"] for row in table["rows"]} == {"A", "brief"}
 
 
+def test_masked_sinks_are_part_of_the_run_and_named_by_its_score(tiny, pairs, tmp_path, capsys):
+    words = ["compass", "run", "--data", pairs, "--model", f"hf:{tiny('llava')}", "--out", tmp_path / "run"]
+    words = [*map(str, words), "--methods", "attention-rollout"]
+    assert main([*words, "--mask-sinks", "20"]) == 0
+    note = "Attention sinks (τ = 20) are masked in every map: 0.0 image tokens per item, in 0 of 4 items."
+    assert note in " ".join(capsys.readouterr().out.split())
+    assert main(["compass", "score", str(tmp_path / "run"), "--json"]) == 0
+    assert note in json.loads(capsys.readouterr().out)["tables"][0]["notes"]
+    assert main(words) != 0  # the same folder does not take maps of another kind
+    assert "use the same settings" in capsys.readouterr().err
+
+
 def test_a_plan_says_what_would_be_asked_and_asks_nothing(pairs, tmp_path, capsys):
     words = ["compass", "run", "--data", pairs, "--model", "hf:nowhere", "--out", tmp_path / "run", "--plan"]
     assert main([*map(str, words), "--json"]) == 0

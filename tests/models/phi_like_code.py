@@ -17,7 +17,7 @@ from transformers.processing_utils import ProcessorMixin
 
 
 class PhiLikeConfig(PretrainedConfig):
-    model_type = "phi_like_v"
+    model_type = "phi3_v"
 
     def __init__(self, vocab_size=512, hidden_size=32, num_hidden_layers=4, img_processor=None, **more):
         self.vocab_size, self.hidden_size, self.num_hidden_layers = vocab_size, hidden_size, num_hidden_layers

@@ -19,6 +19,7 @@ from theodolite.core.types import Picture, Request
 from theodolite.geometry import Box, TokenGrid
 from theodolite.models import Family, find_family, open_model, place_pictures
 from theodolite.models import family as _family
+from theodolite.models.families.phi4_multimodal import Canvas, CanvasProcessor, Phi4Multimodal
 from theodolite.models.families.qwen2_vl import Qwen2VL
 
 FAMILIES = [entry.name for entry in registry().entries("family")]
@@ -61,7 +62,8 @@ class Case:
             pass
 
         def keep_features(_, positional):
-            caught["features"] = positional[0].reshape(-1, positional[0].shape[-1])
+            flat = positional[0].reshape(-1, positional[0].shape[-1])
+            caught["features"] = torch.cat([*([caught["features"]] if "features" in caught else []), flat])
 
         def keep_hidden(_, positional, named):
             caught["hidden"] = positional[0] if positional else named["hidden_states"]
@@ -236,9 +238,11 @@ def colours(processor, pixels):
 
 def cells_of(family, processor, inputs, size):
     """Where the processed pixels say that the features' cells lie: centres (n, 2) in pixels, in the tower's order."""
-    pixels = inputs["pixel_values"].float().numpy()
     vision = family.config.vision_config
     patch = vision.patch_size if isinstance(vision.patch_size, int) else vision.patch_size[0]
+    if isinstance(family, Phi4Multimodal):
+        return canvas_cells(processor, inputs, 2 * patch) * np.array(size)
+    pixels = inputs["pixel_values"].float().numpy()
     if isinstance(family, Qwen2VL):
         found = colours(processor, pixels.reshape(len(pixels), 3, -1, patch)).mean(axis=(2, 3))
         return found * np.array(size)
@@ -251,6 +255,27 @@ def cells_of(family, processor, inputs, size):
     shown = colours(processor, frames)[..., : side[0] * cell, : side[1] * cell]
     blocks = shown.reshape(len(frames), 2, side[0], cell, side[1], cell).mean(axis=(3, 5))
     return blocks.transpose(0, 2, 3, 1).reshape(-1, 2) * np.array(size)
+
+
+def canvas_cells(processor, inputs, cell):
+    """The same of Phi-4: crops put together and cut off where the mask ends, a break after each row, then the whole."""
+    frames = colours(processor, inputs["image_pixel_values"][0].float().numpy())
+    height, width = inputs["image_sizes"][0].tolist()
+    side = frames.shape[-1]
+    rows, columns = height // side, width // side
+    crops = frames[1 : 1 + rows * columns].reshape(rows, columns, 2, side, side)
+    canvas = crops.transpose(2, 0, 3, 1, 4).reshape(2, height, width)
+    mask = inputs["image_attention_mask"][0, 1 : 1 + rows * columns, ::2, ::2].numpy()
+    n = mask.shape[-1]
+    seen = mask.reshape(rows, columns, n, n).transpose(0, 2, 1, 3).reshape(rows * n, columns * n)
+    found = []
+    for pixels, (down, across) in ((canvas, (seen.any(1).sum(), seen.any(0).sum())), (frames[0], (n, n))):
+        shown = (
+            pixels[:, : down * cell, : across * cell].reshape(2, down, cell, across, cell).mean(axis=(2, 4))
+        )
+        line = np.pad(shown.transpose(1, 2, 0), ((0, 0), (0, 1), (0, 0)), constant_values=np.nan)
+        found += [line.reshape(-1, 2), np.full((1, 2), np.nan)]
+    return np.concatenate(found[:-1])
 
 
 def assert_places(grid, centres, size):
@@ -393,6 +418,10 @@ def test_the_tiny_checkpoints_try_what_the_large_ones_do(cases):
     assert set(shrunk.part) == {-1, 0, 1}
     assert (shrunk.part == 1).sum() < 9 * 16
     assert (shrunk.part < 0).sum() == int(12 / np.sqrt(9 / 4))
+    assert set(grid("phi4_multimodal", (333, 500)).part) == {-1, 0, 1}
+    assert Canvas.fit((333, 500), 56, 6) == Canvas(
+        112, 168, 111, 168
+    )  # two by three crops, white at the right
     windowed = cases("qwen2_5_vl").family.block_order(3, 5)
     assert windowed.tolist() == [0, 1, 5, 6, 2, 3, 7, 8, 4, 9, 10, 11, 12, 13, 14]
 
@@ -409,10 +438,12 @@ def real(case, **changes):
         setattr(config.vision_config, name, value)
     own = case.checkpoint.processor
     kind = changes.pop("kind", type(own.image_processor))
-    image_processor = kind(**changes.pop("image"))
+    image = changes.pop("image")
+    image_processor = kind(image) if kind is CanvasProcessor else kind(**image)
     parts = {"image_processor": image_processor, "tokenizer": own.tokenizer}
-    if hasattr(own, "video_processor"):
-        parts["video_processor"] = own.video_processor
+    for unused in ("video_processor", "audio_processor"):
+        if hasattr(own, unused):
+            parts[unused] = getattr(own, unused)
     processor = type(own)(**parts, chat_template=own.chat_template, **changes)
     return processor, type(case.family)(config)
 
@@ -474,6 +505,7 @@ REAL = {
             "config": {"mm_tokens_per_image": 256},
         },
     ),
+    "phi4": ("phi4_multimodal", {"image": {}, "vision": {"patch_size": 14}}),
     "qwen2.5": ("qwen2_5_vl", {"image": {}}),
     "qwen3": (
         "qwen3_vl",
@@ -561,6 +593,17 @@ def test_what_a_crop_leaves_out_has_no_token(cases):
     assert len(grid.tokens_at(100, 150)) == 0
     assert len(grid.tokens_at(500, 150)) == 1
     assert grid.paint(np.ones(16)).sum() == pytest.approx(16)
+
+
+def test_a_canvas_has_as_many_tokens_as_the_large_checkpoint(cases):
+    """Counts, sizes and masks of Phi-4-multimodal's own image processor, which needs torchvision."""
+    counts = {(640, 480): 1065, (333, 500): 681, (64, 64): 545, (3000, 2900): 9294, (5000, 1200): 9344}
+    own = CanvasProcessor({})
+    for size, wanted in counts.items():
+        made = own([Picture.from_array(np.zeros((size[1], size[0], 3), np.uint8)).load()])
+        assert made["num_img_tokens"] == [wanted]
+    with pytest.raises(UnsupportedError, match="too elongated"):
+        Canvas.fit((9000, 9), 448, 36)
 
 
 def test_line_breaks_have_no_place(cases):

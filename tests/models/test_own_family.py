@@ -11,7 +11,7 @@ from transformers import AutoConfig
 
 from theodolite.attribution import attribute
 from theodolite.cli.main import main
-from theodolite.core.errors import ContractError, UnsupportedError
+from theodolite.core.errors import ContractError, ModelError, UnsupportedError
 from theodolite.core.registry import registry
 from theodolite.core.types import Picture, Request
 from theodolite.instruments.compass.data.pair_files import write_pairs
@@ -44,7 +44,7 @@ def checkpoint(tmp_path_factory):
     }
     own["AutoModelForCausalLM"] = "phi_like_code.PhiLikeForCausalLM"
     config = {
-        "model_type": "phi_like_v",
+        "model_type": "phi3_v",
         "auto_map": own,
         "vocab_size": len(tokenizer),
         "eos_token_id": tokenizer.eos_token_id,
@@ -106,9 +106,16 @@ def test_without_the_plug_in_it_is_not_known(checkpoint):
     alone = open_model(f"hf:{checkpoint}?trust_remote_code=true&attention=eager")
     (answer,) = alone.generate([ask(noise((60, 40)))])
     assert answer.status == "failed"
-    with pytest.raises(UnsupportedError, match="'phi_like_v'; it supports gemma3"):
+    with pytest.raises(
+        UnsupportedError, match=r"'phi3_v'; it supports gemma3.*install the plug-in examples/phi_family.py"
+    ):
         find_family(alone.checkpoint.model)
     registry.cache_clear()
+
+
+def test_its_code_is_not_run_unasked(checkpoint):
+    with pytest.raises(ModelError, match=r"comes with its own Python code.*add \?trust_remote_code=true"):
+        open_model(f"hf:{checkpoint}")
 
 
 def test_it_keeps_the_model_contract(model):

@@ -14,6 +14,7 @@ from theodolite.attribution.evidence import Evidence
 from theodolite.attribution.maps import Attribution, RelevanceMap
 from theodolite.attribution.method import FeatureScores, Method, find_methods
 from theodolite.attribution.shared_pass import SharedPass, prepare
+from theodolite.attribution.sinks import features_of
 from theodolite.attribution.targets import check_targets
 from theodolite.core.errors import UnsupportedError, UsageError
 from theodolite.core.scores import Capability
@@ -50,7 +51,7 @@ def checkpoint_of(model: VisionLanguageModel) -> Checkpoint:
     return checkpoint
 
 
-def attribute(
+def attribute(  # noqa: PLR0913 - one parameter per choice
     model: VisionLanguageModel,
     requests: Sequence[Request],
     options: Sequence[Sequence[str]],
@@ -59,6 +60,7 @@ def attribute(
     targets: Sequence[str] = ("pred",),
     gold: Sequence[int] | None = None,
     batch_size: int | None = None,
+    mask_sinks: float | None = None,
 ) -> list[Attribution]:
     """Compute relevance maps of requests.
 
@@ -73,6 +75,8 @@ def attribute(
         targets: The logits to explain: ``pred``, ``gt`` (needs `gold`), ``option:0`` and so on.
         gold: The index of each request's correct option.
         batch_size: Requests per batch. Default: the model's preference.
+        mask_sinks: If given, the relevance of attention sinks is set to zero in every map, on the picture and on the text.
+            This is their threshold τ (see `theodolite.attribution.sinks`), 20 in the paper.
 
     Returns:
         One attribution per request, with the maps of all methods and targets.
@@ -80,6 +84,8 @@ def attribute(
     checkpoint = checkpoint_of(model)
     chosen = _methods(methods)
     wanted = check_targets(targets)
+    if mask_sinks is not None and not mask_sinks > 0:
+        raise UsageError(f"the threshold of attention sinks must be above 0, not {mask_sinks:g}")
     _check(requests, options, gold)
     needs = reduce(or_, (method.needs for method in chosen))
     contrastive = any(method.is_contrastive for method in chosen)
@@ -87,7 +93,7 @@ def attribute(
     parts = [slice(start, start + size) for start in range(0, len(requests), size)]
     found: list[Attribution] = []
     with (
-        SharedPass(checkpoint, needs, contrastive=contrastive) as shared,
+        SharedPass(checkpoint, needs, contrastive=contrastive, mask_sinks=mask_sinks) as shared,
         ThreadPoolExecutor(max_workers=1) as pool,
     ):
         ready = pool.submit(prepare, checkpoint, requests[parts[0]], options[parts[0]])
@@ -111,9 +117,12 @@ def _attributions(
                 row.extend(found)
     logits = evidence.logits.double().cpu().numpy()
     normal = evidence.log_normaliser.double().cpu().numpy()
+    masked: list[int | None] = [None] * len(options)
+    if evidence.sinks is not None:
+        masked = [sum(int(each.sum()) for each in row) for row in evidence.sinks_on_pictures()]
     return [
-        Attribution(tuple(each), row, row - total, tuple(own))
-        for each, row, total, own in zip(options, logits, normal, maps, strict=True)
+        Attribution(tuple(each), row, row - total, tuple(own), n_sinks)
+        for each, row, total, own, n_sinks in zip(options, logits, normal, maps, masked, strict=True)
     ]
 
 
@@ -144,7 +153,7 @@ def _maps(evidence: Evidence, method: Method, target: str) -> list[list[Relevanc
     """The maps of one method and one target: per request, per picture."""
     scores = method.score(evidence, target)
     if method.scores_on == "features":
-        per_feature = cast("FeatureScores", scores)
+        per_feature = _without_sinks(evidence, cast("FeatureScores", scores))
         return [
             [
                 RelevanceMap(method.name, target, grid, np.asarray(values, np.float32), picture=i)
@@ -152,11 +161,29 @@ def _maps(evidence: Evidence, method: Method, target: str) -> list[list[Relevanc
             ]
             for grids, row in zip(evidence.feature_grids, per_feature, strict=True)
         ]
-    pictures, text = evidence.on_pictures(cast("torch.Tensor", scores))
+    relevance = cast("torch.Tensor", scores)
+    if evidence.sinks is not None:
+        relevance = relevance.masked_fill(evidence.sinks.to(relevance.device), 0)
+    pictures, text = evidence.on_pictures(relevance)
     return [
         [
             RelevanceMap(method.name, target, placed.grid, np.asarray(values, np.float32), mass, picture=i)
             for i, (placed, values) in enumerate(zip(row, found, strict=True))
         ]
         for row, found, mass in zip(evidence.placed, pictures, text, strict=True)
+    ]
+
+
+def _without_sinks(evidence: Evidence, scores: FeatureScores) -> FeatureScores:
+    """Set features that lie in attention sinks to zero."""
+    if evidence.sinks is None:
+        return scores
+    return [
+        [
+            np.where(features_of(each.grid, is_sink, grid), 0, values)
+            for each, is_sink, grid, values in zip(placed, sinks, grids, row, strict=True)
+        ]
+        for placed, sinks, grids, row in zip(
+            evidence.placed, evidence.sinks_on_pictures(), evidence.feature_grids, scores, strict=True
+        )
     ]

@@ -38,6 +38,8 @@ class Evidence:
     decoder: Decoder
     option_ids: torch.Tensor
     """The first token of each option, (batch, options)."""
+    sinks: torch.Tensor | None = None
+    """True for attention sinks, (batch, tokens), if they are to be masked."""
     calls: list[AttentionCall] = field(default_factory=list)
     hidden: dict[int, torch.Tensor] = field(default_factory=dict)
     """Hidden states by layer (see `LAYERS`), (batch, tokens, width)."""
@@ -46,6 +48,8 @@ class Evidence:
     flows: dict[str, torch.Tensor] = field(default_factory=dict)
     """Chefer's relevance by role, (batch, tokens), without the seed at the last token."""
     normalised_flows: dict[str, torch.Tensor] = field(default_factory=dict)
+    propagated: dict[str, torch.Tensor] = field(default_factory=dict)
+    """AttnLRP's relevance by role, (batch, tokens), with its sign."""
     rolled: torch.Tensor | None = None
     features: torch.Tensor | None = None
     """Vision features at the projector, concatenated over the pictures of the batch, (features, width)."""
@@ -69,7 +73,13 @@ class Evidence:
 
     def share(self, role: str, other: str) -> None:
         """Reuse the results of another role that stands for the same options."""
-        for found in (self.hidden_gradients, self.flows, self.normalised_flows, self.feature_gradients):
+        for found in (
+            self.hidden_gradients,
+            self.flows,
+            self.normalised_flows,
+            self.feature_gradients,
+            self.propagated,
+        ):
             by_role = cast("dict[str, Any]", found)
             if other in by_role:
                 by_role[role] = by_role[other]
@@ -106,15 +116,29 @@ class Evidence:
         import torch
 
         with torch.no_grad():
-            again = self.tail(self.hidden[layer].detach(), layer).to(self.logits.device)
-        gap = float((again - self.logits).abs().max())
-        scale = float(self.logits.abs().max().clamp(min=1.0))
-        loose = 0.05 if self.hidden[layer].dtype != torch.float32 else 1e-3
-        if gap > loose * scale:
+            again = self.tail(self.hidden[layer].detach(), layer)
+        gap = self.gap(again, self.hidden[layer].dtype)
+        if gap:
             raise ContractError(
                 f"running this architecture again from layer {layer} gives different logits (by {gap:.3g}): it does more "
                 "between its layers than pass on hidden states"
             )
+
+    def gap(self, logits: torch.Tensor, dtype: torch.dtype) -> float:
+        """Return the largest difference of repeated logits from the model's own, or 0 if it is rounding."""
+        import torch
+
+        gap = float((logits.detach().to(self.logits.device) - self.logits).abs().max())
+        scale = float(self.logits.abs().max().clamp(min=1.0))
+        loose = 1e-3 if dtype in {torch.float32, torch.float64} else 0.05
+        return gap if gap > loose * scale else 0.0
+
+    def sinks_on_pictures(self) -> list[list[np.ndarray]]:
+        """Mark the attention sinks among the tokens of each picture, per request; none if they are not masked."""
+        found = np.zeros(self.is_token.shape, bool) if self.sinks is None else self.sinks.cpu().numpy()
+        return [
+            [row[each.positions] for each in placed] for row, placed in zip(found, self.placed, strict=True)
+        ]
 
     def on_pictures(self, relevance: torch.Tensor) -> tuple[list[list[np.ndarray]], list[float]]:
         """Split token relevance (batch, tokens) into the values of each picture and the sum over the text."""

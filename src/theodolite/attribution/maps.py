@@ -67,6 +67,8 @@ class Attribution:
     log_probabilities: NDArray[np.float64]
     """Shape (options,): the log-probabilities over the whole vocabulary."""
     maps: tuple[RelevanceMap, ...]
+    n_sinks: int | None = None
+    """Number of image tokens that were masked as attention sinks; None if sinks were kept."""
 
     @property
     def predicted(self) -> int:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Flag, auto
+from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
@@ -38,6 +39,8 @@ class Need(Flag):
     """Gradients through all language layers and the projector, to the vision features."""
     TAIL = auto()
     """Running the last layers again on other hidden states."""
+    RULES = auto()
+    """A second pass through all language layers, in which relevance is propagated by rules."""
 
     @property
     def is_deep(self) -> bool:
@@ -64,6 +67,10 @@ class Method:
     """True if the scores depend on the target."""
     is_contrastive: bool = False
     """True if it explains the difference to the rival's logit."""
+    layers: tuple[int, ...] = ()
+    """The layers whose hidden states it reads, as in `LAYERS`; empty if it reads all layers, or vision features."""
+    at_layer: Callable[[Evidence, str, int], TokenScores] | None = None
+    """The same scores at any one of `LAYERS`, for methods of a single layer."""
     caveat: str = ""
     """Why its values may mean little, if it is implemented as published despite a known defect."""
     sound_variant: str = ""
@@ -76,6 +83,28 @@ class Method:
         target = "" if self.has_target else "; does not depend on the answer"
         return (", ".join(found) or "nothing") + target
 
+    def at_layers(self, layers: Sequence[int]) -> tuple[Method, ...]:
+        """Return this method at other layers, one each; none if it is not one of a single layer."""
+        if self.at_layer is None:
+            return ()
+        return tuple(
+            replace(
+                self,
+                name=f"{self.name} at {layer}",
+                layers=(layer,),
+                score=partial(_score_at, self.at_layer, layer),
+                caveat="",
+                sound_variant="",
+            )
+            for layer in layers
+        )
+
+
+def _score_at(
+    score: Callable[[Evidence, str, int], TokenScores], layer: int, evidence: Evidence, target: str
+) -> TokenScores:
+    return score(evidence, target, layer)
+
 
 _REQUIREMENTS = {
     Need.ATTENTION: "attention",
@@ -83,6 +112,7 @@ _REQUIREMENTS = {
     Need.ATTENTION_GRADIENT: "gradients through all language layers",
     Need.FEATURE_GRADIENT: "gradients to the vision features",
     Need.TAIL: "repeated runs of the last layers",
+    Need.RULES: "a second pass through all language layers",
 }
 
 

@@ -1,7 +1,8 @@
-"""Records a model's attention with our own attention function and hooks, without asking the model to return it.
+"""Records a model's attention with our own attention functions and hooks, without asking the model to return it.
 
-transformers calls a registered attention function in every layer. Ours computes attention exactly like the fast
-default and reports it to the recorder. Everything is restored when the block ends, even after an exception.
+transformers calls a registered attention function in every layer. Ours compute attention exactly like the
+implementation that the model was opened with (``eager``, or else the fast default) and report it to the recorder.
+Everything is restored when the block ends, even after an exception.
 """
 
 from __future__ import annotations
@@ -10,15 +11,16 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from theodolite.attribution.flow import AttentionCall, GradientFlow
-from theodolite.core.errors import ContractError
+from theodolite.attribution.flow import AttentionCall, GradientFlow, upcast
+from theodolite.core.errors import ContractError, UnsupportedError
 
 if TYPE_CHECKING:
     import torch
 
-_NAME = "theodolite_recording"
+_NAMES = {"sdpa": "theodolite_sdpa", "eager": "theodolite_eager"}
+"""Our attention functions, by the implementation that they reproduce."""
 
 
 @dataclass(slots=True)
@@ -29,6 +31,8 @@ class Recorder:
     flow: GradientFlow | None = None
     """If set, a gradient that reaches a layer's attention propagates the flow through that layer."""
     handles: list[Any] = field(default_factory=list)
+    halves_products: bool = False
+    """True in the pass of AttnLRP, where each factor of a product receives half of its relevance."""
 
     def see(self, call: AttentionCall, output: torch.Tensor) -> None:
         """Record a layer's attention."""
@@ -53,13 +57,15 @@ _RECORDER: ContextVar[Recorder | None] = ContextVar("theodolite_recorder", defau
 
 
 @contextmanager
-def recording(model: Any) -> Iterator[Recorder]:
+def recording(model: Any, *, halves_products: bool = False) -> Iterator[Recorder]:
     """Record the attention of the language layers within the context."""
     _register()
     text_config = model.config.get_text_config()
-    recorder = Recorder()
+    used = text_config._attn_implementation  # noqa: SLF001 - there is no public attribute
+    recorder = Recorder(halves_products=halves_products)
     with ExitStack() as stack:
-        stack.enter_context(attention_of(text_config, _NAME))
+        if used not in _NAMES.values():
+            stack.enter_context(attention_of(text_config, _NAMES.get(used, _NAMES["sdpa"])))
         token = _RECORDER.set(recorder)
         stack.callback(_RECORDER.reset, token)
         stack.callback(recorder.close)
@@ -67,8 +73,9 @@ def recording(model: Any) -> Iterator[Recorder]:
 
 
 def is_recording() -> bool:
-    """True if the current computation is part of the recorded pass."""
-    return _RECORDER.get() is not None
+    """True if the current computation is part of the shared pass, not of a later one."""
+    recorder = _RECORDER.get()
+    return recorder is not None and not recorder.halves_products
 
 
 @contextmanager
@@ -119,23 +126,43 @@ def check_seen(recorder: Recorder, n_layers: int) -> None:
 
 @contextmanager
 def attention_of(config: Any, name: str) -> Iterator[None]:
-    """Use another attention function of transformers within the context."""
+    """Use another attention function of transformers within the context; not in parts with a config of their own."""
     before = config._attn_implementation  # noqa: SLF001 - there is no public attribute
-    config._attn_implementation = name  # noqa: SLF001
+    config._attn_implementation = {"": name}  # noqa: SLF001
     try:
         yield
     finally:
-        config._attn_implementation = before  # noqa: SLF001
+        config._attn_implementation = {"": before}  # noqa: SLF001
+
+
+def scale_gradient(tensor: torch.Tensor, factor: float) -> torch.Tensor:
+    """Return the same values. Gradients that pass through them are multiplied by the factor."""
+    if not tensor.requires_grad:
+        return tensor
+    same: Any = tensor.view_as(tensor)
+    same.register_hook(lambda gradient: gradient * factor)
+    return cast("torch.Tensor", same)
 
 
 def _register() -> None:
-    """Register our attention function with transformers, together with its mask function.
+    """Register our attention functions with transformers, together with their mask functions.
 
     Without a mask function of the same name transformers passes no mask, and padded batches are silently wrong.
     """
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.integrations.sdpa_attention import sdpa_attention_forward
-    from transformers.masking_utils import sdpa_mask
+    from transformers.masking_utils import eager_mask, sdpa_mask
+
+    for name, forward, mask in (
+        (_NAMES["sdpa"], sdpa_attention_forward, sdpa_mask),
+        (_NAMES["eager"], _eager, eager_mask),
+    ):
+        AttentionInterface.register(name, _recorded(forward))
+        AttentionMaskInterface.register(name, mask)
+
+
+def _recorded(forward: Callable[..., Any]) -> Callable[..., Any]:
+    """Return an attention function that also reports what it was called with."""
 
     def attend(
         module: Any,
@@ -146,15 +173,34 @@ def _register() -> None:
         scaling: float | None = None,
         **more: Any,
     ) -> tuple[Any, None]:
-        output, _ = sdpa_attention_forward(module, query, key, value, attention_mask, scaling=scaling, **more)
         recorder = _RECORDER.get()
+        if recorder is not None and recorder.halves_products:
+            # half of the relevance of A·V is V's; half of what is left is Q's, half is K's
+            query, key, value = (
+                scale_gradient(each, share) for each, share in ((query, 0.25), (key, 0.25), (value, 0.5))
+            )
+        scale = scaling if scaling is not None else query.shape[-1] ** -0.5
+        output, _ = forward(module, query, key, value, attention_mask, scaling=scale, **more)
         if recorder is not None:
-            scale = scaling if scaling is not None else query.shape[-1] ** -0.5
             recorder.see(
                 AttentionCall(query.detach(), key.detach(), value.detach(), attention_mask, float(scale)),
                 output,
             )
         return output, None
 
-    AttentionInterface.register(_NAME, attend)
-    AttentionMaskInterface.register(_NAME, sdpa_mask)
+    return attend
+
+
+def _eager(
+    _: Any, query: Any, key: Any, value: Any, mask: Any, *, scaling: float, **more: Any
+) -> tuple[Any, None]:
+    """Attention written out: whole matrices, the softmax in float32 or wider."""
+    import torch
+
+    if more.get("softcap") is not None:
+        raise UnsupportedError("attention with a soft cap on its scores is not supported")
+    groups = query.shape[1] // key.shape[1]
+    key, value = (each.repeat_interleave(groups, dim=1) for each in (key, value))
+    scores = query @ key.transpose(2, 3) * scaling + mask[..., : key.shape[2]]
+    weights = torch.softmax(upcast(scores), dim=-1).to(query.dtype)
+    return (weights @ value).transpose(1, 2).contiguous(), None

@@ -16,6 +16,8 @@ from theodolite.attribution.evidence import LAYERS, Evidence, count_features
 from theodolite.attribution.flow import GradientFlow, upcast
 from theodolite.attribution.method import Need
 from theodolite.attribution.recorder import Recorder, check_seen, frozen, is_recording, pre_hook, recording
+from theodolite.attribution.rules import propagate, rules
+from theodolite.attribution.sinks import FIRST_LAYER, SinkCount
 from theodolite.attribution.targets import Targets
 from theodolite.core.errors import ContractError, UnsupportedError, UsageError
 from theodolite.core.types import Request
@@ -61,21 +63,26 @@ def prepare(checkpoint: Checkpoint, requests: Sequence[Request], options: Sequen
 class SharedPass:
     """Runs batches through the model. Use as a context manager, so that all hooks are removed."""
 
-    def __init__(self, checkpoint: Checkpoint, needs: Need, *, contrastive: bool) -> None:
+    def __init__(
+        self, checkpoint: Checkpoint, needs: Need, *, contrastive: bool, mask_sinks: float | None = None
+    ) -> None:
         """Create the pass.
 
         Args:
             checkpoint: The model and its processor.
             needs: The combined needs of the methods.
             contrastive: True if any method needs the rival's gradient.
+            mask_sinks: The threshold of attention sinks, if they are to be found.
         """
         self.checkpoint = checkpoint
         self.needs = needs
         self.contrastive = contrastive
+        self.mask_sinks = mask_sinks
+        self._sinks: SinkCount | None = None
         self.family: Family = find_family(checkpoint.model)
         self.decoder = self.family.decoder(checkpoint.model)
         self._stack = ExitStack()
-        self._leaf: torch.Tensor | None = None
+        self._leaves: list[torch.Tensor] = []
         self._hidden: dict[int, torch.Tensor] = {}
         self._layer_calls: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
         self._recorder = Recorder()
@@ -93,7 +100,7 @@ class SharedPass:
 
     def __exit__(self, *_: object) -> None:
         self._stack.close()
-        self._leaf = None
+        self._leaves.clear()
         self._hidden.clear()
         self._layer_calls.clear()
 
@@ -107,9 +114,12 @@ class SharedPass:
         """
         import torch
 
+        self._leaves.clear()
         self._hidden.clear()
         self._layer_calls.clear()
         self._recorder.close()
+        is_token = batch.inputs["attention_mask"].bool()
+        self._sinks = SinkCount(self.mask_sinks, is_token) if self.mask_sinks is not None else None
         ids = torch.tensor(batch.option_ids, device=batch.inputs["input_ids"].device)
         with torch.no_grad():  # hooks enable gradients where they are needed
             last = self.checkpoint.logits(batch.inputs, 1)[:, -1]
@@ -121,7 +131,8 @@ class SharedPass:
             logits=logits.detach(),
             log_normaliser=torch.logsumexp(upcast(last.detach()), dim=-1),
             targets=Targets.choose(logits.detach(), wanted, gold),
-            is_token=batch.inputs["attention_mask"].bool(),
+            is_token=is_token,
+            sinks=None if self._sinks is None else self._sinks.sinks(),
             placed=batch.placed,
             decoder=self.decoder,
             option_ids=ids,
@@ -131,7 +142,28 @@ class SharedPass:
         )
         self._keep_features(evidence, batch)
         self._backwards(evidence, logits, wanted)
+        if self.needs & Need.RULES:
+            self._propagate(evidence, batch, wanted)
         return evidence
+
+    def _propagate(self, evidence: Evidence, batch: Batch, wanted: tuple[str, ...]) -> None:
+        """Run the second pass, in which relevance is propagated by rules."""
+        import torch
+
+        with rules(self.checkpoint.model, self.decoder) as (recorder, entries):
+            with torch.no_grad():  # enabled from the first layer on
+                last = self.checkpoint.logits(batch.inputs, 1)[:, -1]
+            check_seen(recorder, len(self.decoder.layers))
+            with torch.enable_grad():
+                logits = upcast(last).gather(1, evidence.option_ids.to(last.device))
+            gap = evidence.gap(logits, last.dtype)
+            if gap:
+                raise ContractError(f"with the rules of AttnLRP the model gives other logits (by {gap:.3g})")
+            same = evidence.targets.repeated(wanted)
+            roles = {role: evidence.targets.roles[role] for role in wanted if role not in same}
+            evidence.propagated = propagate(logits, entries, roles)
+        for role, other in same.items():
+            evidence.share(role, other)
 
     def _place_hooks(self) -> None:
         """Install hooks that keep hidden states and layer arguments, and one that starts the graph."""
@@ -146,7 +178,8 @@ class SharedPass:
             self._stack.enter_context(pre_hook(self.family.projector(self.checkpoint.model), self._begin))
         for i, layer in enumerate(layers):
             begins = i == first and not begins_at_features and self._needs_graph
-            self._stack.enter_context(pre_hook(layer, self._keeper(i - len(layers) - 1, begins=begins)))
+            keeper = self._keeper(i - len(layers) - 1, begins=begins, counts=i >= FIRST_LAYER)
+            self._stack.enter_context(pre_hook(layer, keeper))
 
     @property
     def _needs_graph(self) -> bool:
@@ -155,14 +188,17 @@ class SharedPass:
     def _begin(
         self, _: Any, positional: tuple[Any, ...], named: dict[str, Any]
     ) -> tuple[Any, dict[str, Any]]:
-        """Make a module's first input a leaf of the graph, and enable gradients."""
+        """Make a module's first input a leaf of the graph, and enable gradients. A projector may be called repeatedly."""
         import torch
 
-        self._leaf = positional[0].detach().requires_grad_()
+        if not is_recording():
+            return positional, named
+        leaf = positional[0].detach().requires_grad_()
+        self._leaves.append(leaf)
         torch.set_grad_enabled(True)
-        return (self._leaf, *positional[1:]), named
+        return (leaf, *positional[1:]), named
 
-    def _keeper(self, layer: int, *, begins: bool) -> Any:
+    def _keeper(self, layer: int, *, begins: bool, counts: bool) -> Any:
         def keep(
             module: Any, positional: tuple[Any, ...], named: dict[str, Any]
         ) -> tuple[Any, dict[str, Any]]:
@@ -172,6 +208,8 @@ class SharedPass:
                 positional, named = self._begin(module, positional, named)
             if layer in LAYERS:
                 self._hidden[layer] = positional[0]
+            if counts and self._sinks is not None:
+                self._sinks.see(positional[0])
             self._layer_calls.append((positional[1:], named))
             return positional, named
 
@@ -180,10 +218,10 @@ class SharedPass:
     def _keep_features(self, evidence: Evidence, batch: Batch) -> None:
         if not self.needs & Need.FEATURE_GRADIENT:
             return
-        if self._leaf is None:
+        if not self._leaves:
             raise UnsupportedError("a method that reads vision features needs a picture in every request")
         evidence.feature_grids = batch.feature_grids
-        evidence.features = self._leaf.detach().reshape(-1, self._leaf.shape[-1])
+        evidence.features = _joined([leaf.detach() for leaf in self._leaves])
         if len(evidence.features) != count_features(evidence.feature_grids):
             raise ContractError(
                 f"the projector received {len(evidence.features)} vision features, but the family places "
@@ -195,12 +233,7 @@ class SharedPass:
         if not self._needs_graph:
             return
         roles = list(dict.fromkeys((*wanted, "pred", "second"))) if self.contrastive else list(wanted)
-        same = {
-            role: other
-            for i, role in enumerate(roles)
-            for other in roles[:i]
-            if bool((evidence.targets.roles[role] == evidence.targets.roles[other]).all())
-        }
+        same = evidence.targets.repeated(roles)
         pending = [role for role in roles if role not in same]
         for i, role in enumerate(pending):
             deep = self.needs.is_deep and (role in wanted or any(same.get(name) == role for name in wanted))
@@ -215,7 +248,7 @@ class SharedPass:
         import torch
 
         hidden = list(evidence.hidden.values()) if self.needs & Need.HIDDEN_GRADIENT or not deep else []
-        sources = [*hidden, self._leaf] if deep and self._leaf is not None else hidden
+        sources = [*hidden, *self._leaves] if deep else hidden
         if deep and self.needs & Need.ATTENTION_GRADIENT:
             rolls = bool(self.needs & Need.ATTENTION) and evidence.rolled is None
             self._recorder.flow = GradientFlow.at_last_token(self._recorder.calls[-1], rollout=rolls)
@@ -233,7 +266,14 @@ class SharedPass:
             evidence.flows[role], evidence.normalised_flows[role] = flow.reference, flow.normalised
             evidence.rolled = flow.rollout if flow.rollout is not None else evidence.rolled
         if deep and evidence.features is not None:
-            evidence.feature_gradients[role] = gradients[-1].reshape(evidence.features.shape)
+            evidence.feature_gradients[role] = _joined(gradients[len(hidden) :])
+
+
+def _joined(features: Sequence[torch.Tensor]) -> torch.Tensor:
+    """Concatenate the features of several calls, (features, width)."""
+    import torch
+
+    return torch.cat([each.reshape(-1, each.shape[-1]) for each in features])
 
 
 def option_tokens(checkpoint: Checkpoint, request: Request, options: Sequence[str]) -> list[int]:

@@ -68,6 +68,15 @@ class Targets:
                 roles[name] = torch.full_like(top[:, 0], index)
         return cls(roles)
 
+    def repeated(self, roles: Sequence[str]) -> dict[str, str]:
+        """Return the roles that stand for the same options as an earlier one in every request, with that one."""
+        return {
+            role: other
+            for i, role in enumerate(roles)
+            for other in reversed(roles[:i])
+            if bool((self.roles[role] == self.roles[other]).all())
+        }
+
     def is_predicted(self, name: str) -> torch.Tensor:
         """True where a target is the model's own answer, (batch,)."""
         return self.roles[name] == self.roles["pred"]

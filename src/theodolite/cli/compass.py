@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from theodolite.cli import compass_pictures
+from theodolite.cli import compass_pictures, compass_stability
 from theodolite.cli import options as o
 from theodolite.cli.compass_pictures import MinPlaces
 from theodolite.cli.console import note
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help=COMPASS.question)
 app.command("overlay")(compass_pictures.overlay)
 app.command("edits")(compass_pictures.edits)
+app.command("stability")(compass_stability.stability)
 
 Methods = Annotated[
     str,
@@ -61,6 +62,15 @@ PromptNames = Annotated[
 RunControls = Annotated[
     str,
     typer.Option("--controls", metavar="LIST", help=f"Also measure controls: {', '.join(MEASURED)}, or all."),
+]
+MaskSinks = Annotated[
+    float | None,
+    typer.Option(
+        "--mask-sinks",
+        metavar="TAU",
+        help="Set the relevance of attention sinks to 0 in every map: of tokens with massive activations, TAU times "
+        "their root mean square (20 in Kang et al. 2025).",
+    ),
 ]
 Squares = Annotated[
     int, typer.Option("--squares", min=2, help="Number of pictures of coloured squares, for that control.")
@@ -136,6 +146,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     methods: Methods = "all",
     targets: Targets = ALL_TARGETS,
     prompt: PromptNames = "A",
+    mask_sinks: MaskSinks = None,
     controls: RunControls = "",
     n_squares: Squares = 160,
     min_places: MinPlaces = 2,
@@ -175,6 +186,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         return
     settings: dict[str, Any] = {"data": str(data.absolute()), "methods": chosen, "targets": explained}
     settings |= prompt_settings(prompt, prompts)
+    settings |= {} if mask_sinks is None else {"mask_sinks": mask_sinks}
     if controls:
         settings |= {"min_places": min_places, **planned.as_settings()}
     scoring = ScoreSettings(tables=("controls",) if controls else (), seed=seed)
@@ -182,7 +194,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         folder,
         RunSettings("compass", model, seed if controls else 0, settings),
         lambda _: planned.items(),
-        attribution_factory(model, methods=chosen, targets=explained),
+        attribution_factory(model, methods=chosen, targets=explained, mask_sinks=mask_sinks),
         options=EngineOptions(engine, workers, ray_address),
         limit=limit,
         tables=lambda run: score_run(run, scoring).tables,

@@ -145,6 +145,8 @@ def load_checkpoint(source: str, options: LoadOptions) -> Checkpoint:
             use_safetensors=True,
             **hub,
         )
+    adapt = getattr(_family_of(config), "adapt_model", None)
+    model = model if adapt is None else adapt(model)
     if not options.device_map:
         model.to(device)
     model.eval()
@@ -155,6 +157,8 @@ def load_checkpoint(source: str, options: LoadOptions) -> Checkpoint:
         raise ModelError(
             f"{source} has no chat template, so its prompt format is unknown; add a chat_template.jinja"
         )
+    if getattr(processor, "chat_template", None) is None:
+        processor.chat_template = processor.tokenizer.chat_template
     if processor.tokenizer.pad_token_id is None:
         processor.tokenizer.pad_token = processor.tokenizer.eos_token
     precision = str(model.dtype).removeprefix("torch.")
@@ -170,16 +174,25 @@ def load_checkpoint(source: str, options: LoadOptions) -> Checkpoint:
 
 
 def _auto_class(config: Any, options: LoadOptions) -> Any:
-    """Return the auto class for a model. A repository with its own code may register only as a causal language model."""
+    """Return the auto class for a model. Some are registered only as a causal language model."""
     from transformers import AutoModelForCausalLM, AutoModelForImageTextToText
+    from transformers.models.auto.modeling_auto import (
+        MODEL_FOR_CAUSAL_LM_MAPPING,
+        MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING,
+    )
 
     own = (getattr(config, "auto_map", None) or {}) if options.trust_remote_code else {}
     is_language_model = "AutoModelForCausalLM" in own and "AutoModelForImageTextToText" not in own
+    if not own and hasattr(config, "vision_config"):
+        is_language_model = (
+            type(config) in MODEL_FOR_CAUSAL_LM_MAPPING
+            and type(config) not in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING
+        )
     return AutoModelForCausalLM if is_language_model else AutoModelForImageTextToText
 
 
 def _load_processor(source: str, config: Any, hub: dict[str, Any]) -> Any:
-    """Load the checkpoint's processor, without its video part if only that would need torchvision."""
+    """Load the checkpoint's processor, without parts that would need torchvision and are not used."""
     from transformers import AutoProcessor
     from transformers.models.auto.processing_auto import PROCESSOR_MAPPING
     from transformers.utils import is_torchvision_available
@@ -187,22 +200,29 @@ def _load_processor(source: str, config: Any, hub: dict[str, Any]) -> Any:
     kind = PROCESSOR_MAPPING.get(type(config), None)
     if kind is None:
         return AutoProcessor.from_pretrained(source, **hub)
+    own = getattr(_family_of(config), "image_processor", None)
     needs_torchvision = "video_processor" in kind.get_attributes() and not is_torchvision_available()
     with _number_words(kind):
-        return (_without_video(kind) if needs_torchvision else AutoProcessor).from_pretrained(source, **hub)
+        loader = _of_parts(kind, own) if needs_torchvision or own is not None else AutoProcessor
+        return loader.from_pretrained(source, **hub)
+
+
+def _family_of(config: Any) -> Any:
+    """Return the class of the architecture's family, if there is one."""
+    for entry in registry().entries("family"):
+        if entry.name == config.model_type:
+            return entry.load()
+    return None
 
 
 def _adapted(processor: Any, config: Any) -> Any:
     """Adapt the processor if the architecture's family requires it."""
-    for entry in registry().entries("family"):
-        if entry.name == config.model_type:
-            adapt = getattr(entry.load(), "adapt_processor", None)
-            return processor if adapt is None else adapt(processor)
-    return processor
+    adapt = getattr(_family_of(config), "adapt_processor", None)
+    return processor if adapt is None else adapt(processor)
 
 
-class _NoVideo(dict[str, Any]):
-    """Replaces the video part of a processor.
+class _NoPart(dict[str, Any]):
+    """Replaces the video or audio part of a processor.
 
     A dictionary, so that the processor can still be serialised as JSON.
     """
@@ -211,16 +231,20 @@ class _NoVideo(dict[str, Any]):
     num_frames = fps = None
 
 
-def _without_video(kind: Any) -> Any:
+def _of_parts(kind: Any, image_processor: Any) -> Any:
     """Return the processor class built from image processor and tokenizer only.
 
     Everything else, such as the expansion of image tokens, is inherited.
+
+    Args:
+        kind: The class of transformers.
+        image_processor: The family's own image processor, if it has one.
     """
     from transformers import AutoImageProcessor, AutoTokenizer
 
-    loaders = {"image_processor": AutoImageProcessor, "tokenizer": AutoTokenizer}
+    loaders = {"image_processor": image_processor or AutoImageProcessor, "tokenizer": AutoTokenizer}
 
-    class WithoutVideo(kind):  # type: ignore[misc]
+    class OfParts(kind):  # type: ignore[misc]
         @classmethod
         def _get_arguments_from_pretrained(cls, source: str, *_: object, **kwargs: Any) -> list[Any]:
             hub = {
@@ -229,7 +253,7 @@ def _without_video(kind: Any) -> Any:
                 if key in kwargs
             }
             return [
-                loaders[part].from_pretrained(source, **hub) if part in loaders else _NoVideo()
+                loaders[part].from_pretrained(source, **hub) if part in loaders else _NoPart()
                 for part in kind.get_attributes()
             ]
 
@@ -238,12 +262,11 @@ def _without_video(kind: Any) -> Any:
             return list(kind.get_attributes())
 
         def check_argument_for_proper_class(self, name: str, argument: object) -> object:
-            return (
-                None if name == "video_processor" else super().check_argument_for_proper_class(name, argument)
-            )
+            is_ours = isinstance(argument, _NoPart) or type(argument) is image_processor
+            return None if is_ours else super().check_argument_for_proper_class(name, argument)
 
-    WithoutVideo.__name__ = kind.__name__
-    return WithoutVideo
+    OfParts.__name__ = kind.__name__
+    return OfParts
 
 
 @contextmanager
@@ -340,6 +363,11 @@ def _readable_errors(source: str) -> Iterator[None]:
         yield
     except (OSError, ValueError, KeyError, ImportError, RuntimeError) as error:
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        if "contains custom code" in first:
+            raise ModelError(
+                f"{source} is not part of transformers: it comes with its own Python code, as Phi-3.5-Vision does; read that "
+                "code, then add ?trust_remote_code=true"
+            ) from error
         raise ModelError(f"cannot load the checkpoint {source}: {first}") from error
 
 

@@ -19,11 +19,12 @@ This suffices for architectures built like most of transformers'. Override what 
 `projector`          maps vision features to the width of the language model
 `is_image_token`     which tokens belong to pictures, if there is no single id (``input_ids < 0``, for example)
 `adapt_processor`    wraps a checkpoint's own processor that is not called like those of transformers
+`adapt_model`        corrects a loaded model
 ===================  ======================================================================================
 
-Models with their own code, such as Phi-3.5-Vision, work the same way. ``examples/phi_family.py`` is a complete plug-in
-for one in under a hundred lines, with crops, row separators, negative ids and a processor that takes one prompt at a
-time. Open such a model with ``hf:PATH?trust_remote_code=true``. If it implements attention itself instead of calling
+Models with their own code work the same way. ``examples/phi_family.py`` is a complete plug-in for Phi-3.5-Vision in under
+a hundred lines, with crops, row separators, negative ids and a processor that takes one prompt at a time. Open such a
+model with ``hf:PATH?trust_remote_code=true``. If it implements attention itself instead of calling
 transformers' attention functions, methods that read attention refuse it; the others work.
 
 A wrong grid would silently shift every map. `place_pictures` therefore compares the number of tokens with the prompt and
@@ -35,7 +36,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,6 +71,9 @@ class Family(ABC):
         """
         self.config = config
 
+    image_processor: ClassVar[Any] = None
+    """A class with ``from_pretrained`` that replaces transformers' image processor, if that needs torchvision."""
+
     @staticmethod
     def adapt_processor(processor: Any) -> Any:
         """Return the checkpoint's processor with the interface of transformers' own. Default: unchanged.
@@ -80,6 +84,11 @@ class Family(ABC):
         ``attention_mask``.
         """
         return processor
+
+    @staticmethod
+    def adapt_model(model: Any) -> Any:
+        """Return a loaded model, corrected if transformers' code for it has a defect. Default: unchanged."""
+        return model
 
     @abstractmethod
     def token_grids(
@@ -141,9 +150,10 @@ def find_family(model: Any) -> Family:
     name = str(model.config.model_type)
     known = {entry.name: entry for entry in registry().entries("family")}
     if name not in known:
+        how = "install the plug-in examples/phi_family.py" if name == "phi3_v" else "add one as a plug-in"
         raise UnsupportedError(
-            f"attribution does not support the architecture {name!r}; it supports {', '.join(known)}; "
-            "see theodolite.models.Family for how to add one"
+            f"attribution does not support the architecture {name!r}; it supports {', '.join(known)}; {how} "
+            "(see theodolite.models.Family)"
         )
     found = known[name].load()
     family = found(model.config) if callable(found) else found

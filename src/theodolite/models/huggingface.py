@@ -24,7 +24,7 @@ from theodolite.runs import bisect_failures
 class HuggingFaceOptions(ModelOptions):
     """The options after ``?`` in ``hf:path?…``."""
 
-    dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
+    dtype: Literal["auto", "float64", "float32", "bfloat16", "float16"] = "auto"
     """``auto``: the checkpoint's own dtype on a GPU, float32 on a CPU."""
     device: str = "auto"
     """``auto``: the GPU if there is one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar, cast
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, urlencode
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
@@ -43,6 +43,14 @@ class ModelName:
         except ValueError:
             raise UsageError(f"the options of {text!r} must be written ?name=value&name=value") from None
         return cls(scheme, target, dict(pairs), text)
+
+    def with_options(self, **changes: str) -> str:
+        """Return the name with some options added or replaced.
+
+        >>> ModelName.parse("hf:models/tiny?dtype=float32&device=cpu").with_options(dtype="bfloat16")
+        'hf:models/tiny?dtype=bfloat16&device=cpu'
+        """
+        return f"{self.scheme}:{self.target}?{urlencode({**self.options, **changes}, safe='/:')}"
 
 
 class ModelOptions(BaseModel):

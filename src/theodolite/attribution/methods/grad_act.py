@@ -53,10 +53,18 @@ def _contrastive_sound(evidence: Evidence, target: str) -> torch.Tensor:
     return (layers / layers.amax(dim=-1, keepdim=True).clamp(min=1e-30)).mean(dim=0)
 
 
-def _absolute(evidence: Evidence, target: str) -> torch.Tensor:
-    """Σ_d |g h| at layer −2, which the scale invariance does not make zero."""
-    gradient = evidence.gradient(target, LAYERS[0], contrastive=False)
-    return (gradient * upcast(evidence.hidden[LAYERS[0]].detach())).abs().sum(dim=-1)
+def _plain(evidence: Evidence, target: str, layer: int = LAYERS[0]) -> torch.Tensor:
+    return layer_relevance(evidence, target, layer, contrastive=False)
+
+
+def _against_rival(evidence: Evidence, target: str, layer: int = LAYERS[0]) -> torch.Tensor:
+    return layer_relevance(evidence, target, layer, contrastive=True)
+
+
+def _absolute(evidence: Evidence, target: str, layer: int = LAYERS[0]) -> torch.Tensor:
+    """Σ_d |g h|, which the scale invariance does not make zero."""
+    gradient = evidence.gradient(target, layer, contrastive=False)
+    return (gradient * upcast(evidence.hidden[layer].detach())).abs().sum(dim=-1)
 
 
 CONTRASTIVE = Method(
@@ -65,6 +73,7 @@ CONTRASTIVE = Method(
     paper="CREG, equations 3 to 5",
     needs=Need.HIDDEN_GRADIENT,
     score=lambda evidence, target: _layers(evidence, target, contrastive=True),
+    layers=LAYERS,
     is_contrastive=True,
     caveat=_EULER_AND_SCALE,
     sound_variant="contrastive-grad-act-sound",
@@ -76,6 +85,7 @@ CONTRASTIVE_SOUND = Method(
     paper="",
     needs=Need.HIDDEN_GRADIENT,
     score=_contrastive_sound,
+    layers=LAYERS[1:],
     is_contrastive=True,
 )
 
@@ -84,7 +94,9 @@ SINGLE = Method(
     summary="gradient × activation at layer −2",
     paper="CREG, A.11",
     needs=Need.HIDDEN_GRADIENT,
-    score=lambda evidence, target: layer_relevance(evidence, target, LAYERS[0], contrastive=False),
+    score=_plain,
+    layers=LAYERS[:1],
+    at_layer=_plain,
     caveat=_EULER,
     sound_variant="grad-act-absolute",
 )
@@ -95,6 +107,8 @@ ABSOLUTE = Method(
     paper="",
     needs=Need.HIDDEN_GRADIENT,
     score=_absolute,
+    layers=LAYERS[:1],
+    at_layer=_absolute,
 )
 
 CONTRASTIVE_SINGLE = Method(
@@ -102,7 +116,9 @@ CONTRASTIVE_SINGLE = Method(
     summary="gradient × activation at layer −2 alone, against the rival answer",
     paper="CREG, Table 6",
     needs=Need.HIDDEN_GRADIENT,
-    score=lambda evidence, target: layer_relevance(evidence, target, LAYERS[0], contrastive=True),
+    score=_against_rival,
+    layers=LAYERS[:1],
+    at_layer=_against_rival,
     is_contrastive=True,
     caveat=_EULER,
     sound_variant="contrastive-grad-act-sound",
@@ -114,6 +130,7 @@ LAYERED = Method(
     paper="CREG, Table 6",
     needs=Need.HIDDEN_GRADIENT,
     score=lambda evidence, target: _layers(evidence, target, contrastive=False),
+    layers=LAYERS,
     caveat=_EULER_AND_SCALE,
     sound_variant="contrastive-grad-act-sound",
 )

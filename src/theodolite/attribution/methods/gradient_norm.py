@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
-from theodolite.attribution.evidence import LAYERS
+from typing import TYPE_CHECKING
+
+from theodolite.attribution.evidence import LAYERS, Evidence
 from theodolite.attribution.method import Method, Need
+
+if TYPE_CHECKING:
+    import torch
+
+
+def _norm(evidence: Evidence, target: str, layer: int = LAYERS[0]) -> torch.Tensor:
+    found: torch.Tensor = evidence.gradient(target, layer, contrastive=False).norm(dim=-1)
+    return found
+
 
 GRADIENT_NORM = Method(
     name="gradient-norm",
     summary="norm of the gradient at layer −2",
     paper="CREG, A.11",
     needs=Need.HIDDEN_GRADIENT,
-    score=lambda evidence, target: evidence.gradient(target, LAYERS[0], contrastive=False).norm(dim=-1),
+    score=_norm,
+    layers=LAYERS[:1],
+    at_layer=_norm,
 )

@@ -100,6 +100,7 @@ INTEGRATED = Method(
     paper="Sundararajan, Taly and Yan, ICML 2017; CREG, A.11",
     needs=Need.TAIL,
     score=_from_zero,
+    layers=LAYERS[:1],
     caveat="along a ray from zero a norm's output is constant: the result depends on its epsilon in the first step",
     sound_variant="integrated-gradients-sound",
 )
@@ -110,4 +111,5 @@ INTEGRATED_SOUND = Method(
     paper="",
     needs=Need.TAIL,
     score=_from_mean,
+    layers=LAYERS[:1],
 )

@@ -37,6 +37,9 @@ RUN_KIND = "compass"
 TARGETS = ("gt", "pred")
 """Whose logit is explained: the true answer's and the given answer's."""
 
+SINKS = "sinks"
+"""The value of a record that counts its masked attention sinks; the settings of a run hold their threshold."""
+
 METHODS = (
     "chefer",
     "chefer-normalised",
@@ -52,14 +55,20 @@ METHODS = (
 
 
 def attribution_factory(
-    name: str, *, methods: Sequence[str] = ("all",), targets: Sequence[str] = TARGETS
+    name: str,
+    *,
+    methods: Sequence[str] = ("all",),
+    targets: Sequence[str] = TARGETS,
+    mask_sinks: float | None = None,
 ) -> MeasurerFactory:
     """Opens the model and measures with it, wherever the factory is called."""
-    return partial(_open_attribution, name, tuple(methods), tuple(targets))
+    return partial(_open_attribution, name, tuple(methods), tuple(targets), mask_sinks)
 
 
-def _open_attribution(name: str, methods: tuple[str, ...], targets: tuple[str, ...]) -> AttributionMeasurer:
-    return AttributionMeasurer(open_model(name), methods, targets)
+def _open_attribution(
+    name: str, methods: tuple[str, ...], targets: tuple[str, ...], mask_sinks: float | None
+) -> AttributionMeasurer:
+    return AttributionMeasurer(open_model(name), methods, targets, mask_sinks=mask_sinks)
 
 
 class AttributionMeasurer:
@@ -70,12 +79,22 @@ class AttributionMeasurer:
 
     reuse: Reuse = "never"
 
-    def __init__(self, model: VisionLanguageModel, methods: Sequence[str], targets: Sequence[str]) -> None:
+    def __init__(
+        self,
+        model: VisionLanguageModel,
+        methods: Sequence[str],
+        targets: Sequence[str],
+        *,
+        mask_sinks: float | None = None,
+    ) -> None:
         checkpoint_of(model)  # raises if the model is a black box
         self.model = model
         self.methods = [method.name for method in find_methods(methods)]
         self.targets = list(check_targets(targets))
+        self.mask_sinks = mask_sinks
         self.identity = f"{model.identity}|attribution|{'+'.join(self.methods)}|{'+'.join(self.targets)}"
+        if mask_sinks is not None:
+            self.identity += f"|sinks {mask_sinks:g}"
         self.batch_size = model.batch_size * 4  # the next batch is prepared while the model works
 
     def measure(self, items: Sequence[Item]) -> list[Record]:
@@ -93,6 +112,7 @@ class AttributionMeasurer:
                 methods=self.methods,
                 targets=list(targets),
                 gold=[cast("int", item.meta["gold"]) for item in some],
+                mask_sinks=self.mask_sinks,
             )
             found |= {item.id: _record(item, each) for item, each in zip(some, explained, strict=True)}
         return [found[item.id] for item in items]
@@ -169,11 +189,15 @@ def _record(item: Item, found: Attribution) -> Record:
         arrays[key] = each.values
         text[key], grids[key] = each.text_mass, shapes[shape]
     choice = Choice(found.options, tuple(float(value) for value in found.log_probabilities))
+    logits = [float(value) for value in found.logits]
+    values: dict[str, Json] = {"logits": logits, "text_mass": text, "grids": grids}
+    if found.n_sinks is not None:
+        values[SINKS] = found.n_sinks
     return Record(
         item.id,
         Response("answered", text=found.options[found.predicted], finish="choice"),
         choice,
-        {"logits": [float(value) for value in found.logits], "text_mass": text, "grids": grids},
+        values,
         arrays,
     )
 
@@ -260,6 +284,23 @@ def read_samples(run: Run) -> Iterator[Sample]:
             and "logits" in result.record.values
         ):
             yield _sample(result)
+
+
+def sinks_note(run: Run) -> list[str]:
+    """A sentence on the attention sinks that were masked in the maps of a run; none if they were kept."""
+    threshold = run.info.settings.get("mask_sinks")
+    if threshold is None:
+        return []
+    counts = [
+        cast("int", result.record.values.get(SINKS, 0))
+        for result in run.results()
+        if result.record is not None
+    ]
+    mean = sum(counts) / max(1, len(counts))
+    some = sum(count > 0 for count in counts)
+    return [
+        f"Attention sinks (τ = {threshold:g}) are masked in every map: {mean:.1f} image tokens per item, in {some} of {len(counts)} items."
+    ]
 
 
 def check_kind(run: Run) -> None:

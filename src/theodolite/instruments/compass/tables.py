@@ -24,7 +24,7 @@ from theodolite.instruments.compass.formulas.projection_options import (
     Negative,
     ProjectionOptions,
 )
-from theodolite.instruments.compass.measure import Sample, read_samples
+from theodolite.instruments.compass.measure import Sample, read_samples, sinks_note
 from theodolite.instruments.compass.questions import PLAIN
 from theodolite.instruments.compass.score import METRICS, answer_scores, map_metric, map_scores
 from theodolite.runs import Run
@@ -151,7 +151,7 @@ def score_run(run: Run, settings: ScoreSettings | None = None) -> CompassScore:
             )
             found = replace(found, tables=(*found.tables, *controls))
     lost = [f"Left out: {count} × {reason}." for reason, count in _unmeasured(run).items()]
-    head = replace(found.tables[0], notes=(*found.tables[0].notes, *lost))
+    head = replace(found.tables[0], notes=(*found.tables[0].notes, *sinks_note(run), *lost))
     found = replace(found, tables=(head, *found.tables[1:]))
     run.write_tables(found.tables)
     return found

@@ -14,6 +14,7 @@ from theodolite.core.errors import UsageError
 from theodolite.models import quiet_transformers
 from theodolite.testing.tiny.gemma import gemma3
 from theodolite.testing.tiny.llava import llava, llava_onevision
+from theodolite.testing.tiny.phi import phi4_multimodal
 from theodolite.testing.tiny.qwen import qwen2_5_vl, qwen2_vl, qwen3_vl
 from theodolite.testing.tiny.tiled import idefics3, internvl, smolvlm
 
@@ -23,6 +24,7 @@ Family: TypeAlias = Literal[
     "internvl",
     "llava",
     "llava_onevision",
+    "phi4_multimodal",
     "qwen2_vl",
     "qwen2_5_vl",
     "qwen3_vl",
@@ -62,6 +64,7 @@ _BUILDERS: dict[Family, Callable[[Path], None]] = {
     "internvl": internvl,
     "llava": llava,
     "llava_onevision": llava_onevision,
+    "phi4_multimodal": phi4_multimodal,
     "qwen2_vl": qwen2_vl,
     "qwen2_5_vl": qwen2_5_vl,
     "qwen3_vl": qwen3_vl,

@@ -86,7 +86,7 @@ def save_model(folder: Path, model: Any) -> None:
     outputs = ("attn.proj.weight", "out_proj.weight", "projection_layer.weight")
     with torch.no_grad():
         for name, weight in model.named_parameters():
-            if "vis" in name and name.endswith(outputs):
+            if ("vis" in name or "img_processor" in name) and name.endswith(outputs):
                 weight.mul_(0.1)
     model.save_pretrained(folder)
 
