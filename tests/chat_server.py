@@ -25,7 +25,7 @@ class Chat:
     """``obeyed``, ``ignored`` or ``refused``."""
     usage: bool = True
     logprobs: str = "given"
-    """``given``, ``left out`` or ``refused``."""
+    """``given``, ``left out`` or ``refused``. Given only to those who ask for the top ones, too, as llama-cpp-python does."""
     answers: str = "varied"
     """``varied``, ``same``, or ``moody``: never the same twice."""
     jitter: float = 0.0
@@ -62,7 +62,7 @@ class Chat:
             for stop in body.get("stop", ()):
                 text = text.partition(stop)[0]
         choice = {"finish_reason": "stop", "message": {"role": "assistant", "content": text}}
-        if body.get("logprobs") and self.logprobs == "given":
+        if body.get("logprobs") and body.get("top_logprobs") and self.logprobs == "given":
             value = -(_number(seed) % 1000) / 100 - self.jitter * (len(self.bodies) // 2 % 2)
             choice["logprobs"] = {"content": [{"token": word, "logprob": value} for word in text.split()]}
         count = 3 + len(words) + (9 * len(pictures) if self.pictures != "dropped" else 0)

@@ -180,7 +180,7 @@ class OpenAIModel:
     async def logprobs(self, request: Request) -> tuple[float, ...]:
         """Ask once for the log-probabilities of the answer's tokens. Empty if the server does not give them."""
         try:
-            answer = await self._post(self._body(request) | {"logprobs": True})
+            answer = await self._post(self._body(request) | {"logprobs": True, "top_logprobs": 1})
         except Unanswered:
             return ()
         return () if isinstance(answer, Response) else read_logprobs(answer)
