@@ -67,7 +67,7 @@ class FaultServer:
         self.in_flight += 1
         self.most_in_flight = max(self.most_in_flight, self.in_flight)
         try:
-            text = "".join(part.get("text", "") for part in body["messages"][-1]["content"])
+            text = text_of(body)
             fault = text.split()[0].removeprefix("fault:") if text.startswith("fault:") else ""
             self.counts[fault, text] += 1
             await asyncio.sleep(self.delay)
@@ -88,6 +88,12 @@ async def send(writer, status, payload, headers=()):
     await writer.drain()
 
 
+def text_of(body):
+    """The text of the last turn, which is plain where there is no picture."""
+    content = body["messages"][-1]["content"]
+    return content if isinstance(content, str) else "".join(part.get("text", "") for part in content)
+
+
 def completion(text, **message):
     return {
         "id": "1",
@@ -104,7 +110,7 @@ def completion(text, **message):
 
 
 async def answer(writer, body, _):
-    await send(writer, 200, completion("you said: " + body["messages"][-1]["content"][-1].get("text", "")))
+    await send(writer, 200, completion("you said: " + text_of(body)))
 
 
 async def reset(writer, *_):
@@ -146,7 +152,7 @@ def says(status, payload):
 
 def said(body):
     """What the request says after its fault."""
-    return "".join(part.get("text", "") for part in body["messages"][-1]["content"]).partition(" ")[2]
+    return text_of(body).partition(" ")[2]
 
 
 async def echo_as_no_completion(writer, body, _):

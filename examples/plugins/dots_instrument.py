@@ -43,11 +43,11 @@ class Dots(Instrument):
         scores = []
         for name, gold in golds.items():
             plain, blank = answers[f"{name}/plain"], answers[f"{name}/blank"]
-            if not plain.is_read:
-                scores.append(ItemScore(name, RIGHT.key, None, name, reason=plain.status))
-                continue
-            scores.append(ItemScore(name, RIGHT.key, float(plain.value == gold), name))
-            scores.append(ItemScore(name, CHANGES.key, float(blank.value != plain.value), name))
+            right, changes = float(plain.value == gold), float(blank.value != plain.value)
+            for metric, value, needed in ((RIGHT, right, (plain,)), (CHANGES, changes, (plain, blank))):
+                unread = [answer.status for answer in needed if not answer.is_read]
+                score = (None, unread[0]) if unread else (value, "")
+                scores.append(ItemScore(name, metric.key, score[0], name, reason=score[1]))
         return scores
 
 

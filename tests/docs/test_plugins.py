@@ -15,7 +15,7 @@ from PIL import Image
 
 from theodolite.cli.main import main
 from theodolite.core.registry import registry
-from theodolite.testing import check_explainer, check_model, check_verifier
+from theodolite.testing import check_explainer, check_method, check_model, check_source, check_verifier
 
 EXAMPLES = Path(__file__).parents[2] / "examples" / "plugins"
 FILES = sorted(EXAMPLES.glob("*.py"))
@@ -88,6 +88,7 @@ def test_a_sixth_instrument_appears_in_the_list_the_diagnosis_and_the_report(tmp
     assert {row["metric"] for row in table["rows"]} == names
     assert main(["dots", "score", str(tmp_path / "run" / "dots"), "--json"]) == 0
     assert tables_of(capsys) == [table]
+    assert main(["check", "dots"]) == 0
     out = tmp_path / "report"
     asked = ["--model", "pocket:grounded", "--instruments", "dots", "--quick", "--out", str(out), "--json"]
     assert main(["diagnose", *asked]) == 0
@@ -120,6 +121,7 @@ def test_the_method_runs_through_the_compass_and_bounds_grad_act(tmp_path, tiny_
     assert main(["compass", "score", str(tmp_path / "run"), "--json"]) == 0
     (table,) = [table for table in tables_of(capsys) if table["name"] == "compass.framework_paper"]
     assert {row["method"]: row["n"] for row in table["rows"]}["norm-product"] == 4
+    assert check_method("norm-product").remarks == ()
 
 
 def test_the_method_is_at_least_as_large_as_the_inner_product(tiny_llava):
@@ -203,6 +205,7 @@ def test_the_source_builds_a_data_set_with_the_right_geometry(tmp_path):
     ]
     row = {"picture": "a.png", "focal_px": 800, "camera_height_m": 1.2, "boxes": boxes}
     (root / "a.json").write_text(json.dumps(row))
+    assert check_source("level-camera", root).remarks == ()
     out = tmp_path / "data"
     assert main(["scene", "build", "--source", "level-camera", "--data", str(root), "--out", str(out)]) == 0
     (scene,) = read_data(out).scenes.values()

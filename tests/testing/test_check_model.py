@@ -121,7 +121,9 @@ def test_an_unknown_family_is_told(tmp_path):
 def test_the_command_tells_in_json(capsys):
     assert main(["check", "scripted:looker", "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {
-        "model": "scripted:looker",
+        "name": "scripted:looker",
+        "kind": "model",
         "keeps_contract": True,
-        "problem": None,
+        "problems": [],
+        "remarks": [],
     }

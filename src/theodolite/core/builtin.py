@@ -61,7 +61,7 @@ COMMANDS = (
     ("trace", "trace:app", "instruments", "Is each reasoning step supported by the frames?"),
     ("data", "data:app", "data", "Make pairs of objects to ask about, from annotations or drawn."),
     ("twins", "twins:app", "advanced", "The shipped models of known reasoning: certify, separate."),
-    ("check", "check:check", "advanced", "Check that a model keeps the contract."),
+    ("check", "check:check", "advanced", "Check that a model or another plug-in keeps its contract."),
 )
 """The commands: name, place in `theodolite.cli`, heading, summary."""
 

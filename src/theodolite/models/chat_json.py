@@ -13,7 +13,7 @@ from typing import Any
 import httpx2
 
 from theodolite.core.pictures import open_image
-from theodolite.core.types import Picture, Response
+from theodolite.core.types import Message, Picture, Response
 from theodolite.models.api_key import Secret
 
 _MEBIBYTE = 1 << 20
@@ -145,8 +145,33 @@ def _count(value: object) -> int:
     return min(max(value, 0), MOST_TOKENS) if type(value) is int else 0
 
 
-def content_part(part: str | Picture) -> dict[str, Any]:
-    """Convert a part of a message to the format of chat servers."""
+def read_logprobs(body: bytes) -> tuple[float, ...]:
+    """Read the log-probabilities of the tokens of a chat completion. Empty if it has none.
+
+    >>> read_logprobs(b'{"choices": [{"logprobs": {"content": [{"token": "A", "logprob": -0.5}]}}]}')
+    (-0.5,)
+    """
+    try:
+        tokens = json.loads(body)["choices"][0]["logprobs"]["content"]
+        return tuple(float(token["logprob"]) for token in tokens)
+    except (ValueError, LookupError, TypeError, RecursionError, OverflowError):
+        return ()
+
+
+def message_json(message: Message) -> dict[str, Any]:
+    """Convert a turn to the format of chat servers. Without a picture its content is plain text.
+
+    Servers whose template knows text only drop a list of parts, and the model gets an empty prompt.
+
+    >>> message_json(Message.user("Where is the cup?"))
+    {'role': 'user', 'content': 'Where is the cup?'}
+    """
+    if not message.pictures:
+        return {"role": message.role, "content": message.text}
+    return {"role": message.role, "content": [_content_part(part) for part in message.content]}
+
+
+def _content_part(part: str | Picture) -> dict[str, Any]:
     if isinstance(part, str):
         return {"type": "text", "text": part}
     return {"type": "image_url", "image_url": {"url": _data_url(part)}}

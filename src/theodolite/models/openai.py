@@ -18,9 +18,15 @@ import httpx2
 from pydantic import Field
 
 from theodolite.core.errors import ModelError, UsageError
-from theodolite.core.types import Request, Response
+from theodolite.core.types import Message, Request, Response
 from theodolite.models.api_key import Secret
-from theodolite.models.chat_json import BoundedStream, Unanswered, content_part, read_completion
+from theodolite.models.chat_json import (
+    BoundedStream,
+    Unanswered,
+    message_json,
+    read_completion,
+    read_logprobs,
+)
 from theodolite.models.contract import Capability
 from theodolite.models.limiter import AdaptiveLimiter, RetryPolicy, retry_after
 from theodolite.models.opening import ModelName, ModelOptions, read_options
@@ -47,6 +53,10 @@ class OpenAIOptions(ModelOptions):
     """Maximum size of a response body."""
     tokens_field: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     """The server's name for the limit on new tokens."""
+    system: Literal["system", "user"] = "system"
+    """``user`` puts system text at the head of the first user turn, for servers that refuse or ignore that role."""
+    stop: Literal["server", "here"] = "server"
+    """``here`` does not send stop strings, for servers that refuse them. Answers are cut at them in either case."""
 
 
 def open_model(name: ModelName) -> OpenAIModel:
@@ -89,7 +99,7 @@ class OpenAIModel:
         self.model = model
         self.base_url = base_url
         self.options = options
-        self.identity = f"openai:{model}@{base_url}"
+        self.identity = f"openai:{model}@{base_url}" + ("?system=user" if options.system == "user" else "")
         self.batch_size = options.max_in_flight
         self.retry = RetryPolicy(retries=options.retries)
         self._secret = Secret.from_environment(options.key_env)
@@ -163,8 +173,17 @@ class OpenAIModel:
                 await asyncio.sleep(self.retry.delay(attempt, failure.wait))
             else:
                 self._unanswered_in_a_row = 0
-                return replace(response, seconds=time.monotonic() - started, attempts=attempt + 1)
+                seconds = time.monotonic() - started
+                return replace(_cut(response, request.stop), seconds=seconds, attempts=attempt + 1)
         raise AssertionError("unreachable: the last attempt returns")
+
+    async def logprobs(self, request: Request) -> tuple[float, ...]:
+        """Ask once for the log-probabilities of the answer's tokens. Empty if the server does not give them."""
+        try:
+            answer = await self._post(self._body(request) | {"logprobs": True, "top_logprobs": 1})
+        except Unanswered:
+            return ()
+        return () if isinstance(answer, Response) else read_logprobs(answer)
 
     async def aclose(self) -> None:
         """Close the connections of the running event loop."""
@@ -194,6 +213,11 @@ class OpenAIModel:
         return self._connections[loop]
 
     async def _ask_once(self, body: dict[str, Any]) -> Response:
+        answer = await self._post(body)
+        return answer if isinstance(answer, Response) else read_completion(answer, self._secret)
+
+    async def _post(self, body: dict[str, Any]) -> bytes | Response:
+        """Return the body of the server's answer, or a refusal."""
         import openai
 
         try:
@@ -212,7 +236,7 @@ class OpenAIModel:
             raise Unanswered(reason, again=True, is_down=True) from None
         except openai.APIStatusError as error:
             return self._refused_or_raise(error)
-        return read_completion(answer.content, self._secret)
+        return answer.content
 
     async def _bound_body(self, response: httpx2.Response) -> None:
         """Limit how much of a response is read."""
@@ -221,18 +245,29 @@ class OpenAIModel:
     def _body(self, request: Request) -> dict[str, Any]:
         body: dict[str, Any] = {
             "model": self.model,
-            "messages": [
-                {"role": m.role, "content": [content_part(part) for part in m.content]}
-                for m in request.messages
-            ],
+            "messages": [message_json(each) for each in self._turns(request)],
             "temperature": request.temperature,
             self.options.tokens_field: request.max_tokens,
         }
-        if request.stop:
+        if request.stop and self.options.stop == "server":
             body["stop"] = list(request.stop)
         if request.seed is not None:
             body["seed"] = request.seed
         return body
+
+    def _turns(self, request: Request) -> Sequence[Message]:
+        """The turns as sent: with ``?system=user``, system text opens the first user turn."""
+        system = "".join(f"{each.text}\n\n" for each in request.messages if each.role == "system")
+        if self.options.system == "system" or not system:
+            return request.messages
+        turns = [each for each in request.messages if each.role != "system"]
+        first = next((i for i, each in enumerate(turns) if each.role == "user"), None)
+        if first is None:
+            return [Message.user(system), *turns]
+        opened = Message.user(system, *turns[first].content)
+        if not opened.pictures:
+            opened = Message.user(system + turns[first].text)
+        return [*turns[:first], opened, *turns[first + 1 :]]
 
     def _refused_or_raise(self, error: Any) -> Response:
         self._raise_if_hopeless(error)
@@ -278,6 +313,12 @@ class OpenAIModel:
 
     def _describe(self, error: BaseException) -> str:
         return describe(error, clean=self._secret.clean_error)
+
+
+def _cut(response: Response, stop: Sequence[str]) -> Response:
+    """End an answer at the first stop string: some servers ignore them, some return them."""
+    ends = [response.text.index(word) for word in stop if word in response.text]
+    return replace(response, text=response.text[: min(ends)], finish="stop") if ends else response
 
 
 def _code(error: Any) -> str:

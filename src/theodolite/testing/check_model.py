@@ -5,25 +5,32 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
-from theodolite.core.errors import ContractError
 from theodolite.core.types import Picture, Request, Response
-from theodolite.models import VisionLanguageModel, is_choosing, open_model
-from theodolite.runs import describe
+from theodolite.models import ServedModel, VisionLanguageModel, is_choosing, open_model
+from theodolite.runs import run_async
+from theodolite.testing.check_server import reaches_the_model
+from theodolite.testing.findings import Findings, examine, not_a
 
 
-def check_model(model: str | VisionLanguageModel) -> None:
-    """Check a model against its contract.
+def check_model(model: str | VisionLanguageModel) -> Findings:
+    """Check a model against its contract. Of a model behind a server, also check what reaches it.
 
     Args:
         model: The model, or its name.
 
-    Raises:
-        ContractError: If a check fails. The message lists all failures.
+    Returns:
+        The findings, with remarks.
 
-    >>> check_model("scripted:looker")
+    Raises:
+        BrokenContractError: If a check fails. The message lists all failures.
+        ModelError: If the model cannot be used at all: no server answers, say.
+
+    >>> check_model("scripted:looker").remarks
+    ()
     """
     tested = open_model(model) if isinstance(model, str) else model
     if not isinstance(tested, VisionLanguageModel):
@@ -32,21 +39,18 @@ def check_model(model: str | VisionLanguageModel) -> None:
             for name in ("name", "identity", "lacks", "batch_size", "generate", "close")
             if not hasattr(tested, name)
         ]
-        raise ContractError(f"{type(tested).__name__} lacks {', '.join(missing)}")
-    broken = [
-        f"{check.__name__[1:].replace('_', ' ')}: {fault}"
-        for check in _CHECKS
-        for fault in _faults(check, tested)
-    ]
-    if broken:
-        raise ContractError(f"{tested.name} does not fulfil the model contract:\n  " + "\n  ".join(broken))
+        raise not_a("model", tested, f"it lacks {', '.join(missing)}")
+    if not isinstance(tested, ServedModel):
+        return examine("model", tested.name, tested, _CHECKS)
+    run_async(partial(_reachable, tested))
+    return examine("model", tested.name, tested, (*_CHECKS, reaches_the_model))
 
 
-def _faults(check: Callable[[VisionLanguageModel], Iterator[str]], model: VisionLanguageModel) -> list[str]:
+async def _reachable(model: ServedModel) -> None:
     try:
-        return list(check(model))
-    except Exception as error:  # noqa: BLE001 - any exception is reported
-        return [f"it raised {describe(error)}"]
+        await model.check()
+    finally:
+        await model.aclose()
 
 
 def _requests() -> list[Request]:

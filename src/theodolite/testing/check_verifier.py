@@ -8,18 +8,17 @@ from dataclasses import replace
 
 import numpy as np
 
-from theodolite.core.errors import ContractError
 from theodolite.core.types import Picture
 from theodolite.geometry import Box
 from theodolite.instruments.trace.claims.types import Claim, Mention, Verifier
 from theodolite.instruments.trace.data.episode import Episode, Frame, SceneObject
 from theodolite.instruments.trace.verifiers.judging import open_verifier
-from theodolite.runs import describe
+from theodolite.testing.findings import Findings, examine, not_a
 
 _LABELS = {"supported", "unsupported", "unverifiable"}
 
 
-def check_verifier(verifier: str | Verifier) -> None:
+def check_verifier(verifier: str | Verifier) -> Findings:
     """Check a verifier against its contract, on a small scene and on an empty one.
 
     This does not check whether its verdicts are correct; measure its agreement with ``annotation`` for that.
@@ -28,33 +27,15 @@ def check_verifier(verifier: str | Verifier) -> None:
         verifier: The verifier, or its name.
 
     Raises:
-        ContractError: If a check fails. The message lists all failures.
+        BrokenContractError: If a check fails. The message lists all failures.
 
-    >>> check_verifier("annotation")
+    >>> check_verifier("annotation").remarks
+    ()
     """
     tested = open_verifier(verifier) if isinstance(verifier, str) else verifier
     if not isinstance(tested, Verifier):
-        raise ContractError(f"{type(tested).__name__} lacks a name, or verify(claims, episode)")
-    broken = [
-        f"{check.__name__[1:].replace('_', ' ')}: {fault}"
-        for check in (
-            _one_verdict_per_claim,
-            _is_deterministic,
-            _is_independent_of_other_claims,
-            _negation_flips_the_verdict,
-            _leaves_inputs_unchanged,
-        )
-        for fault in _faults(check, tested)
-    ]
-    if broken:
-        raise ContractError(f"{tested.name} does not fulfil the verifier contract:\n  " + "\n  ".join(broken))
-
-
-def _faults(check: Callable[[Verifier], Iterator[str]], verifier: Verifier) -> list[str]:
-    try:
-        return list(check(verifier))
-    except Exception as error:  # noqa: BLE001 - any exception is reported
-        return [f"it raised {describe(error)}"]
+        raise not_a("verifier", tested, "it lacks a name, or verify(claims, episode)")
+    return examine("verifier", tested.name, tested, _CHECKS)
 
 
 def _episodes() -> list[Episode]:
@@ -128,3 +109,12 @@ def _leaves_inputs_unchanged(verifier: Verifier) -> Iterator[str]:
     verifier.verify(claims, episode)
     if (episode, claims) != before:
         yield "the claims or the episode were changed"
+
+
+_CHECKS: tuple[Callable[[Verifier], Iterator[str]], ...] = (
+    _one_verdict_per_claim,
+    _is_deterministic,
+    _is_independent_of_other_claims,
+    _negation_flips_the_verdict,
+    _leaves_inputs_unchanged,
+)

@@ -1,0 +1,74 @@
+"""What a check of a plug-in finds: the lines of its contract that are broken, and remarks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import TypeVar
+
+from theodolite.core.errors import ContractError
+from theodolite.core.registry import Kind
+from theodolite.runs import describe
+
+T = TypeVar("T")
+
+
+class Remark(str):
+    """A sentence that is worth knowing and does not concern the contract."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """The result of a check."""
+
+    kind: Kind
+    name: str
+    problems: tuple[str, ...] = ()
+    """One sentence for each broken line of the contract."""
+    remarks: tuple[str, ...] = ()
+
+
+class BrokenContractError(ContractError):
+    """A plug-in does not fulfil its contract. The message lists all problems."""
+
+    def __init__(self, findings: Findings) -> None:
+        super().__init__(
+            f"{findings.name} does not fulfil the {findings.kind} contract:\n  "
+            + "\n  ".join(findings.problems)
+        )
+        self.findings = findings
+
+
+def examine(kind: Kind, name: str, tested: T, checks: Iterable[Callable[[T], Iterator[str]]]) -> Findings:
+    """Run checks. Each yields a sentence for every fault, or a `Remark`; an exception is a fault.
+
+    Raises:
+        BrokenContractError: If there is a fault.
+    """
+    problems: list[str] = []
+    remarks: list[str] = []
+    for check in checks:
+        title = check.__name__.strip("_").replace("_", " ")
+        for each in _all_of(check, tested):
+            if isinstance(each, Remark):
+                remarks.append(str(each))
+            elif (problem := f"{title}: {each}") not in problems:
+                problems.append(problem)
+    findings = Findings(kind, name, tuple(problems), tuple(remarks))
+    if problems:
+        raise BrokenContractError(findings)
+    return findings
+
+
+def not_a(kind: Kind, tested: object, problem: str) -> BrokenContractError:
+    """The error for an object that is no plug-in of this kind."""
+    return BrokenContractError(Findings(kind, type(tested).__name__, (problem,)))
+
+
+def _all_of(check: Callable[[T], Iterator[str]], tested: T) -> Iterator[str]:
+    try:
+        yield from check(tested)
+    except Exception as error:  # noqa: BLE001 - any exception is reported
+        yield f"it raised {describe(error)}"
