@@ -118,8 +118,8 @@ def _shown(row: Row, pictures: Any) -> tuple[frozenset[str], ...]:
         return tuple(frozenset({digest}) for digest in exported.split())
     given = pictures if isinstance(pictures, list) else [pictures]
     data = [each.get("bytes") if isinstance(each, dict) else each for each in given]
-    found = [picture_digests(each) if _is_embedded(each) else frozenset() for each in data]
-    return tuple(found) if found and all(found) else ()
+    found = [picture_digests(each) for each in data if each is not None and _is_embedded(each)]
+    return tuple(found) if len(found) == len(data) and all(found) else ()
 
 
 def _is_embedded(value: Any) -> bool:

@@ -83,6 +83,15 @@ def recorded_only(text: str, items: Sequence[Item]) -> list[Item]:
     return [item for item in items if model.has(item.request)] or list(items)
 
 
+def missing_answers(text: str, items: Sequence[Item]) -> dict[str, tuple[int, str]]:
+    """Count the items that `recorded_only` leaves out, by the reason why a log has no answer to them, with an example."""
+    model = open_model(ModelName.parse(text))
+    left_out = [item for item in items if not model.has(item.request)]
+    if len(left_out) == len(items):
+        return {}
+    return unmatched(model.generate([item.request])[0].reason for item in left_out)
+
+
 Recording: TypeAlias = Mapping[str, Sequence[LoggedAnswer]]
 """The answers of Theodolite's own runs, by the content of their requests."""
 
@@ -200,7 +209,11 @@ class ReplayModel:
         if len(alike) > 1 and any(answer in named for answer in alike):
             alike = [answer for answer in alike if answer in named]
         worded = self._by_text.get(_plain(request.text), []) if request.recall == "words" else []
-        unnamed = [answer for answer in worded if not answer.picture or path is None]
+        unnamed = [
+            answer
+            for answer in worded
+            if (not answer.picture or path is None) and (not answer.shown or _shows(answer, request))
+        ]
         for found, what in (
             (alike, "this picture and question"),
             (named, f"the id {request.ref!r}"),

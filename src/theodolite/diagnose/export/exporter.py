@@ -101,7 +101,7 @@ def _export_by_instrument(source: Path, runs: Sequence[Path], target: Path, to: 
     for folder in runs:
         kind = read_info(folder).instrument
         instrument = instrument_of_run(kind)
-        if instrument in own and instrument is not None and kind in instrument.exported_kinds:
+        if instrument is not None and instrument in own and kind in instrument.exported_kinds:
             place = target / _label(folder) if len(runs) > 1 else target
             found = instrument.export(folder, place, to=to)
             written |= {(place / name).relative_to(target).as_posix(): n for name, n in found.items()}

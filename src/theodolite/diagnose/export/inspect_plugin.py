@@ -33,9 +33,9 @@ __all__ = ["graded_state", "pair_samples"]
 def graded_state(state: Any, targets: Sequence[str]) -> Graded:
     """Read and score the answer of a sample, by its rubric or, in a task of others, by its choices and target."""
     about: Mapping[str, Any] = state.metadata or {}
-    rubric = about.get("rubric")
-    is_ours = isinstance(rubric, Mapping)
-    found = _grade(state, about, rubric if is_ours else _foreign_rubric(state, targets))
+    is_ours = isinstance(about.get("rubric"), Mapping)
+    rubric: Mapping[str, Any] = about["rubric"] if is_ours else _foreign_rubric(state, targets)
+    found = _grade(state, about, rubric)
     return Graded(
         str(state.sample_id),
         found.value if found is not None else None,
@@ -44,7 +44,7 @@ def graded_state(state: Any, targets: Sequence[str]) -> Graded:
         found.answer.reason if found is not None else "",
         str(about.get("condition") or "plain"),
         str(about.get("split") or "") if is_ours else "",
-        str(rubric.get("group") or "") if isinstance(rubric, Mapping) else "",
+        str(rubric.get("group") or ""),
         tuple((str(pair["before"]), bool(pair["relevant"])) for pair in about.get("pairs") or ())
         if is_ours
         else (),

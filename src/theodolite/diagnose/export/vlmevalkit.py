@@ -1,4 +1,4 @@
-"""VLMEvalKit's TSV files, one for each condition and type: ``MCQ`` (lettered options), ``YORN`` (yes or no) and ``VQA`` (other).
+"""VLMEvalKit's TSV files, one for each condition (and split) and type: ``MCQ`` (lettered options), ``YORN`` (yes or no) and ``VQA`` (other).
 
 A row has the pictures as base64, the whole prompt, the right answer, the condition, and the id by which a replay of
 VLMEvalKit's result file finds the item. VLMEvalKit adds lettered options itself, so they are left out of the prompt.
@@ -24,7 +24,7 @@ NO_PICTURE = "left out: no picture"
 
 
 def write_tsv_files(runs: Iterable[SampledRun], folder: Path) -> dict[str, int]:
-    """Write ``theodolite_<run>_<condition>_<MCQ|YORN|VQA>.tsv`` for each condition that shows a picture.
+    """Write ``theodolite_<run>_<condition>[_<split>]_<MCQ|YORN|VQA>.tsv`` for each condition that shows a picture.
 
     VLMEvalKit puts a picture before every question, so items without one are left out and counted.
 
@@ -34,12 +34,14 @@ def write_tsv_files(runs: Iterable[SampledRun], folder: Path) -> dict[str, int]:
     rows: dict[str, list[dict[str, Any]]] = {}
     left_out = 0
     for run in runs:
+        has_splits = len({sample.row.split for sample in run.samples}) > 1
         for sample in run.samples:
             if not sample.item.request.pictures:
                 left_out += 1
                 continue
             kind, row = _row(sample)
-            parts = ("theodolite", run.name, sample.row.condition, kind)
+            split = sample.row.split if has_splits else ""
+            parts = filter(None, ("theodolite", run.name, sample.row.condition, split, kind))
             name = "_".join("".join(c if c.isalnum() else "_" for c in part) for part in parts) + ".tsv"
             rows.setdefault(name, []).append({"index": len(rows.get(name, ())), **row})
     if not rows:

@@ -22,8 +22,8 @@ def grade(text: str, rubric: Mapping[str, Any], *, is_cut_off: bool = False, rea
         true = star_from_json(rubric["graph"], int(rubric["centre"]))
         reading = parse_graph(text, true.centre, {node.id for node in true.nodes}, is_cut_off=is_cut_off)
         value = f"{len(reading.graph.nodes)} objects" if reading.graph is not None else None
-        status = "value" if reading.is_read else "unreadable"
-        return Grade(Answer(status, value, reading.reason), score_graph(reading, true).sgc)
+        answer = Answer("value" if reading.is_read else "unreadable", value, reading.reason)
+        return Grade(answer, score_graph(reading, true).sgc)
     expected = format_from_json(rubric["format"])
     if expected.kind != "number":
         return grade_choice(text, rubric, is_cut_off=is_cut_off, reasoning=reasoning)
