@@ -9,7 +9,7 @@ PIP_INSTALL := python -m pip install --quiet --disable-pip-version-check --const
 INSTALL := $(BIN)/$(PIP_INSTALL) constraints.txt
 ALL_EXTRAS := device-map,docs,fast,inspect,miniworld,nlp,offline,onnx,ray,video,dev
 
-.PHONY: demo test test-slow test-lowest test-newest check bench fuzz docs clean browser train-help train-twins train-zoo train-grid train-parser train-similarity
+.PHONY: demo test test-slow test-lowest test-newest check bench fuzz conformance docs clean browser train-help train-twins train-zoo train-grid train-parser train-similarity
 
 demo: $(RUN_READY)
 	$(BIN)/theodolite diagnose --quick
@@ -50,6 +50,24 @@ bench: $(DEV_READY)
 # ARGS are passed on: make fuzz ARGS="parsers --seed 1 --seconds 60".
 fuzz: $(DEV_READY)
 	$(BIN)/python -m fuzz $(ARGS)
+
+# What Theodolite exports, opened and scored by the real packages, each in its own environment on top of $(VENV).
+# VLMEvalKit is not on PyPI: VLMEVALKIT may name a checkout.
+CONFORMANCE := build/conformance/env
+VLMEVALKIT ?= vlmeval @ git+https://github.com/open-compass/VLMEvalKit@e8e78f05
+OWN_inspect-ai := --editable .
+OWN_lmms-eval := lmms_eval==0.7.3
+OWN_vlmevalkit := '$(VLMEVALKIT)'
+
+conformance: $(DEV_READY) browser $(patsubst %,$(CONFORMANCE)/%/.ready,inspect-ai lmms-eval vlmevalkit)
+	$(BIN)/python -m conformance $(ARGS)
+
+$(CONFORMANCE)/%/.ready: conformance/%.txt $(DEV_READY)
+	$(PYTHON) -m venv $(CONFORMANCE)/$*
+	$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' >$$($(CONFORMANCE)/$*/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/of_the_project.pth
+	$(CONFORMANCE)/$*/bin/python -m pip install --quiet --disable-pip-version-check --requirement conformance/$*.txt
+	$(CONFORMANCE)/$*/bin/python -m pip install --quiet --disable-pip-version-check --no-deps $(OWN_$*)
+	touch $@
 
 # What made the shipped weights. ARGS are passed on: make train-twins ARGS="--out RUN --seconds 480".
 train-help: $(DEV_READY)

@@ -80,10 +80,7 @@ def test_no_other_module_opens_a_picture():
     opening = {
         path.relative_to(home).as_posix() for path in home.rglob("*.py") if "Image.open(" in path.read_text()
     }
-    exported = {
-        "instruments/scene/interop/lmms_eval.py",
-        "diagnose/export_lmms.py",
-    }  # as text for another program
+    exported = {"diagnose/export/lmms_eval.py"}  # as text for another program
     assert opening == {"core/pictures.py", *exported}
 
 

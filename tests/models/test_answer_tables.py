@@ -2,6 +2,8 @@
 
 import csv
 import json
+import zipfile
+from xml.sax.saxutils import escape
 
 import numpy as np
 import pytest
@@ -135,3 +137,71 @@ def test_edited_pictures_get_no_recorded_answer(tmp_path, pictures):
 def test_logs_are_told_from_runs(tmp_path):
     assert is_log(f"replay:{table(tmp_path, [{'answer': 'x', 'image': '1.png'}])}")
     assert not is_log("scripted:looker")
+
+
+def test_embedded_pictures_of_a_parquet_file_are_compared(tmp_path, pictures):
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    rows = [
+        {"image": {"bytes": each.read(), "path": None}, "question": WHERE, "prediction": word}
+        for each, word in zip(pictures[:2], ("left", "right"), strict=True)
+    ]
+    parquet.write_table(pa.Table.from_pylist(rows), tmp_path / "answers.parquet")
+    model = open_model(f"replay:{tmp_path / 'answers.parquet'}")
+    requests = [Request.ask(Picture.from_array(each.pixels()), WHERE) for each in pictures[:3]]
+    found = model.generate(requests)
+    assert [each.text for each in found] == ["left", "right", ""]
+    assert "has these words, but not with these pictures" in found[2].reason
+
+
+def workbook(path, rows):
+    """A workbook as xlsxwriter writes it for VLMEvalKit: shared strings, numbers, and one sheet."""
+    texts = []
+
+    def cell(value, column, number):
+        place = f"{chr(65 + column)}{number}"
+        if isinstance(value, str):
+            texts.append(value)
+            return f'<c r="{place}" t="s"><v>{len(texts) - 1}</v></c>'
+        return f'<c r="{place}"><v>{value}</v></c>'
+
+    lines = [list(rows[0]), *(list(row.values()) for row in rows)]
+    sheet = "".join(
+        f'<row r="{n}">{"".join(cell(value, c, n) for c, value in enumerate(line))}</row>'
+        for n, line in enumerate(lines, 1)
+    )
+    space = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
+    shared = "".join(f"<si><t>{escape(text)}</t></si>" for text in texts)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr(
+            "xl/worksheets/sheet1.xml", f"<worksheet {space}><sheetData>{sheet}</sheetData></worksheet>"
+        )
+        archive.writestr("xl/sharedStrings.xml", f"<sst {space}>{shared}</sst>")
+    return path
+
+
+def test_result_files_of_vlmevalkit_are_found_in_their_folder(tmp_path, pictures):
+    rows = [
+        {"index": n, "question": WHERE, "A": "left", "B": "right", "answer": "A", "prediction": said}
+        for n, said in enumerate(("A", "<b>right</b> & _x000D_so"))
+    ]
+    workbook(tmp_path / "model_data.xlsx", rows)
+    workbook(tmp_path / "model_data_exact_matching_result.xlsx", [{**rows[0], "prediction": "judged"}])
+    model = open_model(f"replay:{tmp_path}")
+    requests = [Request.ask(pictures[n], f"{WHERE}\nA. left\nB. right", ref=str(n)) for n in range(2)]
+    assert [each.text for each in model.generate(requests)] == ["A", "<b>right</b> & \rso"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"PK\x03\x04", b"", b'<!DOCTYPE x [<!ENTITY a "b">]><worksheet>&a;</worksheet>', b"<worksheet"],
+)
+def test_a_broken_workbook_is_told(tmp_path, content):
+    path = tmp_path / "x.xlsx"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("xl/worksheets/sheet1.xml", content)
+    if content.startswith(b"PK"):
+        path.write_bytes(content)
+    with pytest.raises(UsageError, match=r"x\.xlsx"):
+        open_model(f"replay:{path}")

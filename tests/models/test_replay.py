@@ -1,3 +1,4 @@
+import base64
 import json
 import zipfile
 from dataclasses import replace
@@ -6,10 +7,12 @@ import numpy as np
 import pytest
 import zstandard
 
+from theodolite.cli.main import main
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Item, Picture, Request
 from theodolite.models import ask_measurer, open_model
 from theodolite.models import logs as _logs
+from theodolite.models.replay import recording_notes, unmatched
 from theodolite.runs import LocalEngine, Run, RunInfo, measure
 
 
@@ -321,3 +324,90 @@ def test_real_records_of_a_vision_language_model_are_replayed(shared_data, tmp_p
     wanted = [r["raw_response"][0] if r["raw_response"] else "no answer was logged" for r in records]
     assert texts(model, *asked) == wanted
     assert len(wanted) == 300
+
+
+def embedded(sample_id, text, answer, shown, *, system="", form="data"):
+    """A sample of an inspect_ai log that embeds its picture, as a data URI or as an attachment."""
+    uri = f"data:image/png;base64,{base64.b64encode(shown.read()).decode()}"
+    sample = inspect_sample(sample_id, text, answer)
+    sample["messages"][0]["content"][0]["image"] = uri if form == "data" else "attachment://9"
+    sample["attachments"]["9"] = uri
+    if system:
+        sample["messages"].insert(0, {"role": "system", "content": system})
+    return sample
+
+
+@pytest.mark.parametrize("form", ["data", "attachment"])
+def test_pictures_of_an_inspect_log_are_compared(tmp_path, form):
+    samples = [
+        embedded("a", "Where?", "left", picture(1), form=form),
+        embedded("b", "Where?", "right", picture(2), form=form),
+    ]
+    model = open_model(f"replay:{write_inspect(tmp_path / 'log.eval', samples, compress=False)}")
+    as_bytes = Picture.from_bytes(picture(2).read())
+    requests = [
+        replace(Request.ask(shown, "Where?", ref=ref), recall="content")
+        for shown, ref in ((picture(1), "x"), (as_bytes, ""), (picture(2), "a"))
+    ]
+    assert texts(model, *requests) == ["left", "right", "right"]
+    unknown = texts(
+        model,
+        Request.ask(picture(3), "Where?", ref="a"),
+        Request.ask(picture(1), "How many?"),
+        Request.ask(picture(3), "How many?"),
+    )
+    assert "shows other pictures" in unknown[0]
+    assert "has these pictures, but not with these words: 'How many?'" in unknown[1]
+    assert "has neither these pictures nor these words" in unknown[2]
+
+
+def test_a_system_prompt_is_told_and_not_matched(tmp_path):
+    sample = embedded("a", "Where?", "left", picture(1), system="You are terse.")
+    path = write_inspect(tmp_path / "log.eval", [sample], compress=False)
+    model = open_model(f"replay:{path}")
+    assert texts(model, Request.ask(picture(1), "Where?")) == ["left"]
+    assert len(model.notes) == 1
+    assert "You are terse." in model.notes[0]
+    assert recording_notes(f"replay:{path}") == model.notes
+    assert recording_notes("scripted:oracle") == ()
+
+
+def test_a_request_without_a_picture_finds_only_such_a_record(tmp_path):
+    blind = inspect_sample("b", "Where?", "no idea")
+    blind["messages"][0]["content"] = "Where?"
+    samples = [embedded("a", "Where?", "left", picture(1)), blind]
+    model = open_model(f"replay:{write_inspect(tmp_path / 'log.eval', samples, compress=False)}")
+    assert texts(model, replace(Request.ask("Where?"), recall="content")) == ["no idea"]
+
+
+def test_what_was_not_found_is_counted_by_reason():
+    found = unmatched(
+        ["x has these words, but not with these pictures: 'a'", "no record", *["no record"]],
+    )
+    assert list(found.values()) == [
+        (2, "no record"),
+        (1, "x has these words, but not with these pictures: 'a'"),
+    ]
+
+
+def test_the_command_counts_what_it_did_not_find(tmp_path, capsys):
+    pictures = [picture(seed) for seed in range(4)]
+    rows = []
+    for number, shown in enumerate(pictures):
+        (tmp_path / f"{number}.png").write_bytes(shown.read())
+        rows.append(
+            {"id": f"q{number}", "picture": f"{number}.png", "question": "Is it red?", "answer": "yes"}
+        )
+    (tmp_path / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    samples = [embedded("a", "Is it red?", "yes", pictures[0], system="Be brief.")]
+    path = write_inspect(tmp_path / "log.eval", samples, compress=False)
+    data, out = str(tmp_path / "questions.jsonl"), str(tmp_path / "run")
+    settings = ["--settings", "picture"]
+    main(["ask", "run", "--data", data, "--model", f"replay:{path}", "--out", out, *settings])
+    told = " ".join(" ".join(capsys.readouterr()).split())
+    assert "not asked: 3 × " in told
+    assert "has these words, but not with these pictures" in told
+    assert "Be brief." in told
+    write_inspect(path, [embedded("a", "Is it blue?", "yes", picture(9))], compress=False)
+    main(["ask", "run", "--data", data, "--model", f"replay:{path}", "--out", f"{out}-2", *settings])
+    assert "Items without an answer in the recording" in " ".join(capsys.readouterr())

@@ -10,7 +10,7 @@ from theodolite.answers.plain import normal_form
 from theodolite.answers.reading import read_answer
 from theodolite.core.types import Item, Json, Record
 
-__all__ = ["FORMAT", "format_of", "format_to_json", "is_right", "read_record"]
+__all__ = ["FORMAT", "format_from_json", "format_of", "format_to_json", "is_right", "read_record"]
 
 FORMAT = "format"
 """The key of an item's meta that holds the form of its answer."""
@@ -29,6 +29,11 @@ def format_to_json(expected: AnswerFormat) -> dict[str, Json]:
     return {name: value for name, value in fields.items() if value}
 
 
+def format_from_json(fields: Mapping[str, Any]) -> AnswerFormat:
+    """The form of answer that `format_to_json` wrote."""
+    return AnswerFormat(**{**fields, "options": dict(fields.get("options") or {})})
+
+
 def format_of(item: Item) -> AnswerFormat:
     """The form of answer that an item asks for; an item that does not say asks for one of its options, or for text.
 
@@ -39,8 +44,7 @@ def format_of(item: Item) -> AnswerFormat:
     """
     stored = item.meta.get(FORMAT)
     if isinstance(stored, Mapping):
-        fields = cast("dict[str, Any]", dict(stored))
-        return AnswerFormat(**{**fields, "options": dict(fields.get("options", {}))})
+        return format_from_json(cast("Mapping[str, Any]", stored))
     return AnswerFormat.choice(list(item.options)) if item.options else AnswerFormat.text()
 
 

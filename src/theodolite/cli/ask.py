@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import islice
 from typing import Annotated, cast
@@ -12,11 +13,12 @@ from theodolite.cli import options as o
 from theodolite.cli.console import note
 from theodolite.cli.output import show
 from theodolite.cli.running import run_and_show, show_plan
+from theodolite.core.types import Item
 from theodolite.instruments.ask.data.questions import draw_questions, load_questions
 from theodolite.instruments.ask.instrument import ASK
 from theodolite.instruments.ask.questions import SETTINGS, Setting, plan_questions
 from theodolite.models import Answering, ask_factory
-from theodolite.models.replay import is_log, recorded_only
+from theodolite.models.replay import has_pictures, is_log, missing_answers, recorded_only
 from theodolite.runs import EngineOptions, Run, RunSettings
 
 app = typer.Typer(no_args_is_help=True, help=ASK.question)
@@ -47,7 +49,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     answering = cast("Answering", o.one_of(answer, ("write", "choose"), "--answer"))
     loaded = load_questions(data, images)
     if is_log(model):
-        chosen = ("picture", "swapped")
+        chosen = _recorded_settings(model, chosen)
     else:
         loaded = draw_questions(loaded, len(loaded.questions), seed)
     for reason, n in loaded.unused.items():
@@ -73,6 +75,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         **({"images": str(images.absolute())} if images else {}),
         **({"questions": len(loaded.questions)} if is_log(model) else {}),
     }
+    _note_missing(model, items)
     run_and_show(
         folder,
         RunSettings("ask", model, seed, asked),
@@ -83,6 +86,19 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         tables=ASK.tables,
         json=json,
     )
+
+
+def _recorded_settings(model: str, chosen: tuple[Setting, ...]) -> tuple[Setting, ...]:
+    """The settings that a log can answer: without its pictures, edits are not found."""
+    known = chosen if has_pictures(model) else ("picture", "swapped")
+    return tuple(setting for setting in chosen if setting in known) or ("picture",)
+
+
+def _note_missing(model: str, items: Callable[[], Iterable[Item]]) -> None:
+    """Print why a log has no answer to some items, with an example of each reason."""
+    found = missing_answers(model, list(items())) if is_log(model) else {}
+    for kind, (n, example) in found.items():
+        note(f"not asked: {n} × {kind}" + (f"; for example: {example}" if example != kind else ""))
 
 
 @app.command("score")

@@ -9,8 +9,8 @@ import typer
 
 from theodolite.cli import options as o
 from theodolite.cli.console import note, print_json
-from theodolite.diagnose.export import FORMATS
-from theodolite.diagnose.export import export as write
+from theodolite.diagnose.export.exporter import FORMATS
+from theodolite.diagnose.export.exporter import export as write
 
 
 def export(

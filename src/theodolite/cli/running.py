@@ -8,11 +8,12 @@ from pathlib import Path
 
 import typer
 
-from theodolite.cli.console import note, print_json
+from theodolite.cli.console import note, notes, print_json
 from theodolite.cli.output import progress_bar, show
 from theodolite.core.errors import UsageError
-from theodolite.core.tables import Table
+from theodolite.core.tables import Column, Table
 from theodolite.core.types import Item
+from theodolite.models.replay import recording_notes, unmatched
 from theodolite.runs import (
     EngineOptions,
     Measurer,
@@ -52,6 +53,8 @@ def run_and_show(  # noqa: PLR0913 - all settings of a run
     tally = measure_with_bar(folder, settings, plan, source, options=options, limit=limit)
     with Run.open(folder, writable=True) as run:
         found = list(tables(run)) if tally.finished else []
+        if tally.failed and settings.model.startswith("replay:"):
+            found.append(_unmatched_table(run))
         run.write_tables(found)
     show(
         found,
@@ -63,6 +66,7 @@ def run_and_show(  # noqa: PLR0913 - all settings of a run
     )
     if not json:
         note(f"measured {tally.finished} of {tally.planned} items into {folder}")
+        notes(recording_notes(settings.model))
     exit_if_failed(tally, folder)
 
 
@@ -118,6 +122,17 @@ def run_folders(folder: Path, models: Sequence[str]) -> dict[str, Path]:
     if len(set(found.values())) < len(models):
         raise UsageError("a model is named twice; give each once")
     return found
+
+
+def _unmatched_table(run: Run) -> Table:
+    """Why items found no answer in a recording."""
+    failed = [each.record.response.reason for each in run.results() if each.record is not None]
+    return Table.of(
+        "replay.unmatched",
+        "Items without an answer in the recording",
+        [Column("reason", "reason"), Column("n", "items", "count"), Column("example", "example")],
+        [[kind, n, example] for kind, (n, example) in unmatched(filter(None, failed)).items()],
+    )
 
 
 def show_plan(items: Iterable[Item], *, json: bool, tables: Sequence[Table] = ()) -> None:

@@ -152,6 +152,11 @@ class Picture:
         return decode(self.read(), self._name)
 
     @property
+    def pixel_digest(self) -> str:
+        """The digest of the decoded pixels, whatever `digest` is."""
+        return _pixel_digest(self.pixels())
+
+    @property
     def size(self) -> tuple[int, int]:
         """Width and height in pixels, as `load` returns them. Only the file header is read."""
         return shown_size(self.read(), self._name)

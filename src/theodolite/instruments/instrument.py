@@ -10,16 +10,19 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from theodolite.answers.grading import Grade, rubric_of
+from theodolite.answers.items import format_of
 from theodolite.core.errors import ContractError, UsageError
 from theodolite.core.registry import registry
 from theodolite.core.scores import Capability, ItemScore, Metric
 from theodolite.core.signatures import Signature
 from theodolite.core.splits import ALIGNED, SPLITS
 from theodolite.core.tables import Column, Table
-from theodolite.core.types import Item, Picture
+from theodolite.core.types import Item, Json, Picture
 from theodolite.models import VisionLanguageModel
 from theodolite.pairs import AnsweredPair, Standing
 from theodolite.pairs.repeats import repeated_pairs
@@ -134,6 +137,8 @@ class Instrument(ABC):
     """Export formats that its method `export` supports, for runs of the `exported_kinds`."""
     exported_kinds: ClassVar[tuple[str, ...]] = ()
     """The kinds of run that `export` takes. Runs of other kinds are exported as those of any instrument."""
+    grader: ClassVar[str] = "theodolite.answers.grading:grade"
+    """``module:function`` that scores one answer by its `rubric`, here and in other harnesses."""
     needs_data: ClassVar[bool] = False
     """True if it has no built-in data. A diagnosis then includes it only with user data."""
     makes_data_slowly: ClassVar[bool] = False
@@ -213,6 +218,21 @@ class Instrument(ABC):
     def shown(self, item: Item) -> Item:
         """Return the item as the model sees it, for runs that store the name of an edit instead of the edited picture."""
         return item
+
+    def rubric(self, item: Item) -> dict[str, Json]:
+        """Return what is needed to read and to score the answer to an item, as JSON. Default: its format and ``gold``."""
+        gold = item.meta.get("gold")
+        return rubric_of(format_of(item), [] if gold in {None, ""} else [str(gold)])
+
+    def grade(
+        self, text: str, rubric: Mapping[str, Any], *, is_cut_off: bool = False, reasoning: str = ""
+    ) -> Grade:
+        """Score one answer by its rubric, with the `grader`."""
+        module, _, name = self.grader.partition(":")
+        found: Grade = getattr(import_module(module), name)(
+            text, rubric, is_cut_off=is_cut_off, reasoning=reasoning
+        )
+        return found
 
     def export(self, source: Path, out: Path, *, to: str) -> dict[str, int]:
         """Write a run or a data set in one of the `formats`. Return the number of rows by file."""

@@ -1,4 +1,6 @@
-"""Recorded answers in a table: any JSON, JSONL, CSV or TSV file with a picture, a question and a model's answer in each row.
+"""Recorded answers in a table with a picture, a question and a model's answer in each row.
+
+Any JSON, JSONL, CSV, TSV, Parquet or Excel file will do, the result files of VLMEvalKit among them.
 
 The options of ``replay:FILE?…`` name fields (``picture``, ``question``, ``answer``, ``id``, ``reasoning``) or choose rows:
 ``replay:results.json?answer=pred&prompt_label=Multiple Choice`` reads answers from the field ``pred`` of the rows whose
@@ -14,7 +16,7 @@ from typing import Any
 from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem
 from theodolite.core.types import Response
-from theodolite.models.logs import Logged, LoggedAnswer
+from theodolite.models.logs import Logged, LoggedAnswer, picture_digests
 from theodolite.models.tables import Role, Row, fields_of, first, plain_words, read_rows, values
 
 __all__ = ["read_answer_table"]
@@ -27,6 +29,8 @@ _ROLES: Mapping[str, Role] = {
     "reasoning": "reasoning",
 }
 _MOST_SHOWN = 8
+_LONGEST_PATH = 1000
+"""A longer text is an encoded picture."""
 
 
 def read_answer_table(path: Path, options: Mapping[str, str]) -> Logged:
@@ -86,9 +90,14 @@ def _answers(rows: Sequence[Row], named: Mapping[Role, str]) -> Iterator[LoggedA
             else Response("answered", text=said, reasoning=reasoning if isinstance(reasoning, str) else "")
         )
         ref = first(row, "id", field=named.get("id", ""))
-        picture = _name(first(row, "picture", field=named.get("picture", "")))
+        pictures = first(row, "picture", field=named.get("picture", ""))
         yield LoggedAnswer(
-            "" if ref is None else str(ref), plain_words(str(words or "")), response, 1, picture
+            "" if ref is None else str(ref),
+            plain_words(str(words or "")),
+            response,
+            1,
+            _name(pictures),
+            shown=_shown(row, pictures),
         )
 
 
@@ -102,9 +111,24 @@ def _said(row: Row, question: str, field: str) -> str | None:
     return None
 
 
+def _shown(row: Row, pictures: Any) -> tuple[frozenset[str], ...]:
+    """The digests of the pictures, if the row holds them: those that Theodolite exported, or embedded pictures."""
+    exported = row.get("shown")
+    if isinstance(exported, str) and exported:
+        return tuple(frozenset({digest}) for digest in exported.split())
+    given = pictures if isinstance(pictures, list) else [pictures]
+    data = [each.get("bytes") if isinstance(each, dict) else each for each in given]
+    found = [picture_digests(each) for each in data if each is not None and _is_embedded(each)]
+    return tuple(found) if len(found) == len(data) and all(found) else ()
+
+
+def _is_embedded(value: Any) -> bool:
+    return isinstance(value, bytes) or (isinstance(value, str) and len(value) > _LONGEST_PATH)
+
+
 def _name(value: Any) -> str:
     if isinstance(value, list):
         value = value[0] if value else ""
     if isinstance(value, dict):
         value = value.get("path") or value.get("file_name") or ""
-    return "" if value is None else str(value)[:1000]
+    return "" if value is None or _is_embedded(value) else str(value)

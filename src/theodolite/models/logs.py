@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import lzma
 import re
@@ -9,6 +10,7 @@ import struct
 import zipfile
 import zlib
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -17,8 +19,9 @@ from pydantic import ConfigDict
 from theodolite.core.errors import MissingExtraError, UsageError
 from theodolite.core.files import LARGEST_MEMBER, Problem, check, parse_json, read_each, read_json, read_lines
 from theodolite.core.forms import Form, Whole
-from theodolite.core.types import Response
+from theodolite.core.types import Picture, Response
 
+_ATTACHED = "attachment://"
 _ZSTANDARD = 93
 """The compression method of inspect_ai's archives, which `zipfile` supports only since Python 3.14."""
 
@@ -44,6 +47,10 @@ class LoggedAnswer:
     """Number of pictures in the prompt, as far as the log shows. A video counts as one."""
     picture: str = ""
     """The name of the first picture, if the log has it."""
+    shown: tuple[frozenset[str], ...] = ()
+    """The digests of its pictures, if the log embeds all of them: of the bytes, and of the pixels."""
+    system: str = ""
+    """The system prompt. It is not part of `prompt`."""
 
 
 class _LmmsSample(Form):
@@ -55,6 +62,7 @@ class _LmmsSample(Form):
     resps: Any = None
     filtered_resps: Any = None
     pictures: Any = None
+    shown: list[str] | None = None
 
 
 class _Part(Form):
@@ -63,6 +71,7 @@ class _Part(Form):
     type: str = ""
     text: str = ""
     reasoning: str = ""
+    image: str = ""
 
 
 class _Message(Form):
@@ -83,10 +92,10 @@ class _Message(Form):
         return "\n".join(part.reasoning for part in parts if part.type == "reasoning")
 
     @property
-    def pictures(self) -> int:
-        """The number of pictures and videos."""
+    def pictures(self) -> list[str]:
+        """The pictures and videos: data URIs, references to attachments, or addresses."""
         parts = () if isinstance(self.content, str) else self.content
-        return sum(part.type in {"image", "video"} for part in parts)
+        return [part.image for part in parts if part.type in {"image", "video"}]
 
 
 class _Choice(Form):
@@ -125,8 +134,8 @@ def read_lmms_eval(path: Path) -> Logged:
 
     The log does not contain the pictures. Each sample is assumed to have as many as there are placeholders in its text,
     and at least one. The raw answers are under ``resps``, or under ``filtered_resps`` if both are equal and the first
-    was omitted. Tasks exported by Theodolite store an item's id under ``ref`` and its number of pictures under
-    ``pictures``; these are used if present.
+    was omitted. Tasks exported by Theodolite store an item's id under ``ref``, its number of pictures under ``pictures`` and
+    their digests under ``shown``; these are used if present.
 
     Raises:
         UsageError: If the file cannot be read, or no line is a sample.
@@ -144,7 +153,8 @@ def _lmms_sample(value: Any) -> LoggedAnswer:
     answers = sample.resps if "resps" in sample.model_fields_set else sample.filtered_resps
     prompt, shown = str(sample.input), sample.pictures
     pictures = shown if isinstance(shown, int) else max(1, len(PLACEHOLDER.findall(prompt)))
-    return LoggedAnswer(ref, prompt, _answered(_first_text(answers)), pictures)
+    digests = tuple(frozenset({digest}) for digest in sample.shown or ())
+    return LoggedAnswer(ref, prompt, _answered(_first_text(answers)), pictures, shown=digests)
 
 
 def read_inspect(path: Path) -> Logged:
@@ -184,12 +194,57 @@ def _some(found: list[tuple[str, LoggedAnswer]], problems: list[Problem], what: 
 
 def _inspect_sample(value: Any) -> LoggedAnswer:
     sample = check(_InspectSample, value)
-    turns = [message for message in sample.messages if message.role in {"system", "user"}]
-    attached = sample.attachments or {}
-    texts = (attached.get(message.text.removeprefix("attachment://"), message.text) for message in turns)
+    attached = {name: str(text) for name, text in (sample.attachments or {}).items()}
+
+    def resolved(text: str) -> str:
+        return attached.get(text.removeprefix(_ATTACHED), text) if text.startswith(_ATTACHED) else text
+
+    said = {
+        role: "\n".join(resolved(message.text) for message in sample.messages if message.role == role)
+        for role in ("system", "user")
+    }
     ref = sample.id if sample.epoch == 1 else f"{sample.id}#{sample.epoch}"
-    pictures = sum(message.pictures for message in turns)
-    return LoggedAnswer(ref, "\n".join(map(str, texts)), _inspect_response(sample), pictures)
+    pictures = [
+        resolved(picture)
+        for message in sample.messages
+        if message.role in {"system", "user"}
+        for picture in message.pictures
+    ]
+    shown = [picture_digests(picture) for picture in pictures]
+    return LoggedAnswer(
+        ref,
+        said["user"],
+        _inspect_response(sample),
+        len(pictures),
+        shown=tuple(shown) if all(shown) else (),
+        system=said["system"],
+    )
+
+
+def picture_digests(encoded: str | bytes) -> frozenset[str]:
+    """Return the digests that a picture may have in a request. Empty if it is not embedded, or cannot be decoded.
+
+    Args:
+        encoded: A data URI, base64, or the bytes themselves.
+    """
+    if isinstance(encoded, str):
+        uri, _, data = encoded.rpartition(",")
+        if uri and not uri.startswith("data:"):
+            return frozenset()
+        try:
+            encoded = base64.b64decode(data, validate=True)
+        except ValueError:
+            return frozenset()
+    try:
+        return _digests(encoded)
+    except UsageError:
+        return frozenset()
+
+
+@lru_cache(maxsize=4096)
+def _digests(data: bytes) -> frozenset[str]:
+    picture = Picture.from_bytes(data)
+    return frozenset({picture.digest, picture.pixel_digest})
 
 
 def _inspect_response(sample: _InspectSample) -> Response:

@@ -1,11 +1,14 @@
-"""Recorded answers: ``replay:<run folder, folder of runs, lmms-eval samples, inspect_ai log, or table of answers>``.
+"""Recorded answers: ``replay:<run folder, folder of runs, or the logs and tables of others>``.
 
-In Theodolite's own runs, a request is matched by its content only: the same words and the same picture bytes. Other
-logs do not contain their pictures. There it is matched by the name of its picture and its words, else by its id, else by
-its text, as far as `Request.recall` allows: a request whose pictures were removed or replaced never gets the answer to
-the original. An ambiguous match is not guessed; it fails with the reason.
+In Theodolite's own runs, a request is matched by its content only: the same words and the same picture bytes. So it is in logs
+of inspect_ai that embed their pictures, in tables with embedded pictures, and in logs of what Theodolite exported; there the
+user's words count, and the pictures by bytes or pixels. Other logs do not contain their pictures. There a request is matched
+by the name of its picture and its words, else by its id, else by its text, as far as `Request.recall` allows: a request whose
+pictures were removed or replaced never gets the answer to the original. An ambiguous match is not guessed; it fails with the
+reason.
 
-A table is a JSON, JSONL, CSV or TSV file, see `theodolite.models.answer_tables`.
+Logs are those of inspect_ai and lmms-eval, and the result files of VLMEvalKit. A table is a JSON, JSONL, CSV, TSV, Parquet or
+Excel file, see `theodolite.models.answer_tables`. A system prompt is no part of the match; `ReplayModel.notes` tells of it.
 """
 
 from __future__ import annotations
@@ -24,11 +27,17 @@ from theodolite.models.answer_tables import read_answer_table
 from theodolite.models.contract import Capability
 from theodolite.models.logs import PLACEHOLDER, Logged, LoggedAnswer, read_inspect, read_lmms_eval
 from theodolite.models.opening import ModelName, ModelOptions, read_options
-from theodolite.models.tables import SUFFIXES, NameIndex
+from theodolite.models.tables import BINARY_SUFFIXES, SUFFIXES, NameIndex
 from theodolite.runs import Run, find_runs, read_info
 
 _HEAD = 1 << 20
 """How much of a file is read to find out which log it is."""
+_MOST_NOTES = 3
+_LONGEST_TOLD = 80
+_PARTICULAR = re.compile(r"'[^']*'|\"[^\"]*\"|\d+")
+"""What differs between failures for the same reason: quoted words and numbers."""
+_JUDGED = re.compile(r"_(?:result|acc|score|judge|auxmatch)$")
+"""How the names of VLMEvalKit's files end that hold judgements of answers."""
 _MIN_SHARED_WORDS = 0.5
 """The share of words that a record matched by id must have in common with the request. Below it, the question differs."""
 
@@ -38,8 +47,8 @@ def open_model(name: ModelName) -> ReplayModel:
     path = Path(name.target)
     if not path.exists():
         raise UsageError(
-            f"there is nothing to replay at {path}; pass a run, a folder of runs, a log of lmms-eval or inspect_ai, or a "
-            "JSON, JSONL or CSV file of pictures, questions and answers"
+            f"there is nothing to replay at {path}; pass a run, a folder of runs, a log of lmms-eval, inspect_ai or "
+            "VLMEvalKit, or a JSON, JSONL, CSV or Parquet file of pictures, questions and answers"
         )
     runs = find_runs(path) if path.is_dir() else []
     if runs:
@@ -57,16 +66,30 @@ def open_model(name: ModelName) -> ReplayModel:
 
 
 def is_log(text: str) -> bool:
-    """Return True if a model name is that of a log or table, which has answers to original pictures only."""
+    """Return True if a model name is that of a log or table, which has one answer to each request at most."""
     name = ModelName.parse(text)
     path = Path(name.target)
     return name.scheme == "replay" and not (path.is_dir() and find_runs(path))
+
+
+def has_pictures(text: str) -> bool:
+    """Return True if a model name is that of a log that embeds its pictures, edited ones among them."""
+    return open_model(ModelName.parse(text)).has_pictures
 
 
 def recorded_only(text: str, items: Sequence[Item]) -> list[Item]:
     """Return the items that a log has an answer to, or all of them if it has none: then each says why."""
     model = open_model(ModelName.parse(text))
     return [item for item in items if model.has(item.request)] or list(items)
+
+
+def missing_answers(text: str, items: Sequence[Item]) -> dict[str, tuple[int, str]]:
+    """Count the items that `recorded_only` leaves out, by the reason why a log has no answer to them, with an example."""
+    model = open_model(ModelName.parse(text))
+    left_out = [item for item in items if not model.has(item.request)]
+    if len(left_out) == len(items):
+        return {}
+    return unmatched(model.generate([item.request])[0].reason for item in left_out)
 
 
 Recording: TypeAlias = Mapping[str, Sequence[LoggedAnswer]]
@@ -97,13 +120,25 @@ class ReplayModel:
         self._by_ref: defaultdict[str, list[LoggedAnswer]] = defaultdict(list)
         self._by_text: defaultdict[str, list[LoggedAnswer]] = defaultdict(list)
         self._bound_to: dict[int, str] = {}
+        self._by_shown: defaultdict[str, list[LoggedAnswer]] = defaultdict(list)
         named: list[tuple[str, LoggedAnswer]] = []
+        systems: set[str] = set()
         for answer in answers:
+            systems |= {answer.system} - {""}
+            for digest in answer.shown[0] if answer.shown else ():
+                self._by_shown[digest].append(answer)
             self._by_ref[answer.ref].append(answer)
             self._by_text[_plain(answer.prompt)].append(answer)
             if answer.picture:
                 named.append((answer.picture, answer))
         self._by_picture = NameIndex(named)
+        self.has_pictures = bool(self._by_shown)
+        """True if the log embeds pictures, so that edited ones are found in it too."""
+        self.notes = tuple(
+            f"{name} was recorded with a system prompt, which Theodolite does not send: {_short(text)!r}"
+            for text in sorted(systems)[:_MOST_NOTES]
+        )
+        """What to know about the recording."""
 
     def generate(self, requests: Sequence[Request]) -> list[Response]:
         """Look up each request."""
@@ -114,24 +149,51 @@ class ReplayModel:
         self._by_content.clear()
         self._by_ref.clear()
         self._by_text.clear()
+        self._by_shown.clear()
         self._by_picture = NameIndex([])
 
     def has(self, request: Request) -> bool:
         """Return True if there is a record for a request, whether or not it can be used."""
-        return bool(request.digest in self._by_content or self._candidates(request)[0])
+        is_exact = request.digest in self._by_content or self._same_pictures(request)
+        return bool(is_exact or self._candidates(request)[0])
 
     def _find(self, request: Request) -> Response:
         if request.digest in self._by_content:
             return self._same_content(self._by_content[request.digest], request)
+        if exact := self._same_pictures(request):
+            return self._same_content(exact, request)
         found, what = self._candidates(request)
         if found:
             return self._checked(found, request, what)
+        if self.has_pictures and request.pictures:
+            return Response.failed(self._missing(request))
         if request.recall == "content" and not self._by_content:
             return Response.failed(
                 f"{self.name} was recorded with the original pictures; this request has others, or none"
             )
         broken = "".join(f"; {told}" for told in told_problems(self.problems))
         return Response.failed(f"{self.name} has no answer to this request{broken}")
+
+    def _same_pictures(self, request: Request) -> list[LoggedAnswer]:
+        """Return the records with exactly these pictures and words, of a log that embeds its pictures."""
+        pictures, asked = request.pictures, _words(_user_text(request))
+        if not self.has_pictures:
+            return []
+        if not pictures:
+            return [
+                answer for answer in self._by_text.get(_plain(_user_text(request)), ()) if not answer.pictures
+            ]
+        shown = [answer for answer in self._by_shown.get(pictures[0].digest, ()) if _shows(answer, request)]
+        alike = [answer for answer in shown if _words(answer.prompt) == asked]
+        return alike or [answer for answer in shown if _contains(asked, _words(answer.prompt))]
+
+    def _missing(self, request: Request) -> str:
+        """Why a log with pictures has no answer: it knows neither the picture nor the words, or not together."""
+        if any(_shows(answer, request) for answer in self._by_shown.get(request.pictures[0].digest, ())):
+            return f"{self.name} has these pictures, but not with these words: {_short(request.text)!r}"
+        if self._by_text.get(_plain(_user_text(request))):
+            return f"{self.name} has these words, but not with these pictures: {_short(request.text)!r}"
+        return f"{self.name} has neither these pictures nor these words: {_short(request.text)!r}"
 
     def _candidates(self, request: Request) -> tuple[Sequence[LoggedAnswer], str]:
         """Return the records that fit a request best, and by what: picture and words, id, or words."""
@@ -147,7 +209,11 @@ class ReplayModel:
         if len(alike) > 1 and any(answer in named for answer in alike):
             alike = [answer for answer in alike if answer in named]
         worded = self._by_text.get(_plain(request.text), []) if request.recall == "words" else []
-        unnamed = [answer for answer in worded if not answer.picture or path is None]
+        unnamed = [
+            answer
+            for answer in worded
+            if (not answer.picture or path is None) and (not answer.shown or _shows(answer, request))
+        ]
         for found, what in (
             (alike, "this picture and question"),
             (named, f"the id {request.ref!r}"),
@@ -175,6 +241,8 @@ class ReplayModel:
         if _differ(found):
             return Response.failed(f"{len(found)} records of {self.name} have {what}, with different answers")
         answer = found[0]
+        if answer.shown and not _shows(answer, request):
+            return Response.failed(f"the record with {what} shows other pictures")
         if not _share_words(answer.prompt, request.text):
             return Response.failed(f"the record with {what} is for another question: {answer.prompt[:80]!r}")
         if len(request.pictures) < answer.pictures:
@@ -186,6 +254,42 @@ class ReplayModel:
                 f"the record with {what} was already used for a request with other pictures or settings"
             )
         return answer.response
+
+
+def _shows(answer: LoggedAnswer, request: Request) -> bool:
+    """True if a record shows the pictures of a request."""
+    pictures = request.pictures
+    return len(answer.shown) == len(pictures) and all(
+        picture.digest in digests for picture, digests in zip(pictures, answer.shown, strict=True)
+    )
+
+
+def _user_text(request: Request) -> str:
+    return "\n".join(message.text for message in request.messages if message.role == "user")
+
+
+def _short(text: str) -> str:
+    return " ".join(text.split())[:_LONGEST_TOLD]
+
+
+def unmatched(reasons: Iterable[str]) -> dict[str, tuple[int, str]]:
+    """Count the reasons why requests found no answer, each with an example. Numbers and quoted words do not matter.
+
+    >>> unmatched(["no record has 'left'", "no record has 'right'"])
+    {'no record has …': (2, "no record has 'left'")}
+    """
+    found: dict[str, tuple[int, str]] = {}
+    for reason in reasons:
+        kind = _PARTICULAR.sub("…", reason)
+        n, example = found.get(kind, (0, reason))
+        found[kind] = n + 1, example
+    return dict(sorted(found.items(), key=lambda each: -each[1][0]))
+
+
+def recording_notes(text: str) -> tuple[str, ...]:
+    """Return what to know about the recording that a model name points to. Empty for other models."""
+    name = ModelName.parse(text)
+    return open_model(name).notes if name.scheme == "replay" else ()
 
 
 def _differ(answers: Sequence[LoggedAnswer]) -> bool:
@@ -231,14 +335,18 @@ def _log_files(path: Path) -> list[Path]:
     if path.is_file():
         return [path]
     files = sorted([*path.rglob("*_samples_*.jsonl"), *path.rglob("*.eval")])
-    if not files:
-        raise UsageError(f"{path} contains no run, no *_samples_*.jsonl and no *.eval file")
-    return files
+    workbooks = {
+        each.resolve(): each for each in sorted(path.rglob("*.xlsx")) if not _JUDGED.search(each.stem)
+    }
+    if not files and not workbooks:
+        raise UsageError(f"{path} contains no run, no *_samples_*.jsonl, no *.eval and no *.xlsx file")
+    return [*files, *workbooks.values()]
 
 
 def _read_log(path: Path, name: ModelName) -> Logged:
-    if path.suffix not in {".eval", *SUFFIXES}:
-        raise UsageError(f"{path} cannot be replayed; supported files end in .eval, {', '.join(SUFFIXES)}")
+    known = (".eval", *SUFFIXES, *BINARY_SUFFIXES)
+    if path.suffix not in known:
+        raise UsageError(f"{path} cannot be replayed; supported files end in {', '.join(known)}")
     if path.suffix == ".eval" or (path.suffix == ".json" and b'"samples"' in _head(path)):
         read_options(name, ModelOptions)
         return read_inspect(path)

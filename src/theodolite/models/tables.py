@@ -1,4 +1,6 @@
-"""Rows of questions and answers as data sets and evaluations have them: JSON, JSONL, CSV or TSV, with many names for one thing.
+"""Rows of questions and answers as data sets and evaluations have them, with many names for one thing.
+
+Files may be JSON, JSONL, CSV, TSV, Parquet or Excel.
 
 `NAMES` lists the accepted field names, by what they hold. Case, spaces, hyphens and underscores do not matter:
 ``imageId`` is ``image_id``.
@@ -11,7 +13,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path, PurePosixPath
@@ -22,6 +24,7 @@ from theodolite.core.files import Problem, fault_of, lines_of, read_each, read_t
 from theodolite.models.logs import PLACEHOLDER
 
 __all__ = [
+    "BINARY_SUFFIXES",
     "NAMES",
     "SUFFIXES",
     "NameIndex",
@@ -67,6 +70,8 @@ NAMES: Mapping[Role, tuple[str, ...]] = {
 """
 
 SUFFIXES = (".jsonl", ".json", ".csv", ".tsv")
+BINARY_SUFFIXES = (".parquet", ".xlsx")
+"""Tables that are not text; a recording may be one."""
 _LISTS = (
     *("questions", "annotations", "data", "rows", "items", "samples", "results", "examples", "instances"),
     *("entries", "predictions"),
@@ -91,7 +96,7 @@ def read_rows(path: Path, problems: list[Problem]) -> list[Row]:
         UsageError: If the file cannot be read, or holds no objects.
     """
     try:
-        found, wrong = _csv(path) if path.suffix in {".csv", ".tsv"} else _json(path)
+        found, wrong = _readers().get(path.suffix, _json)(path)
         rows = [each for row in found for each in _turns(row)]
     except (ValueError, RecursionError, csv.Error) as error:
         raise UsageError(f"cannot read {path}: {fault_of(error)}") from error
@@ -99,6 +104,27 @@ def read_rows(path: Path, problems: list[Problem]) -> list[Row]:
         raise UsageError(f"{path} has no rows" + (f": {wrong[0]}" if wrong else ""))
     problems += wrong
     return rows
+
+
+def _readers() -> Mapping[str, Callable[[Path], tuple[list[Row], list[Problem]]]]:
+    from theodolite.models.workbook import read_workbook
+
+    return {
+        ".csv": _csv,
+        ".tsv": _csv,
+        ".parquet": _parquet,
+        ".xlsx": lambda path: (read_workbook(path), []),
+    }
+
+
+def _parquet(path: Path) -> tuple[list[Row], list[Problem]]:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        return parquet.read_table(path).to_pylist(), []
+    except (OSError, pa.ArrowException) as error:
+        raise ValueError(f"it is not a Parquet file: {error}") from error
 
 
 def _csv(path: Path) -> tuple[list[Row], list[Problem]]:

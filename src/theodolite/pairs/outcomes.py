@@ -38,12 +38,39 @@ from theodolite.pairs.edits import Edit
 if TYPE_CHECKING:
     from theodolite.core.estimates import Estimate
 
-__all__ = ["RANDOM_BOUND", "AnsweredPair", "Outcome", "PairShares", "pair_shares", "random_bound"]
+__all__ = [
+    "RANDOM_BOUND",
+    "AnsweredPair",
+    "Outcome",
+    "PairShares",
+    "outcome_of",
+    "pair_shares",
+    "random_bound",
+]
 
 Outcome: TypeAlias = Literal["followed", "moved", "unmoved", "kept", "changed", "lost"]
 
 RANDOM_BOUND = 0.25
 """The largest expected share of pairs that a strategy can follow without using what was edited."""
+
+
+def outcome_of(before: Answer, after: Answer, *, are_right: bool, is_relevant: bool) -> Outcome:
+    """The outcome of a pair.
+
+    Args:
+        before: The answer before the edit.
+        after: The answer after it.
+        are_right: True if both are right.
+        is_relevant: True if the edit changes the right answer.
+    """
+    if not (before.is_read and after.is_read):
+        return "lost"
+    is_same = is_right(before, str(after.value))
+    if not is_relevant:
+        return "kept" if is_same else "changed"
+    if are_right:
+        return "followed"
+    return "unmoved" if is_same else "moved"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,14 +103,8 @@ class AnsweredPair:
     @property
     def outcome(self) -> Outcome:
         """The outcome of the pair."""
-        if not (self.before.is_read and self.after.is_read):
-            return "lost"
-        is_same = is_right(self.before, str(self.after.value))
-        if not self.edit.is_relevant:
-            return "kept" if is_same else "changed"
-        if self.is_right and is_right(self.after, str(self.edited_gold)):
-            return "followed"
-        return "unmoved" if is_same else "moved"
+        are_right = self.is_right and is_right(self.after, str(self.edited_gold))
+        return outcome_of(self.before, self.after, are_right=are_right, is_relevant=self.edit.is_relevant)
 
     @property
     def is_right(self) -> bool:

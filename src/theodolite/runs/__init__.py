@@ -10,8 +10,6 @@ from theodolite.runs.batch import bisect_failures, describe
 from theodolite.runs.cache import AnswerCache
 from theodolite.runs.engine import Engine, EngineName, MeasureOptions, measure
 from theodolite.runs.event_loop import all_of, run_async
-from theodolite.runs.flat_tables import ExportFormat, export_run
-from theodolite.runs.inspect_log import InspectSample, InspectScore, InspectTask, write_inspect_log
 from theodolite.runs.local import LocalEngine
 from theodolite.runs.measurer import AsyncMeasurer, Measurer, MeasurerFactory, Reuse
 from theodolite.runs.measuring import EngineOptions, Plan, RunSettings, measure_run
@@ -28,10 +26,6 @@ __all__ = [
     "Engine",
     "EngineName",
     "EngineOptions",
-    "ExportFormat",
-    "InspectSample",
-    "InspectScore",
-    "InspectTask",
     "LocalEngine",
     "MeasureOptions",
     "Measurer",
@@ -48,7 +42,6 @@ __all__ = [
     "all_of",
     "bisect_failures",
     "describe",
-    "export_run",
     "find_runs",
     "measure",
     "measure_run",
@@ -57,5 +50,4 @@ __all__ = [
     "slug",
     "verify_run",
     "write_atomically",
-    "write_inspect_log",
 ]

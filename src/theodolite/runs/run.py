@@ -193,15 +193,6 @@ class Run:
         """Replace ``scores.json`` atomically."""
         write_atomically(self.folder / _SCORES, sealed(scores))
 
-    def owns(self, path: Path) -> bool:
-        """True if a path is one of the run's own files, with links resolved."""
-        target = path.resolve()
-        own = [*_STORE_FILES, f"{_STORE}{DAMAGED}", _INFO, _SCORES, _LOCK]
-        return (
-            any(target == (self.folder / name).resolve() for name in own)
-            or (self.folder / _PICTURES).resolve() in target.parents
-        )
-
     def scores(self) -> Any:
         """Return the contents of ``scores.json``, or None."""
         path = self.folder / _SCORES

@@ -1,21 +1,15 @@
 """Other people's files: what goes out comes back, and what others have written is understood or counted."""
 
-import csv
-import importlib.util
 import json
 import re
-import zipfile
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
-from scene_worlds import answered, ask, box_world, rows_of, scored
+from scene_worlds import ask, box_world
 
-from theodolite.core.errors import UsageError
 from theodolite.core.files import check
-from theodolite.instruments.scene import scripts
 from theodolite.instruments.scene.experiments.noise import noisy_graphs
 from theodolite.instruments.scene.formulas.solver import Solver
 from theodolite.instruments.scene.interop.crisp import read_crisp, write_crisp
@@ -26,12 +20,7 @@ from theodolite.instruments.scene.interop.crisp_questions import (
     read_question,
     write_question,
 )
-from theodolite.instruments.scene.interop.inspect_log import write_inspect
-from theodolite.instruments.scene.interop.lmms_eval import write_lmms_eval
-from theodolite.instruments.scene.interop.vlmevalkit import write_vlmevalkit
 from theodolite.instruments.scene.questions import Mode, Settings, plan_scenes, plan_with_graphs
-from theodolite.instruments.scene.reading.results import read_results
-from theodolite.instruments.scene.score import counts_table, qa_table
 from theodolite.models import open_model
 from theodolite.runs import Run
 
@@ -228,92 +217,6 @@ def test_what_cannot_be_read_is_empty_in_their_logs(world, tmp_path):
         assert all(row["filtered_resps"] == [""] for row in lines)
 
 
-class Loader(yaml.SafeLoader):
-    """YAML with lmms-eval's one tag."""
-
-
-Loader.add_constructor("!function", lambda _, node: f"function {node.value}")
-
-
-def utils_of(folder):
-    spec = importlib.util.spec_from_file_location("exported_utils", folder / "utils.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def test_the_lmms_eval_folder_does_what_its_tasks_say(world, tmp_path):
-    items = list(plan_scenes(world, Settings(qa=("base", "blind", "true graph"))))
-    written = write_lmms_eval(items, tmp_path)
-    assert sum(written.values()) == len(items)
-    tasks = list(written)
-    assert tasks == [
-        "theodolite_scene_graph_base", "theodolite_scene_graph_blind", "theodolite_scene_qa_base",
-        "theodolite_scene_qa_blind", "theodolite_scene_qa_true_graph",
-    ]  # fmt: skip
-    utils = utils_of(tmp_path)
-    results = {result.item.request.ref: result for result in answered(items, scripts.oracle)}
-    for task in tasks:
-        config = yaml.load((tmp_path / f"{task}.yaml").read_text(), Loader)  # noqa: S506 - our own file and loader
-        lines = Path(config["dataset_kwargs"]["data_files"]["test"]).read_text().splitlines()
-        docs = [json.loads(text) for text in lines]
-        assert docs
-        names = {
-            config[key].removeprefix("function utils.")
-            for key in ("doc_to_visual", "doc_to_text", "process_results")
-        }
-        assert all(hasattr(utils, name) for name in names)
-        scorer = getattr(utils, config["process_results"].removeprefix("function utils."))
-        scored = []
-        for doc in docs:
-            result = results[doc["id"]]
-            assert utils.prompt(doc) == result.item.request.text
-            assert len(utils.pictures(doc)) == len(result.item.request.pictures)
-            scored.append(scorer(doc, [result.record.response.text]))
-        metrics = [metric["metric"] for metric in config["metric_list"]]
-        assert all(set(metrics) <= set(row) and config["cluster_key"] in row for row in scored)
-        if "qa" in metrics and "blind" not in task:
-            assert utils.macro([row["qa"] for row in scored]) == 1
-        if task == "theodolite_scene_graph_base":
-            assert sum(row["sgc"] for row in scored) == pytest.approx(len(docs))
-    group = yaml.safe_load((tmp_path / "theodolite_scene.yaml").read_text())
-    assert group["task"] == tasks
-
-
-def replayed(world, log, settings):
-    """The score of a log that is asked instead of a model."""
-    model = open_model(f"replay:{log}")
-    results = []
-    for item in plan_scenes(world, settings):
-        (response,) = model.generate([item.request])
-        results += answered([item], lambda _, r=response: r)
-    return scored(read_results(results, model="replay"))
-
-
-def test_a_log_of_lmms_eval_is_scored_as_the_answers_were(world, tmp_path):
-    settings = Settings(qa=("base", "blind"))
-    results = answered(plan_scenes(world, settings), scripts.trusting)
-    direct = scored(read_results(results, model="replay"))
-    tasks = write_lmms_eval([result.item for result in results], tmp_path / "tasks")
-    utils, by_name = utils_of(tmp_path / "tasks"), {result.item.request.ref: result for result in results}
-    (tmp_path / "logs").mkdir()
-    for task in tasks:
-        rows = []
-        for number, text in enumerate(
-            (tmp_path / "tasks" / "data" / f"{task}.jsonl").read_text().splitlines()
-        ):
-            doc = json.loads(text)
-            said = by_name[doc["id"]].record.response.text
-            scorer = utils.qa_results if "_qa_" in task else utils.graph_results
-            # what lmms-eval logs of a sample: its number, its prompt, the answers, and all that scoring returned
-            rows.append({"doc_id": number, "input": doc["prompt"], "resps": [[said]], **scorer(doc, [said])})
-        log = tmp_path / "logs" / f"20260101_samples_{task}.jsonl"
-        log.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    again = replayed(world, tmp_path / "logs", settings)
-    assert [row["failed"] for row in rows_of(counts_table(again)).values()] == [0, 0]
-    assert qa_table(again) == qa_table(direct)
-
-
 def log_of(items, path):
     """A log of lmms-eval in which every sample says its own id, so that a mix-up shows."""
     rows = [
@@ -362,57 +265,6 @@ def test_a_log_answers_only_about_the_graph_budget_and_picture_it_was_asked_with
     assert model.generate([recorded.request])[0].text == recorded.request.ref
     log = log_of([asked(0.5, Mode("thinking", 64))], tmp_path / "x_samples_z.jsonl")
     assert log.generate([asked(0.5, Mode("thinking", 65)).request])[0].status == "failed"
-
-
-def test_an_inspect_log_holds_the_run_and_is_scored_as_it_was(world, run_folder, tmp_path):
-    with Run.open(run_folder) as run:
-        paths = write_inspect(run, tmp_path)
-        rows = read_results(
-            [r for r in run.results() if r.item.meta["setting"] in {"base", "blind"}], model="replay"
-        )
-    assert len(paths) == 7
-    base = next(path for path in paths if "qa-base" in path.name)
-    with zipfile.ZipFile(base) as archive:
-        header = json.loads(archive.read("header.json"))
-        names = [name for name in archive.namelist() if name.startswith("samples/")]
-        sample = json.loads(archive.read(names[0]))
-        assert len(json.loads(archive.read("summaries.json"))) == len(names) == len(world.questions)
-    assert header["version"] == 2
-    assert {score["name"] for score in header["results"]["scores"]} == {"qa", "derived_qa", "consistency"}
-    assert sample["scores"]["qa"]["value"] == 1
-    assert sample["metadata"]["scene"] in world.scenes
-    again = replayed(world, tmp_path, Settings(qa=("base", "blind")))
-    assert qa_table(again) == qa_table(scored(rows))
-
-
-def test_a_refusal_and_a_failure_survive_the_log(world, tmp_path):
-    from theodolite.models import ask_measurer
-    from theodolite.runs import LocalEngine, RunInfo, measure
-
-    info = RunInfo(instrument="scene", model="scripted:scene-refuser", identity="x", theodolite="test")
-    with Run.start(tmp_path / "run", info) as run:
-        run.plan(plan_scenes(world, Settings(qa=("base",), graph=("base",))))
-        measure(run, LocalEngine(ask_measurer(open_model("scripted:scene-refuser"))))
-        write_inspect(run, tmp_path / "logs")
-    score = replayed(world, tmp_path / "logs", Settings(qa=("base",), graph=("base",)))
-    assert rows_of(counts_table(score))["base"]["refused"] == len(world.questions)
-
-
-def test_vlmevalkits_tables(world, tmp_path):
-    items = list(plan_scenes(world, Settings(qa=("base", "blind"), graph=("base",))))
-    counts = write_vlmevalkit(items, tmp_path)
-    assert counts["left out: no picture"] == len(world.questions)
-    choices = [q for q in world.questions if q.options]
-    csv.field_size_limit(10**7)
-    with (tmp_path / "theodolite_scene_base_MCQ.tsv").open() as file:
-        rows = list(csv.DictReader(file, delimiter="\t"))
-    assert len(rows) == counts["theodolite_scene_base_MCQ.tsv"] == len(choices)
-    for row, question in zip(rows, choices, strict=True):
-        assert question.text in row["question"]
-        assert [row[letter] for letter in question.letters] == [option.text for option in question.options]
-        assert row["answer"] == question.gold
-    with pytest.raises(UsageError, match="no item shows a picture"):
-        write_vlmevalkit([item for item in items if not item.request.pictures], tmp_path)
 
 
 def test_solving_what_was_read_back_gives_the_same(world, tmp_path):

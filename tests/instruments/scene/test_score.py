@@ -23,7 +23,8 @@ from theodolite.instruments.scene.experiments.noise import noisy_graph, noisy_gr
 from theodolite.instruments.scene.formulas.derived_qa import derived_qa, unsolved_reasons
 from theodolite.instruments.scene.formulas.solver import SOLVERS
 from theodolite.instruments.scene.questions import Mode, Settings, plan_scenes
-from theodolite.instruments.scene.reading.results import read_results, star_from_json
+from theodolite.instruments.scene.reading.graph_parser import star_from_json
+from theodolite.instruments.scene.reading.results import read_results
 from theodolite.instruments.scene.score import EXTRA_TABLES, counts_table, qa_table, score_tables
 from theodolite.report.definitions import definition
 

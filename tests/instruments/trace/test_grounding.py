@@ -5,6 +5,7 @@ import pytest
 from trace_world import KNOWN, SIZE, group_of, thing
 
 from theodolite.core.tables import Column
+from theodolite.instruments.trace.claims.grading import is_right_answer
 from theodolite.instruments.trace.claims.reading import read_trace, with_claims
 from theodolite.instruments.trace.claims.types import Claim, Mention, Step, Trace, Verdict
 from theodolite.instruments.trace.data.episode import Action, Episode, Frame, SceneObject
@@ -26,7 +27,6 @@ from theodolite.instruments.trace.formulas.sgr import (
 from theodolite.instruments.trace.verifiers.judging import (
     JudgedStep,
     JudgedTrace,
-    is_right_answer,
     judge,
     open_verifier,
     verdicts_on,
@@ -227,7 +227,7 @@ def test_answers(text, answer, expected):
     episode = Episode("e", "?", (Frame(0.0),), answer="left", options=("left", "top left", "right"))
     trace = read_trace(text, episode)
     assert (trace.answer, bool(trace.unread)) == (answer, not answer)
-    assert is_right_answer(trace.answer, episode) is expected
+    assert is_right_answer(trace.answer, episode.answer, has_options=True) is expected
 
 
 @pytest.mark.parametrize(("is_there", "expected"), [(True, "unsupported"), (False, "supported")])

@@ -8,8 +8,9 @@ import pytest
 from theodolite.answers import AnswerFormat
 from theodolite.core.errors import UsageError
 from theodolite.instruments.trace.claims.align import MOST_CHARACTERS, align, align_steps
+from theodolite.instruments.trace.claims.grading import final_answer
 from theodolite.instruments.trace.claims.language import open_parser
-from theodolite.instruments.trace.claims.reading import final_answer, read_trace, with_claims
+from theodolite.instruments.trace.claims.reading import read_trace, with_claims
 from theodolite.instruments.trace.claims.steps import MOST_STEPS, heading_end, read_steps
 from theodolite.instruments.trace.data.episode import Episode, Frame
 from theodolite.instruments.trace.data.traces import read_traces

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from theodolite.answers.grading import gold_labels, rubric_of
+from theodolite.answers.items import format_of
 from theodolite.core.scores import Capability, ItemScore, Metric
 from theodolite.core.splits import OWN_SPLIT
 from theodolite.core.tables import Table
-from theodolite.core.types import Item
+from theodolite.core.types import Item, Json
 from theodolite.instruments.instrument import Instrument, Place, RunPlan, Study, UserData
 from theodolite.models import ask_factory, ask_measurer
 from theodolite.pairs import AnsweredPair, Standing
@@ -90,6 +92,12 @@ class Ask(Instrument):
 
         return ask_rows(run, place, scores)
 
+    def rubric(self, item: Item) -> dict[str, Json]:
+        """Return the format and all right answers."""
+        expected = format_of(item)
+        golds = [item.meta.get("gold"), *cast("Sequence[str]", item.meta.get("others") or ())]
+        return rubric_of(expected, gold_labels(expected, [str(gold) for gold in golds if gold]))
+
     def is_plain(self, item: Item) -> bool:
         """Return True for a question with its own picture."""
         return item.meta.get("setting") == "picture"
@@ -148,9 +156,9 @@ def _draw(questions: Sequence[Question], study: Study, unused: Mapping[str, int]
 
 
 def _items(study: Study, run: Run) -> Iterable[Item]:
-    """The items of a study. A log has answers about original pictures only, so it is asked for nothing else."""
-    from theodolite.instruments.ask.questions import plan_questions
-    from theodolite.models.replay import is_log, recorded_only
+    """The items of a study. A log is asked only what it has an answer to, and for edits only if it embeds its pictures."""
+    from theodolite.instruments.ask.questions import SETTINGS, plan_questions
+    from theodolite.models.replay import has_pictures, is_log, recorded_only
 
     if study.data is None:
         return ()
@@ -168,9 +176,8 @@ def _items(study: Study, run: Run) -> Iterable[Item]:
     known = recorded_only(model, list(plan(questions, settings=("picture",))))
     names = {str(item.meta["question"]) for item in known}
     questions = [question for question in questions if question.id in names]
-    return recorded_only(
-        model, list(plan(_draw(questions, study, {}).questions, settings=("picture", "swapped")))
-    )
+    settings = SETTINGS if has_pictures(model) else ("picture", "swapped")
+    return recorded_only(model, list(plan(_draw(questions, study, {}).questions, settings=settings)))
 
 
 ASK = Ask()

@@ -9,11 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from theodolite.answers.grading import rubric_of
+from theodolite.answers.items import format_of
 from theodolite.core.scores import Capability, ItemScore, Metric
 from theodolite.core.signatures import Signature
 from theodolite.core.splits import OWN_SPLIT
 from theodolite.core.tables import Table
-from theodolite.core.types import Item
+from theodolite.core.types import Item, Json
 from theodolite.instruments.instrument import Instrument, Place, Reference, RunPlan, Study, UserData
 from theodolite.pairs import AnsweredPair
 from theodolite.pairs.repeats import with_repeats
@@ -107,6 +109,10 @@ class Compass(Instrument):
         from theodolite.instruments.compass.signatures import compass_signatures
 
         return compass_signatures(scores)
+
+    def rubric(self, item: Item) -> dict[str, Json]:
+        """The format and the right option."""
+        return rubric_of(format_of(item), [item.options[int(cast("int", item.meta["gold"]))]])
 
     def shown(self, item: Item) -> Item:
         """The item with its picture edited as its condition says."""

@@ -16,7 +16,7 @@ from theodolite.core.scores import Capability, ItemScore, Metric, covers
 from theodolite.core.signatures import Signature
 from theodolite.core.splits import OWN_SPLIT
 from theodolite.core.tables import Table
-from theodolite.core.types import Item
+from theodolite.core.types import Item, Json
 from theodolite.instruments.instrument import Instrument, Place, RunPlan, Study, UserData, made
 from theodolite.instruments.user_files import has_file
 from theodolite.models import Answering, ask_factory, ask_measurer
@@ -88,7 +88,7 @@ class Grid(Instrument):
             for split in study.splits
         }
         yield _edits("grid", folders, gives=gives, seed=study.seed)
-        if size.deep:
+        if size.deep and study.splits:
             yield _anchors(study, size.deep, gives)
         if size.explained and covers(gives, "choices"):
             # Scenes of the first split only: where accuracy is the same, maps may differ.
@@ -133,6 +133,13 @@ class Grid(Instrument):
         from theodolite.instruments.grid.signatures import grid_signatures
 
         return grid_signatures(scores)
+
+    def rubric(self, item: Item) -> dict[str, Json]:
+        """The format and the right answer; an empty picture has none."""
+        from theodolite.instruments.grid.data.edits import EMPTIED
+
+        found = super().rubric(item)
+        return {**found, "golds": []} if item.meta.get("condition") == EMPTIED else found
 
     def is_plain(self, item: Item) -> bool:
         """True for a scene without an edit; False for an explained one."""

@@ -9,12 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from theodolite.answers.grading import rubric_of
 from theodolite.core.errors import UsageError
 from theodolite.core.files import counted_problems
 from theodolite.core.scores import Capability, ItemScore, Metric
 from theodolite.core.signatures import Signature
 from theodolite.core.splits import ALIGNED, OWN_SPLIT, SPLITS
-from theodolite.core.types import Item
+from theodolite.core.types import Item, Json
 from theodolite.instruments.instrument import Instrument, Place, RunPlan, Study, UserData, made
 from theodolite.instruments.user_files import has_file
 from theodolite.pairs import AnsweredPair
@@ -45,7 +46,8 @@ class Scene(Instrument):
     run_kinds = ("scene", "scene-pictures", "scene-pairs")
     takes = "scenes made by `theodolite scene make` or `theodolite scene build`"
     exported_kinds = ("scene", "scene-pictures")
-    formats = ("crisp", "crisp-na", "lmms-eval", "vlmevalkit", "inspect")
+    formats = ("crisp", "crisp-na")
+    grader = "theodolite.instruments.scene.reading.grading:grade"
 
     @property
     def metrics(self) -> tuple[Metric, ...]:
@@ -78,8 +80,9 @@ class Scene(Instrument):
         for split, folder in folders.items():
             asked = (*_SETTINGS, *((_OWN_GRAPH,) if split == ALIGNED and is_named else ()))
             yield from run_plans(folder, split=split, settings=asked, seed=study.seed)
-        drawn = partial(room_pairs, n=_room_pairs(study.size), seed=study.seed)
-        yield pairs_plan(made(study.place("scene-pairs"), drawn), name="scene-pairs")
+        if study.splits:
+            drawn = partial(room_pairs, n=_room_pairs(study.size), seed=study.seed)
+            yield pairs_plan(made(study.place("scene-pairs"), drawn), name="scene-pairs")
         if own is not None:
             edited = made(
                 study.place("scene-pairs-own"), partial(_write_pairs, folders[OWN_SPLIT], seed=study.seed)
@@ -157,6 +160,16 @@ class Scene(Instrument):
         """The size with that many times as many rooms with pairs."""
         return math.ceil(factor * _room_pairs(size) / _PAIRS_OF_SIZE)
 
+    def rubric(self, item: Item) -> dict[str, Json]:
+        """The options or the unit of a question, or the true graph; ``group`` is that of the macro mean."""
+        meta = cast("Mapping[str, Any]", item.meta)
+        if meta.get("task") == "graph":
+            return {"task": "graph", "graph": meta["graph"], "centre": meta["centre"]}
+        from theodolite.instruments.scene.data.files import question_from_json
+
+        question = question_from_json(meta["question"])
+        return {**rubric_of(question.format, [str(question.gold)]), "group": question.group_name}
+
     def is_plain(self, item: Item) -> bool:
         """True for the base setting."""
         return item.meta.get("setting") == "base"
@@ -188,7 +201,7 @@ class Scene(Instrument):
         return counted_problems(read_data(study.data.path).problems)
 
     def export(self, source: Path, out: Path, *, to: str) -> dict[str, int]:
-        """Writes a run or a data set for CRISP-Bench, lmms-eval, VLMEvalKit or inspect_ai."""
+        """Writes a run or a data set for CRISP-Bench."""
         from theodolite.instruments.scene.data.files import read_data
         from theodolite.instruments.scene.interop.export import export_data, export_run
 

@@ -21,7 +21,7 @@ from theodolite.instruments.scene.data.questions import LETTERS, SceneQuestion
 from theodolite.instruments.scene.data.relations import PAIRS
 from theodolite.instruments.scene.experiments.noise import noisy_graph, scene_rng
 from theodolite.instruments.scene.formulas.solver import solve
-from theodolite.instruments.scene.reading.results import star_from_json
+from theodolite.instruments.scene.reading.graph_parser import star_from_json
 
 Script: TypeAlias = Callable[[Request], str | Response]
 

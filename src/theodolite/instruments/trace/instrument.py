@@ -56,6 +56,7 @@ class Trace(Instrument):
     run_kinds = ("trace", "trace-pairs")
     takes = "episodes made by `theodolite trace make` or `theodolite trace import`, or a log of traces beside its episodes"
     makes_data_slowly = True
+    grader = "theodolite.instruments.trace.claims.grading:grade"
 
     @property
     def metrics(self) -> tuple[Metric, ...]:

@@ -26,6 +26,7 @@ from theodolite.answers import (
     read_answer,
 )
 from theodolite.answers.directions import axes_of
+from theodolite.core.errors import UsageError
 from theodolite.instruments.scene.data.graph import Edge, Node, StarGraph
 from theodolite.instruments.scene.data.relations import PAIRS, Predicate, Relation, opposite
 
@@ -332,3 +333,19 @@ def _is_set(flag: Any) -> bool:
         return flag.strip().lower() in {"1", "true", "yes", "y", "1.0"}
     is_nan = isinstance(flag, float) and math.isnan(flag)
     return isinstance(flag, int | float) and not is_nan and flag != 0
+
+
+def star_from_json(value: Mapping[str, Any], centre: int | None = None) -> StarGraph:
+    """The inverse of `StarGraph.as_json`.
+
+    Args:
+        value: Objects and edges.
+        centre: Its mark; taken from the edges if not given.
+    """
+    edges = value.get("edges") or ()
+    if centre is None:
+        centre = int(edges[0]["from"]) if edges else int(value["objects"][0]["id"])
+    reading = read_graph(value, centre, {int(thing["id"]) for thing in value["objects"]})
+    if reading.graph is None:
+        raise UsageError(f"a stored graph cannot be read: {reading.reason}")
+    return reading.graph

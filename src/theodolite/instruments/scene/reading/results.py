@@ -19,7 +19,7 @@ from theodolite.instruments.scene.reading.graph_parser import (
     GRAPH_READER,
     GraphReading,
     parse_graph,
-    read_graph,
+    star_from_json,
 )
 from theodolite.runs import Parsed, Result, Run
 
@@ -254,19 +254,3 @@ def _status(record: Record | None) -> str:
 def _id(result: Result) -> str:
     """The item's id as stored: hashing all requests again would take longer than scoring them."""
     return result.record.item_id if result.record is not None else result.item.id
-
-
-def star_from_json(value: Mapping[str, Any], centre: int | None = None) -> StarGraph:
-    """The inverse of `StarGraph.as_json`.
-
-    Args:
-        value: Objects and edges.
-        centre: Its mark; taken from the edges if not given.
-    """
-    edges = value.get("edges") or ()
-    if centre is None:
-        centre = int(edges[0]["from"]) if edges else int(value["objects"][0]["id"])
-    reading = read_graph(value, centre, {int(thing["id"]) for thing in value["objects"]})
-    if reading.graph is None:
-        raise UsageError(f"a stored graph cannot be read: {reading.reason}")
-    return reading.graph

@@ -6,21 +6,18 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from theodolite.answers import Answer, AnswerFormat, cut_note, guarded, outer_layers, read_answer
-from theodolite.answers.reading import with_note
+from theodolite.answers import Answer, cut_note, guarded
 from theodolite.instruments.trace.claims import lexicon as words
 from theodolite.instruments.trace.claims.align import align_steps
 from theodolite.instruments.trace.claims.extract import MOST_CLAIMS, extract_many
 from theodolite.instruments.trace.claims.gates import NO_TRACE, no_trace
+from theodolite.instruments.trace.claims.grading import final_answer
 from theodolite.instruments.trace.claims.language import Parser, open_parser
 from theodolite.instruments.trace.claims.steps import StepTexts, heading_end, read_steps
 from theodolite.instruments.trace.claims.types import Claim, Mention, Step, Trace
 from theodolite.instruments.trace.data.episode import Episode
 
 _QUALITIES = {"attribute", "state"}
-_TAGGED = "in an answer tag"
-_MERELY_NAMED = frozenset({"the only one named", "in the last sentence", "the whole text"})
-"""Where `theodolite.answers` found an answer that is neither tagged, announced nor concluded, and does not open the text."""
 _MOST_KNOWN = 200
 """Earlier mentions that a pronoun may refer to."""
 _REFLEXIVE = frozenset({"himself", "herself", "itself", "themselves"})
@@ -87,46 +84,6 @@ def _with_steps(trace: Trace, read: StepTexts, episode: Episode) -> Trace:
 
 def _failed(trace: Trace, why: str) -> Trace:
     return replace(trace, steps=(), is_lower_bound=True, problems=(*trace.problems, why), failure=why)
-
-
-def final_answer(
-    text: str, expected: AnswerFormat, *, is_cut_off: bool = False, reasoning: str = ""
-) -> Answer:
-    r"""The final answer of a trace, as `theodolite.answers` reads it.
-
-    Steps name options all the time, so if the text holds steps, an option that is merely named in it is not an answer. Steps
-    in JSON need an answer field.
-
-    >>> sides = AnswerFormat.choice(("left", "right"), style="word")
-    >>> final_answer("Step 1: A cup is left of a box. Step 2: It is gone.", sides).status
-    'unreadable'
-    >>> final_answer("Step 1: A cup is left of a box.\nFinal answer: nowhere", sides).status
-    'none of these'
-    """
-    answer = guarded(
-        lambda text, reasoning: _final_answer(text, expected, is_cut_off=is_cut_off, reasoning=reasoning),
-        text,
-        reasoning,
-        unread=lambda why: Answer("unreadable", reason=why),
-    )
-    return with_note(answer, cut_note(text, reasoning))
-
-
-def _final_answer(text: str, expected: AnswerFormat, *, is_cut_off: bool, reasoning: str) -> Answer:
-    found = read_answer(text, expected, is_cut_off=is_cut_off, reasoning=reasoning)
-    read = read_steps(text, reasoning=reasoning)
-    is_weak = found.reason in _MERELY_NAMED or (read.is_json and not found.reason.startswith(_TAGGED))
-    if found.is_read and not (is_weak and read.has_steps and not read.is_answer_apart):
-        return found
-    layers = outer_layers(text)
-    announced = layers.tagged or layers.line
-    if announced and expected.options and (found.is_read or found.status in {"unreadable", "ambiguous"}):
-        found = read_answer(announced, expected, is_cut_off=is_cut_off)
-        if found.status == "unreadable":
-            return Answer("none of these", reason=f"announces {announced!r:.60}, which is not an option")
-        return found
-    is_from_steps = found.is_read or found.reason.startswith("names several")
-    return Answer("unreadable", reason="announces no answer") if is_from_steps else found
 
 
 def with_claims(traces: Sequence[Trace], *, parser: Parser | None = None) -> list[Trace]:

@@ -15,7 +15,8 @@ from theodolite.answers import Answer, guarded
 from theodolite.answers.items import FORMAT, format_of, read_record
 from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem
-from theodolite.instruments.trace.claims.reading import final_answer, read_trace, with_claims
+from theodolite.instruments.trace.claims.grading import final_answer
+from theodolite.instruments.trace.claims.reading import read_trace, with_claims
 from theodolite.instruments.trace.claims.types import Label, Trace, Verifier
 from theodolite.instruments.trace.data.dataset import read_episodes
 from theodolite.instruments.trace.data.episode import Episode

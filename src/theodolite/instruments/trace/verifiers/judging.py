@@ -7,10 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Literal, TypeAlias
 from urllib.parse import parse_qsl
 
-from theodolite.answers import guarded, normal_form
+from theodolite.answers import guarded
 from theodolite.core.errors import ContractError, UsageError
 from theodolite.core.registry import registry
 from theodolite.instruments.trace.claims import lexicon as words
+from theodolite.instruments.trace.claims.grading import is_right_answer
 from theodolite.instruments.trace.claims.types import (
     NOT_UNDERSTOOD,
     Claim,
@@ -129,7 +130,7 @@ def _judge(trace: Trace, episodes: Mapping[str, Episode], verifier: Verifier, he
     if episode is None:
         failure = f"there is no episode {trace.episode!r}"
         return JudgedTrace(trace, (), trace.episode, verifier.name, failure=failure)
-    is_correct = is_right_answer(trace.answer, episode)
+    is_correct = is_right_answer(trace.answer, episode.answer, has_options=bool(episode.options))
     if trace.failure:
         return JudgedTrace(trace, (), episode.unit, verifier.name, is_correct, trace.failure)
 
@@ -209,19 +210,3 @@ def negated(verdict: Verdict) -> Verdict:
     if verdict.label == "unverifiable":
         return verdict
     return replace(verdict, label="unsupported" if verdict.label == "supported" else "supported")
-
-
-def is_right_answer(answer: str, episode: Episode) -> bool | None:
-    """True if an answer that was read is the right one; None if the episode has no right answer.
-
-    The answer to an open question is right if it contains the words of the right answer.
-
-    >>> from theodolite.instruments.trace.data.episode import Episode, Frame
-    >>> open_question = Episode("e", "What falls?", (Frame(0.0),), answer="cup")
-    >>> is_right_answer("The **cup** falls.", open_question), is_right_answer("", open_question)
-    (True, False)
-    """
-    if not episode.answer:
-        return None
-    said, gold = normal_form(answer), normal_form(episode.answer)
-    return said == gold if episode.options else f" {gold} " in f" {said} "

@@ -1,0 +1,197 @@
+"""``python -m conformance``: export, check in each package's environment, compare with Theodolite's own figures."""
+
+import argparse
+import json
+import math
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from conformance.expected import answers_of, figures_of
+from conformance.runs import make_runs
+from conformance.viewer import shown_pictures
+from theodolite.diagnose.export.exporter import export
+from theodolite.diagnose.export.samples import read_samples
+from theodolite.models import open_model
+
+HERE = Path(__file__).parent
+HOME = HERE.parent / "build" / "conformance"
+
+
+class Checks:
+    """What was checked, and what was not as it must be."""
+
+    def __init__(self) -> None:
+        self.wrong: list[str] = []
+        self.told: dict[str, object] = {}
+
+    def same(self, what: str, found: object, expected: object) -> None:
+        """Two figures must be equal."""
+        self.told[what] = found
+        if found != expected:
+            self.wrong.append(f"{what}: {found}, expected {expected}")
+
+    def close(self, what: str, found: dict[str, float], expected: dict[str, float]) -> None:
+        """All expected figures must be there, to the last digit but one of a double."""
+        names = {_plain(name): value for name, value in found.items()}
+        compared = 0
+        for name, value in expected.items():
+            mine = names.get(_plain(name))
+            if mine is None or not math.isclose(mine, value, rel_tol=1e-12, abs_tol=1e-12):
+                self.wrong.append(f"{what}, {name}: {mine}, expected {value}")
+            compared += 1
+        self.told[what] = f"{compared} figures compared"
+
+
+def _plain(name: str) -> str:
+    return "".join(letter if letter.isalnum() else "_" for letter in name).replace("__", "_")
+
+
+def run_in(env: Path, module: str, *arguments: Path, has_theodolite: bool) -> dict:
+    """Start a module in an environment, and return the JSON that it prints last."""
+    variables = {**os.environ, "HF_HOME": str(HOME / "hf"), "OMP_NUM_THREADS": "1"}
+    variables["PYTHONPATH"] = str(HERE.parent / "src") if has_theodolite else ""
+    done = subprocess.run(
+        [env / "bin" / "python", HERE / f"{module}.py", *arguments],
+        env=variables, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    if done.returncode:
+        raise SystemExit(f"{module} failed in {env}:\n{done.stderr[-4000:]}")
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def check_replay(checks: Checks, what: str, log: Path, runs: list[Path], kinds: tuple[str, ...]) -> None:
+    """Every sample that a harness was asked must come back from its log with its own answer."""
+    model = open_model(f"replay:{log}")
+    asked = found = 0
+    for folder in runs:
+        for sample in read_samples(folder, folder.name).samples:
+            is_asked = sample.row.condition == "plain" or bool(sample.pairs)
+            if (is_asked or "all" in kinds) and (sample.item.request.pictures or "blind" in kinds):
+                asked += 1
+                found += model.generate([sample.item.request])[0].text == sample.record.response.text
+    checks.same(f"{what}: answers that come back", found, asked)
+
+
+def check_inspect(checks: Checks, env: Path, runs: list[Path], expected: dict[str, float]) -> None:
+    """Samples open, scores are ours, pictures are shown, and the log comes back."""
+    written = export(HOME / "runs", HOME / "inspect", to="inspect")
+    found = run_in(env, "in_inspect", HOME / "inspect", HOME / "inspect-out", has_theodolite=True)
+    checks.told["inspect_ai"] = found["version"]
+    checks.same("inspect_ai: samples opened", found["opened"]["opened"], sum(written.values()))
+    checks.same("inspect_ai: pictures embedded", found["opened"]["embedded"], found["opened"]["pictures"])
+    checks.close("inspect score", found["scored"], expected)
+    checks.same("inspect eval theodolite/pairs", found["asked"].pop("status"), "success")
+    checks.told["inspect eval theodolite/pairs: outcomes"] = {
+        k: v for k, v in found["asked"].items() if k != "log"
+    }
+    checks.same(
+        "strangers' task: followed",
+        (found["strangers"]["pairs"], found["strangers"]["followed"]),
+        (16.0, 0.5),
+    )
+    told = open_model(f"replay:{found['strangers']['log'].removeprefix('file://')}").notes
+    checks.same("strangers' task: system prompt told", ["Be brief." in note for note in told], [True])
+    check_replay(checks, "inspect_ai", HOME / "inspect", runs, ("all", "blind"))
+    (log,) = (HOME / "inspect").rglob("*theodolite-compass*.eval")
+    sample = read_samples(HOME / "runs" / "compass").samples[0]
+    shown = shown_pictures(env / "bin" / "inspect", log, sample.id, HOME / "inspect-view.png")
+    checks.same("inspect view: pictures", shown, {"shown": 1, "broken": 0})
+
+
+def check_lmms_eval(checks: Checks, env: Path, runs: list[Path], expected: dict[str, float]) -> None:
+    """Tasks load from a folder that was moved, score as ours with the copied reader, and their log comes back."""
+    export(HOME / "runs", HOME / "lmms-before", to="lmms-eval")
+    moved = (HOME / "lmms-before").rename(HOME / "lmms")
+    found = run_in(
+        env, "in_lmms_eval", moved, HOME / "answers.json", HOME / "lmms-logs", has_theodolite=False
+    )
+    checks.told["lmms-eval"] = (
+        f"{found['version']}: {found['tasks']} tasks, {found['asked']} samples, {found['pictures']} pictures"
+    )
+    checks.same("lmms-eval: reader", found["reader"], "theodolite_copy")
+    checks.close("lmms-eval", found["scored"], expected)
+    check_replay(checks, "lmms-eval", HOME / "lmms-logs", runs, ())
+
+
+def check_vlmevalkit(checks: Checks, env: Path, runs: list[Path]) -> None:
+    """Tables load, prompts have their pictures, and its result files come back."""
+    written = export(HOME / "runs", HOME / "vlmevalkit", to="vlmevalkit")
+    rows = sum(n for name, n in written.items() if name.endswith(".tsv"))
+    found = run_in(
+        env,
+        "in_vlmevalkit",
+        HOME / "vlmevalkit",
+        HOME / "answers.json",
+        HOME / "vlmevalkit-out",
+        has_theodolite=False,
+    )
+    checks.told["VLMEvalKit"] = (
+        f"{found['version']}: {found['files']} files; stood in for: {', '.join(found['stood in'])}"
+    )
+    checks.same("VLMEvalKit: rows with a prompt", (found["rows"], found["prompts"]), (rows, rows))
+    shown = [s for folder in runs for s in read_samples(folder).samples if s.item.request.pictures]
+    checks.same("VLMEvalKit: pictures", found["pictures"], sum(len(s.item.request.pictures) for s in shown))
+    checks.told["VLMEvalKit: right, by its own exact matching"] = found["right"]
+    check_replay(checks, "VLMEvalKit", HOME / "vlmevalkit-out", runs, ("all",))
+
+
+def check_datasets(checks: Checks) -> None:
+    """`load_dataset` opens every configuration, with pictures."""
+    import datasets
+
+    written = export(HOME / "runs", HOME / "datasets", to="datasets")
+    found = {}
+    for name in written:
+        config = Path(name).stem
+        rows = datasets.load_dataset(str(HOME / "datasets"), config, cache_dir=str(HOME / "hf"))["train"]
+        assert all(row["images"][0].size[0] > 0 for row in rows if row["images"])
+        found[name] = rows.num_rows
+    checks.told["datasets"] = datasets.__version__
+    checks.same("datasets: rows", found, written)
+
+
+def main() -> int:
+    """Check everything, print the figures, and return the exit status."""
+    parser = argparse.ArgumentParser(prog="conformance", description=__doc__)
+    for name in ("inspect-ai", "lmms-eval", "vlmevalkit"):
+        parser.add_argument(f"--{name}", type=Path, default=HOME / "env" / name, help="its environment")
+    given = parser.parse_args()
+    runs = make_runs(HOME)
+    _clear(
+        "inspect",
+        "inspect-out",
+        "lmms",
+        "lmms-before",
+        "lmms-logs",
+        "vlmevalkit",
+        "vlmevalkit-out",
+        "datasets",
+    )
+    (HOME / "answers.json").write_text(json.dumps(answers_of(runs)))
+    compass = read_samples(HOME / "runs" / "compass").samples
+    pictures = [str(picture.path) for sample in compass[:8] for picture in sample.item.request.pictures]
+    (HOME / "pictures.json").write_text(json.dumps(pictures))
+    expected = {name: value for folder in runs for name, value in figures_of(folder).items()}
+    checks = Checks()
+    check_inspect(checks, given.inspect_ai, runs, expected)
+    check_lmms_eval(checks, given.lmms_eval, runs, expected)
+    check_vlmevalkit(checks, given.vlmevalkit, runs)
+    check_datasets(checks)
+    for what, value in checks.told.items():
+        print(f"{what}: {value}")
+    for what in checks.wrong:
+        print(f"NOT AS EXPECTED: {what}")
+    return bool(checks.wrong)
+
+
+def _clear(*names: str) -> None:
+    import shutil
+
+    for name in names:
+        shutil.rmtree(HOME / name, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,41 @@
+"""The figures of runs, as Theodolite itself gives them: what the harnesses must find."""
+
+from pathlib import Path
+
+from theodolite.diagnose.export.samples import SampledRun, read_samples
+from theodolite.pairs import pair_shares
+from theodolite.runs import Run
+
+HEADLINES = {
+    "ask": "ask.accuracy:picture",
+    "compass": "compass.right",
+    "grid": "grid.right",
+    "scene": "scene.qa",
+    "trace": "trace.right",
+}
+
+
+def figures_of(folder: Path) -> dict[str, float]:
+    """By ``<run>/<condition or outcome>``: headline means of plain items, by split, and outcomes of pairs."""
+    run = read_samples(folder, folder.name)
+    found = {}
+    splits = {sample.row.split for sample in run.samples}
+    for figure in run.figures:
+        if figure.key == HEADLINES[run.instrument.name]:
+            split = f", {figure.split}" if len(splits) > 1 else ""
+            found[f"{run.name}/plain{split}"] = figure.figure.value
+        if figure.key == "scene.sgc":
+            found[f"{run.name}/graph/plain"] = figure.figure.value
+    with Run.open(folder) as opened:
+        shares = pair_shares(run.instrument.pairs(opened))
+    for name in ("followed", "moved", "unmoved", "lost", "kept"):
+        share = getattr(shares, name)
+        if share is not None:
+            found[f"{run.name}/{name}"] = share.value
+    return found
+
+
+def answers_of(runs: list[Path]) -> dict[str, dict[str, str]]:
+    """By run, then by sample id: the model's text."""
+    read: list[SampledRun] = [read_samples(folder, folder.name) for folder in runs]
+    return {run.name: {sample.id: sample.record.response.text for sample in run.samples} for run in read}

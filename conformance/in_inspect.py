@@ -1,0 +1,138 @@
+"""Runs where inspect_ai is: opens every sample, scores again by ``inspect score``, asks pairs, and looks at the viewer's page."""
+
+import importlib.metadata
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from inspect_ai import Task
+from inspect_ai import eval as evaluate
+from inspect_ai.dataset import MemoryDataset, Sample
+from inspect_ai.log import read_eval_log, read_eval_log_sample, read_eval_log_sample_summaries
+from inspect_ai.model import (
+    ChatMessageSystem,
+    ChatMessageUser,
+    ContentImage,
+    ContentText,
+    ModelOutput,
+    get_model,
+)
+from inspect_ai.solver import generate, system_message
+
+ENV = {**os.environ, "INSPECT_DISPLAY": "none"}
+
+
+def metrics_of(log) -> dict[str, dict[str, float]]:
+    return {
+        score.name: {name: metric.value for name, metric in score.metrics.items()}
+        for score in log.results.scores
+    }
+
+
+def opened(folder: Path) -> dict:
+    """Open every sample; count those with all pictures embedded."""
+    found = {"samples": 0, "opened": 0, "pictures": 0, "embedded": 0}
+    for path in sorted(folder.rglob("*.eval")):
+        for summary in read_eval_log_sample_summaries(str(path)):
+            found["samples"] += 1
+            sample = read_eval_log_sample(str(path), summary.id, summary.epoch, resolve_attachments=True)
+            found["opened"] += sample.id == summary.id and "condition" in sample.metadata
+            for message in sample.messages:
+                for part in message.content if isinstance(message.content, list) else ():
+                    if part.type == "image":
+                        found["pictures"] += 1
+                        found["embedded"] += part.image.startswith("data:image/")
+    return found
+
+
+def scored(folder: Path, out: Path) -> dict:
+    """Score every log again from its answers, with the command line."""
+    inspect = Path(sys.executable).with_name("inspect")
+    found: dict = {}
+    for path in sorted(folder.rglob("*.eval")):
+        again = out / path.name
+        subprocess.run(
+            [inspect, "score", str(path), "--action", "overwrite", "--output-file", str(again), "--overwrite"],
+            check=True, capture_output=True, env=ENV,
+        )  # fmt: skip
+        log = read_eval_log(str(path), header_only=True)
+        name = "/".join((log.eval.metadata["run"], *(["graph"] if "graph" in log.eval.task else [])))
+        for means in metrics_of(read_eval_log(str(again), header_only=True)).values():
+            found |= {f"{name}/{key}": value for key, value in means.items()}
+    return found
+
+
+def asked(out: Path) -> dict:
+    """Ask the native task of a shipped model."""
+    (log,) = evaluate(
+        "theodolite/pairs",
+        model="theodolite/pocket:mixed",
+        task_args={"size": "4"},
+        log_dir=str(out),
+        display="none",
+    )
+    return {
+        "status": log.status,
+        "samples": len(log.samples),
+        "log": log.location,
+        **metrics_of(log)["followed"],
+    }
+
+
+def strangers(out: Path, pictures: list[str]) -> dict:
+    """A task that knows nothing of Theodolite, with a system prompt, by a model that is right half of the time."""
+    samples = [
+        Sample(
+            id=f"s{n}",
+            input=[
+                ChatMessageUser(content=[ContentImage(image=picture), ContentText(text="Where is it?")]),
+            ],
+            choices=["left", "right"],
+            target="AB"[n % 2],
+        )
+        for n, picture in enumerate(pictures)
+    ]
+    said = [
+        ModelOutput.from_content("mockllm/model", f"ANSWER: {'AB'[n % 2] if n < 4 else 'A'}")
+        for n in range(len(samples))
+    ]
+    from theodolite.diagnose.export.inspect_plugin import followed
+
+    task = Task(
+        dataset=MemoryDataset(samples),
+        solver=[system_message("Be brief."), generate()],
+        scorer=followed(),
+        name="strangers",
+    )
+    (log,) = evaluate(
+        task,
+        model=get_model("mockllm/model", custom_outputs=said),
+        log_dir=str(out),
+        display="none",
+        max_samples=1,
+    )
+    assert any(isinstance(message, ChatMessageSystem) for message in log.samples[0].messages)
+    return {"log": log.location, **metrics_of(log)["followed"]}
+
+
+def main() -> None:
+    folder, out = Path(sys.argv[1]), Path(sys.argv[2])
+    out.mkdir(parents=True, exist_ok=True)
+    pictures = json.loads((folder.parent / "pictures.json").read_text())
+    print(
+        json.dumps(
+            {
+                "version": importlib.metadata.version("inspect_ai"),
+                "opened": opened(folder),
+                "scored": scored(folder, out),
+                "asked": asked(out / "native"),
+                "strangers": strangers(out / "strangers", pictures),
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()

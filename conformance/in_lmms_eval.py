@@ -1,0 +1,87 @@
+"""Runs where lmms-eval is and Theodolite is not: evaluates the exported tasks with recorded answers."""
+
+import importlib.metadata
+import json
+import sys
+from pathlib import Path
+
+from lmms_eval.api.model import lmms
+from lmms_eval.evaluator import simple_evaluate
+from lmms_eval.tasks import TaskManager
+
+
+class Recorded(lmms):
+    """Answers what a run has recorded, after opening the pictures."""
+
+    is_simple = True
+
+    def __init__(self, answers: dict[str, dict[str, str]], runs: dict[str, str]) -> None:
+        super().__init__()
+        self.answers, self.runs, self.asked, self.pictures = answers, runs, 0, 0
+
+    def generate_until(self, requests):
+        said = []
+        for request in requests:
+            _, _, visual, number, task, split = request.args
+            doc = self.task_dict[task][split][number]
+            self.asked += 1
+            self.pictures += sum(picture.size[0] > 0 for picture in visual(doc))
+            said.append(self.answers[self.runs[task]][doc["id"]])
+        return said
+
+    def loglikelihood(self, requests):
+        raise NotImplementedError
+
+    def generate_until_multi_round(self, requests):
+        raise NotImplementedError
+
+
+def main() -> None:
+    folder, answers, out = (Path(each) for each in sys.argv[1:4])
+    recorded = json.loads(answers.read_text())
+    names = {
+        path.stem: json.loads(path.read_text().partition("\n")[0]) for path in (folder / "data").iterdir()
+    }
+    plain = {name: name.replace("-", "_") for name in recorded}
+    runs = {
+        task: max((run for run in plain if task.startswith(f"theodolite_{plain[run]}_")), key=len)
+        for task in names
+    }
+    chosen = [task for task in names if "_plain" in task or task.endswith("_followed")]
+    model = Recorded(recorded, runs)
+    found = simple_evaluate(
+        model=model,
+        tasks=chosen,
+        task_manager=TaskManager(include_path=str(folder)),
+        log_samples=True,
+        bootstrap_iters=0,
+    )
+    out.mkdir(parents=True, exist_ok=True)
+    for task, samples in found["samples"].items():
+        lines = (json.dumps(sample, default=str) + "\n" for sample in samples)
+        (out / f"20260101_000000_samples_{task}.jsonl").write_text("".join(lines))
+    figures = {}
+    for task, results in found["results"].items():
+        rest = task.removeprefix(f"theodolite_{plain[runs[task]]}_")
+        for key in ("score", "followed", "moved", "unmoved", "lost", "kept"):
+            value = results.get(f"{key},none")
+            if isinstance(value, float) and value == value:
+                figures[f"{runs[task]}/{rest if key == 'score' else key}"] = value
+    import theodolite
+
+    print(
+        json.dumps(
+            {
+                "version": importlib.metadata.version("lmms_eval"),
+                "reader": Path(theodolite.__file__).parents[1].name,
+                "tasks": len(chosen),
+                "asked": model.asked,
+                "pictures": model.pictures,
+                "scored": figures,
+            }
+        )
+    )
+
+
+if __name__ == "__main__":
+    main()

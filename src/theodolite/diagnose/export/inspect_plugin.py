@@ -1,0 +1,286 @@
+"""Theodolite in inspect_ai (entry point ``inspect_ai``): scorers, a task that asks pairs, and Theodolite's models.
+
+``theodolite/answer``    reads and scores answers as Theodolite does; metrics: the mean of each condition
+``theodolite/followed``  outcomes of pairs; works on any run: questions with the same words, other pictures and other targets
+``theodolite/pairs``     a task of an instrument's items, or of a data set's (``-T data=PATH``)
+``theodolite/MODEL``     any model of Theodolite, such as ``theodolite/pocket:mixed``
+
+This module can be imported without inspect_ai; then nothing is registered.
+"""
+
+from __future__ import annotations
+
+import base64
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from theodolite.answers import Answer, AnswerFormat
+from theodolite.answers.grading import Grade, grade, rubric_of
+from theodolite.core.errors import UsageError
+from theodolite.core.types import Message, Picture, Request
+from theodolite.diagnose.export.inspect_log import PROVIDER, sample_json, score_metadata
+from theodolite.diagnose.export.samples import plan_runs, read_samples
+from theodolite.diagnose.export.shares import FAILED, Graded, by_condition, pair_outcomes, short_hash
+from theodolite.instruments.instrument import find_instruments, instruments
+
+__all__ = ["graded_state", "pair_samples"]
+
+
+def graded_state(state: Any, targets: Sequence[str]) -> Graded:
+    """Read and score the answer of a sample, by its rubric or, in a task of others, by its choices and target."""
+    about: Mapping[str, Any] = state.metadata or {}
+    is_ours = isinstance(about.get("rubric"), Mapping)
+    rubric: Mapping[str, Any] = about["rubric"] if is_ours else _foreign_rubric(state, targets)
+    found = _grade(state, about, rubric)
+    return Graded(
+        str(state.sample_id),
+        found.value if found is not None else None,
+        found.answer.status if found is not None else FAILED,
+        found.answer.value if found is not None else None,
+        found.answer.reason if found is not None else "",
+        str(about.get("condition") or "plain"),
+        str(about.get("split") or "") if is_ours else "",
+        str(rubric.get("group") or ""),
+        tuple((str(pair["before"]), bool(pair["relevant"])) for pair in about.get("pairs") or ())
+        if is_ours
+        else (),
+        "" if is_ours else short_hash(*_texts(state.input), *(choice.value for choice in state.choices)),
+        "" if is_ours else short_hash(*_images(state.input)),
+        () if is_ours else tuple(targets),
+    )
+
+
+def _grade(state: Any, about: Mapping[str, Any], rubric: Mapping[str, Any]) -> Grade | None:
+    if not state.output.choices:
+        return None
+    choice = state.output.choices[0]
+    if choice.stop_reason == "content_filter":
+        return Grade(Answer("refused", reason="content filter"), None if rubric.get("golds") == [] else 0.0)
+    parts = choice.message.content if isinstance(choice.message.content, list) else []
+    reasoning = "\n".join(part.reasoning for part in parts if part.type == "reasoning")
+    how: dict[str, Any] = {"is_cut_off": choice.stop_reason == "max_tokens", "reasoning": reasoning}
+    named = [each for each in instruments() if each.name == about.get("instrument")]
+    return (named[0].grade if named else grade)(choice.message.text, rubric, **how)
+
+
+def _foreign_rubric(state: Any, targets: Sequence[str]) -> dict[str, Any]:
+    """What a task of others asks for: one of its choices, yes or no, a number, or words."""
+    choices = [choice.value for choice in state.choices]
+    if choices:
+        return dict(rubric_of(AnswerFormat.choice(choices, style="letter"), targets))
+    words = {target.strip().casefold() for target in targets}
+    if words and words <= {"yes", "no"}:
+        return dict(rubric_of(AnswerFormat.yes_no(), targets))
+    if words and all(_is_number(word) for word in words):
+        return dict(rubric_of(AnswerFormat.number(), targets))
+    return dict(rubric_of(AnswerFormat.text(), targets))
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _parts(given: Any) -> list[Any]:
+    """The parts of the user's messages."""
+    if isinstance(given, str):
+        return [given]
+    parts: list[Any] = []
+    for message in given:
+        if message.role == "user":
+            parts += [message.content] if isinstance(message.content, str) else message.content
+    return parts
+
+
+def _texts(given: Any) -> list[str]:
+    parts = _parts(given)
+    return [
+        part if isinstance(part, str) else part.text
+        for part in parts
+        if isinstance(part, str) or part.type == "text"
+    ]
+
+
+def _images(given: Any) -> list[str]:
+    return [part.image for part in _parts(given) if not isinstance(part, str) and part.type == "image"]
+
+
+def pair_samples(instrument: str, data: str, size: str, seed: int) -> list[dict[str, Any]]:
+    """The samples that a diagnosis would ask, in the form of inspect_ai."""
+    made: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory() as scratch:
+        (chosen,) = find_instruments([instrument])
+        own = chosen.find_data(Path(data), None) if data else None
+        if data and own is None:
+            raise UsageError(f"{instrument} cannot read {data}; -T instrument=NAME names another instrument")
+        how = int(size) if size.isdecimal() else size
+        for folder in plan_runs(chosen, Path(scratch), data=own, size=how, seed=seed):
+            for sample in read_samples(folder, folder.name).samples:
+                made.append(sample_json(sample, instrument))
+                made[-1]["metadata"]["run"] = folder.name
+                made[-1]["metadata"]["max_tokens"] = sample.item.request.max_tokens
+    if not made:
+        raise UsageError(f"{instrument} has no items; -T data=PATH names a data set")
+    return made
+
+
+def _request(messages: Sequence[Any], max_tokens: int | None) -> Request:
+    """A request with the messages of a chat, as a model of Theodolite takes it."""
+    turns = []
+    for message in messages:
+        parts = [message.content] if isinstance(message.content, str) else message.content
+        content = tuple(
+            part if isinstance(part, str) else _picture(part.image) if part.type == "image" else part.text
+            for part in parts
+            if isinstance(part, str) or part.type in {"text", "image"}
+        )
+        turns.append(Message(message.role, content))
+    return Request(tuple(turns), max_tokens=max_tokens or 512)
+
+
+def _picture(image: str) -> Picture:
+    if not image.startswith("data:"):
+        return Picture.from_path(image)
+    return Picture.from_bytes(base64.b64decode(image.partition(",")[2]))
+
+
+def _from_scores(scores: Sequence[Any]) -> list[Graded]:
+    return [
+        Graded.from_json(str(each.sample_id), each.score.as_float(), each.score.metadata or {})
+        for each in scores
+    ]
+
+
+if find_spec("inspect_ai") is not None:
+    import anyio.to_thread
+    from inspect_ai import Task, task
+    from inspect_ai.dataset import MemoryDataset, Sample
+    from inspect_ai.model import (
+        ChatMessage,
+        ChatMessageAssistant,
+        GenerateConfig,
+        ModelAPI,
+        ModelOutput,
+        ModelUsage,
+        modelapi,
+    )
+    from inspect_ai.model._model_output import ChatCompletionChoice
+    from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, metric, scorer
+    from inspect_ai.solver import TaskState, generate
+    from inspect_ai.tool import ToolChoice, ToolInfo
+
+    @metric
+    def mean_by_condition() -> Metric:
+        """The mean score of each condition, and split."""
+
+        def compute(scores: list[SampleScore]) -> Any:
+            return by_condition(_from_scores(scores))
+
+        return compute
+
+    @metric
+    def outcomes() -> Metric:
+        """The shares of pairs that are followed, moved, unmoved and lost."""
+
+        def compute(scores: list[SampleScore]) -> Any:
+            return pair_outcomes(_from_scores(scores))
+
+        return compute
+
+    def _score(state: TaskState, target: Target) -> tuple[Graded, dict[str, Any]]:
+        found = graded_state(state, list(target))
+        said = str(found.said) if found.status == "value" else None
+        told = f"{found.status}: {found.reason}".removesuffix(": ")
+        return found, {"answer": said, "explanation": told, "metadata": score_metadata(found)}
+
+    @scorer(metrics=[mean_by_condition()])
+    def answer() -> Scorer:
+        """Read the answer as Theodolite does, and score it."""
+
+        async def score(state: TaskState, target: Target) -> Score:
+            found, fields = _score(state, target)
+            if found.value is None:
+                return Score.unscored(reason=found.status, **fields)
+            return Score(value=found.value, **fields)
+
+        return score
+
+    @scorer(metrics=[outcomes()])
+    def followed() -> Scorer:
+        """Read the answer as Theodolite does, for the outcomes of pairs."""
+
+        async def score(state: TaskState, target: Target) -> Score:
+            found, fields = _score(state, target)
+            return Score(value=float(found.value or 0.0), **fields)
+
+        return score
+
+    @task
+    def pairs(instrument: str = "compass", data: str = "", size: str = "standard", seed: int = 0) -> Task:
+        """Ask the items of an instrument, before and after edits with known truth.
+
+        Args:
+            instrument: compass, grid, scene, trace or ask.
+            data: A data set of yours. Default: the built-in data.
+            size: quick, standard, large or a number of items.
+            seed: Seed of the data.
+        """
+        made = pair_samples(instrument, data, str(size), seed)
+        longest = max(each["metadata"]["max_tokens"] for each in made)
+        return Task(
+            dataset=MemoryDataset([Sample(**each) for each in made], name=f"theodolite {instrument}"),
+            solver=generate(),
+            scorer=[answer(), followed()],
+            config=GenerateConfig(max_tokens=longest, temperature=0),
+        )
+
+    @modelapi(name=PROVIDER)
+    class TheodoliteModels(ModelAPI):
+        """Models of Theodolite, opened when they are first asked."""
+
+        def __init__(self, model_name: str, config: GenerateConfig = GenerateConfig(), **_: Any) -> None:  # noqa: B008
+            super().__init__(model_name, config=config)
+            self._model: Any = None
+            self._lock = threading.Lock()
+
+        async def generate(
+            self,
+            input: list[ChatMessage],  # noqa: A002 - the name in inspect_ai
+            tools: list[ToolInfo],  # noqa: ARG002
+            tool_choice: ToolChoice,  # noqa: ARG002
+            config: GenerateConfig,
+        ) -> ModelOutput:
+            """Answer one conversation."""
+            request = _request(input, config.max_tokens)
+            response = await anyio.to_thread.run_sync(self._answer, request)
+            if response.status == "failed":
+                raise RuntimeError(response.reason)
+            stops = {"length": "max_tokens"}
+            stop: Any = (
+                "content_filter" if response.status == "refused" else stops.get(response.finish, "stop")
+            )
+            message = ChatMessageAssistant(content=response.text, source="generate", model=self.model_name)
+            asked, said = response.prompt_tokens, response.completion_tokens
+            return ModelOutput(
+                model=self.model_name,
+                choices=[ChatCompletionChoice(message=message, stop_reason=stop)],
+                usage=ModelUsage(input_tokens=asked, output_tokens=said, total_tokens=asked + said),
+            )
+
+        def _answer(self, request: Request) -> Any:
+            from theodolite.models import open_model
+
+            with self._lock:  # models are opened once, and asked one request at a time
+                self._model = self._model or open_model(self.model_name)
+                return self._model.generate([request])[0]
+
+        def max_connections(self) -> int:
+            """One request at a time: the model runs in this process."""
+            return 1
