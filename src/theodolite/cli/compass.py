@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
 import typer
 
@@ -21,7 +21,12 @@ from theodolite.instruments.compass.experiments.controls.plan import MEASURED
 from theodolite.instruments.compass.experiments.controls.score import CONTROLS
 from theodolite.instruments.compass.experiments.faithfulness.hiding import FILLS, Fill
 from theodolite.instruments.compass.experiments.faithfulness.trials import FaithfulnessOptions
-from theodolite.instruments.compass.formulas.projection_options import PROJECTIONS
+from theodolite.instruments.compass.formulas.projection_options import (
+    PROJECTIONS,
+    Bins,
+    ProjectionChanges,
+    read_sigma,
+)
 from theodolite.instruments.compass.instrument import COMPASS
 from theodolite.instruments.compass.measure import TARGETS
 from theodolite.instruments.compass.questions import PROMPTS
@@ -54,12 +59,19 @@ PromptNames = Annotated[
         "--prompt",
         metavar="LIST",
         help=f"Prompts: {', '.join(PROMPTS)} or all (Table 9), or your own JSON Lines file with name, template "
-        "(with {tgt} and {ref}) and options (token to direction).",
+        "(with {tgt} and {ref}) and options (token to direction). Default: A, or A8 if a pair is diagonal.",
     ),
 ]
 RunControls = Annotated[
     str,
     typer.Option("--controls", metavar="LIST", help=f"Also measure controls: {', '.join(MEASURED)}, or all."),
+]
+EditedPairs = Annotated[
+    bool,
+    typer.Option(
+        "--pairs",
+        help="Also ask after edits with a known answer (mirror, exchange, move, light …), for followed pairs beside DAE.",
+    ),
 ]
 Squares = Annotated[
     int, typer.Option("--squares", min=2, help="Number of pictures of coloured squares, for that control.")
@@ -90,6 +102,35 @@ Ablate = Annotated[str, typer.Option("--ablate", metavar="METHOD@TARGET", help="
 Negative = Annotated[
     str,
     typer.Option("--negative", metavar="error|absolute|positive", help="How to treat negative relevance."),
+]
+Sectors = Annotated[
+    int | None,
+    typer.Option("--sectors", min=3, metavar="K", help="Number of sectors. Default: 8 (CREG, A.11)."),
+]
+BinsName = Annotated[
+    str,
+    typer.Option(
+        "--bins",
+        metavar="edge|centre",
+        help="Sectors that begin at 0°, or that are centred on it. Default: edge.",
+    ),
+]
+Sigma = Annotated[
+    str,
+    typer.Option(
+        "--sigma",
+        metavar="X|P%|none",
+        help="σ as a multiple of the distance from A to B, as a percentage of the diagonal, or none. "
+        "Default: 1.2 (CREG, A.11) for the paper's projection, 35% for the sound one.",
+    ),
+]
+ReferenceBox = Annotated[
+    str,
+    typer.Option(
+        "--reference",
+        metavar="count|leave-out",
+        help="Relevance on A's own box. Default: count for the paper's projection, leave-out for the sound one.",
+    ),
 ]
 Coverage = Annotated[
     str, typer.Option("--coverage", metavar="LIST", help="Utility: fractions of the answers to keep.")
@@ -134,7 +175,8 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     folder: o.Out,
     methods: Methods = "all",
     targets: Targets = ALL_TARGETS,
-    prompt: PromptNames = "A",
+    prompt: PromptNames = "",
+    pairs: EditedPairs = False,
     controls: RunControls = "",
     n_squares: Squares = 160,
     min_places: MinPlaces = 2,
@@ -152,28 +194,37 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     from theodolite.cli.data import note_cautions, usable_pairs
     from theodolite.instruments.compass.data.pairs import pair_cautions
     from theodolite.instruments.compass.experiments.controls.plan import plan_controls
-    from theodolite.instruments.compass.measure import attribution_factory
-    from theodolite.instruments.compass.questions import find_prompts, prompt_settings
+    from theodolite.instruments.compass.measure import attribution_factory, conditions_factory
+    from theodolite.instruments.compass.questions import (
+        check_offered,
+        default_prompt,
+        find_prompts,
+        prompt_settings,
+    )
     from theodolite.pairs.pictures.placing import PlacingOptions
 
-    chosen, explained, prompts = _words(methods), _words(targets), find_prompts(prompt)
+    chosen, explained = _words(methods), _words(targets)
     check_targets(explained)
     find_methods(chosen)
-    pairs = usable_pairs(data, images)
-    note_cautions(pair_cautions(pairs))
+    found = usable_pairs(data, images)
+    prompt = prompt or default_prompt(found).name
+    prompts = find_prompts(prompt)
+    check_offered(found, prompts)
+    note_cautions(pair_cautions(found))
     planned = plan_controls(
-        pairs,
+        found,
         prompts,
         controls=o.some_of(controls, MEASURED, "--controls"),
         n_squares=n_squares,
         seed=seed,
         placing=PlacingOptions(min_places=min_places),
+        has_pairs=pairs,
     )
     if plan:
         show_plan(islice(planned.items(), limit), json=json)
         return
     settings: dict[str, Any] = {"data": str(data.absolute()), "methods": chosen, "targets": explained}
-    settings |= prompt_settings(prompt, prompts)
+    settings |= prompt_settings(prompt, prompts) | ({"pairs": True} if pairs else {})
     if controls:
         settings |= {"min_places": min_places, **planned.as_settings()}
     scoring = ScoreSettings(tables=("controls",) if controls else (), seed=seed)
@@ -181,7 +232,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         folder,
         RunSettings("compass", model, seed if controls else 0, settings),
         lambda _: planned.items(),
-        attribution_factory(model, methods=chosen, targets=explained),
+        (conditions_factory if pairs else attribution_factory)(model, methods=chosen, targets=explained),
         options=EngineOptions(engine, workers, ray_address),
         limit=limit,
         tables=lambda run: score_run(run, scoring).tables,
@@ -200,6 +251,10 @@ def score(  # noqa: PLR0913, PLR0917 - one parameter per option
     choose_by: ChooseBy = "excess",
     ablate: Ablate = "",
     negative: Negative = "error",
+    sectors: Sectors = None,
+    bins: BinsName = "",
+    sigma: Sigma = "",
+    reference: ReferenceBox = "",
     coverage: Coverage = "0.7",
     readout: ReadoutName = "peak",
     controls: ScoreControls = "all",
@@ -226,6 +281,7 @@ def score(  # noqa: PLR0913, PLR0917 - one parameter per option
         readout=cast("Any", o.one_of(readout, ("peak", "mean"), "--readout")),
         controls=o.some_of(controls, CONTROLS, "--controls"),
         n_centres=n_centres,
+        changes=_changes(sectors, bins, sigma, reference),
         seed=seed,
     )
     with Run.open(run, writable=True) as opened:
@@ -333,6 +389,18 @@ def _words(text: str) -> list[str]:
     if not words:
         raise UsageError("the list is empty; give at least one name, or all")
     return words
+
+
+def _changes(sectors: int | None, bins: str, sigma: str, reference: str) -> ProjectionChanges:
+    if sigma:
+        read_sigma(sigma)
+    treated = reference and o.one_of(reference, ("count", "leave-out"), "--reference")
+    return ProjectionChanges(
+        sectors,
+        cast("Any", o.one_of(bins, get_args(Bins), "--bins") if bins else None),
+        sigma or None,
+        treated == "leave-out" if treated else None,
+    )
 
 
 def _number(text: str, option: str) -> float:
