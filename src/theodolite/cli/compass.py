@@ -35,6 +35,8 @@ from theodolite.runs import EngineOptions, Run, RunSettings
 
 if TYPE_CHECKING:
     from theodolite.core.drawing import Drawing
+    from theodolite.instruments.compass.data.pairs import Pair
+    from theodolite.instruments.compass.questions import Prompt
 
 app = typer.Typer(no_args_is_help=True, help=COMPASS.question)
 app.command("overlay")(compass_pictures.overlay)
@@ -191,26 +193,15 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 ) -> None:
     """Ask a white-box model about pairs, store every relevance map, and score. The same command resumes a run."""
     from theodolite.attribution import check_targets, find_methods
-    from theodolite.cli.data import note_cautions, usable_pairs
-    from theodolite.instruments.compass.data.pairs import pair_cautions
     from theodolite.instruments.compass.experiments.controls.plan import plan_controls
     from theodolite.instruments.compass.measure import attribution_factory, conditions_factory
-    from theodolite.instruments.compass.questions import (
-        check_offered,
-        default_prompt,
-        find_prompts,
-        prompt_settings,
-    )
+    from theodolite.instruments.compass.questions import prompt_settings
     from theodolite.pairs.pictures.placing import PlacingOptions
 
     chosen, explained = _words(methods), _words(targets)
     check_targets(explained)
     find_methods(chosen)
-    found = usable_pairs(data, images)
-    prompt = prompt or default_prompt(found).name
-    prompts = find_prompts(prompt)
-    check_offered(found, prompts)
-    note_cautions(pair_cautions(found))
+    found, prompts = _asked(data, images, prompt)
     planned = plan_controls(
         found,
         prompts,
@@ -224,7 +215,7 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         show_plan(islice(planned.items(), limit), json=json)
         return
     settings: dict[str, Any] = {"data": str(data.absolute()), "methods": chosen, "targets": explained}
-    settings |= prompt_settings(prompt, prompts) | ({"pairs": True} if pairs else {})
+    settings |= prompt_settings(prompt or prompts[0].name, prompts) | ({"pairs": True} if pairs else {})
     if controls:
         settings |= {"min_places": min_places, **planned.as_settings()}
     scoring = ScoreSettings(tables=("controls",) if controls else (), seed=seed)
@@ -238,6 +229,19 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         tables=lambda run: score_run(run, scoring).tables,
         json=json,
     )
+
+
+def _asked(data: Path, images: Path | None, prompt: str) -> tuple[list[Pair], tuple[Prompt, ...]]:
+    """The pairs of a file and the prompts to ask with; a note is printed about pairs to be careful with."""
+    from theodolite.cli.data import note_cautions, usable_pairs
+    from theodolite.instruments.compass.data.pairs import pair_cautions
+    from theodolite.instruments.compass.questions import check_offered, default_prompt, find_prompts
+
+    pairs = usable_pairs(data, images)
+    prompts = find_prompts(prompt) if prompt else (default_prompt(pairs),)
+    check_offered(pairs, prompts)
+    note_cautions(pair_cautions(pairs))
+    return pairs, prompts
 
 
 @app.command("score")

@@ -251,6 +251,27 @@ def squares_command(
     _finish(selection, folder, None, json=json)
 
 
+@app.command("drawn")
+def drawn_command(
+    folder: o.Folder,
+    size: o.Size = 24,
+    seed: o.Seed = 0,
+    split: Annotated[
+        str,
+        typer.Option("--split", metavar="free|aligned|crossed", help="Agreement with the twins' shortcut."),
+    ] = "free",
+    json: o.AsJson = False,
+) -> None:
+    """Draw everyday things in four directions: pairs that the twins can answer."""
+    from theodolite.instruments.compass.data.drawn import relation_pairs
+    from theodolite.instruments.compass.data.selection import Sieve
+
+    sieve = Sieve("drawn", {"split": split})
+    sieve.candidates = size
+    pairs = relation_pairs(size, seed=seed, split=cast("Any", split))
+    _finish(sieve.finish(pairs, n=None, seed=seed), folder, None, json=json)
+
+
 @app.command("check")
 def check_command(
     pairs: Annotated[Path, typer.Argument(metavar="PAIRS", help="A pair file or its folder.")],

@@ -129,8 +129,14 @@ def default_prompt(pairs: Iterable[Pair]) -> Prompt:
 
 
 def check_offered(pairs: Sequence[Pair], prompts: Iterable[Prompt]) -> None:
-    """Raises a `UsageError` if a prompt does not offer the right answer to every pair."""
+    """Raises a `UsageError` if a prompt does not offer the right answer to every pair, or offers a better one to some."""
+    asked = vocabulary_of(pair.direction for pair in pairs)
     for prompt in prompts:
+        if prompt.vocabulary == EIGHT != asked:
+            raise UsageError(
+                f"the prompt {prompt.name!r} offers diagonals, but none of the {len(pairs)} pairs is diagonal: where one lies "
+                "between two directions, its answer would be wrong; make the pairs with --directions 8"
+            )
         missing = Counter(p.direction for p in pairs if p.direction not in prompt.options.values())
         if missing:
             example, _ = missing.most_common(1)[0]

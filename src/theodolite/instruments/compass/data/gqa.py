@@ -12,6 +12,7 @@ from pydantic import Field
 from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem, read_json, read_list
 from theodolite.core.forms import Form, Name, Number
+from theodolite.core.types import Json
 from theodolite.geometry import Box
 from theodolite.instruments.compass.data.files import PictureFolder
 from theodolite.instruments.compass.data.pairs import Pair, Region
@@ -83,7 +84,7 @@ def gqa_pairs(
     if filters.area_of != "box":
         raise UsageError("scene graphs hold boxes and no masks: area_of must be 'box'")
     path = Path(scene_graphs)
-    how = {"relations": dict(relations), "directions": dict(vocabulary.angles_deg)}
+    how: dict[str, Json] = {"relations": dict(relations), "directions": dict(vocabulary.angles_deg)}
     sieve = Sieve("gqa", {**asdict(filters), **how})
     folder = PictureFolder(Path(images))
     pairs: dict[str, Pair] = {}

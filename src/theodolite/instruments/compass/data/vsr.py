@@ -24,6 +24,7 @@ from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem, check, read_lines, told_problems
 from theodolite.core.forms import Form, Name
 from theodolite.core.tables import Column, Table
+from theodolite.core.types import Json
 from theodolite.instruments.coco import Instances, read_instances
 from theodolite.instruments.compass.data.files import PictureFolder
 from theodolite.instruments.compass.data.instances import DEGENERATE, Match, Matcher, MatchPolicy
@@ -100,7 +101,7 @@ def vsr_pairs(
     folder = PictureFolder(Path(images))
     matcher = Matcher(read_instances(annotations), policy, vocabulary)
     outcomes, problems = _outcomes(captions, matcher)
-    how = {"relations": dict(VSR_RELATIONS), "directions": dict(vocabulary.angles_deg)}
+    how: dict[str, Json] = {"relations": dict(VSR_RELATIONS), "directions": dict(vocabulary.angles_deg)}
     sieve = Sieve("vsr", {**asdict(policy), **how})
     sieve.candidates = len(outcomes)
     sieve.drop_broken(problems)

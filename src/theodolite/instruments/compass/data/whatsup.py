@@ -18,6 +18,7 @@ from pydantic import Field, model_validator
 from theodolite.core.errors import UsageError
 from theodolite.core.files import read_json, read_list
 from theodolite.core.forms import Form, Name
+from theodolite.core.types import Json
 from theodolite.instruments.coco import read_instances
 from theodolite.instruments.compass.data.files import PictureFolder
 from theodolite.instruments.compass.data.instances import Matcher, MatchPolicy
@@ -108,7 +109,7 @@ def whatsup_pairs(
     policy = policy or MatchPolicy()
     matcher = Matcher(read_instances(annotations), policy, vocabulary)
     folder = PictureFolder(Path(images))
-    how = {"relations": dict(WHATSUP_RELATIONS), "directions": dict(vocabulary.angles_deg)}
+    how: dict[str, Json] = {"relations": dict(WHATSUP_RELATIONS), "directions": dict(vocabulary.angles_deg)}
     sieve = Sieve("whatsup", {**asdict(policy), **how})
     sieve.candidates = len(items)
     sieve.drop_broken(problems)

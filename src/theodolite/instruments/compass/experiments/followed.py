@@ -18,9 +18,9 @@ import numpy as np
 from theodolite.core.estimates import Estimate
 from theodolite.core.tables import Cell, Column, Table, format_cell
 from theodolite.instruments.compass.experiments.comparisons import answer_gap
-from theodolite.instruments.compass.experiments.framework import EXCESS, METHOD, TARGET
+from theodolite.instruments.compass.experiments.framework import EXCESS
 from theodolite.instruments.compass.formulas.projected import ProjectedRun
-from theodolite.instruments.compass.measure import shown_key, split_key
+from theodolite.instruments.compass.measure import shown_key
 from theodolite.pairs import AnsweredPair, pair_shares
 
 __all__ = ["FollowedRun", "followed_table", "pairs_table"]
@@ -55,9 +55,9 @@ def pairs_table(runs: Sequence[FollowedRun]) -> Table:
     """Outcomes of the pairs by edit, for each model."""
     rows: list[list[Cell]] = []
     for run in runs:
-        edits = dict.fromkeys(pair.edit for pair in run.pairs)
+        edits = sorted(dict.fromkeys(pair.edit for pair in run.pairs), key=lambda edit: not edit.is_relevant)
         parts = [(edit.name, [pair for pair in run.pairs if pair.edit == edit]) for edit in edits]
-        for name, some in [*parts, ("all that change the answer", run.relevant)]:
+        for name, some in [("all that change the answer", run.relevant), *parts]:
             shares = pair_shares(some)
             rows.append([run.model, name, len(some), *(getattr(shares, share) for share in _SHARES)])
     return Table.of(
@@ -88,9 +88,9 @@ def followed_table(runs: Sequence[FollowedRun], projection: str, *, seed: int) -
     notes: list[str] = []
     for run in runs:
         followed = pair_shares(run.relevant).followed
-        own = [[run.model, followed, *_row(run, key, projection, seed)] for key in run.projected.keys]
-        rows += own
-        maps = dict(zip(map(shown_key, run.projected.keys), (row[4] for row in own), strict=True))
+        own = {shown_key(key): _row(run, key, projection, seed) for key in run.projected.keys}
+        rows += [[run.model, followed, name, *row] for name, row in own.items()]
+        maps = {name: row[0] for name, row in own.items()}
         better = [name for name, excess in maps.items() if isinstance(excess, Estimate) and excess.high < 0]
         notes.append(
             f"{run.model}: {format_cell(followed, _FOLLOWED)} of {len(run.relevant)} pairs are followed; "
@@ -103,15 +103,12 @@ def followed_table(runs: Sequence[FollowedRun], projection: str, *, seed: int) -
         [
             _MODEL,
             _FOLLOWED,
-            METHOD,
-            TARGET,
+            Column("map", "map"),
             EXCESS,
             Column("followed_dae", "followed: DAE", "degrees", "compass.dae"),
             Column("other_dae", "not followed: DAE", "degrees", "compass.dae"),
             Column("gap", "not − followed", "degrees", "compass.followed_gap", signed=True),
-            Column(
-                "uniform_gap", "of the uniform map", "degrees", "compass.followed_uniform_gap", signed=True
-            ),
+            Column("uniform_gap", "uniform's", "degrees", "compass.followed_uniform_gap", signed=True),
             Column("n_followed", "n followed", "count"),
             Column("n_other", "n not", "count"),
         ],
@@ -134,7 +131,6 @@ def _row(run: FollowedRun, key: str, projection: str, seed: int) -> list[Cell]:
     kept = by_pair.kept
     sides = kept[is_followed], kept[~is_followed]
     return [
-        *split_key(key),
         asked.kept.excess(),
         *(side.mean_error() for side in sides),
         *(
