@@ -7,6 +7,7 @@ from theodolite.instruments.ask.data.questions import read_questions
 from theodolite.instruments.ask.data.squares import make_squares
 from theodolite.instruments.compass.data.pair_files import read_pairs
 from theodolite.instruments.compass.data.squares import coloured_squares
+from theodolite.pairs.directions import EIGHT
 
 
 @pytest.fixture
@@ -135,6 +136,32 @@ def test_scene_graphs_and_whatsup(tmp_path, capsys):
     assert "have no boxes" in words(capsys)[1]
     assert main([*whatsup, "--annotations", str(tmp_path / "boxes.json"), "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["report"]["directions"]["right"] == 1
+
+
+def test_a_check_opens_every_picture_and_knows_every_direction(tmp_path, capsys):
+    assert main(["data", "squares", "--directions", "8", "--size", "8", "--out", str(tmp_path)]) == 0
+    assert "1 above left, 1 above right, 1 below left, 1 below right; on 8 pictures" in words(capsys)[0]
+    assert main(["data", "check", str(tmp_path)]) == 0
+    rows = [json.loads(line) for line in (tmp_path / "pairs.jsonl").read_text().splitlines()]
+    assert {row["direction"] for row in rows} == set(EIGHT.names)
+    rows[0]["direction"] = "sideways"
+    for row, keep in ((rows[1], 0.6), (rows[2], 0)):
+        path = tmp_path / row["picture"]
+        path.write_bytes(path.read_bytes()[: int(keep * path.stat().st_size)])
+    (tmp_path / "pairs.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    capsys.readouterr()
+    assert main(["data", "check", str(tmp_path), "--json"]) == 1
+    said = json.loads(capsys.readouterr().out)
+    assert said["pairs"] == 5
+    assert [problem.split(":")[0] for problem in said["problems"]] == [
+        f"pairs.jsonl, line {n}" for n in (1, 2, 3)
+    ]
+    assert "'sideways' is no direction; there are left, right" in said["problems"][0]
+    assert "cannot decode" in said["problems"][1]
+    assert said["problems"][2].endswith("the file is empty")
+    assert main(["data", "squares", "--directions", "6", "--out", str(tmp_path)]) == 2
+    assert "--directions is 4 or 8, not 6" in words(capsys)[1]
+    assert main(["data", "squares", "--directions", "8", "--questions", "--out", str(tmp_path)]) == 2
 
 
 def test_squares_are_drawn(tmp_path, capsys):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, cast, get_args
 
 import typer
 
@@ -22,7 +22,12 @@ from theodolite.instruments.compass.experiments.controls.plan import MEASURED
 from theodolite.instruments.compass.experiments.controls.score import CONTROLS
 from theodolite.instruments.compass.experiments.faithfulness.hiding import FILLS, Fill
 from theodolite.instruments.compass.experiments.faithfulness.trials import FaithfulnessOptions
-from theodolite.instruments.compass.formulas.projection_options import PROJECTIONS
+from theodolite.instruments.compass.formulas.projection_options import (
+    PROJECTIONS,
+    Bins,
+    ProjectionChanges,
+    read_sigma,
+)
 from theodolite.instruments.compass.instrument import COMPASS
 from theodolite.instruments.compass.measure import TARGETS
 from theodolite.instruments.compass.questions import PROMPTS
@@ -31,6 +36,8 @@ from theodolite.runs import EngineOptions, Run, RunSettings
 
 if TYPE_CHECKING:
     from theodolite.core.drawing import Drawing
+    from theodolite.instruments.compass.data.pairs import Pair
+    from theodolite.instruments.compass.questions import Prompt
 
 app = typer.Typer(no_args_is_help=True, help=COMPASS.question)
 app.command("overlay")(compass_pictures.overlay)
@@ -56,7 +63,7 @@ PromptNames = Annotated[
         "--prompt",
         metavar="LIST",
         help=f"Prompts: {', '.join(PROMPTS)} or all (Table 9), or your own JSON Lines file with name, template "
-        "(with {tgt} and {ref}) and options (token to direction).",
+        "(with {tgt} and {ref}) and options (token to direction). Default: A, or A8 if a pair is diagonal.",
     ),
 ]
 RunControls = Annotated[
@@ -70,6 +77,13 @@ MaskSinks = Annotated[
         metavar="TAU",
         help="Set the relevance of attention sinks to 0 in every map: of tokens with massive activations, TAU times "
         "their root mean square (20 in Kang et al. 2025).",
+    ),
+]
+EditedPairs = Annotated[
+    bool,
+    typer.Option(
+        "--pairs",
+        help="Also ask after edits with a known answer (mirror, exchange, move, light …), for followed pairs beside DAE.",
     ),
 ]
 Squares = Annotated[
@@ -101,6 +115,35 @@ Ablate = Annotated[str, typer.Option("--ablate", metavar="METHOD@TARGET", help="
 Negative = Annotated[
     str,
     typer.Option("--negative", metavar="error|absolute|positive", help="How to treat negative relevance."),
+]
+Sectors = Annotated[
+    int | None,
+    typer.Option("--sectors", min=3, metavar="K", help="Number of sectors. Default: 8 (CREG, A.11)."),
+]
+BinsName = Annotated[
+    str,
+    typer.Option(
+        "--bins",
+        metavar="edge|centre",
+        help="Sectors that begin at 0°, or that are centred on it. Default: edge.",
+    ),
+]
+Sigma = Annotated[
+    str,
+    typer.Option(
+        "--sigma",
+        metavar="X|P%|none",
+        help="σ as a multiple of the distance from A to B, as a percentage of the diagonal, or none. "
+        "Default: 1.2 (CREG, A.11) for the paper's projection, 35% for the sound one.",
+    ),
+]
+ReferenceBox = Annotated[
+    str,
+    typer.Option(
+        "--reference",
+        metavar="count|leave-out",
+        help="Relevance on A's own box. Default: count for the paper's projection, leave-out for the sound one.",
+    ),
 ]
 Coverage = Annotated[
     str, typer.Option("--coverage", metavar="LIST", help="Utility: fractions of the answers to keep.")
@@ -145,8 +188,9 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     folder: o.Out,
     methods: Methods = "all",
     targets: Targets = ALL_TARGETS,
-    prompt: PromptNames = "A",
+    prompt: PromptNames = "",
     mask_sinks: MaskSinks = None,
+    pairs: EditedPairs = False,
     controls: RunControls = "",
     n_squares: Squares = 160,
     min_places: MinPlaces = 2,
@@ -161,31 +205,29 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 ) -> None:
     """Ask a white-box model about pairs, store every relevance map, and score. The same command resumes a run."""
     from theodolite.attribution import check_targets, find_methods
-    from theodolite.cli.data import note_cautions, usable_pairs
-    from theodolite.instruments.compass.data.pairs import pair_cautions
     from theodolite.instruments.compass.experiments.controls.plan import plan_controls
-    from theodolite.instruments.compass.measure import attribution_factory
-    from theodolite.instruments.compass.questions import find_prompts, prompt_settings
+    from theodolite.instruments.compass.measure import attribution_factory, conditions_factory
+    from theodolite.instruments.compass.questions import prompt_settings
     from theodolite.pairs.pictures.placing import PlacingOptions
 
-    chosen, explained, prompts = _words(methods), _words(targets), find_prompts(prompt)
+    chosen, explained = _words(methods), _words(targets)
     check_targets(explained)
     find_methods(chosen)
-    pairs = usable_pairs(data, images)
-    note_cautions(pair_cautions(pairs))
+    found, prompts = _asked(data, images, prompt)
     planned = plan_controls(
-        pairs,
+        found,
         prompts,
         controls=o.some_of(controls, MEASURED, "--controls"),
         n_squares=n_squares,
         seed=seed,
         placing=PlacingOptions(min_places=min_places),
+        has_pairs=pairs,
     )
     if plan:
         show_plan(islice(planned.items(), limit), json=json)
         return
     settings: dict[str, Any] = {"data": str(data.absolute()), "methods": chosen, "targets": explained}
-    settings |= prompt_settings(prompt, prompts)
+    settings |= prompt_settings(prompt or prompts[0].name, prompts) | ({"pairs": True} if pairs else {})
     settings |= {} if mask_sinks is None else {"mask_sinks": mask_sinks}
     if controls:
         settings |= {"min_places": min_places, **planned.as_settings()}
@@ -194,12 +236,27 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         folder,
         RunSettings("compass", model, seed if controls else 0, settings),
         lambda _: planned.items(),
-        attribution_factory(model, methods=chosen, targets=explained, mask_sinks=mask_sinks),
+        (conditions_factory if pairs else attribution_factory)(
+            model, methods=chosen, targets=explained, mask_sinks=mask_sinks
+        ),
         options=EngineOptions(engine, workers, ray_address),
         limit=limit,
         tables=lambda run: score_run(run, scoring).tables,
         json=json,
     )
+
+
+def _asked(data: Path, images: Path | None, prompt: str) -> tuple[list[Pair], tuple[Prompt, ...]]:
+    """The pairs of a file and the prompts to ask with; a note is printed about pairs to be careful with."""
+    from theodolite.cli.data import note_cautions, usable_pairs
+    from theodolite.instruments.compass.data.pairs import pair_cautions
+    from theodolite.instruments.compass.questions import check_offered, default_prompt, find_prompts
+
+    pairs = usable_pairs(data, images)
+    prompts = find_prompts(prompt) if prompt else (default_prompt(pairs),)
+    check_offered(pairs, prompts)
+    note_cautions(pair_cautions(pairs))
+    return pairs, prompts
 
 
 @app.command("score")
@@ -213,6 +270,10 @@ def score(  # noqa: PLR0913, PLR0917 - one parameter per option
     choose_by: ChooseBy = "excess",
     ablate: Ablate = "",
     negative: Negative = "error",
+    sectors: Sectors = None,
+    bins: BinsName = "",
+    sigma: Sigma = "",
+    reference: ReferenceBox = "",
     coverage: Coverage = "0.7",
     readout: ReadoutName = "peak",
     controls: ScoreControls = "all",
@@ -239,6 +300,7 @@ def score(  # noqa: PLR0913, PLR0917 - one parameter per option
         readout=cast("Any", o.one_of(readout, ("peak", "mean"), "--readout")),
         controls=o.some_of(controls, CONTROLS, "--controls"),
         n_centres=n_centres,
+        changes=_changes(sectors, bins, sigma, reference),
         seed=seed,
     )
     if len(runs) > 1:
@@ -364,6 +426,18 @@ def _words(text: str) -> list[str]:
     if not words:
         raise UsageError("the list is empty; give at least one name, or all")
     return words
+
+
+def _changes(sectors: int | None, bins: str, sigma: str, reference: str) -> ProjectionChanges:
+    if sigma:
+        read_sigma(sigma)
+    treated = reference and o.one_of(reference, ("count", "leave-out"), "--reference")
+    return ProjectionChanges(
+        sectors,
+        cast("Any", o.one_of(bins, get_args(Bins), "--bins") if bins else None),
+        sigma or None,
+        treated == "leave-out" if treated else None,
+    )
 
 
 def _number(text: str, option: str) -> float:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from theodolite.instruments.compass.data.instances import MatchPolicy
     from theodolite.instruments.compass.data.pairs import Pair
     from theodolite.instruments.compass.data.selection import Selection
+    from theodolite.pairs.directions import Vocabulary
 
 app = typer.Typer(
     no_args_is_help=True, help="Make pairs of objects for the compass, from annotations or drawn."
@@ -60,6 +61,9 @@ MinMargin = Annotated[
         "--min-margin", help="Minimum angle to the next direction, in degrees, beyond that to the nearest."
     ),
 ]
+Directions = Annotated[
+    int, typer.Option("--directions", metavar="4|8", help="The four directions, or the diagonals too.")
+]
 NamesOption = Annotated[
     str, typer.Option("--names", metavar="exact|substring", help="How names match categories.")
 ]
@@ -77,6 +81,7 @@ def coco_pairs_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     folder: o.Folder,
     size: MaybeSize = None,
     seed: o.Seed = 0,
+    directions: Directions = 4,
     min_area: MinArea = 0.01,
     max_area: MaxArea = 0.5,
     area: Annotated[
@@ -93,7 +98,9 @@ def coco_pairs_command(  # noqa: PLR0913, PLR0917 - one parameter per option
 
     chosen = cast("Any", o.one_of(area, ("box", "mask"), "--area"))
     filters = PairFilters(min_area, max_area, chosen, min_distance, min_margin)
-    selection = coco_pairs(annotations, images, n=size, seed=seed, filters=filters)
+    selection = coco_pairs(
+        annotations, images, n=size, seed=seed, filters=filters, vocabulary=_vocabulary(directions)
+    )
     _finish(selection, folder, None if copy else images, json=json)
 
 
@@ -106,6 +113,7 @@ def gqa_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     folder: o.Folder,
     size: MaybeSize = None,
     seed: o.Seed = 0,
+    directions: Directions = 4,
     min_area: MinArea = 0.01,
     max_area: MaxArea = 0.5,
     min_distance: MinDistance = 0.15,
@@ -118,7 +126,9 @@ def gqa_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     from theodolite.instruments.compass.data.selection import PairFilters
 
     filters = PairFilters(min_area, max_area, "box", min_distance, min_margin)
-    selection = gqa_pairs(scene_graphs, images, n=size, seed=seed, filters=filters)
+    selection = gqa_pairs(
+        scene_graphs, images, n=size, seed=seed, filters=filters, vocabulary=_vocabulary(directions)
+    )
     _finish(selection, folder, None if copy else images, json=json)
 
 
@@ -133,6 +143,7 @@ def vsr_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     ] = None,
     size: MaybeSize = None,
     seed: o.Seed = 0,
+    directions: Directions = 4,
     names: NamesOption = "exact",
     boxes: BoxesOption = "unique",
     agree: Agree = True,
@@ -142,8 +153,8 @@ def vsr_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     """Match true VSR captions to COCO boxes, and show how many are lost in each step."""
     from theodolite.instruments.compass.data.vsr import vsr_audit, vsr_pairs
 
-    policy = _policy(names, boxes, agree)
-    audit = vsr_audit(captions, annotations or None, policy=policy).tables()
+    policy, vocabulary = _policy(names, boxes, agree), _vocabulary(directions)
+    audit = vsr_audit(captions, annotations or None, policy=policy, vocabulary=vocabulary).tables()
     if folder is None:
         show(audit, json=json)
         return
@@ -151,7 +162,9 @@ def vsr_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         raise UsageError(
             "pairs from VSR need --annotations and --images; without --out only the audit is shown"
         )
-    selection = vsr_pairs(captions, annotations, images, n=size, seed=seed, policy=policy)
+    selection = vsr_pairs(
+        captions, annotations, images, n=size, seed=seed, policy=policy, vocabulary=vocabulary
+    )
     _finish(selection, folder, None if copy else images, json=json, before=audit)
 
 
@@ -163,6 +176,7 @@ def whatsup_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     annotations: MaybeAnnotations = None,
     size: MaybeSize = None,
     seed: o.Seed = 0,
+    directions: Directions = 4,
     names: NamesOption = "exact",
     boxes: BoxesOption = "unique",
     agree: Agree = True,
@@ -172,9 +186,14 @@ def whatsup_command(  # noqa: PLR0913, PLR0917 - one parameter per option
     """Match the true captions of WhatsUp to boxes, which WhatsUp itself does not have."""
     from theodolite.instruments.compass.data.whatsup import whatsup_pairs
 
-    policy = _policy(names, boxes, agree)
     selection = whatsup_pairs(
-        captions, images, annotations=annotations or None, n=size, seed=seed, policy=policy
+        captions,
+        images,
+        annotations=annotations or None,
+        n=size,
+        seed=seed,
+        policy=_policy(names, boxes, agree),
+        vocabulary=_vocabulary(directions),
     )
     _finish(selection, folder, None if copy else images, json=json)
 
@@ -187,19 +206,36 @@ def _policy(names: str, boxes: str, agree: bool) -> MatchPolicy:
     return MatchPolicy(matching, several, agree)
 
 
+def _vocabulary(directions: int) -> Vocabulary:
+    from theodolite.pairs.directions import VOCABULARIES
+
+    if directions not in VOCABULARIES:
+        raise UsageError(f"--directions is {' or '.join(map(str, VOCABULARIES))}, not {directions}")
+    return VOCABULARIES[directions]
+
+
 @app.command("squares")
 def squares_command(
     folder: o.Folder,
     size: o.Size = 160,
     seed: o.Seed = 0,
-    angles: Annotated[int, typer.Option("--angles", min=1, help="Number of angles, from 0°.")] = 16,
+    directions: Directions = 4,
+    angles: Annotated[
+        int | None,
+        typer.Option(
+            "--angles", min=1, help="Number of angles, from 0°. Default: 16, or 8 for eight directions."
+        ),
+    ] = None,
     questions: Annotated[
         bool, typer.Option("--questions", help="Write questions for `theodolite ask` instead of pairs.")
     ] = False,
     json: o.AsJson = False,
 ) -> None:
     """Draw coloured squares: pairs at sixteen angles, or questions."""
+    vocabulary = _vocabulary(directions)
     if questions:
+        if directions != 4 or angles:
+            raise UsageError("--directions and --angles are for pairs, not for --questions")
         from theodolite.instruments.ask.data.questions import write_questions
         from theodolite.instruments.ask.data.squares import make_squares
 
@@ -210,7 +246,30 @@ def squares_command(
         return
     from theodolite.instruments.compass.data.squares import SquaresPlan, coloured_squares
 
-    _finish(coloured_squares(size, seed=seed, plan=SquaresPlan(n_angles=angles)), folder, None, json=json)
+    plan = SquaresPlan(n_angles=angles or {4: 16, 8: 8}[directions])
+    selection = coloured_squares(size, seed=seed, plan=plan, vocabulary=vocabulary)
+    _finish(selection, folder, None, json=json)
+
+
+@app.command("drawn")
+def drawn_command(
+    folder: o.Folder,
+    size: o.Size = 24,
+    seed: o.Seed = 0,
+    split: Annotated[
+        str,
+        typer.Option("--split", metavar="free|aligned|crossed", help="Agreement with the twins' shortcut."),
+    ] = "free",
+    json: o.AsJson = False,
+) -> None:
+    """Draw everyday things in four directions: pairs that the twins can answer."""
+    from theodolite.instruments.compass.data.drawn import relation_pairs
+    from theodolite.instruments.compass.data.selection import Sieve
+
+    sieve = Sieve("drawn", {"split": split})
+    sieve.candidates = size
+    pairs = relation_pairs(size, seed=seed, split=cast("Any", split))
+    _finish(sieve.finish(pairs, n=None, seed=seed), folder, None, json=json)
 
 
 @app.command("check")

@@ -87,11 +87,16 @@ def open_image(source: Path | bytes, name: object = "") -> Iterator[Image]:
     except Image.DecompressionBombError:
         raise UsageError(_too_large(name)) from None
     except UnidentifiedImageError as error:
-        raise NotAPictureError(f"cannot decode the picture {name}: it is not a picture") from error
+        what = "it is not a picture" if _is_filled(source) else "the file is empty"
+        raise NotAPictureError(f"cannot decode the picture {name}: {what}") from error
     except OSError as error:
         raise UsageError(f"cannot decode the picture {name}: {reason_of(error)}") from error
     except Exception as error:  # decoders raise many kinds of errors for a damaged file
         raise UsageError(f"cannot decode the picture {name}: it is damaged ({error})") from error
+
+
+def _is_filled(source: Path | bytes) -> bool:
+    return bool(source.stat().st_size if isinstance(source, Path) else source)
 
 
 def check_size(size_px: tuple[int, int], name: object) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -44,6 +44,9 @@ class Vocabulary:
                 f"a vocabulary needs a different finite angle for each name, got {dict(self.angles_deg)}"
             )
 
+    def __hash__(self) -> int:
+        return hash(tuple(self.angles_deg.items()))
+
     @property
     def names(self) -> tuple[str, ...]:
         """All names, in order."""
@@ -75,6 +78,22 @@ class Vocabulary:
             )
         return self.nearest(float(direction_deg(reference.centre_px, target.centre_px)))
 
+    def agreed(self, word: str, reference: Box, target: Box) -> str | None:
+        """The name for the direction between two boxes if a word for it is true; None if the word contradicts the boxes.
+
+        One of the four directions agrees with itself and with the diagonals beside it: what is above left is left.
+
+        >>> a, b = Box(50, 50, 60, 60), Box(10, 20, 20, 30)
+        >>> EIGHT.agreed("left", a, b), CARDINAL.agreed("left", a, b), EIGHT.agreed("below", a, b)
+        ('above left', 'left', None)
+        """
+        name = self.between(reference, target).name
+        apart = stats.circular_distance(EIGHT.angles_deg[word], self.angles_deg[name])
+        return name if float(apart) <= _BESIDE_DEG else None
+
+
+_BESIDE_DEG = 45.0
+"""The angle between one of the four directions and the diagonals beside it."""
 
 CARDINAL = Vocabulary({"left": 180.0, "right": 0.0, "above": 90.0, "below": 270.0})
 """The paper's four, in the order of its prompts."""
@@ -90,6 +109,9 @@ EIGHT = Vocabulary(
 )
 """The four and the diagonals."""
 
+VOCABULARIES: Mapping[int, Vocabulary] = {4: CARDINAL, 8: EIGHT}
+"""By the number of directions."""
+
 OPPOSITE: Mapping[str, str] = {"left": "right", "right": "left", "above": "below", "below": "above"}
 """Of each cardinal direction."""
 
@@ -102,3 +124,43 @@ def opposite(direction: str) -> str | None:
     """
     angle = EIGHT.angles_deg.get(direction)
     return None if angle is None else EIGHT.nearest((angle + 180) % 360).name
+
+
+def is_diagonal(direction: str) -> bool:
+    """True for the four of the eight directions that lie between two others.
+
+    >>> is_diagonal("above left"), is_diagonal("above"), is_diagonal("behind")
+    (True, False, False)
+    """
+    return direction in EIGHT.angles_deg and direction not in CARDINAL.angles_deg
+
+
+def vocabulary_of(directions: Iterable[str]) -> Vocabulary:
+    """The eight directions if one of those given is a diagonal, else the four.
+
+    >>> vocabulary_of(["left", "below left"]) == EIGHT
+    True
+    """
+    return EIGHT if any(map(is_diagonal, directions)) else CARDINAL
+
+
+def is_sideways(direction: str) -> bool:
+    """True if mirroring left and right changes one of the eight directions: all but above and below."""
+    return direction in EIGHT.angles_deg and EIGHT.angles_deg[direction] % 180 != 90
+
+
+def mirrored(direction: str) -> str:
+    """The direction after mirroring: left and right exchanged, or above and below for these two.
+
+    >>> mirrored("left"), mirrored("above left"), mirrored("above")
+    ('right', 'above right', 'below')
+    """
+    angle = EIGHT.angles_deg[check_direction(direction)]
+    return EIGHT.nearest(((180 if is_sideways(direction) else 0) - angle) % 360).name
+
+
+def check_direction(name: str) -> str:
+    """The name, if it is one of the eight directions; a `UsageError` if it is not."""
+    if name not in EIGHT.angles_deg:
+        raise UsageError(f"{name!r:.80} is no direction; there are {', '.join(EIGHT.names)}")
+    return name

@@ -154,6 +154,46 @@ def test_the_polar_plot_has_a_bar_per_sector_and_both_directions():
     assert "aligned · DAE" in drawing.figure.get_suptitle()
 
 
+@pytest.mark.parametrize("size", [(200, 120), (120, 200), (40, 220)])
+@pytest.mark.parametrize("draw", [compass_overlay, heat_map, lambda shown: compass_rows([shown, shown])])
+def test_nothing_is_cut_off_however_narrow_the_picture(draw, size):
+    width, height = size
+    a, b = Box(0.6 * width, 60, 0.9 * width, 80), Box(0.7 * width, 10, 0.95 * width, 30)
+    grid = TokenGrid.regular(size, (10, 4))
+    relevance = TokenMap(b.covers(grid.rects_px) + 0.01, grid)
+    shown = CompassView(
+        np.full((height, width, 3), 120, np.uint8),
+        Region("traffic light", a),
+        Region("fire hydrant", b),
+        relevance,
+        project(relevance, reference=a, target=b),
+        method="contrastive-grad-act-sound@pred",
+        projection="paper projection",
+        note="B is above right of A; answer: below left ×",
+    )
+    figure = draw(shown).figure
+    figure.draw_without_rendering()
+    whole = figure.bbox.padded(1.5)
+    panels = figure.axes
+    for number, axes in enumerate(panels):
+        box = axes.get_tightbbox()
+        assert whole.contains(box.x0, box.y0), axes
+        assert whole.contains(box.x1, box.y1), axes
+        title, beside = axes._left_title.get_window_extent(), panels[number + 1 : number + 2]
+        if axes._left_title.get_text() and beside and number % 4 < 2:
+            assert title.x1 <= beside[0]._left_title.get_window_extent().x0, (
+                "a title ends before the next begins"
+            )
+    for text in figure.texts:
+        box = text.get_window_extent()
+        assert whole.contains(box.x0, box.y0), text
+        assert whole.contains(box.x1, box.y1), text
+    if len(panels) == 1:
+        image = panels[0].images[0].get_window_extent()
+        assert image.height / image.width == pytest.approx(height / width, rel=0.02)
+        assert max(image.size) / figure.dpi == pytest.approx(6.6, rel=0.02), "as large as any picture"
+
+
 def test_a_row_has_four_panels_and_says_what_it_shows():
     views = [
         view((150, 10), method="chefer@gt", note="answer: right ✓"),

@@ -13,7 +13,7 @@ from theodolite.instruments.compass.data.pairs import Pair, Region
 from theodolite.instruments.compass.data.selection import Sieve
 from theodolite.instruments.compass.data.squares import coloured_squares
 from theodolite.instruments.compass.experiments.ablations import split_clusters
-from theodolite.instruments.compass.questions import PROMPTS, Prompt
+from theodolite.instruments.compass.questions import PROMPTS, Prompt, find_prompts
 from theodolite.pairs.directions import CARDINAL, EIGHT, Vocabulary
 
 ROW = {
@@ -52,11 +52,11 @@ def test_a_file_by_hand_may_leave_out_what_follows_from_the_rest(folder):
     assert pair.target == Region("pen", Box(40, 5, 46, 11))
     assert (pair.others, pair.group, pair.source, dict(pair.meta)) == ((), "", "", {})
     full = {
-        **ROW, "id": 7, "direction": "east", "width": 60, "height": 40, "others": [[0, 0, 5, 5]],
+        **ROW, "id": 7, "direction": "above right", "width": 60, "height": 40, "others": [[0, 0, 5, 5]],
         "group": "g", "source": "me", "meta": {"x": [1, None]},
     }  # fmt: skip
     (pair,) = read_pairs(write(folder, full).parent)
-    assert (pair.id, pair.direction, pair.others) == ("7", "east", (Box(0, 0, 5, 5),))
+    assert (pair.id, pair.direction, pair.others) == ("7", "above right", (Box(0, 0, 5, 5),))
     assert (pair.group, pair.source, pair.meta) == ("g", "me", {"x": [1, None]})
 
 
@@ -257,7 +257,7 @@ PAIR = Pair(
 
 
 def test_the_prompts_of_table_9_word_for_word():
-    asked = {name: prompt.ask(PAIR) for name, prompt in PROMPTS.items()}
+    asked = {prompt.name: prompt.ask(PAIR) for prompt in find_prompts("all")}
     assert asked == {
         "A": "In this image, where is the cat relative to the dog? Choose one option: 1) to the left, 2) to the right, "
         "3) above, 4) below. Answer with just the number.",
@@ -266,7 +266,7 @@ def test_the_prompts_of_table_9_word_for_word():
         "C": "I can see two objects: dog and cat. What is the spatial position of cat relative to dog? Options: 1=left, "
         "2=right, 3=above, 4=below. Answer:",
     }
-    for prompt in PROMPTS.values():
+    for prompt in find_prompts("all"):
         assert dict(prompt.options) == {"1": "left", "2": "right", "3": "above", "4": "below"}
         assert [prompt.token_for(name) for name in CARDINAL.names] == list(prompt.tokens)
     with pytest.raises(UsageError, match="does not offer 'above left'"):

@@ -1,11 +1,13 @@
 """Each source on hand-made files in its documented format; COCO and VSR on real ones too."""
 
+import io
 import json
 from collections import Counter
 from itertools import permutations
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from theodolite.core.errors import UsageError
 from theodolite.core.registry import registry
@@ -118,6 +120,40 @@ def test_every_filter_counts_what_falls_to_it(tmp_path, images):
     }
     assert report.kept == 4
     assert report.parameters["min_distance"] == 0.15
+
+
+def test_every_picture_that_cannot_be_used_costs_its_own_pairs(tmp_path, images):
+    """All sources find their pictures in the same way; here COCO, whose pictures 2 to 9 are spoiled one by one."""
+    names = [f"{i:012d}.jpg" for i in range(1, 10)]
+    whole = Picture.from_array(np.random.default_rng(0).integers(0, 255, (HEIGHT, WIDTH, 3), np.uint8)).read()
+    jpeg = io.BytesIO()
+    Image.fromarray(Picture.from_bytes(whole).pixels()).save(jpeg, "JPEG")
+    contents = [
+        whole,  # a PNG by another name is a picture
+        jpeg.getvalue()[: len(jpeg.getvalue()) // 2],
+        whole[: len(whole) // 2],
+        b"",
+        b"<html>not found</html>",
+        whole[:20],
+        Picture.from_array(np.zeros((HEIGHT, WIDTH + 1, 3), np.uint8)).read(),
+        jpeg.getvalue(),
+    ]
+    for name, content in zip(names, contents, strict=False):
+        (images / name).write_bytes(content)
+    (images / names[8]).mkdir()
+    rows = [(i, *each[1:]) for i in range(1, 10) for each in (DOG, CAT)]
+    pairs, report = taken(coco_pairs(dump(tmp_path, coco(*rows, pictures=range(1, 10))), images))
+    assert {pair.picture.path.name for pair in pairs} == {names[0], names[7]}
+    assert report.excluded == {
+        "picture not found": 2,
+        "picture file that is empty": 2,
+        "file that is not a picture": 2,
+        "picture that is damaged, cut short or too large": 6,
+        "picture of another size than annotated": 2,
+    }
+    assert report.notes[0].endswith(f"the first not found is {names[8]}")
+    assert report.notes[1].startswith("5 pictures cannot be used; the first: cannot decode the picture")
+    assert "BytesIO" not in str(report.notes)
 
 
 def test_a_crowd_makes_a_name_ambiguous(tmp_path, images):

@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
 
 from theodolite.core.scores import Capability, covers
 from theodolite.core.types import Item, Json, Message, Picture
@@ -30,14 +30,13 @@ from theodolite.instruments.compass.data.edited import (
     PARTS,
     blank,
     hidden,
-    is_sideways,
     mirrored,
     mirrored_boxes,
     part_box,
 )
 from theodolite.instruments.compass.data.pairs import Pair, Region, cutouts
-from theodolite.instruments.compass.questions import PLAIN, PROMPTS, Prompt, pair_item
-from theodolite.pairs.directions import CARDINAL, OPPOSITE
+from theodolite.instruments.compass.questions import PLAIN, Prompt, default_prompt, pair_item
+from theodolite.pairs.directions import CARDINAL, EIGHT, Vocabulary, is_sideways, opposite
 from theodolite.pairs.edits import (
     EXCHANGE,
     FLIP,
@@ -63,6 +62,7 @@ from theodolite.pairs.pictures import (
     reencode,
 )
 from theodolite.pairs.pictures.placing import Step
+from theodolite.stats import circular_distance
 
 MIRRORED, BLANK = "mirrored", "blank"
 TARGET_HIDDEN, REFERENCE_HIDDEN, PART_HIDDEN = "target hidden", "reference hidden", "part hidden"
@@ -90,7 +90,7 @@ _EDITS: Mapping[str, Edit] = {
 def edit_of(condition: str, direction: str) -> Edit | None:
     """The edit that a condition stands for, given the right answer before; None if the answer after it is not known."""
     if condition == MIRRORED:
-        return MIRROR if direction in {"left", "right"} else FLIP
+        return MIRROR if is_sideways(direction) else FLIP
     return _EDITS.get(condition)
 
 
@@ -104,7 +104,11 @@ class EditedPair:
     """What `shown_item` needs to edit the picture."""
 
 
-def drawn_edits(pair: Pair, number: int) -> list[EditedPair]:
+EditsOf: TypeAlias = Callable[[Pair, int, Vocabulary], Sequence[EditedPair]]
+"""The edits of a pair beyond mirroring, given its number and the directions that are asked for."""
+
+
+def drawn_edits(pair: Pair, number: int, _: Vocabulary = CARDINAL) -> list[EditedPair]:
     """The edits of a drawn pair beyond mirroring: other light, mirrored sideways where that is neutral, one thing moved.
 
     Args:
@@ -112,7 +116,7 @@ def drawn_edits(pair: Pair, number: int) -> list[EditedPair]:
         number: Its place among the pairs. Four times the reference moves, then four times the target.
     """
     found = [EditedPair(LIGHT.name, pair)]
-    if not is_sideways(pair):
+    if not is_sideways(pair.direction):
         found.append(EditedPair(SIDEWAYS, pair))
     is_target = number // len(CARDINAL.names) % 2 == 1
     moved = moved_alone(pair, "target" if is_target else "reference")
@@ -123,26 +127,27 @@ def drawn_edits(pair: Pair, number: int) -> list[EditedPair]:
     return found
 
 
-def photograph_edits(pair: Pair, number: int) -> list[EditedPair]:
+def photograph_edits(pair: Pair, number: int, vocabulary: Vocabulary = CARDINAL) -> list[EditedPair]:
     """The edits of a pair in a photograph beyond mirroring: two neutral ones, and those that look right.
 
     Args:
         pair: A pair whose boxes lie clearly in its direction.
         number: Its place among the pairs. Noise and compression take turns.
+        vocabulary: The directions that are asked for.
     """
-    second = (NOISE.name, REENCODE.name)[number % 2] if is_sideways(pair) else SIDEWAYS
-    made, _ = _object_edits(pair, cutouts(pair))
+    second = (NOISE.name, REENCODE.name)[number % 2] if is_sideways(pair.direction) else SIDEWAYS
+    made, _ = _object_edits(pair, cutouts(pair), vocabulary)
     return [EditedPair(LIGHT.name, pair), EditedPair(second, pair), *made]
 
 
-def unfit_edits(pair: Pair) -> tuple[Unfit, ...]:
+def unfit_edits(pair: Pair, vocabulary: Vocabulary = CARDINAL) -> tuple[Unfit, ...]:
     """Why objects of a pair are not exchanged or moved: one reason for each such edit that would not look right."""
-    return _object_edits(pair, cutouts(pair))[1]
+    return _object_edits(pair, cutouts(pair), vocabulary)[1]
 
 
 @lru_cache(maxsize=4096)  # an edit is planned and counted, and takes a tenth of a second
 def _object_edits(
-    pair: Pair, things: tuple[Cutout, Cutout]
+    pair: Pair, things: tuple[Cutout, Cutout], vocabulary: Vocabulary
 ) -> tuple[tuple[EditedPair, ...], tuple[Unfit, ...]]:
     """The edits of a pair's objects that look right, and why others do not."""
     made: list[EditedPair] = []
@@ -155,8 +160,9 @@ def _object_edits(
         except UnfitError as error:
             unfit.append(error.reason)
         else:
-            how = {"steps": [list(step) for step in steps]}
-            made.append(EditedPair(condition, _moved(pair, steps), how))
+            moved = _moved(pair, steps, vocabulary)
+            if moved.direction != pair.direction:
+                made.append(EditedPair(condition, moved, {"steps": [list(step) for step in steps]}))
     return tuple(made), tuple(unfit)
 
 
@@ -169,50 +175,62 @@ def _steps(pair: Pair, things: tuple[Cutout, Cutout], condition: str) -> tuple[S
     reference, target = things
     if condition == EXCHANGED:
         return find_exchange(reference, target, pair.size_px, others=pair.others)
-    opposite = OPPOSITE[pair.direction]
-    aside = [each for each in CARDINAL.names if each not in {pair.direction, opposite}]
     if condition == TARGET_MOVED:
-        step = find_move(target, reference, pair.size_px, directions=[opposite, *aside], others=pair.others)
-        return (0, 0), step
+        ways = _farthest_first(pair.direction)
+        return (0, 0), find_move(target, reference, pair.size_px, directions=ways, others=pair.others)
     # Seen from the target, the reference goes to where the target was, seen from the reference.
-    ways = [pair.direction, *aside]
+    ways = _farthest_first(opposite(pair.direction) or pair.direction)
     return find_move(reference, target, pair.size_px, directions=ways, others=pair.others), (0, 0)
 
 
-def _moved(pair: Pair, steps: tuple[Step, Step]) -> Pair:
+def _farthest_first(direction: str) -> list[str]:
+    """The four directions, the farthest from one of the eight first, without those that it agrees with.
+
+    >>> _farthest_first("left"), _farthest_first("above left")
+    (['right', 'above', 'below'], ['right', 'below'])
+    """
+    angles = CARDINAL.angles_deg
+    apart = {
+        name: float(circular_distance(angle, EIGHT.angles_deg[direction])) for name, angle in angles.items()
+    }
+    return sorted((name for name in apart if apart[name] > 45), key=lambda name: -apart[name])
+
+
+def _moved(pair: Pair, steps: tuple[Step, Step], vocabulary: Vocabulary) -> Pair:
     reference, target = (
         Region(region.name, region.box.moved(*step))
         for region, step in zip((pair.reference, pair.target), steps, strict=True)
     )
-    direction = CARDINAL.between(reference.box, target.box).name
+    direction = vocabulary.between(reference.box, target.box).name
     return replace(pair, reference=reference, target=target, direction=direction)
 
 
 def plan_conditions(
     pairs: Sequence[Pair],
-    prompt: Prompt = PROMPTS["A"],
+    prompt: Prompt | None = None,
     *,
     gives: Capability = "gradients",
     split: str = "",
-    edits: Callable[[Pair, int], Sequence[EditedPair]] | None = None,
+    edits: EditsOf | None = None,
     maps: int | None = None,
 ) -> Iterator[Item]:
     """Each pair plain, mirrored, blank and edited; with log-probabilities also with each object and each part hidden.
 
     Args:
-        pairs: With directions left, right, above and below.
-        prompt: How they are asked.
+        pairs: With any of the eight directions.
+        prompt: How they are asked; if not given, with A, or with A8 if one of them is diagonal.
         gives: The model's capability.
         split: Split of drawn data.
         edits: Function that returns further edits of a pair, given its number.
         maps: How many pairs get relevance maps; all if not given.
     """
+    prompt = prompt or default_prompt(pairs)
     for number, pair in enumerate(pairs):
         asked = [
             EditedPair(PLAIN, pair),
             EditedPair(MIRRORED, mirrored_boxes(pair)),
             EditedPair(BLANK, pair),
-            *(edits(pair, number) if edits is not None else ()),
+            *(edits(pair, number, prompt.vocabulary) if edits is not None else ()),
         ]
         if covers(gives, "choices"):
             parts = [f"{PART_HIDDEN} {part}" for part in range(PARTS**2)]
@@ -224,10 +242,28 @@ def plan_conditions(
             **({NO_MAPS: True} if maps is not None and number >= maps else {}),
         }
         for each in asked:
-            own: dict[str, Json] = {**meta, **({"edit": each.how} if each.how else {})}
-            if "steps" in each.how and "outlines" in pair.meta:
-                own["outlines"] = pair.meta["outlines"]
-            yield pair_item(each.pair, prompt, condition=each.condition, meta=own)
+            yield _edited_item(each, pair, prompt, meta)
+
+
+def edited_items(pair: Pair, number: int, prompt: Prompt) -> Iterator[Item]:
+    """A pair in a photograph mirrored, and after every edit of `photograph_edits`; not as it is.
+
+    Args:
+        pair: With one of the eight directions.
+        number: Its place among the pairs.
+        prompt: How it is asked.
+    """
+    edits = photograph_edits(pair, number, prompt.vocabulary)
+    for each in (EditedPair(MIRRORED, mirrored_boxes(pair)), *edits):
+        yield _edited_item(each, pair, prompt, {"cluster": pair.picture.digest})
+
+
+def _edited_item(each: EditedPair, pair: Pair, prompt: Prompt, meta: Mapping[str, Json]) -> Item:
+    """The item of an edited pair, with what `shown_item` needs to edit the picture."""
+    own: dict[str, Json] = {**meta, **({"edit": each.how} if each.how else {})}
+    if "steps" in each.how and "outlines" in pair.meta:
+        own["outlines"] = pair.meta["outlines"]
+    return pair_item(each.pair, prompt, condition=each.condition, meta=own)
 
 
 def shown_item(item: Item) -> Item:

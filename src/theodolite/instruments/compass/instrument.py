@@ -23,7 +23,7 @@ from theodolite.runs import Run
 
 if TYPE_CHECKING:
     from theodolite.core.views import ItemRow
-    from theodolite.instruments.compass.conditions import EditedPair
+    from theodolite.instruments.compass.conditions import EditsOf
     from theodolite.instruments.compass.data.pairs import Pair
 
 _PAIRS: Mapping[str, int] = {"quick": 14, "standard": 24, "large": 200}
@@ -161,7 +161,7 @@ class Compass(Instrument):
         if study.data is None:
             return {}
         found = load_pairs(study.data, 2 * _size(study), study.seed)
-        unfit = Counter(reason for pair in found.pairs for reason in unfit_edits(pair))
+        unfit = Counter(reason for pair in found.pairs for reason in unfit_edits(pair, found.vocabulary))
         edits = {f"not exchanged or moved: {reason.value}": n for reason, n in unfit.most_common()}
         return {**found.unused, **edits}
 
@@ -176,7 +176,7 @@ def _size(study: Study) -> int:
 def _run_plan(
     name: str,
     pairs: Mapping[str, Callable[[], Sequence[Pair]]],
-    edits: Callable[[Pair, int], Sequence[EditedPair]],
+    edits: EditsOf,
     *,
     gives: Capability,
     settings: Mapping[str, Any],
@@ -188,7 +188,7 @@ def _run_plan(
     Args:
         name: Name of the run.
         pairs: By split.
-        edits: Function that returns the edits of a pair beyond mirroring, given its number.
+        edits: Function that returns the edits of a pair beyond mirroring.
         gives: The model's capability.
         settings: Settings of the run.
         whole: The splits in which parts are hidden too, at 18 answers per pair; all if not given.

@@ -123,29 +123,46 @@ class AttributionMeasurer:
 
 
 def conditions_factory(
-    model: str, *, gives: Capability = "gradients", methods: Sequence[str] = METHODS
+    model: str,
+    *,
+    gives: Capability = "gradients",
+    methods: Sequence[str] = METHODS,
+    targets: Sequence[str] = TARGETS[:1],
+    mask_sinks: float | None = None,
 ) -> MeasurerFactory:
     """Opens the model and measures a plan of `plan_conditions` with it, wherever the factory is called."""
-    return partial(_open_conditions, model, gives, tuple(methods))
+    return partial(_open_conditions, model, gives, tuple(methods), tuple(targets), mask_sinks)
 
 
-def _open_conditions(model: str, gives: Capability, methods: tuple[str, ...]) -> ConditionsMeasurer:
-    return ConditionsMeasurer(open_model(model), gives, methods)
+def _open_conditions(
+    model: str,
+    gives: Capability,
+    methods: tuple[str, ...],
+    targets: tuple[str, ...],
+    mask_sinks: float | None,
+) -> ConditionsMeasurer:
+    return ConditionsMeasurer(open_model(model), gives, methods, targets, mask_sinks=mask_sinks)
 
 
 class ConditionsMeasurer:
-    """Measures relevance maps of plain pairs, and only the answer under every other condition."""
+    """Measures relevance maps of plain pairs and of controls, and only the answer under every other condition."""
 
     reuse: Reuse = "never"
 
     def __init__(
-        self, model: VisionLanguageModel, gives: Capability, methods: Sequence[str] = METHODS
+        self,
+        model: VisionLanguageModel,
+        gives: Capability,
+        methods: Sequence[str] = METHODS,
+        targets: Sequence[str] = TARGETS[:1],
+        *,
+        mask_sinks: float | None = None,
     ) -> None:
         self.model = model
         self._asking = ask_measurer(model, "choose" if covers(gives, "choices") else "write")
         self._explaining: Measurer = self._asking
         if gives == "gradients":
-            self._explaining = AttributionMeasurer(model, methods, TARGETS[:1])
+            self._explaining = AttributionMeasurer(model, methods, targets, mask_sinks=mask_sinks)
         self.identity = f"{self._explaining.identity}|readings"
         self.batch_size = model.batch_size * 4
 
@@ -168,7 +185,9 @@ class ConditionsMeasurer:
 
 
 def _is_explained(item: Item) -> bool:
-    """True for a pair as it is, asked for the first time, unless its maps are left out."""
+    """True for a pair as it is, asked for the first time, unless its maps are left out; and for a control's edits."""
+    if "control" in item.meta:
+        return True
     return item.meta["condition"] == PLAIN and not item.meta.keys() & {NO_MAPS, REPEATS}
 
 
@@ -253,6 +272,11 @@ class Sample:
     """The original picture, whatever was done to it."""
     group: str
     meta: Mapping[str, Any]
+
+    @property
+    def name(self) -> str:
+        """The item of its scores and pairs: ``<pair>/<prompt>``."""
+        return f"{self.id}/{self.prompt}"
 
     @property
     def predicted(self) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from theodolite.core.files import check, lines_of, parse_json
 from theodolite.core.types import Item, Json, Message, Request
 from theodolite.geometry import Box
 from theodolite.instruments.compass.data.pairs import Pair
+from theodolite.pairs.directions import EIGHT, Vocabulary, vocabulary_of
 
 if TYPE_CHECKING:
     from theodolite.runs import Result
@@ -24,6 +26,7 @@ PLAIN = "plain"
 """The condition of an item that is asked as it is."""
 
 _NUMBERED = {"1": "left", "2": "right", "3": "above", "4": "below"}
+_EIGHT = dict(zip("12345678", EIGHT.names, strict=True))
 _MAX_TOKENS = 8
 
 
@@ -65,6 +68,11 @@ class Prompt:
         """The allowed answers, in order."""
         return tuple(self.options)
 
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The eight directions if the prompt offers a diagonal, else the four."""
+        return vocabulary_of(self.options.values())
+
     def token_for(self, direction: str) -> str:
         """The answer that stands for a direction.
 
@@ -100,9 +108,42 @@ PROMPTS: Mapping[str, Prompt] = {
             "Options: 1=left, 2=right, 3=above, 4=below. Answer:",
             _NUMBERED,
         ),
+        Prompt(
+            "A8",
+            "In this image, where is the {tgt} relative to the {ref}? Choose one option: 1) to the left, "
+            "2) to the right, 3) above, 4) below, 5) above and to the right, 6) above and to the left, "
+            "7) below and to the left, 8) below and to the right. Answer with just the number.",
+            _EIGHT,
+        ),
     )
 }
-"""The templates of the paper's Table 9, word for word. The paper uses A."""
+"""A, B and C are the templates of the paper's Table 9, word for word; the paper uses A. A8 is A with the diagonals: the paper
+evaluates eight directions (A.4) but gives no prompt for them."""
+
+TABLE_9 = ("A", "B", "C")
+
+
+def default_prompt(pairs: Iterable[Pair]) -> Prompt:
+    """A, or A8 if the right answer to one of the pairs is a diagonal."""
+    return PROMPTS["A8" if vocabulary_of(pair.direction for pair in pairs) == EIGHT else "A"]
+
+
+def check_offered(pairs: Sequence[Pair], prompts: Iterable[Prompt]) -> None:
+    """Raises a `UsageError` if a prompt does not offer the right answer to every pair, or offers a better one to some."""
+    asked = vocabulary_of(pair.direction for pair in pairs)
+    for prompt in prompts:
+        if prompt.vocabulary == EIGHT != asked:
+            raise UsageError(
+                f"the prompt {prompt.name!r} offers diagonals, but none of the {len(pairs)} pairs is diagonal: where one lies "
+                "between two directions, its answer would be wrong; make the pairs with --directions 8"
+            )
+        missing = Counter(p.direction for p in pairs if p.direction not in prompt.options.values())
+        if missing:
+            example, _ = missing.most_common(1)[0]
+            raise UsageError(
+                f"the prompt {prompt.name!r} does not offer the right answer to {missing.total()} of {len(pairs)} pairs, "
+                f"such as {example!r}; ask with --prompt A8, or with a prompt of your own that offers it"
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +161,7 @@ def find_prompts(text: str) -> tuple[Prompt, ...]:
     """Prompts by name and from files.
 
     Args:
-        text: Names of `PROMPTS`, ``all`` for these, and files that `read_prompts` reads, separated by commas.
+        text: Names of `PROMPTS`, ``all`` for those of Table 9, and files that `read_prompts` reads, separated by commas.
 
     Raises:
         UsageError: A name is unknown, a file cannot be read, or two prompts have the same name.
@@ -131,7 +172,7 @@ def find_prompts(text: str) -> tuple[Prompt, ...]:
     found: list[Prompt] = []
     for word in (word.strip() for word in text.split(",")):
         if word == "all":
-            found += PROMPTS.values()
+            found += [PROMPTS[name] for name in TABLE_9]
         elif word in PROMPTS:
             found.append(PROMPTS[word])
         elif word and Path(word).is_file():

@@ -15,6 +15,8 @@ from theodolite.core.tables import Column, Table
 from theodolite.instruments.compass.experiments import ablations, comparisons, confidence, framework, utility
 from theodolite.instruments.compass.experiments.ablations import ABLATIONS, Criterion, DevelopmentSplit
 from theodolite.instruments.compass.experiments.controls.score import CONTROLS, controls_tables
+from theodolite.instruments.compass.experiments.followed import FollowedRun, followed_table, pairs_table
+from theodolite.instruments.compass.experiments.octants import has_diagonals, octants_table
 from theodolite.instruments.compass.experiments.prompts import best_prompt, prompts_of, prompts_table
 from theodolite.instruments.compass.formulas.compass import Readout
 from theodolite.instruments.compass.formulas.projected import NO_PAIR, ProjectedRun
@@ -22,15 +24,24 @@ from theodolite.instruments.compass.formulas.projecting import project_samples
 from theodolite.instruments.compass.formulas.projection_options import (
     PROJECTIONS,
     Negative,
+    ProjectionChanges,
     ProjectionOptions,
 )
 from theodolite.instruments.compass.measure import Sample, read_samples, sinks_note
 from theodolite.instruments.compass.questions import PLAIN
-from theodolite.instruments.compass.score import METRICS, answer_scores, map_metric, map_scores
+from theodolite.instruments.compass.score import (
+    METRICS,
+    answer_scores,
+    answered_pairs,
+    map_metric,
+    map_scores,
+)
+from theodolite.pairs import AnsweredPair
 from theodolite.runs import Run
 from theodolite.stats import RiskCoverage, score_mean
 
 TABLES = (
+    "octants",
     "targets",
     "classes",
     "answers",
@@ -69,6 +80,8 @@ class ScoreSettings:
     controls: tuple[str, ...] = CONTROLS
     n_centres: int = 100
     """Random centres per sample, for the control ``centres``."""
+    changes: ProjectionChanges = field(default_factory=ProjectionChanges)
+    """Choices of the projections that are not their own. Ablations and controls keep theirs."""
     seed: int = 0
     """Of bootstraps, random baselines and the development split."""
 
@@ -92,11 +105,17 @@ class ScoreSettings:
         """True if maps are projected under every ablation."""
         return "ablations" in self.tables or self.development > 0
 
+    @property
+    def changed(self) -> str:
+        """What the changes change, in words; empty if every projection is its own."""
+        is_changed = any(self.changes.of(PROJECTIONS[name]) != PROJECTIONS[name] for name in self.projections)
+        return self.changes.words if is_changed else ""
+
     def options(self) -> dict[str, ProjectionOptions]:
         """The projections of all tables but the ablations."""
-        found = {name: PROJECTIONS[name] for name in self.projections}
+        found = {name: self.changes.of(PROJECTIONS[name]) for name in self.projections}
         if "utility" in self.tables:
-            found[confidence.HONEST] = confidence.honest_options(PROJECTIONS[self.projections[0]])
+            found[confidence.HONEST] = confidence.honest_options(found[self.projections[0]])
         return found
 
 
@@ -139,7 +158,13 @@ def score_run(run: Run, settings: ScoreSettings | None = None) -> CompassScore:
     if first is None:
         found = CompassScore(run.info.model, tuple(_answers(answers, run.info.model)))
     else:
-        found = score_samples(chain([first], samples), settings, model=run.info.model, answers=answers)
+        found = score_samples(
+            chain([first], samples),
+            settings,
+            model=run.info.model,
+            answers=answers,
+            pairs=tuple(answered_pairs(run)),
+        )
         if "controls" in settings.tables:
             controls = controls_tables(
                 run,
@@ -171,6 +196,7 @@ def score_samples(
     *,
     model: str = "",
     answers: Sequence[ItemScore] | None = None,
+    pairs: Sequence[AnsweredPair] = (),
 ) -> CompassScore:
     """Scores samples with maps; see `score_run`.
 
@@ -179,6 +205,7 @@ def score_samples(
         settings: Projections, prompt, tables and so on.
         model: Its name, to find what the paper reports.
         answers: Item scores of the answers; only whether they are right, if not given.
+        pairs: The answers before and after edits.
     """
     settings = settings or ScoreSettings()
     left_out: Counter[str] = Counter()
@@ -197,7 +224,7 @@ def score_samples(
     if split is not None:
         reported = of_prompt.select(lambda sample: sample.id in split.reported)
         left_out["a development picture"] = len(of_prompt.samples) - len(reported.samples)
-    parts = _Parts(settings, model, swept, of_prompt, reported, split, ablated)
+    parts = _Parts(settings, model, swept, of_prompt, reported, split, ablated, pairs)
     rows = _right(reported) if answers is None else answers
     kept = {sample.item_id for sample in reported.samples}
     dropped = {f"{s.id}/{s.prompt}" for s in everything.samples if s.item_id not in kept}
@@ -227,15 +254,28 @@ class _Parts:
     split: DevelopmentSplit | None
     ablated: str
     """The map that was projected under every ablation; empty if none."""
+    pairs: Sequence[AnsweredPair]
+
+    @property
+    def published(self) -> str:
+        """The model whose published numbers are comparable; empty if the projections are not the published ones."""
+        return "" if self.settings.changed else self.model
 
 
 def _tables(parts: _Parts) -> tuple[list[Table], dict[str, RiskCoverage]]:
     settings, reported, seed = parts.settings, parts.reported, parts.settings.seed
     means = _means(reported)
     tables = [
-        framework.framework_table(reported, name, means, model=parts.model) for name in settings.projections
+        framework.framework_table(reported, name, means, model=parts.published)
+        for name in settings.projections
     ]
+    if "octants" in settings.tables or has_diagonals(reported):
+        tables += [octants_table(reported, name, settings.options()[name]) for name in settings.projections]
     tables.append(framework.evidence_table(reported, means))
+    followed = FollowedRun.of(parts.model, reported, parts.pairs)
+    if followed.relevant:
+        tables.append(pairs_table([followed]))
+        tables += [followed_table([followed], name, seed=seed) for name in settings.projections]
     if parts.split is not None:
         tables.append(
             ablations.development_table(
@@ -251,10 +291,16 @@ def _tables(parts: _Parts) -> tuple[list[Table], dict[str, RiskCoverage]]:
         elif table == "utility":
             found, curves = _utility(parts)
             tables += found
-        elif table != "controls":
+        elif table not in {"controls", "octants"}:
             for name in settings.projections:
                 tables += _by_projection(table, reported, name, seed)
-    return tables, curves
+    return [_with_changes(table, settings) for table in tables], curves
+
+
+def _with_changes(table: Table, settings: ScoreSettings) -> Table:
+    """A table of one projection, with what was changed in that projection in its title."""
+    is_changed = settings.changed and table.name.endswith(settings.projections)
+    return replace(table, title=f"{table.title} ({settings.changed})") if is_changed else table
 
 
 def _by_projection(table: str, reported: ProjectedRun, projection: str, seed: int) -> list[Table]:
@@ -274,7 +320,7 @@ def _by_projection(table: str, reported: ProjectedRun, projection: str, seed: in
 def _prompts(parts: _Parts) -> Table:
     prompts = prompts_of(parts.swept)
     on = "all pairs" if parts.split is None else "development pairs"
-    table = prompts_table(parts.swept, parts.settings.projections[0], model=parts.model, on=on)
+    table = prompts_table(parts.swept, parts.settings.projections[0], model=parts.published, on=on)
     if len(prompts) > 1:
         return table
     note = f"Only prompt {prompts[0]} was asked; `compass run --prompt all` asks all three, `--prompt FILE` your own."
@@ -285,13 +331,15 @@ def _utility(parts: _Parts) -> tuple[list[Table], dict[str, RiskCoverage]]:
     settings, reported, seed = parts.settings, parts.reported, parts.settings.seed
     name = settings.projections[0]
     found = confidence.all_confidences(reported, name, readout=settings.readout)
-    how: dict[str, Any] = {"readout": settings.readout, "model": parts.model, "seed": seed}
+    model = parts.published
+    how: dict[str, Any] = {"readout": settings.readout, "model": model, "seed": seed}
     tables = [
-        utility.diagnosis_table(reported, name, model=parts.model, seed=seed),
-        utility.selective_table(reported, found, coverages=settings.coverages, model=parts.model, seed=seed),
+        utility.diagnosis_table(reported, name, model=model, seed=seed),
+        utility.selective_table(reported, found, coverages=settings.coverages, model=model, seed=seed),
         utility.rerank_table(reported, confidence.HONEST, **how),
     ]
-    if settings.options()[confidence.HONEST] != PROJECTIONS[name]:
+    options = settings.options()
+    if options[confidence.HONEST] != options[name]:
         tables.append(utility.rerank_table(reported, name, **how))
     return tables, utility.risk_curves(reported, found)
 
@@ -374,7 +422,9 @@ def _title(parts: _Parts, prompt: str) -> str:
 
 
 def _cautions(parts: _Parts) -> list[str]:
-    notes = [f"Guessing: {100 * _chance(parts.reported):.0f} %."]
+    notes = [f"Guessing: {100 * _chance(parts.reported):.3g} %."]
+    if parts.settings.changed:
+        notes.append(f"Projections with {parts.settings.changed}; ablations and controls keep their own.")
     if len(set(parts.reported.clusters.tolist())) < 2:
         notes.append("Caution: all pairs are on one picture, so intervals are those of a single observation.")
     return notes

@@ -1,6 +1,6 @@
 """Edits of a pair's picture with a known right answer.
 
-mirrored        the picture is flipped along the asked axis: the answer is the opposite
+mirrored        the picture is flipped along the asked axis, left and right for diagonals: left becomes right
 blank           every pixel has the picture's mean colour: nothing can be seen
 hidden          one box, or one of 4 × 4 parts, has the picture's mean colour
 
@@ -14,11 +14,11 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from theodolite.core.errors import UsageError
 from theodolite.core.types import Picture, Pixels
 from theodolite.geometry import Box
 from theodolite.instruments.compass.data.pairs import Pair, Region
-from theodolite.pairs.directions import OPPOSITE
+from theodolite.pairs import directions
+from theodolite.pairs.directions import is_sideways
 from theodolite.pairs.pictures import flip, mirror
 from theodolite.pairs.pictures.cutting import as_pixels, box_alpha
 
@@ -27,23 +27,22 @@ PARTS = 4
 
 
 def mirrored(pair: Pair) -> Pair:
-    """The picture flipped along the asked axis, with its boxes; the answer becomes the opposite.
+    """The picture flipped along the asked axis, with its boxes and the answer afterwards.
 
     Raises:
-        UsageError: The direction is none of left, right, above and below.
+        UsageError: The direction is none of the eight.
     """
     turned = mirrored_boxes(pair)
-    return replace(turned, picture=(mirror if is_sideways(pair) else flip)(pair.picture))
+    return replace(turned, picture=(mirror if is_sideways(pair.direction) else flip)(pair.picture))
 
 
 def mirrored_boxes(pair: Pair) -> Pair:
     """Boxes and answer of the mirrored pair, with the original picture."""
-    if pair.direction not in OPPOSITE:
-        raise UsageError(f"only left, right, above and below can be mirrored, not {pair.direction!r}")
     width, height = pair.size_px
+    across = is_sideways(pair.direction)
 
     def place(box: Box) -> Box:
-        if is_sideways(pair):
+        if across:
             return Box(width - box.x1, box.y0, width - box.x0, box.y1)
         return Box(box.x0, height - box.y1, box.x1, height - box.y0)
 
@@ -52,13 +51,8 @@ def mirrored_boxes(pair: Pair) -> Pair:
         reference=Region(pair.reference.name, place(pair.reference.box)),
         target=Region(pair.target.name, place(pair.target.box)),
         others=tuple(place(box) for box in pair.others),
-        direction=OPPOSITE[pair.direction],
+        direction=directions.mirrored(pair.direction),
     )
-
-
-def is_sideways(pair: Pair) -> bool:
-    """True if the answer is left or right."""
-    return pair.direction in {"left", "right"}
 
 
 def blank(pair: Pair) -> Pair:

@@ -12,11 +12,12 @@ from pydantic import Field
 from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem, read_json, read_list
 from theodolite.core.forms import Form, Name, Number
+from theodolite.core.types import Json
 from theodolite.geometry import Box
 from theodolite.instruments.compass.data.files import PictureFolder
 from theodolite.instruments.compass.data.pairs import Pair, Region
 from theodolite.instruments.compass.data.selection import Filter, PairFilters, Selection, Sieve
-from theodolite.pairs.directions import CARDINAL
+from theodolite.pairs.directions import CARDINAL, Vocabulary
 
 GQA_RELATIONS: Mapping[str, str] = {
     "to the left of": "left",
@@ -63,11 +64,12 @@ def gqa_pairs(
     seed: int = 0,
     filters: PairFilters | None = None,
     relations: Mapping[str, str] = GQA_RELATIONS,
+    vocabulary: Vocabulary = CARDINAL,
 ) -> Selection:
     """Pairs whose relation is annotated in a scene graph and agrees with the boxes.
 
-    Candidates are all relations of the given kinds. A relation whose direction is not the nearest of the four by the boxes'
-    centres is left out and counted: "above" may have meant depth.
+    Candidates are all relations of the given kinds. A relation whose direction is neither the nearest by the boxes' centres
+    nor a part of it ("left" of "above left") is left out and counted: "above" may have meant depth.
 
     Args:
         scene_graphs: GQA's ``*_sceneGraphs.json``.
@@ -76,24 +78,26 @@ def gqa_pairs(
         seed: Seed of the draw.
         filters: Which objects and pairs are taken.
         relations: Which relations, and their directions.
+        vocabulary: The names of directions. With diagonals, the boxes say which one a relation means.
     """
     filters = filters or PairFilters()
     if filters.area_of != "box":
         raise UsageError("scene graphs hold boxes and no masks: area_of must be 'box'")
     path = Path(scene_graphs)
-    sieve = Sieve("gqa", {**asdict(filters), "relations": dict(relations)})
+    how: dict[str, Json] = {"relations": dict(relations), "directions": dict(vocabulary.angles_deg)}
+    sieve = Sieve("gqa", {**asdict(filters), **how})
     folder = PictureFolder(Path(images))
     pairs: dict[str, Pair] = {}
     problems: list[Problem] = []
     for each in _candidates(path, relations, problems):
         sieve.candidates += 1
-        fault = _fault(each, filters, folder)
+        fault = _fault(each, filters, folder, vocabulary)
         if fault is None and each.id in pairs:
             fault = Filter.WRITTEN_TWICE
         if fault is not None:
             sieve.drop(fault)
             continue
-        pairs[each.id] = _pair(each, folder)
+        pairs[each.id] = _pair(each, folder, vocabulary)
     sieve.notes += folder.note()
     sieve.tell_broken(problems)
     return sieve.finish(list(pairs.values()), n=n, seed=seed)
@@ -146,7 +150,9 @@ def _candidates(path: Path, relations: Mapping[str, str], problems: list[Problem
                 yield _Candidate(image_id, scene, relation.object, key, relations[relation.name])
 
 
-def _fault(each: _Candidate, filters: PairFilters, folder: PictureFolder) -> Filter | None:
+def _fault(
+    each: _Candidate, filters: PairFilters, folder: PictureFolder, vocabulary: Vocabulary
+) -> Filter | None:
     """The filter that rejects a relation, or None."""
     a, b, size = each.reference.box, each.target.box, each.scene.size_px
     if a is None or b is None:
@@ -158,14 +164,14 @@ def _fault(each: _Candidate, filters: PairFilters, folder: PictureFolder) -> Fil
     fault = (
         filters.area_fault(a.area_px / whole)
         or filters.area_fault(b.area_px / whole)
-        or filters.pair_fault(a, b, size)
+        or filters.pair_fault(a, b, size, vocabulary)
     )
-    if fault is None and CARDINAL.between(a, b).name != each.direction:
+    if fault is None and vocabulary.agreed(each.direction, a, b) is None:
         fault = Filter.AGAINST
     return fault or folder.fault(each.file_name, size)
 
 
-def _pair(each: _Candidate, folder: PictureFolder) -> Pair:
+def _pair(each: _Candidate, folder: PictureFolder, vocabulary: Vocabulary) -> Pair:
     a, b = each.reference.box, each.target.box
     if a is None or b is None:
         raise UsageError(f"{each.id} has an empty box")
@@ -178,7 +184,7 @@ def _pair(each: _Candidate, folder: PictureFolder) -> Pair:
         size_px=each.scene.size_px,
         reference=Region(each.reference.name, a),
         target=Region(each.target.name, b),
-        direction=each.direction,
+        direction=vocabulary.between(a, b).name,
         others=tuple(box for box in boxes if box is not None),
         source="gqa",
     )

@@ -12,7 +12,7 @@ from theodolite.geometry import Box
 from theodolite.instruments.coco import AnnotatedPicture, Instance, Instances
 from theodolite.instruments.compass.data.pairs import is_outside
 from theodolite.instruments.compass.data.selection import Filter
-from theodolite.pairs.directions import CARDINAL
+from theodolite.pairs.directions import CARDINAL, Vocabulary
 
 Names: TypeAlias = Literal["exact", "substring"]
 """``exact``: a name is a category. ``substring``: or one is a part of the other, if that holds for one category only."""
@@ -55,8 +55,9 @@ class Match:
 class Matcher:
     """Finds the boxes of two names in annotated pictures."""
 
-    def __init__(self, instances: Instances, policy: MatchPolicy) -> None:
+    def __init__(self, instances: Instances, policy: MatchPolicy, vocabulary: Vocabulary = CARDINAL) -> None:
         self.instances = instances
+        self.vocabulary = vocabulary
         self._pictures: Mapping[str, AnnotatedPicture] = instances.by_file_name()
         self._categories = instances.categories
         self._policy = policy
@@ -108,13 +109,18 @@ class Matcher:
             return Filter.EMPTY
         return Match(picture, reference, target, reference.box, target.box)
 
-    def fault(self, match: Match, direction: str) -> Filter | None:
-        """Why matched boxes do not make a pair; None if they do."""
+    def direction(self, match: Match, word: str) -> str | Filter:
+        """The right answer about matched boxes, or the filter that rejects them.
+
+        Args:
+            match: Two boxes.
+            word: The direction that the caption says. The answer is finer if it is a diagonal beside it; if the boxes
+                contradict the caption and may do so, it is the caption's.
+        """
         a, b, size = match.reference_box, match.target_box, match.picture.size_px
         if is_outside(a, size) or is_outside(b, size):
             return Filter.OUTSIDE
         if a.centre_px == b.centre_px:
             return Filter.NEAR
-        if self._policy.agree and CARDINAL.between(a, b).name != direction:
-            return Filter.AGAINST
-        return None
+        agreed = self.vocabulary.agreed(word, a, b)
+        return agreed or (Filter.AGAINST if self._policy.agree else word)

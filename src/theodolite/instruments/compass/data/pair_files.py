@@ -5,9 +5,9 @@ One object a line::
     {"id": "1", "picture": "cups/1.jpg", "direction": "left",
      "reference": {"name": "cup", "box": [10, 20, 60, 90]}, "target": {"name": "pen", "xywh": [100, 30, 20, 60]}}
 
-``box`` is x0, y0, x1, y1 and ``xywh`` is corner and size, in pixels. Optional: ``direction`` (default: the nearest of left,
-right, above, below by the boxes), ``width`` and ``height`` (default: those of the picture), ``others`` (boxes of everything
-else in the picture), ``group``, ``source``, ``meta`` (anything).
+``box`` is x0, y0, x1, y1 and ``xywh`` is corner and size, in pixels. Optional: ``direction`` (one of the eight of `EIGHT`, such
+as ``left`` or ``above left``; default: the nearest of left, right, above, below by the boxes), ``width`` and ``height``
+(default: those of the picture), ``others`` (boxes of everything else in the picture), ``group``, ``source``, ``meta`` (anything).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from theodolite.geometry import Box
 from theodolite.instruments.compass.data.files import PictureFolder
 from theodolite.instruments.compass.data.pairs import Pair, Region, is_outside
 from theodolite.instruments.compass.data.selection import Filter, Sieve
-from theodolite.pairs.directions import CARDINAL
+from theodolite.pairs.directions import CARDINAL, EIGHT, check_direction
 
 FILE_NAME = "pairs.jsonl"
 _Four = tuple[Number, Number, Number, Number]
@@ -166,6 +166,8 @@ def _fault(row: _Row, folder: PictureFolder) -> Filter | None:
     Raises:
         UsageError: The line itself is wrong.
     """
+    if row.direction and row.direction not in EIGHT.names:
+        return Filter.NO_DIRECTION
     is_sized = row.width is not None and row.height is not None
     fault = folder.fault(row.picture, (row.width or 0, row.height or 0) if is_sized else None)
     if fault is not None:
@@ -177,6 +179,8 @@ def _fault(row: _Row, folder: PictureFolder) -> Filter | None:
 
 
 def _pair(row: _Row, folder: PictureFolder) -> Pair:
+    if row.direction:
+        check_direction(row.direction)
     picture, size = folder.find(row.picture)
     said = (row.width or size[0], row.height or size[1])
     if said != size:

@@ -45,7 +45,9 @@ class Filter(StrEnum):
     AGAINST = "words that do not agree with the boxes"
     ELSEWHERE = "picture outside the folder of pictures"
     MISSING = "picture not found"
-    DAMAGED = "picture that cannot be read"
+    EMPTY_FILE = "picture file that is empty"
+    NO_PICTURE = "file that is not a picture"
+    DAMAGED = "picture that is damaged, cut short or too large"
     ANOTHER_SIZE = "picture of another size than annotated"
     WRITTEN_TWICE = "written twice"
     NOT_DRAWN = "not drawn"
@@ -181,14 +183,8 @@ class Sieve:
         """Raises a `UsageError` that says why no pair is left."""
         if not pairs:
             lost = "; ".join(f"{count} × {reason}" for reason, count in self.told().items())
-            raise UsageError(
-                " ".join(
-                    [
-                        f"{self.source}: none of {self.candidates} candidates is left{': ' + lost if lost else ''}.",
-                        *self.notes,
-                    ]
-                )
-            )
+            told = f"{self.source}: none of {self.candidates} candidates is left{': ' + lost if lost else ''}"
+            raise UsageError(". ".join([told, *self.notes]))
 
     def finish(
         self, pairs: Sequence[Pair], *, n: int | None, seed: int, audit: Mapping[str, Json] | None = None

@@ -51,7 +51,8 @@ def coloured_squares(
     """Draws n pairs. Angles rotate from 0°; distance and place are random.
 
     Squares lie on whole pixels, so the true angle (of the boxes) is within about half a degree of the nominal one, which
-    is in ``meta["nominal_deg"]``. At 45°, 135° and so on two of the four directions are equally near, and rounding decides.
+    is in ``meta["nominal_deg"]``. At 45°, 135° and so on two of the four directions are equally near, and rounding decides; at
+    22.5°, 67.5° and so on two of the eight.
 
     Args:
         n: Sample size.
@@ -70,6 +71,7 @@ def coloured_squares(
         "side_px": plan.side_px,
         "n_angles": plan.n_angles,
         "distance_px": [plan.min_distance_px, plan.max_distance_px],
+        "directions": dict(vocabulary.angles_deg),
     }
     sieve = Sieve("squares", parameters)
     sieve.candidates = n

@@ -9,8 +9,6 @@ from pathlib import Path
 
 import numpy as np
 
-from theodolite.core.errors import UsageError
-from theodolite.core.types import Picture
 from theodolite.instruments.coco import find_coco
 from theodolite.instruments.compass.data.coco import coco_pairs
 from theodolite.instruments.compass.data.pair_files import read_pairs
@@ -18,15 +16,18 @@ from theodolite.instruments.compass.data.pairs import Pair
 from theodolite.instruments.compass.data.selection import Filter, PairFilters, Sieve
 from theodolite.instruments.instrument import UserData
 from theodolite.instruments.user_files import first_keys, has_file
-from theodolite.pairs.directions import CARDINAL
+from theodolite.pairs.directions import CARDINAL, Vocabulary, vocabulary_of
 from theodolite.pairs.pictures.placing import LEAST_GAP_PX, fault_of, is_clear
 
-_MARGIN_DEG = 30.0
-"""A direction must be nearer than the next one by this: at most 30° from the exact direction, as in drawn pictures."""
+_MARGIN_DEG = {4: 30.0, 8: 15.0}
+"""A direction must be nearer than the next one by this, by the number of directions: at most 30° from the exact one of four, as
+in drawn pictures, and 15° of eight."""
 _FILE_FAULTS = (
     Filter.BROKEN,
     Filter.ELSEWHERE,
     Filter.MISSING,
+    Filter.EMPTY_FILE,
+    Filter.NO_PICTURE,
     Filter.DAMAGED,
     Filter.ANOTHER_SIZE,
     Filter.OUTSIDE,
@@ -54,11 +55,17 @@ class OwnPairs:
     pairs: tuple[Pair, ...]
     unused: Mapping[str, int]
 
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The directions that are asked for: eight if one of the pairs is diagonal."""
+        return vocabulary_of(pair.direction for pair in self.pairs)
+
 
 def load_pairs(own: UserData, n: int, seed: int) -> OwnPairs:
     """The pairs of a pair file, or at most `n` from COCO instances, balanced by direction.
 
-    Left out are pairs that lie diagonally, where two answers may be called right, and those whose picture cannot be read.
+    Left out are pairs that lie between two directions, where two answers may be called right, and those whose picture cannot
+    be read. Diagonals are directions if the pair file names one.
     From COCO instances, pairs with an object that can be moved are taken first.
 
     Raises:
@@ -66,12 +73,14 @@ def load_pairs(own: UserData, n: int, seed: int) -> OwnPairs:
     """
     if own.form != "coco":
         sieve = Sieve(str(own.path), {})
-        found = [pair for pair in read_pairs(own.path, sieve=sieve) if _is_usable(pair, sieve)]
+        given = read_pairs(own.path, sieve=sieve)
+        vocabulary = vocabulary_of(pair.direction for pair in given)
+        found = [pair for pair in given if _is_usable(pair, sieve, vocabulary)]
         sieve.check_any(found)
         told = {reason: n for reason, n in sieve.told().items() if reason != Filter.BROKEN}
         return OwnPairs(tuple(found), {**sieve.broken, **told})
     selection = coco_pairs(
-        own.path, own.images or own.path.parent, filters=PairFilters(min_margin_deg=_MARGIN_DEG)
+        own.path, own.images or own.path.parent, filters=PairFilters(min_margin_deg=_MARGIN_DEG[4])
     )
     sieve = Sieve(str(own.path), {})
     sieve.candidates = len(selection.pairs)
@@ -84,17 +93,13 @@ def load_pairs(own: UserData, n: int, seed: int) -> OwnPairs:
     return OwnPairs(tuple(drawn), {reason: told[reason] for reason in dict.fromkeys([*first, *told])})
 
 
-def _is_usable(pair: Pair, sieve: Sieve) -> bool:
+def _is_usable(pair: Pair, sieve: Sieve, vocabulary: Vocabulary = CARDINAL) -> bool:
     """True if a pair can be asked about; counted if not."""
-    nearest = CARDINAL.between(pair.reference.box, pair.target.box)
-    if pair.direction not in CARDINAL.names:
-        sieve.drop(Filter.NO_DIRECTION)
-    elif nearest.margin_deg < _MARGIN_DEG:
+    nearest = vocabulary.between(pair.reference.box, pair.target.box)
+    if nearest.margin_deg < _MARGIN_DEG[len(vocabulary.names)]:
         sieve.drop(Filter.BORDER)
     elif nearest.name != pair.direction:
         sieve.drop(Filter.AGAINST)
-    elif not _is_decoded(pair.picture):
-        sieve.drop(Filter.DAMAGED)
     else:
         return True
     return False
@@ -106,15 +111,6 @@ def _is_movable(pair: Pair) -> bool:
     return is_clear(a, [b], LEAST_GAP_PX) and any(
         fault_of(box, pair.size_px, pair.others) is None for box in (a, b)
     )
-
-
-def _is_decoded(picture: Picture) -> bool:
-    """True if the whole picture can be decoded, not only its header."""
-    try:
-        picture.pixels()
-    except UsageError:
-        return False
-    return True
 
 
 def _balanced(pairs: Sequence[Pair], n: int, seed: int, sieve: Sieve) -> list[Pair]:

@@ -24,12 +24,13 @@ from theodolite.core.errors import UsageError
 from theodolite.core.files import Problem, check, read_lines, told_problems
 from theodolite.core.forms import Form, Name
 from theodolite.core.tables import Column, Table
+from theodolite.core.types import Json
 from theodolite.instruments.coco import Instances, read_instances
 from theodolite.instruments.compass.data.files import PictureFolder
 from theodolite.instruments.compass.data.instances import DEGENERATE, Match, Matcher, MatchPolicy
 from theodolite.instruments.compass.data.pairs import Pair, Region
 from theodolite.instruments.compass.data.selection import Filter, Selection, Sieve
-from theodolite.pairs.directions import CARDINAL
+from theodolite.pairs.directions import CARDINAL, Vocabulary
 
 VSR_RELATIONS: Mapping[str, str] = {
     "left of": "left",
@@ -65,7 +66,8 @@ class CaptionOutcome:
     caption: str
     is_true: bool
     direction: str | None
-    """None for a relation without one."""
+    """The right answer: the caption's direction, or a diagonal beside it if the boxes say so; None for a relation without
+    one."""
     names: tuple[str, str]
     """Of reference and target."""
     has_categories: bool
@@ -82,6 +84,7 @@ def vsr_pairs(
     n: int | None = None,
     seed: int = 0,
     policy: MatchPolicy | None = None,
+    vocabulary: Vocabulary = CARDINAL,
 ) -> Selection:
     """Pairs from true VSR captions whose two objects have boxes.
 
@@ -92,12 +95,14 @@ def vsr_pairs(
         n: Sample size, balanced over the directions; all pairs if not given.
         seed: Seed of the draw.
         policy: How names and boxes are matched.
+        vocabulary: The names of directions. With diagonals, the boxes say which one a caption means.
     """
     policy = policy or MatchPolicy()
     folder = PictureFolder(Path(images))
-    matcher, instances = _matcher(annotations, policy)
+    matcher = Matcher(read_instances(annotations), policy, vocabulary)
     outcomes, problems = _outcomes(captions, matcher)
-    sieve = Sieve("vsr", {**asdict(policy), "relations": dict(VSR_RELATIONS)})
+    how: dict[str, Json] = {"relations": dict(VSR_RELATIONS), "directions": dict(vocabulary.angles_deg)}
+    sieve = Sieve("vsr", {**asdict(policy), **how})
     sieve.candidates = len(outcomes)
     sieve.drop_broken(problems)
     pairs: list[Pair] = []
@@ -110,8 +115,8 @@ def vsr_pairs(
         elif each.match is not None and each.direction is not None:
             pairs.append(_pair(each, each.match, each.direction, folder))
     sieve.notes += folder.note()
-    sieve.tell_broken(instances.problems)
-    audit = _audit(outcomes, instances, {pair.id for pair in pairs})
+    sieve.tell_broken(matcher.instances.problems)
+    audit = _audit(outcomes, matcher, {pair.id for pair in pairs})
     sieve.notes.append(audit.summary)
     return sieve.finish(pairs, n=n, seed=seed, audit=audit.as_json())
 
@@ -121,21 +126,15 @@ def vsr_audit(
     annotations: str | Path | Sequence[str | Path] | None = None,
     *,
     policy: MatchPolicy | None = None,
+    vocabulary: Vocabulary = CARDINAL,
 ) -> VsrAudit:
     """The audit alone. No picture is needed; without annotations only the captions are counted."""
-    matcher, instances = (
-        _matcher(annotations, policy or MatchPolicy()) if annotations is not None else (None, None)
-    )
+    matcher = None
+    if annotations is not None:
+        matcher = Matcher(read_instances(annotations), policy or MatchPolicy(), vocabulary)
     outcomes, problems = _outcomes(captions, matcher)
     kept = {_id(each) for each in outcomes if each.fault is None}
-    return replace(_audit(outcomes, instances, kept), problems=told_problems(problems))
-
-
-def _matcher(
-    annotations: str | Path | Sequence[str | Path], policy: MatchPolicy
-) -> tuple[Matcher, Instances]:
-    instances = read_instances(annotations)
-    return Matcher(instances, policy), instances
+    return replace(_audit(outcomes, matcher, kept), problems=told_problems(problems))
 
 
 def _outcomes(
@@ -185,7 +184,9 @@ def _outcome(line: _Line, split: str, number: int, matcher: Matcher | None) -> C
     elif isinstance(match, Filter):
         fault = match
     else:
-        fault = matcher.fault(match, direction)
+        found = matcher.direction(match, direction)
+        fault = found if isinstance(found, Filter) else None
+        direction = direction if isinstance(found, Filter) else found
     return CaptionOutcome(
         split=split,
         number=number,
@@ -328,10 +329,10 @@ class VsrAudit:
         return [splits, balance]
 
 
-def _audit(
-    outcomes: Sequence[CaptionOutcome], instances: Instances | None, kept: AbstractSet[str]
-) -> VsrAudit:
+def _audit(outcomes: Sequence[CaptionOutcome], matcher: Matcher | None, kept: AbstractSet[str]) -> VsrAudit:
     """Counts what became of the captions; `kept` are the ids of those that became pairs."""
+    instances = None if matcher is None else matcher.instances
+    names = (CARDINAL if matcher is None else matcher.vocabulary).names
     splits = tuple(
         _split_audit(name, [each for each in outcomes if each.split == name], instances)
         for name in dict.fromkeys(each.split for each in outcomes)
@@ -347,8 +348,8 @@ def _audit(
     ]
     return VsrAudit(
         splits=splits,
-        directions=_balance(directional),
-        kept_directions=_balance(chosen),
+        directions=_balance(directional, names),
+        kept_directions=_balance(chosen, names),
         area_known=float(np.mean(known)) if known else None,
         area_kept=float(np.mean(areas)) if areas else None,
     )
@@ -375,9 +376,9 @@ def _split_audit(name: str, rows: Sequence[CaptionOutcome], instances: Instances
     )
 
 
-def _balance(rows: Sequence[CaptionOutcome]) -> dict[str, int]:
+def _balance(rows: Sequence[CaptionOutcome], names: Sequence[str]) -> dict[str, int]:
     counts = Counter(each.direction for each in rows)
-    return {name: counts[name] for name in CARDINAL.names}
+    return {name: counts[name] for name in names}
 
 
 def _areas_known(outcomes: Sequence[CaptionOutcome], instances: Instances | None) -> list[float]:

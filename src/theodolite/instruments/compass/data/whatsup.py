@@ -18,11 +18,13 @@ from pydantic import Field, model_validator
 from theodolite.core.errors import UsageError
 from theodolite.core.files import read_json, read_list
 from theodolite.core.forms import Form, Name
+from theodolite.core.types import Json
 from theodolite.instruments.coco import read_instances
 from theodolite.instruments.compass.data.files import PictureFolder
-from theodolite.instruments.compass.data.instances import Match, Matcher, MatchPolicy
+from theodolite.instruments.compass.data.instances import Matcher, MatchPolicy
 from theodolite.instruments.compass.data.pairs import Pair, Region
 from theodolite.instruments.compass.data.selection import Filter, Selection, Sieve
+from theodolite.pairs.directions import CARDINAL, Vocabulary
 
 WHATSUP_RELATIONS: Mapping[str, str] = {
     "to the left of": "left",
@@ -78,6 +80,7 @@ def whatsup_pairs(
     n: int | None = None,
     seed: int = 0,
     policy: MatchPolicy | None = None,
+    vocabulary: Vocabulary = CARDINAL,
 ) -> Selection:
     """Pairs from WhatsUp's true captions whose two objects have boxes.
 
@@ -88,6 +91,7 @@ def whatsup_pairs(
         n: Sample size, balanced over the directions; all pairs if not given.
         seed: Seed of the draw.
         policy: How names and boxes are matched.
+        vocabulary: The names of directions. With diagonals, the boxes say which one a caption means.
 
     Raises:
         UsageError: No annotations are given: a compass needs boxes, and WhatsUp has none.
@@ -103,9 +107,10 @@ def whatsup_pairs(
             "--annotations, in COCO's instances format (COCO's own file for the COCO part)"
         )
     policy = policy or MatchPolicy()
-    matcher = Matcher(read_instances(annotations), policy)
+    matcher = Matcher(read_instances(annotations), policy, vocabulary)
     folder = PictureFolder(Path(images))
-    sieve = Sieve("whatsup", {**asdict(policy), "relations": dict(WHATSUP_RELATIONS)})
+    how: dict[str, Json] = {"relations": dict(WHATSUP_RELATIONS), "directions": dict(vocabulary.angles_deg)}
+    sieve = Sieve("whatsup", {**asdict(policy), **how})
     sieve.candidates = len(items)
     sieve.drop_broken(problems)
     pairs = list(_pairs(items, path.stem, matcher, folder, sieve))
@@ -123,15 +128,15 @@ def _pairs(
         if isinstance(read, Filter):
             sieve.drop(read)
             continue
-        direction = WHATSUP_RELATIONS[read.relation]
         found = matcher.objects(item.image, (read.reference, read.target))
-        if isinstance(found, Match):
-            fault = matcher.fault(found, direction) or folder.fault(
-                found.picture.file_name, found.picture.size_px
-            )
-            found = fault or found
         if isinstance(found, Filter):
             sieve.drop(found)
+            continue
+        direction = matcher.direction(found, WHATSUP_RELATIONS[read.relation])
+        if not isinstance(direction, Filter):
+            direction = folder.fault(found.picture.file_name, found.picture.size_px) or direction
+        if isinstance(direction, Filter):
+            sieve.drop(direction)
             continue
         yield Pair(
             id=f"{name}-{number:05d}",

@@ -32,10 +32,14 @@ from theodolite.instruments.compass.figures.views import CompassView
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 _REACH = 0.46
 """The fullest wedge's radius over the picture's shorter side."""
 _VEIL = 0.35
+_BETWEEN = " · "
+_PAD, _LEAST_WIDTH, _LEGEND, _BAR = 0.1, 5.4, 0.3, 1.0
+"""In inches: the margin, the least width (that of the legend), and room for the legend and for a colour bar."""
 
 
 def compass_overlay(view: CompassView) -> Drawing:
@@ -43,25 +47,21 @@ def compass_overlay(view: CompassView) -> Drawing:
 
     All wedges would end at the dashed ring if relevance had no direction.
     """
-    width, height = picture_size(view.pixels)
     with styled():
-        figure = new_figure(max(width, 5.4) + 0.2, height + 1.1)
-        axes = figure.add_subplot()
+        below = _BETWEEN.join(filter(None, (view.method, view.projection, view.note)))
+        figure, axes = _framed(view, view.headline, below, foot=_LEGEND)
         _draw_overlay(axes, view)
-        _head(axes, view.headline, " · ".join(filter(None, (view.method, view.projection, view.note))))
         _arrow_legend(axes, len(view.compass.centres_deg))
     return Drawing(figure)
 
 
 def heat_map(view: CompassView) -> Drawing:
     """Relevance on the picture, each token at its exact place; what the model does not see is hatched."""
-    width, height = picture_size(view.pixels)
     with styled():
-        figure = new_figure(width + 1.1, height + 1.0)
-        axes = figure.add_subplot()
-        image = _draw_heat(axes, view)
-        _head(axes, "relevance", view.method)
-        bar = figure.colorbar(image, ax=axes, shrink=0.8, pad=0.02, aspect=30)
+        figure, axes = _framed(view, "relevance", view.method, beside=_BAR)
+        wide = picture_size(view.pixels)[0]
+        scale = axes.inset_axes((1 + 0.15 / wide, 0.1, 0.18 / wide, 0.8))
+        bar = figure.colorbar(_draw_heat(axes, view), cax=scale)
         bar.set_label("relevance per pixel, share of the largest")
         bar.outline.set_visible(False)
         bar.solids.set_alpha(1.0)  # type: ignore[union-attr]
@@ -99,14 +99,20 @@ def compass_rows(views: Sequence[CompassView]) -> Drawing:
             _draw_heat(panels[1], view)
             _draw_overlay(panels[2], view)
             _draw_polar(panels[3], view)
-            panels[0].set_title(view.note, color=INK)
-            panels[1].set_title(view.method, color=QUIET)
-            panels[2].set_title(view.headline, weight="bold")
+            _title_row(panels, view, wide)
             if i == len(views) - 1:
                 panels[3].legend(
                     loc="upper center", bbox_to_anchor=(0.5, -0.1), ncols=3, fontsize=8, handlelength=1.2
                 )
     return Drawing(figure)
+
+
+def _title_row(panels: Sequence[Any], view: CompassView, width: float) -> None:
+    """The titles of a row, at the left of their cells and broken to their width: none reaches into the next panel."""
+    titles = (view.note, {"color": INK}), (view.method, {"color": QUIET}), (view.headline, {"weight": "bold"})
+    for panel, (title, style) in zip(panels, titles, strict=False):
+        panel.set_anchor("W")
+        panel.set_title("\n".join(_lines(title, width, 10.5, **style)), **style)
 
 
 FIGURES: Mapping[str, Callable[[CompassView], Drawing]] = {
@@ -117,19 +123,55 @@ FIGURES: Mapping[str, Callable[[CompassView], Drawing]] = {
 """The figures of a single pair."""
 
 
-def _head(axes: Axes, title: str, below: str) -> None:
-    """A bold title with a grey line below it."""
-    axes.set_title(title, weight="bold", fontsize=13, pad=24 if below else 8)
-    if below:
-        axes.annotate(
-            below,
-            (0, 1),
-            (0, 8),
-            xycoords="axes fraction",
-            textcoords="offset points",
-            color=QUIET,
-            fontsize=10,
-        )
+def _framed(
+    view: CompassView, title: str, below: str, *, foot: float = 0.0, beside: float = 0.0
+) -> tuple[Figure, Axes]:
+    """A figure with axes of exactly the picture's shape, under a bold title and grey lines.
+
+    Everything is placed in inches, and text is broken to the width of the figure: nothing is cut, however narrow the picture.
+
+    Args:
+        view: Its picture.
+        title: One line.
+        below: Text under the title.
+        foot: Room under the picture.
+        beside: Room to its right.
+    """
+    width, height = picture_size(view.pixels)
+    wide = max(width + beside, _LEAST_WIDTH) + 2 * _PAD
+    lines = _lines(below, wide - 2 * _PAD, 10)
+    tall = height + foot + 0.4 + 0.19 * len(lines) + 2 * _PAD
+    figure = new_figure(wide, tall)
+    figure.set_layout_engine("none")
+    left, top = _PAD / wide, 1 - _PAD / tall
+    figure.text(left, top, title, va="top", weight="bold", fontsize=13)
+    figure.text(left, top - 0.3 / tall, "\n".join(lines), va="top", color=QUIET, fontsize=10)
+    return figure, figure.add_axes((_PAD / wide, (_PAD + foot) / tall, width / wide, height / tall))
+
+
+def _lines(text: str, width: float, size: float, **style: Any) -> list[str]:
+    """A text broken into lines of at most this width in inches: between its parts if it can be, else at spaces."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.textpath import TextPath
+
+    font = FontProperties(family="DejaVu Sans", weight=style.get("weight", "normal"))
+
+    def fits(line: str) -> bool:
+        return bool(TextPath((0, 0), line, size=size, prop=font).get_extents().width <= 70 * width)
+
+    if not text:
+        return []
+    words = [
+        word for part in text.split(_BETWEEN) for word in ([part] if fits(part) else part.split(" ")) if word
+    ]
+    glue = _BETWEEN if all(map(fits, text.split(_BETWEEN))) else " "
+    lines: list[str] = []
+    for word in words:
+        if lines and fits(f"{lines[-1]}{glue}{word}"):
+            lines[-1] += f"{glue}{word}"
+        else:
+            lines.append(word)
+    return lines
 
 
 def _draw_boxes(axes: Axes, view: CompassView) -> None:
@@ -143,12 +185,15 @@ def _draw_boxes(axes: Axes, view: CompassView) -> None:
         rectangle.set_path_effects(outline(4.2))
         rectangle.set_label(f"{letter} {region.name}")
         axes.add_patch(rectangle)
-        inside = box.y0 < 0.06 * view.pixels.shape[0]
+        height, width = view.pixels.shape[:2]
+        inside = box.y0 < 0.06 * height
+        leftward = box.x0 > 0.6 * width  # a name that begins so far right would leave the picture
         axes.annotate(
             f"{letter} {region.name}",
-            (max(box.x0, 0), max(box.y0, 0)),
+            (min(box.x1, width) if leftward else max(box.x0, 0), max(box.y0, 0)),
             (0, -2 if inside else 2),
             textcoords="offset points",
+            ha="right" if leftward else "left",
             color=GROUND,
             fontsize=8.5,
             weight="bold",
@@ -243,7 +288,9 @@ def _arrow_legend(axes: Axes, n_sectors: int) -> None:
         Line2D([], [], color=PEAK, linewidth=3, label="compass peak"),
         Line2D([], [], color=INK, linewidth=1, linestyle=(0, (3, 3)), label=f"1/{n_sectors}: no direction"),
     ]
-    axes.legend(handles=handles, loc="upper center", bbox_to_anchor=(0.5, -0.01), ncols=3)
+    axes.legend(
+        handles=handles, loc="upper left", bbox_to_anchor=(0, 0), borderaxespad=0.6, borderpad=0, ncols=3
+    )
 
 
 def _draw_heat(axes: Axes, view: CompassView) -> Any:

@@ -20,7 +20,7 @@ from theodolite.core.errors import UsageError
 from theodolite.geometry import Box, TokenGrid, direction_deg
 from theodolite.instruments.compass.formulas.compass import KEPT, Compass, code_of
 from theodolite.instruments.compass.formulas.exclusions import DegenerateError, Exclusion
-from theodolite.instruments.compass.formulas.projection_options import PAPER, PAPER_SIGMA, ProjectionOptions
+from theodolite.instruments.compass.formulas.projection_options import PAPER, ProjectionOptions
 from theodolite.instruments.compass.formulas.sectors import sector_centres_deg, sector_masses
 from theodolite.instruments.compass.formulas.token_map import OnGrid, has_area, prepare
 
@@ -130,7 +130,7 @@ def project_batch(
 
 
 def sigma_px(grid: TokenGrid, reference: Box, target: Box | None, options: ProjectionOptions) -> float:
-    """σ of the distance weight in pixels: 1.2 · d_AB, a share of the diagonal, or infinite."""
+    """σ of the distance weight in pixels: a multiple of d_AB, a share of the diagonal, or infinite."""
     if options.weight == "none":
         return math.inf
     if options.weight == "diagonal":
@@ -139,7 +139,7 @@ def sigma_px(grid: TokenGrid, reference: Box, target: Box | None, options: Proje
         raise UsageError(
             "the paper's σ needs the target's box: give target=…, or use weight='diagonal' or weight='none'"
         )
-    return PAPER_SIGMA * math.dist(reference.centre_px, target.centre_px)
+    return options.distance_factor * math.dist(reference.centre_px, target.centre_px)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

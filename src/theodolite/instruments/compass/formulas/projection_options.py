@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from numbers import Integral
-from typing import Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 from theodolite.core.errors import UsageError
 
@@ -15,7 +15,7 @@ Bins: TypeAlias = Literal["edge", "centre"]
 ``centre``: the first sector is centred on 0°."""
 
 Weight: TypeAlias = Literal["paper", "diagonal", "none"]
-"""The Gaussian exp(-ρ²/2σ²). ``paper``: σ = 0.6 · 2.0 · d_AB, which needs the target's box. ``diagonal``: σ is a share of
+"""The Gaussian exp(-ρ²/2σ²). ``paper``: σ is a multiple of d_AB, which needs the target's box. ``diagonal``: σ is a share of
 the picture's diagonal and does not depend on the target. ``none``: all distances count alike."""
 
 Negative: TypeAlias = Literal["error", "absolute", "positive"]
@@ -38,6 +38,8 @@ class ProjectionOptions:
     """K, at least 3."""
     bins: Bins = "edge"
     weight: Weight = "paper"
+    distance_factor: float = PAPER_SIGMA
+    """σ over d_AB, for ``weight="paper"``."""
     diagonal_share: float = 0.35
     """σ over the picture's diagonal, for ``weight="diagonal"``. On 178 pairs of real COCO pictures the paper's σ has the
     median 0.344 of the diagonal."""
@@ -52,8 +54,9 @@ class ProjectionOptions:
     def __post_init__(self) -> None:
         if not isinstance(self.sectors, Integral) or self.sectors < 3:
             raise UsageError(f"a compass needs at least 3 sectors, not {self.sectors}")
-        if not (math.isfinite(self.diagonal_share) and self.diagonal_share > 0):
-            raise UsageError(f"diagonal_share must be above zero, not {self.diagonal_share}")
+        for name in ("distance_factor", "diagonal_share"):
+            if not (math.isfinite(getattr(self, name)) and getattr(self, name) > 0):
+                raise UsageError(f"{name} must be above zero, not {getattr(self, name)}")
         for name, known in (("bins", Bins), ("weight", Weight), ("negative", Negative), ("tokens", Tokens)):
             if getattr(self, name) not in get_args(known):
                 raise UsageError(
@@ -74,3 +77,67 @@ SOUND = ProjectionOptions(weight="diagonal", leave_out_reference=True, tokens="a
 
 PROJECTIONS: Mapping[str, ProjectionOptions] = {"paper": PAPER, "sound": SOUND}
 """The two projections of every table."""
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectionChanges:
+    """Choices that replace those of every projection. None leaves each projection its own."""
+
+    sectors: int | None = None
+    bins: Bins | None = None
+    sigma: str | None = None
+    """As `read_sigma` reads it."""
+    leave_out_reference: bool | None = None
+
+    def of(self, options: ProjectionOptions) -> ProjectionOptions:
+        """A projection with these choices."""
+        chosen = {
+            "sectors": self.sectors,
+            "bins": self.bins,
+            "leave_out_reference": self.leave_out_reference,
+            **({} if self.sigma is None else read_sigma(self.sigma)),
+        }
+        return replace(options, **{name: value for name, value in chosen.items() if value is not None})
+
+    @property
+    def words(self) -> str:
+        """The choices in words; empty if there is none.
+
+        >>> ProjectionChanges(sectors=4, sigma="35%").words
+        'K = 4, σ = 0.35 of the diagonal'
+        """
+        found = [] if self.sectors is None else [f"K = {self.sectors}"]
+        if self.bins is not None:
+            found.append("sectors from 0°" if self.bins == "edge" else "sectors centred on 0°")
+        if self.sigma is not None:
+            of = self.of(PAPER)
+            sigmas = {"paper": f"σ = {of.distance_factor:g} d_AB", "none": "no distance weight"}
+            found.append(sigmas.get(of.weight, f"σ = {of.diagonal_share:g} of the diagonal"))
+        if self.leave_out_reference is not None:
+            found.append(f"A's own tokens {'left out' if self.leave_out_reference else 'counted'}")
+        return ", ".join(found)
+
+
+def read_sigma(text: str) -> dict[str, Any]:
+    """The options that a σ stands for: a multiple of d_AB, a percentage of the picture's diagonal, or ``none``.
+
+    Raises:
+        UsageError: It is none of these.
+
+    >>> read_sigma("1.2"), read_sigma("35%")
+    ({'weight': 'paper', 'distance_factor': 1.2}, {'weight': 'diagonal', 'diagonal_share': 0.35})
+    """
+    if text == "none":
+        return {"weight": "none"}
+    try:
+        value = float(text.removesuffix("%"))
+    except ValueError:
+        value = math.nan
+    if not (math.isfinite(value) and value > 0):
+        raise UsageError(
+            f"σ is a multiple of the distance from A to B such as {PAPER_SIGMA:g}, a percentage of the diagonal such as 35%, "
+            f"or none; not {text!r:.40}"
+        )
+    if text.endswith("%"):
+        return {"weight": "diagonal", "diagonal_share": value / 100}
+    return {"weight": "paper", "distance_factor": value}

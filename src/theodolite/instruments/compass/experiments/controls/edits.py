@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from theodolite.core.types import Picture
 from theodolite.geometry import Box
 from theodolite.instruments.compass.data.pairs import Pair, Region, cutouts
-from theodolite.pairs.directions import CARDINAL, OPPOSITE, opposite
+from theodolite.pairs.directions import CARDINAL, OPPOSITE, Vocabulary, opposite, vocabulary_of
 from theodolite.pairs.pictures.objects import Studio, exchange_steps
 from theodolite.pairs.pictures.placing import (
     UNIT,
@@ -45,6 +45,8 @@ class Edit:
     """The original."""
     reference_step: Step = (0, 0)
     target_step: Step = (0, 0)
+    vocabulary: Vocabulary = CARDINAL
+    """The directions that are asked for."""
 
     @property
     def reference(self) -> Box:
@@ -74,7 +76,7 @@ class Edit:
             ),
             reference=Region(pair.reference.name, self.reference),
             target=Region(pair.target.name, self.target),
-            direction=CARDINAL.between(self.reference, self.target).name,
+            direction=self.vocabulary.between(self.reference, self.target).name,
             meta={},
         )
 
@@ -97,8 +99,9 @@ def find_edits(pairs: Sequence[Pair], control: str, options: PlacingOptions) -> 
     """All edits of one control, and what could not be edited."""
     found: list[Edit] = []
     excluded: Counter[Unfit] = Counter()
+    vocabulary = vocabulary_of(pair.direction for pair in pairs)
     for pair in pairs:
-        found += _FINDERS[control](pair, options, excluded)
+        found += [replace(edit, vocabulary=vocabulary) for edit in _FINDERS[control](pair, options, excluded)]
     report = EditReport(
         control,
         len({edit.pair.id for edit in found}),

@@ -8,6 +8,7 @@ from typing import Any
 
 from theodolite.core.errors import UsageError
 from theodolite.core.types import Item
+from theodolite.instruments.compass.conditions import edited_items
 from theodolite.instruments.compass.data.pairs import Pair
 from theodolite.instruments.compass.data.squares import coloured_squares
 from theodolite.instruments.compass.experiments.controls.edits import (
@@ -36,6 +37,8 @@ class ControlPlan:
     squares: tuple[Pair, ...]
     reports: tuple[EditReport, ...]
     """One per control that edits."""
+    has_pairs: bool = False
+    """True to ask about the answer to every pair after edits, too."""
 
     def items(self) -> Iterator[Item]:
         """Pair by pair, so that any first part of the plan holds every control; the squares come last.
@@ -45,9 +48,11 @@ class ControlPlan:
         by_pair: dict[str, list[Edit]] = {}
         for edit in self.edits:
             by_pair.setdefault(edit.pair.id, []).append(edit)
-        for pair in self.pairs:
+        for number, pair in enumerate(self.pairs):
             for prompt in self.prompts:
                 yield pair_item(pair, prompt, meta=self._plain_meta(prompt))
+                if self.has_pairs:
+                    yield from edited_items(pair, number, prompt)
             studio = studio_of(pair)
             for edit in by_pair.get(pair.id, ()):
                 edited = edit.edited(studio)
@@ -87,6 +92,7 @@ def plan_controls(
     n_squares: int = 160,
     seed: int = 0,
     placing: PlacingOptions | None = None,
+    has_pairs: bool = False,
 ) -> ControlPlan:
     """Finds every edit that the controls need; nothing is drawn yet.
 
@@ -98,6 +104,7 @@ def plan_controls(
         n_squares: Pictures of coloured squares, if they are among the controls.
         seed: Seed of the squares.
         placing: How objects are moved.
+        has_pairs: Ask about the answer to every pair after edits, too.
 
     Raises:
         UsageError: There is no such control, or no pair.
@@ -118,4 +125,4 @@ def plan_controls(
             reports.append(report)
     squares = coloured_squares(n_squares, seed=seed).pairs if SQUARES in controls else ()
     chosen = tuple(name for name in MEASURED if name in controls)
-    return ControlPlan(tuple(pairs), tuple(prompts), chosen, tuple(edits), squares, tuple(reports))
+    return ControlPlan(tuple(pairs), tuple(prompts), chosen, tuple(edits), squares, tuple(reports), has_pairs)
