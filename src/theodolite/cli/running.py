@@ -27,7 +27,12 @@ from theodolite.runs import (
 )
 
 __all__ = [
-    *("SOME_FAILED", "exit_if_failed", "measure_with_bar", "named_runs", "run_and_show", "run_folders"),
+    "SOME_FAILED",
+    "exit_if_failed",
+    "measure_with_bar",
+    "named_runs",
+    "run_and_show",
+    "run_folders",
     "show_plan",
 ]
 

@@ -378,7 +378,8 @@ def score(  # noqa: PLR0913, PLR0917 - one parameter per option
     With several runs on the same questions: one table of all models, with paired differences from the first.
     """
     from theodolite.instruments.scene.experiments.compare import check_alike, compare_tables
-    from theodolite.instruments.scene.score import EXTRA_TABLES, score_run, score_tables
+    from theodolite.instruments.scene.score import score_run
+    from theodolite.instruments.scene.tables import EXTRA_TABLES, score_tables
     from theodolite.runs import Run
 
     options = _options(solver, mra, seed)

@@ -25,7 +25,7 @@ from theodolite.instruments.scene.formulas.solver import SOLVERS
 from theodolite.instruments.scene.questions import Mode, Settings, plan_scenes
 from theodolite.instruments.scene.reading.graph_parser import star_from_json
 from theodolite.instruments.scene.reading.results import read_results
-from theodolite.instruments.scene.score import EXTRA_TABLES, counts_table, qa_table, score_tables
+from theodolite.instruments.scene.tables import EXTRA_TABLES, counts_table, qa_table, score_tables
 from theodolite.report.definitions import definition
 
 

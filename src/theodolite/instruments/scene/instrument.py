@@ -111,7 +111,8 @@ class Scene(Instrument):
 
     def tables(self, run: Run) -> list[Table]:
         """Tables 1 and 2, graphs, confusion matrix, interventions and signatures."""
-        from theodolite.instruments.scene.score import score_run, score_tables
+        from theodolite.instruments.scene.score import score_run
+        from theodolite.instruments.scene.tables import score_tables
 
         if run.info.instrument != self.name:
             return super().tables(run)

@@ -56,14 +56,16 @@ def _differences(names: Sequence[str], scores: Sequence[Sequence[ItemScore]]) ->
     rows: list[list[Cell]] = []
     p_values: list[float] = []
     for i, j in combinations(range(len(names)), 2):
-        first = {score.item: score for score in scores[i]}
-        shared = [(first[score.item].value, score.value) for score in scores[j] if score.item in first]
+        first, second = (
+            {score.item: score.value for score in scores[k] if score.value is not None} for k in (i, j)
+        )
+        shared = [(first[item], value) for item, value in second.items() if item in first]
         if not shared:
             rows.append([names[i], names[j], 0, None, None])
             p_values.append(1.0)
             continue
         difference = score_difference(ACCURACY, scores[i], scores[j])
-        p_values.append(mcnemar([a for a, _ in shared], [b for _, b in shared]).p_value)
+        p_values.append(mcnemar(*np.transpose(shared)).p_value)
         rows.append([names[i], names[j], len(shared), difference, None])
     for row, p in zip(rows, holm(p_values), strict=True):
         row[-1] = float(p) if row[2] else None
