@@ -5,10 +5,10 @@ from contextlib import contextmanager
 import numpy as np
 import pytest
 import torch
-from textbook import OPTIONS
+from textbook import OPTIONS, Textbook
 
 from theodolite.attribution import attribute, find_methods
-from theodolite.attribution.shared_pass import prepare
+from theodolite.attribution.shared_pass import option_tokens, prepare
 from theodolite.attribution.sinks import SinkCount, features_of
 from theodolite.core.errors import UsageError
 from theodolite.geometry import TokenGrid
@@ -70,6 +70,22 @@ def test_without_massive_activations_nothing_is_masked(model, requests):
         assert other.n_sinks == 0
         for left, right in zip(one.maps, other.maps, strict=True):
             np.testing.assert_array_equal(left.values, right.values)
+
+
+@pytest.mark.parametrize("threshold", [1.5, 2.0, 2.5])
+def test_sinks_are_those_of_the_definition(model, requests, threshold):
+    """In the tiny models only a low threshold finds any."""
+    found = attribute(model, requests, [OPTIONS] * 3, methods=["chefer"], mask_sinks=threshold)
+    plain = attribute(model, requests, [OPTIONS] * 3, methods=["chefer"])
+    for masked, whole, request in zip(found, plain, requests, strict=True):
+        book = Textbook(model.checkpoint, request, option_tokens(model.checkpoint, request, OPTIONS))
+        is_image = book.inputs["input_ids"][0] == find_family(book.model).image_token_id(book.model)
+        is_sink = book.sinks(threshold)[is_image].numpy()
+        assert masked.n_sinks == is_sink.sum()
+        wanted = np.where(is_sink, 0, whole.find("chefer", "pred").values)
+        np.testing.assert_array_equal(masked.find("chefer", "pred").values, wanted)
+    if threshold < 2:
+        assert any(each.n_sinks for each in found)
 
 
 def test_an_activation_that_the_first_token_does_not_have_is_no_sink(model, requests):

@@ -72,6 +72,17 @@ class Textbook:
         (gradient,) = torch.autograd.grad(value(logits), hidden[layer])
         return gradient[0].detach(), hidden[layer][0].detach()
 
+    def sinks(self, threshold):
+        """Which tokens are attention sinks: one token, layer and dimension at a time."""
+        inputs = [hidden[0].detach() for hidden in self.run()[2]][2:-1]  # of the layers from the third on
+        votes = [0] * len(inputs[0])
+        for hidden in inputs:
+            peaks = [(token.abs() / token.pow(2).mean().sqrt()).tolist() for token in hidden]
+            dimensions = [d for d, peak in enumerate(peaks[0]) if peak >= threshold]
+            for j, own in enumerate(peaks):
+                votes[j] += any(own[d] >= threshold for d in dimensions)
+        return torch.tensor([vote >= len(inputs) / 2 for vote in votes])
+
     def contrast(self, target, gold):
         roles = self.roles(gold)
         tgt = roles[target]

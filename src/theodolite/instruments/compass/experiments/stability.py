@@ -13,7 +13,7 @@ ratio of the maps' sums in bfloat16 and in float64: far above 1 for a quantity t
 A verdict is given for each method and layer. Two conditions agree if ρ ≥ 0.99 and DAE changes by at most 5° on average:
 
     rounding noise               ρ < 0.9 in float32, in any of its three comparisons
-    rounding noise in bfloat16   ρ < 0.5 in bfloat16
+    rounding noise in bfloat16   ρ < 0.5 in bfloat16, or a size above 10 or below 0.1
     unsteady                     not all of float32's three agree
     needs float32                bfloat16 does not agree
     stable                       all agree
@@ -36,6 +36,7 @@ from theodolite.models import ModelName, open_model
 
 _NOISE, _BFLOAT16_NOISE, _AGREES = 0.9, 0.5, 0.99
 _SAME_DAE = 5.0
+_LARGEST_SIZE = 10.0
 
 _NOTE = (
     "ρ: median correlation of two maps; ΔDAE: mean change of the error. bf16 and fp32 are compared with float64, eager "
@@ -159,7 +160,7 @@ def stability_table(
                 *(agreement[each.name] for each in COMPARISONS),
                 *(change[each.name] for each in COMPARISONS),
                 size,
-                verdict(agreement, change),
+                verdict(agreement, change, size),
             ]
         )
     return Table.of(
@@ -189,12 +190,13 @@ def correlation(one: RelevanceMap, other: RelevanceMap) -> float:
     return float(left @ right / length) if length > 0 else 0.0
 
 
-def verdict(agreement: Mapping[str, float], change: Mapping[str, float]) -> str:
+def verdict(agreement: Mapping[str, float], change: Mapping[str, float], size: float = 1.0) -> str:
     """A word on a method.
 
     Args:
         agreement: The correlation of each comparison, by its name.
         change: The change of DAE in degrees.
+        size: The sum of the map in bfloat16 over that in float64.
 
     >>> agreement = {"bfloat16": 0.98, "float32": 1.0, "eager": 1.0, "batch": 1.0}
     >>> verdict(agreement, dict.fromkeys(agreement, 0.0))
@@ -204,7 +206,7 @@ def verdict(agreement: Mapping[str, float], change: Mapping[str, float]) -> str:
     agrees = {name: agreement[name] >= _AGREES and change[name] <= _SAME_DAE for name in agreement}
     if min(agreement[name] for name in in_float32) < _NOISE:
         return "rounding noise"
-    if agreement["bfloat16"] < _BFLOAT16_NOISE:
+    if agreement["bfloat16"] < _BFLOAT16_NOISE or not 1 / _LARGEST_SIZE <= size <= _LARGEST_SIZE:
         return "rounding noise in bfloat16"
     if not all(agrees[name] for name in in_float32):
         return "unsteady"
