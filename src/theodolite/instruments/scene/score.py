@@ -29,7 +29,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from theodolite import stats
-from theodolite.core.scores import ItemScore, Metric, Origin
+from theodolite.core.scores import ItemScore, Metric, Origin, by_metric
 from theodolite.core.signatures import Signature
 from theodolite.instruments.scene.data.graph import Difficulty, Domain
 from theodolite.instruments.scene.data.questions import SceneQuestion
@@ -281,37 +281,28 @@ class SceneScore:
             domain: Only of these scenes.
             group: Only of these questions.
         """
-        metric = self._metric(name)
+        metric = self.metric(name)
+        of = self.results.domains
         found = [
             score
             for score in self._by_metric.get(metric.key, ())
-            if (domain is None or self._domains[score.cluster] == domain) and group in {"", score.group}
+            if (domain is None or of[score.cluster] == domain) and group in {"", score.group}
         ]
         return stats.score_mean(metric, found)
 
-    def difference(self, reference: SceneScore, name: str) -> stats.Estimate | None:
-        """The mean difference of a metric from another score by the same solver, over what has a value in both."""
-        return stats.score_difference(self._metric(name), self.scores, reference.scores)
-
-    def _metric(self, name: str) -> Metric:
+    def metric(self, name: str) -> Metric:
+        """A metric by its key without ``scene.``, as this solver computes it."""
         return replace(_BY_NAME[name], key=f"scene.{name}{self.options.suffix}")
 
     @cached_property
     def _by_metric(self) -> Mapping[str, list[ItemScore]]:
-        found: dict[str, list[ItemScore]] = {}
-        for score in self.scores:
-            found.setdefault(score.metric, []).append(score)
-        return found
-
-    @cached_property
-    def _domains(self) -> Mapping[str, Domain]:
-        return self.results.domains
+        return by_metric(self.scores)
 
     @property
     def domains(self) -> tuple[Domain | None, ...]:
         """None for all scenes, then every domain that the run has."""
         known: tuple[Domain, ...] = ("indoor", "outdoor")
-        return (None, *(domain for domain in known if domain in set(self._domains.values())))
+        return (None, *(domain for domain in known if domain in set(self.results.domains.values())))
 
     @cached_property
     def difficulties(self) -> dict[Difficulty, stats.Estimate]:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from theodolite import stats
 from theodolite.core.errors import UsageError
 from theodolite.core.tables import Cell, Column, Table
 from theodolite.instruments.scene.data.twin_rooms import unlearnt
@@ -83,7 +84,11 @@ def _main_table(scores: Mapping[str, SceneScore]) -> Table:
 def _differences_table(scores: Mapping[str, SceneScore]) -> Table:
     (first, reference), *others = scores.items()
     rows: list[list[Cell]] = [
-        [name, *(score.difference(reference, key) for key in _COMPARED)] for name, score in others
+        [
+            name,
+            *(stats.score_difference(score.metric(key), score.scores, reference.scores) for key in _COMPARED),
+        ]
+        for name, score in others
     ]
     return Table.of(
         "scene.differences",
