@@ -56,14 +56,14 @@ def _differences(names: Sequence[str], scores: Sequence[Sequence[ItemScore]]) ->
     rows: list[list[Cell]] = []
     p_values: list[float] = []
     for i, j in combinations(range(len(names)), 2):
-        first = {score.item: score for score in scores[i]}
-        shared = [(first[score.item].value, score.value) for score in scores[j] if score.item in first]
+        first, second = ({score.item: bool(score.value) for score in scores[side]} for side in (i, j))
+        shared = [item for item in first if item in second]
         if not shared:
             rows.append([names[i], names[j], 0, None, None])
             p_values.append(1.0)
             continue
         difference = score_difference(ACCURACY, scores[i], scores[j])
-        p_values.append(mcnemar([a for a, _ in shared], [b for _, b in shared]).p_value)
+        p_values.append(mcnemar([first[item] for item in shared], [second[item] for item in shared]).p_value)
         rows.append([names[i], names[j], len(shared), difference, None])
     for row, p in zip(rows, holm(p_values), strict=True):
         row[-1] = float(p) if row[2] else None
