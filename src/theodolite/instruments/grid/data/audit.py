@@ -412,7 +412,7 @@ def _learnable(found: Audit) -> str:
     broken = {id(each) for each in broken_promises([each for part in found.buckets for each in part.learned])}
     n = sum(any(id(each) in broken for each in part.learned) for part in found.buckets)
     return (
-        f"{found.name}: in {n} of {len(found.buckets)} buckets a learned shortcut is surely more than {ALLOWED:.0%} above the best "
+        f"{found.name}: in {n} of {len(found.buckets)} buckets a learned shortcut is surely more than {100 * ALLOWED:.0f} points above the best "
         "constant answer."
     )
 
