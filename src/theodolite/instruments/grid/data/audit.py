@@ -152,8 +152,7 @@ def _questions(data: StoredDataset) -> tuple[Questions, NDArray[np.uint8], NDArr
 def _audit_bucket(
     scenes: SceneBatch, name: tuple[str, str], plan: DatasetPlan, *, n_permutations: int, seed: int
 ) -> BucketAudit:
-    planned = {str(density): plan.recipe.objects(density) for density in plan.densities}
-    objects = planned.get(name[1], int(scenes.objects.max()))
+    objects = int(scenes.objects.max())
     promise = promise_of(BUCKETS[int(scenes.bucket[0])], objects, plan.recipe, scenes.mode)
     counts = np.bincount(scenes.guarantee, minlength=len(GUARANTEES))
     levels = {level: int(count) for level, count in zip(GUARANTEES, counts, strict=True) if count}
