@@ -1,6 +1,6 @@
 """What the presets of the grid promise and keep, and what the paired models do on them.
 
-``python -m bench.grid_presets [--scenes 4000] [--asked 100] [--out docs/assets/grid_presets.json]``. Not part of ``make bench``. The
+``python -m bench.grid_presets [--scenes 4000] [--asked 24] [--out docs/assets/grid_presets.json]``. Not part of ``make bench``. The
 documentation shows the file. Learned shortcuts of pure scenes of every preset, bucket and density; accuracy of ``grid:pure`` and
 ``grid:spur`` on the same kinds of scenes, of the test split; and the pairs that they follow when two objects exchange their cells or an
 anchor moves.
@@ -16,6 +16,7 @@ import numpy as np
 
 from theodolite.instruments.grid.data.batch import SceneBatch
 from theodolite.instruments.grid.data.edits import ANCHOR_MOVED, EXCHANGED, TARGET_MOVED, edited_scenes
+from theodolite.instruments.grid.data.evaluate import look
 from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.data.learned import FAMILIES, learned_shortcuts, strongest
 from theodolite.instruments.grid.data.promise import promise_of
@@ -83,12 +84,19 @@ def model_rows(n: int) -> list[dict[str, Any]]:
                 for edit in edited:
                     if edit.kind in {EXCHANGED, TARGET_MOVED, ANCHOR_MOVED}:
                         before = (said == scenes.answer)[edit.rows]
-                        row[f"{kind}, {edit.kind}"] = _share(
-                            before & (_said(reader, edit.scenes) == edit.scenes.answer)
-                        )
+                        followed = before & (_said(reader, edit.scenes) == edit.scenes.answer)
+                        row[f"{kind}, {edit.kind}"] = _share(followed)
+                        row[f"{kind}, {edit.kind}, known"] = _share(followed[_is_known(edit.scenes)])
             rows.append(row)
         print(f"models on {preset}", flush=True)
     return rows
+
+
+def _is_known(scenes: SceneBatch) -> np.ndarray:
+    """Where the valid regions have cells, and a count is not 0: what the preset paper, on which the models were trained, has."""
+    sight = look(scenes.world, scenes.cells, scenes.questions)
+    is_open = np.logical_and.reduce([sight.region(side).any(axis=1) for side in range(sight.alike.shape[1])])
+    return np.asarray(is_open & (scenes.answer > 0))
 
 
 def _said(reader: PairedReader, scenes: SceneBatch) -> np.ndarray:
@@ -109,7 +117,7 @@ def main() -> int:
     parser.add_argument(
         "--scenes", type=int, default=4000, help="scenes of each bucket for learned shortcuts"
     )
-    parser.add_argument("--asked", type=int, default=100, help="scenes of each bucket and density for models")
+    parser.add_argument("--asked", type=int, default=24, help="scenes of each bucket and density for models")
     parser.add_argument("--out", type=Path, default=Path("docs/assets/grid_presets.json"))
     options = parser.parse_args()
     made = {

@@ -68,10 +68,12 @@ def grid_models() -> str:
         for kind in ("pure", "spur"):
             known = [row for row in mine if row.get(f"{kind}, {_EDITS[0]}")]
             worst = min(known, key=lambda row: row[kind][0])
-            cells = [
-                _pooled([row[name] for row in known])
-                for name in (kind, *(f"{kind}, {edit}" for edit in _EDITS))
-            ]
+            cells = [_pooled([row[kind] for row in known])]
+            for edit in _EDITS:
+                every, some = (
+                    _pooled([row[f"{kind}, {edit}{which}"] for row in known]) for which in ("", ", known")
+                )
+                cells.append(f"{every}; {some}")
             rows.append(
                 [f"`grid:{kind}`", preset, *cells, f"{100 * worst[kind][0]:.0f}{KEEP}% ({worst['bucket']})"]
             )
@@ -82,4 +84,4 @@ def grid_models() -> str:
 def _pooled(shares: list[list[float]]) -> str:
     known = [share for share in shares if share]
     n = sum(share[3] for share in known)
-    return f"{100 * sum(share[0] * share[3] for share in known) / n:.1f}{KEEP}% (n{KEEP}={KEEP}{n:.0f})"
+    return f"{100 * sum(share[0] * share[3] for share in known) / n:.1f}{KEEP}% of {n:.0f}"

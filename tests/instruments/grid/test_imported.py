@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 from PIL import Image, ImageDraw
 
+from theodolite.cli.main import main
 from theodolite.core.errors import UsageError
 from theodolite.instruments.grid.data.audit import audit
 from theodolite.instruments.grid.data.files import read_dataset, write_dataset
 from theodolite.instruments.grid.data.generate import generate
 from theodolite.instruments.grid.data.imported import import_published
-from theodolite.instruments.grid.data.words import read_questions, text_of, words_of
+from theodolite.instruments.grid.data.words import question_words, read_questions, text_of, words_of
 from theodolite.instruments.grid.data.world import BUCKET_KEYS, COLOUR_OF, COLOURS, SHAPE_OF, SHAPES
 from theodolite.instruments.grid.questions import plan_accuracy, scenes_of
 
@@ -50,6 +51,7 @@ def said(text):
 def publish(folder, scenes, **style):
     """Scenes in the published files. As there, the lines name no object but those of the answer."""
     lines, grounding = [], []
+    folder.mkdir(exist_ok=True)
     for row in range(len(scenes)):
         name = f"images/val/depth1/M/form0/g5_d07/{row:06d}.png"
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -162,3 +164,29 @@ def test_spurious_data_are_recognised(tmp_path):
     some = generate(("M-F0-D1", "M-F0-D2"), 2, mode="spur", seed=1)
     assert import_published(publish(tmp_path, some)).data.plan.mode == "spur"
     assert set(BUCKET_KEYS) >= set(import_published(tmp_path).data.plan.buckets)
+
+
+def test_every_command_takes_imported_data(tmp_path, capsys):
+    some = generate(("M-F0-D1", "CMP-F0-D2", "M-F1-D3"), 1, density="dense", seed=2)
+    publish(tmp_path / "published", some)
+    data, run, explained = (str(tmp_path / name) for name in ("data", "run", "explained"))
+    assert main(["grid", "import", str(tmp_path / "published"), "--out", data, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == {"folder": data, "scenes": 3, "problems": []}
+    assert main(["grid", "audit", data, "--permutations", "9", "--json"]) == 0
+    capsys.readouterr()
+    asked = ["--data", data, "--model", "grid:symbolic-pure", "--json"]
+    assert main(["grid", "accuracy", *asked, "--out", run]) == 0
+    (table,) = json.loads(capsys.readouterr().out)["tables"]
+    assert [row["accuracy_dense"]["value"] for row in table["rows"]] == [1, 1, 1]
+    assert (
+        main(["grid", "explain", *asked, "--explainers", "removal", "--budget", "100", "--out", explained])
+        == 0
+    )
+    assert main(["grid", "score", run, explained]) == 0
+
+
+def test_paired_models_translate_published_questions():
+    said = "How many red circles that are left of the blue square, above the red square, and below the green circle?"
+    own = "How many red circles are left of blue square, above red square, and below green circle?"
+    hint = " Answer with a number alone."
+    assert (question_words(said + hint) == words_of(own)).all()

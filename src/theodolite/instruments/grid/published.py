@@ -97,18 +97,15 @@ def paper_tables() -> tuple[PaperCell, ...]:
     """
     path = Path(__file__).with_name("paper_tables.csv")
     with path.open(encoding="utf-8", newline="") as file:
-        return tuple(
-            PaperCell(
-                int(row["table"]),
-                *TABLES[int(row["table"])],
-                row["explainer"],
-                row["bucket"],
-                row["density"],
-                float(row["mean"]) / 100,
-                float(row["std"]) / 100,
-            )
-            for row in csv.DictReader(file)
-        )
+        rows = list(csv.DictReader(file))
+    found = []
+    for row in rows:
+        table, bucket = int(row.pop("table")), row.pop("bucket")
+        for name, cell in row.items():  # such as "dime sparse": 26.7±9.8
+            explainer, _, density = name.partition(" ")
+            mean, std = (float(number) / 100 for number in cell.split("±"))
+            found.append(PaperCell(table, *TABLES[table], explainer, bucket, density, mean, std))
+    return tuple(found)
 
 
 @lru_cache(maxsize=1)

@@ -152,8 +152,7 @@ def _questions(data: StoredDataset) -> tuple[Questions, NDArray[np.uint8], NDArr
 def _audit_bucket(
     scenes: SceneBatch, name: tuple[str, str], plan: DatasetPlan, *, n_permutations: int, seed: int
 ) -> BucketAudit:
-    planned = {str(density): plan.recipe.objects(density) for density in plan.densities}
-    objects = planned.get(name[1], int(scenes.objects.max()))
+    objects = int(scenes.objects.max())
     promise = promise_of(BUCKETS[int(scenes.bucket[0])], objects, plan.recipe, scenes.mode)
     counts = np.bincount(scenes.guarantee, minlength=len(GUARANTEES))
     levels = {level: int(count) for level, count in zip(GUARANTEES, counts, strict=True) if count}
@@ -165,8 +164,8 @@ def _audit_bucket(
 def _broken_promises(parts: Sequence[BucketAudit]) -> Fault:
     """Learned shortcuts that pay although the promise says they do not; tested together, over all buckets."""
     covered = [(part, each) for part in parts for each in part.covered]
-    broken = broken_promises([each for _, each in covered])
-    where = [(part, each) for part, each in covered if each in broken]
+    broken = {id(each) for each in broken_promises([each for _, each in covered])}
+    where = [(part, each) for part, each in covered if id(each) in broken]
     example = ""
     if where:
         part, each = max(where, key=lambda pair: pair[1].gain.value)
@@ -409,10 +408,10 @@ def _audit_notes(audits: Sequence[Audit]) -> list[str]:
 
 def _learnable(found: Audit) -> str:
     """In how many buckets something pays, whether or not it is promised that nothing does."""
-    broken = broken_promises([each for part in found.buckets for each in part.learned])
-    n = sum(any(each in broken for each in part.learned) for part in found.buckets)
+    broken = {id(each) for each in broken_promises([each for part in found.buckets for each in part.learned])}
+    n = sum(any(id(each) in broken for each in part.learned) for part in found.buckets)
     return (
-        f"{found.name}: in {n} of {len(found.buckets)} buckets a learned shortcut is surely more than {ALLOWED:.0%} above the best "
+        f"{found.name}: in {n} of {len(found.buckets)} buckets a learned shortcut is surely more than {100 * ALLOWED:.0f} points above the best "
         "constant answer."
     )
 

@@ -43,9 +43,9 @@ from theodolite.instruments.grid.data.world import (
     offsets,
 )
 
-VOID = 0.02
+VOID = 0.01
 """Share of scenes, except comparisons, whose valid region has no cell."""
-REPEATED, OPPOSED = 0.03, 0.06
+REPEATED, OPPOSED = 0.02, 0.04
 """Shares of questions in which a direction is used twice, and of two-anchor questions with opposite directions."""
 LARGEST = 6
 """The largest number of targets of a group, unless the recipe says less."""
@@ -217,7 +217,7 @@ class _Side:
     """(n, anchors, cells)."""
     elsewhere: Flags
     is_lowered: Flags
-    """True where the look-alikes in C_k fall as y rises, (n, anchors)."""
+    """Where look-alikes in C_k fall as y rises, (n, anchors)."""
     least: Integers
     """Look-alikes in C_k at y = 0, (n, anchors)."""
     growth: Integers
@@ -359,7 +359,7 @@ def _around(
     room: Room,
     paints: tuple[Palette, int, Flags],
 ) -> list[tuple[Flags, Flags]]:
-    """What lies outside the valid region of a group; `paints` are the palette, the group, and what look-alikes are painted as."""
+    """What lies outside the valid region; `paints`: the palette, the group, and how look-alikes are painted."""
     palette, side, alike = paints
     outside = _outside(reserve, region, y, room.most)
     spare = reserve(~region.valid, np.full(len(y), room.most if room.has_halves else 0))

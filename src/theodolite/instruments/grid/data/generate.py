@@ -27,7 +27,7 @@ from theodolite.instruments.grid.data.batch import (
     split_of,
 )
 from theodolite.instruments.grid.data.layout import Counts, Layout, draw_counts, lay_out, pick, redraw_counts
-from theodolite.instruments.grid.data.recipe import Density, Law, Recipe, find_recipe
+from theodolite.instruments.grid.data.recipe import Density, Recipe, find_recipe
 from theodolite.instruments.grid.data.words import Questions, write_questions
 from theodolite.instruments.grid.data.world import (
     BUCKET_KEYS,
@@ -116,7 +116,7 @@ class _Draw:
 def _generate_bucket(bucket: Bucket, n: int, draw: _Draw) -> SceneBatch:
     """Makes scenes until every planned one fits and is of the wanted split."""
     stream = [draw.seed, BUCKETS.index(bucket), draw.objects]
-    make = _LAWS[draw.recipe.law](bucket, n, draw, stream)
+    make = (_by_theorem if draw.recipe.law == "theorem" else _by_attempts)(bucket, n, draw, stream)
     found: list[SceneBatch] = []
     rows: list[Integers] = []
     pending = np.arange(n)
@@ -172,34 +172,22 @@ def _by_theorem(bucket: Bucket, n: int, draw: _Draw, stream: list[int]) -> _Roun
     return make
 
 
-def _balanced(bucket: Bucket, n: int, draw: _Draw, stream: list[int]) -> _Round:
+def _by_attempts(bucket: Bucket, n: int, draw: _Draw, stream: list[int]) -> _Round:
+    """The other laws."""
     how: Any = {"objects": draw.objects, "recipe": draw.recipe}
-    plan = balanced.draw_plan(np.random.default_rng([*stream, 0]), bucket, n, **how)
+    plan = None
+    if draw.recipe.law == "balanced":
+        plan = balanced.draw_plan(np.random.default_rng([*stream, 0]), bucket, n, **how)
 
     def make(turn: int, _: Integers, tried: Integers) -> tuple[Integers, Questions, Cells]:
         rng = np.random.default_rng([*stream, turn, 1])
-        made, cells, is_ok = balanced.attempt(rng, bucket, plan.take(tried), mode=draw.mode, **how)
+        if plan is None:
+            made, cells, is_ok = released.attempt(rng, bucket, len(tried), mode=draw.mode, **how)
+        else:
+            made, cells, is_ok = balanced.attempt(rng, bucket, plan.take(tried), mode=draw.mode, **how)
         return tried[is_ok], made.take(is_ok), cells[is_ok]
 
     return make
-
-
-def _released(bucket: Bucket, _n: int, draw: _Draw, stream: list[int]) -> _Round:
-    def make(turn: int, _: Integers, tried: Integers) -> tuple[Integers, Questions, Cells]:
-        rng = np.random.default_rng([*stream, turn, 1])
-        made, cells, is_ok = released.attempt(
-            rng, bucket, len(tried), objects=draw.objects, mode=draw.mode, recipe=draw.recipe
-        )
-        return tried[is_ok], made.take(is_ok), cells[is_ok]
-
-    return make
-
-
-_LAWS: dict[Law, Callable[[Bucket, int, _Draw, list[int]], _Round]] = {
-    "theorem": _by_theorem,
-    "balanced": _balanced,
-    "released": _released,
-}
 
 
 def fill(

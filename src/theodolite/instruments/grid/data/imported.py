@@ -30,7 +30,7 @@ IMPORTED = "imported"
 """The name of an imported data set's recipe."""
 _QUESTIONS, _GROUNDING = "qa_", "grounding_"
 _PLACE = re.compile(r"g(\d+)_d(\d+)")
-"""The part of a published picture's path that names the size of the grid and the share of taken cells, as ``g5_d07``."""
+"""Size of the grid and share of taken cells, in a picture's path: ``g5_d07``."""
 
 
 class _Line(BaseModel):
@@ -46,10 +46,9 @@ class _Line(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """One question with its scene."""
+    """One question with its scene and the name of its picture."""
 
     name: str
-    """Picture, as the published lines name it."""
     line: _Line
     words: Any
     cells: Any

@@ -48,8 +48,7 @@ class Clue:
     values: Integers
     """(n, numbers)."""
     other_group: Integers | None = None
-    """Comparisons: the right count of the group that the shortcut leaves whole, (n,). One group alone already tells something of
-    the answer, so the shortcut is compared with the best map from that."""
+    """Comparisons: the right count of the group that is left whole, (n,). It alone tells something, so it is the baseline."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +59,7 @@ class LearnedShortcut:
     name: str
     accuracy: Estimate
     constant: Estimate
-    """The share of right answers of the most frequent answer, on the same scenes; where a shortcut leaves one group of a comparison
-    whole, that of the best map from that group's count."""
+    """The same of the best constant answer; with an `other_group`, of the best map from that."""
     gain: Estimate
     """Accuracy minus that of the constant answer."""
     bits: Estimate
@@ -78,7 +76,7 @@ def learned_shortcuts(scenes: SceneBatch) -> list[LearnedShortcut]:
 
 
 def clues(scenes: SceneBatch) -> Iterator[Clue]:
-    """Every clue of scenes of one bucket."""
+    """Every clue of one bucket."""
     world, cells, asked = scenes.world, scenes.cells, scenes.questions
     bucket = BUCKETS[int(scenes.bucket[0])]
     sight = look(world, cells, asked)
@@ -216,13 +214,15 @@ def strongest(found: Sequence[LearnedShortcut], family: str = "") -> LearnedShor
     return max(mine, key=lambda each: each.gain.value) if mine else None
 
 
+_PLACE = (Column("data", "data"), Column("bucket", "bucket"), Column("objects", "objects", "count"))
+
+
 def learned_tables(rows: Sequence[tuple[str, str, int, Sequence[LearnedShortcut]]]) -> list[Table]:
     """The strongest clue of each family: its share of right answers, and its bits.
 
     Args:
         rows: Data set, bucket, number of objects and learned shortcuts.
     """
-    place = [Column("data", "data"), Column("bucket", "bucket"), Column("objects", "objects", "count")]
     right: list[list[Cell]] = []
     bits: list[list[Cell]] = []
     for data, bucket, objects, found in rows:
@@ -235,7 +235,7 @@ def learned_tables(rows: Sequence[tuple[str, str, int, Sequence[LearnedShortcut]
                 data,
                 bucket,
                 objects,
-                most.constant,
+                next(each.constant for each in found if each.name == "objects"),
                 *(each.accuracy if each else None for each in best),
                 most.name,
                 most.gain,
@@ -244,18 +244,19 @@ def learned_tables(rows: Sequence[tuple[str, str, int, Sequence[LearnedShortcut]
         bits.append([data, bucket, objects, *(each.bits if each else None for each in best)])
     shares = [Column(_name(family), family, "share", "grid.learned_success") for family in FAMILIES]
     notes = [
-        "Of each family the clue with the largest gain; each map is measured on scenes it was not learned from."
+        "Of each family the clue with the largest gain; each map is measured on scenes it was not learned from.",
+        "Comparisons: a shortcut that counts one group rightly is measured against the best map from that count alone.",
     ]
     return [
         Table.of(
             "grid.learned_shortcuts",
             "Share of right answers by learned shortcut",
             [
-                *place,
+                *_PLACE,
                 Column("constant", "best constant", "share", "grid.learned_success"),
                 *shares,
                 Column("strongest", "strongest"),
-                Column("gain", "above constant", "points", "grid.learned_gain"),
+                Column("gain", "above constant", "points", "grid.learned_success"),
             ],
             right,
             notes,
@@ -264,7 +265,7 @@ def learned_tables(rows: Sequence[tuple[str, str, int, Sequence[LearnedShortcut]
             "grid.learned_information",
             "Bits about the answer by learned shortcut",
             [
-                *place,
+                *_PLACE,
                 *(Column(_name(family), family, "bits", "grid.learned_information") for family in FAMILIES),
             ],
             bits,
@@ -285,14 +286,12 @@ def every_clue_table(rows: Sequence[tuple[str, str, int, Sequence[LearnedShortcu
         for each in found
     ]
     columns = [
-        Column("data", "data"),
-        Column("bucket", "bucket"),
-        Column("objects", "objects", "count"),
+        *_PLACE,
         Column("family", "family"),
         Column("clue", "clue"),
         Column("right", "right", "share", "grid.learned_success"),
         Column("constant", "best constant", "share", "grid.learned_success"),
-        Column("gain", "above constant", "points", "grid.learned_gain"),
+        Column("gain", "above constant", "points", "grid.learned_success"),
         Column("bits", "bits", "bits", "grid.learned_information"),
     ]
     return Table.of("grid.clues", "Every learned shortcut", columns, cells)

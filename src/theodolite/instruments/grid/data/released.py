@@ -55,7 +55,8 @@ def attempt(
     directions = np.zeros((n, MOST_ANCHORS), np.uint8)
     if bucket.n_anchors:
         directions[:, : bucket.n_anchors] = rng.integers(1, 5, (n, bucket.n_anchors))
-    is_ok = scene.place_anchors(directions, classes)
+    scene.place_anchors(directions, classes)
+    is_ok = np.ones(n, bool)
     for side in range(bucket.sides):
         is_ok &= scene.regions[side].any(axis=1)
         scene.place_targets(side, objects, mode, recipe)
@@ -79,8 +80,7 @@ class _Scene:
         self.rows = np.arange(n)
         self.cells = np.zeros((n, world.n_cells), np.uint8)
         self.alike = [MATCHES[kinds[:, side]] for side in range(bucket.sides)]
-        self.pool = np.ones((n, N_CLASSES + 1), np.int64)
-        """How often each class is among those that fillers are drawn from."""
+        self.pool = np.ones((n, N_CLASSES + 1), np.int64)  # of classes that fillers are drawn from
         self.pool[:, 0] = 0
         for k in range(bucket.n_anchors):
             self.pool[MATCHES[kinds[:, MOST_SIDES + k]]] = 0
@@ -91,47 +91,42 @@ class _Scene:
     def free(self) -> Flags:
         return np.asarray(self.cells == 0)
 
-    def place_anchors(self, directions: NDArray[np.uint8], classes: NDArray[np.uint8]) -> Flags:
-        """Anchors, then the regions without the anchors' cells. Where the directions of a group are opposite, room is left between."""
+    def place_anchors(self, directions: NDArray[np.uint8], classes: NDArray[np.uint8]) -> None:
+        """Anchors, then the regions without their cells. Where the directions of a group are opposite, room is left between."""
         per_side, n = self.bucket.anchors_per_side, len(self.cells)
         places = np.zeros((n, MOST_ANCHORS), np.int64)
-        is_ok = np.ones(n, bool)
+
+        def put(k: int, mine: Flags, allowed: Flags) -> None:
+            places[:, k] = np.where(mine, self._put(allowed, mine, classes[:, k]), places[:, k])
+
         waiting: list[tuple[int, Flags, Flags]] = []
         row, column = np.divmod(np.arange(self.world.n_cells), self.world.columns)
-        for side in range(self.bucket.sides):
-            own = range(side * per_side, (side + 1) * per_side)
+        groups = [[side * per_side + k for k in range(per_side)] for side in range(self.bucket.sides)]
+        for own in groups if per_side else ():
             for first, line, size in ((1, column, self.world.columns), (3, row, self.world.rows)):
-                ways = directions[:, list(own)]
-                is_pair = (
-                    (ways == first).any(axis=1) & (ways == first + 1).any(axis=1)
-                    if per_side
-                    else is_ok & False
-                )
+                is_first, is_second = directions == first, directions == first + 1
+                is_pair = is_first[:, own].any(axis=1) & is_second[:, own].any(axis=1)
                 nearest = np.full(n, size - 1)
                 for k in own:  # "left of" or "above" first: from the third line on
-                    mine = is_pair & (directions[:, k] == first)
-                    allowed = np.broadcast_to(line >= _LEAST_ROOM, self.cells.shape)
-                    places[:, k] = np.where(mine, self._put(allowed, mine, classes[:, k]), places[:, k])
-                    nearest = np.where(mine, np.minimum(nearest, line[places[:, k]]), nearest)
+                    put(k, is_pair & is_first[:, k], np.broadcast_to(line >= _LEAST_ROOM, self.cells.shape))
+                    is_nearer = is_pair & is_first[:, k] & (line[places[:, k]] < nearest)
+                    nearest[is_nearer] = line[places[is_nearer, k]]
                 for k in own:
-                    mine = is_pair & (directions[:, k] == first + 1)
-                    allowed = line[None] <= np.maximum(0, nearest - _LEAST_ROOM)[:, None]
-                    places[:, k] = np.where(mine, self._put(allowed, mine, classes[:, k]), places[:, k])
-                for k in own:
-                    mine = ~is_pair & ((directions[:, k] == first) | (directions[:, k] == first + 1))
-                    is_first = (directions[:, k] == first)[:, None]
-                    waiting.append((k, mine, np.where(is_first, line[None] > 0, line[None] < size - 1)))
+                    put(
+                        k,
+                        is_pair & is_second[:, k],
+                        line[None] <= np.maximum(0, nearest - _LEAST_ROOM)[:, None],
+                    )
+                    allowed = np.where(is_first[:, k, None], line[None] > 0, line[None] < size - 1)
+                    waiting.append((k, ~is_pair & (is_first | is_second)[:, k], allowed))
         for k, mine, allowed in sorted(waiting, key=lambda each: each[0]):
-            places[:, k] = np.where(mine, self._put(allowed, mine, classes[:, k]), places[:, k])
+            put(k, mine, allowed)
         holds = offsets(self.world.rows, self.world.columns)[directions, places] >= 1
-        free = self.free
-        for side in range(self.bucket.sides):
-            own = range(side * per_side, (side + 1) * per_side)
-            self.regions[side] = np.logical_and.reduce([holds[:, k] for k in own] or [free]) & free
+        for side, own in enumerate(groups):
+            self.regions[side] = holds[:, own].all(axis=1) & self.free
         if per_side > 1 and not self.bucket.is_comparison:
             count = holds[:, :per_side].sum(axis=1)
             self.confusers = [~holds[:, k] & (count == per_side - 1) for k in range(per_side)]
-        return is_ok
 
     def _put(self, allowed: Flags, where: Flags, classes: NDArray[np.uint8]) -> Integers:
         """Paints a random free cell of those allowed in some scenes; the cells."""
@@ -231,8 +226,7 @@ class _Scene:
         """The remaining objects, one after another."""
         valid = np.logical_or.reduce(self.regions)
         left = objects - (~self.free).sum(axis=1)
-        gone = np.zeros_like(self.cells, bool)
-        """Cells of fillers that are removed in the end; they are not free for others."""
+        gone = np.zeros_like(self.cells, bool)  # fillers that are removed in the end
         start = [confuser & self.free for confuser in self.confusers]
         for turn in range(int(left.max(initial=0))):
             is_more = turn < left
