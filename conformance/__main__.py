@@ -60,7 +60,7 @@ def run_in(env: Path, module: str, *arguments: Path, has_theodolite: bool) -> di
         env=variables, capture_output=True, text=True, check=False,
     )  # fmt: skip
     if done.returncode:
-        raise SystemExit(f"{module} failed in {env}:\n{done.stderr[-4000:]}")
+        raise RuntimeError(f"{module} failed in {env}:\n{done.stderr[-4000:]}")
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
@@ -176,10 +176,16 @@ def main() -> int:
     (HOME / "pictures.json").write_text(json.dumps(pictures))
     expected = {name: value for folder in runs for name, value in figures_of(folder).items()}
     checks = Checks()
-    check_datasets(checks)
-    check_vlmevalkit(checks, given.vlmevalkit, runs)
-    check_lmms_eval(checks, given.lmms_eval, runs, expected)
-    check_inspect(checks, given.inspect_ai, runs, expected)
+    for check in (
+        lambda: check_datasets(checks),
+        lambda: check_vlmevalkit(checks, given.vlmevalkit, runs),
+        lambda: check_lmms_eval(checks, given.lmms_eval, runs, expected),
+        lambda: check_inspect(checks, given.inspect_ai, runs, expected),
+    ):
+        try:
+            check()
+        except RuntimeError as error:  # the others are checked all the same
+            checks.wrong.append(str(error))
     for what in checks.wrong:
         print(f"NOT AS EXPECTED: {what}")
     return bool(checks.wrong)
