@@ -54,10 +54,10 @@ fuzz: $(DEV_READY)
 # What Theodolite exports, opened and scored by the real packages, each in its own environment on top of $(VENV).
 # VLMEvalKit is not on PyPI: VLMEVALKIT may name a checkout.
 CONFORMANCE := build/conformance/env
-VLMEVALKIT ?= vlmeval @ git+https://github.com/open-compass/VLMEvalKit@e8e78f05
+VLMEVALKIT ?= git+https://github.com/open-compass/VLMEvalKit@e8e78f05\#egg=vlmeval
 OWN_inspect-ai := --editable .
 OWN_lmms-eval := lmms_eval==0.7.3
-OWN_vlmevalkit := '$(VLMEVALKIT)'
+OWN_vlmevalkit := --editable '$(VLMEVALKIT)'
 
 conformance: $(DEV_READY) browser $(patsubst %,$(CONFORMANCE)/%/.ready,inspect-ai lmms-eval vlmevalkit)
 	$(BIN)/python -m conformance $(ARGS)

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from inspect_ai import Task
+from inspect_ai import Task, score
 from inspect_ai import eval as evaluate
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import read_eval_log, read_eval_log_sample, read_eval_log_sample_summaries
@@ -16,10 +16,13 @@ from inspect_ai.model import (
     ChatMessageUser,
     ContentImage,
     ContentText,
+    ModelAPI,
     ModelOutput,
-    get_model,
+    modelapi,
 )
 from inspect_ai.solver import generate, system_message
+
+from theodolite.diagnose.export.inspect_plugin import answer, followed
 
 ENV = {**os.environ, "INSPECT_DISPLAY": "none"}
 
@@ -48,18 +51,22 @@ def opened(folder: Path) -> dict:
 
 
 def scored(folder: Path, out: Path) -> dict:
-    """Score every log again from its answers, with the command line."""
-    inspect = Path(sys.executable).with_name("inspect")
+    """Score every log again from its answers: one with the command line, the others as the command does."""
     found: dict = {}
-    for path in sorted(folder.rglob("*.eval")):
-        again = out / path.name
-        subprocess.run(
-            [inspect, "score", str(path), "--action", "overwrite", "--output-file", str(again), "--overwrite"],
-            check=True, capture_output=True, env=ENV,
-        )  # fmt: skip
-        log = read_eval_log(str(path), header_only=True)
+    paths = sorted(folder.rglob("*.eval"))
+    for path in paths:
+        log = read_eval_log(str(path))
+        if path == paths[0]:
+            again = out / path.name
+            command = [Path(sys.executable).with_name("inspect"), "score", path, "--action", "overwrite"]
+            subprocess.run(
+                [*command, "--output-file", again, "--overwrite"], check=True, capture_output=True, env=ENV
+            )
+            done = read_eval_log(str(again), header_only=True)
+        else:
+            done = score(log, [answer(), followed()], action="overwrite", display="none")
         name = "/".join((log.eval.metadata["run"], *(["graph"] if "graph" in log.eval.task else [])))
-        for means in metrics_of(read_eval_log(str(again), header_only=True)).values():
+        for means in metrics_of(done).values():
             found |= {f"{name}/{key}": value for key, value in means.items()}
     return found
 
@@ -81,6 +88,17 @@ def asked(out: Path) -> dict:
     }
 
 
+@modelapi("recited")
+class Recitation(ModelAPI):
+    """Says given texts, one after the other; mockllm would count tokens with a vocabulary from the network."""
+
+    async def generate(self, input, tools, tool_choice, config):  # noqa: A002 - the names in inspect_ai
+        return ModelOutput.from_content(self.model_name, SAID.pop(0))
+
+
+SAID: list[str] = []
+
+
 def strangers(out: Path, pictures: list[str]) -> dict:
     """A task that knows nothing of Theodolite, with a system prompt, by a model that is right half of the time."""
     samples = [
@@ -94,12 +112,8 @@ def strangers(out: Path, pictures: list[str]) -> dict:
         )
         for n, picture in enumerate(pictures)
     ]
-    said = [
-        ModelOutput.from_content("mockllm/model", f"ANSWER: {'AB'[n % 2] if n < 4 else 'A'}")
-        for n in range(len(samples))
-    ]
-    from theodolite.diagnose.export.inspect_plugin import followed
-
+    said = [f"ANSWER: {'AB'[n % 2] if n < 4 else 'A'}" for n in range(len(samples))]
+    SAID[:] = said
     task = Task(
         dataset=MemoryDataset(samples),
         solver=[system_message("Be brief."), generate()],
@@ -108,7 +122,7 @@ def strangers(out: Path, pictures: list[str]) -> dict:
     )
     (log,) = evaluate(
         task,
-        model=get_model("mockllm/model", custom_outputs=said),
+        model="recited/texts",
         log_dir=str(out),
         display="none",
         max_samples=1,
