@@ -15,7 +15,7 @@ PLAIN = json.dumps(GRAPH)
 
 
 def test_the_reader_has_a_name_and_a_version():
-    assert READER == "answers/2"
+    assert READER == "answers/3"
 
 
 @pytest.mark.parametrize(

@@ -31,10 +31,12 @@ _COPULAS = word_set("is are was sits stands lies there")
 def option_mentions(passage: Passage, expected: AnswerFormat) -> list[Mention]:
     """All places that name an option by label, words or direction, in order."""
     options = options_of(expected)
+    seen_from = words_of(expected.object or options.object)
+    names = () if any(word.isdigit() for word in seen_from) else seen_from
     found: list[Mention] = []
     i = 0
     while i < len(passage):
-        mentions = list(_directions_at(passage, i, options)) or list(_forms_at(passage, i, options))
+        mentions = list(_directions_at(passage, i, options, names)) or list(_forms_at(passage, i, options))
         found += mentions
         i = max((mention.end for mention in mentions), default=i + 1)
     things = _things(passage, expected.subject or options.subject, expected.object or options.object)
@@ -45,9 +47,9 @@ def option_mentions(passage: Passage, expected: AnswerFormat) -> list[Mention]:
     )
 
 
-def _directions_at(passage: Passage, i: int, options: Options) -> Iterator[Mention]:
+def _directions_at(passage: Passage, i: int, options: Options, names: Sequence[str]) -> Iterator[Mention]:
     """The options whose direction is said: a part of one, as "left" of "front left", names all that have it."""
-    axes, end = directions_at(passage, i) if options.axes else (frozenset(), i)
+    axes, end = directions_at(passage, i, names) if options.axes else (frozenset(), i)
     if len(axes) > 1 and not any(axes <= offered for offered in options.axes):
         axis, end = axis_at(passage, i)
         axes = frozenset({axis})
@@ -171,7 +173,7 @@ def _about_subject(
     opposite = options.axes.get(frozenset(OPPOSITE[axis] for axis in axes))
     first, end = passage.sentence(mention.first)
     k = bisect_left(things, (mention.end, ""))
-    before = [role for i, role in things[max(0, k - 4) : k] if i >= first]
+    before = [role for i, role in things[max(0, k - 4) : k] if first <= i < mention.first]
     place, after = things[k] if k < len(things) and things[k][0] < end else (mention.end, "")
     gap = frozenset(passage.norms(mention.end, min(place, mention.end + 12)))
     is_reference = bool(after) and gap.isdisjoint(_COPULAS | {",", ":", "and", "but", "while"})

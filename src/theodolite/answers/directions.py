@@ -33,31 +33,45 @@ _AFTER_ADJECTIVE = word_set("answer answers option choice question one now away 
 _LONGEST_GLUE = 6
 
 
-def directions_at(words: Words, i: int) -> tuple[frozenset[str], int]:
+def directions_at(words: Words, i: int, names: Collection[str] = ()) -> tuple[frozenset[str], int]:
     """The directions that are said together from a token on, and where they end.
+
+    Args:
+        words: The text.
+        i: The first token.
+        names: The words of the thing that directions are seen from, which may stand between them.
 
     >>> sorted(directions_at(Words("behind and to the right of it"), 0)[0])
     ['back', 'right']
     >>> sorted(directions_at(Words("behind object 1 and to its left"), 0)[0])
     ['back', 'left']
+    >>> sorted(directions_at(Words("left of the table and above it"), 0, ["table"])[0])
+    ['left', 'up']
     """
     axis, end = axis_at(words, i)
     axes = {axis} - {""}
     place = end
-    while axes and place - end <= _LONGEST_GLUE:
+    while axes and place - end <= _LONGEST_GLUE + len(names):
         axis, after = axis_at(words, place)
         if axis and axis not in axes and OPPOSITE[axis] not in axes:
             axes.add(axis)
             place = end = after
         elif words.norm(place) == "object" and "its" in words.norms(place + 2, place + 6):
             place += 2
-        elif words.norm(place) in _GLUE or (
-            words.norm(place) == "of" and words.norm(place + 1) in {"and", ",", "it", "them"}
-        ):
+        elif words.norm(place) in _GLUE or words.norm(place) in names or _is_glued_of(words, place, names):
             place += 1
         else:
             break
     return frozenset(axes), end
+
+
+def _is_glued_of(words: Words, i: int, names: Collection[str]) -> bool:
+    """True for "of" before what is no new thing: "left of, and above, it", "left of the table and above it"."""
+    if words.norm(i) != "of":
+        return False
+    return words.norm(i + 1) in {"and", ",", "it", "them"} or any(
+        word in names for word in words.norms(i + 1, i + 3)
+    )
 
 
 def axis_at(words: Words, i: int) -> tuple[str, int]:

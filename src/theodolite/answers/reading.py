@@ -34,7 +34,7 @@ from theodolite.answers.refusals import chooses_anyway, declines, rejects_option
 from theodolite.answers.settling import is_whole, mentions_in, settled
 from theodolite.answers.standing import Mention, Passage, Standing
 
-READER = "answers/2"
+READER = "answers/3"
 """Name and version of the reader, stored beside every answer."""
 
 _EMPTY = "empty"

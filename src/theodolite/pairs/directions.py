@@ -88,7 +88,7 @@ class Vocabulary:
         ('above left', 'left', None)
         """
         name = self.between(reference, target).name
-        apart = stats.circular_distance(EIGHT.angles_deg[word], self.angles_deg[name])
+        apart = stats.circular_distance(EIGHT.angles_deg[check_direction(word)], self.angles_deg[name])
         return name if float(apart) <= _BESIDE_DEG else None
 
 

@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from compass_samples import box_at, make_sample, planted
 
 from theodolite.answers import read_answer
 from theodolite.answers.items import format_of
@@ -16,14 +15,16 @@ from theodolite.instruments.compass.data.coco import coco_pairs
 from theodolite.instruments.compass.data.edited import mirrored
 from theodolite.instruments.compass.data.gqa import gqa_pairs
 from theodolite.instruments.compass.data.instances import MatchPolicy
+from theodolite.instruments.compass.data.pair_files import write_pairs
+from theodolite.instruments.compass.data.pairs import Region
 from theodolite.instruments.compass.data.squares import SquaresPlan, coloured_squares
+from theodolite.instruments.compass.data.user_data import load_pairs
 from theodolite.instruments.compass.data.vsr import vsr_audit, vsr_pairs
 from theodolite.instruments.compass.data.whatsup import whatsup_pairs
 from theodolite.instruments.compass.experiments.controls.edits import EDITS, find_edits
-from theodolite.instruments.compass.experiments.octants import octant_guess
-from theodolite.instruments.compass.formulas.projection_options import PAPER, ProjectionChanges
+from theodolite.instruments.compass.experiments.controls.plan import plan_controls
 from theodolite.instruments.compass.questions import PROMPTS, check_offered, default_prompt, pair_item
-from theodolite.instruments.compass.tables import ScoreSettings, score_samples
+from theodolite.instruments.instrument import UserData
 from theodolite.pairs.directions import CARDINAL, EIGHT
 from theodolite.pairs.pictures.placing import PlacingOptions
 
@@ -117,7 +118,10 @@ def test_squares_take_all_eight_directions_in_turn():
 
 
 def test_eight_options_are_offered_and_read():
-    pair = next(pair for pair in eight_squares() if pair.direction == "above left")
+    drawn = next(pair for pair in eight_squares() if pair.direction == "above left")
+    pair = replace(
+        drawn, target=Region("cup", drawn.target.box), reference=Region("table", drawn.reference.box)
+    )
     prompt = default_prompt([pair])
     assert prompt.name == "A8"
     item = pair_item(pair, prompt)
@@ -126,6 +130,13 @@ def test_eight_options_are_offered_and_read():
     assert "6) above and to the left" in item.request.text
     expected = format_of(item)
     for said in ("6", "6) above and to the left", "above left", "Upper left.", "It is to the left, above."):
+        assert read_answer(said, expected).value == "6", said
+    for said in (
+        "above the table and to the left",
+        "The cup is above the table and to its left.",
+        "It is to the left of the table and above it.",
+        "The table is below and to the right of the cup.",
+    ):
         assert read_answer(said, expected).value == "6", said
     for said, value in (("above", "3"), ("to the left", "1"), ("bottom right", "8"), ("5 or 6", None)):
         assert read_answer(said, expected).value == value, said
@@ -183,41 +194,21 @@ def test_controls_of_diagonal_pairs_keep_their_diagonals():
         for edit in edits[:6]:
             made = edit.edited()
             assert made.direction == EIGHT.between(made.reference.box, made.target.box).name
+    drawn = plan_controls(pairs, [PROMPTS["A8"]], controls=["squares"], n_squares=3).squares
+    assert [pair.direction for pair in drawn][::2] == ["right", "above right"]
 
 
-def octant_samples():
-    """Targets exactly in the eight directions; one map on the target, one opposite to it."""
-    for number, (name, angle) in enumerate(EIGHT.angles_deg.items()):
-        turn = np.deg2rad(angle)
-        a = box_at(80, 60)
-        b, away = (box_at(80 + way * 40 * np.cos(turn), 60 - way * 40 * np.sin(turn)) for way in (1, -1))
-        maps = [planted(box, method=method, target="gt") for method, box in (("there", b), ("away", away))]
-        made = make_sample(number, maps=maps, reference=a, target=b)
-        yield replace(made, directions=EIGHT.names, gold=EIGHT.names.index(name), logits=np.eye(8)[0])
-
-
-def test_octant_accuracy_on_diagonal_truths_beside_what_a_guess_has():
-    def rows(**changes):
-        settings = ScoreSettings(projections=("paper",), changes=ProjectionChanges(**changes))
-        found = score_samples(list(octant_samples()), settings).table("octants_paper")
-        return found, {row["method"]: row for row in found.as_json()["rows"]}
-
-    table, found = rows()
-    assert (found["there"]["n_diagonal"], found["there"]["n"]) == (4, 8)
-    assert [found["there"][key]["value"] for key in ("octant", "diagonal", "cardinal")] == [1, 1, 1]
-    assert [found["away"][key]["value"] for key in ("octant", "diagonal", "cardinal")] == [0, 0, 0]
-    assert found["there"]["guess"] == 0.25, "sectors from 0° have two centres beside each direction"
-    assert any("--bins centre" in note for note in table.notes)
-    table, found = rows(bins="centre")
-    assert found["there"]["guess"] == 0.125, "as A.4 has it"
-    assert found["there"]["octant"]["value"] == 1
-    assert "sectors centred on 0°" in table.title
-    anywhere = np.linspace(0, 360, 720, endpoint=False) + 0.25
-    assert octant_guess(anywhere, PAPER) == pytest.approx(0.125)
-
-
-def test_octants_are_shown_for_diagonal_truths_or_if_asked_for():
-    four = [sample for sample in octant_samples() if sample.direction in CARDINAL.names]
-    with pytest.raises(KeyError):
-        score_samples(four).table("octants_paper")
-    assert score_samples(four, ScoreSettings(tables=("octants",))).table("octants_sound")
+def test_a_diagnosis_asks_about_diagonals_if_a_pair_file_names_one(tmp_path):
+    pairs = eight_squares()[:4]
+    up = round(pairs[0].distance_px * np.tan(np.pi / 8))  # at 22.5°, between right and above right
+    aside = replace(pairs[0].target, box=pairs[0].target.box.moved(0, -up))
+    between = replace(pairs[0], id="between", target=aside)
+    write_pairs([*pairs, between, replace(pairs[1], id="wrong", direction="below")], tmp_path)
+    found = load_pairs(UserData("compass", "pairs", tmp_path), 10, 0)
+    assert [pair.direction for pair in found.pairs] == ["right", "above right", "above", "above left"]
+    assert found.vocabulary == EIGHT
+    assert found.unused == {
+        "too near a border between directions": 1,
+        "words that do not agree with the boxes": 1,
+    }
+    assert {item.meta["prompt"] for item in plan_conditions(found.pairs, gives="text")} == {"A8"}

@@ -61,13 +61,17 @@ from theodolite.pairs.pictures import (
     noise,
     reencode,
 )
-from theodolite.pairs.pictures.placing import Step
+from theodolite.pairs.pictures.placing import PlacingOptions, Step
 from theodolite.stats import circular_distance
 
 MIRRORED, BLANK = "mirrored", "blank"
 TARGET_HIDDEN, REFERENCE_HIDDEN, PART_HIDDEN = "target hidden", "reference hidden", "part hidden"
 EXCHANGED, TARGET_MOVED, REFERENCE_MOVED = "exchanged", "target moved", "reference moved"
 SIDEWAYS = "mirrored sideways"
+_CLEAR_DEG = 10.0
+"""How much nearer the direction of moved objects must be than the next one."""
+_TILT_DEG = 15.0
+"""How far moved objects may lie from the exact direction, of eight."""
 NO_MAPS = "no_maps"
 """The key of an item's meta that leaves out relevance maps."""
 
@@ -155,18 +159,22 @@ def _object_edits(
     studio = Studio(pair.picture, things, others=pair.others)
     for condition in (EXCHANGED, TARGET_MOVED, REFERENCE_MOVED):
         try:
-            steps = _steps(pair, things, condition)
+            steps = _steps(pair, things, condition, vocabulary)
             studio.draw(steps)
         except UnfitError as error:
             unfit.append(error.reason)
         else:
             moved = _moved(pair, steps, vocabulary)
-            if moved.direction != pair.direction:
+            if _is_clear(pair, moved, vocabulary):
                 made.append(EditedPair(condition, moved, {"steps": [list(step) for step in steps]}))
+            else:
+                unfit.append(Unfit.UNCLEAR)
     return tuple(made), tuple(unfit)
 
 
-def _steps(pair: Pair, things: tuple[Cutout, Cutout], condition: str) -> tuple[Step, Step]:
+def _steps(
+    pair: Pair, things: tuple[Cutout, Cutout], condition: str, vocabulary: Vocabulary
+) -> tuple[Step, Step]:
     """The steps of reference and target.
 
     Raises:
@@ -175,12 +183,14 @@ def _steps(pair: Pair, things: tuple[Cutout, Cutout], condition: str) -> tuple[S
     reference, target = things
     if condition == EXCHANGED:
         return find_exchange(reference, target, pair.size_px, others=pair.others)
+    placing = PlacingOptions(max_tilt_deg=_TILT_DEG) if vocabulary == EIGHT else PlacingOptions()
+    how: dict[str, Any] = {"others": pair.others, "options": placing}
     if condition == TARGET_MOVED:
         ways = _farthest_first(pair.direction)
-        return (0, 0), find_move(target, reference, pair.size_px, directions=ways, others=pair.others)
+        return (0, 0), find_move(target, reference, pair.size_px, directions=ways, **how)
     # Seen from the target, the reference goes to where the target was, seen from the reference.
     ways = _farthest_first(opposite(pair.direction) or pair.direction)
-    return find_move(reference, target, pair.size_px, directions=ways, others=pair.others), (0, 0)
+    return find_move(reference, target, pair.size_px, directions=ways, **how), (0, 0)
 
 
 def _farthest_first(direction: str) -> list[str]:
@@ -203,6 +213,12 @@ def _moved(pair: Pair, steps: tuple[Step, Step], vocabulary: Vocabulary) -> Pair
     )
     direction = vocabulary.between(reference.box, target.box).name
     return replace(pair, reference=reference, target=target, direction=direction)
+
+
+def _is_clear(pair: Pair, moved: Pair, vocabulary: Vocabulary) -> bool:
+    """True if the answer is another one, and as clear as it was or at least by `_CLEAR_DEG`."""
+    before, after = (vocabulary.between(each.reference.box, each.target.box) for each in (pair, moved))
+    return moved.direction != pair.direction and after.margin_deg >= min(_CLEAR_DEG, before.margin_deg)
 
 
 def plan_conditions(

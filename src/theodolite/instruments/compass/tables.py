@@ -41,7 +41,6 @@ from theodolite.runs import Run
 from theodolite.stats import RiskCoverage, score_mean
 
 TABLES = (
-    "octants",
     "targets",
     "classes",
     "answers",
@@ -52,6 +51,7 @@ TABLES = (
     "ablations",
     "utility",
     "controls",
+    "octants",
 )
 """The tables beside the main ones."""
 

@@ -37,6 +37,7 @@ class Unfit(StrEnum):
     FEW_PLACES = "the pair has room in too few directions for a family"
     NO_OPPOSITE = "the direction has no known opposite"
     NOT_SWAPPED = "the objects do not fit into each other's places"
+    UNCLEAR = "the objects would lie between two directions"
     TRACE = "the edit would leave a visible trace"
     UNSEEN = "the object would hardly be seen in its new place"
 

@@ -26,6 +26,8 @@ from theodolite.pairs import AnsweredPair, pair_shares
 __all__ = ["FollowedRun", "followed_table", "pairs_table"]
 
 _SHARES = ("followed", "moved", "unmoved", "lost", "kept")
+_LEAST_PICTURES = 5
+"""On each side of a gap: a bootstrap over fewer is not to be trusted."""
 _MODEL = Column("model", "model")
 _FOLLOWED = Column("followed", "followed", "share", "diagnose.followed")
 
@@ -116,6 +118,7 @@ def followed_table(runs: Sequence[FollowedRun], projection: str, *, seed: int) -
         [
             *notes,
             "DAE: of the map of the picture before the edit. Pairs whose answers cannot be read have no side.",
+            f"Gaps need {_LEAST_PICTURES} pictures on each side; one that the uniform map has too is the layout's.",
         ],
     )
 
@@ -130,12 +133,7 @@ def _row(run: FollowedRun, key: str, projection: str, seed: int) -> list[Cell]:
     is_followed = np.array([pair.outcome == "followed" for pair in read], bool)[by_pair.is_kept]
     kept = by_pair.kept
     sides = kept[is_followed], kept[~is_followed]
-    return [
-        asked.kept.excess(),
-        *(side.mean_error() for side in sides),
-        *(
-            answer_gap(x, is_followed, kept.clusters, seed=seed)
-            for x in (kept.error_deg, kept.uniform_error_deg)
-        ),
-        *map(len, sides),
-    ]
+    has_gap = min(len(np.unique(side.clusters)) for side in sides) >= _LEAST_PICTURES
+    errors = (kept.error_deg, kept.uniform_error_deg)
+    gaps = [answer_gap(x, is_followed, kept.clusters, seed=seed) if has_gap else None for x in errors]
+    return [asked.kept.excess(), *(side.mean_error() for side in sides), *gaps, *map(len, sides)]

@@ -19,6 +19,7 @@ from theodolite.instruments.compass.experiments.controls.edits import (
     studio_of,
 )
 from theodolite.instruments.compass.questions import Prompt, pair_item
+from theodolite.pairs.directions import vocabulary_of
 from theodolite.pairs.pictures.placing import PlacingOptions
 
 PROMPT_DIRECTION, SQUARES = "prompt-direction", "squares"
@@ -123,6 +124,9 @@ def plan_controls(
             found, report = find_edits(pairs, control, placing or PlacingOptions())
             edits += found
             reports.append(report)
-    squares = coloured_squares(n_squares, seed=seed).pairs if SQUARES in controls else ()
+    vocabulary = vocabulary_of(pair.direction for pair in pairs)
+    squares = (
+        coloured_squares(n_squares, seed=seed, vocabulary=vocabulary).pairs if SQUARES in controls else ()
+    )
     chosen = tuple(name for name in MEASURED if name in controls)
     return ControlPlan(tuple(pairs), tuple(prompts), chosen, tuple(edits), squares, tuple(reports), has_pairs)
