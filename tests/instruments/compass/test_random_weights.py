@@ -1,8 +1,8 @@
 """Random weights know no direction: no table may say that they do, more often than its level allows.
 
-Every seed has weights and pictures of its own, and the families take turns. All tables are made from one pass of a model. The
-pictures are noise: where two squares are all that there is to see, even random features lie on them, and their maps point at
-the target.
+Every seed has weights and pictures of its own; the families take turns, and so do the true and the given answer as what is
+explained. All tables are made from one pass of a model. The pictures are noise: where two squares are all that there is to see,
+even random features lie on them, and their maps point at the target.
 """
 
 from collections import Counter
@@ -34,10 +34,11 @@ from theodolite.instruments.compass.experiments.faithfulness.effects import (
 )
 from theodolite.instruments.compass.experiments.faithfulness.measure import mask_key
 from theodolite.instruments.compass.experiments.faithfulness.trials import FaithfulnessOptions, make_trials
+from theodolite.instruments.compass.experiments.framework import framework_table
 from theodolite.instruments.compass.formulas.baselines import is_baseline
-from theodolite.instruments.compass.measure import AttributionMeasurer, _sample
+from theodolite.instruments.compass.measure import AttributionMeasurer, _sample, split_key
 from theodolite.instruments.compass.questions import PROMPTS, plan_pairs
-from theodolite.instruments.compass.tables import ScoreSettings, plain_pairs, score_samples
+from theodolite.instruments.compass.tables import ScoreSettings, _means, plain_pairs
 from theodolite.models import open_model
 from theodolite.runs import Result
 
@@ -63,15 +64,16 @@ def random_samples(model, seed):
         for pair in coloured_squares(N_PAIRS, seed=seed, plan=PLAN).pairs
     ]
     items = list(plan_pairs(pairs, [PROMPTS["A"]]))
-    records = AttributionMeasurer(model, ["all"], ("gt", "pred")).measure(items)
+    records = AttributionMeasurer(model, ["all"], ["gt" if seed % 2 else "pred"]).measure(items)
     return [_sample(Result(1, item, record)) for item, record in zip(items, records, strict=True)]
 
 
 def claims(samples, seed):
-    """What every table says in favour of every map: (table, column, map) for each excess that is significant."""
-    tables = list(score_samples(samples, ScoreSettings(seed=seed)).tables)
+    """What every table says in favour of every method: (table, column, method) for each excess that is significant."""
     projected = plain_pairs(samples, ScoreSettings(tables=("utility",), seed=seed))
-    tables += [
+    means = _means(projected)
+    tables = [
+        *(framework_table(projected, name, means, model="") for name in ("paper", "sound")),
         utility.diagnosis_table(projected, "paper", model="", seed=seed),
         utility.rerank_table(projected, HONEST, seed=seed),
         faithfulness_table(samples, seed),
@@ -85,7 +87,7 @@ def _of_tables(tables):
             key = row["map"] if "map" in row else f"{row.get('method')}@{row.get('target', '')}"
             for name, cell in row.items():
                 if isinstance(cell, Estimate) and is_claim(name, cell) and not is_baseline(key):
-                    yield table.name, name, key
+                    yield table.name, name, split_key(key)[0]
 
 
 def _of_controls(scores):
@@ -96,9 +98,9 @@ def _of_controls(scores):
             label = f"{score.control} {row.condition} {row.projection}"
             for name, cell in row.estimates.items():
                 if is_claim(name, cell):
-                    yield label, name, row.method
+                    yield label, name, split_key(row.method)[0]
             if "over_uniform" in row.tests and row.tests["over_uniform"].p_value <= LEVEL:
-                yield label, "over_uniform", row.method
+                yield label, "over_uniform", split_key(row.method)[0]
 
 
 def is_claim(column, cell):
@@ -181,7 +183,7 @@ def test_a_map_that_knows_is_said_to_know():
     for i, (reference, target) in enumerate(around(24)):
         maps = [planted(target, elsewhere=0.01, method="seer")]
         samples.append(make_sample(i, maps=maps, reference=reference, target=target))
-    told = {(table, column) for table, column, key in claims(samples, 0) if key == "seer@pred"}
+    told = {(table, column) for table, column, key in claims(samples, 0) if key == "seer"}
     assert {
         ("compass.framework_paper", "excess_dae"),
         ("compass.framework_sound", "excess_edge_accuracy"),
