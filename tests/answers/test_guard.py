@@ -25,6 +25,7 @@ GUARDING = {
     "instruments/scene/reading/graph_parser.py",
     "instruments/trace/claims/reading.py",
     "instruments/trace/claims/gates.py",  # called by reading.py, behind the guard
+    "instruments/trace/claims/grading.py",
     "instruments/trace/claims/steps.py",
     "instruments/trace/data/traces.py",  # steps of a file, line by line
     "instruments/scene/scripts.py",  # a prompt

@@ -303,8 +303,10 @@ def score(  # noqa: PLR0913, PLR0917 - one parameter per option
         seed=seed,
     )
     if len(runs) > 1:
-        if figures is not None or wanted or development:
-            raise UsageError("figures, further tables and --development are of one run: give a single one")
+        if figures is not None or wanted or development or ablate or controls != "all":
+            raise UsageError(
+                "figures, further tables, --development, --ablate and --controls are of one run: give a single one"
+            )
         show(_several(runs, settings), json=json, runs=[str(run) for run in runs], instrument="compass")
         return
     with Run.open(runs[0], writable=True) as opened:
