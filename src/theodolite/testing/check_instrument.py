@@ -215,7 +215,7 @@ def _drops_no_item_silently(trial: _Trial) -> Iterator[str]:
     if lost:
         yield f"{len(lost)} unanswered items have no score, not even one without a value and with a reason"
     missing = Counter(metric for metric, item in answered - mixed if item not in lost)
-    for metric, n in missing.items():
+    for metric, n in sorted(missing.items()):
         yield Remark(
             f"{n} unanswered items have no score of {metric}, which they have when answered; give it a reason, "
             "unless it does not apply to them"
