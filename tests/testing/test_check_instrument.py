@@ -57,6 +57,15 @@ class Empty(Toy):
         return [replace(plan, items=lambda _: []) for plan in super().plan(study, gives)]
 
 
+class Namesakes(Toy):
+    def plan(self, study, gives):
+        def items(run):
+            return [replace(item, name=item.name.partition("/")[2]) for item in plan.items(run)]
+
+        (plan,) = super().plan(study, gives)
+        return [replace(plan, items=items)]
+
+
 class Drawn(Toy):
     def plan(self, study, gives):
         return super().plan(replace(study, seed=int(_DRAWS.integers(1 << 30))), gives)
@@ -90,6 +99,7 @@ class Greedy(Toy):
         (OtherKind(), ["is of the kind 'dots'", "the settings of 'toy' cannot be written as JSON"]),
         (Planless(), ["there is no run for a model that gives text", "its plan has no items"]),
         (Empty(), ["its plan has no items"]),
+        (Namesakes(), [r"\d+ items of one run are called 'plain'"]),
         (Drawn(), ["the same study and seed give other items the second time"]),
         (scored(lambda _: []), ["a model that answers gets no item score"]),
         (scored(lambda found: [score.value for score in found]), ["scores are of the type ItemScore"]),
@@ -104,8 +114,8 @@ class Greedy(Toy):
             ["the scores of a model that answers are others the second time"],
         ),
         (
-            scored(lambda found: [each for each in found if each.is_scored or each.metric == "toy.right"]),
-            ["unanswered items have no score of toy.changes"],
+            scored(lambda found: [each for each in found if each.is_scored]),
+            [r"\d+ unanswered items have no score, not even one without a value and with a reason"],
         ),
         (
             Fragile(),
@@ -123,6 +133,12 @@ def test_each_broken_promise_is_found(instrument, told):
         check_instrument(instrument)
     for sentence in told:
         assert re.search(sentence, str(error.value)), str(error.value)
+
+
+def test_a_metric_that_unanswered_items_lack_is_a_remark():
+    some = scored(lambda found: [each for each in found if each.is_scored or each.metric == "toy.right"])
+    (remark,) = check_instrument(some).remarks
+    assert re.search(r"\d+ unanswered items have no score of toy.changes", remark)
 
 
 def test_an_instrument_without_data_of_its_own_asks_for_some(tmp_path):

@@ -20,7 +20,7 @@ from theodolite.models import VisionLanguageModel, open_model
 from theodolite.models.scripted import ScriptedModel, ScriptedOptions, guesser, rambler, refuser
 from theodolite.pairs import AnsweredPair
 from theodolite.runs import Run, RunSettings, describe, measure_run
-from theodolite.testing.findings import Findings, examine, not_a
+from theodolite.testing.findings import Findings, Remark, examine, not_a
 from theodolite.testing.tiny import tiny_checkpoint
 
 _SIZE = 4
@@ -158,22 +158,21 @@ def _plans_runs(trial: _Trial) -> Iterator[str]:
 
 def _plans_the_same_items_again(trial: _Trial) -> Iterator[str]:
     first, second = (
-        _items(trial.measure(_ANSWERING, "choices", place=place, limit=1)) for place in ("data", "again")
+        [_items(folder) for folder in trial.measure(_ANSWERING, "choices", place=place, limit=1)]
+        for place in ("data", "again")
     )
-    if not first:
+    if not any(first):
         yield "its plan has no items"
-    if [item.id for item in first] != [item.id for item in second]:
+    if [[item.id for item in items] for items in first] != [[item.id for item in items] for items in second]:
         yield "the same study and seed give other items the second time"
-    counts = Counter(item.name for item in first)
-    yield from (f"{n} items are called {name!r}" for name, n in counts.items() if n > 1)
+    for items in first:
+        counts = Counter(item.name for item in items)
+        yield from (f"{n} items of one run are called {name!r}" for name, n in counts.items() if n > 1)
 
 
-def _items(folders: Iterable[Path]) -> list[Item]:
-    found: list[Item] = []
-    for folder in folders:
-        with Run.open(folder) as run:
-            found += [result.item for result in run.results()]
-    return found
+def _items(folder: Path) -> list[Item]:
+    with Run.open(folder) as run:
+        return [result.item for result in run.results()]
 
 
 def _scores_every_item(trial: _Trial) -> Iterator[str]:
@@ -206,14 +205,21 @@ def _score_faults(scores: Sequence[ItemScore], known: dict[str, Metric]) -> Iter
 
 
 def _drops_no_item_silently(trial: _Trial) -> Iterator[str]:
-    """An item that has a score of a metric when it is answered has one, with a reason, when it is not."""
+    """An item that has scores when it is answered has some, with a reason, when it is not."""
     texts = {metric.key for metric in trial.instrument.metrics if metric.needs == "text"}
     answered, mixed = (
         {(score.metric, score.item) for score in run.scores if score.metric in texts}
         for run in trial.runs()[:2]
     )
-    for metric, n in Counter(metric for metric, _ in answered - mixed).items():
-        yield f"{n} unanswered items have no score of {metric}, not even one without a value and with a reason"
+    lost = {item for _, item in answered} - {item for _, item in mixed}
+    if lost:
+        yield f"{len(lost)} unanswered items have no score, not even one without a value and with a reason"
+    missing = Counter(metric for metric, item in answered - mixed if item not in lost)
+    for metric, n in sorted(missing.items()):
+        yield Remark(
+            f"{n} unanswered items have no score of {metric}, which they have when answered; give it a reason, "
+            "unless it does not apply to them"
+        )
 
 
 def _shows_tables_rows_and_pairs(trial: _Trial) -> Iterator[str]:

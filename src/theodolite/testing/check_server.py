@@ -95,9 +95,10 @@ class _Replies:
         """True if a reply differs from the first by more than repeating does."""
         one = self.by_name[first]
         return any(
-            one.change(self.by_name[other], value) > 2 * noise
-            for other in others
+            one.change(other, value) > 2 * noise
+            for other in (self.by_name[name] for name in others)
             for value, noise in self.noise.items()
+            if value in one.values and value in other.values
         )
 
     @property
