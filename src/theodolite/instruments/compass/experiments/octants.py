@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from theodolite.core.estimates import Estimate
 from theodolite.core.tables import Column, Table
-from theodolite.instruments.compass.experiments.framework import METHOD, TARGET, N
+from theodolite.instruments.compass.experiments.framework import GRID, METHOD, TARGET, N, map_names
 from theodolite.instruments.compass.formulas.baselines import BOX_ONLY, UNIFORM_MAP
 from theodolite.instruments.compass.formulas.dae import dae
 from theodolite.instruments.compass.formulas.edge_accuracy import octant_hit
@@ -42,13 +42,13 @@ def octants_table(projected: ProjectedRun, projection: str, options: ProjectionO
     """
     diagonal = np.array([is_diagonal(sample.direction) for sample in projected.samples])
     rows = []
-    for key in (BOX_ONLY, UNIFORM_MAP, *projected.keys):
+    for key in (*projected.on_grids(BOX_ONLY), *projected.on_grids(UNIFORM_MAP), *projected.keys):
         angles = projected.angles[projection][key]
         rows.append(
             [
-                *split_key(key),
+                *map_names(projected, key),
                 _accuracy(angles.kept),
-                None if key == UNIFORM_MAP else _excess(angles.kept),
+                None if split_key(key)[0] == UNIFORM_MAP else _excess(angles.kept),
                 octant_guess(angles.kept.true_deg, options) if len(angles.kept) else None,
                 _accuracy(angles[diagonal].kept),
                 _accuracy(angles[~diagonal].kept),
@@ -69,6 +69,7 @@ def octants_table(projected: ProjectedRun, projection: str, options: ProjectionO
         [
             METHOD,
             TARGET,
+            GRID,
             Column("octant", "octant", "share", "compass.octant"),
             Column("excess_octant", "− uniform", "points", "compass.excess_octant"),
             Column("guess", "guess", "share", "compass.octant_guess"),
@@ -92,9 +93,9 @@ def octant_guess(true_deg: NDArray[np.float64], options: ProjectionOptions) -> f
 
 
 def _accuracy(kept: MapAngles) -> Estimate | None:
-    return clustered_mean(octant_hit(kept.error_deg).astype(float), kept.clusters)
+    return clustered_mean(kept.octant_hits, kept.clusters)
 
 
 def _excess(kept: MapAngles) -> Estimate | None:
-    own, uniform = (octant_hit(error).astype(float) for error in (kept.error_deg, kept.uniform_error_deg))
-    return clustered_difference(own, uniform, kept.clusters)
+    uniform = octant_hit(kept.uniform_error_deg).astype(float)
+    return clustered_difference(kept.octant_hits, uniform, kept.clusters)
