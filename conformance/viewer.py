@@ -40,10 +40,10 @@ def shown_pictures(inspect: Path, log: Path, sample: str, picture: Path) -> dict
             page = browser.new_page(viewport={"width": 1400, "height": 1000})
             quoted = urllib.parse.quote(sample, safe="")
             page.goto(f"{home}#/tasks/{log.name}/samples/sample/{quoted}/1/messages")
-            page.wait_for_function("document.images.length > 0", timeout=60_000)
-            page.wait_for_function("[...document.images].every(image => image.complete)", timeout=60_000)
-            sizes = page.evaluate(
-                "[...document.images].filter(i => i.src.startsWith('data:image/')).map(i => i.naturalWidth)"
+            images = page.locator("img[src^='data:image/']")
+            images.first.wait_for(state="attached", timeout=60_000)
+            sizes = images.evaluate_all(
+                "all => Promise.all(all.map(i => i.decode().then(() => i.naturalWidth, () => 0)))"
             )
             page.screenshot(path=str(picture))
             browser.close()
