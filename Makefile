@@ -9,7 +9,7 @@ PIP_INSTALL := python -m pip install --quiet --disable-pip-version-check --const
 INSTALL := $(BIN)/$(PIP_INSTALL) constraints.txt
 ALL_EXTRAS := device-map,docs,fast,inspect,miniworld,nlp,offline,onnx,ray,video,dev
 
-.PHONY: demo test test-slow test-lowest test-newest check bench fuzz conformance docs clean browser train-help train-twins train-zoo train-grid train-parser train-similarity
+.PHONY: demo test test-slow test-lowest test-newest check bench fuzz conformance conformance-servers docs clean browser train-help train-twins train-zoo train-grid train-parser train-similarity
 
 demo: $(RUN_READY)
 	$(BIN)/theodolite diagnose --quick
@@ -62,11 +62,15 @@ OWN_vlmevalkit := --editable '$(VLMEVALKIT)'
 conformance: $(DEV_READY) browser $(patsubst %,$(CONFORMANCE)/%/.ready,inspect-ai lmms-eval vlmevalkit)
 	$(BIN)/python -m conformance $(ARGS)
 
+# Real model servers: that of transformers, and that of llama-cpp-python, which is compiled here (most of an hour on one core).
+conformance-servers: $(DEV_READY) $(CONFORMANCE)/llama-cpp/.ready
+	$(BIN)/python -m conformance.servers --llama $(CONFORMANCE)/llama-cpp/bin/python
+
 $(CONFORMANCE)/%/.ready: conformance/%.txt $(DEV_READY)
 	$(PYTHON) -m venv $(CONFORMANCE)/$*
 	$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' >$$($(CONFORMANCE)/$*/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/of_the_project.pth
 	$(CONFORMANCE)/$*/bin/python -m pip install --quiet --disable-pip-version-check --requirement conformance/$*.txt
-	$(CONFORMANCE)/$*/bin/python -m pip install --quiet --disable-pip-version-check --no-deps $(OWN_$*)
+	$(if $(OWN_$*),$(CONFORMANCE)/$*/bin/python -m pip install --quiet --disable-pip-version-check --no-deps $(OWN_$*))
 	touch $@
 
 # What made the shipped weights. ARGS are passed on: make train-twins ARGS="--out RUN --seconds 480".
