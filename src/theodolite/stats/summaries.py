@@ -82,6 +82,11 @@ def score_difference_test(
 
     Returns:
         None if they share fewer than two clusters.
+
+    >>> right = Metric("ask.right", "right", True, "ours", "text")
+    >>> first, second = ([ItemScore(str(i), "ask.right", float(i < k), str(i)) for i in range(8)] for k in (7, 3))
+    >>> score_difference_test(right, first, second, seed=0).p_value
+    0.125
     """
     kept = _paired(metric, first, second)
     clusters = [row.cluster for row, _, _ in kept]
