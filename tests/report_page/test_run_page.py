@@ -180,7 +180,7 @@ def test_report_writes_the_page_of_the_runs_below_a_folder(asked, tmp_path, caps
         (["view", "{nowhere}"], "there is no folder"),
         (["view", "{nowhere}"], "; give a folder with runs"),
         (["export", "{nowhere}", "--to", "parquet", "--out", "{page}"], "; pass a run, a folder of runs"),
-        (["export", "{empty}", "--to", "parquet", "--out", "{page}"], "; `theodolite diagnose` makes a diagnosis"),
+        (["export", "{empty}", "--to", "parquet", "--out", "{page}"], "; `theodolite diagnose` makes"),
         (["export", "{asked}", "--to", "parquet", "--out", "{file}"], "--out must be a folder"),
         (["report", "{asked}", "--out", "{file}/page"], "choose another --out"),
     ],
