@@ -96,7 +96,7 @@ def _tokenizer() -> Any:
 def _processor(tokenizer: Any) -> Any:
     from transformers import Qwen2VLImageProcessorPil, Qwen2VLProcessor
 
-    from theodolite.models.checkpoint import _NoVideo, _without_video
+    from theodolite.models.checkpoint import _NoPart, _of_parts
 
     image_processor = Qwen2VLImageProcessorPil(size={"shortest_edge": 56 * 56, "longest_edge": 12845056})
-    return _without_video(Qwen2VLProcessor)(image_processor, tokenizer, _NoVideo(), chat_template=_TEMPLATE)
+    return _of_parts(Qwen2VLProcessor, None)(image_processor, tokenizer, _NoPart(), chat_template=_TEMPLATE)
