@@ -51,7 +51,7 @@ def learned_rows(n: int) -> list[dict[str, Any]]:
                             "bits": [round(each, 3) for each in (bits.value, bits.low, bits.high)],
                             "is_promised": family in covers,
                         }
-                constant = next(each.constant.value for each in found if each.name == "objects")
+                constant = next(each.base.value for each in found if each.name == "objects")
                 rows.append(
                     {
                         "preset": preset,

@@ -60,8 +60,15 @@ def test_existence_leaks_through_the_number_of_look_alikes_and_it_is_not_reduced
     assert (bag_of_words(scenes.world, scenes.cells, scenes.questions) == scenes.world.yes).all()
     assert found.gain.low > 0.15
     assert found.bits.low > 0.1
-    assert found.accuracy.value == pytest.approx(found.constant.value + found.gain.value)
+    assert found.accuracy.value == pytest.approx(found.base.value + found.gain.value)
     assert found in broken_promises(learned_shortcuts(scenes))
+
+
+def test_a_shortcut_names_what_it_is_held_against():
+    found = learned(generate("CMP-F0-D2", 400, density="dense", preset="paper", seed=1))
+    assert found["look-alikes"].baseline == "the best constant answer"
+    assert found["without anchor 1"].baseline == "the best map from the other group's count"
+    assert found["without anchor 1"].base.value > found["look-alikes"].base.value
 
 
 def test_the_order_of_the_scenes_hides_no_leak():
@@ -164,6 +171,7 @@ def test_a_broken_promise_fails_the_audit(tmp_path):
     )
     assert [fault.check for fault in told.faults] == ["no learned shortcut pays, as promised"]
     assert told.faults[0].count == 400
+    assert "the best constant answer 5" in told.faults[0].example
     tables = {table.name: table for table in audit_tables([told], clues=True)}
     assert "in 1 of 1 buckets" in tables["grid.shortcuts_overall"].notes[1]
     assert len(tables["grid.clues"].rows) == len(told.buckets[0].learned)

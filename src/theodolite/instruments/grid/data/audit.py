@@ -169,7 +169,7 @@ def _broken_promises(parts: Sequence[BucketAudit]) -> Fault:
     example = ""
     if where:
         part, each = max(where, key=lambda pair: pair[1].gain.value)
-        example = f"{part.bucket} {part.density}: {each.name}, {each.accuracy.value:.0%} right, the best constant answer {each.constant.value:.0%}"
+        example = f"{part.bucket} {part.density}: {each.name}, {each.accuracy.value:.0%} right, {each.baseline} {each.base.value:.0%}"
     n = sum(part.n for part in parts if any(part is other for other, _ in where))
     return Fault("no learned shortcut pays, as promised", n, example)
 

@@ -38,6 +38,7 @@ _LEVEL = 0.01
 """The adjusted p below which it is above that."""
 _SEED = 0
 """Of the order in which scenes are split into halves."""
+_CONSTANT, _OTHER_GROUP = "the best constant answer", "the best map from the other group's count"
 _HALVES = ("colour", "shape")
 
 
@@ -59,11 +60,13 @@ class LearnedShortcut:
 
     family: str
     name: str
+    baseline: str
+    """What it is held against, in words: the best constant answer; with an `other_group`, the best map from that."""
     accuracy: Estimate
-    constant: Estimate
-    """The same of the best constant answer; with an `other_group`, of the best map from that."""
+    base: Estimate
+    """The accuracy of the baseline."""
     gain: Estimate
-    """Accuracy minus that of the constant answer."""
+    """Accuracy minus that of the baseline."""
     bits: Estimate
     """Information about the answer: mean of log₂ q(answer | clue) / q(answer), with q learned."""
     p_value: float
@@ -188,6 +191,7 @@ def _learn(scenes: SceneBatch, clue: Clue) -> LearnedShortcut:
     return LearnedShortcut(
         clue.family,
         clue.name,
+        _CONSTANT if clue.other_group is None else _OTHER_GROUP,
         wilson_interval(int(found.is_right.sum()), n),
         wilson_interval(int(base.is_right.sum()), n),
         gain,
@@ -240,7 +244,7 @@ def learned_tables(rows: Sequence[tuple[str, str, int, Sequence[LearnedShortcut]
                 data,
                 bucket,
                 objects,
-                next(each.constant for each in found if each.name == "objects"),
+                next(each.base for each in found if each.name == "objects"),
                 *(each.accuracy if each else None for each in best),
                 most.name,
                 most.gain,
@@ -286,7 +290,7 @@ def _name(family: str) -> str:
 def every_clue_table(rows: Sequence[tuple[str, str, int, Sequence[LearnedShortcut]]]) -> Table:
     """One row per clue."""
     cells: list[list[Cell]] = [
-        [data, bucket, objects, each.family, each.name, each.accuracy, each.constant, each.gain, each.bits]
+        [data, bucket, objects, each.family, each.name, each.accuracy, each.base, each.gain, each.bits]
         for data, bucket, objects, found in rows
         for each in found
     ]
