@@ -54,7 +54,7 @@ def _accuracies(names: Sequence[str], scores: Sequence[Sequence[ItemScore]]) -> 
 
 def _differences(names: Sequence[str], scores: Sequence[Sequence[ItemScore]]) -> Table:
     rows: list[list[Cell]] = []
-    p_values: list[float] = []
+    tested: list[tuple[list[Cell], float]] = []
     for i, j in combinations(range(len(names)), 2):
         first, second = (
             {score.item: score.value for score in scores[k] if score.value is not None} for k in (i, j)
@@ -62,13 +62,12 @@ def _differences(names: Sequence[str], scores: Sequence[Sequence[ItemScore]]) ->
         shared = [(first[item], value) for item, value in second.items() if item in first]
         if not shared:
             rows.append([names[i], names[j], 0, None, None])
-            p_values.append(1.0)
             continue
         difference = score_difference(ACCURACY, scores[i], scores[j])
-        p_values.append(mcnemar(*np.transpose(shared)).p_value)
         rows.append([names[i], names[j], len(shared), difference, None])
-    for row, p in zip(rows, holm(p_values), strict=True):
-        row[-1] = float(p) if row[2] else None
+        tested.append((rows[-1], mcnemar(*np.transpose(shared)).p_value))
+    for (row, _), p in zip(tested, holm([p for _, p in tested]) if tested else [], strict=True):
+        row[-1] = float(p)
     columns = [
         Column("first", "model"),
         Column("second", "other model"),
@@ -76,5 +75,5 @@ def _differences(names: Sequence[str], scores: Sequence[Sequence[ItemScore]]) ->
         Column("difference", "difference", "points", ACCURACY.key),
         Column("p", "p", "p"),
     ]
-    notes = ["Paired by scene; p by McNemar's test (mid-p), Holm-adjusted over all pairs of models."]
+    notes = ["Paired by scene; p by McNemar's test (mid-p), Holm-adjusted over all pairs of models with common scenes."]
     return Table.of("grid.accuracy_differences", "Differences of accuracy", columns, rows, notes)
