@@ -185,6 +185,7 @@ def test_released_does_not_keep_theorem_1_and_the_audit_says_so(tmp_path):
     )
     assert "Theorem 1 holds as guaranteed" in {fault.check for fault in told.faults}
     assert told.buckets[0].levels[GUARANTEES[2]] > 20
+    assert told.buckets[0].promise.sentence.startswith("Nothing: Theorem 1 is claimed, but")
 
 
 def test_replaced_recipes_keep_their_law():

@@ -48,6 +48,10 @@ def promise_of(bucket: Bucket, objects: int, recipe: Recipe, mode: Mode) -> Prom
     guarantee = guarantee_of(bucket, objects)
     if guarantee.level == "none":
         return Promise("Nothing: the question has no relation.")
+    if recipe.law == "released":
+        return Promise(
+            "Nothing: Theorem 1 is claimed, but the public generator leaves confuser regions empty."
+        )
     theorem = "Without any one of its anchors, a question gets a wrong answer (Theorem 1)"
     if bucket.is_comparison:
         theorem = "Without any anchor whose absence can mislead, a question gets a wrong answer (Theorem 1)"

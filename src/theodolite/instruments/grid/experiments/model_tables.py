@@ -75,5 +75,7 @@ def _differences(names: Sequence[str], scores: Sequence[Sequence[ItemScore]]) ->
         Column("difference", "difference", "points", ACCURACY.key),
         Column("p", "p", "p"),
     ]
-    notes = ["Paired by scene; p by McNemar's test (mid-p), Holm-adjusted over all pairs of models with common scenes."]
+    notes = [
+        "Paired by scene; p by McNemar's test (mid-p), Holm-adjusted over all pairs of models with common scenes."
+    ]
     return Table.of("grid.accuracy_differences", "Differences of accuracy", columns, rows, notes)
