@@ -45,13 +45,17 @@ def promise_of(bucket: Bucket, objects: int, recipe: Recipe, mode: Mode) -> Prom
         return Promise("A bag of words is right.")
     if recipe.law == "balanced":
         return _balanced(bucket, objects, recipe)
-    guarantee = guarantee_of(bucket, objects)
-    if guarantee.level == "none":
+    if not bucket.n_anchors:
         return Promise("Nothing: the question has no relation.")
     if recipe.law == "released":
         return Promise(
             "Nothing: Theorem 1 is claimed, but the public generator leaves confuser regions empty."
         )
+    return _theorem(bucket, objects)
+
+
+def _theorem(bucket: Bucket, objects: int) -> Promise:
+    guarantee = guarantee_of(bucket, objects)
     theorem = "Without any one of its anchors, a question gets a wrong answer (Theorem 1)"
     if bucket.is_comparison:
         theorem = "Without any anchor whose absence can mislead, a question gets a wrong answer (Theorem 1)"
