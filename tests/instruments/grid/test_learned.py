@@ -12,7 +12,13 @@ from theodolite.instruments.grid.data.dataset import Dataset, DatasetPlan, make_
 from theodolite.instruments.grid.data.evaluate import bag_of_words, dropped_anchor, look
 from theodolite.instruments.grid.data.files import read_dataset, write_dataset
 from theodolite.instruments.grid.data.generate import generate
-from theodolite.instruments.grid.data.learned import broken_promises, clues, learned_shortcuts
+from theodolite.instruments.grid.data.learned import (
+    _p_above,
+    broken_promises,
+    clues,
+    learned_shortcuts,
+    least_gain,
+)
 from theodolite.instruments.grid.data.promise import promise_of, promise_table
 from theodolite.instruments.grid.data.recipe import PAPER, RELEASED, SOUND
 from theodolite.instruments.grid.data.world import BUCKET_KEYS, BUCKETS, bucket_index
@@ -173,8 +179,32 @@ def test_a_broken_promise_fails_the_audit(tmp_path):
     assert told.faults[0].count == 400
     assert "the best constant answer 5" in told.faults[0].example
     tables = {table.name: table for table in audit_tables([told], clues=True)}
-    assert "in 1 of 1 buckets" in tables["grid.shortcuts_overall"].notes[1]
+    least = round(100 * least_gain(200, len(told.buckets[0].learned)))
+    note = tables["grid.shortcuts_overall"].notes[1]
+    assert "in 1 of 1 buckets" in note
+    assert f"a gain below {least} points cannot be told" in note
     assert len(tables["grid.clues"].rows) == len(told.buckets[0].learned)
+
+
+def test_too_few_scenes_are_not_called_clean(tmp_path):
+    plan = DatasetPlan("pure", 6, 0, PAPER, densities=("dense",), buckets=("M-F1-D1", "M-F0-D2"))
+    data = read_dataset(write_dataset(make_dataset(plan), tmp_path / "data", pictures=False, table=False))
+    tables = {table.name: table for table in audit_tables([audit(data, n_permutations=9)])}
+    (note,) = (each for each in tables["grid.shortcuts_overall"].notes if "learned shortcut" in each)
+    assert note == "data: too few scenes of each bucket to tell whether a learned shortcut pays."
+
+
+@pytest.mark.parametrize("n", [25, 200])
+def test_the_least_gain_is_found_and_one_scene_less_is_not(n):
+    """Against tests of shortcuts that do not pay."""
+    (some,) = (each for each in learned_shortcuts(generate("M-F1-D1", 40, seed=1)) if each.name == "objects")
+    right = round(n * least_gain(n, 100))
+    found = []
+    for hits in (right, right - 1):
+        difference = (np.arange(n) < hits).astype(float)
+        tested = [replace(some, p_value=_p_above(difference)), *[replace(some, p_value=1.0)] * 99]
+        found.append(len(broken_promises(tested)))
+    assert found == [1, 0]
 
 
 def test_released_does_not_keep_theorem_1_and_the_audit_says_so(tmp_path):

@@ -205,8 +205,27 @@ def _p_above(difference: NDArray[np.float64]) -> float:
     from scipy.stats import norm
 
     n = len(difference)
-    error = np.sqrt((difference.var() + 1 / n) / n)
-    return float(norm.sf((difference.mean() - ALLOWED) / error))
+    return float(norm.sf((difference.mean() - ALLOWED) / _error(difference.var(), n)))
+
+
+def _error(variance: float, n: int) -> float:
+    return float(np.sqrt((variance + 1 / n) / n))
+
+
+def least_gain(n: int, n_tests: int) -> float:
+    """The smallest gain on n held-out scenes that `broken_promises` finds if it is the only one of so many; infinite if none is large enough.
+
+    A gain g has the least variance, g − g², if the shortcut is never wrong where its baseline is right; otherwise it must be larger.
+
+    >>> [round(least_gain(n, 800), 2) for n in (2, 25, 200, 2000)]
+    [inf, 0.52, 0.14, 0.05]
+    """
+    from scipy.stats import norm
+
+    needed = norm.isf(_LEVEL / n_tests)
+    gains = np.arange(n + 1) / n
+    found = [gain for gain in gains if gain - ALLOWED > needed * _error(gain - gain**2, n)]
+    return float(found[0]) if found else float("inf")
 
 
 def broken_promises(found: Sequence[LearnedShortcut]) -> list[LearnedShortcut]:
