@@ -75,6 +75,12 @@ def test_a_shortcut_names_what_it_is_held_against():
     assert found["look-alikes"].baseline == "the best constant answer"
     assert found["without anchor 1"].baseline == "the best map from the other group's count"
     assert found["without anchor 1"].base.value > found["look-alikes"].base.value
+    sound = learned(generate("CMP-F0-D2", 2000, density="dense", preset="sound", seed=1))["without anchor 1"]
+    assert sound.gain.high < 0.03
+    assert sound.above_constant.low > 0.2
+    assert sound.above_constant.value > sound.gain.value
+    promise = promise_of(BUCKETS[bucket_index("CMP-F0-D2")], 17, SOUND, "pure")
+    assert "more than 3 points above the best constant answer" in promise.sentence
 
 
 def test_the_order_of_the_scenes_hides_no_leak():

@@ -67,6 +67,8 @@ class LearnedShortcut:
     """The accuracy of the baseline."""
     gain: Estimate
     """Accuracy minus that of the baseline."""
+    above_constant: Estimate
+    """Accuracy minus that of the best constant answer, whatever the baseline."""
     bits: Estimate
     """Information about the answer: mean of log₂ q(answer | clue) / q(answer), with q learned."""
     p_value: float
@@ -180,13 +182,14 @@ def _learn(scenes: SceneBatch, clue: Clue) -> LearnedShortcut:
     _, truth = np.unique(scenes.answer, return_inverse=True)
     nothing = np.zeros(len(scenes), np.int64) if clue.other_group is None else clue.other_group
     base, found = _learned(nothing, truth), _learned(clue.values, truth)
-    if clue.other_group is None:  # the best constant answer of all scenes, not of those learned from
-        base = replace(base, is_right=truth[1::2] == np.bincount(truth).argmax())
+    constant = truth[1::2] == np.bincount(truth).argmax()  # of all scenes, not of those learned from
+    if clue.other_group is None:
+        base = replace(base, is_right=constant)
     bits = np.log2(found.chance / base.chance)
-    difference = found.is_right.astype(np.float64) - base.is_right.astype(np.float64)
+    difference, above = (found.is_right * 1.0 - each for each in (base.is_right, constant))
     n = len(difference)
-    gain = clustered_mean(difference, bounds=(-1, 1))
-    assert gain is not None  # noqa: S101 - there are scenes
+    gain, above_constant = (clustered_mean(each, bounds=(-1, 1)) for each in (difference, above))
+    assert gain is not None and above_constant is not None  # noqa: S101, PT018 - there are scenes
     information = clustered_mean(bits, bounds=None)
     return LearnedShortcut(
         clue.family,
@@ -195,6 +198,7 @@ def _learn(scenes: SceneBatch, clue: Clue) -> LearnedShortcut:
         wilson_interval(int(found.is_right.sum()), n),
         wilson_interval(int(base.is_right.sum()), n),
         gain,
+        above_constant,
         information or Estimate(float(bits.mean()), *(float(bits.mean()),) * 2, n, 0.95, "does not vary"),
         _p_above(difference),
     )
@@ -267,13 +271,14 @@ def learned_tables(rows: Sequence[tuple[str, str, int, Sequence[LearnedShortcut]
                 *(each.accuracy if each else None for each in best),
                 most.name,
                 most.gain,
+                max((each.above_constant for each in found), key=lambda each: each.value),
             ]
         )
         bits.append([data, bucket, objects, *(each.bits if each else None for each in best)])
     shares = [Column(_name(family), family, "share", "grid.learned_success") for family in FAMILIES]
     notes = [
         "Of each family the clue with the largest gain; each map is measured on scenes it was not learned from.",
-        "Comparisons: a shortcut that counts one group rightly is measured against the best map from that count alone.",
+        "The baseline is the best constant answer; of a shortcut that counts one group of a comparison rightly, the best map from that count.",
     ]
     return [
         Table.of(
@@ -284,7 +289,8 @@ def learned_tables(rows: Sequence[tuple[str, str, int, Sequence[LearnedShortcut]
                 Column("constant", "best constant", "share", "grid.learned_success"),
                 *shares,
                 Column("strongest", "strongest"),
-                Column("gain", "above constant", "points", "grid.learned_success"),
+                Column("gain", "above its baseline", "points", "grid.learned_success"),
+                Column("above_constant", "most above constant", "points", "grid.learned_success"),
             ],
             right,
             notes,
@@ -309,7 +315,19 @@ def _name(family: str) -> str:
 def every_clue_table(rows: Sequence[tuple[str, str, int, Sequence[LearnedShortcut]]]) -> Table:
     """One row per clue."""
     cells: list[list[Cell]] = [
-        [data, bucket, objects, each.family, each.name, each.accuracy, each.base, each.gain, each.bits]
+        [
+            data,
+            bucket,
+            objects,
+            each.family,
+            each.name,
+            each.accuracy,
+            each.baseline,
+            each.base,
+            each.gain,
+            each.above_constant,
+            each.bits,
+        ]
         for data, bucket, objects, found in rows
         for each in found
     ]
@@ -318,8 +336,10 @@ def every_clue_table(rows: Sequence[tuple[str, str, int, Sequence[LearnedShortcu
         Column("family", "family"),
         Column("clue", "clue"),
         Column("right", "right", "share", "grid.learned_success"),
-        Column("constant", "best constant", "share", "grid.learned_success"),
-        Column("gain", "above constant", "points", "grid.learned_success"),
+        Column("baseline", "baseline"),
+        Column("base", "baseline right", "share", "grid.learned_success"),
+        Column("gain", "above its baseline", "points", "grid.learned_success"),
+        Column("above_constant", "above constant", "points", "grid.learned_success"),
         Column("bits", "bits", "bits", "grid.learned_information"),
     ]
     return Table.of("grid.clues", "Every learned shortcut", columns, cells)

@@ -73,18 +73,22 @@ def _balanced(bucket: Bucket, objects: int, recipe: Recipe) -> Promise:
         if bucket.is_relational
         else {"look-alikes", "dropped anchor", "half anchor", "positions", "joint"}
     )
+    leaks: list[str] = []
     if bucket.qtype in {"SO", "CO"}:
         left_out |= {"half target", "half anchor"}
     elif not room_of(bucket, objects, recipe).has_halves:
-        left_out |= {"half target"}
-    covers = tuple(family for family in FAMILIES if family not in left_out)
+        leaks = ["half target"]
+    covers = tuple(family for family in FAMILIES if family not in {*left_out, *leaks})
     parts = [_WORDS[family] for family in covers]
     listed = f"{', '.join(parts[:-1])} or {parts[-1]}"
-    than = "the best constant answer"
+    points = f"{round(100 * ALLOWED)} points"
+    words = [f"No map from {listed} is right {points} more often than the best constant answer"]
     if bucket.is_comparison and bucket.is_relational:
-        than += ", or than the right count of one group alone"
-    points = round(100 * ALLOWED)
-    return Promise(f"No map from {listed} is right {points} points more often than {than}.", covers)
+        words[0] += " or, if it counts one group rightly, than the best map from that count"
+        words.append(f"that count alone is more than {points} above the best constant answer")
+    if leaks:
+        words.append(f"{' and '.join(_WORDS[family] for family in leaks)} can tell the answer")
+    return Promise("; ".join(words) + ".", covers)
 
 
 def promise_table(plan: DatasetPlan) -> Table:
